@@ -1,0 +1,375 @@
+/*
+ * weft: fibers you may block, on a few kernel threads.
+ *
+ * This header is the whole public interface. How to read it:
+ *
+ *   - A function returns 0 or a negative errno (-EINVAL, ...) unless its comment says otherwise.
+ *   - Every comment ends with a line in brackets that says who may call the function:
+ *       fiber    from a fiber          thread   from any other thread of the program
+ *       signal   from a signal handler (no function is safe there unless it says so)
+ *     and then
+ *       parks    the caller may be suspended; other fibers run meanwhile
+ *       cancel   a cancellation point: weft_cancel() ends the wait with -ECANCELED, and what was
+ *                waited for has then not been taken
+ *   - Deadlines are points in time of weft_now(), in nanoseconds; WEFT_FOREVER is none.
+ *   - A thread that is no fiber blocks where a fiber would park, in the kernel, and uses no CPU.
+ *   - Where a function parks, the fiber may go on on another kernel thread. Thread-local variables
+ *     of the C library and of the program belong to the kernel thread, not to the fiber: read them
+ *     anew after such a call. errno is taken care of below.
+ *
+ * The order: the runtime, fibers, park and unpark, cancellation, fiber-local values, time,
+ * counters, semaphores, mutexes, condition variables, statistics.
+ */
+#ifndef WEFT_H
+#define WEFT_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#define WEFT_ZERO {}
+#else
+#define WEFT_ZERO {0}
+#endif
+
+#define WEFT_VERSION_MAJOR 0
+#define WEFT_VERSION_MINOR 1
+#define WEFT_VERSION_PATCH 0
+
+/* "0.1.0": the version of the library that is linked.  [fiber thread signal] */
+const char *weft_version(void);
+
+/*
+ * errno. The C library lets compilers keep its address across calls; after a fiber has moved to
+ * another kernel thread that address is the wrong thread's. This accessor may not be kept.
+ */
+int *weft_errno_location(void);
+#undef errno
+#define errno (*weft_errno_location())
+
+/* ---------------------------------------------------------------------------------------------
+ * The runtime
+ *
+ * One runtime a process. It runs fibers on `workers` kernel threads of its own; the program's own
+ * threads may start it, hand work in, wait for results and stop it, as often as they like.
+ * ------------------------------------------------------------------------------------------ */
+
+/* Start from WEFT_CONFIG_INIT; a zero is a default. The environment (see the README's table) fills
+ * in what is left at its default. */
+struct weft_config {
+    unsigned workers;     /* kernel threads that run fibers; 0: affinity mask and CPU quota decide */
+    size_t stack_size;    /* bytes a fiber may use; 0: 128 KiB. Rounded up to a power of two */
+    unsigned no_stealing; /* 1: a worker runs only what it made ready itself; for comparisons */
+    unsigned no_guards;   /* 1: stacks without guard pages: an overflow is not noticed */
+    unsigned stats;       /* 1: print the statistics to standard error at the stop */
+};
+#define WEFT_CONFIG_INIT WEFT_ZERO
+#define WEFT_WORKERS_MAX 1024
+
+/*
+ * Starts the runtime, runs main(arg) as its first fiber, waits until every fiber has ended, and
+ * stops the runtime. Returns what main returned, or a negative errno if the runtime could not be
+ * started. Fibers that are blocked for ever when main has ended are named on standard error and
+ * cancelled; if some still do not end they are abandoned and the result is -EBUSY.
+ * -EBUSY also: a runtime is running. -EINVAL: main is NULL or the configuration is out of range.
+ * -EAGAIN, -ENOMEM: no threads or memory.  [thread]
+ */
+int weft_run(int (*main)(void *), void *arg, const struct weft_config *config);
+
+/* Starts the runtime; config may be NULL. Errors as for weft_run.  [thread] */
+int weft_start(const struct weft_config *config);
+
+/*
+ * Waits until every fiber has ended, then stops the runtime. When all that is left are fibers
+ * blocked with nobody to wake them, names them on standard error, returns -EBUSY and leaves the
+ * runtime running: wake or cancel them, and stop again. -ESRCH: no runtime. -EDEADLK: called
+ * by a fiber.  [thread]
+ */
+int weft_stop(void);
+
+/* The number of workers; 0 when no runtime is running.  [fiber thread] */
+unsigned weft_workers(void);
+
+/* ---------------------------------------------------------------------------------------------
+ * Fibers
+ * ------------------------------------------------------------------------------------------ */
+
+/*
+ * A handle. Valid until the fiber was joined, or, detached, until it ended; later use is answered
+ * with -ESRCH. Copy and compare (the id) as you like; { 0 } is no fiber.
+ */
+struct weft_fiber {
+    uint64_t id;
+};
+
+struct weft_counter;
+
+/* Attributes of a spawn. Start from WEFT_ATTR_INIT; a zero is a default. */
+struct weft_attr {
+    const char *name;             /* shown in messages; the first 11 bytes are kept */
+    size_t stack_size;            /* 0: as configured. Rounded up to a power of two; 64 MiB at most */
+    unsigned detached;            /* 1: nobody joins it */
+    unsigned pinned;              /* 0: runs anywhere; n: only on worker n - 1 */
+    struct weft_counter *counter; /* completed once (weft_counter_complete) when the fiber has ended */
+};
+#define WEFT_ATTR_INIT WEFT_ZERO
+
+#define WEFT_STR_(x) #x
+#define WEFT_STR(x) WEFT_STR_(x)
+#define WEFT_HERE __FILE__ ":" WEFT_STR(__LINE__)
+
+/*
+ * Makes a fiber that will run fn(arg), and returns at once. With fiber NULL it is detached. attr
+ * may be NULL. The fiber has no stack before it runs first.
+ * -EINVAL: fn NULL, stack_size or pinned out of range, attr->detached together with fiber.
+ * -ESRCH: no runtime. -ENOMEM: no memory. -EAGAIN: no stacks are left (see WEFT_GUARD).
+ * [fiber thread]
+ */
+#define weft_spawn(fiber, attr, fn, arg) weft_spawn_at(fiber, attr, fn, arg, WEFT_HERE)
+
+/* The same; `where` is a string with static lifetime that messages show as the place of the spawn. */
+int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *attr, void *(*fn)(void *), void *arg,
+                  const char *where);
+
+/*
+ * Waits until the fiber has ended, stores what it returned in *result (unless NULL) and gives the
+ * handle back. -ESRCH: no such fiber. -EINVAL: it is detached. -EDEADLK: it is the caller.
+ * -EBUSY: somebody else is joining it. -ECANCELED: it may still be joined.
+ * [fiber thread; parks, cancel]
+ */
+int weft_join(struct weft_fiber fiber, void **result);
+
+/* The same with a deadline: -ETIMEDOUT, and it may still be joined.  [fiber thread; parks, cancel] */
+int weft_join_until(struct weft_fiber fiber, void **result, uint64_t deadline);
+
+/* Nobody will join it. -ESRCH, -EINVAL, -EBUSY as above.  [fiber thread] */
+int weft_detach(struct weft_fiber fiber);
+
+/* The calling fiber; { 0 } on a thread that is none.  [fiber thread] */
+struct weft_fiber weft_self(void);
+
+/* The worker that runs the caller, counted from 0; -EPERM on a thread that is no fiber. It may be
+ * another one after any call that parks.  [fiber] */
+int weft_worker(void);
+
+/* Lets the other ready fibers of this worker run first. On a thread: sched_yield.  [fiber thread] */
+void weft_yield(void);
+
+/* Ends the calling fiber as if its function had returned result. Frames below are left as they
+ * are: no C++ destructors run. On a thread that is no fiber: one line, and abort.  [fiber] */
+#ifdef __cplusplus
+[[noreturn]]
+#else
+_Noreturn
+#endif
+void weft_exit(void *result);
+
+/* ---------------------------------------------------------------------------------------------
+ * Park and unpark
+ *
+ * Each fiber has one permit, at first not there. Unpark makes it there; park waits until it is
+ * there and takes it. So an unpark before the park is not lost, and two before it are one.
+ * ------------------------------------------------------------------------------------------ */
+
+/* -ECANCELED.  [fiber thread; parks, cancel] */
+int weft_park(void);
+
+/* -ETIMEDOUT: the deadline passed and there was no permit. -ECANCELED.  [fiber thread; parks, cancel] */
+int weft_park_until(uint64_t deadline);
+
+/* What was written before the unpark is seen after the park. -ESRCH: no such fiber. [fiber thread] */
+int weft_unpark(struct weft_fiber fiber);
+
+/* ---------------------------------------------------------------------------------------------
+ * Cancellation
+ *
+ * A request that stays: from then on every cancellation point of the fiber ends with -ECANCELED,
+ * the one in which it is parked included. The fiber decides what to do about it; returning is
+ * usual. Waits that give something back (unlock, post, re-lock of a mutex) are no cancellation
+ * points and always complete.
+ * ------------------------------------------------------------------------------------------ */
+
+/* -ESRCH: no such fiber.  [fiber thread] */
+int weft_cancel(struct weft_fiber fiber);
+
+/* 1 when the calling fiber was asked to stop, 0 otherwise.  [fiber thread] */
+int weft_cancelled(void);
+
+/* ---------------------------------------------------------------------------------------------
+ * Fiber-local values
+ * ------------------------------------------------------------------------------------------ */
+
+struct weft_key {
+    unsigned index;
+};
+#define WEFT_KEYS_MAX 128
+
+/* Makes a key; every fiber's value for it is NULL. When a fiber ends with a value that is not
+ * NULL, destroy(value) runs on it; destroy may be NULL. -EAGAIN: all keys are in use. [fiber thread] */
+int weft_key_create(struct weft_key *key, void (*destroy)(void *));
+
+/* Forgets the key; destroys no value. -EINVAL: no such key.  [fiber thread] */
+int weft_key_delete(struct weft_key key);
+
+/* NULL when nothing was set, or for a key that does not exist.  [fiber thread] */
+void *weft_local_get(struct weft_key key);
+
+/* -EINVAL: no such key. -ENOMEM.  [fiber thread] */
+int weft_local_set(struct weft_key key, void *value);
+
+/* ---------------------------------------------------------------------------------------------
+ * Time
+ * ------------------------------------------------------------------------------------------ */
+
+#define WEFT_FOREVER UINT64_MAX
+#define WEFT_MICROSECOND UINT64_C(1000)
+#define WEFT_MILLISECOND UINT64_C(1000000)
+#define WEFT_SECOND UINT64_C(1000000000)
+
+/* Nanoseconds of the monotonic clock.  [fiber thread signal] */
+uint64_t weft_now(void);
+
+/* -ECANCELED.  [fiber thread; parks, cancel] */
+int weft_sleep(uint64_t nanoseconds);
+int weft_sleep_until(uint64_t deadline);
+
+/*
+ * A timer calls fn(arg) once, at the deadline or soon after, on some worker and between fibers:
+ * fn must not park. Armed and cancelled without a system call or a process-wide lock. The memory
+ * is the caller's, and must stay until the timer has fired or was cancelled.
+ */
+struct weft_timer {
+    void *opaque[8];
+};
+#define WEFT_TIMER_INIT WEFT_ZERO
+
+/* -EINVAL: timer or fn NULL. -EBUSY: it is armed. -ESRCH: no runtime.  [fiber thread] */
+int weft_timer_arm(struct weft_timer *timer, uint64_t deadline, void (*fn)(void *), void *arg);
+
+/* 0: fn will not be called. -EALREADY: it was called, is being called, or the timer was never
+ * armed.  [fiber thread] */
+int weft_timer_cancel(struct weft_timer *timer);
+
+/* ---------------------------------------------------------------------------------------------
+ * What follows waits in order of arrival, works between fibers and threads alike, and may live
+ * anywhere, on a stack too: when the wait that its last use ends has returned, it may be freed.
+ * Initialise with the macro, or with zeros; there is nothing to destroy.
+ * ------------------------------------------------------------------------------------------ */
+
+struct weft_waiter;
+struct weft_queue {
+    uint64_t word; /* value, and whether somebody waits */
+    struct weft_waiter *first, *last;
+};
+
+/* Counters: work that is outstanding. */
+struct weft_counter {
+    struct weft_queue queue;
+};
+#define WEFT_COUNTER_INIT WEFT_ZERO
+
+/* n more are outstanding. -EINVAL: NULL. -EOVERFLOW: more than 2^60.  [fiber thread] */
+int weft_counter_add(struct weft_counter *counter, uint64_t n);
+
+/* One less is outstanding. -EINVAL: NULL, or none was.  [fiber thread] */
+int weft_counter_complete(struct weft_counter *counter);
+
+/* Waits until at most n are outstanding. -EINVAL: NULL. -ETIMEDOUT. -ECANCELED.
+ * [fiber thread; parks, cancel] */
+int weft_counter_wait(struct weft_counter *counter, uint64_t n);
+int weft_counter_wait_until(struct weft_counter *counter, uint64_t n, uint64_t deadline);
+
+/* How many are outstanding now.  [fiber thread] */
+uint64_t weft_counter_value(const struct weft_counter *counter);
+
+/* Counting semaphores. */
+struct weft_sem {
+    struct weft_queue queue;
+};
+#define WEFT_SEM_INIT(value) \
+    { { (uint64_t)(value) << 2, NULL, NULL } }
+
+/* Sets the value of a semaphore that nobody uses.  [fiber thread] */
+int weft_sem_init(struct weft_sem *sem, uint64_t value);
+
+/* Takes one, waiting until there is one. -EINVAL: NULL. -ETIMEDOUT. -ECANCELED.
+ * [fiber thread; parks, cancel] */
+int weft_sem_wait(struct weft_sem *sem);
+int weft_sem_wait_until(struct weft_sem *sem, uint64_t deadline);
+
+/* Takes one if there is one; -EAGAIN: there is none.  [fiber thread] */
+int weft_sem_try(struct weft_sem *sem);
+
+/* Gives one: to the first that waits, if any. -EOVERFLOW: more than 2^60.  [fiber thread] */
+int weft_sem_post(struct weft_sem *sem);
+
+/* Mutexes: not recursive, the owner is checked. */
+struct weft_mutex {
+    struct weft_queue queue;
+    void *owner;
+};
+#define WEFT_MUTEX_INIT WEFT_ZERO
+
+/* -EINVAL: NULL. -EDEADLK: the caller holds it. -ETIMEDOUT. -ECANCELED.
+ * [fiber thread; parks, cancel] */
+int weft_mutex_lock(struct weft_mutex *mutex);
+int weft_mutex_lock_until(struct weft_mutex *mutex, uint64_t deadline);
+
+/* -EBUSY: somebody holds it.  [fiber thread] */
+int weft_mutex_try(struct weft_mutex *mutex);
+
+/* Hands the mutex to the first that waits, if any. -EPERM: the caller does not hold it. [fiber thread] */
+int weft_mutex_unlock(struct weft_mutex *mutex);
+
+/* Condition variables. */
+struct weft_cond {
+    struct weft_queue queue;
+};
+#define WEFT_COND_INIT WEFT_ZERO
+
+/*
+ * Unlocks the mutex, waits for a signal, locks the mutex again; the mutex is held on return, also
+ * after -ETIMEDOUT and -ECANCELED. A signal is taken by exactly one waiter that then returns 0.
+ * -EINVAL: NULL. -EPERM: the caller does not hold the mutex.  [fiber thread; parks, cancel]
+ */
+int weft_cond_wait(struct weft_cond *cond, struct weft_mutex *mutex);
+int weft_cond_wait_until(struct weft_cond *cond, struct weft_mutex *mutex, uint64_t deadline);
+
+/* Wakes the first that waits, or all.  [fiber thread] */
+int weft_cond_signal(struct weft_cond *cond);
+int weft_cond_broadcast(struct weft_cond *cond);
+
+/* ---------------------------------------------------------------------------------------------
+ * Statistics: always counted. Each number only grows while the runtime runs.
+ * ------------------------------------------------------------------------------------------ */
+
+struct weft_stats {
+    uint64_t spawned;      /* fibers made */
+    uint64_t completed;    /* fibers ended */
+    uint64_t switches;     /* times a fiber was entered: begun, or gone on with */
+    uint64_t parks;        /* waits that suspended the fiber */
+    uint64_t unparks;      /* fibers made ready again */
+    uint64_t steals_tried; /* looks into another worker's queue */
+    uint64_t steals;       /* of these, the ones that took something */
+    uint64_t moved;        /* fibers taken by them */
+    uint64_t sleeps;       /* times the kernel thread went to sleep */
+    uint64_t wakeups;      /* times it was woken by somebody */
+    uint64_t timers;       /* deadlines and timers that passed */
+    uint64_t busy_ns;      /* time not spent searching or asleep */
+};
+
+/* Of all workers, and of threads that hand work in. -ESRCH: no runtime. -EINVAL.  [fiber thread] */
+int weft_stats(struct weft_stats *stats);
+
+/* Of one worker. -EINVAL: no such worker.  [fiber thread] */
+int weft_stats_worker(unsigned worker, struct weft_stats *stats);
+
+/* The table that WEFT_STATS=1 prints at the stop, to standard error. -ESRCH.  [fiber thread] */
+int weft_stats_print(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

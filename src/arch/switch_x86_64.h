@@ -1,0 +1,43 @@
+/*
+ * x86-64. Fixed registers: rdi carried, rsi from, rdx to; the entry of a fresh stack finds them
+ * there. A plain store is a release on this machine.
+ */
+static inline __attribute__((always_inline)) void *weft__switch(struct weft__context *from,
+                                                                struct weft__context *to, void *carried) {
+    __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
+                     "movq %%rax, " PC "(%%rsi)\n\t"
+                     "movq %%rsp, " SP "(%%rsi)\n\t"
+                     "movq %%rbp, " FP "(%%rsi)\n\t"
+                     "movq " SP "(%%rdx), %%rsp\n\t"
+                     "movq " FP "(%%rdx), %%rbp\n\t"
+                     "movb $0, " ON "(%%rsi)\n\t"
+                     "jmpq *" PC "(%%rdx)\n\t"
+                     "1: endbr64\n\t"
+                     : "+D"(carried), "+S"(from), "+d"(to)
+                     :
+                     : "rax", "rbx", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1",
+                       "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
+                       "xmm13", "xmm14", "xmm15", "memory", "cc");
+    return carried;
+}
+
+static inline __attribute__((always_inline, noreturn)) void weft__switch_away(struct weft__context *to,
+                                                                              void *carried) {
+    __asm__ volatile("movq " SP "(%%rdx), %%rsp\n\t"
+                     "movq " FP "(%%rdx), %%rbp\n\t"
+                     "jmpq *" PC "(%%rdx)\n\t"
+                     :
+                     : "D"(carried), "d"(to)
+                     : "memory");
+    __builtin_unreachable();
+}
+
+/*
+ * The calling thread's value of the thread-local `weft__tls`. Assembly, because a compiler may keep
+ * a thread-local's address across a switch, and it is then another thread's.
+ */
+static inline void *weft__tls_get(void) {
+    void *p;
+    __asm__ volatile("movq weft__tls@gottpoff(%%rip), %0\n\tmovq %%fs:(%0), %0" : "=r"(p)::"memory");
+    return p;
+}

@@ -1,0 +1,108 @@
+/*
+ * What the checking tools must be told about fibers: AddressSanitizer and ThreadSanitizer of every
+ * switch, valgrind of every stack. One-line hooks, empty where the tool is not there.
+ *
+ *   valgrind          knows a stack from san_stack_register on (a few instructions, always in)
+ *   AddressSanitizer  keeps a fake stack for what is suspended, and the bounds of what runs
+ *   ThreadSanitizer   sees a flow of control of its own for each stack; a switch orders the two
+ */
+#ifndef WEFT_BASE_SAN_H
+#define WEFT_BASE_SAN_H
+
+#include "base/base.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define WEFT_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WEFT_ASAN 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define WEFT_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WEFT_TSAN 1
+#endif
+#endif
+
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#define san_valgrind_stack(low, top) ((void)VALGRIND_STACK_REGISTER(low, top))
+#else
+#define san_valgrind_stack(low, top) ((void)0)
+#endif
+
+#ifdef WEFT_ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+#ifdef WEFT_TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
+
+#if defined(WEFT_ASAN) || defined(WEFT_TSAN)
+/* One flow of control: a fiber's stack, or a carrier's own. */
+struct weft__san {
+    void *fake;        /* AddressSanitizer */
+    const void *low;   /* bounds of the stack; of a carrier's own: learnt at the first switch away */
+    size_t size;
+    void *thread;      /* ThreadSanitizer */
+};
+/* A stack was made. */
+static inline void san_stack_register(struct weft__san *san, char *low, char *top) {
+    san->low = low;
+    san->size = (size_t)(top - low);
+    san_valgrind_stack(low, top);
+}
+/* Before a switch from `from` to `to`; gone: `from` will not be entered again. */
+static inline void san_leave(struct weft__san *from, struct weft__san *to, bool gone) {
+    (void)from, (void)to, (void)gone;
+#ifdef WEFT_ASAN
+    __sanitizer_start_switch_fiber(gone ? NULL : &from->fake, to->low, to->size);
+#endif
+#ifdef WEFT_TSAN
+    if (!to->thread) to->thread = __tsan_create_fiber(0);
+    __tsan_switch_to_fiber(to->thread, 0);
+#endif
+}
+/* After it, the first thing in `self`; home: the carrier's own flow, whose bounds are learnt. */
+static inline void san_enter(struct weft__san *self, struct weft__san *home) {
+    (void)self, (void)home;
+#ifdef WEFT_ASAN
+    const void *low = NULL;
+    size_t size = 0;
+    __sanitizer_finish_switch_fiber(self->fake, &low, &size);
+    self->fake = NULL;
+    if (!home->low) {
+        home->low = low;
+        home->size = size;
+    }
+#endif
+}
+/* A carrier begins: its own flow is the one that runs. */
+static inline void san_carrier(struct weft__san *home) {
+    *home = (struct weft__san){0};
+#ifdef WEFT_TSAN
+    home->thread = __tsan_get_current_fiber();
+#endif
+}
+/* Frames on this stack were left without returning. */
+static inline void san_unwound(const void *low, const void *top) {
+    (void)low, (void)top;
+#ifdef WEFT_ASAN
+    __asan_unpoison_memory_region(low, (size_t)((const char *)top - (const char *)low));
+#endif
+}
+#else
+struct weft__san {
+    char none[1];
+};
+#define san_stack_register(san, low, top) san_valgrind_stack(low, top)
+#define san_leave(from, to, gone) ((void)(from), (void)(to))
+#define san_enter(self, home) ((void)(self), (void)(home))
+#define san_carrier(home) ((void)(home))
+#define san_unwound(low, top) ((void)(low), (void)(top))
+#endif
+
+#endif

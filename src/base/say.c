@@ -1,0 +1,79 @@
+/* See say.h. */
+#define _GNU_SOURCE
+#include "base/say.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct line {
+    char text[512];
+    size_t used;
+};
+
+static void put(struct line *l, const char *s) {
+    while (*s && l->used < sizeof l->text - 1) l->text[l->used++] = *s++;
+}
+
+static void put_number(struct line *l, uint64_t n, unsigned base) {
+    char digits[32];
+    char *p = digits + sizeof digits - 1;
+    *p = 0;
+    do *--p = "0123456789abcdef"[n % base];
+    while (n /= base);
+    put(l, p);
+}
+
+static void say(const char *format, va_list args) {
+    struct line l = {.used = 0};
+    put(&l, "weft: ");
+    for (const char *p = format; *p; p++) {
+        if (*p != '%') {
+            put(&l, (char[]){*p, 0});
+            continue;
+        }
+        switch (*++p) {
+        case 's': {
+            const char *s = va_arg(args, const char *);
+            put(&l, s ? s : "?");
+            break;
+        }
+        case 'd': {
+            int n = va_arg(args, int);
+            if (n < 0) put(&l, "-");
+            put_number(&l, n < 0 ? -(uint64_t)n : (uint64_t)n, 10);
+            break;
+        }
+        case 'u': put_number(&l, va_arg(args, unsigned), 10); break;
+        case 'z': put_number(&l, va_arg(args, size_t), 10); break;
+        case 'x':
+            put(&l, "0x");
+            put_number(&l, va_arg(args, uint64_t), 16);
+            break;
+        }
+    }
+    l.text[l.used++] = '\n';
+    ssize_t ignored = write(STDERR_FILENO, l.text, l.used);
+    (void)ignored;
+}
+
+void weft__say(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
+}
+
+void weft__die(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
+    abort();
+}
+
+const char *weft__error(int err) {
+    const char *s = strerrordesc_np(-err);
+    return s ? s : "unknown error";
+}

@@ -1,0 +1,140 @@
+/*
+ * See sys.h. The only file that calls the kernel for memory, threads, sleep and time.
+ */
+#define _GNU_SOURCE
+#include "base/sys.h"
+
+#include "weft.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Newer than the headers of the oldest systems we build on. */
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
+#ifndef SYS_process_madvise
+#define SYS_process_madvise 440
+#endif
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+
+#ifdef WEFT_FAULTS
+_Atomic long weft__fault_countdown = -1;
+static bool fault(void) {
+    long n = load_rlx(&weft__fault_countdown);
+    return n > 0 && add_ar(&weft__fault_countdown, -1) == 1;
+}
+#else
+static inline bool fault(void) { return false; }
+#endif
+
+void *weft__alloc(size_t bytes) { return fault() ? NULL : calloc(1, bytes); }
+
+void *weft__alloc_aligned(size_t alignment, size_t bytes) {
+    bytes = weft__round_up(bytes, alignment);
+    void *p = fault() ? NULL : aligned_alloc(alignment, bytes);
+    return p ? memset(p, 0, bytes) : NULL;
+}
+
+void weft__free(void *memory) { free(memory); }
+
+int weft__map(void **out, size_t bytes) {
+    if (fault()) return -ENOMEM;
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) return -errno;
+    madvise(p, bytes, MADV_NOHUGEPAGE);
+    *out = p;
+    return 0;
+}
+
+void weft__unmap(void *memory, size_t bytes) { munmap(memory, bytes); }
+
+/* One call for many ranges where the kernel has it, a call a range where it does not. */
+static int advise(const struct weft__range *ranges, size_t n, int advice) {
+    enum { BATCH = 64 };
+    int self = n > 1 ? (int)syscall(SYS_pidfd_open, getpid(), 0) : -1;
+    int err = 0;
+    size_t i = 0;
+    while (self >= 0 && i < n) {
+        struct iovec iov[BATCH];
+        size_t k = 0, bytes = 0;
+        for (; k < BATCH && i + k < n; k++) {
+            iov[k] = (struct iovec){ranges[i + k].start, ranges[i + k].bytes};
+            bytes += ranges[i + k].bytes;
+        }
+        if (syscall(SYS_process_madvise, self, iov, k, advice, 0) != (ssize_t)bytes) break;
+        i += k;
+    }
+    if (self >= 0) close(self);
+    for (; i < n && !err; i++)
+        if (madvise(ranges[i].start, ranges[i].bytes, advice)) err = -errno;
+    return err;
+}
+
+int weft__guard(const struct weft__range *ranges, size_t n) {
+    return fault() ? -ENOMEM : advise(ranges, n, MADV_GUARD_INSTALL);
+}
+
+int weft__protect(const struct weft__range *range) {
+    if (fault()) return -ENOMEM;
+    return mprotect(range->start, range->bytes, PROT_NONE) ? -errno : 0;
+}
+
+void weft__discard(const struct weft__range *ranges, size_t n) { advise(ranges, n, MADV_DONTNEED); }
+
+int weft__thread_create(pthread_t *thread, void *(*fn)(void *), void *arg) {
+    return fault() ? -EAGAIN : -pthread_create(thread, NULL, fn, arg);
+}
+
+int weft__futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline) {
+    struct timespec at, *until = NULL;
+    if (deadline != WEFT_FOREVER) {
+        at.tv_sec = (time_t)(deadline / WEFT_SECOND);
+        at.tv_nsec = (long)(deadline % WEFT_SECOND);
+        until = &at;
+    }
+    long r = syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, value, until, NULL,
+                     FUTEX_BITSET_MATCH_ANY);
+    return r < 0 && errno == ETIMEDOUT ? -ETIMEDOUT : 0;
+}
+
+void weft__futex_wake(_Atomic uint32_t *word, int threads) {
+    syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, threads, NULL, NULL, 0);
+}
+
+bool weft__fence_is_symmetric = true;
+
+void weft__fence_init(void) {
+    if (!weft__fence_is_symmetric) return;
+    weft__fence_is_symmetric =
+        syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0;
+}
+
+void weft__fence_heavy(void) {
+    fence_sc();
+    if (!weft__fence_is_symmetric) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}
+
+uint64_t weft__clock(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * WEFT_SECOND + (uint64_t)t.tv_nsec;
+}
+
+void weft__cpu_yield(void) { sched_yield(); }
+
+void weft__nap(uint64_t nanoseconds) {
+    struct timespec t = {(time_t)(nanoseconds / WEFT_SECOND), (long)(nanoseconds % WEFT_SECOND)};
+    nanosleep(&t, NULL);
+}

@@ -1,0 +1,67 @@
+/*
+ * The kernel and the C library's allocator, as weft uses them: every call that can fail passes
+ * here, so that a test can make the Nth one fail, and a later build can put another world
+ * underneath. All return 0, or a value, or a negative errno.
+ */
+#ifndef WEFT_BASE_SYS_H
+#define WEFT_BASE_SYS_H
+
+#include "base/atomic.h"
+#include "base/base.h"
+
+#include <pthread.h>
+
+#define WEFT_PAGE 4096
+
+/* Memory of the C library: zeroed. NULL when there is none. */
+void *weft__alloc(size_t bytes);
+void *weft__alloc_aligned(size_t alignment, size_t bytes);
+void weft__free(void *memory);
+
+/* Address space: zeroed pages, committed when touched, never huge pages. */
+int weft__map(void **out, size_t bytes);
+void weft__unmap(void *memory, size_t bytes);
+
+/* Makes the ranges inaccessible. Guard markers cost no mapping each (Linux 6.13); -ENOSYS or
+ * -EINVAL where the kernel has none, and then weft__protect does the same at one mapping a range. */
+struct weft__range {
+    void *start;
+    size_t bytes;
+};
+int weft__guard(const struct weft__range *ranges, size_t n);
+int weft__protect(const struct weft__range *range);
+/* Gives the pages of the ranges back; they read as zeros afterwards. Errors do not matter. */
+void weft__discard(const struct weft__range *ranges, size_t n);
+
+int weft__thread_create(pthread_t *thread, void *(*fn)(void *), void *arg);
+
+/* Sleeps while *word == value, until the deadline (monotonic, WEFT_FOREVER: none) or a wake. May
+ * return early. -ETIMEDOUT when the deadline has passed. */
+int weft__futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline);
+void weft__futex_wake(_Atomic uint32_t *word, int threads);
+
+/*
+ * The heavy side of an asymmetric fence: after it returns, every running thread of the process has
+ * passed a full fence since the call. The light side is weft__fence_light(), a compiler barrier
+ * where the kernel offers membarrier, a real fence where it does not.
+ */
+void weft__fence_heavy(void);
+extern bool weft__fence_is_symmetric; /* written once, before the first worker starts */
+static inline void weft__fence_light(void) {
+    fence_compiler();
+    if (unlikely(weft__fence_is_symmetric)) fence_sc();
+}
+void weft__fence_init(void);
+
+/* Nanoseconds of the monotonic clock. */
+uint64_t weft__clock(void);
+
+void weft__cpu_yield(void);
+void weft__nap(uint64_t nanoseconds);
+
+#ifdef WEFT_FAULTS
+/* Test builds: the call that brings this to zero fails; below zero nothing does. */
+extern _Atomic long weft__fault_countdown;
+#endif
+
+#endif

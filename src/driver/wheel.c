@@ -1,0 +1,134 @@
+/* See wheel.h. */
+#include "driver/wheel.h"
+
+#include "weft.h"
+
+#define DUE (WEFT_WHEEL_LEVELS * WEFT_WHEEL_SLOTS)
+#define DIGIT_MASK (WEFT_WHEEL_SLOTS - 1)
+
+void weft__wheel_init(struct weft__wheel *w, uint64_t now) {
+    *w = (struct weft__wheel){.current = now >> WEFT_WHEEL_TICK_LOG};
+    store_rlx(&w->next, WEFT_FOREVER);
+}
+
+/* The tick at which a deadline has passed: rounded up. */
+static uint64_t tick_of(uint64_t deadline) {
+    uint64_t tick = deadline >> WEFT_WHEEL_TICK_LOG;
+    if (tick == UINT64_MAX >> WEFT_WHEEL_TICK_LOG) return tick; /* 584 years from boot: no carry out */
+    return tick + ((deadline & ((1 << WEFT_WHEEL_TICK_LOG) - 1)) != 0);
+}
+
+static void link_at(struct weft__wheel *w, struct weft__timer *t, unsigned place) {
+    struct weft__timer **head = place == DUE ? &w->overdue : &w->slot[place];
+    t->place = (uint16_t)place;
+    t->next = *head;
+    t->link = head;
+    if (t->next) t->next->link = &t->next;
+    *head = t;
+    if (place != DUE) w->occupied[place / WEFT_WHEEL_SLOTS] |= UINT64_C(1) << (place % WEFT_WHEEL_SLOTS);
+}
+
+static void unlink_it(struct weft__wheel *w, struct weft__timer *t) {
+    *t->link = t->next;
+    if (t->next) t->next->link = t->link;
+    if (t->place != DUE && !w->slot[t->place])
+        w->occupied[t->place / WEFT_WHEEL_SLOTS] &= ~(UINT64_C(1) << (t->place % WEFT_WHEEL_SLOTS));
+}
+
+static void place_it(struct weft__wheel *w, struct weft__timer *t) {
+    if (t->tick <= w->current) {
+        link_at(w, t, DUE);
+        return;
+    }
+    unsigned level = (63 - (unsigned)__builtin_clzll(t->tick ^ w->current)) / WEFT_WHEEL_DIGIT;
+    unsigned slot = (t->tick >> (level * WEFT_WHEEL_DIGIT)) & DIGIT_MASK;
+    link_at(w, t, level * WEFT_WHEEL_SLOTS + slot);
+}
+
+/* The earliest occupied slot and the tick at which it begins; false when all are empty. */
+static bool earliest(struct weft__wheel *w, unsigned *place, uint64_t *start) {
+    for (unsigned level = 0; level < WEFT_WHEEL_LEVELS; level++) {
+        if (!w->occupied[level]) continue;
+        unsigned slot = (unsigned)__builtin_ctzll(w->occupied[level]), shift = level * WEFT_WHEEL_DIGIT;
+        uint64_t digits_above = shift + WEFT_WHEEL_DIGIT < 64 ? ~UINT64_C(0) << (shift + WEFT_WHEEL_DIGIT) : 0;
+        *place = level * WEFT_WHEEL_SLOTS + slot;
+        *start = (w->current & digits_above) | (uint64_t)slot << shift;
+        return true;
+    }
+    return false;
+}
+
+static void update_next(struct weft__wheel *w) {
+    unsigned place;
+    uint64_t start, next = WEFT_FOREVER;
+    if (w->overdue)
+        next = 0;
+    else if (earliest(w, &place, &start))
+        next = start << WEFT_WHEEL_TICK_LOG;
+    store_rlx(&w->next, next);
+}
+
+bool weft__wheel_arm(struct weft__wheel *w, struct weft__timer *t, uint64_t deadline, struct weft__due due) {
+    weft__lock(&w->lock);
+    store_rlx(&t->wheel, w);
+    t->tick = tick_of(deadline);
+    t->due = due;
+    place_it(w, t);
+    store_rlx(&w->armed, load_rlx(&w->armed) + 1);
+    uint64_t before = load_rlx(&w->next);
+    /* The start of its slot, not its deadline: that is when the wheel wants to be looked at. */
+    unsigned shift = t->place / WEFT_WHEEL_SLOTS * WEFT_WHEEL_DIGIT;
+    uint64_t start = t->place == DUE ? 0 : t->tick >> shift << shift << WEFT_WHEEL_TICK_LOG;
+    if (start < before) store_rlx(&w->next, start);
+    weft__unlock(&w->lock);
+    return start < before;
+}
+
+bool weft__wheel_cancel(struct weft__timer *t) {
+    struct weft__wheel *w = load_acq(&t->wheel); /* pairs with expire: it has let go of the timer */
+    if (!w) return false;
+    weft__lock(&w->lock);
+    bool armed = load_rlx(&t->wheel) == w;
+    if (armed) {
+        unlink_it(w, t);
+        store_rlx(&t->wheel, NULL);
+        store_rlx(&w->armed, load_rlx(&w->armed) - 1);
+    }
+    weft__unlock(&w->lock);
+    return armed;
+}
+
+/* Moves `current` to the tick, turning what expires on the way over to the overdue list. */
+static void advance(struct weft__wheel *w, uint64_t tick) {
+    unsigned place;
+    uint64_t start;
+    while (earliest(w, &place, &start) && start <= tick) {
+        w->current = start;
+        struct weft__timer *t = w->slot[place];
+        w->slot[place] = NULL;
+        w->occupied[place / WEFT_WHEEL_SLOTS] &= ~(UINT64_C(1) << (place % WEFT_WHEEL_SLOTS));
+        while (t) {
+            struct weft__timer *next = t->next;
+            place_it(w, t);
+            t = next;
+        }
+    }
+    if (tick > w->current) w->current = tick;
+}
+
+unsigned weft__wheel_expire(struct weft__wheel *w, uint64_t now, struct weft__due *due, unsigned n) {
+    unsigned k = 0;
+    weft__lock(&w->lock);
+    advance(w, now >> WEFT_WHEEL_TICK_LOG);
+    while (k < n && w->overdue) {
+        struct weft__timer *t = w->overdue;
+        unlink_it(w, t);
+        due[k++] = t->due;
+        /* From here on the timer is its owner's: nothing of it is touched again. */
+        store_rel(&t->wheel, NULL);
+    }
+    store_rlx(&w->armed, load_rlx(&w->armed) - k);
+    update_next(w);
+    weft__unlock(&w->lock);
+    return k;
+}

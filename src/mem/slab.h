@@ -1,0 +1,74 @@
+/*
+ * Slabs: records of one size whose memory stays what it is. A record that was given back may be
+ * handed out again, as the same kind of record, but its memory is never used for anything else nor
+ * unmapped while the process lives. So a stale reference can be looked at, and the generation tells
+ * that it is stale. Records are numbered, so that a reference can be a number that is checked.
+ *
+ * Each worker keeps a cache of free records and takes and returns them in batches, so that the
+ * shared list behind a lock is seen once in BATCH operations. Threads without a cache pay the lock.
+ */
+#ifndef WEFT_MEM_SLAB_H
+#define WEFT_MEM_SLAB_H
+
+#include "base/lock.h"
+#include "queue/list.h"
+
+/* The head of every record. */
+struct weft__slot {
+    struct weft__link link; /* free: in the slab's chains; in use: the owner's */
+    uint32_t index;         /* never changes */
+    _Atomic uint32_t generation; /* odd: in use. Grows by one at each get and put */
+};
+
+#define WEFT_SLAB_CHUNK 4096 /* records */
+#define WEFT_SLAB_CHUNKS_MAX 16384
+#define WEFT_SLAB_BATCH 64
+
+struct weft__slab {
+    size_t record_size;
+    struct weft__lock lock;
+    struct weft__link *free; /* the shared list, last in first out */
+    _Atomic uint32_t records; /* made so far: [0, records) exist */
+    _Atomic(char *) chunk[WEFT_SLAB_CHUNKS_MAX];
+};
+
+struct weft__slab_cache {
+    struct weft__link *free;
+    unsigned count;
+};
+
+/* A record with an odd generation, its other bytes as they were left (zero the first time). NULL:
+ * no memory. The cache may be NULL. */
+struct weft__slot *weft__slab_get_slow(struct weft__slab *s, struct weft__slab_cache *c);
+void weft__slab_put_slow(struct weft__slab *s, struct weft__slab_cache *c, struct weft__slot *r);
+/* Returns all that the cache holds. */
+void weft__slab_flush(struct weft__slab *s, struct weft__slab_cache *c);
+
+static inline struct weft__slot *weft__slab_get(struct weft__slab *s, struct weft__slab_cache *c) {
+    if (unlikely(!c || !c->free)) return weft__slab_get_slow(s, c);
+    struct weft__slot *r = container_of(c->free, struct weft__slot, link);
+    c->free = r->link.next;
+    c->count--;
+    count_add(&r->generation, 1);
+    return r;
+}
+
+static inline void weft__slab_put(struct weft__slab *s, struct weft__slab_cache *c, struct weft__slot *r) {
+    if (unlikely(!c || c->count >= 2 * WEFT_SLAB_BATCH)) {
+        weft__slab_put_slow(s, c, r);
+        return;
+    }
+    count_add(&r->generation, 1);
+    r->link.next = c->free;
+    c->free = &r->link;
+    c->count++;
+}
+
+/* The record with this number, free or in use; NULL when there is none. */
+static inline struct weft__slot *weft__slab_at(struct weft__slab *s, uint32_t index) {
+    if (unlikely(index >= load_acq(&s->records))) return NULL; /* pairs with the making of a chunk */
+    char *chunk = load_rlx(&s->chunk[index / WEFT_SLAB_CHUNK]);
+    return (struct weft__slot *)(void *)(chunk + index % WEFT_SLAB_CHUNK * s->record_size);
+}
+
+#endif

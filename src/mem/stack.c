@@ -1,0 +1,207 @@
+/* See stack.h. */
+#include "mem/stack.h"
+
+#include "base/say.h"
+
+#include <errno.h>
+
+/* A piece of address space that was divided into stacks. Never unmapped: its stacks are pooled. */
+struct arena {
+    struct arena *next;
+    char *base;
+    size_t stride;
+    unsigned count;
+    struct weft__stack stack[];
+};
+
+struct pool {
+    struct weft__lock lock;
+    struct weft__stack *warm; /* used before: pages committed. Last in, first out */
+    struct weft__stack *cold; /* no pages */
+    unsigned next_count;      /* how many the next arena will have */
+};
+
+static struct pool pools[WEFT_STACK_CLASSES];
+static _Atomic(struct arena *) arenas; /* all of them, newest first; only grows */
+static _Atomic bool exhausted;
+static _Atomic size_t in_use; /* stacks out of the pools, cached ones included */
+static bool guards = true;
+static bool guard_markers = true; /* the kernel has MADV_GUARD_INSTALL, as far as we know */
+
+int weft__stack_class(size_t bytes) {
+    for (int c = 0; c < WEFT_STACK_CLASSES; c++)
+        if (bytes <= (size_t)1 << (c + WEFT_STACK_MIN_LOG)) return c;
+    return -EINVAL;
+}
+
+void weft__stack_guards(bool wanted) { guards = wanted; }
+
+bool weft__stack_exhausted(void) { return load_rlx(&exhausted); }
+
+size_t weft__stack_in_use(void) { return load_rlx(&in_use); }
+
+/* Guards all stacks of an arena: one call by markers, else one mapping each. */
+static int guard_all(struct arena *a) {
+    int err = -ENOSYS;
+    if (guard_markers) {
+        struct weft__range *r = weft__alloc(a->count * sizeof *r);
+        if (!r) return -ENOMEM;
+        for (unsigned i = 0; i < a->count; i++)
+            r[i] = (struct weft__range){a->base + i * a->stride, WEFT_STACK_GUARD};
+        err = weft__guard(r, a->count);
+        weft__free(r);
+        if (err == -EINVAL) guard_markers = false;
+    }
+    if (err == -EINVAL || err == -ENOSYS) {
+        err = 0;
+        for (unsigned i = 0; i < a->count && !err; i++)
+            err = weft__protect(&(struct weft__range){a->base + i * a->stride, WEFT_STACK_GUARD});
+    }
+    return err;
+}
+
+/* Makes more stacks of a class; the pool is locked. */
+static int make_arena(struct pool *p, unsigned class) {
+    size_t usable = (size_t)1 << (class + WEFT_STACK_MIN_LOG);
+    size_t stride = usable + WEFT_STACK_GUARD;
+    /* Twice as many each time, from a few stacks to a few hundred megabytes of address space. */
+    unsigned count = p->next_count ? p->next_count : 4;
+    struct arena *a = weft__alloc(sizeof *a + count * sizeof a->stack[0]);
+    if (!a) return -ENOMEM;
+    a->stride = stride;
+    a->count = count;
+    void *memory;
+    int err = weft__map(&memory, count * stride);
+    if (err) goto free_arena;
+    a->base = memory;
+    if (guards && (err = guard_all(a))) goto unmap;
+    for (unsigned i = count; i-- > 0;) {
+        struct weft__stack *s = &a->stack[i];
+        s->low = a->base + i * stride + WEFT_STACK_GUARD;
+        s->class = (uint8_t)class;
+        s->next = p->cold;
+        p->cold = s;
+        san_stack_register(&s->san, s->low, weft__stack_top(s));
+    }
+    if (count < 1024 && count * 2 * stride <= (size_t)256 << 20) p->next_count = count * 2;
+    a->next = load_rlx(&arenas);
+    while (!atomic_compare_exchange_weak_explicit(&arenas, &a->next, a, memory_order_release,
+                                                  memory_order_relaxed)) {} /* pairs with of_guard */
+    return 0;
+unmap:
+    weft__unmap(a->base, count * stride);
+free_arena:
+    weft__free(a);
+    return err;
+}
+
+static void say_exhausted(int err) {
+    if (xchg_ar(&exhausted, true)) return;
+    weft__say("no more stacks: %s (%z in use); new fibers wait until one is free. %s", weft__error(err),
+              load_rlx(&in_use),
+              guard_markers ? "Use smaller stacks (WEFT_STACK_SIZE)"
+                            : "Raise vm.max_map_count, or do without guards (WEFT_GUARDS=0)");
+}
+
+static struct weft__stack *take_one(struct pool *p) {
+    struct weft__stack **from = p->warm ? &p->warm : &p->cold, *s = *from;
+    if (s) *from = s->next;
+    return s;
+}
+
+WEFT_COLD struct weft__stack *weft__stack_get_slow(struct weft__stack_cache *caches, unsigned class) {
+    struct pool *p = &pools[class];
+    struct weft__stack_cache *c = &caches[class];
+    int err = 0;
+    weft__lock(&p->lock);
+    struct weft__stack *s = take_one(p);
+    if (!s && !(err = make_arena(p, class))) s = take_one(p);
+    unsigned got = s != NULL;
+    /* A quarter of the cache more: to come here less often, and not to hoard. */
+    while (s && got < WEFT_STACK_CACHED / 4) {
+        struct weft__stack *more = take_one(p);
+        if (!more) break;
+        more->next = c->free;
+        c->free = more;
+        c->count++;
+        got++;
+    }
+    weft__unlock(&p->lock);
+    add_rlx(&in_use, got);
+    if (err) say_exhausted(err);
+    return s;
+}
+
+/* Moves stacks from the cache to the pool until `keep` are left. */
+static void give_back(struct weft__stack_cache *c, unsigned class, unsigned keep) {
+    if (c->count <= keep) return;
+    struct pool *p = &pools[class];
+    unsigned given = 0;
+    weft__lock(&p->lock);
+    while (c->count > keep) {
+        struct weft__stack *s = c->free;
+        c->free = s->next;
+        c->count--;
+        s->next = p->warm;
+        p->warm = s;
+        given++;
+    }
+    weft__unlock(&p->lock);
+    atomic_fetch_sub_explicit(&in_use, given, memory_order_relaxed);
+    if (load_rlx(&exhausted)) store_rlx(&exhausted, false);
+}
+
+/*
+ * The stack that is being put is the one the caller stands on: it goes into the cache after the
+ * others have gone to the pool, where another worker could take them.
+ */
+WEFT_COLD void weft__stack_put_slow(struct weft__stack_cache *caches, struct weft__stack *s) {
+    struct weft__stack_cache *c = &caches[s->class];
+    give_back(c, s->class, WEFT_STACK_CACHED);
+    s->next = c->free;
+    c->free = s;
+    c->count++;
+}
+
+WEFT_COLD void weft__stack_flush(struct weft__stack_cache *caches, unsigned keep) {
+    for (unsigned class = 0; class < WEFT_STACK_CLASSES; class++) give_back(&caches[class], class, keep);
+}
+
+WEFT_COLD bool weft__stack_trim(void) {
+    enum { AT_ONCE = 256 };
+    bool more = false;
+    for (unsigned class = 0; class < WEFT_STACK_CLASSES; class++) {
+        struct pool *p = &pools[class];
+        struct weft__stack *chain = NULL, *last = NULL;
+        struct weft__range r[AT_ONCE];
+        size_t n = 0;
+        weft__lock(&p->lock);
+        while (n < AT_ONCE && p->warm) {
+            struct weft__stack *s = p->warm;
+            p->warm = s->next;
+            s->next = chain;
+            chain = s;
+            if (!last) last = s;
+            r[n++] = (struct weft__range){s->low, (size_t)(weft__stack_top(s) - s->low)};
+        }
+        more |= p->warm != NULL;
+        weft__unlock(&p->lock);
+        if (!n) continue;
+        weft__discard(r, n); /* outside the lock: it takes a while, and they are ours alone */
+        weft__lock(&p->lock);
+        last->next = p->cold;
+        p->cold = chain;
+        weft__unlock(&p->lock);
+    }
+    return more;
+}
+
+const struct weft__stack *weft__stack_of_guard(const void *address) {
+    const char *at = address;
+    for (struct arena *a = load_acq(&arenas); a; a = a->next) { /* pairs with make_arena */
+        if (at < a->base || at >= a->base + a->count * a->stride) continue;
+        size_t i = (size_t)(at - a->base) / a->stride;
+        return at < a->stack[i].low ? &a->stack[i] : NULL;
+    }
+    return NULL;
+}

@@ -1,0 +1,31 @@
+/*
+ * Step 3 of a wait (wait.h): give the worker away until somebody has won. Inlined into every call
+ * that parks, so that one return leads from the switch back to the user: the processor predicts
+ * returns by the calls it saw, and after a switch it saw another fiber's.
+ */
+#ifndef WEFT_SCHED_BLOCK_H
+#define WEFT_SCHED_BLOCK_H
+
+#include "sched/dispatch.h"
+
+static inline int weft__wait_result(uint64_t word) {
+    uint64_t reason = word & WEFT_WAIT_REASON;
+    if (likely(reason == WEFT_WON_DONE)) return 0;
+    return reason == WEFT_WON_DEADLINE ? -ETIMEDOUT : -ECANCELED;
+}
+
+/* Threads, and waits with a deadline. */
+int weft__wait_block_slow(struct weft__fiber *me, uint64_t ticket, uint64_t deadline);
+
+/* 0, -ETIMEDOUT or -ECANCELED. The deadline is armed here; WEFT_FOREVER: none. */
+static inline __attribute__((always_inline)) int weft__wait_block(struct weft__fiber *me, uint64_t ticket,
+                                                                  uint64_t deadline) {
+    if (unlikely(deadline != WEFT_FOREVER || load_rlx(&me->kind) != WEFT_KIND_FIBER))
+        return weft__wait_block_slow(me, ticket, deadline);
+    struct weft__worker *w = weft__self();
+    count_add(&w->numbers.parks, 1);
+    weft__suspend(w, me);
+    return weft__wait_result(load_rlx(&me->wait)); /* the switch has ordered it */
+}
+
+#endif

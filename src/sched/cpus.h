@@ -1,0 +1,14 @@
+/* How many workers by default. See cpus.c. */
+#ifndef WEFT_SCHED_CPUS_H
+#define WEFT_SCHED_CPUS_H
+
+#include "base/base.h"
+
+/* Processors that the CPU quota amounts to, rounded up; 0: no quota. `root` stands before /proc
+ * and /sys; tests give another. */
+unsigned weft__cpu_quota(const char *root);
+
+/* The smaller of the affinity mask and the quota; at least 1. */
+unsigned weft__default_workers(void);
+
+#endif

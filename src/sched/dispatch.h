@@ -1,0 +1,90 @@
+/*
+ * From fiber to fiber: what runs next on this worker, and the way there. The hot path of the whole
+ * runtime; included by the few files that switch.
+ *
+ * What runs next: the worker's oldest ready fiber. Pinned fibers stand in a list of their own and
+ * take turns with the others, one by one. Timers, mailbox and injector are looked at once in
+ * WEFT_POLL_EVERY dispatches, and whenever the queue is empty, so what is due there waits for that
+ * many dispatches at most, and then for its turn in the queue.
+ */
+#ifndef WEFT_SCHED_DISPATCH_H
+#define WEFT_SCHED_DISPATCH_H
+
+#include "sched/wait.h"
+
+#define WEFT_POLL_EVERY 61
+
+/* Alternates between pinned and other fibers. */
+struct weft__fiber *weft__next_pinned(struct weft__worker *w);
+/* The queue was empty: is something in the mailbox or the injector? */
+struct weft__fiber *weft__next_slow(struct weft__worker *w);
+
+/* Takes what runs next out of the queues; NULL: nothing here, go home and search. */
+static inline struct weft__fiber *weft__next(struct weft__worker *w) {
+    if (unlikely(--w->until_poll <= 0)) weft__poll(w, weft__clock());
+    if (unlikely(w->pinned.first != NULL)) return weft__next_pinned(w);
+    struct weft__fiber *f = weft__ready_pop(&w->ready);
+    return likely(f != NULL) ? f : weft__next_slow(w);
+}
+
+/* Gives a fresh fiber the stack; the record knows where to begin. */
+static inline void weft__adopt(struct weft__fiber *f, struct weft__stack *s) {
+    f->stack = s;
+    weft__context_prepare(&f->context, weft__stack_top(s));
+}
+
+/*
+ * Readies a fiber for being entered by this carrier: false when its last carrier still stands on
+ * its stack, or when it is fresh and no stack can be had. Only at home may one wait for that to
+ * change: a fiber that waited here for another's stack could be waited for by that other.
+ */
+static inline bool weft__prepare(struct weft__worker *w, struct weft__fiber *f) {
+    if (unlikely(!f->stack)) {
+        struct weft__stack *s = weft__stack_get(w->stacks, f->stack_class);
+        if (unlikely(!s)) return false;
+        weft__adopt(f, s);
+    } else if (unlikely(load_acq(&f->context.on_stack))) /* pairs with the store in weft__switch */
+        return false;
+    store_rlx(&f->context.on_stack, 1);
+    return true;
+}
+
+/* The same, and counts; the fiber that will run next, or NULL for home. */
+static inline struct weft__fiber *weft__choose(struct weft__worker *w, struct weft__fiber *f) {
+    if (unlikely(!f || !weft__prepare(w, f))) {
+        w->handed = f;
+        w->current = NULL;
+        return NULL;
+    }
+    w->current = f;
+    count_add(&w->numbers.switches, 1);
+    return f;
+}
+
+static inline struct weft__san *weft__san_of(struct weft__fiber *f, struct weft__worker *w) {
+    return f ? &f->stack->san : &w->home_san;
+}
+
+struct weft__worker *weft__suspend_handling(struct weft__worker *w, struct weft__fiber *self);
+
+/*
+ * The running fiber stands in a queue, or waits: run something else. Returns when it is entered
+ * again, with the worker that it is on then.
+ */
+static inline __attribute__((always_inline)) struct weft__worker *weft__suspend_plain(struct weft__worker *w, struct weft__fiber *self) {
+    struct weft__fiber *f = weft__next(w);
+    if (unlikely(f == self)) return w; /* ready again before it left */
+    f = weft__choose(w, f);
+    san_leave(&self->stack->san, weft__san_of(f, w), false);
+    w = weft__switch(&self->context, f ? &f->context : &w->home, w);
+    san_enter(&self->stack->san, &w->home_san);
+    return w;
+}
+
+static inline __attribute__((always_inline)) struct weft__worker *weft__suspend(struct weft__worker *w, struct weft__fiber *self) {
+    /* A fiber that parks while it handles a C++ exception takes the handling along. */
+    if (unlikely(w->exceptions->caught || w->exceptions->uncaught)) return weft__suspend_handling(w, self);
+    return weft__suspend_plain(w, self);
+}
+
+#endif

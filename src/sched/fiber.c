@@ -1,0 +1,246 @@
+/*
+ * The life of a fiber: spawn, begin, yield, end, join, detach.
+ */
+#include "sched/block.h"
+
+#include "base/say.h"
+
+#include <sched.h>
+#include <string.h>
+
+struct weft__slab weft__fibers = {.record_size = sizeof(struct weft__fiber)};
+__thread struct weft__worker *weft__tls WEFT_USED;
+
+/* --- spawn ------------------------------------------------------------------------------------ */
+
+/* What a spawn was asked for, checked. */
+static int apply_attr(struct weft__cluster *c, const struct weft_attr *attr, uint8_t *class, uint16_t *pin) {
+    if (attr->stack_size) {
+        int k = weft__stack_class(attr->stack_size);
+        if (k < 0) return k;
+        *class = (uint8_t)k;
+    }
+    if (attr->pinned > c->count) return -EINVAL;
+    *pin = (uint16_t)attr->pinned;
+    return 0;
+}
+
+WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *attr, void *(*fn)(void *), void *arg,
+                              const char *where) {
+    struct weft__worker *w = weft__self();
+    struct weft__cluster *c = &weft__cluster;
+    if (unlikely(!fn)) return -EINVAL;
+    if (unlikely(!w && !load_acq(&c->running))) return -ESRCH; /* pairs with the start */
+    uint8_t class = c->stack_class;
+    uint16_t pin = 0;
+    if (unlikely(attr != NULL)) {
+        int err = apply_attr(c, attr, &class, &pin);
+        if (err) return err;
+    }
+    if (unlikely(weft__stack_exhausted())) return -EAGAIN;
+    struct weft__slot *slot = weft__slab_get(&weft__fibers, w ? &w->records : NULL);
+    if (unlikely(!slot)) return -ENOMEM;
+    struct weft__fiber *f = container_of(slot, struct weft__fiber, slot);
+    store_rlx(&f->context.on_stack, 0);
+    /* The epoch goes on counting: a ticket of the record's last life must not fit this one. */
+    store_rlx(&f->wait, load_rlx(&f->wait) & WEFT_WAIT_EPOCH);
+    store_rlx(&f->join, !fiber || (attr && attr->detached) ? WEFT_JOIN_DETACHED : WEFT_JOIN_NOBODY);
+    f->fn = fn;
+    f->arg = arg;
+    f->stack = NULL;
+    f->where = where;
+    f->counter = NULL;
+    f->locals = NULL;
+    store_rlx(&f->kind, WEFT_KIND_FIBER);
+    f->stack_class = class;
+    f->pin = pin;
+    f->name[0] = 0;
+    if (unlikely(attr != NULL)) {
+        f->counter = attr->counter;
+        if (attr->name) {
+            strncpy(f->name, attr->name, WEFT_NAME_SIZE - 1);
+            f->name[WEFT_NAME_SIZE - 1] = 0;
+        }
+    }
+    struct weft_fiber handle = weft__handle(f);
+    if (fiber) *fiber = handle;
+    if (unlikely(!w)) {
+        int err = weft__hand_in(c, f);
+        if (err) weft__slab_put(&weft__fibers, NULL, slot);
+        return err;
+    }
+    count_add(&w->numbers.spawned, 1);
+    if (unlikely(pin)) {
+        weft__make_ready(f);
+    } else {
+        weft__push(w, f);
+        weft__notify(w);
+    }
+    return 0;
+}
+
+/* --- begin and end ---------------------------------------------------------------------------- */
+
+/* Tells the joiner; the record is not touched after that, it is the joiner's. */
+static void announce_end(struct weft__worker *w, struct weft__fiber *f) {
+    /* Release: the result, for join; acquire: pairs with the join, whose ticket is in the word. */
+    uint64_t join = xchg_ar(&f->join, WEFT_JOIN_ENDED);
+    if (join == WEFT_JOIN_DETACHED) {
+        weft__slab_put(&weft__fibers, &w->records, &f->slot);
+    } else if (join != WEFT_JOIN_NOBODY) {
+        struct weft__slot *slot = weft__slab_at(&weft__fibers, (uint32_t)(join >> 2) & ((1 << 26) - 1));
+        struct weft__fiber *joiner = container_of(slot, struct weft__fiber, slot);
+        uint64_t ticket = load_rlx(&joiner->wait) & WEFT_WAIT_EPOCH;
+        /* Of the epoch, the word holds 36 bits; a joiner that has gone on fails here or in win. */
+        if ((ticket >> 8 & ((UINT64_C(1) << 36) - 1)) == join >> 28 && weft__wait_win(joiner, ticket, WEFT_WON_DONE))
+            weft__make_ready(joiner);
+    }
+}
+
+/* Ends the running fiber and goes on with another. The stack goes to the next fresh fiber, or into
+ * the cache. Does not return. */
+static _Noreturn void end(struct weft__fiber *f, void *result) {
+    if (unlikely(f->locals != NULL)) weft__locals_destroy(f);
+    struct weft__worker *w = weft__self(); /* only now: destructors may have parked */
+    struct weft__stack *stack = f->stack;
+    struct weft_counter *counter = f->counter;
+    f->result = result;
+    w->exceptions->caught = NULL; /* of a fiber that left from inside a handler */
+    w->exceptions->uncaught = 0;
+    announce_end(w, f);
+    if (unlikely(counter != NULL)) weft_counter_complete(counter);
+    /* Release: pairs with a stop that counts; all that the fiber did is seen by it. */
+    store_rel(&w->numbers.completed, load_rlx(&w->numbers.completed) + 1);
+    struct weft__fiber *next = weft__next(w);
+    if (next && !next->stack && next->stack_class == stack->class) {
+        san_unwound(stack->low, weft__stack_top(stack));
+        weft__adopt(next, stack);
+        store_rlx(&next->context.on_stack, 1);
+        w->current = next;
+        count_add(&w->numbers.switches, 1);
+        san_leave(&stack->san, &stack->san, false);
+        weft__switch_away(&next->context, w);
+    }
+    san_unwound(stack->low, weft__stack_top(stack));
+    weft__stack_put(w->stacks, stack);
+    next = weft__choose(w, next);
+    san_leave(&stack->san, weft__san_of(next, w), true);
+    weft__switch_away(next ? &next->context : &w->home, w);
+}
+
+_Noreturn void weft__stack_main(void *carried, struct weft__context *entered) WEFT_USED;
+_Noreturn void weft__stack_main(void *carried, struct weft__context *entered) {
+    struct weft__worker *w = carried;
+    struct weft__fiber *f = container_of(entered, struct weft__fiber, context);
+    san_enter(&f->stack->san, &w->home_san);
+    end(f, f->fn(f->arg));
+}
+
+WEFT_PUBLIC _Noreturn void weft_exit(void *result) {
+    struct weft__worker *w = weft__self();
+    if (!w || !w->current) weft__die("weft_exit was called by a thread that is no fiber");
+    end(w->current, result);
+}
+
+/* --- yield ------------------------------------------------------------------------------------ */
+
+WEFT_PUBLIC void weft_yield(void) {
+    struct weft__worker *w = weft__self();
+    struct weft__fiber *self = w ? w->current : NULL;
+    if (unlikely(!self)) {
+        sched_yield();
+        return;
+    }
+    if (!WEFT_MIGRATES && unlikely(!weft__ready_length(&w->ready) && !w->pinned.first)) {
+        /* Alone here; now and then look whether something waits outside. */
+        if (likely(--w->until_poll > 0)) return;
+        weft__poll(w, weft__clock());
+        if (!weft__ready_length(&w->ready) && !w->pinned.first) return;
+    }
+    /* No notification: as many are ready as before, and who made them so has looked. */
+    weft__push(w, self);
+    weft__suspend(w, self);
+}
+
+WEFT_COLD struct weft__worker *weft__suspend_handling(struct weft__worker *w, struct weft__fiber *self) {
+    struct weft__exceptions handling = *w->exceptions;
+    *w->exceptions = (struct weft__exceptions){NULL, 0};
+    w = weft__suspend_plain(w, self);
+    *w->exceptions = handling;
+    return w;
+}
+
+/* --- join and detach -------------------------------------------------------------------------- */
+
+/* The fiber has ended: take the result, give the record back. */
+static int collect(struct weft__fiber *f, void **result) {
+    if (result) *result = f->result;
+    struct weft__worker *w = weft__self();
+    weft__slab_put(&weft__fibers, w ? &w->records : NULL, &f->slot);
+    return 0;
+}
+
+static inline __attribute__((always_inline)) int join(struct weft_fiber fiber, void **result, uint64_t deadline) {
+    struct weft__fiber *f = weft__fiber_of(fiber);
+    if (unlikely(!f || load_rlx(&f->kind) != WEFT_KIND_FIBER)) return -ESRCH;
+    if (load_acq(&f->join) == WEFT_JOIN_ENDED) return collect(f, result); /* pairs with announce_end */
+    struct weft__fiber *me = weft__me();
+    if (unlikely(!me)) return -ENOMEM;
+    if (unlikely(me == f)) return -EDEADLK;
+    uint64_t ticket, join = WEFT_JOIN_NOBODY;
+    int err = weft__wait_begin(me, WEFT_WAIT_BY_CANCEL, &ticket);
+    if (unlikely(err)) return err;
+    uint64_t by = ticket >> 8 << 28 | (uint64_t)me->slot.index << 2 | WEFT_JOIN_BY;
+    if (unlikely(!cas_ar(&f->join, &join, by))) { /* pairs with announce_end */
+        weft__wait_withdraw(me, ticket);
+        if (join == WEFT_JOIN_ENDED) return collect(f, result);
+        return join == WEFT_JOIN_DETACHED ? -EINVAL : -EBUSY;
+    }
+    err = weft__wait_block(me, ticket, deadline);
+    if (likely(!err)) return collect(f, result);
+    /* Nobody joins any more; unless it ended just now, then the join has succeeded after all. */
+    if (cas_ar(&f->join, &by, WEFT_JOIN_NOBODY)) return err;
+    return collect(f, result);
+}
+
+WEFT_PUBLIC int weft_join(struct weft_fiber fiber, void **result) { return join(fiber, result, WEFT_FOREVER); }
+
+WEFT_PUBLIC int weft_join_until(struct weft_fiber fiber, void **result, uint64_t deadline) {
+    return join(fiber, result, deadline);
+}
+
+WEFT_PUBLIC int weft_detach(struct weft_fiber fiber) {
+    struct weft__fiber *f = weft__fiber_of(fiber);
+    if (!f || load_rlx(&f->kind) != WEFT_KIND_FIBER) return -ESRCH;
+    uint64_t join = WEFT_JOIN_NOBODY;
+    if (cas_ar(&f->join, &join, WEFT_JOIN_DETACHED)) return 0;
+    if (join == WEFT_JOIN_ENDED) return collect(f, NULL);
+    return join == WEFT_JOIN_DETACHED ? -EINVAL : -EBUSY;
+}
+
+/* --- who am I --------------------------------------------------------------------------------- */
+
+WEFT_PUBLIC struct weft_fiber weft_self(void) {
+    struct weft__worker *w = weft__self();
+    return w && w->current ? weft__handle(w->current) : (struct weft_fiber){0};
+}
+
+WEFT_PUBLIC int weft_worker(void) {
+    struct weft__worker *w = weft__self();
+    return w && w->current ? (int)w->index : -EPERM;
+}
+
+const char *weft__describe(const struct weft__fiber *f, struct weft__text *to) {
+    static const char hex[] = "0123456789abcdef";
+    char *p = to->text, *stop = to->text + sizeof to->text - 1;
+    uint64_t id = weft__handle((struct weft__fiber *)(uintptr_t)f).id;
+    for (const char *s = "fiber 0x"; *s;) *p++ = *s++;
+    for (int shift = 60; shift >= 0; shift -= 4)
+        if (id >> shift) *p++ = hex[id >> shift & 15];
+    const char *parts[] = {f->name[0] ? " \"" : "", f->name, f->name[0] ? "\"" : "", " spawned at ",
+                           f->where ? f->where : "an unknown place"};
+    for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++)
+        for (const char *s = parts[i]; *s && p < stop;) *p++ = *s++;
+    *p = 0;
+    return to->text;
+}

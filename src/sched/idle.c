@@ -1,0 +1,186 @@
+/*
+ * Sleeping and waking. Owns the cluster's stack of sleepers and idle.state.
+ *
+ * The handshake, which loses no wake-up. The steps of each side are ordered by a full fence:
+ *
+ *   a worker that found nothing               whoever made work visible
+ *   1. becomes a sleeper: on the stack,       1. puts the fiber into a queue
+ *      counted in idle.state                  -- fence --
+ *   -- fence --                               2. looks at idle.state: are there sleepers, and
+ *   2. looks for work everywhere, once more      nobody searching? then takes one off the stack,
+ *   3. sleeps                                    makes it a searcher, and wakes it
+ *
+ * Either the worker's look (2) sees the fiber, or the other's look (2) sees the sleeper. The fence
+ * on the right stands on the hot path, so it is the light one of a pair: the worker's is
+ * membarrier, which makes every running thread pass a full fence.
+ *
+ * Few search: a waker wakes one, and none while somebody searches. A searcher that finds work and
+ * sees more wakes the next one.
+ *
+ * What is worth a wake-up: it costs the waker a system call and arrives some 40 us later, the time
+ * of hundreds of switches. So a worker whose queue holds one fiber does not wake anybody: it will
+ * run that fiber itself, unless the fiber it runs now computes on. That is what the watchman is
+ * for: while some worker is awake and others sleep, one of the sleepers sleeps with a timeout,
+ * doubling from WEFT_WATCH_FIRST to WEFT_WATCH_LAST, and looks whether somebody's queue stands
+ * still. Without a watchman, the first push wakes one. When everybody sleeps, nobody watches: an
+ * idle program uses no CPU.
+ */
+#include "sched/dispatch.h"
+
+#define WEFT_WATCH_FIRST (50 * WEFT_MICROSECOND)
+#define WEFT_WATCH_LAST (1 * WEFT_MILLISECOND)
+#define WEFT_TRIM_AFTER (100 * WEFT_MILLISECOND)
+#define WEFT_KEEP_STACKS 8
+
+static void add_state(struct weft__idle *idle, uint64_t n) { store_rlx(&idle->state, load_rlx(&idle->state) + n); }
+
+static void stop_watching(struct weft__idle *idle, struct weft__worker *w) {
+    if (!w->watching) return;
+    w->watching = false;
+    add_state(idle, -WEFT_IDLE_WATCHED);
+}
+
+/* The worker is no longer a sleeper. Locked. */
+static void take_off(struct weft__idle *idle, struct weft__worker *w) {
+    if (!w->is_sleeper) return;
+    w->is_sleeper = false;
+    if (w->sleeper_above)
+        w->sleeper_above->sleeper_below = w->sleeper_below;
+    else
+        idle->top = w->sleeper_below;
+    if (w->sleeper_below) w->sleeper_below->sleeper_above = w->sleeper_above;
+    add_state(idle, -WEFT_IDLE_SLEEPER);
+    stop_watching(idle, w);
+}
+
+/* Takes the sleeper off the stack and makes it a searcher; the caller wakes it. Locked. */
+static void appoint(struct weft__idle *idle, struct weft__worker *w) {
+    take_off(idle, w);
+    w->searching = true;
+    add_state(idle, WEFT_IDLE_SEARCHER);
+}
+
+void weft__idle_wake_one(struct weft__cluster *c) {
+    struct weft__idle *idle = &c->idle;
+    uint64_t state = load_rlx(&idle->state);
+    if (!(state & WEFT_IDLE_SLEEPERS) || (state & WEFT_IDLE_SEARCHERS)) return;
+    weft__lock(&idle->lock);
+    struct weft__worker *w = load_rlx(&idle->state) & WEFT_IDLE_SEARCHERS ? NULL : idle->top;
+    if (w) appoint(idle, w);
+    weft__unlock(&idle->lock);
+    if (w) weft__driver_wake(&w->driver);
+}
+
+void weft__idle_wake(struct weft__worker *w) {
+    if (load_rlx(&w->driver.state) == WEFT_AWAKE) return;
+    struct weft__idle *idle = &w->cluster->idle;
+    weft__lock(&idle->lock);
+    bool asleep = w->is_sleeper;
+    if (asleep) appoint(idle, w);
+    weft__unlock(&idle->lock);
+    if (asleep) weft__driver_wake(&w->driver);
+}
+
+WEFT_COLD void weft__idle_consider(struct weft__worker *w, uint64_t state) {
+    if (state & WEFT_IDLE_SEARCHERS || !w->cluster->stealing) return;
+    if ((state & WEFT_IDLE_WATCHED) && weft__ready_length(&w->ready) < 2) return;
+    weft__idle_wake_one(w->cluster);
+}
+
+bool weft__idle_start_searching(struct weft__worker *w) {
+    struct weft__idle *idle = &w->cluster->idle;
+    if (w->searching) return true; /* appointed by whoever woke it */
+    weft__lock(&idle->lock);
+    /* Half of those who are awake may search, and one always. */
+    uint64_t searchers = (load_rlx(&idle->state) & WEFT_IDLE_SEARCHERS) / WEFT_IDLE_SEARCHER;
+    uint64_t awake = w->cluster->count - (load_rlx(&idle->state) & WEFT_IDLE_SLEEPERS);
+    w->searching = searchers == 0 || 2 * searchers < awake;
+    if (w->searching) add_state(idle, WEFT_IDLE_SEARCHER);
+    weft__unlock(&idle->lock);
+    return w->searching;
+}
+
+void weft__idle_stop_searching(struct weft__worker *w) {
+    struct weft__idle *idle = &w->cluster->idle;
+    if (!w->searching) return;
+    weft__lock(&idle->lock);
+    w->searching = false;
+    add_state(idle, -WEFT_IDLE_SEARCHER);
+    bool last = !(load_rlx(&idle->state) & WEFT_IDLE_SEARCHERS);
+    weft__unlock(&idle->lock);
+    /* Pushes that saw a searcher woke nobody. We were it, so we look in their stead. */
+    fence_sc();
+    if (last && weft__work_in_sight(w)) weft__idle_wake_one(w->cluster);
+}
+
+/* Step 1: a sleeper, and perhaps the watchman. Returns whether it is the last one awake. */
+static bool become_sleeper(struct weft__worker *w) {
+    struct weft__cluster *c = w->cluster;
+    struct weft__idle *idle = &c->idle;
+    weft__lock(&idle->lock);
+    if (w->searching) {
+        w->searching = false;
+        add_state(idle, -WEFT_IDLE_SEARCHER);
+    }
+    w->is_sleeper = true;
+    w->sleeper_above = NULL;
+    w->sleeper_below = idle->top;
+    if (idle->top) idle->top->sleeper_above = w;
+    idle->top = w;
+    add_state(idle, WEFT_IDLE_SLEEPER);
+    bool last = (load_rlx(&idle->state) & WEFT_IDLE_SLEEPERS) == c->count;
+    w->watching = c->stealing && !last && !(load_rlx(&idle->state) & WEFT_IDLE_WATCHED);
+    if (w->watching) add_state(idle, WEFT_IDLE_WATCHED);
+    weft__driver_announce(&w->driver);
+    weft__unlock(&idle->lock);
+    return last;
+}
+
+/* After this nobody else writes w->searching: only sleepers are appointed. */
+static void wake_up(struct weft__worker *w) {
+    struct weft__idle *idle = &w->cluster->idle;
+    weft__lock(&idle->lock);
+    take_off(idle, w);
+    weft__unlock(&idle->lock);
+}
+
+/* Until when to sleep: its own next timer, the watchman's tick, the time to give memory back. */
+static uint64_t sleep_until(struct weft__worker *w, uint64_t now) {
+    uint64_t until = weft__wheel_next(&w->wheel);
+    if (w->watching) {
+        w->tick = w->tick ? w->tick * 2 : WEFT_WATCH_FIRST;
+        if (w->tick > WEFT_WATCH_LAST) w->tick = WEFT_WATCH_LAST;
+        if (now + w->tick < until) until = now + w->tick;
+    } else if (w->idle_since && w->idle_since + WEFT_TRIM_AFTER < until)
+        until = w->idle_since + WEFT_TRIM_AFTER;
+    return until;
+}
+
+/* Asleep for a while already: memory that waits for work goes back. */
+static void trim(struct weft__worker *w, uint64_t now) {
+    if (w->watching || !w->idle_since || now < w->idle_since + WEFT_TRIM_AFTER) return;
+    weft__stack_flush(w->stacks, WEFT_KEEP_STACKS);
+    weft__slab_flush(&weft__fibers, &w->records);
+    if (!weft__stack_trim()) w->idle_since = 0; /* done, until there was work again */
+}
+
+bool weft__idle_sleep(struct weft__worker *w) {
+    struct weft__cluster *c = w->cluster;
+    uint64_t now = weft__clock();
+    trim(w, now);
+    bool last = become_sleeper(w), woken = true;
+    weft__fence_heavy(); /* pairs with weft__notify, and with the full fences of the other wakers */
+    if (weft__work_in_sight(w)) {
+        weft__driver_stay(&w->driver);
+    } else {
+        if (last && load_rlx(&c->idle.stop_waits)) { /* the fence pairs with the stop's */
+            add_ar(&c->idle.all_asleep, 1);
+            weft__futex_wake(&c->idle.all_asleep, 1);
+        }
+        count_add(&w->numbers.sleeps, 1);
+        woken = weft__driver_sleep(&w->driver, sleep_until(w, now));
+        count_add(&w->numbers.wakeups, woken);
+    }
+    wake_up(w);
+    return woken;
+}

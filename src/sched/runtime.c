@@ -1,0 +1,281 @@
+/*
+ * The runtime: start, stop, run. Owns the cluster and its workers.
+ *
+ * When is everything done? Each worker counts the fibers it spawned and the ones that ended on it;
+ * the numbers only grow. The ends are summed first, the spawns after: if both are equal, then at
+ * the moment between the two sums nothing was outstanding, because the ends can only have been more
+ * by then and the spawns only fewer, and there are never more ends than spawns.
+ *
+ * When is nothing going to happen any more? All workers are asleep, no timer is armed, no queue
+ * holds anything, and every fiber that lives is in a wait.
+ */
+#include "base/say.h"
+#include "sched/config.h"
+#include "sched/wait.h"
+
+#include <string.h>
+
+struct weft__cluster weft__cluster;
+static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER; /* held by a start, a stop or a run */
+
+/* --- workers ---------------------------------------------------------------------------------- */
+
+static struct weft__worker *make_worker(struct weft__cluster *c, unsigned index) {
+    struct weft__worker *w = weft__alloc_aligned(WEFT_APART, sizeof *w);
+    if (!w) return NULL;
+    w->cluster = c;
+    w->index = index;
+    w->random = UINT64_C(0x9e3779b97f4a7c15) * (index + 1);
+    w->seen = weft__alloc(c->count * sizeof *w->seen);
+    if (!w->seen) goto free_worker;
+    if (weft__ready_init(&w->ready, WEFT_READY_FIRST, 0)) goto free_seen;
+    weft__wheel_init(&w->wheel, weft__clock());
+    return w;
+free_seen:
+    weft__free(w->seen);
+free_worker:
+    weft__free(w);
+    return NULL;
+}
+
+static void free_workers(struct weft__cluster *c) {
+    for (unsigned i = 0; i < c->count && c->workers[i]; i++) {
+        weft__ready_destroy(&c->workers[i]->ready);
+        weft__free(c->workers[i]->seen);
+        weft__free(c->workers[i]);
+    }
+    weft__free(c->workers);
+    c->workers = NULL;
+    c->count = 0;
+}
+
+/* Ends the first n carriers, which find nothing to do any more. */
+static void join_carriers(struct weft__cluster *c, unsigned n) {
+    store_rel(&c->stopping, true);
+    fence_sc(); /* pairs with the fence of a worker that announces its sleep: it sees stopping, or we it */
+    for (unsigned i = 0; i < n; i++) weft__idle_wake(c->workers[i]);
+    for (unsigned i = 0; i < n; i++) pthread_join(c->workers[i]->thread, NULL);
+}
+
+/* --- start ------------------------------------------------------------------------------------ */
+
+static int start_carriers(struct weft__cluster *c) {
+    for (unsigned i = 0; i < c->count; i++) {
+        int err = weft__thread_create(&c->workers[i]->thread, weft__carrier_main, c->workers[i]);
+        if (err) {
+            join_carriers(c, i);
+            return err;
+        }
+    }
+    return 0;
+}
+
+static int start(const struct weft_config *given) {
+    struct weft__cluster *c = &weft__cluster;
+    struct weft_config config = given ? *given : (struct weft_config)WEFT_CONFIG_INIT;
+    if (load_rlx(&c->running)) return -EBUSY;
+    int err = weft__config_complete(&config);
+    if (err) return err;
+    weft__fence_init();
+    memset(c, 0, sizeof *c);
+    c->stealing = !config.no_stealing;
+    c->stack_class = (uint8_t)weft__stack_class(config.stack_size);
+    c->print_stats = config.stats;
+    weft__stack_guards(!config.no_guards);
+    c->count = config.workers;
+    c->workers = weft__alloc(c->count * sizeof *c->workers);
+    if (!c->workers) return -ENOMEM;
+    for (unsigned i = 0; i < c->count; i++)
+        if (!(c->workers[i] = make_worker(c, i))) {
+            err = -ENOMEM;
+            goto free_workers;
+        }
+    if ((err = weft__overflow_watch())) goto free_workers;
+    if ((err = start_carriers(c))) goto unwatch;
+    store_rel(&c->running, true); /* pairs with whoever asks whether there is a runtime */
+    return 0;
+unwatch:
+    weft__overflow_unwatch();
+free_workers:
+    free_workers(c);
+    return err;
+}
+
+/* --- stop ------------------------------------------------------------------------------------- */
+
+/* See the head of the file. Exact while the injector is locked: no thread hands work in then. */
+static bool all_ended(struct weft__cluster *c) {
+    uint64_t ended = 0, spawned = 0;
+    for (unsigned i = 0; i < c->count; i++) ended += load_acq(&c->workers[i]->numbers.completed); /* pairs with end */
+    spawned = load_acq(&c->injector.spawned);
+    for (unsigned i = 0; i < c->count; i++) spawned += load_acq(&c->workers[i]->numbers.spawned);
+    return ended == spawned;
+}
+
+/* Calls fn with every fiber that has not ended; stops and returns false when fn does. */
+static bool each_live(bool (*fn)(struct weft__fiber *, void *), void *arg) {
+    uint32_t records = load_acq(&weft__fibers.records);
+    for (uint32_t i = 0; i < records; i++) {
+        struct weft__fiber *f = container_of(weft__slab_at(&weft__fibers, i), struct weft__fiber, slot);
+        if (load_rlx(&f->slot.generation) % 2 && load_rlx(&f->kind) == WEFT_KIND_FIBER &&
+            load_rlx(&f->join) != WEFT_JOIN_ENDED && !fn(f, arg))
+            return false;
+    }
+    return true;
+}
+
+static bool is_waiting(struct weft__fiber *f, void *unused) {
+    (void)unused;
+    return load_acq(&f->wait) & WEFT_WAIT_WAITING;
+}
+
+static bool nothing_will_happen(struct weft__cluster *c) {
+    if ((load_acq(&c->idle.state) & WEFT_IDLE_SLEEPERS) != c->count) return false;
+    if (load_rlx(&c->injector.length)) return false;
+    for (unsigned i = 0; i < c->count; i++) {
+        struct weft__worker *w = c->workers[i];
+        if (load_rlx(&w->wheel.armed) || !weft__mailbox_empty(&w->mailbox) || weft__ready_length(&w->ready))
+            return false;
+    }
+    return each_live(is_waiting, NULL);
+}
+
+/* Waits until all fibers have ended: 0; or until the rest is blocked for ever: -EBUSY. */
+static int wait_for_end(struct weft__cluster *c) {
+    int err = 0;
+    store_rlx(&c->idle.stop_waits, true);
+    fence_sc(); /* pairs with the fence of the last worker that goes to sleep: it sees that we wait, or we it */
+    for (;;) {
+        uint32_t seen = load_acq(&c->idle.all_asleep);
+        if (all_ended(c)) break;
+        if (nothing_will_happen(c) && !all_ended(c)) {
+            err = -EBUSY;
+            break;
+        }
+        weft__futex_wait(&c->idle.all_asleep, seen, WEFT_FOREVER);
+    }
+    store_rlx(&c->idle.stop_waits, false);
+    return err;
+}
+
+static bool close_injector(struct weft__cluster *c, bool anyway) {
+    weft__lock(&c->injector.lock);
+    c->injector.closed = anyway || all_ended(c);
+    bool closed = c->injector.closed;
+    weft__unlock(&c->injector.lock);
+    return closed;
+}
+
+static void shut_down(struct weft__cluster *c) {
+    join_carriers(c, c->count);
+    if (c->print_stats) weft__stats_print(c);
+    store_rel(&c->running, false);
+    weft__overflow_unwatch();
+    free_workers(c);
+}
+
+static bool name_blocked(struct weft__fiber *f, void *count) {
+    enum { NAMED = 16 };
+    size_t *n = count;
+    struct weft__text text;
+    if (++*n <= NAMED) weft__say("blocked, and nobody is left to wake it: %s", weft__describe(f, &text));
+    return true;
+}
+
+static void report_blocked(void) {
+    size_t n = 0;
+    each_live(name_blocked, &n);
+    if (n > 16) weft__say("blocked, too: %z more", n - 16);
+}
+
+static int stop(void) {
+    struct weft__cluster *c = &weft__cluster;
+    if (!load_rlx(&c->running)) return -ESRCH;
+    do {
+        if (wait_for_end(c)) {
+            report_blocked();
+            return -EBUSY;
+        }
+    } while (!close_injector(c, false));
+    shut_down(c);
+    return 0;
+}
+
+static bool cancel_it(struct weft__fiber *f, void *unused) {
+    (void)unused;
+    weft_cancel(weft__handle(f));
+    return true;
+}
+
+static bool abandon_it(struct weft__fiber *f, void *unused) {
+    (void)unused;
+    store_rlx(&f->kind, WEFT_KIND_ABANDONED);
+    return true;
+}
+
+/* For a run: whoever is blocked is cancelled; whoever then still does not end is left as it is. Its
+ * memory stays, because others may hold pointers into its stack. */
+static int stop_for_good(void) {
+    int err = stop();
+    if (err != -EBUSY) return err;
+    each_live(cancel_it, NULL);
+    err = stop();
+    if (err != -EBUSY) return err;
+    close_injector(&weft__cluster, true);
+    each_live(abandon_it, NULL);
+    shut_down(&weft__cluster);
+    return -EBUSY;
+}
+
+/* --- the public calls -------------------------------------------------------------------------- */
+
+WEFT_PUBLIC int weft_start(const struct weft_config *config) {
+    pthread_mutex_lock(&control);
+    int err = start(config);
+    pthread_mutex_unlock(&control);
+    return err;
+}
+
+WEFT_PUBLIC int weft_stop(void) {
+    if (weft__self()) return -EDEADLK;
+    pthread_mutex_lock(&control);
+    int err = stop();
+    pthread_mutex_unlock(&control);
+    return err;
+}
+
+struct main_call {
+    int (*main)(void *);
+    void *arg;
+    int result;
+};
+
+static void *call_main(void *call) {
+    struct main_call *m = call;
+    m->result = m->main(m->arg);
+    return NULL;
+}
+
+WEFT_PUBLIC int weft_run(int (*main)(void *), void *arg, const struct weft_config *config) {
+    if (!main) return -EINVAL;
+    if (weft__self()) return -EBUSY;
+    struct main_call call = {main, arg, 0};
+    struct weft_attr attr = {.name = "main"};
+    pthread_mutex_lock(&control);
+    int err = start(config);
+    if (!err) {
+        err = weft_spawn_at(NULL, &attr, call_main, &call, "weft_run");
+        int stopped = stop_for_good();
+        if (!err) err = stopped;
+    }
+    pthread_mutex_unlock(&control);
+    return err ? err : call.result;
+}
+
+WEFT_PUBLIC unsigned weft_workers(void) {
+    return load_acq(&weft__cluster.running) ? weft__cluster.count : 0;
+}
+
+WEFT_PUBLIC const char *weft_version(void) {
+    return WEFT_STR(WEFT_VERSION_MAJOR) "." WEFT_STR(WEFT_VERSION_MINOR) "." WEFT_STR(WEFT_VERSION_PATCH);
+}

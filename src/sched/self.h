@@ -1,0 +1,15 @@
+/*
+ * Who drives this thread: one thread-local pointer, read by assembly that no compiler may keep a
+ * copy of (see arch). Included by sched.h only.
+ */
+#ifndef WEFT_SCHED_SELF_H
+#define WEFT_SCHED_SELF_H
+
+#include "arch/switch.h"
+
+extern __thread struct weft__worker *weft__tls
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+static inline struct weft__worker *weft__self(void) { return weft__tls_get(); }
+
+#endif

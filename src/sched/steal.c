@@ -1,0 +1,89 @@
+/*
+ * Stealing: an idle worker takes ready fibers from another's queue, half of them, the oldest.
+ *
+ * A queue of one is left alone while it moves. Its owner will run that fiber in a moment, and to
+ * carry it to another core costs more than the run: two fibers that wake each other would be torn
+ * apart for ever. But an owner that does not come by - it computes - must not keep it either. So a
+ * thief remembers each queue's head, and takes a single fiber only when the head has not moved for
+ * WEFT_STALE.
+ */
+#include "base/random.h"
+#include "sched/dispatch.h"
+
+#define WEFT_STALE (20 * WEFT_MICROSECOND)
+#define WEFT_SEARCH_TIME (20 * WEFT_MICROSECOND)
+#define WEFT_STEAL_MOST 128
+
+/* Has the queue been left alone for a while? */
+static bool is_stale(struct weft__worker *w, struct weft__worker *victim, uint64_t now) {
+    struct seen *seen = &w->seen[victim->index];
+    uint64_t head = load_rlx(&victim->ready.head);
+    if (seen->head == head && seen->at) return now - seen->at >= WEFT_STALE;
+    *seen = (struct seen){head, now};
+    return false;
+}
+
+static struct weft__fiber *steal_from(struct weft__worker *w, struct weft__worker *victim, uint64_t now) {
+    uint64_t length = weft__ready_length(&victim->ready);
+    if (!length) {
+        w->seen[victim->index].at = 0;
+        return NULL;
+    }
+    if (length < 2 && !is_stale(w, victim, now)) return NULL;
+    count_add(&w->numbers.steals_tried, 1);
+    void *items[WEFT_STEAL_MOST];
+    uint64_t want = (length + 1) / 2;
+    uint64_t got = weft__ready_take(&victim->ready, items, want < WEFT_STEAL_MOST ? want : WEFT_STEAL_MOST);
+    if (!got) return NULL;
+    count_add(&w->numbers.steals, 1);
+    count_add(&w->numbers.moved, got);
+    for (uint64_t i = 1; i < got; i++) weft__push(w, items[i]);
+    return items[0];
+}
+
+/* One look at every other worker, from a random one on. */
+static struct weft__fiber *look_round(struct weft__worker *w, uint64_t now) {
+    struct weft__cluster *c = w->cluster;
+    unsigned first = weft__random_below(&w->random, c->count);
+    for (unsigned i = 0; i < c->count; i++) {
+        struct weft__worker *victim = c->workers[(first + i) % c->count];
+        if (victim == w) continue;
+        /* Timers of a worker that does not come by are everybody's. */
+        if (weft__wheel_next(&victim->wheel) + WEFT_STALE < now) weft__expire(w, &victim->wheel, now);
+        struct weft__fiber *f = steal_from(w, victim, now);
+        if (f) return f;
+    }
+    return NULL;
+}
+
+static struct weft__fiber *own_work(struct weft__worker *w, uint64_t now) {
+    weft__poll(w, now);
+    return weft__next(w);
+}
+
+/*
+ * Searches for a while, or once: everything that is the worker's own, and the others' queues, with
+ * pauses that grow, and differ between workers.
+ */
+struct weft__fiber *weft__search(struct weft__worker *w, bool once) {
+    uint64_t now = weft__clock(), end = now + WEFT_SEARCH_TIME;
+    unsigned pause = 4;
+    for (;;) {
+        struct weft__fiber *f = own_work(w, now);
+        if (!f && w->cluster->stealing) f = look_round(w, now);
+        if (f || once || now >= end || load_rlx(&w->cluster->stopping)) return f;
+        for (unsigned i = weft__random_below(&w->random, pause) + pause; i > 0; i--) weft__pause();
+        if (pause < 256) pause *= 2;
+        now = weft__clock();
+    }
+}
+
+/* After the announcement: is there anything that this worker must not sleep over? A single fiber
+ * in the queue of a worker that is awake is that worker's, or the watchman's. */
+bool weft__work_in_sight(struct weft__worker *w) {
+    struct weft__cluster *c = w->cluster;
+    if (!weft__mailbox_empty(&w->mailbox) || load_rlx(&c->injector.length)) return true;
+    for (unsigned i = 0; c->stealing && i < c->count; i++)
+        if (weft__ready_length(&c->workers[i]->ready) >= 2) return true;
+    return load_acq(&c->stopping); /* pairs with the stop */
+}

@@ -1,0 +1,58 @@
+/*
+ * Threads that are no carriers: a record for each that ever waits, made at its first wait and put
+ * back when the thread ends.
+ */
+#include "sched/wait.h"
+
+#include "base/say.h"
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
+
+static void thread_ends(void *record) {
+    struct weft__fiber *f = record;
+    weft__locals_destroy(f);
+    weft__slab_put(&weft__fibers, NULL, &f->slot);
+}
+
+static void make_key(void) {
+    if (pthread_key_create(&key, thread_ends)) weft__die("no thread-specific key is left");
+}
+
+static struct weft__fiber *make_record(void) {
+    struct weft__slot *slot = weft__slab_get(&weft__fibers, NULL);
+    if (!slot) return NULL;
+    struct weft__fiber *f = container_of(slot, struct weft__fiber, slot);
+    store_rlx(&f->wait, load_rlx(&f->wait) & WEFT_WAIT_EPOCH);
+    store_rlx(&f->kind, WEFT_KIND_THREAD);
+    f->locals = NULL;
+    f->stack = NULL;
+    f->name[0] = 0;
+    f->where = NULL;
+    if (pthread_setspecific(key, f)) {
+        weft__slab_put(&weft__fibers, NULL, slot);
+        return NULL;
+    }
+    return f;
+}
+
+static WEFT_NOINLINE struct weft__fiber *thread_record(void) {
+    pthread_once(&once, make_key);
+    struct weft__fiber *f = pthread_getspecific(key);
+    return f ? f : make_record();
+}
+
+struct weft__fiber *weft__me(void) {
+    struct weft__worker *w = weft__self();
+    if (likely(w && w->current)) return w->current;
+    if (w) weft__die("a timer's function called something that only a fiber or thread can do: it must not park");
+    return thread_record();
+}
+
+/* See weft.h: not const, not inlined, and opaque to link-time optimisation, so never kept. */
+#undef errno
+WEFT_PUBLIC WEFT_NOINLINE int *weft_errno_location(void) {
+    int *location = __errno_location();
+    __asm__ volatile("" : "+r"(location)::"memory");
+    return location;
+}

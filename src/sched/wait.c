@@ -1,0 +1,85 @@
+/*
+ * Blocking, and the three ways to end another's wait by name: unpark, cancel, deadline. See wait.h.
+ */
+#include "sched/block.h"
+
+/* The lower half of the wait word: WAITING and enough of the epoch to tell waits apart. */
+static _Atomic uint32_t *futex_of(struct weft__fiber *f) {
+    return (_Atomic uint32_t *)(void *)&f->wait; /* both machines are little-endian */
+}
+
+static int thread_block(struct weft__fiber *me, uint64_t ticket, uint64_t deadline) {
+    uint64_t word;
+    while ((word = load_acq(&me->wait)) & WEFT_WAIT_WAITING)
+        if (weft__futex_wait(futex_of(me), (uint32_t)word, deadline) == -ETIMEDOUT &&
+            weft__wait_win(me, ticket, WEFT_WON_DEADLINE))
+            break;
+    return weft__wait_result(load_acq(&me->wait)); /* pairs with win: what the winner did before is seen */
+}
+
+WEFT_COLD int weft__wait_block_slow(struct weft__fiber *me, uint64_t ticket, uint64_t deadline) {
+    if (load_rlx(&me->kind) != WEFT_KIND_FIBER) return thread_block(me, ticket, deadline);
+    struct weft__timer timer = {.due = {NULL, NULL, 0}};
+    weft__wheel_arm(&weft__self()->wheel, &timer, deadline, (struct weft__due){NULL, me, ticket});
+    int result = weft__wait_block(me, ticket, WEFT_FOREVER);
+    if (result != -ETIMEDOUT) weft__wheel_cancel(&timer);
+    return result;
+}
+
+int weft__wait_withdraw(struct weft__fiber *me, uint64_t ticket) {
+    if (weft__wait_win(me, ticket, WEFT_WON_DONE)) return 0;
+    return weft__wait_block(me, ticket, WEFT_FOREVER); /* somebody won: the way out leads through a queue */
+}
+
+void weft__wait_thread_wake(struct weft__fiber *f);
+void weft__wait_thread_wake(struct weft__fiber *f) { weft__futex_wake(futex_of(f), 1); }
+
+static int park(uint64_t deadline) {
+    struct weft__fiber *me = weft__me();
+    if (unlikely(!me)) return -ENOMEM;
+    uint64_t ticket;
+    int r = weft__wait_begin(me, WEFT_WAIT_BY_PERMIT | WEFT_WAIT_BY_CANCEL, &ticket);
+    if (r) return r < 0 ? r : 0;
+    return weft__wait_block(me, ticket, deadline);
+}
+
+WEFT_PUBLIC int weft_park(void) { return park(WEFT_FOREVER); }
+
+WEFT_PUBLIC int weft_park_until(uint64_t deadline) { return park(deadline); }
+
+/*
+ * Sets the sticky bit, or ends the wait if the fiber is in one that the bit ends. The bit of a
+ * permit that ends a wait is used up by it. Setting a bit that is set is still a swap: what this
+ * caller wrote before must be seen by the fiber, too.
+ */
+static void poke(struct weft__fiber *f, uint64_t bit, uint64_t way, uint64_t reason) {
+    uint64_t word = load_rlx(&f->wait), next;
+    bool ends;
+    do {
+        ends = (word & (WEFT_WAIT_WAITING | way)) == (WEFT_WAIT_WAITING | way);
+        if (!ends)
+            next = word | bit;
+        else
+            next = (word & (WEFT_WAIT_EPOCH | WEFT_WAIT_STICKY)) | reason | (bit & WEFT_WAIT_CANCEL);
+    } while (!cas_ar(&f->wait, &word, next)); /* pairs with begin */
+    if (ends) weft__make_ready(f);
+}
+
+WEFT_PUBLIC int weft_unpark(struct weft_fiber fiber) {
+    struct weft__fiber *f = weft__fiber_of(fiber);
+    if (unlikely(!f)) return -ESRCH;
+    poke(f, WEFT_WAIT_PERMIT, WEFT_WAIT_BY_PERMIT, WEFT_WON_DONE);
+    return 0;
+}
+
+WEFT_PUBLIC int weft_cancel(struct weft_fiber fiber) {
+    struct weft__fiber *f = weft__fiber_of(fiber);
+    if (unlikely(!f)) return -ESRCH;
+    poke(f, WEFT_WAIT_CANCEL, WEFT_WAIT_BY_CANCEL, WEFT_WON_CANCEL);
+    return 0;
+}
+
+WEFT_PUBLIC int weft_cancelled(void) {
+    struct weft__worker *w = weft__self();
+    return w && w->current && (load_acq(&w->current->wait) & WEFT_WAIT_CANCEL) != 0;
+}

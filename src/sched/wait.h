@@ -1,0 +1,88 @@
+/*
+ * The wait: what every parked fiber is in, and the one way out of it.
+ *
+ * One word of the fiber's record:
+ *
+ *      63 ........................ 8 | 7..5   | 4         | 3         | 2       | 1      | 0
+ *      epoch: number of this wait    | reason | BY_CANCEL | BY_PERMIT | WAITING | CANCEL | PERMIT
+ *
+ * The epoch grows with each wait, so (record, epoch), a ticket, names one wait for ever. Whoever
+ * has a reason to end it - completion, permit, deadline, cancellation - tries one compare-and-swap
+ * from WAITING to the reason; exactly one succeeds, and that one makes the fiber ready. Records are
+ * type-stable, so a late ticket is harmless: its swap fails.
+ *
+ *   the fiber                                    whoever ends the wait
+ *   1. begin: RUNNING -> WAITING, epoch + 1      1. win: WAITING, this epoch -> reason
+ *      (or take the permit, or see CANCEL)       2. make_ready: into a queue
+ *   2. hand out the ticket (chain, timer)
+ *   3. suspend: run something else
+ *   4. entered again: the reason is in the word
+ *
+ * Between 1 and the moment the stack is left, the fiber may already be won, queued, and taken from
+ * the queue by another carrier; that one waits for on_stack, see context.h. The alternative, to
+ * publish only after the stack was left, needs a second state and a second swap in every wait, and
+ * a function to run on the other side of every switch.
+ *
+ * PERMIT and CANCEL live in the same word, so a permit or request that comes while the fiber runs
+ * is seen by the very swap that would begin the wait: there is no window between check and sleep.
+ *
+ * A thread that is no fiber has a record too. It sleeps on the word itself (its lower half).
+ */
+#ifndef WEFT_SCHED_WAIT_H
+#define WEFT_SCHED_WAIT_H
+
+#include "sched/sched.h"
+
+#define WEFT_WAIT_PERMIT UINT64_C(0x01)
+#define WEFT_WAIT_CANCEL UINT64_C(0x02)
+#define WEFT_WAIT_WAITING UINT64_C(0x04)
+#define WEFT_WAIT_BY_PERMIT UINT64_C(0x08)
+#define WEFT_WAIT_BY_CANCEL UINT64_C(0x10)
+#define WEFT_WAIT_REASON UINT64_C(0xe0)
+#define WEFT_WAIT_EPOCH (~UINT64_C(0xff))
+#define WEFT_WAIT_ONE UINT64_C(0x100)
+#define WEFT_WAIT_STICKY (WEFT_WAIT_PERMIT | WEFT_WAIT_CANCEL)
+
+enum {
+    WEFT_WON_DONE = 0x20,      /* what was waited for happened, or the permit came */
+    WEFT_WON_DEADLINE = 0x40,
+    WEFT_WON_CANCEL = 0x60,
+};
+
+/*
+ * Step 1. 0 and the ticket; or 1: the permit was there and is taken, no wait; or -ECANCELED. Only
+ * the fiber itself begins a wait.
+ */
+static inline int weft__wait_begin(struct weft__fiber *me, uint64_t ways, uint64_t *ticket) {
+    uint64_t word = load_rlx(&me->wait), next;
+    do {
+        if (unlikely(word & WEFT_WAIT_CANCEL & (ways >> 3))) return -ECANCELED;
+        if (unlikely(word & WEFT_WAIT_PERMIT & (ways >> 3))) {
+            if (cas_ar(&me->wait, &word, word & ~WEFT_WAIT_PERMIT)) return 1; /* pairs with unpark */
+            continue;
+        }
+        next = ((word & WEFT_WAIT_EPOCH) + WEFT_WAIT_ONE) | (word & WEFT_WAIT_STICKY) | WEFT_WAIT_WAITING | ways;
+        /* Release: pairs with win; acquire: with an unpark or cancel that came before. */
+        if (likely(cas_ar(&me->wait, &word, next))) break;
+    } while (true);
+    *ticket = next & WEFT_WAIT_EPOCH;
+    return 0;
+}
+_Static_assert(WEFT_WAIT_BY_PERMIT >> 3 == WEFT_WAIT_PERMIT && WEFT_WAIT_BY_CANCEL >> 3 == WEFT_WAIT_CANCEL,
+               "wait_begin shifts one onto the other");
+
+/* Tries to end the wait; true: the caller must make the fiber ready. Anybody. */
+static inline bool weft__wait_win(struct weft__fiber *f, uint64_t ticket, uint64_t reason) {
+    uint64_t word = load_rlx(&f->wait);
+    do
+        if ((word & (WEFT_WAIT_EPOCH | WEFT_WAIT_WAITING)) != (ticket | WEFT_WAIT_WAITING)) return false;
+    while (!cas_ar(&f->wait, &word, ticket | (word & WEFT_WAIT_STICKY) | reason)); /* pairs with begin */
+    return true;
+}
+
+/* Step 3 is weft__wait_block, in block.h. */
+
+/* Instead of step 3: the fiber itself has found that it need not wait. Returns what block would. */
+int weft__wait_withdraw(struct weft__fiber *me, uint64_t ticket);
+
+#endif

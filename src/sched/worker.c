@@ -1,0 +1,96 @@
+/*
+ * The carrier: a kernel thread that drives a worker. Its loop, on its own stack:
+ *
+ *     find something to run; enter it; it comes back when there is nothing to switch to
+ *
+ * Fibers switch to each other directly, so the loop turns only when a worker runs dry.
+ */
+#include "sched/dispatch.h"
+
+/* libstdc++'s record of exceptions being handled on this thread; absent in programs without C++. */
+struct weft__exceptions *__cxa_get_globals(void) __attribute__((weak));
+
+static struct weft__exceptions *thread_exceptions(void) {
+    static _Thread_local struct weft__exceptions none;
+    return __cxa_get_globals ? __cxa_get_globals() : &none;
+}
+
+/* Makes f enterable, or puts it back and says no: its stack is still in use, or there is none. */
+static bool try_enter(struct weft__worker *w, struct weft__fiber *f, unsigned *turn) {
+    if (likely(weft__prepare(w, f))) return true;
+    weft__push(w, f);
+    weft__backoff(turn);
+    return false;
+}
+
+static struct weft__fiber *find_quickly(struct weft__worker *w) {
+    struct weft__fiber *f = w->handed;
+    w->handed = NULL;
+    return f ? f : weft__next(w);
+}
+
+static void now_idle(struct weft__worker *w) {
+    uint64_t since = load_rlx(&w->busy_since);
+    if (!since) return;
+    w->idle_since = weft__clock();
+    count_add(&w->numbers.busy_ns, w->idle_since - since);
+    store_rlx(&w->busy_since, 0);
+}
+
+static void now_busy(struct weft__worker *w) {
+    if (load_rlx(&w->busy_since)) return;
+    store_rlx(&w->busy_since, weft__clock());
+    w->idle_since = 0;
+    w->tick = 0;
+}
+
+/* The queue is empty: look further. */
+static struct weft__fiber *find_slowly(struct weft__worker *w, bool once) {
+    now_idle(w);
+    if (weft__idle_start_searching(w)) return weft__search(w, once);
+    weft__poll(w, weft__clock());
+    return weft__next(w);
+}
+
+/* The next fiber to enter; NULL: the runtime stops. */
+static struct weft__fiber *find(struct weft__worker *w) {
+    bool woken = true;
+    unsigned turn = 0;
+    for (;;) {
+        struct weft__fiber *f = find_quickly(w);
+        if (!f) f = find_slowly(w, !woken);
+        if (f && !try_enter(w, f, &turn)) continue;
+        if (f || load_rlx(&w->cluster->stopping)) {
+            weft__idle_stop_searching(w);
+            if (f) now_busy(w);
+            return f;
+        }
+        woken = weft__idle_sleep(w);
+    }
+}
+
+static void enter(struct weft__worker *w, struct weft__fiber *f) {
+    w->current = f;
+    count_add(&w->numbers.switches, 1);
+    san_leave(&w->home_san, &f->stack->san, false);
+    weft__switch(&w->home, &f->context, w);
+    san_enter(&w->home_san, &w->home_san);
+}
+
+void *weft__carrier_main(void *worker) {
+    struct weft__worker *w = worker;
+    void *signal_stack;
+    weft__tls = w;
+    san_carrier(&w->home_san);
+    w->exceptions = thread_exceptions();
+    if (weft__signal_stack(&signal_stack)) signal_stack = NULL;
+    w->until_poll = WEFT_POLL_EVERY;
+    store_rlx(&w->busy_since, weft__clock());
+    for (struct weft__fiber *f; (f = find(w));) enter(w, f);
+    now_idle(w);
+    weft__slab_flush(&weft__fibers, &w->records);
+    weft__stack_flush(w->stacks, 0);
+    weft__signal_stack_free(signal_stack);
+    weft__tls = NULL;
+    return NULL;
+}

@@ -1,0 +1,75 @@
+/*
+ * Counters: how much is outstanding, and who waits for it to become little enough. Several may
+ * wait, each for its own value; whoever waits for a larger one need not stand behind the others.
+ */
+#include "sync/queue.h"
+
+WEFT_PUBLIC int weft_counter_add(struct weft_counter *counter, uint64_t n) {
+    if (!counter) return -EINVAL;
+    if (n > WEFT_QUEUE_MAX) return -EOVERFLOW;
+    _Atomic uint64_t *word = weft__queue_word(&counter->queue);
+    uint64_t w = load_rlx(word);
+    while (!(w & WEFT_QUEUE_BUSY)) {
+        if ((w >> 2) + n > WEFT_QUEUE_MAX) return -EOVERFLOW;
+        if (cas_ar(word, &w, w + n * WEFT_QUEUE_ONE)) return 0;
+    }
+    w = weft__queue_lock(&counter->queue);
+    bool fits = (w >> 2) + n <= WEFT_QUEUE_MAX;
+    weft__queue_unlock(&counter->queue, fits ? w + n * WEFT_QUEUE_ONE : w);
+    return fits ? 0 : -EOVERFLOW;
+}
+
+/* Wins all waiters that are content with the value; they are chained up to be made ready. Locked. */
+static void win_content(struct weft_queue *q, uint64_t value, struct weft__list *won) {
+    for (struct weft_waiter *w = q->first, *next; w; w = next) {
+        next = w->next;
+        if (w->at_most < value) continue;
+        weft__queue_remove(q, w);
+        struct weft__fiber *f = w->fiber;
+        if (weft__wait_win(f, w->ticket, WEFT_WON_DONE)) weft__list_put(won, &f->slot.link);
+    }
+}
+
+WEFT_PUBLIC int weft_counter_complete(struct weft_counter *counter) {
+    if (unlikely(!counter)) return -EINVAL;
+    struct weft_queue *q = &counter->queue;
+    _Atomic uint64_t *word = weft__queue_word(q);
+    uint64_t w = load_rlx(word);
+    while (!(w & WEFT_QUEUE_BUSY)) {
+        if (unlikely(w < WEFT_QUEUE_ONE)) return -EINVAL;
+        if (likely(cas_ar(word, &w, w - WEFT_QUEUE_ONE))) return 0; /* pairs with wait */
+    }
+    struct weft__list won = {NULL, NULL};
+    w = weft__queue_lock(q);
+    bool some = w >= WEFT_QUEUE_ONE;
+    if (some) {
+        w -= WEFT_QUEUE_ONE;
+        win_content(q, w >> 2, &won);
+    }
+    weft__queue_unlock(q, w);
+    for (struct weft__link *l; (l = weft__list_take(&won));)
+        weft__make_ready(weft__fiber_of_link(l));
+    return some ? 0 : -EINVAL;
+}
+
+WEFT_PUBLIC int weft_counter_wait_until(struct weft_counter *counter, uint64_t n, uint64_t deadline) {
+    if (!counter) return -EINVAL;
+    uint64_t w = load_acq(weft__queue_word(&counter->queue)); /* pairs with complete */
+    if (!(w & WEFT_QUEUE_BUSY) && w >> 2 <= n) return 0;
+    struct weft_waiter waiter = {.fiber = weft__me(), .at_most = n};
+    if (!waiter.fiber) return -ENOMEM;
+    w = weft__queue_lock(&counter->queue);
+    if (w >> 2 <= n) {
+        weft__queue_unlock(&counter->queue, w);
+        return 0;
+    }
+    return weft__queue_wait(&counter->queue, w, &waiter, WEFT_WAIT_BY_CANCEL, deadline);
+}
+
+WEFT_PUBLIC int weft_counter_wait(struct weft_counter *counter, uint64_t n) {
+    return weft_counter_wait_until(counter, n, WEFT_FOREVER);
+}
+
+WEFT_PUBLIC uint64_t weft_counter_value(const struct weft_counter *counter) {
+    return counter ? load_acq(weft__queue_word(&counter->queue)) >> 2 : 0;
+}

@@ -1,0 +1,121 @@
+/*
+ * What fibers and threads wait in, one after the other: the core of counters, semaphores, mutexes
+ * and condition variables.
+ *
+ *      word:  63 .................. 2 | 1        | 0
+ *             value                   | WAITERS  | LOCKED
+ *
+ * Value and lock are one word, so that giving the lock back, changing the value and forgetting the
+ * last waiter are one store. That matters when the object dies: whoever sees by the word that its
+ * wait is over may free the object at once, so nobody may touch it after the store that shows it.
+ *
+ *   - While LOCKED or WAITERS is clear, the value is changed by one compare-and-swap.
+ *   - While WAITERS is set, only by the holder of the lock.
+ *   - A waiter is won (wait.h) under the lock, and made ready after it was given back.
+ *   - A waiter that leaves by deadline or cancellation takes itself out of the chain, under the
+ *     lock; if it is no longer in it, whoever took it out has failed to win and gone on.
+ *
+ * The waiter is on the stack of whoever waits.
+ */
+#ifndef WEFT_SYNC_QUEUE_H
+#define WEFT_SYNC_QUEUE_H
+
+#include "base/lock.h"
+#include "sched/block.h"
+
+#define WEFT_QUEUE_LOCKED UINT64_C(1)
+#define WEFT_QUEUE_WAITERS UINT64_C(2)
+#define WEFT_QUEUE_BUSY UINT64_C(3)
+#define WEFT_QUEUE_ONE UINT64_C(4) /* of value */
+#define WEFT_QUEUE_MAX (UINT64_C(1) << 60)
+
+struct weft_waiter {
+    struct weft_waiter *next, *before;
+    struct weft__fiber *fiber;
+    uint64_t ticket;
+    uint64_t at_most; /* counters: the value it waits for */
+    bool chained;
+};
+
+static inline _Atomic uint64_t *weft__queue_word(const struct weft_queue *q) {
+    return (_Atomic uint64_t *)(uintptr_t)&q->word;
+}
+
+/* Takes the lock; returns the word without it. */
+static inline uint64_t weft__queue_lock(struct weft_queue *q) {
+    _Atomic uint64_t *word = weft__queue_word(q);
+    uint64_t w = load_rlx(word);
+    unsigned turn = 0;
+    for (;;) {
+        if (unlikely(w & WEFT_QUEUE_LOCKED)) {
+            weft__backoff(&turn);
+            w = load_rlx(word);
+        } else if (likely(cas_ar(word, &w, w | WEFT_QUEUE_LOCKED))) /* pairs with unlock */
+            return w;
+    }
+}
+
+/* Gives the lock back with this value; WAITERS says whether the chain holds anybody. */
+static inline void weft__queue_unlock(struct weft_queue *q, uint64_t value) {
+    value &= ~WEFT_QUEUE_BUSY;
+    store_rel(weft__queue_word(q), value | (q->first ? WEFT_QUEUE_WAITERS : 0));
+}
+
+static inline void weft__queue_append(struct weft_queue *q, struct weft_waiter *w) {
+    w->next = NULL;
+    w->before = q->last;
+    if (q->last)
+        q->last->next = w;
+    else
+        q->first = w;
+    q->last = w;
+    w->chained = true;
+}
+
+static inline void weft__queue_remove(struct weft_queue *q, struct weft_waiter *w) {
+    if (w->before)
+        w->before->next = w->next;
+    else
+        q->first = w->next;
+    if (w->next)
+        w->next->before = w->before;
+    else
+        q->last = w->before;
+    w->chained = false;
+}
+
+/* Wins the first waiter that can still be won; the fiber to make ready after unlock, or NULL. Locked. */
+static inline struct weft__fiber *weft__queue_win(struct weft_queue *q) {
+    struct weft_waiter *w;
+    while ((w = q->first)) {
+        weft__queue_remove(q, w);
+        struct weft__fiber *f = w->fiber; /* once won, the waiter's memory is the fiber's own again */
+        if (likely(weft__wait_win(f, w->ticket, WEFT_WON_DONE))) return f;
+    }
+    return NULL;
+}
+
+/* The wait has ended for another reason: take the waiter out of the chain, if it is still in it. */
+void weft__queue_leave(struct weft_queue *q, struct weft_waiter *w);
+
+/*
+ * Appends the caller, gives the lock back, and waits. 0: it was won. -ETIMEDOUT, -ECANCELED: it is
+ * in no chain any more. ways: WEFT_WAIT_BY_CANCEL or 0.
+ */
+static inline __attribute__((always_inline)) int weft__queue_wait(struct weft_queue *q, uint64_t value,
+                                                                  struct weft_waiter *w, uint64_t ways,
+                                                                  uint64_t deadline) {
+    struct weft__fiber *me = w->fiber;
+    int err = weft__wait_begin(me, ways, &w->ticket);
+    if (unlikely(err)) {
+        weft__queue_unlock(q, value);
+        return err;
+    }
+    weft__queue_append(q, w);
+    weft__queue_unlock(q, value);
+    err = weft__wait_block(me, w->ticket, deadline);
+    if (unlikely(err)) weft__queue_leave(q, w);
+    return err;
+}
+
+#endif

@@ -1,0 +1,57 @@
+/*
+ * Counting semaphores. While somebody waits the value is 0: a post goes to the first in the chain.
+ */
+#include "sync/queue.h"
+
+/* Takes one without waiting; false: there is none, or the lock is needed to know. */
+static inline bool take(_Atomic uint64_t *word) {
+    uint64_t w = load_rlx(word);
+    while (w >= WEFT_QUEUE_ONE && !(w & WEFT_QUEUE_BUSY))
+        if (likely(cas_ar(word, &w, w - WEFT_QUEUE_ONE))) return true; /* pairs with post */
+    return false;
+}
+
+WEFT_PUBLIC int weft_sem_init(struct weft_sem *sem, uint64_t value) {
+    if (!sem || value > WEFT_QUEUE_MAX) return -EINVAL;
+    *sem = (struct weft_sem)WEFT_SEM_INIT(value);
+    return 0;
+}
+
+WEFT_PUBLIC int weft_sem_wait_until(struct weft_sem *sem, uint64_t deadline) {
+    if (unlikely(!sem)) return -EINVAL;
+    if (take(weft__queue_word(&sem->queue))) return 0;
+    struct weft_waiter waiter = {.fiber = weft__me()};
+    if (unlikely(!waiter.fiber)) return -ENOMEM;
+    uint64_t word = weft__queue_lock(&sem->queue);
+    if (unlikely(word >= WEFT_QUEUE_ONE)) {
+        weft__queue_unlock(&sem->queue, word - WEFT_QUEUE_ONE);
+        return 0;
+    }
+    return weft__queue_wait(&sem->queue, word, &waiter, WEFT_WAIT_BY_CANCEL, deadline);
+}
+
+WEFT_PUBLIC int weft_sem_wait(struct weft_sem *sem) { return weft_sem_wait_until(sem, WEFT_FOREVER); }
+
+WEFT_PUBLIC int weft_sem_try(struct weft_sem *sem) {
+    if (!sem) return -EINVAL;
+    if (take(weft__queue_word(&sem->queue))) return 0;
+    uint64_t word = weft__queue_lock(&sem->queue);
+    bool taken = word >= WEFT_QUEUE_ONE;
+    weft__queue_unlock(&sem->queue, taken ? word - WEFT_QUEUE_ONE : word);
+    return taken ? 0 : -EAGAIN;
+}
+
+WEFT_PUBLIC int weft_sem_post(struct weft_sem *sem) {
+    if (unlikely(!sem)) return -EINVAL;
+    _Atomic uint64_t *word = weft__queue_word(&sem->queue);
+    uint64_t w = load_rlx(word);
+    while (!(w & WEFT_QUEUE_BUSY)) {
+        if (unlikely(w >> 2 >= WEFT_QUEUE_MAX)) return -EOVERFLOW;
+        if (likely(cas_ar(word, &w, w + WEFT_QUEUE_ONE))) return 0; /* pairs with take */
+    }
+    w = weft__queue_lock(&sem->queue);
+    struct weft__fiber *f = weft__queue_win(&sem->queue);
+    weft__queue_unlock(&sem->queue, f ? w : w + WEFT_QUEUE_ONE);
+    if (f) weft__make_ready(f);
+    return 0;
+}
