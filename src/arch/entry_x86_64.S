@@ -23,4 +23,20 @@ weft__context_entry:
         .cfi_endproc
         .size   weft__context_entry, . - weft__context_entry
         .hidden weft__entry_personality
+
+/*
+ * What gcc's function_return("thunk-extern") jumps to in place of a return; see WEFT_SWITCHES. The
+ * name is the compiler's. Weak: a program that is built with that option has one of its own.
+ */
+        .weak   __x86_return_thunk
+        .hidden __x86_return_thunk
+        .type   __x86_return_thunk, @function
+__x86_return_thunk:
+        .cfi_startproc
+        popq    %rcx
+        .cfi_def_cfa_offset 0
+        .cfi_register rip, rcx
+        jmpq    *%rcx
+        .cfi_endproc
+        .size   __x86_return_thunk, . - __x86_return_thunk
         .section .note.GNU-stack, "", @progbits

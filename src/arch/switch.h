@@ -38,6 +38,18 @@
 #error "weft runs on x86-64 and aarch64"
 #endif
 
+/*
+ * For functions that switch. After a switch the processor's stack of return addresses is another
+ * fiber's, so a plain return is mispredicted (9 ns); the attribute makes these functions return by
+ * an indirect jump, which is predicted by history. Paths that do not switch belong into a function
+ * without it. clang 14 and aarch64 have nothing like it, and pay.
+ */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define WEFT_SWITCHES __attribute__((noinline, function_return("thunk-extern")))
+#else
+#define WEFT_SWITCHES __attribute__((noinline))
+#endif
+
 #undef PC
 #undef SP
 #undef FP

@@ -41,6 +41,7 @@ struct weft__ready {
     _Atomic uint64_t head WEFT_ALIGNED;
     /* Written by the owner. */
     _Atomic uint64_t tail WEFT_ALIGNED;
+    bool alone;         /* nobody but the owner takes */
     uint64_t head_seen; /* the owner's last look at head: room is known without another */
     _Atomic(struct weft__ring *) ring;
 };
@@ -86,13 +87,18 @@ static inline uint64_t weft__ready_take(struct weft__ready *q, void **items, uin
     }
 }
 
-/* Takes the oldest, or NULL. The owner: its own tail is not behind, one load less. */
+/* Takes the oldest, or NULL. The owner only: its own tail is not behind, and there is no swap if it
+ * is alone. */
 static inline void *weft__ready_pop(struct weft__ready *q) {
     uint64_t h = load_acq(&q->head);
     uint64_t t = load_rlx(&q->tail);
     struct weft__ring *ring = load_rlx(&q->ring);
     while (h != t) {
         void *item = load_rlx(&ring->slot[h & ring->mask]);
+        if (q->alone) {
+            store_rlx(&q->head, h + 1);
+            return item;
+        }
         if (likely(cas_ar(&q->head, &h, h + 1))) return item;
     }
     return NULL;

@@ -144,6 +144,12 @@ WEFT_PUBLIC _Noreturn void weft_exit(void *result) {
 
 /* --- yield ------------------------------------------------------------------------------------ */
 
+/* No notification: as many are ready as before, and who made them so has looked. */
+static WEFT_SWITCHES void switch_in_turn(struct weft__worker *w, struct weft__fiber *self) {
+    weft__push(w, self);
+    weft__suspend(w, self);
+}
+
 WEFT_PUBLIC void weft_yield(void) {
     struct weft__worker *w = weft__self();
     struct weft__fiber *self = w ? w->current : NULL;
@@ -157,9 +163,7 @@ WEFT_PUBLIC void weft_yield(void) {
         weft__poll(w, weft__clock());
         if (!weft__ready_length(&w->ready) && !w->pinned.first) return;
     }
-    /* No notification: as many are ready as before, and who made them so has looked. */
-    weft__push(w, self);
-    weft__suspend(w, self);
+    switch_in_turn(w, self);
 }
 
 WEFT_COLD struct weft__worker *weft__suspend_handling(struct weft__worker *w, struct weft__fiber *self) {
@@ -173,17 +177,14 @@ WEFT_COLD struct weft__worker *weft__suspend_handling(struct weft__worker *w, st
 /* --- join and detach -------------------------------------------------------------------------- */
 
 /* The fiber has ended: take the result, give the record back. */
-static int collect(struct weft__fiber *f, void **result) {
+static inline int collect(struct weft__fiber *f, void **result) {
     if (result) *result = f->result;
     struct weft__worker *w = weft__self();
     weft__slab_put(&weft__fibers, w ? &w->records : NULL, &f->slot);
     return 0;
 }
 
-static inline __attribute__((always_inline)) int join(struct weft_fiber fiber, void **result, uint64_t deadline) {
-    struct weft__fiber *f = weft__fiber_of(fiber);
-    if (unlikely(!f || load_rlx(&f->kind) != WEFT_KIND_FIBER)) return -ESRCH;
-    if (load_acq(&f->join) == WEFT_JOIN_ENDED) return collect(f, result); /* pairs with announce_end */
+static WEFT_SWITCHES int join(struct weft__fiber *f, void **result, uint64_t deadline) {
     struct weft__fiber *me = weft__me();
     if (unlikely(!me)) return -ENOMEM;
     if (unlikely(me == f)) return -EDEADLK;
@@ -203,10 +204,15 @@ static inline __attribute__((always_inline)) int join(struct weft_fiber fiber, v
     return collect(f, result);
 }
 
-WEFT_PUBLIC int weft_join(struct weft_fiber fiber, void **result) { return join(fiber, result, WEFT_FOREVER); }
-
 WEFT_PUBLIC int weft_join_until(struct weft_fiber fiber, void **result, uint64_t deadline) {
-    return join(fiber, result, deadline);
+    struct weft__fiber *f = weft__fiber_of(fiber);
+    if (unlikely(!f || load_rlx(&f->kind) != WEFT_KIND_FIBER)) return -ESRCH;
+    if (load_acq(&f->join) == WEFT_JOIN_ENDED) return collect(f, result); /* pairs with announce_end */
+    return join(f, result, deadline);
+}
+
+WEFT_PUBLIC int weft_join(struct weft_fiber fiber, void **result) {
+    return weft_join_until(fiber, result, WEFT_FOREVER);
 }
 
 WEFT_PUBLIC int weft_detach(struct weft_fiber fiber) {

@@ -29,6 +29,7 @@ static struct weft__worker *make_worker(struct weft__cluster *c, unsigned index)
     w->seen = weft__alloc(c->count * sizeof *w->seen);
     if (!w->seen) goto free_worker;
     if (weft__ready_init(&w->ready, WEFT_READY_FIRST, 0)) goto free_seen;
+    w->ready.alone = c->count == 1;
     weft__wheel_init(&w->wheel, weft__clock());
     return w;
 free_seen:

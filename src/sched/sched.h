@@ -186,7 +186,8 @@ extern struct weft__cluster weft__cluster; /* the only one; count 0: no runtime 
 static inline struct weft__worker *weft__self(void);
 
 /* The record that waits for the caller: its fiber, or a record of its thread. NULL: no memory. */
-struct weft__fiber *weft__me(void);
+struct weft__fiber *weft__me_slow(void);
+static inline struct weft__fiber *weft__me(void);
 
 static inline struct weft_fiber weft__handle(struct weft__fiber *f) {
     return (struct weft_fiber){(uint64_t)f->slot.index << 32 | load_rlx(&f->slot.generation)};

@@ -12,4 +12,9 @@ extern __thread struct weft__worker *weft__tls
 
 static inline struct weft__worker *weft__self(void) { return weft__tls_get(); }
 
+static inline struct weft__fiber *weft__me(void) {
+    struct weft__worker *w = weft__self();
+    return likely(w && w->current) ? w->current : weft__me_slow();
+}
+
 #endif

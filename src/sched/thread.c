@@ -42,10 +42,8 @@ static WEFT_NOINLINE struct weft__fiber *thread_record(void) {
     return f ? f : make_record();
 }
 
-struct weft__fiber *weft__me(void) {
-    struct weft__worker *w = weft__self();
-    if (likely(w && w->current)) return w->current;
-    if (w) weft__die("a timer's function called something that only a fiber or thread can do: it must not park");
+WEFT_COLD struct weft__fiber *weft__me_slow(void) {
+    if (weft__self()) weft__die("a timer's function called something that only a fiber or thread can do: it must not park");
     return thread_record();
 }
 

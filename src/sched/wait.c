@@ -34,18 +34,23 @@ int weft__wait_withdraw(struct weft__fiber *me, uint64_t ticket) {
 void weft__wait_thread_wake(struct weft__fiber *f);
 void weft__wait_thread_wake(struct weft__fiber *f) { weft__futex_wake(futex_of(f), 1); }
 
-static int park(uint64_t deadline) {
-    struct weft__fiber *me = weft__me();
-    if (unlikely(!me)) return -ENOMEM;
+static WEFT_SWITCHES int park(struct weft__fiber *me, uint64_t deadline) {
     uint64_t ticket;
     int r = weft__wait_begin(me, WEFT_WAIT_BY_PERMIT | WEFT_WAIT_BY_CANCEL, &ticket);
     if (r) return r < 0 ? r : 0;
     return weft__wait_block(me, ticket, deadline);
 }
 
-WEFT_PUBLIC int weft_park(void) { return park(WEFT_FOREVER); }
+WEFT_PUBLIC int weft_park_until(uint64_t deadline) {
+    struct weft__fiber *me = weft__me();
+    if (unlikely(!me)) return -ENOMEM;
+    uint64_t word = load_rlx(&me->wait);
+    /* The permit is there: take it, and return without having switched. */
+    if ((word & WEFT_WAIT_STICKY) == WEFT_WAIT_PERMIT && cas_ar(&me->wait, &word, word & ~WEFT_WAIT_PERMIT)) return 0;
+    return park(me, deadline);
+}
 
-WEFT_PUBLIC int weft_park_until(uint64_t deadline) { return park(deadline); }
+WEFT_PUBLIC int weft_park(void) { return weft_park_until(WEFT_FOREVER); }
 
 /*
  * Sets the sticky bit, or ends the wait if the fiber is in one that the bit ends. The bit of a

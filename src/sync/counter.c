@@ -52,18 +52,23 @@ WEFT_PUBLIC int weft_counter_complete(struct weft_counter *counter) {
     return some ? 0 : -EINVAL;
 }
 
-WEFT_PUBLIC int weft_counter_wait_until(struct weft_counter *counter, uint64_t n, uint64_t deadline) {
-    if (!counter) return -EINVAL;
-    uint64_t w = load_acq(weft__queue_word(&counter->queue)); /* pairs with complete */
-    if (!(w & WEFT_QUEUE_BUSY) && w >> 2 <= n) return 0;
-    struct weft_waiter waiter = {.fiber = weft__me(), .at_most = n};
+static WEFT_SWITCHES int wait_for_few(struct weft_counter *counter, uint64_t n, uint64_t deadline) {
+    struct weft_waiter waiter;
+    waiter.fiber = weft__me();
+    waiter.at_most = n;
     if (!waiter.fiber) return -ENOMEM;
-    w = weft__queue_lock(&counter->queue);
+    uint64_t w = weft__queue_lock(&counter->queue);
     if (w >> 2 <= n) {
         weft__queue_unlock(&counter->queue, w);
         return 0;
     }
     return weft__queue_wait(&counter->queue, w, &waiter, WEFT_WAIT_BY_CANCEL, deadline);
+}
+
+WEFT_PUBLIC int weft_counter_wait_until(struct weft_counter *counter, uint64_t n, uint64_t deadline) {
+    if (!counter) return -EINVAL;
+    uint64_t w = load_acq(weft__queue_word(&counter->queue)); /* pairs with complete */
+    return !(w & WEFT_QUEUE_BUSY) && w >> 2 <= n ? 0 : wait_for_few(counter, n, deadline);
 }
 
 WEFT_PUBLIC int weft_counter_wait(struct weft_counter *counter, uint64_t n) {

@@ -13,12 +13,10 @@ static inline bool take(struct weft_mutex *m, struct weft__fiber *me) {
     return true;
 }
 
-static int lock(struct weft_mutex *m, uint64_t ways, uint64_t deadline) {
-    struct weft__fiber *me = weft__me();
-    if (unlikely(!me)) return -ENOMEM;
-    if (likely(take(m, me))) return 0;
+static WEFT_SWITCHES int wait_for_it(struct weft_mutex *m, struct weft__fiber *me, uint64_t ways, uint64_t deadline) {
     if (load_rlx(owner_of(m)) == me) return -EDEADLK; /* only the caller itself could have written that */
-    struct weft_waiter waiter = {.fiber = me};
+    struct weft_waiter waiter;
+    waiter.fiber = me;
     uint64_t word = weft__queue_lock(&m->queue);
     int err = 0;
     if (word >= WEFT_QUEUE_ONE)
@@ -27,6 +25,12 @@ static int lock(struct weft_mutex *m, uint64_t ways, uint64_t deadline) {
         weft__queue_unlock(&m->queue, WEFT_QUEUE_ONE);
     if (!err) store_rlx(owner_of(m), me);
     return err;
+}
+
+static inline int lock(struct weft_mutex *m, uint64_t ways, uint64_t deadline) {
+    struct weft__fiber *me = weft__me();
+    if (unlikely(!me)) return -ENOMEM;
+    return likely(take(m, me)) ? 0 : wait_for_it(m, me, ways, deadline);
 }
 
 WEFT_PUBLIC int weft_mutex_lock_until(struct weft_mutex *mutex, uint64_t deadline) {

@@ -17,10 +17,9 @@ WEFT_PUBLIC int weft_sem_init(struct weft_sem *sem, uint64_t value) {
     return 0;
 }
 
-WEFT_PUBLIC int weft_sem_wait_until(struct weft_sem *sem, uint64_t deadline) {
-    if (unlikely(!sem)) return -EINVAL;
-    if (take(weft__queue_word(&sem->queue))) return 0;
-    struct weft_waiter waiter = {.fiber = weft__me()};
+static WEFT_SWITCHES int wait_for_one(struct weft_sem *sem, uint64_t deadline) {
+    struct weft_waiter waiter;
+    waiter.fiber = weft__me();
     if (unlikely(!waiter.fiber)) return -ENOMEM;
     uint64_t word = weft__queue_lock(&sem->queue);
     if (unlikely(word >= WEFT_QUEUE_ONE)) {
@@ -28,6 +27,11 @@ WEFT_PUBLIC int weft_sem_wait_until(struct weft_sem *sem, uint64_t deadline) {
         return 0;
     }
     return weft__queue_wait(&sem->queue, word, &waiter, WEFT_WAIT_BY_CANCEL, deadline);
+}
+
+WEFT_PUBLIC int weft_sem_wait_until(struct weft_sem *sem, uint64_t deadline) {
+    if (unlikely(!sem)) return -EINVAL;
+    return take(weft__queue_word(&sem->queue)) ? 0 : wait_for_one(sem, deadline);
 }
 
 WEFT_PUBLIC int weft_sem_wait(struct weft_sem *sem) { return weft_sem_wait_until(sem, WEFT_FOREVER); }
