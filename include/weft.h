@@ -123,7 +123,7 @@ struct weft_attr {
 /*
  * Makes a fiber that will run fn(arg), and returns at once. With fiber NULL it is detached. attr
  * may be NULL. The fiber has no stack before it runs first.
- * -EINVAL: fn NULL, stack_size or pinned out of range, attr->detached together with fiber.
+ * -EINVAL: fn NULL, stack_size or pinned out of range.
  * -ESRCH: no runtime. -ENOMEM: no memory. -EAGAIN: no stacks are left (see WEFT_GUARD).
  * [fiber thread]
  */
@@ -173,10 +173,10 @@ void weft_exit(void *result);
  * there and takes it. So an unpark before the park is not lost, and two before it are one.
  * ------------------------------------------------------------------------------------------ */
 
-/* -ECANCELED.  [fiber thread; parks, cancel] */
+/* -ECANCELED. -EPERM: the caller is no fiber, and has no permit.  [fiber; parks, cancel] */
 int weft_park(void);
 
-/* -ETIMEDOUT: the deadline passed and there was no permit. -ECANCELED.  [fiber thread; parks, cancel] */
+/* -ETIMEDOUT: the deadline passed and there was no permit. -ECANCELED, -EPERM.  [fiber; parks, cancel] */
 int weft_park_until(uint64_t deadline);
 
 /* What was written before the unpark is seen after the park. -ESRCH: no such fiber. [fiber thread] */
@@ -185,9 +185,9 @@ int weft_unpark(struct weft_fiber fiber);
 /* ---------------------------------------------------------------------------------------------
  * Cancellation
  *
- * A request that stays: from then on every cancellation point of the fiber ends with -ECANCELED,
- * the one in which it is parked included. The fiber decides what to do about it; returning is
- * usual. Waits that give something back (unlock, post, re-lock of a mutex) are no cancellation
+ * A request that stays: from then on every cancellation point of the fiber that would have to wait
+ * ends with -ECANCELED, the one in which it is parked included; one that need not wait (the permit,
+ * the unit, the mutex is there) completes. The fiber decides what to do about it; returning is usual. Waits that give something back (unlock, post, re-lock of a mutex) are no cancellation
  * points and always complete.
  * ------------------------------------------------------------------------------------------ */
 

@@ -98,6 +98,27 @@ bool weft__wheel_cancel(struct weft__timer *t) {
     return armed;
 }
 
+/* Takes every timer of a chain out. */
+static void clear_chain(struct weft__timer **head) {
+    struct weft__timer *t = *head;
+    *head = NULL;
+    while (t) {
+        struct weft__timer *next = t->next;
+        store_rel(&t->wheel, NULL); /* from here on it is its owner's */
+        t = next;
+    }
+}
+
+void weft__wheel_clear(struct weft__wheel *w) {
+    weft__lock(&w->lock);
+    for (unsigned i = 0; i < WEFT_WHEEL_LEVELS * WEFT_WHEEL_SLOTS; i++) clear_chain(&w->slot[i]);
+    clear_chain(&w->overdue);
+    for (unsigned i = 0; i < WEFT_WHEEL_LEVELS; i++) w->occupied[i] = 0;
+    store_rlx(&w->armed, 0);
+    update_next(w);
+    weft__unlock(&w->lock);
+}
+
 /* Moves `current` to the tick, turning what expires on the way over to the overdue list. */
 static void advance(struct weft__wheel *w, uint64_t tick) {
     unsigned place;

@@ -60,6 +60,9 @@ bool weft__wheel_arm(struct weft__wheel *w, struct weft__timer *t, uint64_t dead
 /* True: it was armed, and will not be handed out. The wheel that it was armed in must still exist. */
 bool weft__wheel_cancel(struct weft__timer *t);
 
+/* Forgets all timers, as if each had been cancelled. */
+void weft__wheel_clear(struct weft__wheel *w);
+
 /* Hands out at most n of the timers whose deadline is not after now. */
 unsigned weft__wheel_expire(struct weft__wheel *w, uint64_t now, struct weft__due *due, unsigned n);
 

@@ -95,6 +95,10 @@ free_arena:
     return err;
 }
 
+static void had_stacks(void) {
+    if (unlikely(load_rlx(&exhausted))) store_rlx(&exhausted, false);
+}
+
 static void say_exhausted(int err) {
     if (xchg_ar(&exhausted, true)) return;
     weft__say("no more stacks: %s (%z in use); new fibers wait until one is free. %s", weft__error(err),
@@ -128,7 +132,10 @@ WEFT_COLD struct weft__stack *weft__stack_get_slow(struct weft__stack_cache *cac
     }
     weft__unlock(&p->lock);
     add_rlx(&in_use, got);
-    if (err) say_exhausted(err);
+    if (s)
+        had_stacks();
+    else
+        say_exhausted(err);
     return s;
 }
 
@@ -148,7 +155,7 @@ static void give_back(struct weft__stack_cache *c, unsigned class, unsigned keep
     }
     weft__unlock(&p->lock);
     atomic_fetch_sub_explicit(&in_use, given, memory_order_relaxed);
-    if (load_rlx(&exhausted)) store_rlx(&exhausted, false);
+    had_stacks();
 }
 
 /*

@@ -42,8 +42,8 @@ WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *
     if (unlikely(!slot)) return -ENOMEM;
     struct weft__fiber *f = container_of(slot, struct weft__fiber, slot);
     store_rlx(&f->context.on_stack, 0);
-    /* The epoch goes on counting: a ticket of the record's last life must not fit this one. */
-    store_rlx(&f->wait, load_rlx(&f->wait) & WEFT_WAIT_EPOCH);
+    /* The epoch goes on counting: a ticket, or a look, at the record's last life must not fit this one. */
+    store_rlx(&f->wait, (load_rlx(&f->wait) & WEFT_WAIT_EPOCH) + WEFT_WAIT_ONE);
     store_rlx(&f->join, !fiber || (attr && attr->detached) ? WEFT_JOIN_DETACHED : WEFT_JOIN_NOBODY);
     f->fn = fn;
     f->arg = arg;
@@ -81,20 +81,30 @@ WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *
 
 /* --- begin and end ---------------------------------------------------------------------------- */
 
+static void wake_joiner(uint64_t join) {
+    uint32_t index = (uint32_t)(join >> 3) & ((1u << WEFT_JOIN_INDEX_BITS) - 1);
+    struct weft__fiber *joiner = container_of(weft__slab_at(&weft__fibers, index), struct weft__fiber, slot);
+    uint64_t ticket = load_rlx(&joiner->wait) & WEFT_WAIT_EPOCH;
+    /* Of the epoch, the word holds 35 bits; a joiner that has gone on fails here or in win. */
+    if (weft__join_by(index, ticket) == join && weft__wait_win(joiner, ticket, WEFT_WON_DONE))
+        weft__make_ready(joiner);
+}
+
 /* Tells the joiner; the record is not touched after that, it is the joiner's. */
 static void announce_end(struct weft__worker *w, struct weft__fiber *f) {
-    /* Release: the result, for join; acquire: pairs with the join, whose ticket is in the word. */
-    uint64_t join = xchg_ar(&f->join, WEFT_JOIN_ENDED);
+    uint64_t join = load_rlx(&f->join);
     if (join == WEFT_JOIN_DETACHED) {
         weft__slab_put(&weft__fibers, &w->records, &f->slot);
-    } else if (join != WEFT_JOIN_NOBODY) {
-        struct weft__slot *slot = weft__slab_at(&weft__fibers, (uint32_t)(join >> 2) & ((1 << 26) - 1));
-        struct weft__fiber *joiner = container_of(slot, struct weft__fiber, slot);
-        uint64_t ticket = load_rlx(&joiner->wait) & WEFT_WAIT_EPOCH;
-        /* Of the epoch, the word holds 36 bits; a joiner that has gone on fails here or in win. */
-        if ((ticket >> 8 & ((UINT64_C(1) << 36) - 1)) == join >> 28 && weft__wait_win(joiner, ticket, WEFT_WON_DONE))
-            weft__make_ready(joiner);
+        return;
     }
+    /* Release: the result, for who collects; acquire: pairs with the join. One may come or go, or
+     * detach the fiber, while we look. */
+    while (!cas_ar(&f->join, &join, join == WEFT_JOIN_NOBODY ? WEFT_JOIN_ENDED : (join | WEFT_JOIN_ENDED_BY)))
+        if (join == WEFT_JOIN_DETACHED) {
+            weft__slab_put(&weft__fibers, &w->records, &f->slot);
+            return;
+        }
+    if (join != WEFT_JOIN_NOBODY) wake_joiner(join);
 }
 
 /* Ends the running fiber and goes on with another. The stack goes to the next fresh fiber, or into
@@ -176,12 +186,21 @@ WEFT_COLD struct weft__worker *weft__suspend_handling(struct weft__worker *w, st
 
 /* --- join and detach -------------------------------------------------------------------------- */
 
-/* The fiber has ended: take the result, give the record back. */
+/* The fiber has ended and the record is the caller's: take the result, give the record back. */
 static inline int collect(struct weft__fiber *f, void **result) {
     if (result) *result = f->result;
     struct weft__worker *w = weft__self();
     weft__slab_put(&weft__fibers, w ? &w->records : NULL, &f->slot);
     return 0;
+}
+
+/* It has ended, or somebody has said that nobody, or somebody else, joins it. */
+static int join_at_once(struct weft__fiber *f, void **result, uint64_t join) {
+    if (join == WEFT_JOIN_DETACHED) return -EINVAL;
+    if (join == WEFT_JOIN_COLLECTED) return -ESRCH;
+    if (join != WEFT_JOIN_ENDED) return -EBUSY;
+    /* Of several who find it ended, one collects. Acquire: pairs with announce_end. */
+    return cas_ar(&f->join, &join, WEFT_JOIN_COLLECTED) ? collect(f, result) : -ESRCH;
 }
 
 static WEFT_SWITCHES int join(struct weft__fiber *f, void **result, uint64_t deadline) {
@@ -191,24 +210,22 @@ static WEFT_SWITCHES int join(struct weft__fiber *f, void **result, uint64_t dea
     uint64_t ticket, join = WEFT_JOIN_NOBODY;
     int err = weft__wait_begin(me, WEFT_WAIT_BY_CANCEL, &ticket);
     if (unlikely(err)) return err;
-    uint64_t by = ticket >> 8 << 28 | (uint64_t)me->slot.index << 2 | WEFT_JOIN_BY;
+    uint64_t by = weft__join_by(me->slot.index, ticket);
     if (unlikely(!cas_ar(&f->join, &join, by))) { /* pairs with announce_end */
         weft__wait_withdraw(me, ticket);
-        if (join == WEFT_JOIN_ENDED) return collect(f, result);
-        return join == WEFT_JOIN_DETACHED ? -EINVAL : -EBUSY;
+        return join_at_once(f, result, join);
     }
     err = weft__wait_block(me, ticket, deadline);
     if (likely(!err)) return collect(f, result);
     /* Nobody joins any more; unless it ended just now, then the join has succeeded after all. */
-    if (cas_ar(&f->join, &by, WEFT_JOIN_NOBODY)) return err;
-    return collect(f, result);
+    return cas_ar(&f->join, &by, WEFT_JOIN_NOBODY) ? err : collect(f, result);
 }
 
 WEFT_PUBLIC int weft_join_until(struct weft_fiber fiber, void **result, uint64_t deadline) {
     struct weft__fiber *f = weft__fiber_of(fiber);
     if (unlikely(!f || load_rlx(&f->kind) != WEFT_KIND_FIBER)) return -ESRCH;
-    if (load_acq(&f->join) == WEFT_JOIN_ENDED) return collect(f, result); /* pairs with announce_end */
-    return join(f, result, deadline);
+    uint64_t join_word = load_rlx(&f->join);
+    return join_word == WEFT_JOIN_NOBODY ? join(f, result, deadline) : join_at_once(f, result, join_word);
 }
 
 WEFT_PUBLIC int weft_join(struct weft_fiber fiber, void **result) {
@@ -218,10 +235,9 @@ WEFT_PUBLIC int weft_join(struct weft_fiber fiber, void **result) {
 WEFT_PUBLIC int weft_detach(struct weft_fiber fiber) {
     struct weft__fiber *f = weft__fiber_of(fiber);
     if (!f || load_rlx(&f->kind) != WEFT_KIND_FIBER) return -ESRCH;
-    uint64_t join = WEFT_JOIN_NOBODY;
-    if (cas_ar(&f->join, &join, WEFT_JOIN_DETACHED)) return 0;
-    if (join == WEFT_JOIN_ENDED) return collect(f, NULL);
-    return join == WEFT_JOIN_DETACHED ? -EINVAL : -EBUSY;
+    uint64_t join_word = WEFT_JOIN_NOBODY;
+    if (cas_ar(&f->join, &join_word, WEFT_JOIN_DETACHED)) return 0;
+    return join_at_once(f, NULL, join_word);
 }
 
 /* --- who am I --------------------------------------------------------------------------------- */

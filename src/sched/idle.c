@@ -164,6 +164,12 @@ static void trim(struct weft__worker *w, uint64_t now) {
     if (!weft__stack_trim()) w->idle_since = 0; /* done, until there was work again */
 }
 
+void weft__idle_tell_stop(struct weft__cluster *c) {
+    if (!load_rlx(&c->idle.stop_waits)) return;
+    add_ar(&c->idle.all_asleep, 1);
+    weft__futex_wake(&c->idle.all_asleep, 1);
+}
+
 bool weft__idle_sleep(struct weft__worker *w) {
     struct weft__cluster *c = w->cluster;
     uint64_t now = weft__clock();
@@ -173,10 +179,7 @@ bool weft__idle_sleep(struct weft__worker *w) {
     if (weft__work_in_sight(w)) {
         weft__driver_stay(&w->driver);
     } else {
-        if (last && load_rlx(&c->idle.stop_waits)) { /* the fence pairs with the stop's */
-            add_ar(&c->idle.all_asleep, 1);
-            weft__futex_wake(&c->idle.all_asleep, 1);
-        }
+        if (last) weft__idle_tell_stop(c); /* the fence pairs with the stop's */
         count_add(&w->numbers.sleeps, 1);
         woken = weft__driver_sleep(&w->driver, sleep_until(w, now));
         count_add(&w->numbers.wakeups, woken);

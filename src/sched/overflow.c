@@ -15,6 +15,7 @@
 #define SIGNAL_STACK_SIZE (64 * 1024)
 
 static struct sigaction before[2];
+static bool in_place[2];
 static const int signals[2] = {SIGSEGV, SIGBUS};
 
 static void report(const struct weft__stack *s) {
@@ -58,16 +59,20 @@ static void on_fault(int sig, siginfo_t *info, void *context) {
 int weft__overflow_watch(void) {
     struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
     for (int i = 0; i < 2; i++)
-        if (sigaction(signals[i], &action, &before[i])) return -errno;
+        if (!in_place[i] && sigaction(signals[i], &action, &before[i]))
+            return -errno;
+        else
+            in_place[i] = true;
     return 0;
 }
 
-/* Only if nobody put another handler in front of ours. */
+/* Only if nobody put another handler in front of ours: that one may call ours, so it must stay what
+ * it is, and must not be put in front of that one again. */
 void weft__overflow_unwatch(void) {
     for (int i = 0; i < 2; i++) {
         struct sigaction now;
         if (!sigaction(signals[i], NULL, &now) && (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_fault)
-            sigaction(signals[i], &before[i], NULL);
+            in_place[i] = sigaction(signals[i], &before[i], NULL) != 0;
     }
 }
 

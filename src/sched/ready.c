@@ -11,8 +11,6 @@
  */
 #include "sched/dispatch.h"
 
-void weft__wait_thread_wake(struct weft__fiber *f);
-
 static void mail(struct weft__worker *to, struct weft__fiber *f) {
     weft__mailbox_put(&to->mailbox, &f->slot.link);
     fence_sc(); /* pairs with the fence of a worker that announces its sleep: it sees the mail, or we it */
@@ -80,6 +78,17 @@ static WEFT_COLD void make_ready_elsewhere(struct weft__worker *w, struct weft__
         mail(weft__cluster.workers[f->pin - 1], f);
     else
         weft__inject(&weft__cluster, f);
+}
+
+void weft__won_put(struct weft__list *won, struct weft__fiber *f) {
+    if (load_rlx(&f->kind) == WEFT_KIND_FIBER)
+        weft__list_put(won, &f->slot.link);
+    else
+        make_ready_elsewhere(NULL, f);
+}
+
+void weft__won_make_ready(struct weft__list *won) {
+    for (struct weft__link *l; (l = weft__list_take(won));) weft__make_ready(weft__fiber_of_link(l));
 }
 
 void weft__make_ready(struct weft__fiber *f) {

@@ -15,39 +15,55 @@
 
 #include <string.h>
 
-struct weft__cluster weft__cluster;
+struct weft__cluster weft__cluster = {.injector = {.closed = true}};
 static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER; /* held by a start, a stop or a run */
 
 /* --- workers ---------------------------------------------------------------------------------- */
 
-static struct weft__worker *make_worker(struct weft__cluster *c, unsigned index) {
-    struct weft__worker *w = weft__alloc_aligned(WEFT_APART, sizeof *w);
-    if (!w) return NULL;
+/*
+ * Workers are made once and kept: threads that cancel a timer, or ask for statistics, at the moment
+ * of a stop find what they look at. Everything but the wheel begins anew.
+ */
+static int prepare_worker(struct weft__cluster *c, unsigned index) {
+    struct weft__worker *w = c->workers[index];
+    if (!w) {
+        if (!(w = weft__alloc_aligned(WEFT_APART, sizeof *w))) return -ENOMEM;
+        weft__wheel_init(&w->wheel, weft__clock());
+        c->workers[index] = w;
+    }
+    memset(w, 0, offsetof(struct weft__worker, wheel));
     w->cluster = c;
     w->index = index;
     w->random = UINT64_C(0x9e3779b97f4a7c15) * (index + 1);
-    w->seen = weft__alloc(c->count * sizeof *w->seen);
-    if (!w->seen) goto free_worker;
-    if (weft__ready_init(&w->ready, WEFT_READY_FIRST, 0)) goto free_seen;
+    if (!(w->seen = weft__alloc(c->count * sizeof *w->seen))) return -ENOMEM;
+    int err = weft__ready_init(&w->ready, WEFT_READY_FIRST, 0);
     w->ready.alone = c->count == 1;
-    weft__wheel_init(&w->wheel, weft__clock());
-    return w;
-free_seen:
-    weft__free(w->seen);
-free_worker:
-    weft__free(w);
-    return NULL;
+    return err;
 }
 
-static void free_workers(struct weft__cluster *c) {
-    for (unsigned i = 0; i < c->count && c->workers[i]; i++) {
-        weft__ready_destroy(&c->workers[i]->ready);
-        weft__free(c->workers[i]->seen);
-        weft__free(c->workers[i]);
-    }
-    weft__free(c->workers);
-    c->workers = NULL;
+static void release_worker(struct weft__worker *w) {
+    weft__wheel_clear(&w->wheel);
+    weft__ready_destroy(&w->ready);
+    weft__free(w->seen);
+    w->seen = NULL;
+}
+
+static void release_workers(struct weft__cluster *c) {
+    for (unsigned i = 0; i < c->count && c->workers[i]; i++) release_worker(c->workers[i]);
     c->count = 0;
+}
+
+static int prepare_workers(struct weft__cluster *c) {
+    for (unsigned i = 0; i < c->count; i++) {
+        int err = prepare_worker(c, i);
+        if (err) {
+            if (c->workers[i]) release_worker(c->workers[i]);
+            c->count = i;
+            release_workers(c);
+            return err;
+        }
+    }
+    return 0;
 }
 
 /* Ends the first n carriers, which find nothing to do any more. */
@@ -78,27 +94,25 @@ static int start(const struct weft_config *given) {
     int err = weft__config_complete(&config);
     if (err) return err;
     weft__fence_init();
-    memset(c, 0, sizeof *c);
     c->stealing = !config.no_stealing;
     c->stack_class = (uint8_t)weft__stack_class(config.stack_size);
     c->print_stats = config.stats;
+    store_rlx(&c->stopping, false);
     weft__stack_guards(!config.no_guards);
     c->count = config.workers;
-    c->workers = weft__alloc(c->count * sizeof *c->workers);
-    if (!c->workers) return -ENOMEM;
-    for (unsigned i = 0; i < c->count; i++)
-        if (!(c->workers[i] = make_worker(c, i))) {
-            err = -ENOMEM;
-            goto free_workers;
-        }
-    if ((err = weft__overflow_watch())) goto free_workers;
+    if ((err = prepare_workers(c))) return err;
+    if ((err = weft__overflow_watch())) goto release;
     if ((err = start_carriers(c))) goto unwatch;
+    weft__lock(&c->injector.lock);
+    c->injector.closed = false;
+    store_rlx(&c->injector.spawned, 0);
+    weft__unlock(&c->injector.lock);
     store_rel(&c->running, true); /* pairs with whoever asks whether there is a runtime */
     return 0;
 unwatch:
     weft__overflow_unwatch();
-free_workers:
-    free_workers(c);
+release:
+    release_workers(c);
     return err;
 }
 
@@ -119,7 +133,7 @@ static bool each_live(bool (*fn)(struct weft__fiber *, void *), void *arg) {
     for (uint32_t i = 0; i < records; i++) {
         struct weft__fiber *f = container_of(weft__slab_at(&weft__fibers, i), struct weft__fiber, slot);
         if (load_rlx(&f->slot.generation) % 2 && load_rlx(&f->kind) == WEFT_KIND_FIBER &&
-            load_rlx(&f->join) != WEFT_JOIN_ENDED && !fn(f, arg))
+            !weft__join_has_ended(load_rlx(&f->join)) && !fn(f, arg))
             return false;
     }
     return true;
@@ -172,7 +186,7 @@ static void shut_down(struct weft__cluster *c) {
     if (c->print_stats) weft__stats_print(c);
     store_rel(&c->running, false);
     weft__overflow_unwatch();
-    free_workers(c);
+    release_workers(c);
 }
 
 static bool name_blocked(struct weft__fiber *f, void *count) {

@@ -52,16 +52,31 @@ enum {
 };
 
 /*
- * The join word: one of the first three, or who joins: the number of its record and the epoch of
- * its wait, the low 36 bits of it. Not a pointer to something on the joiner's stack: a joiner that
- * is cancelled goes away, and whoever ends must not find it gone.
+ * The join word: one of the first four, or who joins: the number of its record and the epoch of its
+ * wait, the low 35 bits of it. Not a pointer to something on the joiner's stack: a joiner that is
+ * cancelled goes away, and whoever ends must not find it gone.
+ *
+ *      63 ......... 29 | 28 ........ 3 | 2..0
+ *      epoch of the wait | record       | tag
  */
 #define WEFT_JOIN_NOBODY UINT64_C(0)
 #define WEFT_JOIN_DETACHED UINT64_C(1)
-#define WEFT_JOIN_ENDED UINT64_C(2)
-#define WEFT_JOIN_BY UINT64_C(3)
-#define WEFT_JOIN_TAG UINT64_C(3)
-_Static_assert(WEFT_SLAB_CHUNK *WEFT_SLAB_CHUNKS_MAX <= 1 << 26, "a record's number has 26 bits");
+#define WEFT_JOIN_ENDED UINT64_C(2)     /* and nobody joins yet */
+#define WEFT_JOIN_COLLECTED UINT64_C(3) /* the record is on its way back */
+#define WEFT_JOIN_BY UINT64_C(4)        /* somebody joins */
+#define WEFT_JOIN_ENDED_BY UINT64_C(5)  /* and it has ended: the record is that one's */
+#define WEFT_JOIN_TAG UINT64_C(7)
+#define WEFT_JOIN_INDEX_BITS 26
+_Static_assert((uint64_t)WEFT_SLAB_CHUNK *WEFT_SLAB_CHUNKS_MAX <= UINT64_C(1) << WEFT_JOIN_INDEX_BITS,
+               "a record's number fits");
+
+static inline uint64_t weft__join_by(uint32_t index, uint64_t ticket) {
+    return ticket >> 8 << (WEFT_JOIN_INDEX_BITS + 3) | (uint64_t)index << 3 | WEFT_JOIN_BY;
+}
+static inline bool weft__join_has_ended(uint64_t join) {
+    uint64_t tag = join & WEFT_JOIN_TAG;
+    return tag == WEFT_JOIN_ENDED || tag == WEFT_JOIN_COLLECTED || tag == WEFT_JOIN_ENDED_BY;
+}
 
 #define WEFT_NAME_SIZE 12
 
@@ -167,7 +182,7 @@ struct weft__idle {
 
 struct weft__cluster {
     unsigned count;
-    struct weft__worker **workers;
+    struct weft__worker *workers[WEFT_WORKERS_MAX]; /* made once, kept for the next start */
     bool stealing;
     uint8_t stack_class; /* of fibers that ask for no size */
     bool print_stats;
@@ -210,6 +225,10 @@ static inline struct weft__fiber *weft__fiber_of_link(struct weft__link *l) {
 
 /* Puts a fiber that was won, or is new, where it will be run. */
 void weft__make_ready(struct weft__fiber *f);
+/* The same for several, won under a lock and made ready after it. A thread that was won may go on
+ * at once and be in another chain, so it is not chained but woken. */
+void weft__won_put(struct weft__list *won, struct weft__fiber *f);
+void weft__won_make_ready(struct weft__list *won);
 void weft__inject(struct weft__cluster *c, struct weft__fiber *f);
 /* A new fiber, from a thread that is no carrier. -ESRCH: the runtime is stopping. */
 int weft__hand_in(struct weft__cluster *c, struct weft__fiber *f);
@@ -235,6 +254,8 @@ bool weft__idle_start_searching(struct weft__worker *w);
 void weft__idle_wake_one(struct weft__cluster *c);
 /* Wakes this one, if it sleeps. */
 void weft__idle_wake(struct weft__worker *w);
+/* A stop that waits looks again. */
+void weft__idle_tell_stop(struct weft__cluster *c);
 /* The worker has pushed work: is it worth waking somebody? */
 void weft__idle_consider(struct weft__worker *w, uint64_t state);
 

@@ -49,8 +49,12 @@ static struct weft__fiber *look_round(struct weft__worker *w, uint64_t now) {
         struct weft__worker *victim = c->workers[(first + i) % c->count];
         if (victim == w) continue;
         /* Timers of a worker that does not come by are everybody's. */
-        if (weft__wheel_next(&victim->wheel) + WEFT_STALE < now) weft__expire(w, &victim->wheel, now);
-        struct weft__fiber *f = steal_from(w, victim, now);
+        struct weft__fiber *f = NULL;
+        if (weft__wheel_next(&victim->wheel) < now - WEFT_STALE) {
+            weft__expire(w, &victim->wheel, now);
+            f = weft__next(w);
+        }
+        if (!f) f = steal_from(w, victim, now);
         if (f) return f;
     }
     return NULL;
@@ -79,11 +83,13 @@ struct weft__fiber *weft__search(struct weft__worker *w, bool once) {
 }
 
 /* After the announcement: is there anything that this worker must not sleep over? A single fiber
- * in the queue of a worker that is awake is that worker's, or the watchman's. */
+ * in the queue of a worker that is awake is that worker's, or the watchman's, if there is one. */
 bool weft__work_in_sight(struct weft__worker *w) {
+    uint64_t least = load_rlx(&w->cluster->idle.state) & WEFT_IDLE_WATCHED ? 2 : 1;
     struct weft__cluster *c = w->cluster;
+    if (weft__ready_length(&w->ready) || w->pinned.first) return true; /* timers of others, taken over */
     if (!weft__mailbox_empty(&w->mailbox) || load_rlx(&c->injector.length)) return true;
     for (unsigned i = 0; c->stealing && i < c->count; i++)
-        if (weft__ready_length(&c->workers[i]->ready) >= 2) return true;
+        if (weft__ready_length(&c->workers[i]->ready) >= least) return true;
     return load_acq(&c->stopping); /* pairs with the stop */
 }

@@ -31,7 +31,6 @@ int weft__wait_withdraw(struct weft__fiber *me, uint64_t ticket) {
     return weft__wait_block(me, ticket, WEFT_FOREVER); /* somebody won: the way out leads through a queue */
 }
 
-void weft__wait_thread_wake(struct weft__fiber *f);
 void weft__wait_thread_wake(struct weft__fiber *f) { weft__futex_wake(futex_of(f), 1); }
 
 static WEFT_SWITCHES int park(struct weft__fiber *me, uint64_t deadline) {
@@ -42,11 +41,12 @@ static WEFT_SWITCHES int park(struct weft__fiber *me, uint64_t deadline) {
 }
 
 WEFT_PUBLIC int weft_park_until(uint64_t deadline) {
-    struct weft__fiber *me = weft__me();
-    if (unlikely(!me)) return -ENOMEM;
+    struct weft__worker *w = weft__self();
+    struct weft__fiber *me = w ? w->current : NULL;
+    if (unlikely(!me)) return -EPERM;
     uint64_t word = load_rlx(&me->wait);
     /* The permit is there: take it, and return without having switched. */
-    if ((word & WEFT_WAIT_STICKY) == WEFT_WAIT_PERMIT && cas_ar(&me->wait, &word, word & ~WEFT_WAIT_PERMIT)) return 0;
+    if ((word & WEFT_WAIT_PERMIT) && cas_ar(&me->wait, &word, word & ~WEFT_WAIT_PERMIT)) return 0;
     return park(me, deadline);
 }
 
@@ -56,32 +56,33 @@ WEFT_PUBLIC int weft_park(void) { return weft_park_until(WEFT_FOREVER); }
  * Sets the sticky bit, or ends the wait if the fiber is in one that the bit ends. The bit of a
  * permit that ends a wait is used up by it. Setting a bit that is set is still a swap: what this
  * caller wrote before must be seen by the fiber, too.
+ *
+ * The handle is looked at after the word was read: if the record began another life in between, it
+ * has another epoch, and the swap fails.
  */
-static void poke(struct weft__fiber *f, uint64_t bit, uint64_t way, uint64_t reason) {
-    uint64_t word = load_rlx(&f->wait), next;
+static inline int poke(struct weft_fiber fiber, uint64_t bit, uint64_t way, uint64_t reason) {
+    struct weft__fiber *f = weft__fiber_of(fiber);
+    if (unlikely(!f)) return -ESRCH;
+    uint64_t word = load_acq(&f->wait), next; /* pairs with the spawn: not a later life's word and an older handle */
     bool ends;
     do {
+        if (unlikely(weft__fiber_of(fiber) != f || load_rlx(&f->kind) != WEFT_KIND_FIBER)) return -ESRCH;
         ends = (word & (WEFT_WAIT_WAITING | way)) == (WEFT_WAIT_WAITING | way);
-        if (!ends)
-            next = word | bit;
-        else
+        if (ends)
             next = (word & (WEFT_WAIT_EPOCH | WEFT_WAIT_STICKY)) | reason | (bit & WEFT_WAIT_CANCEL);
+        else
+            next = word | bit;
     } while (!cas_ar(&f->wait, &word, next)); /* pairs with begin */
     if (ends) weft__make_ready(f);
+    return 0;
 }
 
 WEFT_PUBLIC int weft_unpark(struct weft_fiber fiber) {
-    struct weft__fiber *f = weft__fiber_of(fiber);
-    if (unlikely(!f)) return -ESRCH;
-    poke(f, WEFT_WAIT_PERMIT, WEFT_WAIT_BY_PERMIT, WEFT_WON_DONE);
-    return 0;
+    return poke(fiber, WEFT_WAIT_PERMIT, WEFT_WAIT_BY_PERMIT, WEFT_WON_DONE);
 }
 
 WEFT_PUBLIC int weft_cancel(struct weft_fiber fiber) {
-    struct weft__fiber *f = weft__fiber_of(fiber);
-    if (unlikely(!f)) return -ESRCH;
-    poke(f, WEFT_WAIT_CANCEL, WEFT_WAIT_BY_CANCEL, WEFT_WON_CANCEL);
-    return 0;
+    return poke(fiber, WEFT_WAIT_CANCEL, WEFT_WAIT_BY_CANCEL, WEFT_WON_CANCEL);
 }
 
 WEFT_PUBLIC int weft_cancelled(void) {

@@ -56,11 +56,11 @@ enum {
 static inline int weft__wait_begin(struct weft__fiber *me, uint64_t ways, uint64_t *ticket) {
     uint64_t word = load_rlx(&me->wait), next;
     do {
-        if (unlikely(word & WEFT_WAIT_CANCEL & (ways >> 3))) return -ECANCELED;
         if (unlikely(word & WEFT_WAIT_PERMIT & (ways >> 3))) {
             if (cas_ar(&me->wait, &word, word & ~WEFT_WAIT_PERMIT)) return 1; /* pairs with unpark */
             continue;
         }
+        if (unlikely(word & WEFT_WAIT_CANCEL & (ways >> 3))) return -ECANCELED;
         next = ((word & WEFT_WAIT_EPOCH) + WEFT_WAIT_ONE) | (word & WEFT_WAIT_STICKY) | WEFT_WAIT_WAITING | ways;
         /* Release: pairs with win; acquire: with an unpark or cancel that came before. */
         if (likely(cas_ar(&me->wait, &word, next))) break;
@@ -81,6 +81,9 @@ static inline bool weft__wait_win(struct weft__fiber *f, uint64_t ticket, uint64
 }
 
 /* Step 3 is weft__wait_block, in block.h. */
+
+/* A thread that waits sleeps in the kernel. Harmless when it does not. */
+void weft__wait_thread_wake(struct weft__fiber *f);
 
 /* Instead of step 3: the fiber itself has found that it need not wait. Returns what block would. */
 int weft__wait_withdraw(struct weft__fiber *me, uint64_t ticket);

@@ -42,9 +42,8 @@ WEFT_PUBLIC int weft_cond_broadcast(struct weft_cond *cond) {
     if (!cond) return -EINVAL;
     struct weft__list won = {NULL, NULL};
     uint64_t word = weft__queue_lock(&cond->queue);
-    for (struct weft__fiber *f; (f = weft__queue_win(&cond->queue));) weft__list_put(&won, &f->slot.link);
+    for (struct weft__fiber *f; (f = weft__queue_win(&cond->queue));) weft__won_put(&won, f);
     weft__queue_unlock(&cond->queue, word);
-    for (struct weft__link *l; (l = weft__list_take(&won));)
-        weft__make_ready(weft__fiber_of_link(l));
+    weft__won_make_ready(&won);
     return 0;
 }

@@ -26,7 +26,7 @@ static void win_content(struct weft_queue *q, uint64_t value, struct weft__list 
         if (w->at_most < value) continue;
         weft__queue_remove(q, w);
         struct weft__fiber *f = w->fiber;
-        if (weft__wait_win(f, w->ticket, WEFT_WON_DONE)) weft__list_put(won, &f->slot.link);
+        if (weft__wait_win(f, w->ticket, WEFT_WON_DONE)) weft__won_put(won, f);
     }
 }
 
@@ -47,8 +47,7 @@ WEFT_PUBLIC int weft_counter_complete(struct weft_counter *counter) {
         win_content(q, w >> 2, &won);
     }
     weft__queue_unlock(q, w);
-    for (struct weft__link *l; (l = weft__list_take(&won));)
-        weft__make_ready(weft__fiber_of_link(l));
+    weft__won_make_ready(&won);
     return some ? 0 : -EINVAL;
 }
 

@@ -48,7 +48,8 @@ WEFT_PUBLIC int weft_mutex_try(struct weft_mutex *mutex) {
 
 WEFT_PUBLIC int weft_mutex_unlock(struct weft_mutex *mutex) {
     if (unlikely(!mutex)) return -EINVAL;
-    if (unlikely(load_rlx(owner_of(mutex)) != weft__me())) return -EPERM;
+    struct weft__fiber *me = weft__me();
+    if (unlikely(!me || load_rlx(owner_of(mutex)) != me)) return -EPERM;
     store_rlx(owner_of(mutex), NULL);
     uint64_t held = WEFT_QUEUE_ONE;
     if (likely(cas_ar(weft__queue_word(&mutex->queue), &held, 0))) return 0; /* pairs with take */

@@ -47,5 +47,10 @@ WEFT_PUBLIC int weft_timer_arm(struct weft_timer *timer, uint64_t deadline, void
 
 WEFT_PUBLIC int weft_timer_cancel(struct weft_timer *timer) {
     if (!timer) return -EINVAL;
-    return weft__wheel_cancel((struct weft__timer *)(void *)timer) ? 0 : -EALREADY;
+    if (!weft__wheel_cancel((struct weft__timer *)(void *)timer)) return -EALREADY;
+    if (unlikely(!weft__self())) {
+        fence_sc(); /* pairs with a stop that waits: it sees that the timer is gone, or we that it waits */
+        weft__idle_tell_stop(&weft__cluster);
+    }
+    return 0;
 }
