@@ -108,7 +108,7 @@ struct weft_counter;
 
 /* Attributes of a spawn. Start from WEFT_ATTR_INIT; a zero is a default. */
 struct weft_attr {
-    const char *name;             /* shown in messages; the first 11 bytes are kept */
+    const char *name;             /* shown in messages; the first 15 bytes are kept */
     size_t stack_size;            /* 0: as configured. Rounded up to a power of two; 64 MiB at most */
     unsigned detached;            /* 1: nobody joins it */
     unsigned pinned;              /* 0: runs anywhere; n: only on worker n - 1 */

@@ -19,6 +19,13 @@ struct weft__context {
      * the switch stores (release) when it no longer needs the stack.
      */
     _Atomic uint8_t on_stack;
+    /*
+     * The rest would be padding. The scheduler keeps here what it looks at in every switch and every
+     * wake-up, so that it comes with the same cache line; the switch does not touch it. See sched.h.
+     */
+    _Atomic uint8_t kind;
+    uint8_t stack_class;
+    uint16_t pin;
 };
 
 #define WEFT_CONTEXT_PC 0
@@ -40,5 +47,8 @@ static inline void weft__context_prepare(struct weft__context *context, void *to
     context->sp = (void *)((uintptr_t)top & ~(uintptr_t)15);
     context->fp = NULL;
 }
+
+/* A context that has never been entered or prepared. */
+static inline bool weft__context_is_fresh(const struct weft__context *context) { return !context->pc; }
 
 #endif

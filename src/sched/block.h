@@ -20,7 +20,7 @@ int weft__wait_block_slow(struct weft__fiber *me, uint64_t ticket, uint64_t dead
 /* 0, -ETIMEDOUT or -ECANCELED. The deadline is armed here; WEFT_FOREVER: none. */
 static inline __attribute__((always_inline)) int weft__wait_block(struct weft__fiber *me, uint64_t ticket,
                                                                   uint64_t deadline) {
-    if (unlikely(deadline != WEFT_FOREVER || load_rlx(&me->kind) != WEFT_KIND_FIBER))
+    if (unlikely(deadline != WEFT_FOREVER || load_rlx(&me->context.kind) != WEFT_KIND_FIBER))
         return weft__wait_block_slow(me, ticket, deadline);
     struct weft__worker *w = weft__self();
     count_add(&w->numbers.parks, 1);

@@ -30,7 +30,7 @@ static inline struct weft__fiber *weft__next(struct weft__worker *w) {
 /* Gives a fresh fiber the stack; the record knows where to begin. */
 static inline void weft__adopt(struct weft__fiber *f, struct weft__stack *s) {
     f->stack = s;
-    weft__context_prepare(&f->context, weft__stack_top(s));
+    weft__context_prepare(&f->context, weft__stack_start(s));
 }
 
 /*
@@ -39,8 +39,8 @@ static inline void weft__adopt(struct weft__fiber *f, struct weft__stack *s) {
  * change: a fiber that waited here for another's stack could be waited for by that other.
  */
 static inline bool weft__prepare(struct weft__worker *w, struct weft__fiber *f) {
-    if (unlikely(!f->stack)) {
-        struct weft__stack *s = weft__stack_get(w->stacks, f->stack_class);
+    if (unlikely(weft__context_is_fresh(&f->context))) {
+        struct weft__stack *s = weft__stack_get(w->stacks, f->context.stack_class);
         if (unlikely(!s)) return false;
         weft__adopt(f, s);
     } else if (unlikely(load_acq(&f->context.on_stack))) /* pairs with the store in weft__switch */

@@ -41,6 +41,7 @@ WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *
     struct weft__slot *slot = weft__slab_get(&weft__fibers, w ? &w->records : NULL);
     if (unlikely(!slot)) return -ENOMEM;
     struct weft__fiber *f = container_of(slot, struct weft__fiber, slot);
+    f->context.pc = NULL;
     store_rlx(&f->context.on_stack, 0);
     /* The epoch goes on counting: a ticket, or a look, at the record's last life must not fit this one. */
     store_rlx(&f->wait, (load_rlx(&f->wait) & WEFT_WAIT_EPOCH) + WEFT_WAIT_ONE);
@@ -51,9 +52,9 @@ WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *
     f->where = where;
     f->counter = NULL;
     f->locals = NULL;
-    store_rlx(&f->kind, WEFT_KIND_FIBER);
-    f->stack_class = class;
-    f->pin = pin;
+    store_rlx(&f->context.kind, WEFT_KIND_FIBER);
+    f->context.stack_class = class;
+    f->context.pin = pin;
     f->name[0] = 0;
     if (unlikely(attr != NULL)) {
         f->counter = attr->counter;
@@ -122,7 +123,7 @@ static _Noreturn void end(struct weft__fiber *f, void *result) {
     /* Release: pairs with a stop that counts; all that the fiber did is seen by it. */
     store_rel(&w->numbers.completed, load_rlx(&w->numbers.completed) + 1);
     struct weft__fiber *next = weft__next(w);
-    if (next && !next->stack && next->stack_class == stack->class) {
+    if (next && weft__context_is_fresh(&next->context) && next->context.stack_class == stack->class) {
         san_unwound(stack->low, weft__stack_top(stack));
         weft__adopt(next, stack);
         store_rlx(&next->context.on_stack, 1);
@@ -223,7 +224,7 @@ static WEFT_SWITCHES int join(struct weft__fiber *f, void **result, uint64_t dea
 
 WEFT_PUBLIC int weft_join_until(struct weft_fiber fiber, void **result, uint64_t deadline) {
     struct weft__fiber *f = weft__fiber_of(fiber);
-    if (unlikely(!f || load_rlx(&f->kind) != WEFT_KIND_FIBER)) return -ESRCH;
+    if (unlikely(!f || load_rlx(&f->context.kind) != WEFT_KIND_FIBER)) return -ESRCH;
     uint64_t join_word = load_rlx(&f->join);
     return join_word == WEFT_JOIN_NOBODY ? join(f, result, deadline) : join_at_once(f, result, join_word);
 }
@@ -234,7 +235,7 @@ WEFT_PUBLIC int weft_join(struct weft_fiber fiber, void **result) {
 
 WEFT_PUBLIC int weft_detach(struct weft_fiber fiber) {
     struct weft__fiber *f = weft__fiber_of(fiber);
-    if (!f || load_rlx(&f->kind) != WEFT_KIND_FIBER) return -ESRCH;
+    if (!f || load_rlx(&f->context.kind) != WEFT_KIND_FIBER) return -ESRCH;
     uint64_t join_word = WEFT_JOIN_NOBODY;
     if (cas_ar(&f->join, &join_word, WEFT_JOIN_DETACHED)) return 0;
     return join_at_once(f, NULL, join_word);

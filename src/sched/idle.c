@@ -29,6 +29,7 @@
 
 #define WEFT_WATCH_FIRST (50 * WEFT_MICROSECOND)
 #define WEFT_WATCH_LAST (1 * WEFT_MILLISECOND)
+#define WEFT_SOON (10 * WEFT_MILLISECOND) /* a timer this near must not wait for a fiber that computes */
 #define WEFT_TRIM_AFTER (100 * WEFT_MILLISECOND)
 #define WEFT_KEEP_STACKS 8
 
@@ -44,6 +45,7 @@ static void stop_watching(struct weft__idle *idle, struct weft__worker *w) {
 static void take_off(struct weft__idle *idle, struct weft__worker *w) {
     if (!w->is_sleeper) return;
     w->is_sleeper = false;
+    add_ar(&idle->wakes, 1); /* pairs with a stop that looks twice */
     if (w->sleeper_above)
         w->sleeper_above->sleeper_below = w->sleeper_below;
     else
@@ -100,21 +102,32 @@ bool weft__idle_start_searching(struct weft__worker *w) {
     return w->searching;
 }
 
-void weft__idle_stop_searching(struct weft__worker *w) {
+static void stop_searching(struct weft__worker *w) {
     struct weft__idle *idle = &w->cluster->idle;
     if (!w->searching) return;
     weft__lock(&idle->lock);
     w->searching = false;
     add_state(idle, -WEFT_IDLE_SEARCHER);
-    bool last = !(load_rlx(&idle->state) & WEFT_IDLE_SEARCHERS);
     weft__unlock(&idle->lock);
-    /* Pushes that saw a searcher woke nobody. We were it, so we look in their stead. */
-    fence_sc();
-    if (last && weft__work_in_sight(w)) weft__idle_wake_one(w->cluster);
 }
 
-/* Step 1: a sleeper, and perhaps the watchman. Returns whether it is the last one awake. */
-static bool become_sleeper(struct weft__worker *w) {
+/*
+ * Pushes that saw a searcher woke nobody; if we were it, we look in their stead. And what was taken
+ * over in the search stands in our queue or wheel now: if the fiber we go to run computes, somebody
+ * must see to that, so there must be a watchman.
+ */
+void weft__idle_end(struct weft__worker *w) {
+    struct weft__idle *idle = &w->cluster->idle;
+    stop_searching(w);
+    uint64_t state = load_rlx(&idle->state);
+    if (!w->cluster->stealing || !(state & WEFT_IDLE_SLEEPERS) || (state & WEFT_IDLE_SEARCHERS)) return;
+    weft__fence_heavy(); /* pairs with weft__notify: a push that saw us search is seen here */
+    bool soon = weft__wheel_next(&w->wheel) < weft__clock() + WEFT_SOON;
+    if (weft__work_in_sight(w) || (soon && !(state & WEFT_IDLE_WATCHED))) weft__idle_wake_one(w->cluster);
+}
+
+/* Step 1: a sleeper, and perhaps the watchman, or the last one. */
+static void become_sleeper(struct weft__worker *w, bool *is_watchman, bool *is_last) {
     struct weft__cluster *c = w->cluster;
     struct weft__idle *idle = &c->idle;
     weft__lock(&idle->lock);
@@ -128,12 +141,11 @@ static bool become_sleeper(struct weft__worker *w) {
     if (idle->top) idle->top->sleeper_above = w;
     idle->top = w;
     add_state(idle, WEFT_IDLE_SLEEPER);
-    bool last = (load_rlx(&idle->state) & WEFT_IDLE_SLEEPERS) == c->count;
-    w->watching = c->stealing && !last && !(load_rlx(&idle->state) & WEFT_IDLE_WATCHED);
+    *is_last = (load_rlx(&idle->state) & WEFT_IDLE_SLEEPERS) == c->count;
+    w->watching = *is_watchman = c->stealing && !*is_last && !(load_rlx(&idle->state) & WEFT_IDLE_WATCHED);
     if (w->watching) add_state(idle, WEFT_IDLE_WATCHED);
     weft__driver_announce(&w->driver);
     weft__unlock(&idle->lock);
-    return last;
 }
 
 /* After this nobody else writes w->searching: only sleepers are appointed. */
@@ -145,9 +157,9 @@ static void wake_up(struct weft__worker *w) {
 }
 
 /* Until when to sleep: its own next timer, the watchman's tick, the time to give memory back. */
-static uint64_t sleep_until(struct weft__worker *w, uint64_t now) {
+static uint64_t sleep_until(struct weft__worker *w, uint64_t now, bool is_watchman) {
     uint64_t until = weft__wheel_next(&w->wheel);
-    if (w->watching) {
+    if (is_watchman) {
         w->tick = w->tick ? w->tick * 2 : WEFT_WATCH_FIRST;
         if (w->tick > WEFT_WATCH_LAST) w->tick = WEFT_WATCH_LAST;
         if (now + w->tick < until) until = now + w->tick;
@@ -158,7 +170,7 @@ static uint64_t sleep_until(struct weft__worker *w, uint64_t now) {
 
 /* Asleep for a while already: memory that waits for work goes back. */
 static void trim(struct weft__worker *w, uint64_t now) {
-    if (w->watching || !w->idle_since || now < w->idle_since + WEFT_TRIM_AFTER) return;
+    if (!w->idle_since || now < w->idle_since + WEFT_TRIM_AFTER) return;
     weft__stack_flush(w->stacks, WEFT_KEEP_STACKS);
     weft__slab_flush(&weft__fibers, &w->records);
     if (!weft__stack_trim()) w->idle_since = 0; /* done, until there was work again */
@@ -174,14 +186,15 @@ bool weft__idle_sleep(struct weft__worker *w) {
     struct weft__cluster *c = w->cluster;
     uint64_t now = weft__clock();
     trim(w, now);
-    bool last = become_sleeper(w), woken = true;
+    bool is_watchman, is_last, woken = true;
+    become_sleeper(w, &is_watchman, &is_last);
     weft__fence_heavy(); /* pairs with weft__notify, and with the full fences of the other wakers */
     if (weft__work_in_sight(w)) {
         weft__driver_stay(&w->driver);
     } else {
-        if (last) weft__idle_tell_stop(c); /* the fence pairs with the stop's */
+        if (is_last) weft__idle_tell_stop(c); /* the fence pairs with the stop's */
         count_add(&w->numbers.sleeps, 1);
-        woken = weft__driver_sleep(&w->driver, sleep_until(w, now));
+        woken = weft__driver_sleep(&w->driver, sleep_until(w, now, is_watchman));
         count_add(&w->numbers.wakeups, woken);
     }
     wake_up(w);

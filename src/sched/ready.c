@@ -25,7 +25,7 @@ static inline bool migrate(struct weft__worker *w, struct weft__fiber *f) {
 }
 
 WEFT_COLD void weft__push_slow(struct weft__worker *w, struct weft__fiber *f) {
-    if (f->pin)
+    if (f->context.pin)
         weft__list_put(&w->pinned, &f->slot.link);
     else if (!migrate(w, f))
         weft__inject(w->cluster, f);
@@ -47,7 +47,7 @@ WEFT_COLD void weft__inject(struct weft__cluster *c, struct weft__fiber *f) {
 /* Counted and queued under one lock, so that a stop sees both or none. */
 int weft__hand_in(struct weft__cluster *c, struct weft__fiber *f) {
     struct weft__injector *in = &c->injector;
-    unsigned pin = f->pin; /* the fiber may have ended when we look again */
+    unsigned pin = f->context.pin; /* the fiber may have ended when we look again */
     weft__lock(&in->lock);
     bool closed = in->closed;
     if (!closed) {
@@ -68,20 +68,20 @@ int weft__hand_in(struct weft__cluster *c, struct weft__fiber *f) {
 }
 
 static WEFT_COLD void make_ready_elsewhere(struct weft__worker *w, struct weft__fiber *f) {
-    if (load_rlx(&f->kind) == WEFT_KIND_THREAD)
+    if (load_rlx(&f->context.kind) == WEFT_KIND_THREAD)
         weft__wait_thread_wake(f);
-    else if (load_rlx(&f->kind) == WEFT_KIND_ABANDONED)
+    else if (load_rlx(&f->context.kind) == WEFT_KIND_ABANDONED)
         return;
-    else if (f->pin && w && w->index == f->pin - 1u)
+    else if (f->context.pin && w && w->index == f->context.pin - 1u)
         weft__push(w, f);
-    else if (f->pin)
-        mail(weft__cluster.workers[f->pin - 1], f);
+    else if (f->context.pin)
+        mail(weft__cluster.workers[f->context.pin - 1], f);
     else
         weft__inject(&weft__cluster, f);
 }
 
 void weft__won_put(struct weft__list *won, struct weft__fiber *f) {
-    if (load_rlx(&f->kind) == WEFT_KIND_FIBER)
+    if (load_rlx(&f->context.kind) == WEFT_KIND_FIBER)
         weft__list_put(won, &f->slot.link);
     else
         make_ready_elsewhere(NULL, f);
@@ -94,7 +94,7 @@ void weft__won_make_ready(struct weft__list *won) {
 void weft__make_ready(struct weft__fiber *f) {
     struct weft__worker *w = weft__self();
     if (likely(w != NULL)) count_add(&w->numbers.unparks, 1);
-    if (unlikely(!w || f->pin || load_rlx(&f->kind) != WEFT_KIND_FIBER)) {
+    if (unlikely(!w || f->context.pin || load_rlx(&f->context.kind) != WEFT_KIND_FIBER)) {
         make_ready_elsewhere(w, f);
         return;
     }
@@ -125,7 +125,7 @@ static void take_mail(struct weft__worker *w) {
     weft__mailbox_take_all(&w->mailbox, &mail);
     for (struct weft__link *l; (l = weft__list_take(&mail));) {
         struct weft__fiber *f = weft__fiber_of_link(l);
-        if (f->pin)
+        if (f->context.pin)
             weft__list_put(&w->pinned, l);
         else if (weft__ready_push(&w->ready, f))
             weft__inject(w->cluster, f);

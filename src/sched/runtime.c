@@ -132,7 +132,7 @@ static bool each_live(bool (*fn)(struct weft__fiber *, void *), void *arg) {
     uint32_t records = load_acq(&weft__fibers.records);
     for (uint32_t i = 0; i < records; i++) {
         struct weft__fiber *f = container_of(weft__slab_at(&weft__fibers, i), struct weft__fiber, slot);
-        if (load_rlx(&f->slot.generation) % 2 && load_rlx(&f->kind) == WEFT_KIND_FIBER &&
+        if (load_rlx(&f->slot.generation) % 2 && load_rlx(&f->context.kind) == WEFT_KIND_FIBER &&
             !weft__join_has_ended(load_rlx(&f->join)) && !fn(f, arg))
             return false;
     }
@@ -144,8 +144,11 @@ static bool is_waiting(struct weft__fiber *f, void *unused) {
     return load_acq(&f->wait) & WEFT_WAIT_WAITING;
 }
 
-static bool nothing_will_happen(struct weft__cluster *c) {
-    if ((load_acq(&c->idle.state) & WEFT_IDLE_SLEEPERS) != c->count) return false;
+static bool all_asleep(struct weft__cluster *c) {
+    return (load_acq(&c->idle.state) & WEFT_IDLE_SLEEPERS) == c->count;
+}
+
+static bool nothing_waits(struct weft__cluster *c) {
     if (load_rlx(&c->injector.length)) return false;
     for (unsigned i = 0; i < c->count; i++) {
         struct weft__worker *w = c->workers[i];
@@ -153,6 +156,14 @@ static bool nothing_will_happen(struct weft__cluster *c) {
             return false;
     }
     return each_live(is_waiting, NULL);
+}
+
+/* What is looked at one after the other was so at one moment, if nobody woke up meanwhile. */
+static bool nothing_will_happen(struct weft__cluster *c) {
+    uint64_t wakes = load_acq(&c->idle.wakes);
+    if (!all_asleep(c) || !nothing_waits(c)) return false;
+    atomic_thread_fence(memory_order_acquire); /* the looks above before the second look */
+    return load_acq(&c->idle.wakes) == wakes && all_asleep(c);
 }
 
 /* Waits until all fibers have ended: 0; or until the rest is blocked for ever: -EBUSY. */
@@ -224,7 +235,7 @@ static bool cancel_it(struct weft__fiber *f, void *unused) {
 
 static bool abandon_it(struct weft__fiber *f, void *unused) {
     (void)unused;
-    store_rlx(&f->kind, WEFT_KIND_ABANDONED);
+    store_rlx(&f->context.kind, WEFT_KIND_ABANDONED);
     return true;
 }
 

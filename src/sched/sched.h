@@ -78,13 +78,13 @@ static inline bool weft__join_has_ended(uint64_t join) {
     return tag == WEFT_JOIN_ENDED || tag == WEFT_JOIN_COLLECTED || tag == WEFT_JOIN_ENDED_BY;
 }
 
-#define WEFT_NAME_SIZE 12
+#define WEFT_NAME_SIZE 16
 
 struct weft__fiber {
     /* First line: what switching and waking touch. */
     struct weft__slot slot; /* link: mailbox, injector, pinned list */
-    struct weft__context context;
-    _Atomic uint64_t wait; /* see wait.h */
+    struct weft__context context; /* pin: 0, or the worker's index + 1. No pc: fresh */
+    _Atomic uint64_t wait;        /* see wait.h */
     _Atomic uint64_t join;
     /* Second line: what beginning and ending touch. */
     void *(*fn)(void *);
@@ -96,9 +96,6 @@ struct weft__fiber {
     const char *where; /* of the spawn */
     struct weft_counter *counter;
     struct weft__locals *locals;
-    _Atomic uint8_t kind;
-    uint8_t stack_class;
-    uint16_t pin; /* 0, or the worker's index + 1 */
     char name[WEFT_NAME_SIZE];
 };
 _Static_assert(sizeof(struct weft__fiber) == 128, "a record is two cache lines");
@@ -176,6 +173,7 @@ struct weft__idle {
     _Atomic uint64_t state WEFT_ALIGNED; /* written under the lock, read without */
     struct weft__lock lock WEFT_ALIGNED;
     struct weft__worker *top; /* the sleeper that came last: its caches are the warmest */
+    _Atomic uint64_t wakes;      /* how often somebody stopped being a sleeper */
     _Atomic bool stop_waits;     /* somebody wants to know when all are asleep: */
     _Atomic uint32_t all_asleep; /* grows then, and wakes it */
 };
@@ -235,7 +233,7 @@ int weft__hand_in(struct weft__cluster *c, struct weft__fiber *f);
 /* Into the worker's own queue, by its carrier; wakes nobody. */
 void weft__push_slow(struct weft__worker *w, struct weft__fiber *f);
 static inline void weft__push(struct weft__worker *w, struct weft__fiber *f) {
-    if (unlikely(WEFT_MIGRATES || f->pin || weft__ready_push(&w->ready, f))) weft__push_slow(w, f);
+    if (unlikely(WEFT_MIGRATES || f->context.pin || weft__ready_push(&w->ready, f))) weft__push_slow(w, f);
 }
 /* Timers, mailbox and injector: whatever is due or there becomes ready here. */
 void weft__poll(struct weft__worker *w, uint64_t now);
@@ -248,7 +246,8 @@ struct weft__fiber *weft__search(struct weft__worker *w, bool once);
 bool weft__work_in_sight(struct weft__worker *w);
 /* Sleeps until there is work, or a time has come. False: it was the time. */
 bool weft__idle_sleep(struct weft__worker *w);
-void weft__idle_stop_searching(struct weft__worker *w);
+/* Found something: no searcher any more, and perhaps another worker is needed. */
+void weft__idle_end(struct weft__worker *w);
 bool weft__idle_start_searching(struct weft__worker *w);
 /* Wakes one sleeper, if nobody searches already. */
 void weft__idle_wake_one(struct weft__cluster *c);

@@ -24,7 +24,7 @@ static struct weft__fiber *make_record(void) {
     if (!slot) return NULL;
     struct weft__fiber *f = container_of(slot, struct weft__fiber, slot);
     store_rlx(&f->wait, load_rlx(&f->wait) & WEFT_WAIT_EPOCH);
-    store_rlx(&f->kind, WEFT_KIND_THREAD);
+    store_rlx(&f->context.kind, WEFT_KIND_THREAD);
     f->locals = NULL;
     f->stack = NULL;
     f->name[0] = 0;

@@ -18,7 +18,7 @@ static int thread_block(struct weft__fiber *me, uint64_t ticket, uint64_t deadli
 }
 
 WEFT_COLD int weft__wait_block_slow(struct weft__fiber *me, uint64_t ticket, uint64_t deadline) {
-    if (load_rlx(&me->kind) != WEFT_KIND_FIBER) return thread_block(me, ticket, deadline);
+    if (load_rlx(&me->context.kind) != WEFT_KIND_FIBER) return thread_block(me, ticket, deadline);
     struct weft__timer timer = {.due = {NULL, NULL, 0}};
     weft__wheel_arm(&weft__self()->wheel, &timer, deadline, (struct weft__due){NULL, me, ticket});
     int result = weft__wait_block(me, ticket, WEFT_FOREVER);
@@ -66,7 +66,7 @@ static inline int poke(struct weft_fiber fiber, uint64_t bit, uint64_t way, uint
     uint64_t word = load_acq(&f->wait), next; /* pairs with the spawn: not a later life's word and an older handle */
     bool ends;
     do {
-        if (unlikely(weft__fiber_of(fiber) != f || load_rlx(&f->kind) != WEFT_KIND_FIBER)) return -ESRCH;
+        if (unlikely(weft__fiber_of(fiber) != f || load_rlx(&f->context.kind) != WEFT_KIND_FIBER)) return -ESRCH;
         ends = (word & (WEFT_WAIT_WAITING | way)) == (WEFT_WAIT_WAITING | way);
         if (ends)
             next = (word & (WEFT_WAIT_EPOCH | WEFT_WAIT_STICKY)) | reason | (bit & WEFT_WAIT_CANCEL);

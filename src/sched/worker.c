@@ -61,7 +61,7 @@ static struct weft__fiber *find(struct weft__worker *w) {
         if (!f) f = find_slowly(w, !woken);
         if (f && !try_enter(w, f, &turn)) continue;
         if (f || load_rlx(&w->cluster->stopping)) {
-            weft__idle_stop_searching(w);
+            weft__idle_end(w);
             if (f) now_busy(w);
             return f;
         }
