@@ -1,0 +1,36 @@
+#!/bin/sh
+# Installs the peers that the benchmarks compare with, and builds their measuring programs into
+# build/peers, where the tool looks for them. Kernel threads need no peer: their program is built
+# with the tool.
+set -eu
+cd "$(dirname "$0")/.."
+out=build/peers
+mkdir -p "$out"
+
+packages=''
+command -v go >/dev/null || packages="$packages golang-go"
+command -v g++ >/dev/null || packages="$packages g++"
+[ -e /usr/include/boost/fiber/all.hpp ] || packages="$packages libboost-fiber-dev"
+[ -e /usr/include/boost/context/fiber.hpp ] || packages="$packages libboost-context-dev"
+if [ -n "$packages" ]; then
+    root=''
+    [ "$(id -u)" = 0 ] || root=sudo
+    echo "peers: installing$packages"
+    $root apt-get update -q
+    # shellcheck disable=SC2086 # a list of words
+    DEBIAN_FRONTEND=noninteractive $root apt-get install -qy --no-install-recommends $packages
+fi
+
+echo 'peers: building Go'
+GO111MODULE=off GOFLAGS='' GOCACHE="$PWD/build/go-cache" go build -o "$out/go" ./bench/peers/go
+
+echo 'peers: building Boost'
+shared=''
+for name in churn create crowd cycle measure memory pingpong sleep work yield; do
+    shared="$shared tools/bench/$name.c"
+done
+# shellcheck disable=SC2086
+g++ -std=gnu++17 -O2 -DNDEBUG -Wall -Wextra -Werror -D_GNU_SOURCE -Ibench/peers/boost -Itools/bench \
+    -o "$out/boost" -x c++ bench/peers/boost/main.cpp $shared -x none -pthread -lboost_fiber -lboost_context
+
+ls -l "$out"

@@ -1,0 +1,136 @@
+// Go as a measuring program: the benchmarks of tools/bench, one to one, on goroutines. How such a
+// program is called and what it prints is in tools/bench/measure.h.
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"sort"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+type result struct {
+	right  bool
+	values [2]float64
+}
+
+var benches = map[string]func() result{
+	"yield":    yield,
+	"cycle":    cycle,
+	"churn":    churn,
+	"create":   create,
+	"pingpong": pingpong,
+	"memory":   memory,
+	"work":     work,
+	"wake":     wake,
+	"sleep":    sleep,
+	"sleepers": sleepers,
+	"timers":   timers,
+	"idle":     idle,
+}
+
+// arg is the number given as key=... on the command line.
+func arg(key string) int {
+	for _, a := range os.Args[2:] {
+		if strings.HasPrefix(a, key+"=") {
+			n, err := strconv.Atoi(a[len(key)+1:])
+			if err == nil {
+				return n
+			}
+		}
+	}
+	fail(2, "missing argument: %s=", key)
+	return 0
+}
+
+func fail(code int, format string, a ...interface{}) {
+	fmt.Fprintf(os.Stderr, format+"\n", a...)
+	os.Exit(code)
+}
+
+// setWorkers starts the program anew with the right number in its environment. Setting it while the
+// program runs leaves Go's monitor asleep at times; a system call then keeps its processor, and one
+// run in twenty stood still until the alarm.
+func setWorkers(n int) {
+	if runtime.GOMAXPROCS(0) == n {
+		return
+	}
+	os.Setenv("GOMAXPROCS", strconv.Itoa(n))
+	fail(1, "exec: %v", syscall.Exec("/proc/self/exe", os.Args, os.Environ()))
+}
+
+func main() {
+	if len(os.Args) < 2 || benches[os.Args[1]] == nil {
+		fail(2, "no such measurement")
+	}
+	setWorkers(arg("workers"))
+	r := benches[os.Args[1]]()
+	word := "wrong"
+	if r.right {
+		word = "right"
+	}
+	fmt.Printf("%s %.9g %.9g\n", word, r.values[0], r.values[1])
+	if !r.right {
+		os.Exit(1)
+	}
+}
+
+// An alarm that rings after ms= milliseconds. An own variable, not a field: nothing else lies near.
+var (
+	rung         int32
+	_            [15]int32
+	began, ended time.Time
+)
+
+func alarmRung() bool { return atomic.LoadInt32(&rung) != 0 }
+
+// alarmStart sleeps in the kernel: while a timer of Go's is armed, its scheduler reads the clock at
+// every step, and a yield takes half as long again.
+func alarmStart() {
+	pause := syscall.NsecToTimespec(int64(arg("ms")) * 1e6)
+	began = time.Now()
+	go func() {
+		syscall.Nanosleep(&pause, nil)
+		ended = time.Now()
+		atomic.StoreInt32(&rung, 1)
+	}()
+}
+
+func median(v []float64) float64 {
+	sort.Float64s(v)
+	n := len(v)
+	return (v[(n-1)/2] + v[n/2]) / 2
+}
+
+func leastOverMean(counts []uint64) float64 {
+	least, sum := counts[0], uint64(0)
+	for _, c := range counts {
+		if c < least {
+			least = c
+		}
+		sum += c
+	}
+	if sum == 0 {
+		return 0
+	}
+	return float64(least) * float64(len(counts)) / float64(sum)
+}
+
+// random is xorshift64*.
+type random uint64
+
+func (r *random) next() uint32 {
+	x := uint64(*r)
+	x ^= x >> 12
+	x ^= x << 25
+	x ^= x >> 27
+	*r = random(x)
+	return uint32((x * 2685821657736338717) >> 32)
+}
+
+func (r *random) below(n int) int { return int(uint64(r.next()) * uint64(n) >> 32) }

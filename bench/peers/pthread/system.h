@@ -1,0 +1,72 @@
+/*
+ * What the shared benchmarks run on: kernel threads. The names are explained in
+ * tools/bench/weft/system.h.
+ */
+#ifndef BENCH_SYSTEM_H
+#define BENCH_SYSTEM_H
+
+#include "measure.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct sys_fiber {
+    pthread_t thread;
+};
+
+/* With stacks of the size that a fiber of weft has. */
+void sys_spawn(struct sys_fiber *fiber, void *(*fn)(void *), void *p);
+
+static inline void sys_join(struct sys_fiber *fiber) { must(-pthread_join(fiber->thread, NULL), "pthread_join"); }
+
+static inline void sys_yield(void) { sched_yield(); }
+
+static inline void sys_sleep(uint64_t nanoseconds) { pause_ns(nanoseconds); }
+
+/* 1: it is there. The plain futex, because nothing is cheaper. */
+struct sys_permit {
+    int there;
+};
+
+static inline void sys_permit_init(struct sys_permit *permit) { permit->there = 0; }
+static inline void sys_permit_bind(struct sys_permit *permit, const struct sys_fiber *fiber) {
+    (void)permit;
+    (void)fiber;
+}
+
+static inline void sys_permit_wait(struct sys_permit *permit) {
+    while (!__atomic_exchange_n(&permit->there, 0, __ATOMIC_ACQUIRE))
+        syscall(SYS_futex, &permit->there, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+}
+
+static inline void sys_permit_give(struct sys_permit *permit) {
+    if (!__atomic_exchange_n(&permit->there, 1, __ATOMIC_RELEASE))
+        syscall(SYS_futex, &permit->there, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/*
+ * A semaphore that gives to the first that waits, as those of weft, Go and Boost do. With sem_t a
+ * thread may take back what it has just posted, and churn would never block.
+ */
+struct sys_waiter {
+    struct sys_permit permit;
+    struct sys_waiter *next;
+};
+
+struct sys_sem {
+    pthread_mutex_t lock;
+    uint64_t value;
+    struct sys_waiter *first, *last;
+};
+
+void sys_sem_init(struct sys_sem *sem, uint64_t value);
+void sys_sem_wait(struct sys_sem *sem);
+void sys_sem_post(struct sys_sem *sem);
+uint64_t sys_sem_drain(struct sys_sem *sem);
+
+/* Runs on as many cpus as there are workers. */
+void sys_run(const struct args *args, measure_fn *run, struct result *result);
+
+#endif

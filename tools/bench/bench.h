@@ -1,0 +1,53 @@
+/*
+ * The benchmarks as data: what each one measures, with which parameters, and who takes part.
+ *
+ *   benchmark   a name to ask for; runs one measurement (measure.h) in several variants
+ *   variant     one set of parameters; has a metric or two, each a row of its own in the output
+ *   entrant     a system that takes part: a measuring program, and what it is given in addition
+ */
+#ifndef BENCH_BENCH_H
+#define BENCH_BENCH_H
+
+#include "measure.h"
+
+struct metric {
+    const char *name; /* NULL: there is none */
+    const char *unit;
+    const char *heading; /* of its column, for the second metric of a variant */
+    bool more_is_better;
+};
+
+struct variant {
+    const char *params;
+    struct metric metrics[RESULT_VALUES];
+    const char *measurement; /* NULL: as the benchmark says */
+    const char *without;     /* a system that does not take part in this one */
+};
+
+struct entrant {
+    const char *system;  /* the name that is shown */
+    const char *program; /* in the directory of peers; NULL: this program itself */
+    const char *params;  /* these come before those of the variant: the first one found counts */
+};
+
+#define BENCH_VARIANTS 3
+#define BENCH_ENTRANTS 6
+#define BENCH_WORKERS 2
+
+struct bench {
+    const char *name;
+    const char *summary;
+    const char *measurement;
+    const char *quick; /* parameters under --quick, before all others */
+    struct variant variants[BENCH_VARIANTS];
+    struct entrant entrants[BENCH_ENTRANTS]; /* weft is the first */
+    unsigned workers[BENCH_WORKERS];         /* when none are asked for; 0: no more */
+};
+
+extern const struct bench benches[]; /* ends with a NULL name */
+
+/* NULL when there is none of this name. */
+const struct bench *bench_find(const char *name);
+const struct entrant *bench_entrant(const struct bench *bench, const char *system);
+
+#endif

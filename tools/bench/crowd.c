@@ -1,0 +1,35 @@
+/* See crowd.h. */
+#include "crowd.h"
+
+#include <stdlib.h>
+
+void crowd_run(struct crowd *crowd, size_t size, size_t step, uint64_t milliseconds, void *(*body)(void *)) {
+    crowd->size = size;
+    crowd->seats = (struct seat *)allocate(size, sizeof *crowd->seats);
+    crowd->counts = (uint64_t *)allocate(size, sizeof *crowd->counts);
+    for (size_t i = 0; i < size; i++) {
+        struct seat *seat = &crowd->seats[i];
+        seat->index = i;
+        seat->crowd = crowd;
+        sys_permit_init(&seat->permit);
+        sys_spawn(&seat->fiber, body, seat);
+        sys_permit_bind(&seat->permit, &seat->fiber);
+    }
+    alarm_start(&crowd->alarm, milliseconds);
+    for (size_t i = 0; i < size; i += step) sys_permit_give(&crowd->seats[i].permit);
+    for (size_t i = 0; i < size; i++) sys_join(&crowd->seats[i].fiber);
+    alarm_join(&crowd->alarm);
+
+    crowd->seconds = (double)(crowd->alarm.ended - crowd->alarm.began) / 1e9;
+    crowd->right = true;
+    crowd->total = 0;
+    for (size_t i = 0; i < size; i++) {
+        crowd->right &= crowd->seats[i].left == 1;
+        crowd->total += crowd->counts[i] = crowd->seats[i].count;
+    }
+}
+
+void crowd_free(struct crowd *crowd) {
+    free(crowd->seats);
+    free(crowd->counts);
+}

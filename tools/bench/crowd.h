@@ -1,0 +1,50 @@
+/*
+ * A crowd: many fibers that each repeat something until an alarm rings, and count. The shape that
+ * yield, cycle and churn share. system.h says what a fiber is.
+ *
+ * All fibers stand at the gate before the clock starts, because making a thousand kernel threads
+ * takes a tenth of the time that is measured.
+ */
+#ifndef BENCH_CROWD_H
+#define BENCH_CROWD_H
+
+#include "measure.h"
+#include "system.h"
+
+struct crowd;
+
+struct seat {
+    APART uint64_t count; /* written by crowd_leave */
+    unsigned left;        /* how often the fiber left: 1, or the system is broken */
+    size_t index;
+    struct crowd *crowd;
+    struct sys_permit permit; /* the gate; free for other use when it was passed */
+    struct sys_fiber fiber;
+};
+
+struct crowd {
+    struct alarm_clock alarm;
+    size_t size;
+    struct seat *seats;
+    uint64_t *counts; /* of all seats */
+    uint64_t total;
+    double seconds; /* from the opening of the gate to the alarm */
+    bool right;     /* each fiber left exactly once */
+    void *own;      /* what the benchmark adds */
+};
+
+/*
+ * Spawns `size` fibers that run body(seat); a body begins by waiting for its seat's permit and ends
+ * by crowd_leave(). Gives the permit of every `step`th seat, lets the alarm ring, and joins them.
+ */
+void crowd_run(struct crowd *crowd, size_t size, size_t step, uint64_t milliseconds, void *(*body)(void *));
+void crowd_free(struct crowd *crowd);
+
+static inline bool crowd_stopped(const struct crowd *crowd) { return alarm_rung(&crowd->alarm); }
+
+static inline void crowd_leave(struct seat *seat, uint64_t count) {
+    seat->count = count;
+    seat->left++;
+}
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * cycle: rings of five; each fiber wakes the next one and goes to sleep. Unlike a yield, no system
+ * can take this for a single step: the number of ready fibers changes all the time.
+ *
+ *   rings=  a worker
+ *
+ * One permit goes round in each ring. So the counts within a ring differ by one at most: a lost or
+ * doubled wake-up shows. The fiber that sees the alarm hands the permit on and leaves, and so does
+ * each that is woken by it, once round.
+ * Metrics: million wake-ups a second, least served ring over the mean ring.
+ */
+#include "benches.h"
+#include "crowd.h"
+
+#include <stdlib.h>
+
+#define RING 5
+
+static void *body(void *p) {
+    struct seat *seat = (struct seat *)p;
+    struct crowd *crowd = seat->crowd;
+    size_t first = seat->index / RING * RING;
+    struct sys_permit *mine = &seat->permit;
+    struct sys_permit *next = &crowd->seats[first + (seat->index + 1 - first) % RING].permit;
+    uint64_t count = 0;
+
+    sys_permit_wait(mine);
+    while (!crowd_stopped(crowd)) {
+        sys_permit_give(next);
+        sys_permit_wait(mine);
+        count++;
+    }
+    crowd_leave(seat, count);
+    sys_permit_give(next);
+    return NULL;
+}
+
+void bench_cycle(const struct args *args, struct result *result) {
+    size_t rings = arg(args, "rings") * arg(args, "workers");
+    struct crowd crowd;
+    crowd_run(&crowd, rings * RING, RING, arg(args, "ms"), body);
+
+    result->right = crowd.right;
+    uint64_t *served = (uint64_t *)allocate(rings, sizeof *served);
+    for (size_t ring = 0; ring < rings; ring++) {
+        uint64_t least = UINT64_MAX, most = 0;
+        for (size_t i = ring * RING; i < (ring + 1) * RING; i++) {
+            served[ring] += crowd.counts[i];
+            if (crowd.counts[i] < least) least = crowd.counts[i];
+            if (crowd.counts[i] > most) most = crowd.counts[i];
+        }
+        result->right &= most - least <= 1;
+    }
+    result->values[0] = (double)crowd.total / crowd.seconds / 1e6;
+    result->values[1] = least_over_mean(served, rings);
+    free(served);
+    crowd_free(&crowd);
+}

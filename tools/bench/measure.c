@@ -1,0 +1,166 @@
+/* The parts of a measuring program that are not worth inlining. See measure.h. */
+#include "measure.h"
+#include "benches.h"
+#include "system.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+void fail(const char *what, int error) {
+    fprintf(stderr, "%s: %s\n", what, strerror(error));
+    exit(1);
+}
+
+static const char *find(const struct args *args, const char *key) {
+    size_t length = strlen(key);
+    for (int i = 0; i < args->count; i++) {
+        const char *word = args->values[i];
+        if (!strncmp(word, key, length) && word[length] == '=') return word + length + 1;
+    }
+    return NULL;
+}
+
+uint64_t arg_or(const struct args *args, const char *key, uint64_t otherwise) {
+    const char *text = find(args, key);
+    if (!text) return otherwise;
+    char *end;
+    uint64_t value = strtoull(text, &end, 10);
+    if (end == text || *end) fail(key, EINVAL);
+    return value;
+}
+
+uint64_t arg(const struct args *args, const char *key) {
+    if (!find(args, key)) {
+        fprintf(stderr, "missing argument: %s=\n", key);
+        exit(2);
+    }
+    return arg_or(args, key, 0);
+}
+
+/* What every system has. Not wake: not every system can be woken by a thread from outside. */
+static const struct measurement shared[] = {
+    {"yield", bench_yield, false},       {"cycle", bench_cycle, false},
+    {"churn", bench_churn, false},       {"create", bench_create, false},
+    {"pingpong", bench_pingpong, false}, {"memory", bench_memory, false},
+    {"work", bench_work, false},         {"sleep", bench_sleep, false},
+    {"sleepers", bench_sleepers, false}, {NULL, NULL, false},
+};
+
+static const struct measurement *lookup(const struct measurement *table, const char *name) {
+    while (table->name && strcmp(table->name, name)) table++;
+    return table->name ? table : NULL;
+}
+
+int measure_main(int argc, char **argv, const struct measurement *own) {
+    const char *name = argc > 1 ? argv[1] : "";
+    const struct measurement *found = lookup(own, name);
+    if (!found) found = lookup(shared, name);
+    if (!found) {
+        fprintf(stderr, "no such measurement: '%s'\n", name);
+        return 2;
+    }
+    struct args args = {argc - 2, argv + 2};
+    struct result result = {false, {0, 0}};
+    if (found->outside)
+        found->run(&args, &result);
+    else
+        sys_run(&args, found->run, &result);
+    printf("%s", result.right ? "right" : "wrong");
+    for (int i = 0; i < RESULT_VALUES; i++) printf(" %.9g", result.values[i]);
+    printf("\n");
+    return fflush(stdout) || !result.right;
+}
+
+void *allocate(size_t count, size_t size) {
+    size_t bytes = (count * size + 127) / 128 * 128;
+    void *p = aligned_alloc(128, bytes);
+    if (!p) fail("memory", ENOMEM);
+    return memset(p, 0, bytes);
+}
+
+uint64_t clock_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+void pause_ns(uint64_t nanoseconds) {
+    struct timespec t;
+    t.tv_sec = (time_t)(nanoseconds / 1000000000);
+    t.tv_nsec = (long)(nanoseconds % 1000000000);
+    while (clock_nanosleep(CLOCK_MONOTONIC, 0, &t, &t) == EINTR) {
+    }
+}
+
+static void *alarm_main(void *p) {
+    struct alarm_clock *alarm = (struct alarm_clock *)p;
+    pause_ns(alarm->milliseconds * 1000000);
+    alarm->ended = clock_ns();
+    __atomic_store_n(&alarm->rung, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+void alarm_start(struct alarm_clock *alarm, uint64_t milliseconds) {
+    alarm->milliseconds = milliseconds;
+    alarm->rung = 0;
+    alarm->began = clock_ns();
+    must(-pthread_create(&alarm->thread, NULL, alarm_main, alarm), "pthread_create");
+}
+
+void alarm_join(struct alarm_clock *alarm) { pthread_join(alarm->thread, NULL); }
+
+static int compare(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double median(double *values, size_t count) {
+    if (!count) return 0;
+    qsort(values, count, sizeof *values, compare);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+double least_over_mean(const uint64_t *counts, size_t count) {
+    uint64_t least = UINT64_MAX, sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (counts[i] < least) least = counts[i];
+        sum += counts[i];
+    }
+    return sum ? (double)least * (double)count / (double)sum : 0;
+}
+
+uint64_t memory_now(void) {
+    uint64_t kib = 0;
+    char line[128];
+    FILE *f = fopen("/proc/self/status", "r");
+    if (!f) fail("/proc/self/status", errno);
+    while (fgets(line, sizeof line, f))
+        if (!strncmp(line, "VmRSS:", 6) || !strncmp(line, "VmPTE:", 6)) kib += strtoull(line + 6, NULL, 10);
+    fclose(f);
+    return kib * 1024;
+}
+
+#define FACTOR UINT64_C(6364136223846793005)
+#define TERM UINT64_C(1442695040888963407)
+
+NOINLINE uint64_t work_done(uint64_t seed, uint64_t steps) {
+    uint64_t x = seed;
+    for (uint64_t i = 0; i < steps; i++) {
+        x = x * FACTOR + TERM;
+        __asm__ volatile("" : "+r"(x)); /* clang knows how to take several steps at once */
+    }
+    return x;
+}
+
+uint64_t work_expected(uint64_t seed, uint64_t steps) {
+    uint64_t factor = FACTOR, term = TERM; /* of 2^k steps at once */
+    uint64_t x = seed;
+    for (; steps; steps >>= 1) {
+        if (steps & 1) x = x * factor + term;
+        term = (factor + 1) * term;
+        factor *= factor;
+    }
+    return x;
+}

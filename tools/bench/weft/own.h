@@ -1,0 +1,13 @@
+/* The benchmarks that only weft runs in this form; its peers have their own. Each is described in
+ * the file of its name. */
+#ifndef BENCH_OWN_H
+#define BENCH_OWN_H
+
+#include "measure.h"
+
+measure_fn own_switch, own_timers, own_idle, own_startstop;
+
+/* argv[1] is the benchmark. Returns the exit code. */
+int bench_one(int argc, char **argv);
+
+#endif

@@ -1,0 +1,70 @@
+/*
+ * What the shared benchmarks run on: weft. Each system has a system.h with these names; this one
+ * says what they mean.
+ *
+ *   sys_fiber    something that runs, made by sys_spawn and given back by sys_join
+ *   sys_permit   where one fiber, the one it was bound to after its spawn, waits until somebody
+ *                gives the permit; a permit given before the wait is not lost
+ *   sys_sem      a counting semaphore; drain takes all there is and says how many it was
+ *   sys_run      starts the system with workers= workers, calls run as a fiber, stops it
+ */
+#ifndef BENCH_SYSTEM_H
+#define BENCH_SYSTEM_H
+
+#include "measure.h"
+#include "weft.h"
+
+struct sys_fiber {
+    struct weft_fiber handle;
+};
+
+static inline void sys_spawn(struct sys_fiber *fiber, void *(*fn)(void *), void *p) {
+    must(weft_spawn(&fiber->handle, NULL, fn, p), "weft_spawn");
+}
+
+static inline void sys_join(struct sys_fiber *fiber) { must(weft_join(fiber->handle, NULL), "weft_join"); }
+
+static inline void sys_yield(void) { weft_yield(); }
+
+static inline void sys_sleep(uint64_t nanoseconds) { must(weft_sleep(nanoseconds), "weft_sleep"); }
+
+struct sys_permit {
+    struct weft_fiber owner;
+};
+
+static inline void sys_permit_init(struct sys_permit *permit) { permit->owner.id = 0; }
+static inline void sys_permit_bind(struct sys_permit *permit, const struct sys_fiber *fiber) {
+    permit->owner = fiber->handle;
+}
+
+static inline void sys_permit_wait(struct sys_permit *permit) {
+    (void)permit;
+    must(weft_park(), "weft_park");
+}
+
+/* The owner may have ended: the last permit of a ring goes to the fiber that left first. */
+static inline void sys_permit_give(struct sys_permit *permit) { (void)weft_unpark(permit->owner); }
+
+struct sys_sem {
+    struct weft_sem sem;
+};
+
+static inline void sys_sem_init(struct sys_sem *sem, uint64_t value) {
+    must(weft_sem_init(&sem->sem, value), "weft_sem_init");
+}
+
+static inline void sys_sem_wait(struct sys_sem *sem) { must(weft_sem_wait(&sem->sem), "weft_sem_wait"); }
+static inline void sys_sem_post(struct sys_sem *sem) { must(weft_sem_post(&sem->sem), "weft_sem_post"); }
+
+static inline uint64_t sys_sem_drain(struct sys_sem *sem) {
+    uint64_t count = 0;
+    while (!weft_sem_try(&sem->sem)) count++;
+    return count;
+}
+
+void sys_run(const struct args *args, measure_fn *run, struct result *result);
+
+/* The configuration that the arguments ask for. */
+struct weft_config sys_config(const struct args *args);
+
+#endif

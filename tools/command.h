@@ -1,0 +1,14 @@
+/* The commands of the tool; each gets its own arguments, argv[0] its name, and returns the exit code. */
+#ifndef TOOLS_COMMAND_H
+#define TOOLS_COMMAND_H
+
+#define EXIT_WRONG 1 /* a result was wrong, or could not be had */
+#define EXIT_USAGE 2
+
+int command_bench(int argc, char **argv);
+int command_tour(int argc, char **argv);
+
+/* One line on standard error; returns EXIT_USAGE. */
+int usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

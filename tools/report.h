@@ -1,0 +1,27 @@
+/*
+ * What people and programs read: the machine, tables, lines of JSON on standard output; progress on
+ * standard error.
+ */
+#ifndef TOOLS_REPORT_H
+#define TOOLS_REPORT_H
+
+#include "suite.h"
+
+/* One line: cpu, number of cpus, kernel. */
+void report_machine(void);
+
+/* A table of the outcomes of one variant, `count` of them, weft before its peers for each number of
+ * workers. */
+void report_table(const struct bench *bench, const struct variant *variant, const struct outcome *outcomes, int count);
+
+/* The same as JSON, an object a line for each outcome and metric. */
+void report_json(const struct bench *bench, const struct variant *variant, const struct outcome *outcomes, int count);
+
+/* A figure in `size` bytes of text, with as many digits as are worth reading. Returns text. */
+char *report_number(char *text, size_t size, double value);
+
+/* Says what is being done: in place on a terminal, else a line. progress_end clears it. */
+void progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void progress_end(void);
+
+#endif
