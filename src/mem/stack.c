@@ -60,12 +60,11 @@ static int guard_all(struct arena *a) {
     return err;
 }
 
-/* Makes more stacks of a class; the pool is locked. */
-static int make_arena(struct pool *p, unsigned class) {
+/* Makes more stacks of a class. Without the pool's lock: to map and guard a thousand takes a
+ * millisecond. The stacks are chained in *chain. */
+static int make_arena(unsigned class, unsigned count, struct weft__stack **chain) {
     size_t usable = (size_t)1 << (class + WEFT_STACK_MIN_LOG);
     size_t stride = usable + WEFT_STACK_GUARD;
-    /* Twice as many each time, from a few stacks to a few hundred megabytes of address space. */
-    unsigned count = p->next_count ? p->next_count : 4;
     struct arena *a = weft__alloc(sizeof *a + count * sizeof a->stack[0]);
     if (!a) return -ENOMEM;
     a->stride = stride;
@@ -79,11 +78,10 @@ static int make_arena(struct pool *p, unsigned class) {
         struct weft__stack *s = &a->stack[i];
         s->low = a->base + i * stride + WEFT_STACK_GUARD;
         s->class = (uint8_t)class;
-        s->next = p->cold;
-        p->cold = s;
+        s->next = *chain;
+        *chain = s;
         san_stack_register(&s->san, s->low, weft__stack_top(s));
     }
-    if (count < 1024 && count * 2 * stride <= (size_t)256 << 20) p->next_count = count * 2;
     a->next = load_rlx(&arenas);
     while (!atomic_compare_exchange_weak_explicit(&arenas, &a->next, a, memory_order_release,
                                                   memory_order_relaxed)) {} /* pairs with of_guard */
@@ -93,6 +91,15 @@ unmap:
 free_arena:
     weft__free(a);
     return err;
+}
+
+/* How many the next arena has: twice as many each time, from a few stacks to some tens of megabytes
+ * of address space, so that a small program maps little and a large one asks seldom. Locked. */
+static unsigned next_count(struct pool *p, unsigned class) {
+    size_t stride = ((size_t)1 << (class + WEFT_STACK_MIN_LOG)) + WEFT_STACK_GUARD;
+    unsigned count = p->next_count ? p->next_count : 4;
+    p->next_count = count < 256 && count * 2 * stride <= (size_t)64 << 20 ? count * 2 : count;
+    return count;
 }
 
 static void had_stacks(void) {
@@ -113,30 +120,45 @@ static struct weft__stack *take_one(struct pool *p) {
     return s;
 }
 
+/* Moves stacks from the pool to the cache: a quarter of what it may hold, to come here less often
+ * and not to hoard. Locked. */
+static unsigned fill(struct pool *p, struct weft__stack_cache *c) {
+    unsigned got = 0;
+    for (struct weft__stack *s; got < WEFT_STACK_CACHED / 4 && (s = take_one(p)); got++) {
+        s->next = c->free;
+        c->free = s;
+        c->count++;
+    }
+    return got;
+}
+
 WEFT_COLD struct weft__stack *weft__stack_get_slow(struct weft__stack_cache *caches, unsigned class) {
     struct pool *p = &pools[class];
     struct weft__stack_cache *c = &caches[class];
-    int err = 0;
     weft__lock(&p->lock);
-    struct weft__stack *s = take_one(p);
-    if (!s && !(err = make_arena(p, class))) s = take_one(p);
-    unsigned got = s != NULL;
-    /* A quarter of the cache more: to come here less often, and not to hoard. */
-    while (s && got < WEFT_STACK_CACHED / 4) {
-        struct weft__stack *more = take_one(p);
-        if (!more) break;
-        more->next = c->free;
-        c->free = more;
-        c->count++;
-        got++;
-    }
+    unsigned got = fill(p, c), count = got ? 0 : next_count(p, class);
     weft__unlock(&p->lock);
+    if (!got) {
+        struct weft__stack *made = NULL;
+        int err = make_arena(class, count, &made);
+        if (err) {
+            say_exhausted(err);
+            return NULL;
+        }
+        weft__lock(&p->lock);
+        while (made) {
+            struct weft__stack *s = made;
+            made = s->next;
+            s->next = p->cold;
+            p->cold = s;
+        }
+        got = fill(p, c);
+        weft__unlock(&p->lock);
+    }
     add_rlx(&in_use, got);
-    if (s)
-        had_stacks();
-    else
-        say_exhausted(err);
-    return s;
+    had_stacks();
+    /* Others may have taken what we made: then there is enough to try again with. */
+    return weft__stack_get(caches, class);
 }
 
 /* Moves stacks from the cache to the pool until `keep` are left. */

@@ -87,14 +87,20 @@ static inline uint64_t weft__ready_take(struct weft__ready *q, void **items, uin
     }
 }
 
-/* Takes the oldest, or NULL. The owner only: its own tail is not behind, and there is no swap if it
- * is alone. */
-static inline void *weft__ready_pop(struct weft__ready *q) {
+/*
+ * Takes the oldest, or NULL. The owner only: its own tail is not behind, and there is no swap if it
+ * is alone. coming: the two items after it, or NULL both; they may be gone in a moment, so they are
+ * good for a guess at what comes next, and nothing else.
+ */
+static inline void *weft__ready_pop_ahead(struct weft__ready *q, void *coming[2]) {
     uint64_t h = load_acq(&q->head);
     uint64_t t = load_rlx(&q->tail);
     struct weft__ring *ring = load_rlx(&q->ring);
     while (h != t) {
         void *item = load_rlx(&ring->slot[h & ring->mask]);
+        bool more = t - h > 2;
+        coming[0] = more ? load_rlx(&ring->slot[(h + 1) & ring->mask]) : NULL;
+        coming[1] = more ? load_rlx(&ring->slot[(h + 2) & ring->mask]) : NULL;
         if (q->alone) {
             store_rlx(&q->head, h + 1);
             return item;
@@ -102,6 +108,11 @@ static inline void *weft__ready_pop(struct weft__ready *q) {
         if (likely(cas_ar(&q->head, &h, h + 1))) return item;
     }
     return NULL;
+}
+
+static inline void *weft__ready_pop(struct weft__ready *q) {
+    void *coming[2];
+    return weft__ready_pop_ahead(q, coming);
 }
 
 #endif

@@ -15,7 +15,7 @@
 /* Workers that a quota allows, rounded up; 0: no limit. */
 static unsigned quota_of(long long quota, long long period) {
     if (quota <= 0 || period <= 0) return 0;
-    long long n = (quota + period - 1) / period;
+    long long n = quota / period + (quota % period != 0);
     return n > UINT_MAX ? UINT_MAX : (unsigned)n;
 }
 

@@ -19,11 +19,28 @@ struct weft__fiber *weft__next_pinned(struct weft__worker *w);
 /* The queue was empty: is something in the mailbox or the injector? */
 struct weft__fiber *weft__next_slow(struct weft__worker *w);
 
+/*
+ * With hundreds of fibers taking turns, record and stack of the next one are no longer in the
+ * nearest cache. Asked for one turn ahead they are there in time: the record two turns, the stack,
+ * whose address stands in the record, one turn before it is entered. (100 rings of five: 27 -> 21 ns.)
+ */
+static inline struct weft__fiber *weft__pop(struct weft__worker *w) {
+    void *coming[2];
+    struct weft__fiber *f = weft__ready_pop_ahead(&w->ready, coming);
+    if (likely(f != NULL) && coming[0]) {
+        const char *sp = ((struct weft__fiber *)coming[0])->context.sp;
+        __builtin_prefetch(&((struct weft__fiber *)coming[1])->context);
+        __builtin_prefetch(sp);
+        __builtin_prefetch(sp + 64);
+    }
+    return f;
+}
+
 /* Takes what runs next out of the queues; NULL: nothing here, go home and search. */
 static inline struct weft__fiber *weft__next(struct weft__worker *w) {
     if (unlikely(--w->until_poll <= 0)) weft__poll(w, weft__clock());
     if (unlikely(w->pinned.first != NULL)) return weft__next_pinned(w);
-    struct weft__fiber *f = weft__ready_pop(&w->ready);
+    struct weft__fiber *f = weft__pop(w);
     return likely(f != NULL) ? f : weft__next_slow(w);
 }
 

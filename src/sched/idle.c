@@ -121,9 +121,14 @@ void weft__idle_end(struct weft__worker *w) {
     stop_searching(w);
     uint64_t state = load_rlx(&idle->state);
     if (!w->cluster->stealing || !(state & WEFT_IDLE_SLEEPERS) || (state & WEFT_IDLE_SEARCHERS)) return;
-    weft__fence_heavy(); /* pairs with weft__notify: a push that saw us search is seen here */
+    /*
+     * A push that saw us search must be seen here, unless the watchman will see it. Only a carrier
+     * that is awake can be pushing: without one, there is no need for the heavy fence of the pair.
+     */
+    bool watched = state & WEFT_IDLE_WATCHED;
+    if (!watched && (state & WEFT_IDLE_SLEEPERS) + 1 < w->cluster->count) weft__fence_heavy();
     bool soon = weft__wheel_next(&w->wheel) < weft__clock() + WEFT_SOON;
-    if (weft__work_in_sight(w) || (soon && !(state & WEFT_IDLE_WATCHED))) weft__idle_wake_one(w->cluster);
+    if (weft__work_in_sight(w) || (soon && !watched)) weft__idle_wake_one(w->cluster);
 }
 
 /* Step 1: a sleeper, and perhaps the watchman, or the last one. */

@@ -158,10 +158,11 @@ WEFT_COLD void weft__poll(struct weft__worker *w, uint64_t now) {
     }
     take_mail(w);
     take_injected(w);
+    if (w->cluster->stealing && w->cluster->count > 1) weft__even_out(w);
 }
 
 WEFT_COLD struct weft__fiber *weft__next_pinned(struct weft__worker *w) {
-    struct weft__fiber *f = w->pinned_turn ? NULL : weft__ready_pop(&w->ready);
+    struct weft__fiber *f = w->pinned_turn ? NULL : weft__pop(w);
     w->pinned_turn = f != NULL;
     return f ? f : weft__fiber_of_link(weft__list_take(&w->pinned));
 }
@@ -170,5 +171,5 @@ WEFT_COLD struct weft__fiber *weft__next_slow(struct weft__worker *w) {
     if (weft__mailbox_empty(&w->mailbox) && !load_rlx(&w->cluster->injector.length)) return NULL;
     take_mail(w);
     take_injected(w);
-    return w->pinned.first ? weft__next_pinned(w) : weft__ready_pop(&w->ready);
+    return w->pinned.first ? weft__next_pinned(w) : weft__pop(w);
 }

@@ -290,7 +290,9 @@ WEFT_PUBLIC int weft_run(int (*main)(void *), void *arg, const struct weft_confi
     pthread_mutex_lock(&control);
     int err = start(config);
     if (!err) {
-        err = weft_spawn_at(NULL, &attr, call_main, &call, "weft_run");
+        struct weft_fiber first;
+        err = weft_spawn_at(&first, &attr, call_main, &call, "weft_run");
+        if (!err) err = weft_join(first, NULL);
         int stopped = stop_for_good();
         if (!err) err = stopped;
     }

@@ -244,6 +244,7 @@ void weft__expire(struct weft__worker *w, struct weft__wheel *wheel, uint64_t no
 void *weft__carrier_main(void *worker);
 struct weft__fiber *weft__search(struct weft__worker *w, bool once);
 bool weft__work_in_sight(struct weft__worker *w);
+void weft__even_out(struct weft__worker *w);
 /* Sleeps until there is work, or a time has come. False: it was the time. */
 bool weft__idle_sleep(struct weft__worker *w);
 /* Found something: no searcher any more, and perhaps another worker is needed. */

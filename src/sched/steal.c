@@ -60,6 +60,25 @@ static struct weft__fiber *look_round(struct weft__worker *w, uint64_t now) {
     return NULL;
 }
 
+/*
+ * Two busy workers: fibers stay where they are woken, so one queue can stay longer than another for
+ * ever, and whoever stands in it is served less often. Now and then a worker looks at one other
+ * queue, and takes half of the difference if that is more than an eighth.
+ */
+void weft__even_out(struct weft__worker *w) {
+    struct weft__cluster *c = w->cluster;
+    struct weft__worker *other = c->workers[weft__random_below(&w->random, c->count)];
+    uint64_t mine = weft__ready_length(&w->ready), theirs = weft__ready_length(&other->ready);
+    if (theirs <= mine + mine / 8 + 4) return;
+    void *items[WEFT_STEAL_MOST];
+    uint64_t want = (theirs - mine) / 2;
+    count_add(&w->numbers.steals_tried, 1);
+    uint64_t got = weft__ready_take(&other->ready, items, want < WEFT_STEAL_MOST ? want : WEFT_STEAL_MOST);
+    count_add(&w->numbers.steals, got > 0);
+    count_add(&w->numbers.moved, got);
+    for (uint64_t i = 0; i < got; i++) weft__push(w, items[i]);
+}
+
 static struct weft__fiber *own_work(struct weft__worker *w, uint64_t now) {
     weft__poll(w, now);
     return weft__next(w);

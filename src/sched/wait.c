@@ -66,7 +66,8 @@ static inline int poke(struct weft_fiber fiber, uint64_t bit, uint64_t way, uint
     uint64_t word = load_acq(&f->wait), next; /* pairs with the spawn: not a later life's word and an older handle */
     bool ends;
     do {
-        if (unlikely(weft__fiber_of(fiber) != f || load_rlx(&f->context.kind) != WEFT_KIND_FIBER)) return -ESRCH;
+        if (unlikely(load_rlx(&f->slot.generation) != (uint32_t)fiber.id)) return -ESRCH;
+        if (unlikely(load_rlx(&f->context.kind) != WEFT_KIND_FIBER)) return -ESRCH;
         ends = (word & (WEFT_WAIT_WAITING | way)) == (WEFT_WAIT_WAITING | way);
         if (ends)
             next = (word & (WEFT_WAIT_EPOCH | WEFT_WAIT_STICKY)) | reason | (bit & WEFT_WAIT_CANCEL);
