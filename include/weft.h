@@ -243,7 +243,8 @@ int weft_sleep_until(uint64_t deadline);
 struct weft_timer {
     void *opaque[8];
 };
-#define WEFT_TIMER_INIT WEFT_ZERO
+#define WEFT_TIMER_INIT \
+    { { NULL } }
 
 /* -EINVAL: timer or fn NULL. -EBUSY: it is armed. -ESRCH: no runtime.  [fiber thread] */
 int weft_timer_arm(struct weft_timer *timer, uint64_t deadline, void (*fn)(void *), void *arg);
@@ -268,7 +269,8 @@ struct weft_queue {
 struct weft_counter {
     struct weft_queue queue;
 };
-#define WEFT_COUNTER_INIT WEFT_ZERO
+#define WEFT_COUNTER_INIT \
+    { { 0, NULL, NULL } }
 
 /* n more are outstanding. -EINVAL: NULL. -EOVERFLOW: more than 2^60.  [fiber thread] */
 int weft_counter_add(struct weft_counter *counter, uint64_t n);
@@ -310,7 +312,8 @@ struct weft_mutex {
     struct weft_queue queue;
     void *owner;
 };
-#define WEFT_MUTEX_INIT WEFT_ZERO
+#define WEFT_MUTEX_INIT \
+    { { 0, NULL, NULL }, NULL }
 
 /* -EINVAL: NULL. -EDEADLK: the caller holds it. -ETIMEDOUT. -ECANCELED.
  * [fiber thread; parks, cancel] */
@@ -327,7 +330,8 @@ int weft_mutex_unlock(struct weft_mutex *mutex);
 struct weft_cond {
     struct weft_queue queue;
 };
-#define WEFT_COND_INIT WEFT_ZERO
+#define WEFT_COND_INIT \
+    { { 0, NULL, NULL } }
 
 /*
  * Unlocks the mutex, waits for a signal, locks the mutex again; the mutex is held on return, also

@@ -11,6 +11,7 @@
         .hidden weft__context_entry
         .hidden weft__stack_main
         .type   weft__context_entry, @function
+        .p2align 5
 weft__context_entry:
         .cfi_startproc
         .cfi_personality 0x1b, weft__entry_personality
@@ -31,6 +32,7 @@ weft__context_entry:
         .weak   __x86_return_thunk
         .hidden __x86_return_thunk
         .type   __x86_return_thunk, @function
+        .p2align 5
 __x86_return_thunk:
         .cfi_startproc
         popq    %rcx

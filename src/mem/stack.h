@@ -47,10 +47,11 @@ static inline char *weft__stack_top(const struct weft__stack *s) {
  * Where the first frame goes: a little below the top, by a different number of cache lines for each
  * stack. The tops of all stacks have the same place within their page, so they would share a few
  * sets of the caches: with 500 fibers taking turns that doubled the cost of a switch. Half a page at
- * most, so that a small fiber still needs only one.
+ * most, so that a small fiber still needs only one. Neighbours are 13 lines apart, more than the frames of
+ * a usual wait: loads behind stores to the same place of another page are held up, too.
  */
 static inline char *weft__stack_start(const struct weft__stack *s) {
-    uintptr_t number = (uintptr_t)s / 8 * 11; /* records are 24 bytes apart: 3 * 11 = 1 modulo 32 */
+    uintptr_t number = (uintptr_t)s / 8 * 143; /* records are 24 bytes apart: 3 * 143 = 13 modulo 32 */
     return weft__stack_top(s) - number % 32 * 64;
 }
 

@@ -87,32 +87,36 @@ static inline uint64_t weft__ready_take(struct weft__ready *q, void **items, uin
     }
 }
 
-/*
- * Takes the oldest, or NULL. The owner only: its own tail is not behind, and there is no swap if it
- * is alone. coming: the two items after it, or NULL both; they may be gone in a moment, so they are
- * good for a guess at what comes next, and nothing else.
- */
-static inline void *weft__ready_pop_ahead(struct weft__ready *q, void *coming[2]) {
+/* What comes after an item, as far as the owner can tell: the next two slots, and how many items
+ * there were. They may be gone in a moment: good for a guess, and nothing else. */
+struct weft__coming {
+    uint64_t items;
+    void *next, *second;
+};
+
+/* Takes the oldest, or NULL. The owner only: its own tail is not behind, and there is no swap if it
+ * is alone. */
+static inline void *weft__ready_pop_ahead(struct weft__ready *q, struct weft__coming *coming) {
     uint64_t h = load_acq(&q->head);
     uint64_t t = load_rlx(&q->tail);
     struct weft__ring *ring = load_rlx(&q->ring);
-    while (h != t) {
+    while (likely(h != t)) {
         void *item = load_rlx(&ring->slot[h & ring->mask]);
-        bool more = t - h > 2;
-        coming[0] = more ? load_rlx(&ring->slot[(h + 1) & ring->mask]) : NULL;
-        coming[1] = more ? load_rlx(&ring->slot[(h + 2) & ring->mask]) : NULL;
-        if (q->alone) {
+        coming->items = t - h - 1;
+        coming->next = load_rlx(&ring->slot[(h + 1) & ring->mask]);
+        coming->second = load_rlx(&ring->slot[(h + 2) & ring->mask]);
+        if (likely(q->alone))
             store_rlx(&q->head, h + 1);
-            return item;
-        }
-        if (likely(cas_ar(&q->head, &h, h + 1))) return item;
+        else if (unlikely(!cas_ar(&q->head, &h, h + 1)))
+            continue;
+        return item;
     }
     return NULL;
 }
 
 static inline void *weft__ready_pop(struct weft__ready *q) {
-    void *coming[2];
-    return weft__ready_pop_ahead(q, coming);
+    struct weft__coming coming;
+    return weft__ready_pop_ahead(q, &coming);
 }
 
 #endif

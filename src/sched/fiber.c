@@ -84,7 +84,7 @@ WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *
 
 static void wake_joiner(uint64_t join) {
     uint32_t index = (uint32_t)(join >> 3) & ((1u << WEFT_JOIN_INDEX_BITS) - 1);
-    struct weft__fiber *joiner = container_of(weft__slab_at(&weft__fibers, index), struct weft__fiber, slot);
+    struct weft__fiber *joiner = weft__fiber_at(index);
     uint64_t ticket = load_rlx(&joiner->wait) & WEFT_WAIT_EPOCH;
     /* Of the epoch, the word holds 35 bits; a joiner that has gone on fails here or in win. */
     if (weft__join_by(index, ticket) == join && weft__wait_win(joiner, ticket, WEFT_WON_DONE))

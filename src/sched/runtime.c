@@ -131,7 +131,7 @@ static bool all_ended(struct weft__cluster *c) {
 static bool each_live(bool (*fn)(struct weft__fiber *, void *), void *arg) {
     uint32_t records = load_acq(&weft__fibers.records);
     for (uint32_t i = 0; i < records; i++) {
-        struct weft__fiber *f = container_of(weft__slab_at(&weft__fibers, i), struct weft__fiber, slot);
+        struct weft__fiber *f = weft__fiber_at(i);
         if (load_rlx(&f->slot.generation) % 2 && load_rlx(&f->context.kind) == WEFT_KIND_FIBER &&
             !weft__join_has_ended(load_rlx(&f->join)) && !fn(f, arg))
             return false;

@@ -205,13 +205,16 @@ static inline struct weft__fiber *weft__me(void);
 static inline struct weft_fiber weft__handle(struct weft__fiber *f) {
     return (struct weft_fiber){(uint64_t)f->slot.index << 32 | load_rlx(&f->slot.generation)};
 }
+/* The record with this number, whatever state it is in; NULL when there is none. */
+static inline struct weft__fiber *weft__fiber_at(uint32_t index) {
+    struct weft__slot *s = weft__slab_at_sized(&weft__fibers, index, sizeof(struct weft__fiber));
+    return likely(s != NULL) ? container_of(s, struct weft__fiber, slot) : NULL;
+}
 /* The record of a live handle, or NULL. */
 static inline struct weft__fiber *weft__fiber_of(struct weft_fiber handle) {
-    struct weft__slot *s = weft__slab_at(&weft__fibers, (uint32_t)(handle.id >> 32));
+    struct weft__fiber *f = weft__fiber_at((uint32_t)(handle.id >> 32));
     uint32_t generation = (uint32_t)handle.id;
-    return likely(s && generation % 2 && load_rlx(&s->generation) == generation)
-               ? container_of(s, struct weft__fiber, slot)
-               : NULL;
+    return likely(f && generation % 2 && load_rlx(&f->slot.generation) == generation) ? f : NULL;
 }
 
 /* The fiber that stands in a chain with this link; NULL for NULL. */

@@ -64,7 +64,7 @@ static inline void weft__queue_unlock(struct weft_queue *q, uint64_t value) {
 static inline void weft__queue_append(struct weft_queue *q, struct weft_waiter *w) {
     w->next = NULL;
     w->before = q->last;
-    if (q->last)
+    if (unlikely(q->last != NULL))
         q->last->next = w;
     else
         q->first = w;
@@ -73,11 +73,11 @@ static inline void weft__queue_append(struct weft_queue *q, struct weft_waiter *
 }
 
 static inline void weft__queue_remove(struct weft_queue *q, struct weft_waiter *w) {
-    if (w->before)
+    if (unlikely(w->before != NULL))
         w->before->next = w->next;
     else
         q->first = w->next;
-    if (w->next)
+    if (unlikely(w->next != NULL))
         w->next->before = w->before;
     else
         q->last = w->before;
