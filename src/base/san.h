@@ -4,7 +4,7 @@
  *
  *   valgrind          knows a stack from san_stack_register on (a few instructions, always in)
  *   AddressSanitizer  keeps a fake stack for what is suspended, and the bounds of what runs
- *   ThreadSanitizer   sees a flow of control of its own for each stack; a switch orders the two
+ *   ThreadSanitizer   sees a flow of control of its own for each fiber; a switch orders the two
  */
 #ifndef WEFT_BASE_SAN_H
 #define WEFT_BASE_SAN_H
@@ -24,6 +24,13 @@
 #if __has_feature(thread_sanitizer)
 #define WEFT_TSAN 1
 #endif
+#endif
+
+/* For reads that are only guesses, and may race. */
+#ifdef WEFT_TSAN
+#define WEFT_MAY_RACE __attribute__((no_sanitize("thread")))
+#else
+#define WEFT_MAY_RACE
 #endif
 
 #if __has_include(<valgrind/valgrind.h>)
@@ -62,8 +69,11 @@ static inline void san_leave(struct weft__san *from, struct weft__san *to, bool 
     __sanitizer_start_switch_fiber(gone ? NULL : &from->fake, to->low, to->size);
 #endif
 #ifdef WEFT_TSAN
+    void *ended = gone ? from->thread : NULL;
+    if (gone) from->thread = NULL;
     if (!to->thread) to->thread = __tsan_create_fiber(0);
     __tsan_switch_to_fiber(to->thread, 0);
+    if (ended) __tsan_destroy_fiber(ended);
 #endif
 }
 /* After it, the first thing in `self`; home: the carrier's own flow, whose bounds are learnt. */

@@ -24,15 +24,17 @@ struct weft__fiber *weft__next_slow(struct weft__worker *w);
  * nearest cache. Asked for one turn ahead they are there in time: the record two turns, the stack,
  * whose address stands in the record, one turn before it is entered. (100 rings of five: 27 -> 21 ns.)
  */
+static inline WEFT_MAY_RACE void weft__foresee(const struct weft__fiber *next, const struct weft__fiber *second) {
+    const char *sp = next->context.sp;
+    __builtin_prefetch(&second->context);
+    __builtin_prefetch(sp);
+    __builtin_prefetch(sp + 64);
+}
+
 static inline struct weft__fiber *weft__pop(struct weft__worker *w) {
     struct weft__coming coming;
     struct weft__fiber *f = weft__ready_pop_ahead(&w->ready, &coming);
-    if (likely(f != NULL) && coming.items >= 2) {
-        const char *sp = ((struct weft__fiber *)coming.next)->context.sp;
-        __builtin_prefetch(&((struct weft__fiber *)coming.second)->context);
-        __builtin_prefetch(sp);
-        __builtin_prefetch(sp + 64);
-    }
+    if (likely(f != NULL) && coming.items >= 2) weft__foresee(coming.next, coming.second);
     return f;
 }
 

@@ -129,7 +129,7 @@ static _Noreturn void end(struct weft__fiber *f, void *result) {
         store_rlx(&next->context.on_stack, 1);
         w->current = next;
         count_add(&w->numbers.switches, 1);
-        san_leave(&stack->san, &stack->san, false);
+        san_leave(&stack->san, &stack->san, true);
         weft__switch_away(&next->context, w);
     }
     san_unwound(stack->low, weft__stack_top(stack));

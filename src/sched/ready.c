@@ -69,7 +69,7 @@ int weft__hand_in(struct weft__cluster *c, struct weft__fiber *f) {
 
 static WEFT_COLD void make_ready_elsewhere(struct weft__worker *w, struct weft__fiber *f) {
     if (load_rlx(&f->context.kind) == WEFT_KIND_THREAD)
-        weft__wait_thread_wake(f);
+        weft__wait_thread_release(f);
     else if (load_rlx(&f->context.kind) == WEFT_KIND_ABANDONED)
         return;
     else if (f->context.pin && w && w->index == f->context.pin - 1u)
@@ -80,14 +80,7 @@ static WEFT_COLD void make_ready_elsewhere(struct weft__worker *w, struct weft__
         weft__inject(&weft__cluster, f);
 }
 
-void weft__won_put(struct weft__list *won, struct weft__fiber *f) {
-    if (load_rlx(&f->context.kind) == WEFT_KIND_FIBER)
-        weft__list_put(won, &f->slot.link);
-    else
-        make_ready_elsewhere(NULL, f);
-}
-
-void weft__won_make_ready(struct weft__list *won) {
+void weft__make_all_ready(struct weft__list *won) {
     for (struct weft__link *l; (l = weft__list_take(won));) weft__make_ready(weft__fiber_of_link(l));
 }
 

@@ -226,10 +226,8 @@ static inline struct weft__fiber *weft__fiber_of_link(struct weft__link *l) {
 
 /* Puts a fiber that was won, or is new, where it will be run. */
 void weft__make_ready(struct weft__fiber *f);
-/* The same for several, won under a lock and made ready after it. A thread that was won may go on
- * at once and be in another chain, so it is not chained but woken. */
-void weft__won_put(struct weft__list *won, struct weft__fiber *f);
-void weft__won_make_ready(struct weft__list *won);
+/* The same for several, won under a lock and chained up until it was given back. */
+void weft__make_all_ready(struct weft__list *won);
 void weft__inject(struct weft__cluster *c, struct weft__fiber *f);
 /* A new fiber, from a thread that is no carrier. -ESRCH: the runtime is stopping. */
 int weft__hand_in(struct weft__cluster *c, struct weft__fiber *f);

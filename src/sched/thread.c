@@ -25,6 +25,7 @@ static struct weft__fiber *make_record(void) {
     struct weft__fiber *f = container_of(slot, struct weft__fiber, slot);
     store_rlx(&f->wait, load_rlx(&f->wait) & WEFT_WAIT_EPOCH);
     store_rlx(&f->context.kind, WEFT_KIND_THREAD);
+    store_rlx(&f->join, 0);
     f->locals = NULL;
     f->stack = NULL;
     f->name[0] = 0;

@@ -26,7 +26,7 @@
  * PERMIT and CANCEL live in the same word, so a permit or request that comes while the fiber runs
  * is seen by the very swap that would begin the wait: there is no window between check and sleep.
  *
- * A thread that is no fiber has a record too. It sleeps on the word itself (its lower half).
+ * A thread that is no fiber has a record too, and sleeps in the kernel; see wait.c.
  */
 #ifndef WEFT_SCHED_WAIT_H
 #define WEFT_SCHED_WAIT_H
@@ -82,8 +82,8 @@ static inline bool weft__wait_win(struct weft__fiber *f, uint64_t ticket, uint64
 
 /* Step 3 is weft__wait_block, in block.h. */
 
-/* A thread that waits sleeps in the kernel. Harmless when it does not. */
-void weft__wait_thread_wake(struct weft__fiber *f);
+/* make_ready, for a thread. */
+void weft__wait_thread_release(struct weft__fiber *f);
 
 /* Instead of step 3: the fiber itself has found that it need not wait. Returns what block would. */
 int weft__wait_withdraw(struct weft__fiber *me, uint64_t ticket);

@@ -42,8 +42,8 @@ WEFT_PUBLIC int weft_cond_broadcast(struct weft_cond *cond) {
     if (!cond) return -EINVAL;
     struct weft__list won = {NULL, NULL};
     uint64_t word = weft__queue_lock(&cond->queue);
-    for (struct weft__fiber *f; (f = weft__queue_win(&cond->queue));) weft__won_put(&won, f);
+    for (struct weft__fiber *f; (f = weft__queue_win(&cond->queue));) weft__list_put(&won, &f->slot.link);
     weft__queue_unlock(&cond->queue, word);
-    weft__won_make_ready(&won);
+    weft__make_all_ready(&won);
     return 0;
 }

@@ -26,7 +26,7 @@ static void win_content(struct weft_queue *q, uint64_t value, struct weft__list 
         if (w->at_most < value) continue;
         weft__queue_remove(q, w);
         struct weft__fiber *f = w->fiber;
-        if (weft__wait_win(f, w->ticket, WEFT_WON_DONE)) weft__won_put(won, f);
+        if (weft__wait_win(f, w->ticket, WEFT_WON_DONE)) weft__list_put(won, &f->slot.link);
     }
 }
 
@@ -47,7 +47,7 @@ WEFT_PUBLIC int weft_counter_complete(struct weft_counter *counter) {
         win_content(q, w >> 2, &won);
     }
     weft__queue_unlock(q, w);
-    weft__won_make_ready(&won);
+    weft__make_all_ready(&won);
     return some ? 0 : -EINVAL;
 }
 
