@@ -62,8 +62,11 @@ static inline void san_stack_register(struct weft__san *san, char *low, char *to
     san->size = (size_t)(top - low);
     san_valgrind_stack(low, top);
 }
+/* Always inlined: the sanitizer counts entries and exits of functions, and must not see us enter one
+ * in one flow and leave it in another. */
+
 /* Before a switch from `from` to `to`; gone: `from` will not be entered again. */
-static inline void san_leave(struct weft__san *from, struct weft__san *to, bool gone) {
+static inline __attribute__((always_inline)) void san_leave(struct weft__san *from, struct weft__san *to, bool gone) {
     (void)from, (void)to, (void)gone;
 #ifdef WEFT_ASAN
     __sanitizer_start_switch_fiber(gone ? NULL : &from->fake, to->low, to->size);
@@ -77,7 +80,7 @@ static inline void san_leave(struct weft__san *from, struct weft__san *to, bool 
 #endif
 }
 /* After it, the first thing in `self`; home: the carrier's own flow, whose bounds are learnt. */
-static inline void san_enter(struct weft__san *self, struct weft__san *home) {
+static inline __attribute__((always_inline)) void san_enter(struct weft__san *self, struct weft__san *home) {
     (void)self, (void)home;
 #ifdef WEFT_ASAN
     const void *low = NULL;
