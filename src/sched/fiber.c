@@ -41,11 +41,11 @@ WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *
     struct weft__slot *slot = weft__slab_get(&weft__fibers, w ? &w->records : NULL);
     if (unlikely(!slot)) return -ENOMEM;
     struct weft__fiber *f = container_of(slot, struct weft__fiber, slot);
+    struct weft_fiber handle = weft__handle(f);
     f->context.pc = NULL;
     store_rlx(&f->context.on_stack, 0);
-    /* The epoch goes on counting: a ticket, or a look, at the record's last life must not fit this one. */
-    store_rlx(&f->wait, (load_rlx(&f->wait) & WEFT_WAIT_EPOCH) + WEFT_WAIT_ONE);
-    store_rlx(&f->join, !fiber || (attr && attr->detached) ? WEFT_JOIN_DETACHED : WEFT_JOIN_NOBODY);
+    weft__wait_anew(f);
+    store_rlx(&f->join, weft__join_of(handle, !fiber || (attr && attr->detached) ? WEFT_JOIN_DETACHED : WEFT_JOIN_NOBODY));
     f->fn = fn;
     f->arg = arg;
     f->stack = NULL;
@@ -63,7 +63,6 @@ WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *
             f->name[WEFT_NAME_SIZE - 1] = 0;
         }
     }
-    struct weft_fiber handle = weft__handle(f);
     if (fiber) *fiber = handle;
     if (unlikely(!w)) {
         int err = weft__hand_in(c, f);
@@ -93,19 +92,17 @@ static void wake_joiner(uint64_t join) {
 
 /* Tells the joiner; the record is not touched after that, it is the joiner's. */
 static void announce_end(struct weft__worker *w, struct weft__fiber *f) {
+    struct weft_fiber self = weft__handle(f);
+    uint64_t nobody = weft__join_of(self, WEFT_JOIN_NOBODY), ended = weft__join_of(self, WEFT_JOIN_ENDED);
     uint64_t join = load_rlx(&f->join);
-    if (join == WEFT_JOIN_DETACHED) {
-        weft__slab_put(&weft__fibers, &w->records, &f->slot);
-        return;
-    }
     /* Release: the result, for who collects; acquire: pairs with the join. One may come or go, or
      * detach the fiber, while we look. */
-    while (!cas_ar(&f->join, &join, join == WEFT_JOIN_NOBODY ? WEFT_JOIN_ENDED : (join | WEFT_JOIN_ENDED_BY)))
-        if (join == WEFT_JOIN_DETACHED) {
-            weft__slab_put(&weft__fibers, &w->records, &f->slot);
+    while ((join & WEFT_JOIN_TAG) != WEFT_JOIN_DETACHED)
+        if (likely(cas_ar(&f->join, &join, join == nobody ? ended : join | WEFT_JOIN_ENDED_BY))) {
+            if (join != nobody) wake_joiner(join);
             return;
         }
-    if (join != WEFT_JOIN_NOBODY) wake_joiner(join);
+    weft__slab_put(&weft__fibers, &w->records, &f->slot);
 }
 
 /* Ends the running fiber and goes on with another. The stack goes to the next fresh fiber, or into
@@ -195,38 +192,40 @@ static inline int collect(struct weft__fiber *f, void **result) {
     return 0;
 }
 
-/* It has ended, or somebody has said that nobody, or somebody else, joins it. */
-static int join_at_once(struct weft__fiber *f, void **result, uint64_t join) {
-    if (join == WEFT_JOIN_DETACHED) return -EINVAL;
-    if (join == WEFT_JOIN_COLLECTED) return -ESRCH;
-    if (join != WEFT_JOIN_ENDED) return -EBUSY;
+/* It has ended, or somebody has said that nobody, or somebody else, joins it. Each swap of the join
+ * word expects the life that the handle stands for. */
+static int join_at_once(struct weft__fiber *f, struct weft_fiber handle, void **result, uint64_t join) {
+    if (join == weft__join_of(handle, WEFT_JOIN_DETACHED)) return -EINVAL;
+    if ((join & WEFT_JOIN_TAG) >= WEFT_JOIN_BY) return weft__fiber_of(handle) ? -EBUSY : -ESRCH;
+    if (join != weft__join_of(handle, WEFT_JOIN_ENDED)) return -ESRCH;
     /* Of several who find it ended, one collects. Acquire: pairs with announce_end. */
-    return cas_ar(&f->join, &join, WEFT_JOIN_COLLECTED) ? collect(f, result) : -ESRCH;
+    return cas_ar(&f->join, &join, weft__join_of(handle, WEFT_JOIN_COLLECTED)) ? collect(f, result) : -ESRCH;
 }
 
-static WEFT_SWITCHES int join(struct weft__fiber *f, void **result, uint64_t deadline) {
+static WEFT_SWITCHES int join(struct weft__fiber *f, struct weft_fiber handle, void **result, uint64_t deadline) {
     struct weft__fiber *me = weft__me();
     if (unlikely(!me)) return -ENOMEM;
     if (unlikely(me == f)) return -EDEADLK;
-    uint64_t ticket, join = WEFT_JOIN_NOBODY;
+    uint64_t ticket, nobody = weft__join_of(handle, WEFT_JOIN_NOBODY), join = nobody;
     int err = weft__wait_begin(me, WEFT_WAIT_BY_CANCEL, &ticket);
     if (unlikely(err)) return err;
     uint64_t by = weft__join_by(me->slot.index, ticket);
     if (unlikely(!cas_ar(&f->join, &join, by))) { /* pairs with announce_end */
         weft__wait_withdraw(me, ticket);
-        return join_at_once(f, result, join);
+        return join_at_once(f, handle, result, join);
     }
     err = weft__wait_block(me, ticket, deadline);
     if (likely(!err)) return collect(f, result);
     /* Nobody joins any more; unless it ended just now, then the join has succeeded after all. */
-    return cas_ar(&f->join, &by, WEFT_JOIN_NOBODY) ? err : collect(f, result);
+    return cas_ar(&f->join, &by, nobody) ? err : collect(f, result);
 }
 
 WEFT_PUBLIC int weft_join_until(struct weft_fiber fiber, void **result, uint64_t deadline) {
     struct weft__fiber *f = weft__fiber_of(fiber);
     if (unlikely(!f || load_rlx(&f->context.kind) != WEFT_KIND_FIBER)) return -ESRCH;
-    uint64_t join_word = load_rlx(&f->join);
-    return join_word == WEFT_JOIN_NOBODY ? join(f, result, deadline) : join_at_once(f, result, join_word);
+    uint64_t word = load_rlx(&f->join);
+    if (word == weft__join_of(fiber, WEFT_JOIN_NOBODY)) return join(f, fiber, result, deadline);
+    return join_at_once(f, fiber, result, word);
 }
 
 WEFT_PUBLIC int weft_join(struct weft_fiber fiber, void **result) {
@@ -236,9 +235,9 @@ WEFT_PUBLIC int weft_join(struct weft_fiber fiber, void **result) {
 WEFT_PUBLIC int weft_detach(struct weft_fiber fiber) {
     struct weft__fiber *f = weft__fiber_of(fiber);
     if (!f || load_rlx(&f->context.kind) != WEFT_KIND_FIBER) return -ESRCH;
-    uint64_t join_word = WEFT_JOIN_NOBODY;
-    if (cas_ar(&f->join, &join_word, WEFT_JOIN_DETACHED)) return 0;
-    return join_at_once(f, NULL, join_word);
+    uint64_t word = weft__join_of(fiber, WEFT_JOIN_NOBODY);
+    if (cas_ar(&f->join, &word, weft__join_of(fiber, WEFT_JOIN_DETACHED))) return 0;
+    return join_at_once(f, fiber, NULL, word);
 }
 
 /* --- who am I --------------------------------------------------------------------------------- */

@@ -120,15 +120,15 @@ void weft__idle_end(struct weft__worker *w) {
     struct weft__idle *idle = &w->cluster->idle;
     stop_searching(w);
     uint64_t state = load_rlx(&idle->state);
-    if (!w->cluster->stealing || !(state & WEFT_IDLE_SLEEPERS) || (state & WEFT_IDLE_SEARCHERS)) return;
+    if (!(state & WEFT_IDLE_SLEEPERS) || (state & WEFT_IDLE_SEARCHERS)) return;
     /*
      * A push that saw us search must be seen here, unless the watchman will see it. Only a carrier
      * that is awake can be pushing: without one, there is no need for the heavy fence of the pair.
      */
     bool watched = state & WEFT_IDLE_WATCHED;
     if (!watched && (state & WEFT_IDLE_SLEEPERS) + 1 < w->cluster->count) weft__fence_heavy();
-    bool soon = weft__wheel_next(&w->wheel) < weft__clock() + WEFT_SOON;
-    if (weft__work_in_sight(w) || (soon && !watched)) weft__idle_wake_one(w->cluster);
+    bool alone_with_timers = !watched && w->cluster->stealing && weft__wheel_next(&w->wheel) < weft__clock() + WEFT_SOON;
+    if (weft__work_in_sight(w) || alone_with_timers) weft__idle_wake_one(w->cluster);
 }
 
 /* Step 1: a sleeper, and perhaps the watchman, or the last one. */
@@ -194,7 +194,7 @@ bool weft__idle_sleep(struct weft__worker *w) {
     bool is_watchman, is_last, woken = true;
     become_sleeper(w, &is_watchman, &is_last);
     weft__fence_heavy(); /* pairs with weft__notify, and with the full fences of the other wakers */
-    if (weft__work_in_sight(w)) {
+    if (weft__ready_length(&w->ready) || w->pinned.first || weft__work_in_sight(w)) {
         weft__driver_stay(&w->driver);
     } else {
         if (is_last) weft__idle_tell_stop(c); /* the fence pairs with the stop's */

@@ -256,7 +256,7 @@ static int stop_for_good(void) {
 /* --- the public calls -------------------------------------------------------------------------- */
 
 WEFT_PUBLIC int weft_start(const struct weft_config *config) {
-    pthread_mutex_lock(&control);
+    if (weft__self() || pthread_mutex_trylock(&control)) return -EBUSY;
     int err = start(config);
     pthread_mutex_unlock(&control);
     return err;
@@ -264,7 +264,7 @@ WEFT_PUBLIC int weft_start(const struct weft_config *config) {
 
 WEFT_PUBLIC int weft_stop(void) {
     if (weft__self()) return -EDEADLK;
-    pthread_mutex_lock(&control);
+    if (pthread_mutex_trylock(&control)) return -EBUSY;
     int err = stop();
     pthread_mutex_unlock(&control);
     return err;
@@ -284,10 +284,9 @@ static void *call_main(void *call) {
 
 WEFT_PUBLIC int weft_run(int (*main)(void *), void *arg, const struct weft_config *config) {
     if (!main) return -EINVAL;
-    if (weft__self()) return -EBUSY;
     struct main_call call = {main, arg, 0};
     struct weft_attr attr = {.name = "main"};
-    pthread_mutex_lock(&control);
+    if (weft__self() || pthread_mutex_trylock(&control)) return -EBUSY;
     int err = start(config);
     if (!err) {
         struct weft_fiber first;

@@ -52,12 +52,13 @@ enum {
 };
 
 /*
- * The join word: one of the first four, or who joins: the number of its record and the epoch of its
- * wait, the low 35 bits of it. Not a pointer to something on the joiner's stack: a joiner that is
- * cancelled goes away, and whoever ends must not find it gone.
+ * The join word: one of the first four, with the generation of the record, so that an old handle
+ * does not fit; or who joins: the number of its record and the epoch of its wait, the low 35 bits
+ * of it. Not a pointer to something on the joiner's stack: a joiner that is cancelled goes away, and
+ * whoever ends must not find it gone.
  *
- *      63 ......... 29 | 28 ........ 3 | 2..0
- *      epoch of the wait | record       | tag
+ *      tag < BY      34 ..... generation ..... 3 | 2..0 tag
+ *      tag >= BY     63 .. epoch .. 29 | 28 .. record .. 3 | 2..0 tag
  */
 #define WEFT_JOIN_NOBODY UINT64_C(0)
 #define WEFT_JOIN_DETACHED UINT64_C(1)
@@ -73,6 +74,7 @@ _Static_assert((uint64_t)WEFT_SLAB_CHUNK *WEFT_SLAB_CHUNKS_MAX <= UINT64_C(1) <<
 static inline uint64_t weft__join_by(uint32_t index, uint64_t ticket) {
     return ticket >> 8 << (WEFT_JOIN_INDEX_BITS + 3) | (uint64_t)index << 3 | WEFT_JOIN_BY;
 }
+static inline uint64_t weft__join_of(struct weft_fiber life, uint64_t tag) { return (uint64_t)(uint32_t)life.id << 3 | tag; }
 static inline bool weft__join_has_ended(uint64_t join) {
     uint64_t tag = join & WEFT_JOIN_TAG;
     return tag == WEFT_JOIN_ENDED || tag == WEFT_JOIN_COLLECTED || tag == WEFT_JOIN_ENDED_BY;

@@ -101,12 +101,11 @@ struct weft__fiber *weft__search(struct weft__worker *w, bool once) {
     }
 }
 
-/* After the announcement: is there anything that this worker must not sleep over? A single fiber
- * in the queue of a worker that is awake is that worker's, or the watchman's, if there is one. */
+/* Is there anything that an idle worker must not sleep over? A single fiber in the queue
+ * of a worker that is awake is that worker's, or the watchman's, if there is one. */
 bool weft__work_in_sight(struct weft__worker *w) {
     uint64_t least = load_rlx(&w->cluster->idle.state) & WEFT_IDLE_WATCHED ? 2 : 1;
     struct weft__cluster *c = w->cluster;
-    if (weft__ready_length(&w->ready) || w->pinned.first) return true; /* timers of others, taken over */
     if (!weft__mailbox_empty(&w->mailbox) || load_rlx(&c->injector.length)) return true;
     for (unsigned i = 0; c->stealing && i < c->count; i++)
         if (weft__ready_length(&c->workers[i]->ready) >= least) return true;

@@ -23,7 +23,7 @@ static struct weft__fiber *make_record(void) {
     struct weft__slot *slot = weft__slab_get(&weft__fibers, NULL);
     if (!slot) return NULL;
     struct weft__fiber *f = container_of(slot, struct weft__fiber, slot);
-    store_rlx(&f->wait, load_rlx(&f->wait) & WEFT_WAIT_EPOCH);
+    weft__wait_anew(f);
     store_rlx(&f->context.kind, WEFT_KIND_THREAD);
     store_rlx(&f->join, 0);
     f->locals = NULL;

@@ -71,6 +71,12 @@ static inline int weft__wait_begin(struct weft__fiber *me, uint64_t ways, uint64
 _Static_assert(WEFT_WAIT_BY_PERMIT >> 3 == WEFT_WAIT_PERMIT && WEFT_WAIT_BY_CANCEL >> 3 == WEFT_WAIT_CANCEL,
                "wait_begin shifts one onto the other");
 
+/* The record begins another life. The epoch goes on counting: a ticket of the last life must not fit
+ * this one. Release: whoever reads this word sees the generation of this life, too (weft_unpark). */
+static inline void weft__wait_anew(struct weft__fiber *f) {
+    store_rel(&f->wait, (load_rlx(&f->wait) & WEFT_WAIT_EPOCH) + WEFT_WAIT_ONE);
+}
+
 /* Tries to end the wait; true: the caller must make the fiber ready. Anybody. */
 static inline bool weft__wait_win(struct weft__fiber *f, uint64_t ticket, uint64_t reason) {
     uint64_t word = load_rlx(&f->wait);
