@@ -1,0 +1,18 @@
+#!/bin/sh
+# The everyday tests: the release build whole, the sanitizers and the special builds at a smaller
+# size, the models. Ends in "N passed, N failed". Less than ten minutes on two processors.
+cd "$(dirname "$0")/.." || exit 1
+. scripts/builds.sh
+
+configure release
+step "release" tests/run.sh build/release unit fiber misuse stress
+configure asan
+step "AddressSanitizer" env WEFT_TEST_SCALE=10 WEFT_STRESS_WORKERS=8 tests/run.sh build/asan
+configure tsan
+step "ThreadSanitizer" env WEFT_TEST_SCALE=50 WEFT_STRESS_WORKERS=8 tests/run.sh build/tsan unit fiber stress planted
+configure migrate
+step "every switch migrates" env WEFT_TEST_SCALE=10 WEFT_STRESS_WORKERS=8 tests/run.sh build/migrate fiber stress
+configure faults
+step "every call fails once" tests/run.sh build/faults fault
+step "models" tests/model/run.sh
+finish

@@ -1,0 +1,54 @@
+#!/bin/sh
+# The long tests. SOAK_MINUTES (60) of stress in the release build, then every other build whole,
+# both compilers, valgrind, and aarch64 under qemu. Ends in "N passed, N failed".
+cd "$(dirname "$0")/.." || exit 1
+. scripts/builds.sh
+
+# As many passes of a second each, over all parts and numbers of workers, as fit into the time.
+stress_for() { # build minutes
+    end=$(($(date +%s) + $2 * 60))
+    passes=0
+    ok=0
+    bad=0
+    while [ "$(date +%s)" -lt "$end" ]; do
+        WEFT_STRESS_SECONDS=1 tests/run.sh "$1" stress >"$log.stress" 2>&1
+        p=$(tail -n 1 "$log.stress" | sed -n 's/^\([0-9]*\) passed.*/\1/p')
+        f=$(tail -n 1 "$log.stress" | sed -n 's/.* \([0-9]*\) failed$/\1/p')
+        ok=$((ok + ${p:-0}))
+        bad=$((bad + ${f:-1}))
+        [ "${f:-1}" -eq 0 ] || cat "$log.stress"
+        passes=$((passes + 1))
+        echo "   pass $passes: $ok passed, $bad failed" >&2
+    done
+    rm -f "$log.stress"
+    echo "$passes passes over all parts at 2, 8 and 32 workers"
+    echo "stress: $ok passed, $bad failed"
+    [ "$bad" -eq 0 ]
+}
+
+configure release
+step "release" tests/run.sh build/release
+for build in debug lto frames clang; do
+    configure $build
+    step "$build" tests/run.sh "build/$build"
+done
+for build in asan clang-asan; do
+    configure $build
+    step "$build" env WEFT_TEST_SCALE=4 tests/run.sh "build/$build"
+done
+for build in tsan clang-tsan; do
+    configure $build
+    step "$build" env WEFT_TEST_SCALE=20 tests/run.sh "build/$build"
+done
+configure migrate
+step "every switch migrates" tests/run.sh build/migrate
+configure faults
+step "every call fails once" tests/run.sh build/faults
+step "valgrind" env WEFT_TEST_SCALE=100 WEFT_STRESS_WORKERS=2 \
+    WEFT_TEST_UNDER="valgrind -q --error-exitcode=99 --trace-children=no" tests/run.sh build/debug unit fiber
+configure aarch64
+step "aarch64 under qemu" env WEFT_TEST_SCALE=20 WEFT_STRESS_WORKERS=2 QEMU_LD_PREFIX=/usr/aarch64-linux-gnu \
+    WEFT_TEST_UNDER=qemu-aarch64 tests/run.sh build/aarch64 unit fiber
+step "models" tests/model/run.sh
+step "stress" stress_for build/release "${SOAK_MINUTES:-60}"
+finish

@@ -1,0 +1,268 @@
+/*
+ * Deadlines and cancellation of every call that waits: each way out leaves what was waited for as
+ * it was, and the same objects work afterwards.
+ */
+#include "fiber.h"
+
+#include <string.h>
+
+/* What there is to wait for; nothing of it is to be had. */
+static struct objects {
+    struct weft_sem sem;
+    struct weft_mutex held, own;
+    struct weft_counter counter;
+    struct weft_cond cond;
+    struct weft_fiber target;
+    int stage;
+} o;
+
+static int do_park(uint64_t d) { return weft_park_until(d); }
+static int do_sleep(uint64_t d) { return weft_sleep_until(d); }
+static int do_join(uint64_t d) { return weft_join_until(o.target, NULL, d); }
+static int do_sem(uint64_t d) { return weft_sem_wait_until(&o.sem, d); }
+static int do_mutex(uint64_t d) { return weft_mutex_lock_until(&o.held, d); }
+static int do_counter(uint64_t d) { return weft_counter_wait_until(&o.counter, 0, d); }
+static int do_cond(uint64_t d) {
+    CHECK_EQ(weft_mutex_lock(&o.own), 0);
+    int err = weft_cond_wait_until(&o.cond, &o.own, d);
+    CHECK_EQ(weft_mutex_unlock(&o.own), 0); /* held again, whatever happened */
+    return err;
+}
+/* The same without a deadline. */
+static int park_(uint64_t d) { return (void)d, weft_park(); }
+static int sleep_(uint64_t d) { return (void)d, weft_sleep(WEFT_FOREVER); }
+static int join_(uint64_t d) { return (void)d, weft_join(o.target, NULL); }
+static int sem_(uint64_t d) { return (void)d, weft_sem_wait(&o.sem); }
+static int mutex_(uint64_t d) { return (void)d, weft_mutex_lock(&o.held); }
+static int counter_(uint64_t d) { return (void)d, weft_counter_wait(&o.counter, 0); }
+static int cond_(uint64_t d) {
+    (void)d;
+    CHECK_EQ(weft_mutex_lock(&o.own), 0);
+    int err = weft_cond_wait(&o.cond, &o.own);
+    CHECK_EQ(weft_mutex_unlock(&o.own), 0);
+    return err;
+}
+
+static const struct wait {
+    const char *name;
+    int (*call)(uint64_t deadline);
+    bool timed;
+    int after_deadline;
+} waits[] = {
+    {"park_until", do_park, true, -ETIMEDOUT},
+    {"sleep_until", do_sleep, true, 0},
+    {"join_until", do_join, true, -ETIMEDOUT},
+    {"sem_wait_until", do_sem, true, -ETIMEDOUT},
+    {"mutex_lock_until", do_mutex, true, -ETIMEDOUT},
+    {"counter_wait_until", do_counter, true, -ETIMEDOUT},
+    {"cond_wait_until", do_cond, true, -ETIMEDOUT},
+    {"park", park_, false, 0},
+    {"sleep", sleep_, false, 0},
+    {"join", join_, false, 0},
+    {"sem_wait", sem_, false, 0},
+    {"mutex_lock", mutex_, false, 0},
+    {"counter_wait", counter_, false, 0},
+    {"cond_wait", cond_, false, 0},
+};
+#define WAITS (sizeof waits / sizeof *waits)
+#define EXPECT(w, got, wanted)                                                                        \
+    do {                                                                                              \
+        int got_ = (got);                                                                             \
+        if (got_ != (wanted)) test_fail(__FILE__, __LINE__, "%s: %d, not %d", (w)->name, got_, wanted); \
+    } while (0)
+
+static void *holder(void *unused) {
+    (void)unused;
+    CHECK_EQ(weft_mutex_lock(&o.held), 0);
+    STORE(&o.stage, 1);
+    CHECK_EQ(weft_park(), 0);
+    CHECK_EQ(weft_mutex_unlock(&o.held), 0);
+    return &o;
+}
+
+static void prepare(void) {
+    memset(&o, 0, sizeof o);
+    CHECK_EQ(weft_counter_add(&o.counter, 1), 0);
+    o.target = spawn(holder, NULL);
+    await_yielding(&o.stage, 1);
+}
+
+/* Nothing was taken, nobody stands in a chain any more, and everything still works. */
+static void check_untouched(void) {
+    CHECK_EQ(weft_sem_try(&o.sem), -EAGAIN);
+    CHECK_EQ(weft_sem_post(&o.sem), 0); /* nobody waits, so it stays */
+    CHECK_EQ(weft_sem_try(&o.sem), 0);
+    CHECK_EQ(weft_mutex_try(&o.held), -EBUSY);
+    CHECK_EQ(weft_mutex_try(&o.own), 0);
+    CHECK_EQ(weft_cond_signal(&o.cond), 0);
+    CHECK_EQ(weft_cond_broadcast(&o.cond), 0);
+    CHECK_EQ(weft_mutex_unlock(&o.own), 0);
+    CHECK_EQ(weft_counter_value(&o.counter), 1);
+    CHECK_EQ(weft_counter_complete(&o.counter), 0);
+    CHECK_EQ(weft_counter_wait_until(&o.counter, 0, 0), 0);
+    CHECK_EQ(weft_unpark(o.target), 0);
+    CHECK(join(o.target) == &o);
+    CHECK_EQ(weft_mutex_try(&o.held), 0);
+    CHECK_EQ(weft_mutex_unlock(&o.held), 0);
+    CHECK(!o.sem.queue.first && !o.held.queue.first && !o.cond.queue.first && !o.counter.queue.first);
+}
+
+/* --- deadlines ------------------------------------------------------------------------------------------ */
+
+static void deadlines_pass(void *unused) {
+    (void)unused;
+    bool fiber = weft_self().id != 0;
+    for (const struct wait *w = waits; w < waits + WAITS; w++) {
+        if (!w->timed) continue;
+        int wanted = !fiber && w->call == do_park ? -EPERM : w->after_deadline;
+        prepare();
+        uint64_t now = weft_now();
+        EXPECT(w, w->call(0), wanted);
+        EXPECT(w, w->call(now), wanted);
+        EXPECT(w, w->call(now + 2 * WEFT_MILLISECOND), wanted);
+        CHECK(wanted == -EPERM || weft_now() >= now + 2 * WEFT_MILLISECOND);
+        check_untouched();
+    }
+}
+TEST(a_deadline_takes_nothing) { each_size(deadlines_pass); }
+TEST(a_deadline_takes_nothing_from_a_thread) {
+    test_start(2);
+    deadlines_pass(NULL);
+    test_stop();
+}
+
+/* --- cancellation ----------------------------------------------------------------------------------------- */
+
+static int waiting;
+static void *waits_to_be_cancelled(void *arg) {
+    const struct wait *w = arg;
+    ADD(&waiting, 1);
+    EXPECT(w, w->call(WEFT_FOREVER), -ECANCELED);
+    CHECK_EQ(weft_cancelled(), 1);
+    EXPECT(w, w->call(WEFT_FOREVER), -ECANCELED); /* the request stays */
+    EXPECT(w, w->call(weft_now() + WEFT_SECOND), -ECANCELED);
+    return NULL;
+}
+
+static void cancelled_while_parked(void *unused) {
+    (void)unused;
+    for (const struct wait *w = waits; w < waits + WAITS; w++) {
+        prepare();
+        STORE(&waiting, 0);
+        struct weft_fiber f = spawn(waits_to_be_cancelled, (void *)(uintptr_t)w);
+        await_yielding(&waiting, 1);
+        settle();
+        CHECK_EQ(weft_cancel(f), 0);
+        CHECK_EQ(weft_cancel(f), 0); /* twice is once */
+        join(f);
+        check_untouched();
+    }
+}
+TEST(cancelled_while_waiting) { each_size(cancelled_while_parked); }
+
+static void cancelled_before(void *unused) {
+    (void)unused;
+    for (const struct wait *w = waits; w < waits + WAITS; w++) {
+        prepare();
+        STORE(&waiting, 0);
+        struct weft_fiber f = spawn(waits_to_be_cancelled, (void *)(uintptr_t)w);
+        CHECK_EQ(weft_cancel(f), 0); /* with one worker, before its first instruction */
+        join(f);
+        check_untouched();
+    }
+}
+TEST(cancelled_before_the_wait) { each_size(cancelled_before); }
+
+/* Many in one chain, every other one cancelled; the rest is served, in order. */
+enum { CROWD = 40 };
+static int order[CROWD], served;
+static void *waits_in_a_crowd(void *arg) {
+    int me = (int)(intptr_t)arg, err = weft_sem_wait(&o.sem);
+    CHECK_EQ(err, me % 2 ? -ECANCELED : 0);
+    if (!err) order[ADD(&served, 1)] = me;
+    return NULL;
+}
+static void out_of_the_middle(void *unused) {
+    (void)unused;
+    struct weft_fiber f[CROWD];
+    memset(&o, 0, sizeof o);
+    STORE(&served, 0);
+    for (intptr_t i = 0; i < CROWD; i++) {
+        f[i] = spawn(waits_in_a_crowd, (void *)i);
+        weft_yield();
+    }
+    settle();
+    for (int i = 1; i < CROWD; i += 2) CHECK_EQ(weft_cancel(f[i]), 0);
+    for (int i = 1; i < CROWD; i += 2) join(f[i]);
+    for (int i = 0; i < CROWD; i += 2) CHECK_EQ(weft_sem_post(&o.sem), 0);
+    for (int i = 0; i < CROWD; i += 2) join(f[i]);
+    CHECK_EQ(weft_sem_try(&o.sem), -EAGAIN);
+    if (weft_workers() == 1)
+        for (int i = 0; i < CROWD / 2; i++) CHECK_EQ(order[i], 2 * i);
+}
+TEST(cancelled_out_of_a_chain) { each_size(out_of_the_middle); }
+
+/* --- what a cancelled fiber can still do -------------------------------------------------------------------- */
+
+static void *goes_on(void *unused) {
+    (void)unused;
+    struct weft_sem sem = WEFT_SEM_INIT(1);
+    struct weft_mutex mutex = WEFT_MUTEX_INIT;
+    struct weft_counter counter = WEFT_COUNTER_INIT;
+    while (!weft_cancelled()) weft_yield();
+    /* What need not wait completes. */
+    CHECK_EQ(weft_sem_wait(&sem), 0);
+    CHECK_EQ(weft_mutex_lock(&mutex), 0);
+    CHECK_EQ(weft_counter_wait(&counter, 0), 0);
+    CHECK_EQ(weft_unpark(weft_self()), 0);
+    CHECK_EQ(weft_park(), 0);
+    /* What gives something back does, too. */
+    CHECK_EQ(weft_sem_post(&sem), 0);
+    CHECK_EQ(weft_mutex_unlock(&mutex), 0);
+    weft_yield();
+    return (void *)(intptr_t)weft_cancelled();
+}
+static void still_alive(void *unused) {
+    (void)unused;
+    struct weft_fiber f = spawn(goes_on, NULL);
+    weft_yield();
+    CHECK_EQ(weft_cancelled(), 0);
+    CHECK_EQ(weft_cancel(f), 0);
+    CHECK_EQ((intptr_t)join(f), 1);
+    CHECK_EQ(weft_cancelled(), 0);
+}
+TEST(a_cancelled_fiber_goes_on) { each_size(still_alive); }
+
+/* Cancelled in a condition wait while somebody holds the mutex: it comes back only with the mutex. */
+static void *cancelled_in_cond(void *unused) {
+    (void)unused;
+    CHECK_EQ(weft_mutex_lock(&o.own), 0);
+    ADD(&waiting, 1);
+    CHECK_EQ(weft_cond_wait(&o.cond, &o.own), -ECANCELED);
+    CHECK_EQ(LOAD(&o.stage), 7);
+    CHECK_EQ(weft_mutex_unlock(&o.own), 0);
+    return NULL;
+}
+static void relock_completes(void *unused) {
+    (void)unused;
+    memset(&o, 0, sizeof o);
+    STORE(&waiting, 0);
+    struct weft_fiber f = spawn(cancelled_in_cond, NULL);
+    await_yielding(&waiting, 1);
+    CHECK_EQ(weft_mutex_lock(&o.own), 0);
+    CHECK_EQ(weft_cancel(f), 0);
+    settle(); /* it is at the mutex now */
+    STORE(&o.stage, 7);
+    CHECK_EQ(weft_mutex_unlock(&o.own), 0);
+    join(f);
+}
+TEST(the_relock_is_not_cancelled) { each_size(relock_completes); }
+
+static void of_oneself(void *unused) {
+    (void)unused;
+    CHECK_EQ(weft_cancel(weft_self()), 0);
+    CHECK_EQ(weft_cancelled(), 1);
+    CHECK_EQ(weft_sleep(WEFT_SECOND), -ECANCELED);
+    CHECK_EQ(weft_park(), -ECANCELED);
+}
+TEST(of_oneself) { each_size(of_oneself); }

@@ -1,0 +1,59 @@
+/* What the tests of behaviour share: spawns and joins that are checked, and rounds of workers. */
+#ifndef WEFT_TESTS_FIBER_H
+#define WEFT_TESTS_FIBER_H
+
+#include "../test.h"
+
+#include <pthread.h>
+
+#define LOAD(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
+#define ADD(p, n) __atomic_fetch_add(p, n, __ATOMIC_ACQ_REL)
+
+/* Macros, so that a message shows the place in the test. */
+#define spawn(fn, arg) spawn_at(NULL, fn, arg, WEFT_HERE)
+#define spawn_with(attr, fn, arg) spawn_at(attr, fn, arg, WEFT_HERE)
+static inline struct weft_fiber spawn_at(const struct weft_attr *attr, void *(*fn)(void *), void *arg,
+                                         const char *where) {
+    struct weft_fiber f = {0};
+    CHECK_EQ(weft_spawn_at(&f, attr, fn, arg, where), 0);
+    CHECK(f.id != 0);
+    return f;
+}
+
+static inline void *join(struct weft_fiber f) {
+    void *result = NULL;
+    CHECK_EQ(weft_join(f, &result), 0);
+    return result;
+}
+
+static inline void spawn_detached(void *(*fn)(void *), void *arg) { CHECK_EQ(weft_spawn(NULL, NULL, fn, arg), 0); }
+
+/* Runs fn(NULL) as a fiber of runtimes of 1, 2 and 4 workers: one finds orders, several find races. */
+static inline void each_size(void (*fn)(void *)) {
+    for (unsigned workers = 1; workers <= 4; workers *= 2) test_in_fiber(workers, fn, NULL);
+}
+
+/* Until the other ready fibers of this worker, and those that they make ready, are all waiting. */
+static inline void settle(void) {
+    for (int i = 0; i < 20; i++) weft_yield();
+    CHECK_EQ(weft_sleep(2 * WEFT_MILLISECOND), 0);
+}
+
+/* A fiber's or thread's own way of waiting for a flag. */
+static inline void await_yielding(const int *flag, int value) {
+    while (LOAD(flag) < value) weft_yield();
+}
+
+static inline pthread_t thread_start(void *(*fn)(void *), void *arg) {
+    pthread_t t;
+    CHECK(!pthread_create(&t, NULL, fn, arg));
+    return t;
+}
+static inline void *thread_join(pthread_t t) {
+    void *result;
+    CHECK(!pthread_join(t, &result));
+    return result;
+}
+
+#endif

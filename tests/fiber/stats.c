@@ -1,0 +1,97 @@
+/* Statistics: at rest they add up, and on the way they only grow. */
+#include "fiber.h"
+
+#include <string.h>
+
+static struct weft_sem sem;
+
+static void *works(void *unused) {
+    (void)unused;
+    weft_yield();
+    CHECK_EQ(weft_sem_wait(&sem), 0);
+    CHECK_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+    return NULL;
+}
+
+static void each_number_grows(const struct weft_stats *before, const struct weft_stats *now) {
+    const uint64_t *a = (const uint64_t *)before, *b = (const uint64_t *)now;
+    for (unsigned i = 0; i < sizeof *now / sizeof *a; i++) CHECK(a[i] <= b[i]);
+}
+
+TEST(they_add_up) {
+    enum { N = 500 };
+    struct weft_fiber f[N];
+    struct weft_stats before = {0}, now;
+    test_start(3);
+    for (int i = 0; i < N; i++) {
+        f[i] = spawn(works, NULL);
+        if (i % 50) continue;
+        CHECK_EQ(weft_stats(&now), 0);
+        each_number_grows(&before, &now);
+        before = now;
+    }
+    for (int i = 0; i < N; i++) CHECK_EQ(weft_sem_post(&sem), 0);
+    for (int i = 0; i < N; i++) join(f[i]);
+    do {
+        test_nap_ms(5); /* a join returns a moment before the end is counted */
+        CHECK_EQ(weft_stats(&now), 0);
+    } while (now.completed < N);
+    each_number_grows(&before, &now);
+    CHECK_EQ(now.spawned, N);
+    CHECK_EQ(now.completed, N);
+    CHECK(now.switches >= 2 * N); /* entered, and again after the sleep */
+    CHECK(now.parks >= N);
+    CHECK_EQ(now.timers, N);
+    CHECK(now.unparks >= N / 2);
+    CHECK(now.steals_tried >= now.steals);
+    CHECK(now.moved >= now.steals);
+    CHECK(now.sleeps >= now.wakeups);
+    CHECK(now.sleeps > 0 && now.busy_ns > 0);
+    struct weft_stats one, sum = {0};
+    for (unsigned w = 0; w < 3; w++) {
+        CHECK_EQ(weft_stats_worker(w, &one), 0);
+        for (unsigned i = 0; i < sizeof sum / 8; i++) ((uint64_t *)&sum)[i] += ((uint64_t *)&one)[i];
+    }
+    CHECK_EQ(sum.completed, N);
+    CHECK_EQ(sum.timers, N);
+    CHECK_EQ(sum.spawned, 0); /* all were handed in by a thread */
+    CHECK_EQ(weft_stats_worker(3, &one), -EINVAL);
+    CHECK_EQ(weft_stats_worker(0, NULL), -EINVAL);
+    CHECK_EQ(weft_stats(NULL), -EINVAL);
+    test_stop();
+    test_start(1); /* a new runtime begins at zero */
+    CHECK_EQ(weft_stats(&now), 0);
+    CHECK_EQ(now.spawned + now.completed + now.timers, 0);
+    test_stop();
+}
+
+static void print_child(void *unused) {
+    (void)unused;
+    struct weft_config config = {.workers = 2, .stats = 1};
+    CHECK_EQ(weft_start(&config), 0);
+    for (int i = 0; i < 37; i++) CHECK_EQ(weft_spawn(NULL, NULL, (void *(*)(void *))works, NULL), 0);
+    for (int i = 0; i < 37; i++) CHECK_EQ(weft_sem_post(&sem), 0);
+    test_stop();
+}
+TEST(printed_at_the_stop) {
+    static struct test_child child;
+    test_child(&child, print_child, NULL);
+    CHECK(test_child_exited(&child, 0));
+    CHECK_HAS(test_line_with(child.said, " all"), "37");
+    CHECK_EQ(test_lines_with(child.said, "weft: "), test_lines_with(child.said, "\n"));
+}
+
+/* Idle workers use no processor: they sleep, and nothing wakes them. */
+TEST(idle_is_idle) {
+    struct weft_stats before, now;
+    test_start(4);
+    spawn_detached(works, NULL);
+    CHECK_EQ(weft_sem_post(&sem), 0);
+    test_nap_ms(400); /* the memory that is given back when idle comes a little later */
+    CHECK_EQ(weft_stats(&before), 0);
+    test_nap_ms(300);
+    CHECK_EQ(weft_stats(&now), 0);
+    CHECK(now.sleeps - before.sleeps <= 4);
+    CHECK_EQ(now.busy_ns, before.busy_ns);
+    test_stop();
+}

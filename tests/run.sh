@@ -1,0 +1,69 @@
+#!/bin/sh
+# Runs the tests of a build directory: run.sh BUILD_DIR [suite...]
+#
+# Suites: unit fiber misuse fault stress planted; those that the build has, without arguments. Ends
+# in one line "N passed, N failed", counting test cases, and with status 1 if one failed.
+#
+#   WEFT_TEST_SCALE      divides the sizes of the tests
+#   WEFT_STRESS_SECONDS  of each stress run (1)
+#   WEFT_STRESS_WORKERS  numbers of workers to run it with ("2 8 32")
+#   WEFT_TEST_UNDER      a command that runs each test binary, valgrind for instance
+build=${1:?"usage: run.sh BUILD_DIR [suite...]"}
+shift
+here=$(cd "$(dirname "$0")" && pwd)
+[ $# -gt 0 ] || set -- unit fiber misuse fault stress planted
+passed=0
+failed=0
+output=$(mktemp) || exit 1
+trap 'rm -f "$output"' EXIT
+
+# Adds up a last line "...: N passed, N failed"; without one, it counts as one failure.
+count() {
+    last=$(tail -n 1 "$output")
+    p=$(echo "$last" | sed -n 's/.*: \([0-9]*\) passed, [0-9]* failed$/\1/p')
+    f=$(echo "$last" | sed -n 's/.*: [0-9]* passed, \([0-9]*\) failed$/\1/p')
+    if [ -n "$p" ] && [ -n "$f" ]; then
+        passed=$((passed + p))
+        failed=$((failed + f))
+        [ "$1" -eq 0 ] || [ "$f" -gt 0 ] || failed=$((failed + 1))
+    else
+        echo "$2: no result, status $1"
+        failed=$((failed + 1))
+    fi
+}
+
+run() { # what it is called, then the command
+    name=$1
+    shift
+    "$@" >"$output" 2>&1
+    status=$?
+    cat "$output"
+    count "$status" "$name"
+}
+
+run_stress() {
+    program=$build/tests/stress/stress
+    [ -x "$program" ] || return
+    for part in $("$program" list); do
+        for workers in ${WEFT_STRESS_WORKERS:-2 8 32}; do
+            run "stress $part" $WEFT_TEST_UNDER "$program" "$part" --seconds "${WEFT_STRESS_SECONDS:-1}" \
+                --workers "$workers"
+        done
+    done
+}
+
+for suite in "$@"; do
+    case $suite in
+    stress) run_stress ;;
+    planted) [ -d "$build/tests/planted" ] && run planted "$here/planted/run.sh" "$build" ;;
+    *)
+        for program in "$build/tests/$suite"/*; do
+            [ -f "$program" ] && [ -x "$program" ] || continue
+            run "$program" $WEFT_TEST_UNDER "$program"
+        done
+        ;;
+    esac
+done
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,141 @@
+/* Slabs: numbers, generations, and memory that keeps its type. */
+#include "../test.h"
+
+#include "mem/slab.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+struct record {
+    struct weft__slot slot;
+    uint64_t mark[6];
+};
+
+static struct record *record_of(struct weft__slot *s) { return container_of(s, struct record, slot); }
+
+TEST(numbers_are_dense_and_lead_back) {
+    static struct weft__slab s = {.record_size = sizeof(struct record)};
+    enum { N = 3 * WEFT_SLAB_CHUNK / 2 };
+    static struct weft__slot *got[N];
+    CHECK(!weft__slab_at(&s, 0)); /* nothing made yet */
+    for (uint32_t i = 0; i < N; i++) {
+        got[i] = weft__slab_get(&s, NULL);
+        CHECK(got[i]);
+        CHECK_EQ(got[i]->index, i); /* lowest first while fresh: handles stay small */
+        CHECK(weft__slab_at(&s, i) == got[i]);
+        CHECK_EQ(got[i]->generation, 1);
+        for (unsigned k = 0; k < 6; k++) CHECK_EQ(record_of(got[i])->mark[k], 0);
+    }
+    CHECK_EQ(s.records, 2 * WEFT_SLAB_CHUNK);
+    CHECK(weft__slab_at(&s, 2 * WEFT_SLAB_CHUNK - 1));
+    CHECK(!weft__slab_at(&s, 2 * WEFT_SLAB_CHUNK));
+    CHECK(!weft__slab_at(&s, UINT32_MAX));
+    for (uint32_t i = 0; i < N; i++) weft__slab_put(&s, NULL, got[i]);
+}
+
+TEST(the_generation_is_odd_in_use_and_grows) {
+    static struct weft__slab s = {.record_size = sizeof(struct record)};
+    struct weft__slab_cache cache = {NULL, 0}, *caches[] = {NULL, &cache};
+    for (unsigned c = 0; c < 2; c++) {
+        struct weft__slot *r = weft__slab_get(&s, caches[c]);
+        uint32_t generation = r->generation;
+        CHECK_EQ(generation % 2, 1);
+        for (unsigned i = 0; i < 10; i++) {
+            weft__slab_put(&s, caches[c], r);
+            CHECK_EQ(r->generation, generation + 1);
+            CHECK(weft__slab_get(&s, caches[c]) == r); /* the last one back is the warmest */
+            generation += 2;
+            CHECK_EQ(r->generation, generation);
+        }
+        weft__slab_put(&s, caches[c], r);
+    }
+    weft__slab_flush(&s, &cache);
+}
+
+TEST(a_record_keeps_its_bytes_and_its_place) {
+    static struct weft__slab s = {.record_size = sizeof(struct record)};
+    struct record *r = record_of(weft__slab_get(&s, NULL));
+    uint32_t index = r->slot.index;
+    for (unsigned k = 0; k < 6; k++) r->mark[k] = 0xabcdef00 + k;
+    weft__slab_put(&s, NULL, &r->slot);
+    CHECK(record_of(weft__slab_at(&s, index)) == r); /* still there to be looked at */
+    CHECK(record_of(weft__slab_get(&s, NULL)) == r);
+    CHECK_EQ(r->slot.index, index);
+    for (unsigned k = 0; k < 6; k++) CHECK_EQ(r->mark[k], 0xabcdef00 + k);
+}
+
+TEST(a_cache_takes_and_returns_in_batches) {
+    static struct weft__slab s = {.record_size = sizeof(struct record)};
+    struct weft__slab_cache cache = {NULL, 0};
+    struct weft__slot *got[5 * WEFT_SLAB_BATCH];
+    for (unsigned i = 0; i < 5 * WEFT_SLAB_BATCH; i++) {
+        got[i] = weft__slab_get(&s, &cache);
+        CHECK(got[i]);
+        CHECK(cache.count < WEFT_SLAB_BATCH);
+    }
+    for (unsigned i = 0; i < 5 * WEFT_SLAB_BATCH; i++) {
+        weft__slab_put(&s, &cache, got[i]);
+        CHECK(cache.count <= 2 * WEFT_SLAB_BATCH);
+    }
+    CHECK(cache.count >= WEFT_SLAB_BATCH); /* it does not give everything away at the first chance */
+    weft__slab_flush(&s, &cache);
+    CHECK_EQ(cache.count, 0);
+    CHECK(!cache.free);
+}
+
+/* --- threads: a record is never in two hands ---------------------------------------------------- */
+
+enum { THREADS = 4, HELD = 300 };
+static struct weft__slab shared = {.record_size = sizeof(struct record)};
+
+static void *churn(void *arg) {
+    uint64_t me = (uint64_t)(uintptr_t)arg, random = me;
+    struct weft__slab_cache cache = {NULL, 0}, *c = me % 2 ? &cache : NULL;
+    struct record *held[HELD];
+    uint32_t generation[HELD];
+    unsigned n = 0;
+    for (size_t i = test_size(300000); i > 0; i--) {
+        if (n < HELD && (!n || test_below(&random, 2))) {
+            struct record *r = record_of(weft__slab_get(&shared, c));
+            CHECK_EQ(r->slot.generation % 2, 1);
+            r->mark[0] = me;
+            r->mark[1] = i;
+            generation[n] = r->slot.generation;
+            held[n++] = r;
+        } else {
+            unsigned k = (unsigned)test_below(&random, n);
+            struct record *r = held[k];
+            CHECK_EQ(r->mark[0], me); /* nobody else had it meanwhile */
+            CHECK_EQ(r->slot.generation, generation[k]);
+            weft__slab_put(&shared, c, &r->slot);
+            held[k] = held[--n];
+            generation[k] = generation[n];
+        }
+    }
+    while (n) weft__slab_put(&shared, c, &held[--n]->slot);
+    weft__slab_flush(&shared, &cache);
+    return NULL;
+}
+
+TEST_WITHIN(threads_with_and_without_caches, 60) {
+    pthread_t thread[THREADS];
+    for (uintptr_t i = 0; i < THREADS; i++) CHECK(!pthread_create(&thread[i], NULL, churn, (void *)(i + 1)));
+    for (unsigned i = 0; i < THREADS; i++) CHECK(!pthread_join(thread[i], NULL));
+    /* All came back, each once: as many free as were made. */
+    uint32_t free = 0;
+    for (struct weft__link *l = shared.free; l; l = l->next) {
+        free++;
+        CHECK_EQ(container_of(l, struct weft__slot, link)->generation % 2, 0);
+        CHECK(free <= shared.records);
+    }
+    CHECK_EQ(free, shared.records);
+}
+
+#ifdef WEFT_FAULTS
+TEST(no_memory_is_said) {
+    static struct weft__slab s = {.record_size = sizeof(struct record)};
+    weft__fault_countdown = 1;
+    CHECK(!weft__slab_get(&s, NULL));
+    CHECK(weft__slab_get(&s, NULL));
+}
+#endif
