@@ -48,6 +48,14 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
+/* Mapped memory in which pointers to the heap may stand: LeakSanitizer would not look there. */
+#ifdef WEFT_ASAN
+#include <sanitizer/lsan_interface.h>
+#define san_root(memory, bytes) __lsan_register_root_region(memory, bytes)
+#else
+#define san_root(memory, bytes) ((void)(memory), (void)(bytes))
+#endif
+
 #if defined(WEFT_ASAN) || defined(WEFT_TSAN)
 /* One flow of control: a fiber's stack, or a carrier's own. */
 struct weft__san {

@@ -1,12 +1,15 @@
 /* See slab.h. */
 #include "mem/slab.h"
 
+#include "base/san.h"
+
 /* Makes one chunk of records and puts them on the shared list, lowest number first. Locked. */
 static bool make_chunk(struct weft__slab *s) {
     uint32_t first = load_rlx(&s->records);
     if (first / WEFT_SLAB_CHUNK >= WEFT_SLAB_CHUNKS_MAX) return false;
     void *memory;
     if (weft__map(&memory, WEFT_SLAB_CHUNK * s->record_size)) return false;
+    san_root(memory, WEFT_SLAB_CHUNK * s->record_size);
     char *chunk = memory;
     for (uint32_t i = WEFT_SLAB_CHUNK; i-- > 0;) {
         struct weft__slot *r = (struct weft__slot *)(void *)(chunk + i * s->record_size);

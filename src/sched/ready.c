@@ -49,7 +49,7 @@ int weft__hand_in(struct weft__cluster *c, struct weft__fiber *f) {
     struct weft__injector *in = &c->injector;
     unsigned pin = f->context.pin; /* the fiber may have ended when we look again */
     weft__lock(&in->lock);
-    bool closed = in->closed;
+    bool closed = in->closed || pin > c->count;
     if (!closed) {
         store_rlx(&in->spawned, load_rlx(&in->spawned) + 1);
         if (pin)

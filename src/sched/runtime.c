@@ -22,7 +22,8 @@ static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER; /* held by a start, 
 
 /*
  * Workers are made once and kept: threads that cancel a timer, or ask for statistics, at the moment
- * of a stop find what they look at. Everything but the wheel begins anew.
+ * of a stop find what they look at. What the last carrier left of the shared part is as it was at
+ * first: awake, no sleeper, no mail, no timers.
  */
 static int prepare_worker(struct weft__cluster *c, unsigned index) {
     struct weft__worker *w = c->workers[index];
@@ -31,7 +32,9 @@ static int prepare_worker(struct weft__cluster *c, unsigned index) {
         weft__wheel_init(&w->wheel, weft__clock());
         c->workers[index] = w;
     }
-    memset(w, 0, offsetof(struct weft__worker, wheel));
+    memset(w, 0, offsetof(struct weft__worker, numbers)); /* the carrier's own part */
+    for (unsigned i = 0; i < WEFT_STATS_NUMBERS; i++) store_rlx(&w->numbers.number[i], 0);
+    store_rlx(&w->busy_since, 0);
     w->cluster = c;
     w->index = index;
     w->random = UINT64_C(0x9e3779b97f4a7c15) * (index + 1);

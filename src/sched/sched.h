@@ -181,10 +181,12 @@ struct weft__idle {
 };
 
 struct weft__cluster {
-    unsigned count;
+    /* Atomic, because a thread that spawns may still look when the runtime was stopped under it and
+     * is started again; what it does then fails, or happens in the new one. */
+    _Atomic unsigned count;
+    _Atomic uint8_t stack_class;                    /* of fibers that ask for no size */
     struct weft__worker *workers[WEFT_WORKERS_MAX]; /* made once, kept for the next start */
     bool stealing;
-    uint8_t stack_class; /* of fibers that ask for no size */
     bool print_stats;
     _Atomic bool running;
     _Atomic bool stopping; /* carriers leave when they find nothing */

@@ -28,7 +28,8 @@ static struct weft__worker *worker_for(void) {
     struct weft__worker *w = weft__self();
     if (w) return w;
     struct weft__cluster *c = &weft__cluster;
-    return load_acq(&c->running) ? c->workers[add_rlx(&turn, 1) % c->count] : NULL;
+    unsigned count = load_acq(&c->running) ? c->count : 0; /* pairs with the start; a stop may be under way */
+    return count ? c->workers[add_rlx(&turn, 1) % count] : NULL;
 }
 
 WEFT_PUBLIC int weft_timer_arm(struct weft_timer *timer, uint64_t deadline, void (*fn)(void *), void *arg) {
