@@ -82,7 +82,8 @@ int weft_run(int (*main)(void *), void *arg, const struct weft_config *config);
 int weft_start(const struct weft_config *config);
 
 /*
- * Waits until every fiber has ended, then stops the runtime. When all that is left are fibers
+ * Waits until every fiber has ended, then stops the runtime. From the call on, threads cannot spawn
+ * new fibers (-ESRCH); fibers can. When all that is left are fibers
  * blocked with nobody to wake them, names them on standard error, returns -EBUSY and leaves the
  * runtime running: wake or cancel them, and stop again. -EBUSY also: another thread is in
  * weft_start, weft_stop or weft_run. -ESRCH: no runtime. -EDEADLK: called by a fiber.  [thread]

@@ -121,7 +121,7 @@ release:
 
 /* --- stop ------------------------------------------------------------------------------------- */
 
-/* See the head of the file. Exact while the injector is locked: no thread hands work in then. */
+/* See the head of the file. */
 static bool all_ended(struct weft__cluster *c) {
     uint64_t ended = 0, spawned = 0;
     for (unsigned i = 0; i < c->count; i++) ended += load_acq(&c->workers[i]->numbers.completed); /* pairs with end */
@@ -187,12 +187,11 @@ static int wait_for_end(struct weft__cluster *c) {
     return err;
 }
 
-static bool close_injector(struct weft__cluster *c, bool anyway) {
+/* While it is closed, threads cannot hand in new fibers: a stop must come to an end. */
+static void close_injector(struct weft__cluster *c, bool closed) {
     weft__lock(&c->injector.lock);
-    c->injector.closed = anyway || all_ended(c);
-    bool closed = c->injector.closed;
+    c->injector.closed = closed;
     weft__unlock(&c->injector.lock);
-    return closed;
 }
 
 static void shut_down(struct weft__cluster *c) {
@@ -220,12 +219,12 @@ static void report_blocked(void) {
 static int stop(void) {
     struct weft__cluster *c = &weft__cluster;
     if (!load_rlx(&c->running)) return -ESRCH;
-    do {
-        if (wait_for_end(c)) {
-            report_blocked();
-            return -EBUSY;
-        }
-    } while (!close_injector(c, false));
+    close_injector(c, true);
+    if (wait_for_end(c)) {
+        report_blocked();
+        close_injector(c, false);
+        return -EBUSY;
+    }
     shut_down(c);
     return 0;
 }

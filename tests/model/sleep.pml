@@ -606,6 +606,9 @@ inline idle_sleep(w) {
 proctype worker(byte me) {
     byte fiber, kind, share, victim, least, who, was;
     bool once, yes, sight, soon, heavy;
+#ifdef AT_REST
+    goto end_asleep;
+#endif
 find:
     WHOLE
     next(me);
@@ -756,6 +759,17 @@ end:
 init {
     byte i;
     atomic {
+#ifdef AT_REST /* all asleep at the beginning: fewer states, and where most surprises begin */
+        for (i : 0 .. N - 1) {
+            is_sleeper[i] = true;
+            above[i] = i + 1;
+            below[i] = (i -> i - 1 : NONE);
+            driver[i] = ASLEEP;
+            in_kernel[i] = true
+        }
+        top = N - 1;
+        sleepers = N;
+#endif
         for (i : 0 .. N - 1) { run worker(i) }
         i = 0;
         run thread0();

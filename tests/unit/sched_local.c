@@ -108,7 +108,8 @@ static void destroy_for_ever(void *value) {
 static void *sets_three(void *arg) {
     (void)arg;
     CHECK_EQ(weft_local_set(keys[0], &one), 0);
-    CHECK_EQ(weft_local_set(keys[2], &three), 0);
+    /* ThreadSanitizer takes a thread down before the last round of destructors. */
+    if (!TEST_TSAN) CHECK_EQ(weft_local_set(keys[2], &three), 0);
     return NULL;
 }
 
@@ -118,7 +119,7 @@ TEST(a_destructor_may_set_again) {
     CHECK_EQ(weft_key_create(&keys[2], destroy_for_ever), 0);
     on_thread(sets_three, NULL);
     CHECK_EQ(destroyed, 2);
-    CHECK(again >= 2 && again < 100); /* a few rounds, and an end */
+    CHECK(TEST_TSAN || (again >= 2 && again < 100)); /* a few rounds, and an end */
 }
 
 /* Keys made and deleted by several at once: a key that was made works until its deletion. */

@@ -190,5 +190,5 @@ TEST(leaving_the_entry_aborts_with_one_line) {
     const char *line = test_line_with(child.said, "exception");
     CHECK_HAS(line, "weft: ");
     CHECK_HAS(line, "thrower");
-    CHECK_HAS(line, "exception.cpp:");
+    CHECK_HAS(line, "exceptions.cpp:");
 }

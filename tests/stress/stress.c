@@ -1,0 +1,94 @@
+/* See stress.h: arguments, the clock, the watchdog. */
+#include "stress.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+unsigned workers = 2, shrink = 1;
+uint64_t end_at;
+static _Atomic uint64_t moves;
+static const char *part_name = "?";
+static uint64_t seed = 1;
+
+void moved(void) { atomic_fetch_add_explicit(&moves, 1, memory_order_relaxed); }
+
+void broken(const char *file, int line, const char *what, long long got, long long wanted) {
+    fprintf(stderr, "%s:%d: %s is %lld, not %lld (stress %s --workers %u --seed %llu)\n", file, line, what, got, wanted,
+            part_name, workers, (unsigned long long)seed);
+    weft_stats_print();
+    printf("stress %s, %u workers: 0 passed, 1 failed\n", part_name, workers);
+    fflush(NULL);
+    abort();
+}
+
+static void *watchdog(void *unused) {
+    (void)unused;
+    uint64_t last = 0;
+    for (unsigned still = 0; still < 20; sleep(1)) {
+        uint64_t now = atomic_load_explicit(&moves, memory_order_relaxed);
+        still = now == last ? still + 1 : 0;
+        last = now;
+    }
+    broken(__FILE__, __LINE__, "seconds without progress", 20, 0);
+}
+
+static const struct part *find(const char *name, bool list) {
+    const struct part *tables[] = {parts_of_fibers, parts_of_waits, parts_of_time};
+    for (unsigned t = 0; t < 3; t++)
+        for (const struct part *p = tables[t]; p->name; p++) {
+            if (list)
+                puts(p->name);
+            else if (!strcmp(p->name, name))
+                return p;
+        }
+    return NULL;
+}
+
+static int usage(void) {
+    fprintf(stderr, "usage: stress list | stress PART [--seconds S] [--workers N] [--seed X]\n");
+    return 2;
+}
+
+int main(int argc, char **argv) {
+    double seconds = 1;
+    if (argc < 2) return usage();
+    if (!strcmp(argv[1], "list")) return find(NULL, true) != NULL;
+    const struct part *part = find(argv[1], false);
+    if (!part) return usage();
+    part_name = part->name;
+    for (int i = 2; i + 1 < argc; i += 2) {
+        if (!strcmp(argv[i], "--seconds"))
+            seconds = atof(argv[i + 1]);
+        else if (!strcmp(argv[i], "--workers"))
+            workers = (unsigned)atoi(argv[i + 1]);
+        else if (!strcmp(argv[i], "--seed"))
+            seed = strtoull(argv[i + 1], NULL, 0);
+        else
+            return usage();
+    }
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+    shrink = 10;
+#endif
+    pthread_t dog;
+    pthread_create(&dog, NULL, watchdog, NULL);
+    pthread_detach(dog);
+    struct weft_config config = {.workers = workers};
+    uint64_t random = seed * 0x9e3779b97f4a7c15ULL, rounds = 0;
+    end_at = weft_now() + (uint64_t)(seconds * 1e9);
+    if (!part->starts_itself) OK(weft_start(&config));
+    do {
+        part->round(roll(&random));
+        rounds++;
+        moved();
+    } while (weft_now() < end_at);
+    if (!part->starts_itself) {
+        struct weft_stats s;
+        OK(weft_stats(&s));
+        OK(weft_stop());
+    }
+    printf("stress %s, %u workers, %llu rounds: 1 passed, 0 failed\n", part_name, workers, (unsigned long long)rounds);
+    return 0;
+}

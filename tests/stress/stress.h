@@ -1,0 +1,48 @@
+/*
+ * The stress test: one program, many parts. Each part runs for some seconds on some number of
+ * workers and accounts for every item: what went in has come out, once. A watchdog ends the program
+ * with the statistics when nothing has moved for twenty seconds.
+ *
+ *     stress list
+ *     stress PART --seconds S --workers N [--seed X]
+ */
+#ifndef WEFT_TESTS_STRESS_H
+#define WEFT_TESTS_STRESS_H
+
+#include "weft.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct part {
+    const char *name;
+    /* Called again and again, on the main thread with the runtime started, until the time is over.
+     * Round r; random numbers follow from the seed and the round. */
+    void (*round)(uint64_t random);
+    bool starts_itself; /* the runtime is not running when round is called */
+};
+extern const struct part parts_of_fibers[], parts_of_waits[], parts_of_time[];
+
+extern unsigned workers;   /* of the runtime */
+extern unsigned shrink;    /* sizes are divided by this: sanitizers are slow, and allow fewer fibers */
+extern uint64_t end_at;    /* of weft_now() */
+void moved(void);          /* tells the watchdog */
+_Noreturn void broken(const char *file, int line, const char *what, long long got, long long wanted);
+
+#define WANT(got, wanted)                                                                        \
+    do {                                                                                         \
+        long long got_ = (long long)(got), wanted_ = (long long)(wanted);                        \
+        if (got_ != wanted_) broken(__FILE__, __LINE__, #got, got_, wanted_);                    \
+    } while (0)
+#define OK(call) WANT(call, 0)
+
+static inline uint64_t roll(uint64_t *state) {
+    uint64_t x = *state ? *state : 88172645463325252ULL;
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    return *state = x;
+}
+
+#endif
