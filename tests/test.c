@@ -1,10 +1,8 @@
-/* See test.h. */
+/* What tests call; see test.h. The runner is in runner.c. */
 #define _GNU_SOURCE
 #include "test.h"
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,15 +18,6 @@
 #else
 #define RUNNING_ON_VALGRIND 0
 #endif
-
-#define SKIPPED 77
-
-static struct test *tests, **last = &tests;
-
-void test_add(struct test *test) {
-    *last = test;
-    last = &test->next;
-}
 
 /* One write: a fiber's stack may be small, and others may speak, too. */
 void test_fail(const char *file, int line, const char *format, ...) {
@@ -48,19 +37,17 @@ void test_fail(const char *file, int line, const char *format, ...) {
 
 void test_skip(const char *why) {
     fprintf(stderr, "    skipped: %s\n", why);
-    _exit(SKIPPED);
+    _exit(TEST_SKIPPED);
 }
 
 bool test_has(const char *text, const char *part) { return strstr(text, part) != NULL; }
 
 bool test_valgrind(void) { return RUNNING_ON_VALGRIND; }
 
-static bool slow(void) { return TEST_TSAN || TEST_ASAN || test_valgrind(); }
-
 unsigned test_scale(void) {
     const char *text = getenv("WEFT_TEST_SCALE");
     long n = text ? strtol(text, NULL, 10) : 0;
-    return n > 0 ? (unsigned)n : slow() ? 10 : 1;
+    return n > 0 ? (unsigned)n : TEST_TSAN || TEST_ASAN || test_valgrind() ? 10 : 1;
 }
 
 size_t test_size(size_t n) { return n / test_scale() ? n / test_scale() : 1; }
@@ -189,107 +176,4 @@ unsigned test_lines_with(const char *text, const char *part) {
         if (*at) at++;
     }
     return n;
-}
-
-/* --- the runner --------------------------------------------------------------------------------- */
-
-static unsigned limit_of(const struct test *t) {
-    return t->seconds * (test_valgrind() ? 20 : TEST_TSAN || TEST_ASAN ? 4 : 1);
-}
-
-/* Where a child hangs, for whoever looks for it; only on demand, because it takes a while. */
-static void show_hang(pid_t pid) {
-    char command[160];
-    if (!getenv("WEFT_TEST_GDB")) return;
-    snprintf(command, sizeof command, "gdb -p %d -batch -ex 'thread apply all bt' 2>/dev/null 1>&2", (int)pid);
-    if (system(command)) fprintf(stderr, "    no backtrace\n");
-}
-
-/* The status of waitpid, or -1: out of time. */
-static int wait_for(pid_t pid, unsigned seconds) {
-    struct timespec nap = {0, 200000}, start, now;
-    clock_gettime(CLOCK_MONOTONIC, &start);
-    for (;;) {
-        int status;
-        if (waitpid(pid, &status, WNOHANG) == pid) return status;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        if (now.tv_sec - start.tv_sec > (time_t)seconds) break;
-        nanosleep(&nap, NULL);
-        if (nap.tv_nsec < 5000000) nap.tv_nsec *= 2;
-    }
-    show_hang(pid);
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
-    return -1;
-}
-
-enum outcome { PASSED, FAILED, LEFT_OUT };
-
-static enum outcome run_one(const struct test *t, bool in_child) {
-    if (!in_child) {
-        t->run();
-        return PASSED;
-    }
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid < 0) abort();
-    if (!pid) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        t->run();
-        exit(0);
-    }
-    int status = wait_for(pid, limit_of(t));
-    if (status == 0) return PASSED;
-    if (status < 0)
-        fprintf(stderr, "    no end after %u s\n", limit_of(t));
-    else if (WIFSIGNALED(status))
-        fprintf(stderr, "    killed by signal %d (%s)\n", WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else if (WEXITSTATUS(status) == SKIPPED)
-        return LEFT_OUT;
-    return FAILED;
-}
-
-static bool chosen(const struct test *t, int argc, char **argv) {
-    bool any = false;
-    for (int i = 1; i < argc; i++) {
-        if (argv[i][0] == '-') continue;
-        any = true;
-        if (strstr(t->name, argv[i])) return true;
-    }
-    return !any;
-}
-
-static bool flag(int argc, char **argv, const char *name) {
-    for (int i = 1; i < argc; i++)
-        if (!strcmp(argv[i], name)) return true;
-    return false;
-}
-
-/* "unit/queue_ready" of ".../tests/unit/queue_ready". */
-static const char *short_name(const char *path) {
-    const char *name = path;
-    for (const char *p = path; (p = strstr(p, "tests/")); p += 6) name = p + 6;
-    return name;
-}
-
-int main(int argc, char **argv) {
-    unsigned count[3] = {0, 0, 0};
-    bool list = flag(argc, argv, "-l"), in_child = !flag(argc, argv, "-n"), tell = flag(argc, argv, "-v");
-    signal(SIGPIPE, SIG_IGN);
-    for (struct test *t = tests; t; t = t->next) {
-        if (!chosen(t, argc, argv)) continue;
-        if (list) {
-            puts(t->name);
-            continue;
-        }
-        uint64_t start = weft_now();
-        enum outcome o = run_one(t, in_child);
-        count[o]++;
-        static const char *const words[] = {"passed", "FAILED", "left out"};
-        if (tell || o != PASSED)
-            fprintf(stderr, "  %s: %s %s (%.2f s)\n", short_name(argv[0]), t->name, words[o],
-                    (double)(weft_now() - start) / 1e9);
-    }
-    if (!list) printf("%s: %u passed, %u failed\n", short_name(argv[0]), count[PASSED], count[FAILED]);
-    return count[FAILED] != 0;
 }

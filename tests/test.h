@@ -3,7 +3,7 @@
  *
  *     TEST(what_is_tested) { ... CHECK(condition); CHECK_EQ(got, wanted); ... }
  *
- * linked with test.c. Each test runs in a child of its own with a time limit, so that a crash or a
+ * linked with test.c and runner.c. Each test runs in a child of its own with a time limit, so that a crash or a
  * hang is one failed test with a name. The last line of a binary is "unit/queue_ready: 7 passed, 0
  * failed"; its status is 1 if one failed. Arguments choose the tests whose names contain them;
  * -l lists them, -n runs without a child (for a debugger), -v tells each test's time.
@@ -65,6 +65,7 @@ void test_add(struct test *test);
 
 TEST_NORETURN void test_fail(const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+#define TEST_SKIPPED 77 /* an exit status */
 /* Ends the test as neither passed nor failed. */
 TEST_NORETURN void test_skip(const char *why);
 

@@ -27,7 +27,7 @@ static inline bool migrate(struct weft__worker *w, struct weft__fiber *f) {
 WEFT_COLD void weft__push_slow(struct weft__worker *w, struct weft__fiber *f) {
     if (f->context.pin)
         weft__list_put(&w->pinned, &f->slot.link);
-    else if (!migrate(w, f))
+    else if (!migrate(w, f) && (!WEFT_MIGRATES || weft__ready_push(&w->ready, f)))
         weft__inject(w->cluster, f);
 }
 

@@ -87,6 +87,13 @@ static void spin_until(const int *flag, int value) {
     while (LOAD(flag) < value) {}
 }
 
+/* A build that moves every fiber puts it into the mailbox of a worker that may compute for ever. */
+#ifdef WEFT_MIGRATE
+#define NEEDS_STEALING() test_skip("fibers are forced to move")
+#else
+#define NEEDS_STEALING() ((void)0)
+#endif
+
 /* It makes others ready and then does not come by; another worker sleeps, and has to find them. */
 static void *hogs(void *arg) {
     int n = (int)(intptr_t)arg;
@@ -95,6 +102,7 @@ static void *hogs(void *arg) {
     return NULL;
 }
 TEST_WITHIN(work_of_a_worker_that_computes_is_found, 60) {
+    NEEDS_STEALING();
     test_start(2);
     for (intptr_t n = 1; n <= 3; n++)
         for (int i = 0; i < 10; i++) {
@@ -131,6 +139,7 @@ static void one_is_free(void *unused) {
     }
 }
 TEST_WITHIN(one_free_worker_is_enough, 60) {
+    NEEDS_STEALING();
     test_in_fiber(2, one_is_free, NULL);
     test_in_fiber(3, one_is_free, NULL);
     test_in_fiber(4, one_is_free, NULL);
@@ -145,6 +154,7 @@ static void *meets(void *unused) {
     return NULL;
 }
 TEST_WITHIN(two_ready_fibers_two_idle_workers, 60) {
+    NEEDS_STEALING();
     test_start(2);
     for (int i = 0; i < 40; i++) {
         STORE(&meeting, 0);
@@ -166,7 +176,10 @@ static void meet_in_fiber(void *unused) {
         join(b);
     }
 }
-TEST_WITHIN(two_fibers_of_one_spawner_meet, 60) { test_in_fiber(2, meet_in_fiber, NULL); }
+TEST_WITHIN(two_fibers_of_one_spawner_meet, 60) {
+    NEEDS_STEALING();
+    test_in_fiber(2, meet_in_fiber, NULL);
+}
 
 /* --- spawn, then block; the other worker is asleep ---------------------------------------------------------------- */
 

@@ -239,7 +239,10 @@ static void *hands_in(void *unused) {
         struct weft_fiber f;
         int err = weft_spawn(&f, NULL, adds, &done);
         CHECK(err == 0 || err == -ESRCH);
-        if (err) continue;
+        if (err) {
+            weft_yield();
+            continue;
+        }
         ADD(&handed_in, 1);
         CHECK_EQ(weft_join(f, NULL), 0);
     }

@@ -62,7 +62,7 @@ static void yields_round(uint64_t random) {
 struct prey {
     struct weft_fiber fiber;
     _Atomic int got, refused;
-    uint64_t random;
+    _Atomic uint64_t random;
 };
 
 static void *short_life(void *random) {
@@ -251,6 +251,6 @@ static void restart_round(uint64_t random) {
 }
 
 const struct part parts_of_fibers[] = {
-    {"tree", tree_round, false},     {"yields", yields_round, false}, {"joins", joins_round, false},
-    {"bursts", bursts_round, false}, {"pinned", pinned_round, false}, {"restart", restart_round, true},
-    {NULL, NULL, false}};
+    {"tree", tree_round, false, false},     {"yields", yields_round, false, false}, {"joins", joins_round, false, false},
+    {"bursts", bursts_round, false, false}, {"pinned", pinned_round, false, false}, {"restart", restart_round, true, false},
+    {NULL, NULL, false, false}};

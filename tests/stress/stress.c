@@ -32,13 +32,16 @@ static void *watchdog(void *unused) {
         still = now == last ? still + 1 : 0;
         last = now;
     }
+    dump();
     broken(__FILE__, __LINE__, "seconds without progress", 20, 0);
 }
 
+const struct part *const part_tables[] = {parts_of_fibers,     parts_of_waits,     parts_of_time,   parts_of_races, parts_of_cancels,
+                                          parts_of_conditions, parts_from_outside, parts_of_queues, parts_together, NULL};
+
 static const struct part *find(const char *name, bool list) {
-    const struct part *tables[] = {parts_of_fibers, parts_of_waits, parts_of_time};
-    for (unsigned t = 0; t < 3; t++)
-        for (const struct part *p = tables[t]; p->name; p++) {
+    for (unsigned t = 0; part_tables[t]; t++)
+        for (const struct part *p = part_tables[t]; p->name; p++) {
             if (list)
                 puts(p->name);
             else if (!strcmp(p->name, name))

@@ -21,13 +21,17 @@ struct part {
      * Round r; random numbers follow from the seed and the round. */
     void (*round)(uint64_t random);
     bool starts_itself; /* the runtime is not running when round is called */
+    bool greedy;        /* keeps workers from others */
 };
-extern const struct part parts_of_fibers[], parts_of_waits[], parts_of_time[];
+extern const struct part parts_of_fibers[], parts_of_waits[], parts_of_time[], parts_of_races[], parts_of_cancels[],
+    parts_of_conditions[], parts_from_outside[], parts_of_queues[], parts_together[];
+extern const struct part *const part_tables[]; /* all of these, and NULL */
 
 extern unsigned workers;   /* of the runtime */
 extern unsigned shrink;    /* sizes are divided by this: sanitizers are slow, and allow fewer fibers */
 extern uint64_t end_at;    /* of weft_now() */
 void moved(void);          /* tells the watchdog */
+void dump(void);           /* what the runtime looks like, to standard error */
 _Noreturn void broken(const char *file, int line, const char *what, long long got, long long wanted);
 
 #define WANT(got, wanted)                                                                        \

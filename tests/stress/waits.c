@@ -249,5 +249,5 @@ static void counters_round(uint64_t random) {
 }
 
 const struct part parts_of_waits[] = {
-    {"permits", permits_round, false}, {"tokens", tokens_round, false},     {"mutex", mutex_round, false},
-    {"buffer", buffer_round, false},   {"counters", counters_round, false}, {NULL, NULL, false}};
+    {"permits", permits_round, false, false}, {"tokens", tokens_round, false, false},     {"mutex", mutex_round, false, false},
+    {"buffer", buffer_round, false, false},   {"counters", counters_round, false, false}, {NULL, NULL, false, false}};

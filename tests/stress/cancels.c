@@ -1,0 +1,130 @@
+/* Parts about cancellation in the middle of waits: nothing is taken, nothing is lost. */
+#include "crowd.h"
+
+/* --- cancels --------------------------------------------------------------------------------------
+ *
+ * Semaphores, mutexes and counters with random deadlines, tries and cancellations, by fibers and
+ * threads. Units of the semaphore stay as many, the mutex's plain number grows by one a success,
+ * the counter comes to zero when all is completed.
+ */
+
+enum { UNITS = 3, FIBERS = 24, THREADS = 3 };
+
+static struct weft_sem sem;
+static struct weft_mutex mutex;
+static struct weft_counter counter;
+static _Atomic unsigned holders; /* of units */
+static uint64_t guarded;         /* plain, by the mutex */
+static _Atomic uint64_t entered, added, completed;
+
+static uint64_t soon(uint64_t *random) { return weft_now() + below(random, 30000); }
+
+/* An outcome that the call may have; true: it was got. */
+static bool got(int err, bool timed, bool tried) {
+    if (err == 0) return true;
+    SO(err == -ECANCELED ? weft_cancelled() : timed ? err == -ETIMEDOUT : tried && (err == -EAGAIN || err == -EBUSY));
+    return false;
+}
+
+static void use_sem(uint64_t *random) {
+    uint64_t way = below(random, 3);
+    int err = way == 0 ? weft_sem_wait(&sem) : way == 1 ? weft_sem_wait_until(&sem, soon(random)) : weft_sem_try(&sem);
+    if (!got(err, way == 1, way == 2)) return;
+    SO(atomic_fetch_add(&holders, 1) < UNITS);
+    if (below(random, 4) == 0) weft_yield();
+    atomic_fetch_sub(&holders, 1);
+    OK(weft_sem_post(&sem));
+    moved();
+}
+
+static void use_mutex(uint64_t *random) {
+    uint64_t way = below(random, 3);
+    int err = way == 0   ? weft_mutex_lock(&mutex)
+              : way == 1 ? weft_mutex_lock_until(&mutex, soon(random))
+                         : weft_mutex_try(&mutex);
+    if (!got(err, way == 1, way == 2)) return;
+    uint64_t seen = ++guarded;
+    if (below(random, 8) == 0) weft_yield();
+    WANT(guarded, seen);
+    OK(weft_mutex_unlock(&mutex));
+    atomic_fetch_add(&entered, 1);
+    moved();
+}
+
+static void *complete_some(void *arg) {
+    for (uintptr_t n = (uintptr_t)arg; n; n--) {
+        OK(weft_counter_complete(&counter));
+        atomic_fetch_add(&completed, 1);
+    }
+    return NULL;
+}
+
+static void use_counter(uint64_t *random) {
+    uint64_t n = 1 + below(random, 3);
+    switch (below(random, 4)) {
+    case 0: /* somebody else completes it */
+        OK(weft_counter_add(&counter, n));
+        atomic_fetch_add(&added, n);
+        OK(weft_spawn(NULL, NULL, complete_some, (void *)(uintptr_t)n));
+        break;
+    case 1:
+        OK(weft_counter_add(&counter, n));
+        atomic_fetch_add(&added, n);
+        complete_some((void *)(uintptr_t)n);
+        break;
+    case 2: got(weft_counter_wait_until(&counter, below(random, 20), soon(random)), true, false); break;
+    case 3: /* it falls below that again and again, whatever the others do */
+        got(weft_counter_wait(&counter, 60), false, false);
+        break;
+    }
+    moved();
+}
+
+static void *work_a_while(void *arg) {
+    uint64_t random = *(uint64_t *)arg;
+    for (uint64_t turns = 1 + below(&random, 200); turns && !over() && !weft_cancelled(); turns--) {
+        switch (below(&random, 3)) {
+        case 0: use_sem(&random); break;
+        case 1: use_mutex(&random); break;
+        case 2: use_counter(&random); break;
+        }
+        if (below(&random, 16) == 0) pause_a_bit(&random);
+    }
+    return NULL;
+}
+
+/* Employs one fiber after another, and cancels some of them in the middle of whatever they do. */
+static void *employ(void *arg) {
+    uint64_t *random = arg;
+    while (!over()) {
+        uint64_t seed = roll(random);
+        if (!weft_self().id) { /* a thread cannot be cancelled, it does the work itself */
+            work_a_while(&seed);
+            continue;
+        }
+        struct weft_fiber f = spawn(NULL, work_a_while, &seed);
+        if (below(random, 2)) {
+            pause_a_bit(random);
+            OK(weft_cancel(f));
+        }
+        join(f);
+    }
+    return NULL;
+}
+
+static void cancels_round(uint64_t random) {
+    uint64_t each[FIBERS + THREADS];
+    for (unsigned i = 0; i < FIBERS + THREADS; i++) each[i] = roll(&random);
+    OK(weft_sem_init(&sem, UNITS));
+    crowd(FIBERS, THREADS, employ, each, sizeof *each);
+    OK(weft_counter_wait(&counter, 0));
+    WANT(atomic_load(&added), atomic_load(&completed));
+    WANT(guarded, atomic_load(&entered));
+    WANT(atomic_load(&holders), 0);
+    for (int i = 0; i < UNITS; i++) OK(weft_sem_try(&sem));
+    WANT(weft_sem_try(&sem), -EAGAIN);
+    OK(weft_mutex_try(&mutex));
+    OK(weft_mutex_unlock(&mutex));
+}
+
+const struct part parts_of_cancels[] = {{"cancels", cancels_round, false, false}, {NULL, NULL, false, false}};

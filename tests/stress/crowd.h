@@ -1,0 +1,42 @@
+/* What parts with many actors share: checked calls, pauses, and crowds of fibers and threads. */
+#ifndef WEFT_TESTS_STRESS_CROWD_H
+#define WEFT_TESTS_STRESS_CROWD_H
+
+#include "stress.h"
+
+#include <pthread.h>
+#include <stddef.h>
+
+#define SO(condition) WANT(!!(condition), 1)
+
+/* Is the time of the whole run over? */
+static inline bool over(void) { return weft_now() >= end_at; }
+static inline uint64_t below(uint64_t *random, uint64_t n) { return roll(random) % n; }
+
+static inline struct weft_fiber spawn(const struct weft_attr *attr, void *(*fn)(void *), void *arg) {
+    struct weft_fiber f = {0};
+    OK(weft_spawn(&f, attr, fn, arg));
+    return f;
+}
+static inline void *join(struct weft_fiber f) {
+    void *result = NULL;
+    OK(weft_join(f, &result));
+    return result;
+}
+
+/* Often nothing; sometimes a yield, a short sleep, or some work. */
+static inline void pause_a_bit(uint64_t *random) {
+    switch (below(random, 8)) {
+    case 0: case 1: weft_yield(); break;
+    case 2: weft_sleep(below(random, 20000)); break;
+    case 3:
+        for (uint64_t n = below(random, 500); n; n--) __asm__ volatile("" ::: "memory");
+        break;
+    default: break;
+    }
+}
+
+/* Runs fn(&each[i]) as `fibers` fibers and then `threads` threads, until all have returned. */
+void crowd(unsigned fibers, unsigned threads, void *(*fn)(void *), void *each, size_t size);
+
+#endif
