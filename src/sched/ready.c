@@ -67,7 +67,8 @@ int weft__hand_in(struct weft__cluster *c, struct weft__fiber *f) {
     return 0;
 }
 
-static WEFT_COLD void make_ready_elsewhere(struct weft__worker *w, struct weft__fiber *f) {
+WEFT_COLD void weft__make_ready_elsewhere(struct weft__worker *w, struct weft__fiber *f) {
+    if (w) count_add(&w->numbers.unparks, 1);
     if (load_rlx(&f->context.kind) == WEFT_KIND_THREAD)
         weft__wait_thread_release(f);
     else if (load_rlx(&f->context.kind) == WEFT_KIND_ABANDONED)
@@ -82,17 +83,6 @@ static WEFT_COLD void make_ready_elsewhere(struct weft__worker *w, struct weft__
 
 void weft__make_all_ready(struct weft__list *won) {
     for (struct weft__link *l; (l = weft__list_take(won));) weft__make_ready(weft__fiber_of_link(l));
-}
-
-void weft__make_ready(struct weft__fiber *f) {
-    struct weft__worker *w = weft__self();
-    if (likely(w != NULL)) count_add(&w->numbers.unparks, 1);
-    if (unlikely(!w || f->context.pin || load_rlx(&f->context.kind) != WEFT_KIND_FIBER)) {
-        make_ready_elsewhere(w, f);
-        return;
-    }
-    weft__push(w, f);
-    weft__notify(w);
 }
 
 /* Moves a fair share of the injector to this worker's queue. */

@@ -228,10 +228,6 @@ static inline struct weft__fiber *weft__fiber_of_link(struct weft__link *l) {
 
 /* --- making ready (ready.c) ------------------------------------------------------------------ */
 
-/* Puts a fiber that was won, or is new, where it will be run. */
-void weft__make_ready(struct weft__fiber *f);
-/* The same for several, won under a lock and chained up until it was given back. */
-void weft__make_all_ready(struct weft__list *won);
 void weft__inject(struct weft__cluster *c, struct weft__fiber *f);
 /* A new fiber, from a thread that is no carrier. -ESRCH: the runtime is stopping. */
 int weft__hand_in(struct weft__cluster *c, struct weft__fiber *f);
@@ -243,6 +239,12 @@ static inline void weft__push(struct weft__worker *w, struct weft__fiber *f) {
 /* Timers, mailbox and injector: whatever is due or there becomes ready here. */
 void weft__poll(struct weft__worker *w, uint64_t now);
 void weft__expire(struct weft__worker *w, struct weft__wheel *wheel, uint64_t now);
+
+/* Puts a fiber that was won, or is new, where it will be run. */
+void weft__make_ready_elsewhere(struct weft__worker *w, struct weft__fiber *f);
+static inline void weft__make_ready(struct weft__fiber *f);
+/* The same for several, won under a lock and chained up until it was given back. */
+void weft__make_all_ready(struct weft__list *won);
 
 /* --- the carrier (worker.c, idle.c, steal.c) -------------------------------------------------- */
 
@@ -265,6 +267,7 @@ void weft__idle_tell_stop(struct weft__cluster *c);
 void weft__idle_consider(struct weft__worker *w, uint64_t state);
 
 static inline void weft__notify(struct weft__worker *w) {
+    if (w->ready.alone) return; /* nobody to wake */
     /* Light: pairs with the heavy fence of a worker that announces its sleep; see idle.c. */
     weft__fence_light();
     uint64_t state = load_rlx(&w->cluster->idle.state);

@@ -1,5 +1,5 @@
 /*
- * Who drives this thread: one thread-local pointer, read by assembly that no compiler may keep a
+ * Who drives this thread, and what follows from it at once: one thread-local pointer, read by assembly that no compiler may keep a
  * copy of (see arch). Included by sched.h only.
  */
 #ifndef WEFT_SCHED_SELF_H
@@ -15,6 +15,17 @@ static inline struct weft__worker *weft__self(void) { return weft__tls_get(); }
 static inline struct weft__fiber *weft__me(void) {
     struct weft__worker *w = weft__self();
     return likely(w && w->current) ? w->current : weft__me_slow();
+}
+
+static inline void weft__make_ready(struct weft__fiber *f) {
+    struct weft__worker *w = weft__self();
+    if (unlikely(!w || f->context.pin || load_rlx(&f->context.kind) != WEFT_KIND_FIBER)) {
+        weft__make_ready_elsewhere(w, f);
+        return;
+    }
+    count_add(&w->numbers.unparks, 1);
+    weft__push(w, f);
+    weft__notify(w);
 }
 
 #endif
