@@ -36,7 +36,9 @@
 #if __has_include(<valgrind/valgrind.h>)
 #include <valgrind/valgrind.h>
 #define san_valgrind_stack(low, top) ((void)VALGRIND_STACK_REGISTER(low, top))
+#define san_on_valgrind() RUNNING_ON_VALGRIND
 #else
+#define san_on_valgrind() 0
 #define san_valgrind_stack(low, top) ((void)0)
 #endif
 

@@ -32,6 +32,7 @@
 #define PARENT 4 /* spawns a PLAIN, computes */
 #define PINNED 5 /* ends; runs on one worker only */
 #define TWO_MORE 6 /* spawns two HOG, computes */
+#define BREEDER 7 /* spawns two PLAIN, computes */
 
 /*
  * What two threads do. FREE: how many fibers are made in all that may run anywhere; BOUND: pinned.
@@ -101,6 +102,9 @@
 #define TIMERS
 #define THREAD0 inject(HOG); arm(0)
 #define FREE 2
+#elif SCENE == 14 /* a fiber spawns two and computes */
+#define THREAD0 inject(BREEDER)
+#define FREE 3
 #endif
 #ifdef NO_STEALING
 #define STEALING 0
@@ -208,11 +212,7 @@ inline wake_top() {
     WHOLE
     atomic {
         LOCK;
-#ifdef MUT_NO_RECHECK
-        who = top;
-#else
         who = (searchers -> NONE : top);
-#endif
         if :: who != NONE -> unlink_it(who) :: else -> UNLOCK fi
     }
     if :: who != NONE -> appoint(who) :: else fi
@@ -346,10 +346,7 @@ inline expire(w, v) {
 /* In look_round: what was found there is one's own now. */
 inline expire_of(w, v) {
     if
-    :: d_step { armed[v] -> armed[v] = false }; push(w, PLAIN);
-#ifndef MUT_TAKEN_OVER_NOT_LOOKED_AT
-        next(w)
-#endif
+    :: d_step { armed[v] -> armed[v] = false }; push(w, PLAIN); next(w)
     :: else
     fi
 }
@@ -438,13 +435,10 @@ inline start_searching(w) {
 inline fence_own(w) { pend[w] = 0 }
 inline fence_heavy(w) {
     d_step {
-        pend[w] = 0;
-#ifndef MUT_HEAVY_IS_FULL
         pend[0] = 0;
         pend[1 % N] = 0;
         pend[2 % N] = 0;
         pend[3 % N] = 0
-#endif
     }
 }
 
@@ -502,7 +496,7 @@ inline idle_end(w) {
         WHOLE
         yes = false;
 #ifdef MUT_FULL_FENCE_AT_END
-        if :: heavy -> pend[w] = 0 :: else fi;
+        if :: heavy -> fence_own(w) :: else fi;
 #else
         if :: heavy -> fence_heavy(w) :: else fi;
 #endif
@@ -569,7 +563,11 @@ inline idle_sleep(w) {
 #else
     become_sleeper(w);
     WHOLE
+#ifdef MUT_FULL_FENCE_OF_SLEEPER
+    fence_own(w);
+#else
     fence_heavy(w);
+#endif
 #ifndef MUT_NO_SECOND_LOOK
     look(w)
 #endif
@@ -644,6 +642,7 @@ enter:
     :: kind == PAIR -> kind = 0; push(me, PLAIN); push(me, PLAIN)
     :: kind == HOG -> kind = 0; compute
     :: kind == PARENT -> kind = 0; push(me, PLAIN); compute
+    :: kind == BREEDER -> kind = 0; push(me, PLAIN); push(me, PLAIN); compute
     :: kind == TWO_MORE -> kind = 0; push(me, HOG); push(me, HOG); compute
     fi;
     atomic { done++; next(me) };
@@ -722,6 +721,10 @@ end:
     :: early_end(3)
 #endif
     :: timeout ->
+#ifdef PROMPT
+        for (i : 0 .. N - 1) { assert(!sleepers || len(ready[i]) < 2) }
+        i = 0;
+#endif
         d_step {
             some = false;
             for (i : 0 .. N - 1) {

@@ -55,7 +55,7 @@ static void queue_round(uint64_t random) {
         OK(pthread_create(&t[i], NULL, take_many, &each[i]));
     }
     for (uint64_t n = 0; n < s.items || atomic_load(&s.taken) < s.items;) {
-        for (uint64_t burst = below(&random, burst_most); burst && n < s.items; burst--)
+        for (uint64_t burst = 1 + below(&random, burst_most); burst && n < s.items; burst--)
             OK(weft__ready_push(&s.q, (void *)(uintptr_t)++n));
         for (uint64_t own = below(&random, burst_most) / 2 + (n == s.items); own; own--) {
             void *got = weft__ready_pop(&s.q);

@@ -18,13 +18,13 @@ struct seat {
     _Atomic unsigned inside; /* wakers that look at this life */
     _Atomic unsigned flag;
     _Atomic uint64_t sent;
-    uint64_t woken, late, random;
+    uint64_t woken, late, random, sitter_random;
 };
 static struct seat seats[SEATS];
 
 static void *sit(void *arg) {
     struct seat *s = arg;
-    uint64_t random = roll(&s->random);
+    uint64_t random = s->sitter_random;
     for (;;) {
         int err = below(&random, 2) ? weft_park() : weft_park_until(weft_now() + below(&random, 40000));
         if (err == 0) {
@@ -64,6 +64,7 @@ static void *keep(void *arg) {
     struct seat *s = arg;
     while (!over()) {
         s->woken = s->late = 0;
+        s->sitter_random = roll(&s->random);
         atomic_store(&s->flag, 0);
         atomic_store(&s->sent, 0);
         s->sitter = spawn(NULL, sit, s);
