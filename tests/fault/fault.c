@@ -1,0 +1,122 @@
+/*
+ * Every call for memory, mappings and threads fails once. A scenario that uses all of weft runs in a
+ * child with the Nth such call failing, for N = 1, 2, ... until a run has fewer calls than that. Each
+ * run must end: errors are the documented ones, what failed can be tried again, every fiber that was
+ * spawned ran exactly once, and the runtime stops.
+ */
+#include "base/sys.h"
+#include "weft.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CLEAN = 0, NO_FAULT = 3, WRONG = 4, FIBERS = 600 };
+
+#define MUST(condition)                                                              \
+    do {                                                                             \
+        if (!(condition)) {                                                          \
+            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+            _exit(WRONG);                                                            \
+        }                                                                            \
+    } while (0)
+
+static _Atomic int ran;
+static struct weft_key key;
+static struct weft_sem sem;
+static struct weft_mutex mutex;
+
+/* The errors that a lack of something may have; the call is then made again. */
+static bool try_again(int err) {
+    MUST(err == 0 || err == -ENOMEM || err == -EAGAIN);
+    return err != 0;
+}
+
+static void *child(void *number) {
+    uintptr_t n = (uintptr_t)number;
+    int err = weft_local_set(key, &sem);
+    MUST(!err || err == -ENOMEM);
+    MUST(weft_local_get(key) == (err ? NULL : &sem));
+    weft_yield();
+    if (n % 7 == 0) MUST(!weft_sleep(n % 50 * 1000));
+    MUST(!weft_sem_post(&sem));
+    MUST(!weft_mutex_lock(&mutex));
+    weft_yield();
+    MUST(!weft_mutex_unlock(&mutex));
+    int timed = weft_park_until(weft_now() + 1000);
+    MUST(timed == -ETIMEDOUT);
+    atomic_fetch_add(&ran, 1);
+    return number;
+}
+
+static void *root(void *unused) {
+    (void)unused;
+    static struct weft_fiber f[FIBERS];
+    for (uintptr_t i = 0; i < FIBERS; i++) {
+        struct weft_attr attr = {.name = "child", .stack_size = i % 3 ? 0 : (size_t)16384 << i % 5, .pinned = i % 11 == 0};
+        while (try_again(weft_spawn(&f[i], &attr, child, (void *)i))) weft_yield();
+    }
+    for (int i = 0; i < FIBERS; i++) MUST(!weft_sem_wait(&sem));
+    for (uintptr_t i = 0; i < FIBERS; i++) {
+        void *n;
+        MUST(!weft_join(f[i], &n));
+        MUST((uintptr_t)n == i);
+    }
+    return NULL;
+}
+
+static void fired(void *flag) { atomic_store((_Atomic int *)flag, 1); }
+
+static void *from_a_thread(void *unused) {
+    (void)unused;
+    struct weft_fiber f;
+    _Atomic int flag = 0;
+    struct weft_timer timer = WEFT_TIMER_INIT;
+    while (try_again(weft_spawn(&f, NULL, root, NULL))) {}
+    MUST(!weft_timer_arm(&timer, weft_now() + 100000, fired, &flag));
+    while (try_again(weft_join(f, NULL))) {}
+    while (!atomic_load(&flag)) weft_sleep(10000);
+    return NULL;
+}
+
+static int scenario(long nth) {
+    struct weft_config config = {.workers = 3};
+    pthread_t thread;
+    alarm(20);
+    store_rlx(&weft__fault_countdown, nth);
+    while (try_again(weft_start(&config))) {}
+    MUST(!weft_key_create(&key, NULL));
+    MUST(!pthread_create(&thread, NULL, from_a_thread, NULL));
+    MUST(!pthread_join(thread, NULL));
+    MUST(!weft_stop());
+    MUST(atomic_load(&ran) == FIBERS);
+    bool fault_happened = load_rlx(&weft__fault_countdown) <= 0;
+    store_rlx(&weft__fault_countdown, -1);
+    /* And once more: what failed has left nothing behind. */
+    MUST(!weft_start(&config));
+    MUST(!weft_stop());
+    return fault_happened ? CLEAN : NO_FAULT;
+}
+
+int main(void) {
+    int passed = 0, failed = 0;
+    for (long nth = 1;; nth++) {
+        fflush(NULL);
+        pid_t pid = fork();
+        if (pid == 0) _exit(scenario(nth));
+        int status;
+        waitpid(pid, &status, 0);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == NO_FAULT) break;
+        if (WIFEXITED(status) && WEXITSTATUS(status) == CLEAN) {
+            passed++;
+            continue;
+        }
+        printf("the %ldth call fails: status %#x\n", nth, status);
+        if (++failed > 20) break;
+    }
+    printf("fault/fault: %d passed, %d failed\n", passed, failed);
+    return failed > 0;
+}

@@ -1,0 +1,57 @@
+/* The lists, made into functions and tables. See misuse.h. */
+#include "misuse.h"
+
+static int create_all_keys(void) {
+    struct weft_key key;
+    int err = 0;
+    for (unsigned i = 0; i <= WEFT_KEYS_MAX && !err; i++) err = weft_key_create(&key, NULL);
+    return err;
+}
+
+#define PASTE_(a, b, c) a##b##_##c
+#define PASTE(a, b, c) PASTE_(a, b, c)
+#define FUNCTION PASTE(cell_, LIST, __LINE__)
+
+/* First reading: a function a cell, named after its list and line. A comma's left side may have a
+ * value that nobody wants. */
+#pragma GCC diagnostic ignored "-Wunused-value"
+#define CELL(call, of, in, wanted, expression) \
+    static long long FUNCTION(void) { return (long long)(expression); }
+#define NONE(call, of)
+#define LIST runtime
+#include "cells_runtime.h"
+#undef LIST
+#define LIST fibers
+#include "cells_fibers.h"
+#undef LIST
+#define LIST values
+#include "cells_values.h"
+#undef LIST
+#define LIST sync
+#include "cells_sync.h"
+#undef LIST
+#undef CELL
+#undef NONE
+
+/* Second reading: the tables. */
+#define CELL(call, of, in, wanted, expression) {"weft_" #call, #of, in, wanted, FUNCTION},
+#define NONE(call, of) {"weft_" #call, #of, NOTHING, 0, NULL},
+#define LIST runtime
+const struct cell cells_of_runtime[] = {
+#include "cells_runtime.h"
+    {NULL, NULL, NOTHING, 0, NULL}};
+#undef LIST
+#define LIST fibers
+const struct cell cells_of_fibers[] = {
+#include "cells_fibers.h"
+    {NULL, NULL, NOTHING, 0, NULL}};
+#undef LIST
+#define LIST values
+const struct cell cells_of_values[] = {
+#include "cells_values.h"
+    {NULL, NULL, NOTHING, 0, NULL}};
+#undef LIST
+#define LIST sync
+const struct cell cells_of_sync[] = {
+#include "cells_sync.h"
+    {NULL, NULL, NOTHING, 0, NULL}};

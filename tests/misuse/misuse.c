@@ -1,0 +1,239 @@
+/*
+ * Runs every cell in a process of its own, prints the table of what came out, and checks that every
+ * call that weft.h declares has a cell for every case. See misuse.h.
+ */
+#define _GNU_SOURCE
+#include "misuse.h"
+
+#include "sched/sched.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static const char *const cases[] = {"null",  "zero",       "stale",  "garbage", "range",
+                                    "state", "no_runtime", "thread", "fiber",   "timer"};
+#define CASES (sizeof cases / sizeof *cases)
+static const struct cell *const lists[] = {cells_of_runtime, cells_of_fibers, cells_of_values, cells_of_sync};
+#define LISTS (sizeof lists / sizeof *lists)
+
+/* --- the fixture ------------------------------------------------------------------------------------------ */
+
+struct fixture fx;
+
+void *nothing_to_do(void *arg) { return arg; }
+int returns_seven(void *arg) { return (void)arg, 7; }
+void does_nothing(void *arg) { (void)arg; }
+int cancel_self(void) { return weft_cancel(weft_self()); }
+struct weft_fiber of_this_thread(void) {
+    weft_mutex_lock(&fx.free); /* it has a record from now on */
+    struct weft_fiber f = weft__handle(fx.free.owner);
+    weft_mutex_unlock(&fx.free);
+    return f;
+}
+
+static int stage;
+static void *parks(void *unused) {
+    (void)unused;
+    __atomic_fetch_add(&stage, 1, __ATOMIC_SEQ_CST);
+    weft_park();
+    return NULL;
+}
+static void *holds_and_parks(void *unused) {
+    weft_mutex_lock(&fx.others);
+    return parks(unused);
+}
+static void *joins(void *f) {
+    __atomic_fetch_add(&stage, 1, __ATOMIC_SEQ_CST);
+    weft_join(*(struct weft_fiber *)f, NULL);
+    return NULL;
+}
+static void set(void *flag) { __atomic_store_n((int *)flag, 1, __ATOMIC_SEQ_CST); }
+
+/* What needs no runtime. */
+static void prepare_objects(void) {
+    fx.none = (struct weft_sem)WEFT_SEM_INIT(0);
+    fx.one = (struct weft_sem)WEFT_SEM_INIT(1);
+    fx.full = (struct weft_sem)WEFT_SEM_INIT(UINT64_C(1) << 60);
+    weft_counter_add(&fx.outstanding, 1);
+    weft_counter_add(&fx.most, UINT64_C(1) << 60);
+    weft_key_create(&fx.deleted, NULL);
+    weft_key_delete(fx.deleted);
+    weft_key_create(&fx.key, NULL);
+    memset(&fx.garbage, 0xff, sizeof fx.garbage);
+    memset(&fx.bad_config, 0xff, sizeof fx.bad_config);
+}
+
+static void prepare_fibers(void) {
+    int fired = 0;
+    weft_spawn(&fx.stale, NULL, nothing_to_do, NULL);
+    weft_join(fx.stale, NULL);
+    weft_spawn(&fx.ended, NULL, nothing_to_do, NULL);
+    weft_spawn(&fx.parked, NULL, parks, NULL);
+    weft_spawn(&fx.detached, NULL, holds_and_parks, NULL);
+    weft_detach(fx.detached);
+    weft_spawn(&fx.joined, NULL, parks, NULL);
+    weft_spawn(NULL, NULL, joins, &fx.joined);
+    weft_timer_arm(&fx.armed, LATER, does_nothing, NULL);
+    weft_timer_arm(&fx.fired, 0, set, &fired);
+    while (__atomic_load_n(&stage, __ATOMIC_SEQ_CST) < 4 || !__atomic_load_n(&fired, __ATOMIC_SEQ_CST)) test_nap_ms(1);
+    test_nap_ms(3); /* the last steps into the wait */
+}
+
+/* --- one cell, in a child ------------------------------------------------------------------------------------ */
+
+enum { NOT_YET = 123456789 };
+static long long *result; /* shared with the child */
+
+static void *run_in_fiber(void *cell) {
+    *result = ENDS; /* unless the call returns */
+    *result = ((const struct cell *)cell)->run();
+    __atomic_store_n(&stage, 1000, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+static void run_in_timer(void *cell) {
+    *result = ((const struct cell *)cell)->run();
+    __atomic_store_n(&stage, 1000, __ATOMIC_SEQ_CST);
+}
+
+struct job {
+    const struct cell *cell;
+    enum surroundings in;
+};
+
+static void run_job(void *arg) {
+    struct job *j = arg;
+    struct weft_fiber f;
+    struct weft_timer timer = WEFT_TIMER_INIT;
+    alarm(TEST_TSAN || TEST_ASAN ? 40 : 10);
+    prepare_objects();
+    if (j->in == NOTHING) { /* there was one: handles and timers of it are left */
+        weft_start(&(struct weft_config){.workers = 2});
+        weft_spawn(&fx.stale, NULL, nothing_to_do, NULL);
+        weft_join(fx.stale, NULL);
+        weft_timer_arm(&fx.armed, LATER, does_nothing, NULL);
+        weft_stop();
+    } else {
+        weft_start(&(struct weft_config){.workers = 2});
+        prepare_fibers();
+    }
+    if (j->in == NOTHING || j->in == THREAD) {
+        *result = j->cell->run();
+    } else if (j->in == FIBER) {
+        /* Joined late: one that is being joined would refuse others for that reason. */
+        weft_spawn(&f, NULL, run_in_fiber, (void *)(uintptr_t)j->cell);
+        for (int i = 0; i < 50 && __atomic_load_n(&stage, __ATOMIC_SEQ_CST) < 1000; i++) test_nap_ms(1);
+        weft_join(f, NULL);
+    } else {
+        weft_timer_arm(&timer, 0, run_in_timer, (void *)(uintptr_t)j->cell);
+        while (__atomic_load_n(&stage, __ATOMIC_SEQ_CST) < 1000) test_nap_ms(1);
+    }
+    _exit(0); /* as it is: fibers are parked */
+}
+
+/* --- results ---------------------------------------------------------------------------------------------------- */
+
+static const char *name_of(long long n) {
+    static char text[4][24];
+    static unsigned turn;
+    if (n == ABORTS) return "aborts";
+    if (n == ENDS) return "ends";
+    if (n == NOT_YET) return "dies";
+    const char *error = n < 0 && n > -4096 ? strerrorname_np((int)-n) : NULL;
+    if (error) return error;
+    char *t = text[turn++ % 4];
+    snprintf(t, sizeof text[0], "%lld", n);
+    return t;
+}
+
+static unsigned passed, failed;
+
+static long long outcome(const struct cell *c, enum surroundings in) {
+    static struct test_child child;
+    *result = NOT_YET;
+    test_child(&child, run_job, &(struct job){c, in});
+    if (test_child_exited(&child, 0)) return *result;
+    bool one_line = test_lines_with(child.said, "weft: ") == 1;
+    if (test_child_aborted(&child) && one_line) return ABORTS;
+    fprintf(stderr, "%s %s: status %x: %s\n", c->call, c->of, (unsigned)child.status, child.said);
+    return NOT_YET;
+}
+
+static long long check(const struct cell *c, enum surroundings in) {
+    long long got = outcome(c, in);
+    if (got == c->wanted) {
+        passed++;
+    } else {
+        failed++;
+        printf("! %s, %s, in %s: %s, not %s\n", c->call, c->of,
+               in == THREAD ? "a thread" : in == FIBER ? "a fiber" : in == TIMER ? "a timer" : "no runtime", name_of(got),
+               name_of(c->wanted));
+    }
+    return got;
+}
+
+/* All cells of a call and a case; the outcomes, for the table. False: there is none, a blank. */
+static bool run_cells(const struct cell *list, const char *call, const char *of, char *text, size_t size) {
+    bool any = false;
+    text[0] = 0;
+    for (const struct cell *c = list; c->call; c++) {
+        if (strcmp(c->call, call) || strcmp(c->of, of)) continue;
+        any = true;
+        long long got = 0;
+        if (c->run && c->in == EITHER) check(c, THREAD);
+        if (c->run) got = check(c, c->in == EITHER ? FIBER : c->in);
+        const char *name = c->run ? name_of(got) : "-";
+        if (!strstr(text, name)) snprintf(text + strlen(text), size - strlen(text), "%s%s", text[0] ? "," : "", name);
+    }
+    return any;
+}
+
+static void print_rows(const struct cell *list) {
+    for (const struct cell *c = list; c->call; c++) {
+        if (c > list && !strcmp(c->call, c[-1].call)) continue;
+        char line[1024];
+        int used = snprintf(line, sizeof line, "%-24s", c->call);
+        for (unsigned k = 0; k < CASES; k++) {
+            char text[200];
+            if (!run_cells(list, c->call, cases[k], text, sizeof text)) {
+                printf("! %s has no cell for %s\n", c->call, cases[k]);
+                snprintf(text, sizeof text, "?");
+                failed++;
+            }
+            used += snprintf(line + used, sizeof line - (size_t)used, " %-12s", text);
+        }
+        puts(line);
+        fflush(stdout);
+    }
+}
+
+/* Every call of the header has a row. */
+static void check_header(void) {
+    char line[512];
+    FILE *f = fopen(WEFT_HEADER, "re");
+    CHECK(f);
+    while (fgets(line, sizeof line, f)) {
+        char *at = strstr(line, "weft_"), *paren = at ? strchr(at, '(') : NULL;
+        if (!paren || strstr(line, "/*") || !strncmp(line, " *", 2) || strspn(at, "abcdefghijklmnopqrstuvwxyz_") != (size_t)(paren - at)) continue;
+        *paren = 0;
+        bool found = false;
+        for (unsigned l = 0; l < LISTS; l++)
+            for (const struct cell *c = lists[l]; c->call; c++) found |= !strcmp(c->call, at);
+        if (!found) printf("! %s has no row\n", at);
+        *(found ? &passed : &failed) += 1;
+    }
+    fclose(f);
+}
+
+int main(void) {
+    result = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(result != MAP_FAILED);
+    printf("%-24s", "");
+    for (unsigned k = 0; k < CASES; k++) printf(" %-12s", cases[k]);
+    puts("");
+    for (unsigned l = 0; l < LISTS; l++) print_rows(lists[l]);
+    check_header();
+    printf("misuse/misuse: %u passed, %u failed\n", passed, failed);
+    return failed != 0;
+}
