@@ -166,10 +166,8 @@ WEFT_PUBLIC void weft_yield(void) {
         return;
     }
     if (!WEFT_MIGRATES && unlikely(!weft__ready_length(&w->ready) && !w->pinned.first)) {
-        /* Alone here; now and then look whether something waits outside. */
+        /* Alone here; now and then go home and look whether something waits outside. */
         if (likely(--w->until_poll > 0)) return;
-        weft__poll(w, weft__clock());
-        if (!weft__ready_length(&w->ready) && !w->pinned.first) return;
     }
     switch_in_turn(w, self);
 }

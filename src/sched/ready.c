@@ -133,12 +133,7 @@ void weft__expire(struct weft__worker *w, struct weft__wheel *wheel, uint64_t no
 
 WEFT_COLD void weft__poll(struct weft__worker *w, uint64_t now) {
     w->until_poll = WEFT_POLL_EVERY;
-    if (weft__wheel_next(&w->wheel) <= now) {
-        struct weft__fiber *running = w->current;
-        w->current = NULL; /* a timer's function is no fiber */
-        weft__expire(w, &w->wheel, now);
-        w->current = running;
-    }
+    if (weft__wheel_next(&w->wheel) <= now) weft__expire(w, &w->wheel, now);
     take_mail(w);
     take_injected(w);
     if (w->cluster->stealing && w->cluster->count > 1) weft__even_out(w);

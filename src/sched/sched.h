@@ -236,7 +236,7 @@ void weft__push_slow(struct weft__worker *w, struct weft__fiber *f);
 static inline void weft__push(struct weft__worker *w, struct weft__fiber *f) {
     if (unlikely(WEFT_MIGRATES || f->context.pin || weft__ready_push(&w->ready, f))) weft__push_slow(w, f);
 }
-/* Timers, mailbox and injector: whatever is due or there becomes ready here. */
+/* Timers, mailbox and injector: whatever is due or there becomes ready here. At home only. */
 void weft__poll(struct weft__worker *w, uint64_t now);
 void weft__expire(struct weft__worker *w, struct weft__wheel *wheel, uint64_t now);
 

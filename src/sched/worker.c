@@ -3,7 +3,8 @@
  *
  *     find something to run; enter it; it comes back when there is nothing to switch to
  *
- * Fibers switch to each other directly, so the loop turns only when a worker runs dry.
+ * Fibers switch to each other directly, so the loop turns only when a worker runs dry, and once in a
+ * while to look at what comes from outside.
  */
 #include "sched/dispatch.h"
 
@@ -26,7 +27,9 @@ static bool try_enter(struct weft__worker *w, struct weft__fiber *f, unsigned *t
 static struct weft__fiber *find_quickly(struct weft__worker *w) {
     struct weft__fiber *f = w->handed;
     w->handed = NULL;
-    return f ? f : weft__next(w);
+    if (f) return f;
+    if (w->until_poll <= 0) weft__poll(w, weft__clock());
+    return weft__next(w);
 }
 
 static void now_idle(struct weft__worker *w) {
@@ -38,7 +41,8 @@ static void now_idle(struct weft__worker *w) {
 }
 
 static void now_busy(struct weft__worker *w) {
-    if (load_rlx(&w->busy_since)) return;
+    if (load_rlx(&w->busy_since)) return; /* it came home only to look */
+    weft__idle_end(w);
     store_rlx(&w->busy_since, weft__clock());
     w->idle_since = 0;
     w->tick = 0;
@@ -61,8 +65,7 @@ static struct weft__fiber *find(struct weft__worker *w) {
         if (!f) f = find_slowly(w, !woken);
         if (f && !try_enter(w, f, &turn)) continue;
         if (f || load_rlx(&w->cluster->stopping)) {
-            weft__idle_end(w);
-            if (f) now_busy(w);
+            now_busy(w);
             return f;
         }
         woken = weft__idle_sleep(w);
@@ -87,7 +90,6 @@ void *weft__carrier_main(void *worker) {
     w->until_poll = WEFT_POLL_EVERY;
     store_rlx(&w->busy_since, weft__clock());
     for (struct weft__fiber *f; (f = find(w));) enter(w, f);
-    now_idle(w);
     weft__slab_flush(&weft__fibers, &w->records);
     weft__stack_flush(w->stacks, 0);
     weft__signal_stack_free(signal_stack);

@@ -51,7 +51,7 @@ NONE(stop, zero)
 NONE(stop, stale)
 NONE(stop, garbage)
 NONE(stop, range)
-CELL(stop, state, THREAD, -EBUSY, weft_stop()) /* some are parked */
+CELL(stop, state, THREAD, -EBUSY, (weft_timer_cancel(&fx.armed), weft_stop())) /* some are parked for ever */
 CELL(stop, no_runtime, NOTHING, -ESRCH, weft_stop())
 CELL(stop, thread, NOTHING, 0, (weft_start(NULL), weft_stop()))
 CELL(stop, fiber, FIBER, -EDEADLK, weft_stop())

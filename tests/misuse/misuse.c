@@ -189,23 +189,46 @@ static bool run_cells(const struct cell *list, const char *call, const char *of,
     return any;
 }
 
-static void print_rows(const struct cell *list) {
+/* The table: a line a call, as wide as its widest cells. */
+enum { CALLS_MOST = 100 };
+static struct {
+    const char *call;
+    char text[CASES][64];
+} rows[CALLS_MOST];
+static unsigned row_count;
+
+static void run_rows(const struct cell *list) {
     for (const struct cell *c = list; c->call; c++) {
         if (c > list && !strcmp(c->call, c[-1].call)) continue;
-        char line[1024];
-        int used = snprintf(line, sizeof line, "%-24s", c->call);
+        CHECK(row_count < CALLS_MOST);
+        rows[row_count].call = c->call;
         for (unsigned k = 0; k < CASES; k++) {
-            char text[200];
-            if (!run_cells(list, c->call, cases[k], text, sizeof text)) {
-                printf("! %s has no cell for %s\n", c->call, cases[k]);
-                snprintf(text, sizeof text, "?");
-                failed++;
-            }
-            used += snprintf(line + used, sizeof line - (size_t)used, " %-12s", text);
+            char *text = rows[row_count].text[k];
+            if (run_cells(list, c->call, cases[k], text, sizeof rows[0].text[0])) continue;
+            printf("! %s has no cell for %s\n", c->call, cases[k]);
+            strcpy(text, "?");
+            failed++;
         }
-        puts(line);
-        fflush(stdout);
+        row_count++;
     }
+}
+
+static void print_table(void) {
+    int width[CASES];
+    printf("%-24s", "");
+    for (unsigned k = 0; k < CASES; k++) {
+        width[k] = (int)strlen(cases[k]);
+        for (unsigned r = 0; r < row_count; r++)
+            if ((int)strlen(rows[r].text[k]) > width[k]) width[k] = (int)strlen(rows[r].text[k]);
+        printf(" %-*s", width[k], cases[k]);
+    }
+    puts("");
+    for (unsigned r = 0; r < row_count; r++) {
+        printf("%-24s", rows[r].call);
+        for (unsigned k = 0; k < CASES; k++) printf(" %-*s", width[k], rows[r].text[k]);
+        puts("");
+    }
+    puts("-: the call takes no such input");
 }
 
 /* Every call of the header has a row. */
@@ -229,10 +252,8 @@ static void check_header(void) {
 int main(void) {
     result = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(result != MAP_FAILED);
-    printf("%-24s", "");
-    for (unsigned k = 0; k < CASES; k++) printf(" %-12s", cases[k]);
-    puts("");
-    for (unsigned l = 0; l < LISTS; l++) print_rows(lists[l]);
+    for (unsigned l = 0; l < LISTS; l++) run_rows(lists[l]);
+    print_table();
     check_header();
     printf("misuse/misuse: %u passed, %u failed\n", passed, failed);
     return failed != 0;

@@ -122,7 +122,7 @@ bool watched;
 bool idle_lock;
 byte top = NONE, below[N], above[N];
 bool is_sleeper[N], is_searching[N], is_watching[N];
-bool stopping, freed;
+bool stopping;
 
 byte driver[N];
 bool in_kernel[N], has_timeout[N], timed_out[N];
@@ -185,9 +185,6 @@ inline driver_wake(v) {
     driver[v] = AWAKE;
 #else
     atomic {
-#ifdef LATE_WAKERS
-        assert(!freed);
-#endif
         was = driver[v];
 #ifdef MUT_WAKE_ONLY_ASLEEP
         if :: was == ASLEEP -> driver[v] = AWAKE :: else fi
@@ -698,8 +695,7 @@ proctype stopper() {
     for (i : 0 .. N - 1) { wake(i) }
 #endif
 #endif
-    gone == N;
-    freed = true
+    gone == N
 }
 
 #define early_end(w) d_step { early < EARLY && in_kernel[w] -> in_kernel[w] = false; timed_out[w] = true; early++ }
