@@ -91,8 +91,8 @@ bool weft__wheel_cancel(struct weft__timer *t) {
     bool armed = load_rlx(&t->wheel) == w;
     if (armed) {
         unlink_it(w, t);
-        store_rlx(&t->wheel, NULL);
         store_rlx(&w->armed, load_rlx(&w->armed) - 1);
+        store_rel(&t->wheel, NULL); /* from here on it is its owner's: pairs with arm */
     }
     weft__unlock(&w->lock);
     return armed;
