@@ -128,7 +128,7 @@ struct weft_attr {
  * -ESRCH: no runtime. -ENOMEM: no memory. -EAGAIN: no stacks are left (see WEFT_GUARD).
  * [fiber thread]
  */
-#define weft_spawn(fiber, attr, fn, arg) weft_spawn_at(fiber, attr, fn, arg, WEFT_HERE)
+#define weft_spawn(...) weft_spawn_at(__VA_ARGS__, WEFT_HERE) /* (fiber, attr, fn, arg) */
 
 /* The same; `where` is a string with static lifetime that messages show as the place of the spawn. */
 int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *attr, void *(*fn)(void *), void *arg,
