@@ -125,7 +125,7 @@ struct weft_attr {
  * Makes a fiber that will run fn(arg), and returns at once. With fiber NULL it is detached. attr
  * may be NULL. The fiber has no stack before it runs first.
  * -EINVAL: fn NULL, stack_size or pinned out of range.
- * -ESRCH: no runtime. -ENOMEM: no memory. -EAGAIN: no stacks are left (see WEFT_GUARD).
+ * -ESRCH: no runtime. -ENOMEM: no memory. -EAGAIN: no stacks are left (see WEFT_GUARDS in the README).
  * [fiber thread]
  */
 #define weft_spawn(...) weft_spawn_at(__VA_ARGS__, WEFT_HERE) /* (fiber, attr, fn, arg) */

@@ -33,6 +33,8 @@
 #define PINNED 5 /* ends; runs on one worker only */
 #define TWO_MORE 6 /* spawns two HOG, computes */
 #define BREEDER 7 /* spawns two PLAIN, computes */
+#define YIELDER 8 /* yields when it is time to look outside; goes on as a PLAIN */
+#define BOUND_HOG 9 /* computes; runs on one worker only */
 
 /*
  * What two threads do. FREE: how many fibers are made in all that may run anywhere; BOUND: pinned.
@@ -105,6 +107,13 @@
 #elif SCENE == 14 /* a fiber spawns two and computes */
 #define THREAD0 inject(BREEDER)
 #define FREE 3
+#elif SCENE == 15 /* one that yields, and a pinned one that computes comes in between */
+#define THREAD0 inject(YIELDER)
+#undef THREAD1
+#define THREAD1 mail_hog(0)
+#define FREE 2
+#undef BOUND
+#define BOUND 1
 #endif
 #ifdef NO_STEALING
 #define STEALING 0
@@ -262,6 +271,9 @@ inline put(w, k) { assert(nfull(ready[w])); ready[w]!k; pend[w]++ }
 /* weft__push; weft__notify and weft__idle_consider. */
 inline push(w, k) {
     d_step { put(w, k) };
+    notify(w)
+}
+inline notify(w) {
     atomic {
         fence_light(w);
         if
@@ -283,13 +295,15 @@ inline inject(k) {
 #endif
 }
 
-inline mail(v) {
+#define mail(v) mail_it(v, PINNED)
+#define mail_hog(v) mail_it(v, BOUND_HOG)
+inline mail_it(v, k) {
 #ifdef MUT_MAIL_NO_FENCE
     yes = driver[v] != AWAKE;
-    mailbox[v]!PINNED;
+    mailbox[v]!k;
     if :: yes -> yes = false; wake_it(v) :: else fi
 #else
-    mailbox[v]!PINNED;
+    mailbox[v]!k;
     wake(v)
 #endif
 }
@@ -330,6 +344,16 @@ inline next(w) {
         pop(w);
         if :: !fiber -> take_mail(w); take_injected(w); pop(w) :: else fi
     }
+}
+
+/* weft__poll, from home. */
+inline poll(w) {
+    d_step { take_mail(w); take_injected(w) };
+#ifdef POLL_NOTIFIES
+    if :: len(ready[w]) > 0 -> notify(w) :: else fi
+#else
+    skip
+#endif
 }
 
 /* weft__expire: of one's own wheel, or of another's. */
@@ -439,18 +463,14 @@ inline fence_heavy(w) {
     }
 }
 
-/* weft__work_in_sight, one look after the other. The first is at what is its own. */
+/* weft__work_in_sight, one look after the other. */
 inline look(w) {
 #ifdef MUT_QUEUES_OF_ONE_ARE_LEFT
     least = 2;
 #else
     least = (watched -> 2 : 1);
 #endif
-#ifdef MUT_NO_LOOK_AT_OWN
-    sight = len(mailbox[w]) > 0;
-#else
-    atomic { sight = len(mailbox[w]) > 0 || len(ready[w]) > 0 || len(pinned[w]) > 0 };
-#endif
+    if :: !sight -> sight = len(mailbox[w]) > 0 :: else fi;
 #ifndef MUT_NO_LOOK_AT_INJECTOR
     if :: !sight -> sight = len(injector) > 0 :: else fi;
 #endif
@@ -468,10 +488,10 @@ inline look(w) {
     least = 0
 }
 
-#ifdef INJECTOR_ALWAYS
-#define ENDS_LOOK true
-#else
+#ifdef MUT_NO_LOOK_WITHOUT_STEALING
 #define ENDS_LOOK STEALING
+#else
+#define ENDS_LOOK true
 #endif
 
 /* weft__idle_end: whoever was the last to search looks for those who saw it search, and whoever
@@ -484,7 +504,7 @@ inline idle_end(w) {
 #ifndef MUT_LAST_DOES_NOT_LOOK
     atomic {
         if
-        :: ENDS_LOOK && sleepers && !searchers -> yes = true; soon = !watched; heavy = !watched && sleepers + 1 < N
+        :: sleepers && !searchers && ENDS_LOOK -> yes = true; soon = !watched && STEALING; heavy = !watched && sleepers + 1 < N
         :: else
         fi
     }
@@ -566,7 +586,10 @@ inline idle_sleep(w) {
     fence_heavy(w);
 #endif
 #ifndef MUT_NO_SECOND_LOOK
-    look(w)
+#ifndef MUT_NO_LOOK_AT_OWN
+    sight = len(ready[w]) > 0 || len(pinned[w]) > 0;
+#endif
+    if :: !sight -> look(w) :: else fi
 #endif
     END_WHOLE;
 #endif
@@ -600,7 +623,7 @@ inline idle_sleep(w) {
 
 proctype worker(byte me) {
     byte fiber, kind, share, victim, least, who, was;
-    bool once, yes, sight, soon, heavy;
+    bool once, yes, sight, soon, heavy, idle;
 #ifdef AT_REST
     goto end_asleep;
 #endif
@@ -608,7 +631,7 @@ find:
     WHOLE
     next(me);
     if
-    :: !fiber -> start_searching(me)
+    :: !fiber -> idle = true; start_searching(me)
     :: else
     fi
     END_WHOLE;
@@ -620,7 +643,8 @@ find:
     if
     :: fiber || stopping ->
         once = false;
-        idle_end(me);
+        /* now_busy; one that came home only to look goes on as it was. */
+        if :: idle -> idle = false; idle_end(me) :: else fi;
         if :: fiber -> goto enter :: else -> goto leave fi
     :: else -> idle_sleep(me); goto find
     fi;
@@ -628,7 +652,7 @@ enter:
     atomic {
         quiet = 0;
         if
-        :: fiber != PINNED -> begun++
+        :: fiber != PINNED && fiber != BOUND_HOG -> begun++
         :: else
         fi;
         kind = fiber;
@@ -640,6 +664,8 @@ enter:
     :: kind == HOG -> kind = 0; compute
     :: kind == PARENT -> kind = 0; push(me, PLAIN); compute
     :: kind == BREEDER -> kind = 0; push(me, PLAIN); push(me, PLAIN); compute
+    :: kind == YIELDER -> kind = 0; d_step { put(me, PLAIN) }; poll(me)
+    :: kind == BOUND_HOG -> kind = 0; compute
     :: kind == TWO_MORE -> kind = 0; push(me, HOG); push(me, HOG); compute
     fi;
     atomic { done++; next(me) };

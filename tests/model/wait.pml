@@ -56,6 +56,8 @@
 #define WAITS 2
 #elif SCENE == 5 /* two fibers at one semaphore */
 #define DO_SEM
+#undef CARRIERS
+#define CARRIERS 1
 #undef FIBERS
 #define FIBERS 2
 #undef WAITS
@@ -93,6 +95,15 @@
 #define WAITS 3
 #undef POSTS
 #define POSTS 2
+#elif SCENE == 9 /* two fibers, both won while they leave: each carrier may find the other's */
+#define DO_PARK
+#define NO_DEADLINES
+#undef FIBERS
+#define FIBERS 2
+#undef WAITS
+#define WAITS 2
+#undef UNPARKS
+#define UNPARKS 4
 #endif
 
 /* The wait word. */
@@ -111,7 +122,7 @@
 
 int word[FIBERS];
 byte won[FIBERS];
-int given, taken; /* permits of fiber 0 */
+int given, taken; /* permits */
 
 /* Stacks. */
 #define NOBODY 255
@@ -146,30 +157,30 @@ byte finished; /* enders that have done all */
 inline begin(id, ways) {
     w = word[id];
     do
-    :: w & PERMIT & (ways >> 3) ->
+    :: w & PERMIT & ((ways) >> 3) ->
         atomic {
             if
             :: word[id] == w -> word[id] = w & ~PERMIT; result = 1; break
             :: else -> w = word[id]
             fi
         }
-    :: !(w & PERMIT & (ways >> 3)) && (w & CANCEL & (ways >> 3)) -> result = 2; break
+    :: !(w & PERMIT & ((ways) >> 3)) && (w & CANCEL & ((ways) >> 3)) -> result = 2; break
     :: else ->
 #ifdef MUT_BEGIN_STORES
-        word[id] = ((w & EPOCH) + ONE) | (w & STICKY) | WAITING | ways;
+        word[id] = ((w & EPOCH) + ONE) | (w & STICKY) | WAITING | (ways);
         ticket = (w & EPOCH) + ONE; result = 0; break
 #else
         atomic {
             if
             :: word[id] == w ->
 #ifdef MUT_SAME_EPOCH
-                word[id] = (w & EPOCH) | (w & STICKY) | WAITING | ways;
+                word[id] = (w & EPOCH) | (w & STICKY) | WAITING | (ways);
                 ticket = w & EPOCH;
 #else
 #ifdef MUT_BEGIN_FORGETS
-                word[id] = ((w & EPOCH) + ONE) | WAITING | ways;
+                word[id] = ((w & EPOCH) + ONE) | WAITING | (ways);
 #else
-                word[id] = ((w & EPOCH) + ONE) | (w & STICKY) | WAITING | ways;
+                word[id] = ((w & EPOCH) + ONE) | (w & STICKY) | WAITING | (ways);
 #endif
                 ticket = (w & EPOCH) + ONE;
 #endif
@@ -264,8 +275,7 @@ inline block(id, until) {
         atomic { if :: word[id] & WAITING -> in_kernel = true; has_timeout = until :: else fi };
 #else
     do
-    :: released != ticket ->
-        w = released;
+    :: atomic { released != ticket -> w = released };
         atomic { if :: released == w -> in_kernel = true; has_timeout = until :: else fi };
         w = 0;
 #endif
@@ -427,7 +437,9 @@ proctype fiber(byte me) {
     do
     :: n < WAITS ->
         n++;
+#ifndef NO_DEADLINES
         if :: until = false :: until = true fi;
+#endif
         if
 #ifdef DO_PARK
         :: park(me, until)
@@ -539,7 +551,7 @@ proctype unparker() {
     byte n;
     int w;
     bool yes;
-    do :: n < UNPARKS -> n++; poke(0, PERMIT, BY_PERMIT, DONE) :: else -> break od;
+    do :: n < UNPARKS -> n++; poke((n % FIBERS), PERMIT, BY_PERMIT, DONE) :: else -> break od;
     finished++
 }
 
@@ -547,7 +559,10 @@ proctype canceller() {
     int w;
     bool yes;
 #if CANCELS
-    poke(0, CANCEL, BY_CANCEL, CANCELLED);
+    if
+    :: poke(0, CANCEL, BY_CANCEL, CANCELLED)
+    :: skip
+    fi;
 #endif
     finished++
 }
@@ -586,7 +601,7 @@ end:
     do
     :: timeout ->
         assert(finished == 3);
-        assert(given - taken == (word[0] & PERMIT));
+        assert(given - taken == (word[0] & PERMIT) + (FIBERS > 1 && word[FIBERS - 1] & PERMIT));
         assert(posted == got + (sem >> 2) || !sem_alive);
         n = 0;
         for (i : 0 .. FIBERS - 1) { if :: ended[i] -> n++ :: else fi };

@@ -73,6 +73,31 @@ static void *uninitialised(void *unused) {
     return NULL;
 }
 
+/* A pointer to a frame that was left, used after a switch. */
+__attribute__((noinline)) static volatile char *of_a_frame(void) {
+    volatile char buffer[16];
+    volatile char *volatile p = buffer; /* or a compiler would return NULL instead */
+    buffer[index_beyond % 16] = 1;
+    return p;
+}
+
+static void *returned(void *unused) {
+    (void)unused;
+    volatile char *p = of_a_frame();
+    weft_yield();
+    if (p[index_beyond % 16]) puts("set");
+    return NULL;
+}
+
+static void *leaked(void *unused) {
+    (void)unused;
+    volatile char *volatile p = malloc(16);
+    weft_yield();
+    p[0] = 1;
+    p = NULL;
+    return NULL;
+}
+
 /* Stands three calls deep in a fiber until a debugger has looked. */
 __attribute__((noinline)) static void third(void) { abort(); }
 __attribute__((noinline)) static void second(void) {
@@ -92,6 +117,7 @@ static const struct {
     void *(*fn)(void *);
     unsigned fibers;
 } faults[] = {{"race", racer, 2},   {"heap", heap, 1}, {"stack", stack, 1}, {"freed", freed, 1},
+              {"returned", returned, 1}, {"leaked", leaked, 1},
               {"uninitialised", uninitialised, 1}, {"deep", deep, 1}};
 
 static int run(void *name) {

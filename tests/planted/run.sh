@@ -26,6 +26,8 @@ address)
     expect "heap-buffer-overflow" "$program" heap
     expect "stack-buffer-overflow" "$program" stack
     expect "heap-use-after-free" "$program" freed
+    expect "stack-use-after-return" env ASAN_OPTIONS=detect_stack_use_after_return=1 "$program" returned
+    expect "detected memory leaks" "$program" leaked
     ;;
 none)
     if command -v valgrind >/dev/null; then
