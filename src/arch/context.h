@@ -9,14 +9,17 @@
 #include "base/atomic.h"
 #include "base/base.h"
 
+enum { WEFT_AT_REST, WEFT_STOOD_ON, WEFT_FRESH };
+
 struct weft__context {
     void *pc; /* where to go on */
     void *sp; /* the stack it goes on with */
     void *fp; /* frame pointer: compilers do not let us declare it overwritten */
     /*
-     * 1 while a carrier stands on the stack. Whoever takes the context out of a queue may find it
-     * there before its last carrier has left; it is entered only after this has become 0, which
-     * the switch stores (release) when it no longer needs the stack.
+     * WEFT_STOOD_ON while a carrier stands on the stack. Whoever takes the context out of a queue may
+     * find it there before its last carrier has left; it is entered only after this has become
+     * WEFT_AT_REST, which the switch stores (release) when it no longer needs the stack. WEFT_FRESH:
+     * it has none yet.
      */
     _Atomic uint8_t on_stack;
     /*
@@ -47,8 +50,5 @@ static inline void weft__context_prepare(struct weft__context *context, void *to
     context->sp = (void *)((uintptr_t)top & ~(uintptr_t)15);
     context->fp = NULL;
 }
-
-/* A context that has never been entered or prepared. */
-static inline bool weft__context_is_fresh(const struct weft__context *context) { return !context->pc; }
 
 #endif

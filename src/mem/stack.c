@@ -23,7 +23,7 @@ struct pool {
 
 static struct pool pools[WEFT_STACK_CLASSES];
 static _Atomic(struct arena *) arenas; /* all of them, newest first; only grows */
-static _Atomic bool exhausted;
+_Atomic bool weft__stack_none_left;
 static _Atomic size_t in_use; /* stacks out of the pools, cached ones included */
 static bool guards = true;
 static bool guard_markers = true; /* the kernel has MADV_GUARD_INSTALL, as far as we know */
@@ -35,8 +35,6 @@ int weft__stack_class(size_t bytes) {
 }
 
 void weft__stack_guards(bool wanted) { guards = wanted; }
-
-bool weft__stack_exhausted(void) { return load_rlx(&exhausted); }
 
 size_t weft__stack_in_use(void) { return load_rlx(&in_use); }
 
@@ -103,11 +101,11 @@ static unsigned next_count(struct pool *p, unsigned class) {
 }
 
 static void had_stacks(void) {
-    if (unlikely(load_rlx(&exhausted))) store_rlx(&exhausted, false);
+    if (unlikely(load_rlx(&weft__stack_none_left))) store_rlx(&weft__stack_none_left, false);
 }
 
 static void say_exhausted(int err) {
-    if (xchg_ar(&exhausted, true)) return;
+    if (xchg_ar(&weft__stack_none_left, true)) return;
     weft__say("no more stacks: %s (%z in use); new fibers wait until one is free. %s", weft__error(err),
               load_rlx(&in_use),
               guard_markers ? "Use smaller stacks (WEFT_STACK_SIZE)"

@@ -92,7 +92,8 @@ void weft__stack_flush(struct weft__stack_cache *caches, unsigned keep);
 bool weft__stack_trim(void);
 
 /* True when the last attempt to make stacks failed and none came back since. */
-bool weft__stack_exhausted(void);
+extern _Atomic bool weft__stack_none_left;
+static inline bool weft__stack_exhausted(void) { return load_rlx(&weft__stack_none_left); }
 
 /* The stack in whose guard the address lies, or NULL. Usable in a signal handler. */
 const struct weft__stack *weft__stack_of_guard(const void *address);

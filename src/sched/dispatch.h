@@ -60,13 +60,13 @@ static inline void weft__adopt(struct weft__fiber *f, struct weft__stack *s) {
  * change: a fiber that waited here for another's stack could be waited for by that other.
  */
 static inline bool weft__prepare(struct weft__worker *w, struct weft__fiber *f) {
-    if (unlikely(weft__context_is_fresh(&f->context))) {
-        struct weft__stack *s = weft__stack_get(w->stacks, f->context.stack_class);
+    uint8_t state = load_acq(&f->context.on_stack); /* pairs with the store in weft__switch */
+    if (unlikely(state != WEFT_AT_REST)) {
+        struct weft__stack *s = state == WEFT_FRESH ? weft__stack_get(w->stacks, f->context.stack_class) : NULL;
         if (unlikely(!s)) return false;
         weft__adopt(f, s);
-    } else if (unlikely(load_acq(&f->context.on_stack))) /* pairs with the store in weft__switch */
-        return false;
-    store_rlx(&f->context.on_stack, 1);
+    }
+    store_rlx(&f->context.on_stack, WEFT_STOOD_ON);
     return true;
 }
 

@@ -42,8 +42,7 @@ WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *
     if (unlikely(!slot)) return -ENOMEM;
     struct weft__fiber *f = container_of(slot, struct weft__fiber, slot);
     struct weft_fiber handle = weft__handle(f);
-    f->context.pc = NULL;
-    store_rlx(&f->context.on_stack, 0);
+    store_rlx(&f->context.on_stack, WEFT_FRESH);
     weft__wait_anew(f);
     store_rlx(&f->join, weft__join_of(handle, !fiber || (attr && attr->detached) ? WEFT_JOIN_DETACHED : WEFT_JOIN_NOBODY));
     f->fn = fn;
@@ -120,10 +119,10 @@ static _Noreturn void end(struct weft__fiber *f, void *result) {
     /* Release: pairs with a stop that counts; all that the fiber did is seen by it. */
     store_rel(&w->numbers.completed, load_rlx(&w->numbers.completed) + 1);
     struct weft__fiber *next = weft__next(w);
-    if (next && weft__context_is_fresh(&next->context) && next->context.stack_class == stack->class) {
+    if (next && load_rlx(&next->context.on_stack) == WEFT_FRESH && next->context.stack_class == stack->class) {
         san_unwound(stack->low, weft__stack_top(stack));
         weft__adopt(next, stack);
-        store_rlx(&next->context.on_stack, 1);
+        store_rlx(&next->context.on_stack, WEFT_STOOD_ON);
         w->current = next;
         count_add(&w->numbers.switches, 1);
         san_leave(&stack->san, &stack->san, true);

@@ -85,7 +85,7 @@ static inline bool weft__join_has_ended(uint64_t join) {
 struct weft__fiber {
     /* First line: what switching and waking touch. */
     struct weft__slot slot; /* link: mailbox, injector, pinned list */
-    struct weft__context context; /* pin: 0, or the worker's index + 1. No pc: fresh */
+    struct weft__context context; /* pin: 0, or the worker's index + 1. */
     _Atomic uint64_t wait;        /* see wait.h */
     _Atomic uint64_t join;
     /* Second line: what beginning and ending touch. */

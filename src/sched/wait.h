@@ -61,7 +61,7 @@ static inline int weft__wait_begin(struct weft__fiber *me, uint64_t ways, uint64
             continue;
         }
         if (unlikely(word & WEFT_WAIT_CANCEL & (ways >> 3))) return -ECANCELED;
-        next = ((word & WEFT_WAIT_EPOCH) + WEFT_WAIT_ONE) | (word & WEFT_WAIT_STICKY) | WEFT_WAIT_WAITING | ways;
+        next = ((word & (WEFT_WAIT_EPOCH | WEFT_WAIT_STICKY)) + WEFT_WAIT_ONE) | WEFT_WAIT_WAITING | ways;
         /* Release: pairs with win; acquire: with an unpark or cancel that came before. */
         if (likely(cas_ar(&me->wait, &word, next))) break;
     } while (true);
