@@ -87,10 +87,9 @@ static inline uint64_t weft__ready_take(struct weft__ready *q, void **items, uin
     }
 }
 
-/* What comes after an item, as far as the owner can tell: the next two slots, and how many items
- * there were. They may be gone in a moment: good for a guess, and nothing else. */
+/* What comes after an item, as far as the owner can tell, if there are two more; else NULL. They may
+ * be gone in a moment: good for a guess, and nothing else. */
 struct weft__coming {
-    uint64_t items;
     void *next, *second;
 };
 
@@ -102,13 +101,15 @@ static inline void *weft__ready_pop_ahead(struct weft__ready *q, struct weft__co
     struct weft__ring *ring = load_rlx(&q->ring);
     while (likely(h != t)) {
         void *item = load_rlx(&ring->slot[h & ring->mask]);
-        coming->items = t - h - 1;
-        coming->next = load_rlx(&ring->slot[(h + 1) & ring->mask]);
-        coming->second = load_rlx(&ring->slot[(h + 2) & ring->mask]);
         if (likely(q->alone))
             store_rlx(&q->head, h + 1);
         else if (unlikely(!cas_ar(&q->head, &h, h + 1)))
             continue;
+        coming->next = NULL;
+        if (t - h > 2) { /* only the owner writes slots, so they can be read after the swap */
+            coming->next = load_rlx(&ring->slot[(h + 1) & ring->mask]);
+            coming->second = load_rlx(&ring->slot[(h + 2) & ring->mask]);
+        }
         return item;
     }
     return NULL;

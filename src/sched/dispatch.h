@@ -34,7 +34,7 @@ static inline WEFT_MAY_RACE void weft__foresee(const struct weft__fiber *next, c
 static inline struct weft__fiber *weft__pop(struct weft__worker *w) {
     struct weft__coming coming;
     struct weft__fiber *f = weft__ready_pop_ahead(&w->ready, &coming);
-    if (likely(f != NULL) && coming.items >= 2) weft__foresee(coming.next, coming.second);
+    if (likely(f != NULL) && coming.next) weft__foresee(coming.next, coming.second);
     return f;
 }
 

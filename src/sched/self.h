@@ -24,7 +24,7 @@ static inline void weft__make_ready(struct weft__fiber *f) {
         return;
     }
     count_add(&w->numbers.unparks, 1);
-    weft__push(w, f);
+    if (unlikely(WEFT_MIGRATES || weft__ready_push(&w->ready, f))) weft__push_slow(w, f);
     weft__notify(w);
 }
 

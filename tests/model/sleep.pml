@@ -477,7 +477,7 @@ inline look(w) {
 #ifndef MUT_NO_LOOK_AT_QUEUES
     victim = 0;
     do
-    :: STEALING && victim < N && !sight -> atomic { sight = visible(victim) >= least; victim++ }
+    :: STEALING && victim < N && !sight -> atomic { sight = (victim == w -> len(ready[w]) : visible(victim)) >= least; victim++ }
     :: else -> break
     od;
     victim = 0;
@@ -625,6 +625,7 @@ proctype worker(byte me) {
     byte fiber, kind, share, victim, least, who, was;
     bool once, yes, sight, soon, heavy, idle;
 #ifdef AT_REST
+    idle = true;
     goto end_asleep;
 #endif
 find:
