@@ -65,7 +65,10 @@ WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *
     if (fiber) *fiber = handle;
     if (unlikely(!w)) {
         int err = weft__hand_in(c, f);
-        if (err) weft__slab_put(&weft__fibers, NULL, slot);
+        if (err) {
+            weft__slab_put(&weft__fibers, NULL, slot);
+            weft__idle_tell_stop(c); /* it may have seen the record, and taken it for a fiber under way */
+        }
         return err;
     }
     count_add(&w->numbers.spawned, 1);

@@ -182,7 +182,8 @@ static void trim(struct weft__worker *w, uint64_t now) {
 }
 
 void weft__idle_tell_stop(struct weft__cluster *c) {
-    if (!load_rlx(&c->idle.stop_waits)) return;
+    fence_sc(); /* pairs with the stop's: it sees what we changed, or we see that it waits */
+    if (likely(!load_rlx(&c->idle.stop_waits))) return;
     add_ar(&c->idle.all_asleep, 1);
     weft__futex_wake(&c->idle.all_asleep, 1);
 }
@@ -197,7 +198,7 @@ bool weft__idle_sleep(struct weft__worker *w) {
     if (weft__ready_length(&w->ready) || w->pinned.first || weft__work_in_sight(w)) {
         weft__driver_stay(&w->driver);
     } else {
-        if (is_last) weft__idle_tell_stop(c); /* the fence pairs with the stop's */
+        if (is_last) weft__idle_tell_stop(c);
         count_add(&w->numbers.sleeps, 1);
         woken = weft__driver_sleep(&w->driver, sleep_until(w, now, is_watchman));
         count_add(&w->numbers.wakeups, woken);

@@ -137,6 +137,7 @@ WEFT_COLD void weft__poll(struct weft__worker *w, uint64_t now) {
     take_mail(w);
     take_injected(w);
     if (w->cluster->stealing && w->cluster->count > 1) weft__even_out(w);
+    if (weft__ready_length(&w->ready)) weft__notify(w); /* for what was taken over, and for who yields */
 }
 
 WEFT_COLD struct weft__fiber *weft__next_pinned(struct weft__worker *w) {

@@ -7,20 +7,20 @@
  * A thread leaves a wait in the two steps that a fiber does: somebody wins the word, and somebody,
  * the same one, lets it go, by make_ready. Until then the winner may still hold the lock of what was
  * waited for. The thread sleeps on the join word of its record, which is of no other use there: it
- * becomes the ticket of the wait that was let go.
+ * becomes the ticket of the wait that was let go, plus one: never the 0 of the beginning.
  */
 static _Atomic uint32_t *futex_of(struct weft__fiber *f) {
     return (_Atomic uint32_t *)(void *)&f->join; /* the lower half: both machines are little-endian */
 }
 
 void weft__wait_thread_release(struct weft__fiber *f) {
-    store_rel(&f->join, load_rlx(&f->wait) & WEFT_WAIT_EPOCH); /* pairs with thread_block */
+    store_rel(&f->join, (load_rlx(&f->wait) & WEFT_WAIT_EPOCH) | 1); /* pairs with thread_block */
     weft__futex_wake(futex_of(f), 1); /* harmless if the thread has gone on, or ended: it is still a record */
 }
 
 static int thread_block(struct weft__fiber *me, uint64_t ticket, uint64_t deadline) {
     uint64_t released;
-    while ((released = load_acq(&me->join)) != ticket) { /* pairs with release: what the winner did is seen */
+    while ((released = load_acq(&me->join)) != (ticket | 1)) { /* pairs with release: what the winner did is seen */
         if (weft__futex_wait(futex_of(me), (uint32_t)released, deadline) != -ETIMEDOUT) continue;
         if (weft__wait_win(me, ticket, WEFT_WON_DEADLINE)) break;
         deadline = WEFT_FOREVER; /* somebody has won, and is about to let go */
