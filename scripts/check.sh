@@ -4,8 +4,20 @@
 cd "$(dirname "$0")/.." || exit 1
 . scripts/builds.sh
 
+examples_run() {
+    ok=0
+    bad=0
+    for example in examples/*.c; do
+        name=$(basename "$example" .c)
+        if timeout 20 "build/release/examples/$name"; then ok=$((ok + 1)); else bad=$((bad + 1)); fi
+    done
+    echo "examples: $ok passed, $bad failed"
+    [ "$bad" -eq 0 ]
+}
+
 configure release
 step "release" tests/run.sh build/release unit fiber misuse stress
+step "examples" examples_run
 configure asan
 step "AddressSanitizer" env WEFT_TEST_SCALE=10 WEFT_STRESS_WORKERS=8 tests/run.sh build/asan
 configure tsan
