@@ -29,9 +29,11 @@
 
 #ifdef __cplusplus
 extern "C" {
-#define WEFT_ZERO {}
+#define WEFT_ZERO \
+    {}
 #else
-#define WEFT_ZERO {0}
+#define WEFT_ZERO \
+    { 0 }
 #endif
 
 #define WEFT_VERSION_MAJOR 0
@@ -188,8 +190,8 @@ int weft_unpark(struct weft_fiber fiber);
  *
  * A request that stays: from then on every cancellation point of the fiber that would have to wait
  * ends with -ECANCELED, the one in which it is parked included; one that need not wait (the permit,
- * the unit, the mutex is there) completes. The fiber decides what to do about it; returning is usual. Waits that give something back (unlock, post, re-lock of a mutex) are no cancellation
- * points and always complete.
+ * the unit, the mutex is there) completes. The fiber decides what to do about it; returning is usual. Waits that give
+ * something back (unlock, post, re-lock of a mutex) are no cancellation points and always complete.
  * ------------------------------------------------------------------------------------------ */
 
 /* -ESRCH: no such fiber.  [fiber thread] */
@@ -245,7 +247,9 @@ struct weft_timer {
     void *opaque[8];
 };
 #define WEFT_TIMER_INIT \
-    { { NULL } }
+    { \
+        { NULL } \
+    }
 
 /* -EINVAL: timer or fn NULL. -EBUSY: it is armed. -ESRCH: no runtime.  [fiber thread] */
 int weft_timer_arm(struct weft_timer *timer, uint64_t deadline, void (*fn)(void *), void *arg);
@@ -271,7 +275,9 @@ struct weft_counter {
     struct weft_queue queue;
 };
 #define WEFT_COUNTER_INIT \
-    { { 0, NULL, NULL } }
+    { \
+        { 0, NULL, NULL } \
+    }
 
 /* n more are outstanding. -EINVAL: NULL. -EOVERFLOW: more than 2^60.  [fiber thread] */
 int weft_counter_add(struct weft_counter *counter, uint64_t n);
@@ -292,7 +298,9 @@ struct weft_sem {
     struct weft_queue queue;
 };
 #define WEFT_SEM_INIT(value) \
-    { { (uint64_t)(value) << 2, NULL, NULL } }
+    { \
+        { (uint64_t)(value) << 2, NULL, NULL } \
+    }
 
 /* Sets the value of a semaphore that nobody uses.  [fiber thread] */
 int weft_sem_init(struct weft_sem *sem, uint64_t value);
@@ -314,7 +322,7 @@ struct weft_mutex {
     void *owner;
 };
 #define WEFT_MUTEX_INIT \
-    { { 0, NULL, NULL }, NULL }
+    { {0, NULL, NULL}, NULL }
 
 /* -EINVAL: NULL. -EDEADLK: the caller holds it. -ETIMEDOUT. -ECANCELED.
  * [fiber thread; parks, cancel] */
@@ -332,7 +340,9 @@ struct weft_cond {
     struct weft_queue queue;
 };
 #define WEFT_COND_INIT \
-    { { 0, NULL, NULL } }
+    { \
+        { 0, NULL, NULL } \
+    }
 
 /*
  * Unlocks the mutex, waits for a signal, locks the mutex again; the mutex is held on return, also

@@ -19,12 +19,6 @@
 #define RUNNING_ON_VALGRIND 0
 #endif
 
-#if TEST_TSAN
-/* By default a process with threads waits for a second at its end. */
-const char *__tsan_default_options(void);
-const char *__tsan_default_options(void) { return "atexit_sleep_ms=20"; }
-#endif
-
 /* One write: a fiber's stack may be small, and others may speak, too. */
 void test_fail(const char *file, int line, const char *format, ...) {
     char text[2048];

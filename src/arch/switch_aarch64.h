@@ -3,8 +3,8 @@
  * The landing pad (bti j) is a no-op where branch targets are not checked. On Linux x18 is a register
  * like any other.
  */
-static inline __attribute__((always_inline)) void *weft__switch(struct weft__context *from,
-                                                                struct weft__context *to, void *carried) {
+static inline __attribute__((always_inline)) void *weft__switch(struct weft__context *from, struct weft__context *to,
+                                                                void *carried) {
     register void *x0 __asm__("x0") = carried;
     register struct weft__context *x1 __asm__("x1") = from;
     register struct weft__context *x2 __asm__("x2") = to;
@@ -21,16 +21,15 @@ static inline __attribute__((always_inline)) void *weft__switch(struct weft__con
                      "1: hint #36\n\t"
                      : "+r"(x0), "+r"(x1), "+r"(x2)
                      :
-                     : "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16",
-                       "x17", "x18", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30", "v0",
-                       "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14",
-                       "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27",
-                       "v28", "v29", "v30", "v31", "memory", "cc");
+                     : "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17",
+                       "x18", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30", "v0", "v1",
+                       "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16",
+                       "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30",
+                       "v31", "memory", "cc");
     return x0;
 }
 
-static inline __attribute__((always_inline, noreturn)) void weft__switch_away(struct weft__context *to,
-                                                                              void *carried) {
+static inline __attribute__((always_inline, noreturn)) void weft__switch_away(struct weft__context *to, void *carried) {
     register void *x0 __asm__("x0") = carried;
     register struct weft__context *x2 __asm__("x2") = to;
     __asm__ volatile("ldp x9, x10, [x2, #" PC "]\n\t"

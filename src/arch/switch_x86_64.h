@@ -2,8 +2,8 @@
  * x86-64. Fixed registers: rdi carried, rsi from, rdx to; the entry of a fresh stack finds them
  * there. A plain store is a release on this machine.
  */
-static inline __attribute__((always_inline)) void *weft__switch(struct weft__context *from,
-                                                                struct weft__context *to, void *carried) {
+static inline __attribute__((always_inline)) void *weft__switch(struct weft__context *from, struct weft__context *to,
+                                                                void *carried) {
     __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
                      "movq %%rax, " PC "(%%rsi)\n\t"
                      "movq %%rsp, " SP "(%%rsi)\n\t"
@@ -21,8 +21,7 @@ static inline __attribute__((always_inline)) void *weft__switch(struct weft__con
     return carried;
 }
 
-static inline __attribute__((always_inline, noreturn)) void weft__switch_away(struct weft__context *to,
-                                                                              void *carried) {
+static inline __attribute__((always_inline, noreturn)) void weft__switch_away(struct weft__context *to, void *carried) {
     __asm__ volatile("movq " SP "(%%rdx), %%rsp\n\t"
                      "movq " FP "(%%rdx), %%rbp\n\t"
                      "jmpq *" PC "(%%rdx)\n\t"

@@ -13,17 +13,10 @@
 #define store_rlx(p, v) atomic_store_explicit(p, v, memory_order_relaxed)
 #define store_rel(p, v) atomic_store_explicit(p, v, memory_order_release)
 #define xchg_ar(p, v) atomic_exchange_explicit(p, v, memory_order_acq_rel)
-#define xchg_sc(p, v) atomic_exchange_explicit(p, v, memory_order_seq_cst)
 #define add_rlx(p, v) atomic_fetch_add_explicit(p, v, memory_order_relaxed)
 #define add_ar(p, v) atomic_fetch_add_explicit(p, v, memory_order_acq_rel)
-#define sub_ar(p, v) atomic_fetch_sub_explicit(p, v, memory_order_acq_rel)
 /* expected is updated on failure; a failure only reads, and what was read is used for the next try. */
-#define cas_rlx(p, e, d) \
-    atomic_compare_exchange_weak_explicit(p, e, d, memory_order_relaxed, memory_order_relaxed)
-#define cas_ar(p, e, d) \
-    atomic_compare_exchange_strong_explicit(p, e, d, memory_order_acq_rel, memory_order_acquire)
-#define cas_sc(p, e, d) \
-    atomic_compare_exchange_strong_explicit(p, e, d, memory_order_seq_cst, memory_order_acquire)
+#define cas_ar(p, e, d) atomic_compare_exchange_strong_explicit(p, e, d, memory_order_acq_rel, memory_order_acquire)
 #define fence_sc() atomic_thread_fence(memory_order_seq_cst)
 #define fence_compiler() atomic_signal_fence(memory_order_seq_cst)
 

@@ -61,10 +61,10 @@
 #if defined(WEFT_ASAN) || defined(WEFT_TSAN)
 /* One flow of control: a fiber's stack, or a carrier's own. */
 struct weft__san {
-    void *fake;        /* AddressSanitizer */
-    const void *low;   /* bounds of the stack; of a carrier's own: learnt at the first switch away */
+    void *fake;      /* AddressSanitizer */
+    const void *low; /* bounds of the stack; of a carrier's own: learnt at the first switch away */
     size_t size;
-    void *thread;      /* ThreadSanitizer */
+    void *thread; /* ThreadSanitizer */
 };
 /* A stack was made. */
 static inline void san_stack_register(struct weft__san *san, char *low, char *top) {

@@ -107,8 +107,8 @@ int weft__futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline) 
         at.tv_nsec = (long)(deadline % WEFT_SECOND);
         until = &at;
     }
-    long r = syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, value, until, NULL,
-                     FUTEX_BITSET_MATCH_ANY);
+    long r =
+        syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, value, until, NULL, FUTEX_BITSET_MATCH_ANY);
     return r < 0 && errno == ETIMEDOUT ? -ETIMEDOUT : 0;
 }
 
@@ -120,8 +120,7 @@ bool weft__fence_is_symmetric = true;
 
 void weft__fence_init(void) {
     if (!weft__fence_is_symmetric) return;
-    weft__fence_is_symmetric =
-        syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0;
+    weft__fence_is_symmetric = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0;
 }
 
 void weft__fence_heavy(void) {

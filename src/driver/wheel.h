@@ -34,7 +34,7 @@ struct weft__due {
 };
 
 struct weft__timer {
-    struct weft__timer *next, **link; /* link: what points here */
+    struct weft__timer *next, **link;    /* link: what points here */
     _Atomic(struct weft__wheel *) wheel; /* NULL: not armed */
     uint64_t tick;
     struct weft__due due;

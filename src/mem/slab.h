@@ -15,8 +15,8 @@
 
 /* The head of every record. */
 struct weft__slot {
-    struct weft__link link; /* free: in the slab's chains; in use: the owner's */
-    uint32_t index;         /* never changes */
+    struct weft__link link;      /* free: in the slab's chains; in use: the owner's */
+    uint32_t index;              /* never changes */
     _Atomic uint32_t generation; /* odd: in use. Grows by one at each get and put */
 };
 
@@ -27,7 +27,7 @@ struct weft__slot {
 struct weft__slab {
     size_t record_size;
     struct weft__lock lock;
-    struct weft__link *free; /* the shared list, last in first out */
+    struct weft__link *free;  /* the shared list, last in first out */
     _Atomic uint32_t records; /* made so far: [0, records) exist */
     _Atomic(char *) chunk[WEFT_SLAB_CHUNKS_MAX];
 };

@@ -44,8 +44,7 @@ static int guard_all(struct arena *a) {
     if (guard_markers) {
         struct weft__range *r = weft__alloc(a->count * sizeof *r);
         if (!r) return -ENOMEM;
-        for (unsigned i = 0; i < a->count; i++)
-            r[i] = (struct weft__range){a->base + i * a->stride, WEFT_STACK_GUARD};
+        for (unsigned i = 0; i < a->count; i++) r[i] = (struct weft__range){a->base + i * a->stride, WEFT_STACK_GUARD};
         err = weft__guard(r, a->count);
         weft__free(r);
         if (err == -EINVAL) guard_markers = false;
@@ -75,14 +74,14 @@ static int make_arena(unsigned class, unsigned count, struct weft__stack **chain
     for (unsigned i = count; i-- > 0;) {
         struct weft__stack *s = &a->stack[i];
         s->low = a->base + i * stride + WEFT_STACK_GUARD;
-        s->class = (uint8_t)class;
+        s->class = (uint8_t) class;
         s->next = *chain;
         *chain = s;
         san_stack_register(&s->san, s->low, weft__stack_top(s));
     }
     a->next = load_rlx(&arenas);
-    while (!atomic_compare_exchange_weak_explicit(&arenas, &a->next, a, memory_order_release,
-                                                  memory_order_relaxed)) {} /* pairs with of_guard */
+    while (!atomic_compare_exchange_weak_explicit(&arenas, &a->next, a, memory_order_release, memory_order_relaxed)) {
+    } /* pairs with of_guard */
     return 0;
 unmap:
     weft__unmap(a->base, count * stride);
@@ -191,13 +190,13 @@ WEFT_COLD void weft__stack_put_slow(struct weft__stack_cache *caches, struct wef
 }
 
 WEFT_COLD void weft__stack_flush(struct weft__stack_cache *caches, unsigned keep) {
-    for (unsigned class = 0; class < WEFT_STACK_CLASSES; class++) give_back(&caches[class], class, keep);
+    for (unsigned class = 0; class < WEFT_STACK_CLASSES; class ++) give_back(&caches[class], class, keep);
 }
 
 WEFT_COLD bool weft__stack_trim(void) {
     enum { AT_ONCE = 256 };
     bool more = false;
-    for (unsigned class = 0; class < WEFT_STACK_CLASSES; class++) {
+    for (unsigned class = 0; class < WEFT_STACK_CLASSES; class ++) {
         struct pool *p = &pools[class];
         struct weft__stack *chain = NULL, *last = NULL;
         struct weft__range r[AT_ONCE];

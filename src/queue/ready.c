@@ -40,8 +40,7 @@ WEFT_COLD int weft__ready_grow(struct weft__ready *q) {
     struct weft__ring *ring = ring_new((old->mask + 1) * 2);
     if (!ring) return -ENOMEM;
     ring->older = old;
-    for (uint64_t i = h; i != t; i++)
-        store_rlx(&ring->slot[i & ring->mask], load_rlx(&old->slot[i & old->mask]));
+    for (uint64_t i = h; i != t; i++) store_rlx(&ring->slot[i & ring->mask], load_rlx(&old->slot[i & old->mask]));
     store_rel(&q->ring, ring); /* pairs with take: whoever sees it sees the copied slots */
     return 0;
 }

@@ -92,7 +92,8 @@ struct weft__worker *weft__suspend_handling(struct weft__worker *w, struct weft_
  * The running fiber stands in a queue, or waits: run something else. Returns when it is entered
  * again, with the worker that it is on then.
  */
-static inline __attribute__((always_inline)) struct weft__worker *weft__suspend_plain(struct weft__worker *w, struct weft__fiber *self) {
+static inline __attribute__((always_inline)) struct weft__worker *weft__suspend_plain(struct weft__worker *w,
+                                                                                      struct weft__fiber *self) {
     struct weft__fiber *f = weft__next(w);
     if (unlikely(f == self)) return w; /* ready again before it left */
     f = weft__choose(w, f);
@@ -102,7 +103,8 @@ static inline __attribute__((always_inline)) struct weft__worker *weft__suspend_
     return w;
 }
 
-static inline __attribute__((always_inline)) struct weft__worker *weft__suspend(struct weft__worker *w, struct weft__fiber *self) {
+static inline __attribute__((always_inline)) struct weft__worker *weft__suspend(struct weft__worker *w,
+                                                                                struct weft__fiber *self) {
     /* A fiber that parks while it handles a C++ exception takes the handling along. */
     if (unlikely(w->exceptions->caught || w->exceptions->uncaught)) return weft__suspend_handling(w, self);
     return weft__suspend_plain(w, self);

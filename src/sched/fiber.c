@@ -44,7 +44,8 @@ WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *
     struct weft_fiber handle = weft__handle(f);
     store_rlx(&f->context.on_stack, WEFT_FRESH);
     weft__wait_anew(f);
-    store_rlx(&f->join, weft__join_of(handle, !fiber || (attr && attr->detached) ? WEFT_JOIN_DETACHED : WEFT_JOIN_NOBODY));
+    store_rlx(&f->join,
+              weft__join_of(handle, !fiber || (attr && attr->detached) ? WEFT_JOIN_DETACHED : WEFT_JOIN_NOBODY));
     f->fn = fn;
     f->arg = arg;
     f->stack = NULL;
@@ -88,8 +89,7 @@ static void wake_joiner(uint64_t join) {
     struct weft__fiber *joiner = weft__fiber_at(index);
     uint64_t ticket = load_rlx(&joiner->wait) & WEFT_WAIT_EPOCH;
     /* Of the epoch, the word holds 35 bits; a joiner that has gone on fails here or in win. */
-    if (weft__join_by(index, ticket) == join && weft__wait_win(joiner, ticket, WEFT_WON_DONE))
-        weft__make_ready(joiner);
+    if (weft__join_by(index, ticket) == join && weft__wait_win(joiner, ticket, WEFT_WON_DONE)) weft__make_ready(joiner);
 }
 
 /* Tells the joiner; the record is not touched after that, it is the joiner's. */

@@ -127,7 +127,8 @@ void weft__idle_end(struct weft__worker *w) {
      */
     bool watched = state & WEFT_IDLE_WATCHED;
     if (!watched && (state & WEFT_IDLE_SLEEPERS) + 1 < w->cluster->count) weft__fence_heavy();
-    bool alone_with_timers = !watched && w->cluster->stealing && weft__wheel_next(&w->wheel) < weft__clock() + WEFT_SOON;
+    bool alone_with_timers =
+        !watched && w->cluster->stealing && weft__wheel_next(&w->wheel) < weft__clock() + WEFT_SOON;
     if (weft__work_in_sight(w) || alone_with_timers) weft__idle_wake_one(w->cluster);
 }
 

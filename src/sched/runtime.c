@@ -147,9 +147,7 @@ static bool is_waiting(struct weft__fiber *f, void *unused) {
     return load_acq(&f->wait) & WEFT_WAIT_WAITING;
 }
 
-static bool all_asleep(struct weft__cluster *c) {
-    return (load_acq(&c->idle.state) & WEFT_IDLE_SLEEPERS) == c->count;
-}
+static bool all_asleep(struct weft__cluster *c) { return (load_acq(&c->idle.state) & WEFT_IDLE_SLEEPERS) == c->count; }
 
 static bool nothing_waits(struct weft__cluster *c) {
     if (load_rlx(&c->injector.length)) return false;
@@ -301,9 +299,7 @@ WEFT_PUBLIC int weft_run(int (*main)(void *), void *arg, const struct weft_confi
     return err ? err : call.result;
 }
 
-WEFT_PUBLIC unsigned weft_workers(void) {
-    return load_acq(&weft__cluster.running) ? weft__cluster.count : 0;
-}
+WEFT_PUBLIC unsigned weft_workers(void) { return load_acq(&weft__cluster.running) ? weft__cluster.count : 0; }
 
 WEFT_PUBLIC const char *weft_version(void) {
     return WEFT_STR(WEFT_VERSION_MAJOR) "." WEFT_STR(WEFT_VERSION_MINOR) "." WEFT_STR(WEFT_VERSION_PATCH);

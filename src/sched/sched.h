@@ -74,7 +74,9 @@ _Static_assert((uint64_t)WEFT_SLAB_CHUNK *WEFT_SLAB_CHUNKS_MAX <= UINT64_C(1) <<
 static inline uint64_t weft__join_by(uint32_t index, uint64_t ticket) {
     return ticket >> 8 << (WEFT_JOIN_INDEX_BITS + 3) | (uint64_t)index << 3 | WEFT_JOIN_BY;
 }
-static inline uint64_t weft__join_of(struct weft_fiber life, uint64_t tag) { return (uint64_t)(uint32_t)life.id << 3 | tag; }
+static inline uint64_t weft__join_of(struct weft_fiber life, uint64_t tag) {
+    return (uint64_t)(uint32_t)life.id << 3 | tag;
+}
 static inline bool weft__join_has_ended(uint64_t join) {
     uint64_t tag = join & WEFT_JOIN_TAG;
     return tag == WEFT_JOIN_ENDED || tag == WEFT_JOIN_COLLECTED || tag == WEFT_JOIN_ENDED_BY;
@@ -84,7 +86,7 @@ static inline bool weft__join_has_ended(uint64_t join) {
 
 struct weft__fiber {
     /* First line: what switching and waking touch. */
-    struct weft__slot slot; /* link: mailbox, injector, pinned list */
+    struct weft__slot slot;       /* link: mailbox, injector, pinned list */
     struct weft__context context; /* pin: 0, or the worker's index + 1. */
     _Atomic uint64_t wait;        /* see wait.h */
     _Atomic uint64_t join;
@@ -107,8 +109,8 @@ _Static_assert(sizeof(struct weft__fiber) == 128, "a record is two cache lines")
 union weft__numbers {
     _Atomic uint64_t number[WEFT_STATS_NUMBERS];
     struct {
-        _Atomic uint64_t spawned, completed, switches, parks, unparks, steals_tried, steals, moved, sleeps,
-            wakeups, timers, busy_ns;
+        _Atomic uint64_t spawned, completed, switches, parks, unparks, steals_tried, steals, moved, sleeps, wakeups,
+            timers, busy_ns;
     };
 };
 _Static_assert(sizeof(union weft__numbers) == sizeof(struct weft_stats), "the same numbers");
@@ -137,11 +139,11 @@ struct weft__worker {
     struct weft__slab_cache records;
     struct weft__stack_cache stacks[WEFT_STACK_CLASSES];
     uint64_t random;
-    uint64_t tick;      /* the watchman's */
+    uint64_t tick; /* the watchman's */
     uint64_t idle_since;
-    struct seen {       /* of each worker's queue, to tell that nobody serves it */
+    struct seen { /* of each worker's queue, to tell that nobody serves it */
         uint64_t head, at;
-    } *seen;
+    } * seen;
     unsigned index;
     pthread_t thread;
     union weft__numbers numbers;
@@ -174,7 +176,7 @@ struct weft__injector {
 struct weft__idle {
     _Atomic uint64_t state WEFT_ALIGNED; /* written under the lock, read without */
     struct weft__lock lock WEFT_ALIGNED;
-    struct weft__worker *top; /* the sleeper that came last: its caches are the warmest */
+    struct weft__worker *top;    /* the sleeper that came last: its caches are the warmest */
     _Atomic uint64_t wakes;      /* how often somebody stopped being a sleeper */
     _Atomic bool stop_waits;     /* somebody wants to know when all are asleep: */
     _Atomic uint32_t all_asleep; /* grows then, and wakes it */

@@ -1,14 +1,13 @@
 /*
- * Who drives this thread, and what follows from it at once: one thread-local pointer, read by assembly that no compiler may keep a
- * copy of (see arch). Included by sched.h only.
+ * Who drives this thread, and what follows from it at once: one thread-local pointer, read by assembly that no compiler
+ * may keep a copy of (see arch). Included by sched.h only.
  */
 #ifndef WEFT_SCHED_SELF_H
 #define WEFT_SCHED_SELF_H
 
 #include "arch/switch.h"
 
-extern __thread struct weft__worker *weft__tls
-    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern __thread struct weft__worker *weft__tls __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 static inline struct weft__worker *weft__self(void) { return weft__tls_get(); }
 

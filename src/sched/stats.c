@@ -5,9 +5,9 @@
 
 #include <stdio.h>
 
-static const char *const names[WEFT_STATS_NUMBERS] = {
-    "spawned", "completed", "switches", "parks",   "unparks", "steals tried",
-    "steals",  "moved",     "sleeps",   "wakeups", "timers",  "busy ms"};
+static const char *const names[WEFT_STATS_NUMBERS] = {"spawned", "completed",    "switches", "parks",
+                                                      "unparks", "steals tried", "steals",   "moved",
+                                                      "sleeps",  "wakeups",      "timers",   "busy ms"};
 
 static void add_worker(struct weft__worker *w, uint64_t *to) {
     for (unsigned i = 0; i < WEFT_STATS_NUMBERS; i++) to[i] += load_rlx(&w->numbers.number[i]);
@@ -39,7 +39,8 @@ WEFT_PUBLIC int weft_stats_worker(unsigned worker, struct weft_stats *stats) {
 static void print_row(const char *name, const uint64_t *numbers, unsigned first, unsigned last) {
     fprintf(stderr, "weft: %-10s", name);
     for (unsigned i = first; i < last; i++)
-        fprintf(stderr, " %13llu", (unsigned long long)(i == WEFT_STATS_NUMBERS - 1 ? numbers[i] / 1000000 : numbers[i]));
+        fprintf(stderr, " %13llu",
+                (unsigned long long)(i == WEFT_STATS_NUMBERS - 1 ? numbers[i] / 1000000 : numbers[i]));
     fputc('\n', stderr);
 }
 

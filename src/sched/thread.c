@@ -45,7 +45,8 @@ static WEFT_NOINLINE struct weft__fiber *thread_record(void) {
 }
 
 WEFT_COLD struct weft__fiber *weft__me_slow(void) {
-    if (weft__self()) weft__die("a timer's function called something that only a fiber or thread can do: it must not park");
+    if (weft__self())
+        weft__die("a timer's function called something that only a fiber or thread can do: it must not park");
     return thread_record();
 }
 

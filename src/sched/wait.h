@@ -44,7 +44,7 @@
 #define WEFT_WAIT_STICKY (WEFT_WAIT_PERMIT | WEFT_WAIT_CANCEL)
 
 enum {
-    WEFT_WON_DONE = 0x20,      /* what was waited for happened, or the permit came */
+    WEFT_WON_DONE = 0x20, /* what was waited for happened, or the permit came */
     WEFT_WON_DEADLINE = 0x40,
     WEFT_WON_CANCEL = 0x60,
 };

@@ -102,9 +102,8 @@ void weft__queue_leave(struct weft_queue *q, struct weft_waiter *w);
  * Appends the caller, gives the lock back, and waits. 0: it was won. -ETIMEDOUT, -ECANCELED: it is
  * in no chain any more. ways: WEFT_WAIT_BY_CANCEL or 0.
  */
-static inline __attribute__((always_inline)) int weft__queue_wait(struct weft_queue *q, uint64_t value,
-                                                                  struct weft_waiter *w, uint64_t ways,
-                                                                  uint64_t deadline) {
+static inline __attribute__((always_inline)) int
+weft__queue_wait(struct weft_queue *q, uint64_t value, struct weft_waiter *w, uint64_t ways, uint64_t deadline) {
     struct weft__fiber *me = w->fiber;
     int err = weft__wait_begin(me, ways, &w->ticket);
     if (unlikely(err)) {

@@ -199,7 +199,11 @@ inline end_life(h) {
 proctype joiner(byte i; byte h) {
     int word, ticket, reason;
     bool yes, until, gave_up;
-    if :: h == 1 -> if :: until = false :: until = true fi :: else -> second fi;
+    if
+    :: h == 1 && i == 0 -> if :: until = false :: until = true fi
+    :: h == 1 && i != 0 -> skip
+    :: else -> second
+    fi;
     join(i, h, until);
     /* Whoever gave up waits for something else: no end of the fiber may end that. */
     if
@@ -213,18 +217,18 @@ proctype joiner(byte i; byte h) {
 }
 
 /* Deadlines: a ticket is taken when the wait has one, and tried any time later. */
+/* Only the first joiner has one. */
+#define due(i) atomic { has_deadline[i] && (wait_of[i] & WAITING) -> who = i; ticket = wait_of[i] & EPOCH }
 proctype expirer() {
     int ticket;
-    byte i;
+    byte who;
     bool yes;
 end:
     do
-    :: i < JOINERS - 1 -> i++
-    :: i > 0 -> i--
-    :: atomic { has_deadline[i] && (wait_of[i] & WAITING) -> ticket = wait_of[i] & EPOCH };
-        win(i, ticket, DEADLINE);
-        if :: yes -> yes = false; make_ready(i) :: else fi;
-        ticket = 0
+    :: due(0);
+        win(who, ticket, DEADLINE);
+        if :: yes -> yes = false; make_ready(who) :: else fi;
+        atomic { ticket = 0; who = 0 }
     od
 }
 
@@ -273,16 +277,11 @@ proctype world() {
     /* The record is free some time: then it is spawned anew. */
     if
     :: atomic { generation == 2 -> skip };
-#ifdef MUT_ANEW_NOT_ORDERED
-        wait_word = (wait_word & EPOCH) + ONE;
-        generation = 3;
-#else
         generation = 3;
 #ifdef MUT_ANEW_SAME_EPOCH
         wait_word = wait_word & EPOCH;
 #else
         wait_word = (wait_word & EPOCH) + ONE;
-#endif
 #endif
         join_word = of_life(3, NOBODY);
         second = true;
@@ -322,8 +321,16 @@ init {
         i = 0;
         run joiner(OWNER, 3);
         run expirer();
+#ifndef NO_DETACHER
         run detacher();
+#else
+        finished++;
+#endif
+#ifndef NO_CANCELLER
         run canceller();
+#else
+        finished++;
+#endif
         run world();
         run judge()
     }

@@ -1,0 +1,208 @@
+/*
+ * The stop that waits: wait_for_end and nothing_will_happen of runtime.c, with the last worker that
+ * goes to sleep (idle.c). Two workers; that a ready fiber is taken by somebody is sleep.pml's matter
+ * and is taken for granted here.
+ *
+ *   LIVE    X sleeps, then asks Z and waits for the answer, and all end: the stop must say so
+ *   STUCK   Z waits for ever: the stop must say -EBUSY, and only when really nothing can happen
+ *
+ * In both a thread may cancel a timer (TIMER), or fail to hand in a fiber (SPAWN).
+ */
+#define W 2
+#define X 0
+#define Z 1
+#define T 2 /* what a thread tries to hand in */
+
+byte sleepers, wakes, all_asleep;
+bool stop_waits, stop_sleeps, stop_timed;
+bool waiting[3], alive[3];
+bool armed, user_timer;
+byte pc[2], signals[2]; /* where each fiber is; how much was posted to it */
+chan ready = [2] of { byte };
+byte ended, running;
+byte spawned = 2;
+byte verdict; /* 1: all ended, 2: -EBUSY */
+
+inline tell_stop() {
+    if
+#ifdef MUT_TELLS_NOBODY
+    :: stop_waits -> all_asleep++
+#else
+    :: stop_waits -> all_asleep++; stop_sleeps = false
+#endif
+    :: else
+    fi
+}
+
+/* A semaphore of each fiber's own. */
+inline post(f) {
+    atomic {
+        if
+        :: waiting[f] && pc[f] != 1 -> waiting[f] = false; ready!f
+        :: else -> signals[f]++
+        fi
+    }
+}
+inline wait_signal(f) {
+    atomic {
+        if
+        :: signals[f] > 0 -> signals[f]--; yes = true
+        :: else -> waiting[f] = true; yes = false
+        fi
+    }
+}
+
+/* Runs fiber f until it waits or has ended. pc: 0 begins, 1 in the sleep, 2 asks, 3 was answered. */
+inline run_it(f) {
+    do
+    :: f == X && pc[X] == 0 -> atomic { pc[X] = 1; waiting[X] = true; armed = true; break }
+    :: f == X && pc[X] == 1 -> post(Z); pc[X] = 2
+#ifdef STUCK
+    :: f == X && pc[X] == 2 -> pc[X] = 3
+    :: f == Z && pc[Z] < 3 -> atomic { pc[Z]++; if :: pc[Z] < 3 -> wait_signal(Z); if :: yes :: else -> break fi :: else -> waiting[Z] = true; break fi }
+#else
+    :: f == X && pc[X] == 2 -> atomic { pc[X] = 3; wait_signal(X); if :: yes :: else -> break fi }
+    :: f == Z && pc[Z] == 0 -> atomic { pc[Z] = 2; wait_signal(Z); if :: yes :: else -> break fi }
+    :: f == Z && pc[Z] == 2 -> post(X); pc[Z] = 3
+    :: f == Z && pc[Z] == 3 -> alive[Z] = false; ended++; break
+#endif
+    :: f == X && pc[X] == 3 -> alive[X] = false; ended++; break
+    od;
+    yes = false
+}
+
+proctype worker() {
+    byte f;
+    bool yes, last;
+end:
+    do
+    :: len(ready) > 0 -> atomic { if :: len(ready) > 0 -> ready?f; running++; yes = true :: else fi };
+        if :: yes -> yes = false; run_it(f); atomic { running--; f = 0 } :: else fi
+    :: atomic { armed && running < W -> armed = false; running++ }; /* its time has come */
+        atomic { waiting[X] = false; ready!X };
+        running--
+    :: atomic { len(ready) == 0 -> sleepers++; last = sleepers == W };
+        if
+        :: len(ready) > 0 -> skip
+        :: else ->
+            if
+#ifdef MUT_LAST_DOES_NOT_TELL
+            :: last -> skip
+#else
+            :: last -> tell_stop()
+#endif
+            :: else
+            fi;
+            last = false;
+end_asleep:
+            (len(ready) > 0 || armed)
+        fi;
+#ifdef MUT_WAKES_NOT_COUNTED
+        atomic { sleepers--; last = false }
+#else
+        atomic { sleepers--; wakes++; last = false }
+#endif
+    od
+}
+
+proctype thread() {
+#ifdef TIMER
+    /* weft_timer_cancel by a thread */
+    user_timer = false;
+#ifndef MUT_CANCEL_TELLS_NOBODY
+    tell_stop();
+#endif
+#endif
+#ifdef SPAWN
+    /* weft_spawn by a thread while the injector is closed: a record comes and goes */
+    alive[T] = true;
+    alive[T] = false
+#endif
+}
+
+/* nothing_will_happen: one look after the other. */
+inline nothing_will_happen() {
+    before = wakes;
+    nothing = sleepers == W;
+    if :: nothing -> nothing = !armed && !user_timer && len(ready) == 0 :: else fi;
+    i = 0;
+    do
+    :: nothing && i < 3 -> atomic { nothing = !alive[i] || waiting[i]; i++ }
+    :: else -> break
+    od;
+    i = 0;
+#ifndef MUT_ONE_LOOK
+    if :: nothing -> atomic { nothing = wakes == before && sleepers == W } :: else fi;
+#endif
+    before = 0
+}
+
+proctype stopper() {
+    byte seen, before, i;
+    bool nothing;
+#ifndef MUT_STOP_DOES_NOT_SAY
+    stop_waits = true;
+#endif
+    do
+    :: seen = all_asleep;
+        if :: ended == spawned -> verdict = 1; break :: else fi;
+        nothing_will_happen();
+        if
+        :: nothing && ended != spawned -> verdict = 2; break
+        :: else -> nothing = false
+        fi;
+        /* The kernel compares and sleeps in one step. */
+        atomic {
+            if
+#ifdef MUT_STOP_SLEEPS_BLINDLY
+            :: true -> stop_sleeps = true
+#else
+            :: all_asleep == seen -> stop_sleeps = true
+            :: else
+#endif
+            fi
+        }
+        !stop_sleeps
+    od;
+    if
+    :: verdict == 1 -> assert(ended == spawned && !alive[X] && !alive[Z])
+    :: else ->
+        /* Nothing can happen: nobody runs, nobody is ready, no timer, and somebody is left. */
+        assert(running == 0 && len(ready) == 0 && !armed && ended != spawned);
+#ifndef STUCK
+        assert(false)
+#endif
+    fi
+}
+
+#ifdef STOP_LOOKS_AGAIN
+/* While all sleep the stop does not wait for ever. */
+proctype clock() {
+end:
+    do
+    :: timeout -> if :: stop_sleeps -> stop_sleeps = false :: else -> break fi
+    od;
+    assert(verdict != 0)
+}
+#else
+proctype clock() {
+    timeout -> assert(verdict != 0)
+}
+#endif
+
+init {
+    atomic {
+        alive[X] = true;
+        alive[Z] = true;
+        ready!X;
+        ready!Z;
+#ifdef TIMER
+        user_timer = true;
+#endif
+        run worker();
+        run worker();
+        run thread();
+        run stopper();
+        run clock()
+    }
+}
