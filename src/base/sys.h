@@ -11,6 +11,8 @@
 
 #include <pthread.h>
 
+#define WEFT_PAGE 4096
+
 /* Memory of the C library: zeroed. NULL when there is none. */
 void *weft__alloc(size_t bytes);
 void *weft__alloc_aligned(size_t alignment, size_t bytes);
