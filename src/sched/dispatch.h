@@ -25,10 +25,10 @@ struct weft__fiber *weft__next_slow(struct weft__worker *w);
  * whose address stands in the record, one turn before it is entered. (100 rings of five: 27 -> 21 ns.)
  */
 static inline WEFT_MAY_RACE void weft__foresee(const struct weft__fiber *next, const struct weft__fiber *second) {
-    const char *sp = next->context.sp;
+    uintptr_t sp = (uintptr_t)next->context.sp; /* a number: a fresh fiber has none */
     __builtin_prefetch(&second->context);
-    __builtin_prefetch(sp);
-    __builtin_prefetch(sp + 64);
+    __builtin_prefetch((void *)sp);
+    __builtin_prefetch((void *)(sp + 64));
 }
 
 static inline struct weft__fiber *weft__pop(struct weft__worker *w) {
