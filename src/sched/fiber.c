@@ -84,27 +84,42 @@ WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *
 
 /* --- begin and end ---------------------------------------------------------------------------- */
 
-static void wake_joiner(uint64_t join) {
+/* The fiber that joins, won and to be made ready; or NULL, if it no longer does. */
+static struct weft__fiber *win_joiner(uint64_t join) {
     uint32_t index = (uint32_t)(join >> 3) & ((1u << WEFT_JOIN_INDEX_BITS) - 1);
     struct weft__fiber *joiner = weft__fiber_at(index);
     uint64_t ticket = load_rlx(&joiner->wait) & WEFT_WAIT_EPOCH;
     /* Of the epoch, the word holds 35 bits; a joiner that has gone on fails here or in win. */
-    if (weft__join_by(index, ticket) == join && weft__wait_win(joiner, ticket, WEFT_WON_DONE)) weft__make_ready(joiner);
+    bool waits = weft__join_by(index, ticket) == join && weft__wait_win(joiner, ticket, WEFT_WON_DONE);
+    return waits ? joiner : NULL;
 }
 
-/* Tells the joiner; the record is not touched after that, it is the joiner's. */
-static void announce_end(struct weft__worker *w, struct weft__fiber *f) {
+/* Publishes the end; the record is not touched after that, it is the joiner's. Returns who is to be
+ * made ready by it. */
+static struct weft__fiber *announce_end(struct weft__worker *w, struct weft__fiber *f) {
     struct weft_fiber self = weft__handle(f);
     uint64_t nobody = weft__join_of(self, WEFT_JOIN_NOBODY), ended = weft__join_of(self, WEFT_JOIN_ENDED);
     uint64_t join = load_rlx(&f->join);
     /* Release: the result, for who collects; acquire: pairs with the join. One may come or go, or
      * detach the fiber, while we look. */
     while ((join & WEFT_JOIN_TAG) != WEFT_JOIN_DETACHED)
-        if (likely(cas_ar(&f->join, &join, join == nobody ? ended : join | WEFT_JOIN_ENDED_BY))) {
-            if (join != nobody) wake_joiner(join);
-            return;
-        }
+        if (likely(cas_ar(&f->join, &join, join == nobody ? ended : join | WEFT_JOIN_ENDED_BY)))
+            return join == nobody ? NULL : win_joiner(join);
     weft__slab_put(&weft__fibers, &w->records, &f->slot);
+    return NULL;
+}
+
+/* What runs after a fiber that has ended: if nobody is ready here, its joiner would come to the head
+ * of the queue, so it need not go through it. */
+static struct weft__fiber *after_end(struct weft__worker *w, struct weft__fiber *joiner) {
+    if (!joiner) return weft__next(w);
+    if (WEFT_MIGRATES || weft__ready_length(&w->ready) || w->pinned.first || joiner->context.pin ||
+        load_rlx(&joiner->context.kind) != WEFT_KIND_FIBER) {
+        weft__make_ready(joiner);
+        return weft__next(w);
+    }
+    count_add(&w->numbers.unparks, 1);
+    return joiner;
 }
 
 /* Ends the running fiber and goes on with another. The stack goes to the next fresh fiber, or into
@@ -117,11 +132,11 @@ static _Noreturn void end(struct weft__fiber *f, void *result) {
     f->result = result;
     w->exceptions->caught = NULL; /* of a fiber that left from inside a handler */
     w->exceptions->uncaught = 0;
-    announce_end(w, f);
+    struct weft__fiber *joiner = announce_end(w, f);
     if (unlikely(counter != NULL)) weft_counter_complete(counter);
     /* Release: pairs with a stop that counts; all that the fiber did is seen by it. */
     store_rel(&w->numbers.completed, load_rlx(&w->numbers.completed) + 1);
-    struct weft__fiber *next = weft__next(w);
+    struct weft__fiber *next = after_end(w, joiner);
     if (next && load_rlx(&next->context.on_stack) == WEFT_FRESH && next->context.stack_class == stack->class) {
         san_unwound(stack->low, weft__stack_top(stack));
         weft__adopt(next, stack);

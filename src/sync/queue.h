@@ -41,10 +41,9 @@ static inline _Atomic uint64_t *weft__queue_word(const struct weft_queue *q) {
     return (_Atomic uint64_t *)(uintptr_t)&q->word;
 }
 
-/* Takes the lock; returns the word without it. */
-static inline uint64_t weft__queue_lock(struct weft_queue *q) {
+/* Takes the lock, given what was last seen of the word; returns the word without it. */
+static inline uint64_t weft__queue_lock_from(struct weft_queue *q, uint64_t w) {
     _Atomic uint64_t *word = weft__queue_word(q);
-    uint64_t w = load_rlx(word);
     unsigned turn = 0;
     for (;;) {
         if (unlikely(w & WEFT_QUEUE_LOCKED)) {
@@ -53,6 +52,10 @@ static inline uint64_t weft__queue_lock(struct weft_queue *q) {
         } else if (likely(cas_ar(word, &w, w | WEFT_QUEUE_LOCKED))) /* pairs with unlock */
             return w;
     }
+}
+
+static inline uint64_t weft__queue_lock(struct weft_queue *q) {
+    return weft__queue_lock_from(q, load_rlx(weft__queue_word(q)));
 }
 
 /* Gives the lock back with this value; WAITERS says whether the chain holds anybody. */

@@ -34,7 +34,10 @@ WEFT_PUBLIC int weft_sem_wait_until(struct weft_sem *sem, uint64_t deadline) {
     return take(weft__queue_word(&sem->queue)) ? 0 : wait_for_one(sem, deadline);
 }
 
-WEFT_PUBLIC int weft_sem_wait(struct weft_sem *sem) { return weft_sem_wait_until(sem, WEFT_FOREVER); }
+WEFT_PUBLIC int weft_sem_wait(struct weft_sem *sem) {
+    if (unlikely(!sem)) return -EINVAL;
+    return take(weft__queue_word(&sem->queue)) ? 0 : wait_for_one(sem, WEFT_FOREVER);
+}
 
 WEFT_PUBLIC int weft_sem_try(struct weft_sem *sem) {
     if (!sem) return -EINVAL;
@@ -53,7 +56,7 @@ WEFT_PUBLIC int weft_sem_post(struct weft_sem *sem) {
         if (unlikely(w >> 2 >= WEFT_QUEUE_MAX)) return -EOVERFLOW;
         if (likely(cas_ar(word, &w, w + WEFT_QUEUE_ONE))) return 0; /* pairs with take */
     }
-    w = weft__queue_lock(&sem->queue);
+    w = weft__queue_lock_from(&sem->queue, w);
     struct weft__fiber *f = weft__queue_win(&sem->queue);
     weft__queue_unlock(&sem->queue, f ? w : w + WEFT_QUEUE_ONE);
     if (f) weft__make_ready(f);
