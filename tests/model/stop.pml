@@ -3,7 +3,7 @@
  * goes to sleep (idle.c). Two workers; that a ready fiber is taken by somebody is sleep.pml's matter
  * and is taken for granted here.
  *
- *   LIVE    X sleeps, then asks Z and waits for the answer, and all end: the stop must say so
+ *   LIVE    X sleeps twice, then asks Z and waits for the answer, and all end: the stop must say so
  *   STUCK   Z waits for ever: the stop must say -EBUSY, and only when really nothing can happen
  *
  * In both a thread may cancel a timer (TIMER), or fail to hand in a fiber (SPAWN).
@@ -16,7 +16,9 @@
 byte sleepers, wakes, all_asleep;
 bool stop_waits, stop_sleeps, stop_timed;
 bool waiting[3], alive[3];
-bool armed, user_timer;
+bool armed, due, user_timer; /* X's timer; its time has come; one of the program's own */
+byte naps; /* X sleeps twice */
+byte spurious; /* sleeps that ended by themselves: the trim of memory */
 byte pc[2], signals[2]; /* where each fiber is; how much was posted to it */
 chan ready = [2] of { byte };
 byte ended, running;
@@ -56,7 +58,8 @@ inline wait_signal(f) {
 inline run_it(f) {
     do
     :: f == X && pc[X] == 0 -> atomic { pc[X] = 1; waiting[X] = true; armed = true; break }
-    :: f == X && pc[X] == 1 -> post(Z); pc[X] = 2
+    :: f == X && pc[X] == 1 && naps < 1 -> atomic { naps++; waiting[X] = true; armed = true; break }
+    :: f == X && pc[X] == 1 && naps == 1 -> post(Z); pc[X] = 2
 #ifdef STUCK
     :: f == X && pc[X] == 2 -> pc[X] = 3
     :: f == Z && pc[Z] < 3 -> atomic { pc[Z]++; if :: pc[Z] < 3 -> wait_signal(Z); if :: yes :: else -> break fi :: else -> waiting[Z] = true; break fi }
@@ -78,10 +81,10 @@ end:
     do
     :: len(ready) > 0 -> atomic { if :: len(ready) > 0 -> ready?f; running++; yes = true :: else fi };
         if :: yes -> yes = false; run_it(f); atomic { running--; f = 0 } :: else fi
-    :: atomic { armed && running < W -> armed = false; running++ }; /* its time has come */
+    :: atomic { due -> due = false; armed = false; running++ };
         atomic { waiting[X] = false; ready!X };
         running--
-    :: atomic { len(ready) == 0 -> sleepers++; last = sleepers == W };
+    :: atomic { len(ready) == 0 && !due -> sleepers++; last = sleepers == W };
         if
         :: len(ready) > 0 -> skip
         :: else ->
@@ -95,7 +98,10 @@ end:
             fi;
             last = false;
 end_asleep:
-            (len(ready) > 0 || armed)
+            if
+            :: len(ready) > 0 || due
+            :: atomic { spurious < 1 -> spurious++ }
+            fi
         fi;
 #ifdef MUT_WAKES_NOT_COUNTED
         atomic { sleepers--; last = false }
@@ -103,6 +109,11 @@ end_asleep:
         atomic { sleepers--; wakes++; last = false }
 #endif
     od
+}
+
+proctype time() {
+end:
+    do :: atomic { armed && !due -> due = true } od
 }
 
 proctype thread() {
@@ -116,8 +127,9 @@ proctype thread() {
 #ifdef SPAWN
     /* weft_spawn by a thread while the injector is closed: a record comes and goes */
     alive[T] = true;
-    alive[T] = false
+    alive[T] = false;
 #endif
+    skip
 }
 
 /* nothing_will_happen: one look after the other. */
@@ -201,6 +213,7 @@ init {
 #endif
         run worker();
         run worker();
+        run time();
         run thread();
         run stopper();
         run clock()

@@ -41,8 +41,8 @@ static void *is_woken(void *arg) {
         OK(weft_park());
         if (atomic_load(&o->ends)) break;
         /* One permit at a time is out, so it is this one. */
-        uint64_t n = atomic_fetch_add(&o->woken[p->number], 1) + 1;
-        WANT(atomic_load(&o->wanted[p->number]), n);
+        uint64_t wanted = atomic_load(&o->wanted[p->number]); /* before we let it grow again */
+        WANT(wanted, atomic_fetch_add(&o->woken[p->number], 1) + 1);
         atomic_fetch_add(&o->arrived, 1);
     }
     free(p);

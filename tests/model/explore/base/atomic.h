@@ -1,0 +1,37 @@
+/*
+ * Stands in for src/base/atomic.h: every atomic operation of the source under test becomes a step of
+ * the explorer, which knows where it stands in the source and with which order.
+ */
+#ifndef WEFT_BASE_ATOMIC_H
+#define WEFT_BASE_ATOMIC_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum step_kind { STEP_LOAD, STEP_STORE, STEP_SWAP, STEP_ALLOC };
+enum { ORDER_RELAXED = 0, ORDER_ACQUIRE = 1, ORDER_RELEASE = 2, ORDER_BOTH = 3 };
+
+/* A swap compares with *expected and, when it fails, puts there what it read; returns whether it took place. */
+uint64_t explore_step(enum step_kind kind, const volatile void *at, unsigned order, uint64_t value,
+                      uint64_t *expected, const char *file, int line);
+
+#define explore_load(p, order) \
+    ((__typeof__(atomic_load(p)))explore_step(STEP_LOAD, p, order, 0, NULL, __FILE__, __LINE__))
+#define explore_store(p, v, order) \
+    ((void)explore_step(STEP_STORE, p, order, (uint64_t)(uintptr_t)(v), NULL, __FILE__, __LINE__))
+
+#define load_rlx(p) explore_load(p, ORDER_RELAXED)
+#define load_acq(p) explore_load(p, ORDER_ACQUIRE)
+#define store_rlx(p, v) explore_store(p, v, ORDER_RELAXED)
+#define store_rel(p, v) explore_store(p, v, ORDER_RELEASE)
+#define cas_ar(p, e, d) \
+    ((bool)explore_step(STEP_SWAP, p, ORDER_BOTH, (uint64_t)(uintptr_t)(d), (uint64_t *)(void *)(e), __FILE__, __LINE__))
+
+/* Not needed by what is explored; here so that the headers compile. */
+#define add_rlx(p, v) atomic_fetch_add_explicit(p, v, memory_order_relaxed)
+#define fence_sc() atomic_thread_fence(memory_order_seq_cst)
+#define fence_compiler() atomic_signal_fence(memory_order_seq_cst)
+#define count_add(p, n) store_rlx(p, load_rlx(p) + (n))
+
+#endif
