@@ -111,7 +111,13 @@ static void install(void (*info)(int, siginfo_t *, void *), void (*plain)(int)) 
     CHECK(!sigaction(SIGSEGV, &a, NULL));
 }
 
+/* valgrind 3.19 goes on at a wrong place after a handler that ran on a signal stack. */
+static void needs_signal_stacks(void) {
+    if (test_valgrind()) test_skip("valgrind does not come back from signal stacks");
+}
+
 static void fault_everywhere(bool with_info) {
+    needs_signal_stacks();
     for (int i = 0; i < 3; i++) {
         map_forbidden();
         test_start(2);
@@ -154,6 +160,7 @@ static void passes_on(int sig, siginfo_t *info, void *context) {
 }
 TEST(a_handler_put_in_front_of_ours) {
     struct sigaction a = {.sa_sigaction = passes_on, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+    needs_signal_stacks();
     install(repair, NULL);
     test_start(1);
     CHECK(!sigaction(SIGSEGV, &a, &passed_on));
