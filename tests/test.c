@@ -44,6 +44,11 @@ bool test_has(const char *text, const char *part) { return strstr(text, part) !=
 
 bool test_valgrind(void) { return RUNNING_ON_VALGRIND; }
 
+bool test_emulated(void) {
+    const char *under = getenv("WEFT_TEST_UNDER"); /* see run.sh */
+    return under && strstr(under, "qemu");
+}
+
 unsigned test_scale(void) {
     const char *text = getenv("WEFT_TEST_SCALE");
     long n = text ? strtol(text, NULL, 10) : 0;

@@ -94,6 +94,7 @@ size_t test_size(size_t n);
 /* The same for fibers that live at once: ThreadSanitizer has room for some 8000. */
 size_t test_fibers(size_t n);
 bool test_valgrind(void);
+bool test_emulated(void); /* another machine's instructions, by qemu */
 
 /* What the process holds, and what the machine has left. */
 size_t test_rss_kib(void);

@@ -349,10 +349,10 @@ inline next(w) {
 /* weft__poll, from home. */
 inline poll(w) {
     d_step { take_mail(w); take_injected(w) };
-#ifdef POLL_NOTIFIES
-    if :: len(ready[w]) > 0 -> notify(w) :: else fi
-#else
+#ifdef MUT_POLL_NOTIFIES_NOBODY
     skip
+#else
+    if :: len(ready[w]) > 0 -> notify(w) :: else fi
 #endif
 }
 

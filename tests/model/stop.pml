@@ -6,18 +6,24 @@
  *   LIVE    X sleeps twice, then asks Z and waits for the answer, and all end: the stop must say so
  *   STUCK   Z waits for ever: the stop must say -EBUSY, and only when really nothing can happen
  *
- * In both a thread may cancel a timer (TIMER), or fail to hand in a fiber (SPAWN).
+ * In both a thread may cancel a timer (TIMER), or fail to hand in a fiber (SPAWN): then nobody wakes
+ * up, and the stop must be told all the same.
  */
 #define W 2
 #define X 0
 #define Z 1
+#ifdef STUCK
+#define NAPS 0
+#else
+#define NAPS 1
+#endif
 #define T 2 /* what a thread tries to hand in */
 
 byte sleepers, wakes, all_asleep;
-bool stop_waits, stop_sleeps, stop_timed;
+bool stop_waits, stop_sleeps;
 bool waiting[3], alive[3];
 bool armed, due, user_timer; /* X's timer; its time has come; one of the program's own */
-byte naps; /* X sleeps twice */
+byte naps; /* how often X has slept again */
 byte spurious; /* sleeps that ended by themselves: the trim of memory */
 byte pc[2], signals[2]; /* where each fiber is; how much was posted to it */
 chan ready = [2] of { byte };
@@ -58,8 +64,8 @@ inline wait_signal(f) {
 inline run_it(f) {
     do
     :: f == X && pc[X] == 0 -> atomic { pc[X] = 1; waiting[X] = true; armed = true; break }
-    :: f == X && pc[X] == 1 && naps < 1 -> atomic { naps++; waiting[X] = true; armed = true; break }
-    :: f == X && pc[X] == 1 && naps == 1 -> post(Z); pc[X] = 2
+    :: f == X && pc[X] == 1 && naps < NAPS -> atomic { naps++; waiting[X] = true; armed = true; break }
+    :: f == X && pc[X] == 1 && naps == NAPS -> post(Z); pc[X] = 2
 #ifdef STUCK
     :: f == X && pc[X] == 2 -> pc[X] = 3
     :: f == Z && pc[Z] < 3 -> atomic { pc[Z]++; if :: pc[Z] < 3 -> wait_signal(Z); if :: yes :: else -> break fi :: else -> waiting[Z] = true; break fi }
@@ -128,6 +134,9 @@ proctype thread() {
     /* weft_spawn by a thread while the injector is closed: a record comes and goes */
     alive[T] = true;
     alive[T] = false;
+#ifndef MUT_SPAWN_TELLS_NOBODY
+    tell_stop();
+#endif
 #endif
     skip
 }
@@ -187,20 +196,8 @@ proctype stopper() {
     fi
 }
 
-#ifdef STOP_LOOKS_AGAIN
-/* While all sleep the stop does not wait for ever. */
-proctype clock() {
-end:
-    do
-    :: timeout -> if :: stop_sleeps -> stop_sleeps = false :: else -> break fi
-    od;
-    assert(verdict != 0)
-}
-#else
-proctype clock() {
-    timeout -> assert(verdict != 0)
-}
-#endif
+/* When nothing moves any more, the stop has come to its end. */
+proctype judge() { timeout -> assert(verdict != 0) }
 
 init {
     atomic {
@@ -216,6 +213,6 @@ init {
         run time();
         run thread();
         run stopper();
-        run clock()
+        run judge()
     }
 }

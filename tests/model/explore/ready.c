@@ -1,149 +1,43 @@
 /*
- * Explores the real ready queue (src/queue) under a weak memory model: all interleavings of an owner
- * and thieves, and all values that a load may return.
- *
- * How. The atomic operations are steps (base/atomic.h here). A thread that has made k steps is
- * brought back by running its function anew and answering its first k operations from its log; the
- * operation after that is what it does next. So no stacks are kept, a state is the memory and the
- * logs, and states that were seen before, whatever the way to them, are not gone on from.
- *
- * The memory model, of acquire and release with relaxed accesses:
- *   - Each place keeps all values ever stored, in order. A thread has a view: for each place the
- *     oldest value that it may still read. A load returns any value from there on.
- *   - A release carries the storing thread's view along, an acquire that reads it takes it over; a
- *     swap reads the newest value, and goes on with what the value it replaces carried.
- *   - A thief's relaxed loads of slots need not be done when the thread goes on: they may be done at
- *     any moment until the thread's next release. That is what machines do with loads.
+ * The real ready queue (src/queue): an owner that pushes and pops, and thieves.
  *
  * What holds at the end of each run: every item is taken exactly once or still there, each taker got
- * its items in order and in one piece, no slot was read before its item.
- *
- * Then each order is weakened, one after the other, and it is seen whether some run goes wrong.
+ * its items in order and in one piece, no slot was read before its item. The ring begins with two
+ * slots, so it grows; some runs begin just before the counters wrap.
  */
+#include "explore.h"
+
 #include "queue/ready.h"
 
 #include "queue/ready.c"
 
-#include <setjmp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define THREADS 3
 #define OWNER 0
-#define PLACES 26
-#define VALUES 12 /* stored in one place, at most */
-#define LOG 120
-#define LATE 4 /* loads of a thread that are not done yet, at most */
 #define ITEMS 8
 
-/* --- the state --------------------------------------------------------------------------------- */
-
-struct view {
-    uint8_t at[PLACES];
-};
-
-struct message {
-    uint64_t value;
-    struct view view; /* that a release carried along */
-};
-
-struct late {
-    uint8_t place, from; /* not older than this one */
-    uint16_t token;      /* 0: none */
-};
-
-struct thread {
-    struct view view;
-    struct late late[LATE];
-    uint64_t log[LOG];
-    uint16_t length;
-    uint64_t done_late[LATE * 8]; /* what the loads with tokens 1, 2, ... have returned */
-    uint16_t tokens;
-};
-
-struct state {
-    struct message value[PLACES][VALUES];
-    uint8_t values[PLACES];
-    struct thread thread[THREADS];
-    uint8_t allocated; /* words of the arena */
-};
-
-/* --- where atomics live ------------------------------------------------------------------------ */
-
 static struct weft__ready queue;
-static uint64_t arena[PLACES];
+static uint64_t arena[32]; /* the rings, one after the other; freed never, as in the source */
 static uint64_t first_index;
 
-static unsigned place_of(const volatile void *p) {
-    if (p == &queue.head) return 0;
-    if (p == &queue.tail) return 1;
-    if (p == &queue.ring) return 2;
-    size_t i = (size_t)((const volatile uint64_t *)p - arena);
-    if (i + 3 >= PLACES) abort();
-    return (unsigned)i + 3;
-}
-
-/* --- one thread, brought back from its log ------------------------------------------------------ */
-
-static struct op {
-    enum step_kind kind;
-    unsigned place, order;
-    uint64_t value, expected;
-} next_op;
-
-static struct {
-    const uint64_t *log;
-    unsigned length, at;
-    jmp_buf stop;
-    bool setting_up;
-    struct state *state; /* while setting up */
-} replay;
-
-static struct site {
-    const char *file;
-    int line;
-    unsigned order;
-} sites[32];
-static unsigned n_sites;
-static struct site weak; /* the site to be weakened, and to which order */
-
-static unsigned order_at(unsigned order, const char *file, int line) {
-    if (!order) return order;
-    unsigned i = 0;
-    while (i < n_sites && (sites[i].line != line || strcmp(sites[i].file, file) != 0)) i++;
-    if (i == n_sites) sites[n_sites++] = (struct site){file, line, order};
-    return weak.file && weak.line == line && !strcmp(weak.file, file) ? weak.order : order;
-}
-
-uint64_t explore_step(enum step_kind kind, const volatile void *at, unsigned order, uint64_t value,
-                      uint64_t *expected, const char *file, int line) {
-    if (replay.setting_up) { /* what all threads see at the beginning */
-        unsigned place = place_of(at);
-        if (kind == STEP_STORE) replay.state->value[place][0].value = value;
-        return replay.state->value[place][0].value;
-    }
-    if (replay.at < replay.length) {
-        uint64_t answer = replay.log[replay.at++];
-        if (kind == STEP_SWAP) *expected = replay.log[replay.at++];
-        return answer;
-    }
-    next_op = (struct op){kind, kind == STEP_ALLOC ? 0 : place_of(at), order_at(order, file, line), value,
-                          expected ? *expected : 0};
-    longjmp(replay.stop, 1);
-}
-
-/* A ring: the rest of the arena. Freed never, as in the source. */
 void *weft__alloc(size_t bytes) {
     if (replay.setting_up) {
         replay.state->allocated = (uint8_t)(bytes / 8);
         return arena;
     }
-    return (void *)(uintptr_t)explore_step(STEP_ALLOC, NULL, ORDER_RELAXED, bytes, NULL, "", 0);
+    uint64_t at = explore_step(STEP_ALLOC, NULL, ORDER_RELAXED, bytes, NULL, EXPLORE_HERE(""));
+    if (at + bytes / 8 > sizeof arena / sizeof arena[0]) abort();
+    return &arena[at];
 }
 void weft__free(void *memory) { (void)memory; }
 
-/* --- what the threads do ------------------------------------------------------------------------ */
+/* What a thief reads from slots is looked at only after its swap. */
+static bool may_be_late(unsigned t, const struct op *op) {
+    const volatile uint64_t *p = op->at;
+    return t != OWNER && op->kind == STEP_LOAD && op->order == ORDER_RELAXED && p >= arena && p < arena + 32;
+}
+
+static bool is_private(unsigned t, const struct op *op) {
+    return t == OWNER && (op->kind == STEP_ALLOC || (op->kind == STEP_LOAD && op->at != &queue.head));
+}
 
 static struct scene {
     const char *thread[THREADS]; /* the owner: + push, - pop; thieves: take as many as the digit says */
@@ -177,120 +71,10 @@ static void run_thread(unsigned t) {
     }
 }
 
-/* True: next_op is what it does next; false: it has ended, and results says with what. */
-static bool bring_back(const struct state *s, unsigned t) {
-    replay.log = s->thread[t].log;
-    replay.length = s->thread[t].length;
-    replay.at = 0;
-    if (setjmp(replay.stop)) return true;
-    run_thread(t);
-    return false;
-}
-
-/* --- steps ------------------------------------------------------------------------------------- */
-
-static bool wrong;
-static uint64_t states, runs;
-
-static void view_join(struct view *v, const struct view *with) {
-    for (unsigned i = 0; i < PLACES; i++)
-        if (with->at[i] > v->at[i]) v->at[i] = with->at[i];
-}
-
-static void answer(struct thread *t, uint64_t value) {
-    if (t->length + 1 >= LOG) abort();
-    t->log[t->length++] = value;
-}
-
-static void read_it(struct state *s, struct thread *t, const struct op *op, unsigned which) {
-    t->view.at[op->place] = (uint8_t)which;
-    if (op->order & ORDER_ACQUIRE) view_join(&t->view, &s->value[op->place][which].view);
-}
-
-static void write_it(struct state *s, struct thread *t, const struct op *op, const struct view *before) {
-    unsigned which = s->values[op->place]++;
-    if (which >= VALUES) abort();
-    struct message *m = &s->value[op->place][which];
-    m->value = op->value;
-    t->view.at[op->place] = (uint8_t)which;
-    memset(&m->view, 0, sizeof m->view);
-    if (before) m->view = *before;
-    if (op->order & ORDER_RELEASE) view_join(&m->view, &t->view);
-}
-
-#define TOKEN UINT64_C(0x4000000000000000)
-
-/* Loads that may be done later: what a thief reads from slots. */
-static bool may_be_late(unsigned t, const struct op *op) {
-    return t != OWNER && op->kind == STEP_LOAD && op->order == ORDER_RELAXED && op->place > 2;
-}
-
-static bool has_late(const struct thread *t) {
-    for (unsigned i = 0; i < LATE; i++)
-        if (t->late[i].token) return true;
-    return false;
-}
-
-static bool postpone(struct thread *t, const struct op *op) {
-    for (unsigned i = 0; i < LATE; i++)
-        if (!t->late[i].token) {
-            t->late[i] = (struct late){(uint8_t)op->place, t->view.at[op->place], ++t->tokens};
-            answer(t, TOKEN | t->tokens);
-            return true;
-        }
-    abort();
-}
-
-/* Choice c of the operation; false: there is no such choice. */
-static bool step(struct state *s, unsigned which, const struct op *op, unsigned c) {
-    struct thread *t = &s->thread[which];
-    unsigned oldest = t->view.at[op->place], newest = s->values[op->place] - 1u;
-    if (op->kind == STEP_ALLOC) {
-        if (c) return false;
-        answer(t, (uint64_t)(uintptr_t)&arena[s->allocated]);
-        s->allocated = (uint8_t)(s->allocated + op->value / 8);
-        if (s->allocated + 3 > PLACES) abort();
-    } else if (op->kind == STEP_STORE) {
-        if (c) return false;
-        write_it(s, t, op, NULL);
-        answer(t, 0);
-    } else if (op->kind == STEP_LOAD) {
-        if (may_be_late(which, op)) return c ? false : postpone(t, op);
-        if (oldest + c > newest) return false;
-        read_it(s, t, op, oldest + c);
-        answer(t, s->value[op->place][oldest + c].value);
-    } else {
-        if (oldest + c > newest) return false;
-        unsigned read = oldest + c;
-        struct message seen = s->value[op->place][read];
-        bool same = seen.value == op->expected;
-        if (same && read != newest) return step(s, which, op, c + 1); /* a swap takes the newest, or fails */
-        read_it(s, t, op, read);
-        if (same) write_it(s, t, op, &seen.view);
-        answer(t, same);
-        answer(t, same ? op->expected : seen.value);
-        if (!same) memset(t->late, 0, sizeof t->late); /* what was read for it is forgotten */
-    }
-    return true;
-}
-
-/* Does one of the loads that were put off; choice c. */
-static bool do_late(struct state *s, unsigned which, unsigned l, unsigned c) {
-    struct thread *t = &s->thread[which];
-    struct late *late = &t->late[l];
-    if (!late->token || late->from + c >= s->values[late->place]) return false;
-    t->done_late[late->token - 1] = s->value[late->place][late->from + c].value;
-    *late = (struct late){0, 0, 0};
-    return true;
-}
-
-/* --- the end of a run --------------------------------------------------------------------------- */
-
 static void check(const struct state *s) {
     bool taken[ITEMS + 1] = {false};
     uint64_t pushed = 0, got = 0;
     for (const char *c = scene.thread[OWNER]; *c; c++) pushed += *c == '+';
-    runs++;
     for (unsigned t = 0; t < THREADS; t++) {
         bring_back(s, t);
         uint64_t last = 0, batch = 0;
@@ -306,122 +90,20 @@ static void check(const struct state *s) {
         }
     }
     /* What was not taken is still there: head and tail say how many, and which. */
-    uint64_t head = s->value[0][s->values[0] - 1].value, tail = s->value[1][s->values[1] - 1].value;
+    uint64_t head = newest(s, &queue.head), tail = newest(s, &queue.tail);
     wrong |= tail - head != pushed - got || head != first_index + got;
     for (uint64_t i = 1; i <= pushed; i++) wrong |= taken[i] != (i <= got);
 }
 
-/* --- all of them -------------------------------------------------------------------------------- */
-
-static struct {
-    uint64_t *slot;
-    size_t size, used;
-} seen;
-
-static uint64_t mix(uint64_t h, const void *bytes, size_t n) {
-    const uint64_t *p = bytes;
-    for (size_t i = 0; i < n / 8; i++) {
-        h = (h ^ p[i]) * UINT64_C(0x9fb21c651e98df25);
-        h ^= h >> 29;
-    }
-    return h;
-}
-
-/* Two states with one number of 64 bits would be taken for one: with millions of states, once in a million tries. */
-static bool is_new(const struct state *s) {
-    uint64_t h = 1;
-    for (unsigned p = 0; p < PLACES; p++)
-        for (unsigned i = 0; i < s->values[p]; i++) {
-            h = mix(h + p, &s->value[p][i].value, 8);
-            uint64_t v[4] = {0};
-            memcpy(v, &s->value[p][i].view, sizeof(struct view));
-            h = mix(h, v, sizeof v);
-        }
-    for (unsigned t = 0; t < THREADS; t++) {
-        const struct thread *th = &s->thread[t];
-        uint64_t v[4] = {0};
-        memcpy(v, &th->view, sizeof(struct view));
-        h = mix(h, v, sizeof v);
-        memset(v, 0, sizeof v);
-        memcpy(v, th->late, sizeof th->late);
-        h = mix(h, v, sizeof v);
-        h = mix(h + th->length, th->log, th->length * sizeof th->log[0]);
-        h = mix(h, th->done_late, th->tokens * sizeof th->done_late[0]);
-    }
-    h += h == 0;
-    if (seen.used * 2 >= seen.size) {
-        size_t size = seen.size ? seen.size * 2 : 1 << 16;
-        uint64_t *slot = calloc(size, sizeof *slot);
-        if (!slot) abort();
-        for (size_t i = 0; i < seen.size; i++) {
-            size_t k = seen.slot[i] & (size - 1);
-            if (!seen.slot[i]) continue;
-            while (slot[k]) k = (k + 1) & (size - 1);
-            slot[k] = seen.slot[i];
-        }
-        free(seen.slot);
-        seen.slot = slot;
-        seen.size = size;
-    }
-    size_t k = h & (seen.size - 1);
-    while (seen.slot[k] && seen.slot[k] != h) k = (k + 1) & (seen.size - 1);
-    if (seen.slot[k]) return false;
-    seen.slot[k] = h;
-    seen.used++;
-    return true;
-}
-
-/* Nobody else writes there, so the owner reads its own newest value, and nothing depends on when. */
-static bool is_private(unsigned t, const struct op *op) {
-    return t == OWNER && (op->kind == STEP_ALLOC || (op->kind == STEP_LOAD && op->place != 0));
-}
-
-static void explore(const struct state *s) {
-    if (wrong || !is_new(s)) return;
-    states++;
-    bool ended = true;
-    struct state *next = malloc(sizeof *next);
-    if (!next) abort();
-    for (unsigned t = 0; t < THREADS && !wrong; t++) {
-        for (unsigned l = 0; l < LATE; l++)
-            for (unsigned c = 0;; c++) {
-                *next = *s;
-                if (!do_late(next, t, l, c)) break;
-                ended = false;
-                explore(next);
-            }
-        if (!bring_back(s, t)) continue;
-        ended = false;
-        struct op op = next_op;
-        if ((op.order & ORDER_RELEASE) && has_late(&s->thread[t])) continue; /* first do what was put off */
-        for (unsigned c = 0; !wrong; c++) {
-            *next = *s;
-            if (!step(next, t, &op, c)) break;
-            explore(next);
-        }
-        if (is_private(t, &op)) break; /* no need to look at the others here */
-    }
-    free(next);
-    if (ended) check(s);
+static void set_up(void) {
+    memset(arena, 0, sizeof arena);
+    weft__ready_init(&queue, 2, first_index);
 }
 
 static bool run_scene(const struct scene *sc) {
-    struct state *s = calloc(1, sizeof *s);
-    if (!s) abort();
     scene = *sc;
     first_index = sc->first;
-    wrong = false;
-    memset(s->values, 1, sizeof s->values);
-    memset(arena, 0, sizeof arena);
-    replay.setting_up = true;
-    replay.state = s;
-    weft__ready_init(&queue, 2, first_index);
-    replay.setting_up = false;
-    explore(s);
-    free(s);
-    free(seen.slot);
-    memset(&seen, 0, sizeof seen);
-    return !wrong;
+    return explore_all();
 }
 
 #define NEAR_WRAP (UINT64_MAX - 1)
@@ -448,7 +130,6 @@ static const struct scene scenes[] = {
 static bool run_all(bool loud) {
     bool good = true;
     for (unsigned i = 0; i < (loud ? SCENES : SMALL) && good; i++) {
-        states = runs = 0;
         good = run_scene(&scenes[i]);
         if (loud)
             printf("ready %-8s %s %s: %llu states, %llu ends, %s\n", scenes[i].thread[0], scenes[i].thread[1],
@@ -457,25 +138,11 @@ static bool run_all(bool loud) {
     return good;
 }
 
-static const char *const order_names[] = {"relaxed", "acquire", "release", "both"};
-
-/* Each order at each place in the source, replaced by each weaker one. */
-static void weaken_all(void) {
-    unsigned n = n_sites;
-    for (unsigned i = 0; i < n; i++)
-        for (unsigned order = 0; order < sites[i].order; order++) {
-            if (order & ~sites[i].order) continue;
-            weak = (struct site){sites[i].file, sites[i].line, order};
-            const char *name = strstr(sites[i].file, "src/");
-            printf("mutant %s:%d %s -> %s: %s\n", name ? name : sites[i].file, sites[i].line,
-                   order_names[sites[i].order], order_names[order], run_all(false) ? "NOT found" : "found");
-        }
-    weak.file = NULL;
-}
+static bool small_are_well(void) { return run_all(false); }
 
 int main(void) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (!run_all(true)) return 1;
-    weaken_all();
+    weaken_all(small_are_well);
     return 0;
 }

@@ -12,24 +12,33 @@
 enum step_kind { STEP_LOAD, STEP_STORE, STEP_SWAP, STEP_ALLOC };
 enum { ORDER_RELAXED = 0, ORDER_ACQUIRE = 1, ORDER_RELEASE = 2, ORDER_BOTH = 3 };
 
+/* Where in the source a step stands, by name and text: line numbers change. */
+struct explore_site {
+    const char *function, *text;
+};
+
 /* A swap compares with *expected and, when it fails, puts there what it read; returns whether it took place. */
-uint64_t explore_step(enum step_kind kind, const volatile void *at, unsigned order, uint64_t value,
-                      uint64_t *expected, const char *file, int line);
+uint64_t explore_step(enum step_kind kind, const volatile void *at, unsigned order, uint64_t value, uint64_t *expected,
+                      struct explore_site site);
 
-#define explore_load(p, order) \
-    ((__typeof__(atomic_load(p)))explore_step(STEP_LOAD, p, order, 0, NULL, __FILE__, __LINE__))
-#define explore_store(p, v, order) \
-    ((void)explore_step(STEP_STORE, p, order, (uint64_t)(uintptr_t)(v), NULL, __FILE__, __LINE__))
+#define EXPLORE_HERE(text) ((struct explore_site){__func__, text})
+#define explore_load(p, order, text) \
+    ((__typeof__(atomic_load(p)))explore_step(STEP_LOAD, p, order, 0, NULL, EXPLORE_HERE(text)))
+#define explore_store(p, v, order, text) \
+    ((void)explore_step(STEP_STORE, p, order, (uint64_t)(uintptr_t)(v), NULL, EXPLORE_HERE(text)))
 
-#define load_rlx(p) explore_load(p, ORDER_RELAXED)
-#define load_acq(p) explore_load(p, ORDER_ACQUIRE)
-#define store_rlx(p, v) explore_store(p, v, ORDER_RELAXED)
-#define store_rel(p, v) explore_store(p, v, ORDER_RELEASE)
-#define cas_ar(p, e, d) \
-    ((bool)explore_step(STEP_SWAP, p, ORDER_BOTH, (uint64_t)(uintptr_t)(d), (uint64_t *)(void *)(e), __FILE__, __LINE__))
+#define load_rlx(p) explore_load(p, ORDER_RELAXED, "")
+#define load_acq(p) explore_load(p, ORDER_ACQUIRE, "load_acq(" #p ")")
+#define store_rlx(p, v) explore_store(p, v, ORDER_RELAXED, "")
+#define store_rel(p, v) explore_store(p, v, ORDER_RELEASE, "store_rel(" #p ")")
+#define cas_ar(p, e, d)                                                                                          \
+    ((bool)explore_step(STEP_SWAP, p, ORDER_BOTH, (uint64_t)(uintptr_t)(d), (uint64_t *)(void *)(e),             \
+                        EXPLORE_HERE("cas_ar(" #p ", " #e ", " #d ")")))
 
 /* Not needed by what is explored; here so that the headers compile. */
 #define add_rlx(p, v) atomic_fetch_add_explicit(p, v, memory_order_relaxed)
+#define add_ar(p, v) atomic_fetch_add_explicit(p, v, memory_order_acq_rel)
+#define xchg_ar(p, v) atomic_exchange_explicit(p, v, memory_order_acq_rel)
 #define fence_sc() atomic_thread_fence(memory_order_seq_cst)
 #define fence_compiler() atomic_signal_fence(memory_order_seq_cst)
 #define count_add(p, n) store_rlx(p, load_rlx(p) + (n))

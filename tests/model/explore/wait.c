@@ -1,0 +1,159 @@
+/*
+ * The real wait word (src/sched/wait.h, wait.c): a fiber that begins a wait, those who end it, and
+ * handles that have become stale, under weak memory.
+ */
+#include "explore.h"
+
+#include "sched/wait.c"
+
+#define FIBER_ONE 0 /* its number */
+#define LIFE UINT64_C(1)
+
+__thread struct weft__worker *weft__tls; /* none: all of them are threads that are no carriers */
+struct weft__slab weft__fibers = {.record_size = sizeof(struct weft__fiber)};
+struct weft__cluster weft__cluster;
+
+static struct weft__fiber fiber;
+static _Atomic uint64_t data[2];
+static const struct weft_fiber handle = {(uint64_t)FIBER_ONE << 32 | LIFE};
+
+static struct outcome {
+    int result;       /* of the call */
+    unsigned made;    /* how often it made the fiber ready */
+    uint64_t seen[2]; /* the data, for who has taken the permit */
+} outcome[THREADS];
+static unsigned current;
+
+void weft__make_ready_elsewhere(struct weft__worker *w, struct weft__fiber *f) {
+    (void)w, (void)f;
+    outcome[current].made++;
+}
+
+/* What only a carrier would call. */
+bool weft__fence_is_symmetric;
+int weft__ready_grow(struct weft__ready *q) { abort(), (void)q; }
+void weft__push_slow(struct weft__worker *w, struct weft__fiber *f) { abort(), (void)w, (void)f; }
+void weft__idle_consider(struct weft__worker *w, uint64_t state) { abort(), (void)w, (void)state; }
+
+/* --- what the threads do ------------------------------------------------------------------------ */
+
+static void do_nothing(struct outcome *o) { (void)o; }
+
+static void do_park(struct outcome *o) {
+    uint64_t ticket;
+    o->result = weft__wait_begin(&fiber, WEFT_WAIT_BY_PERMIT | WEFT_WAIT_BY_CANCEL, &ticket);
+    if (o->result != 1) return;
+    o->seen[0] = load_rlx(&data[0]);
+    o->seen[1] = load_rlx(&data[1]);
+}
+static void do_sleep(struct outcome *o) {
+    uint64_t ticket;
+    o->result = weft__wait_begin(&fiber, WEFT_WAIT_BY_CANCEL, &ticket);
+}
+static void do_unpark_0(struct outcome *o) {
+    store_rlx(&data[0], 1);
+    o->result = weft_unpark(handle);
+}
+static void do_unpark_1(struct outcome *o) {
+    store_rlx(&data[1], 1);
+    o->result = weft_unpark(handle);
+}
+static void do_cancel(struct outcome *o) { o->result = weft_cancel(handle); }
+static void do_deadline(struct outcome *o) {
+    uint64_t first = (load_rlx(&fiber.wait) & WEFT_WAIT_EPOCH) | WEFT_WAIT_ONE; /* the ticket of the first wait */
+    if (weft__wait_win(&fiber, first, WEFT_WON_DEADLINE)) o->made++;
+}
+/* The fiber is collected, and its record gets another life. */
+static void do_live_again(struct outcome *o) {
+    (void)o;
+    count_add(&fiber.slot.generation, 1);
+    count_add(&fiber.slot.generation, 1);
+    weft__wait_anew(&fiber);
+}
+
+/* --- what must hold ----------------------------------------------------------------------------- */
+
+static uint64_t word; /* at the end */
+
+static bool one_winner(void) {
+    unsigned made = outcome[0].made + outcome[1].made + outcome[2].made;
+    bool waited = outcome[0].result == 0;
+    return made == waited && !(word & WEFT_WAIT_WAITING);
+}
+
+/* Two permits: one ends the wait and one is there, or the fiber took the first, and if it took both,
+ * for two are one, then it sees what both have written. */
+static bool permits_kept(void) {
+    bool left = word & WEFT_WAIT_PERMIT;
+    if (!one_winner()) return false;
+    if (outcome[0].result == 0) return left;
+    return left ? outcome[0].seen[0] || outcome[0].seen[1] : outcome[0].seen[0] && outcome[0].seen[1];
+}
+
+static bool untouched(void) { return !(word & WEFT_WAIT_STICKY); }
+
+static const struct scene {
+    const char *name;
+    void (*thread[THREADS])(struct outcome *o);
+    bool (*good)(void);
+} scenes[] = {
+    {"park, two permits", {do_park, do_unpark_0, do_unpark_1}, permits_kept},
+    {"sleep, cancellation and deadline", {do_sleep, do_cancel, do_deadline}, one_winner},
+    {"park, cancellation and deadline", {do_park, do_cancel, do_deadline}, one_winner},
+    {"a stale cancellation", {do_live_again, do_cancel, do_nothing}, untouched},
+    {"a stale unpark", {do_live_again, do_unpark_0, do_nothing}, untouched},
+};
+#define SCENES (sizeof scenes / sizeof scenes[0])
+static const struct scene *scene;
+
+static void run_thread(unsigned t) {
+    current = t;
+    outcome[t] = (struct outcome){0};
+    scene->thread[t](&outcome[t]);
+}
+
+static void check(const struct state *s) {
+    for (unsigned t = 0; t < THREADS; t++) bring_back(s, t);
+    word = newest(s, &fiber.wait);
+    wrong |= !scene->good();
+}
+
+static void set_up(void) {
+    store_rlx(&weft__fibers.records, 1);
+    store_rlx(&weft__fibers.chunk[0], &fiber);
+    store_rlx(&fiber.slot.generation, LIFE);
+    store_rlx(&fiber.context.kind, WEFT_KIND_FIBER);
+    store_rlx(&fiber.wait, 0);
+}
+
+static bool may_be_late(unsigned t, const struct op *op) {
+    (void)t, (void)op;
+    return false;
+}
+
+/* The slab's own words never change here. */
+static bool is_private(unsigned t, const struct op *op) {
+    (void)t;
+    return op->at == &weft__fibers.records || op->at == &weft__fibers.chunk[0] || op->at == &fiber.context.kind;
+}
+
+static bool run_all(bool loud) {
+    bool good = true;
+    for (unsigned i = 0; i < SCENES && good; i++) {
+        scene = &scenes[i];
+        good = explore_all();
+        if (loud)
+            printf("wait word, %s: %llu states, %llu ends, %s\n", scene->name, (unsigned long long)states,
+                   (unsigned long long)runs, good ? "ok" : "WRONG");
+    }
+    return good;
+}
+
+static bool all_are_well(void) { return run_all(false); }
+
+int main(void) {
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (!run_all(true)) return 1;
+    weaken_all(all_are_well);
+    return 0;
+}

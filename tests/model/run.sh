@@ -1,0 +1,238 @@
+#!/bin/sh
+# Checks all models, and that each planted weakening is noticed. See README.md.
+#   run.sh          everything: some minutes
+#   run.sh quick    one configuration a model, and the mutants: about half
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+src=$here/../../src
+include=$here/../../include
+: "${CC:=gcc}"
+quick=${1:-}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' INT TERM
+passed=0
+failed=0
+
+pass() {
+    passed=$((passed + 1))
+    echo "$1"
+}
+fail() {
+    failed=$((failed + 1))
+    echo "FAILED $1"
+}
+
+# --- spin ---------------------------------------------------------------------------------------
+
+# build model flags...: the checker of a model, in $dir/pan
+build() {
+    model=$1
+    shift
+    rm -f "$dir"/*
+    cp "$here/$model.pml" "$dir" &&
+        (cd "$dir" && spin -a "$@" "$model.pml" >spin.out 2>&1 && $CC -O2 -w -DSAFETY -DCOLLAPSE -DMEMLIM=1900 -o pan pan.c >cc.out 2>&1)
+}
+
+# The models judge themselves what a valid end is; only in sleep.pml spin does.
+search() {
+    ends=-E
+    [ "$model" = sleep ] && ends=
+    (cd "$dir" && timeout 300 ./pan $ends -m200000 -w23 >pan.out 2>&1)
+}
+
+# check name model flags...
+check() {
+    name=$1
+    shift
+    if ! build "$@"; then
+        cat "$dir"/*.out
+        fail "$name: does not build"
+        return
+    fi
+    search
+    states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' "$dir/pan.out")
+    if grep -q 'errors: 0' "$dir/pan.out" && ! grep -Eq 'not completed|too small|out of memory' "$dir/pan.out"; then
+        pass "$name: $states states, ok"
+    else
+        fail "$name: $(grep -E '^(pan|error)' "$dir/pan.out" | head -1)"
+    fi
+}
+more() {
+    [ "$quick" = quick ] || check "$@"
+}
+
+# mutant model macro flags...: must be found
+mutant() {
+    m=$2
+    model=$1
+    shift 2
+    if build "$model" "-DMUT_$m" "$@" && search && grep -q 'errors: 1' "$dir/pan.out"; then
+        pass "$model: mutant $m: found"
+    else
+        fail "$model: mutant $m: NOT found"
+    fi
+}
+
+sleep_models() {
+    two="-DN=2 -DCOARSE"
+    rest="-DCOARSE -DAT_REST -DEARLY=0"
+    for scene in 1 2 3 4 8 11; do check "sleep, one worker, scene $scene" sleep -DN=1 -DSCENE=$scene; done
+    check "sleep, one worker, stop" sleep -DN=1 -DSCENE=1 -DSTOP
+    for scene in 1 3 4 5 6 8 9 11 12 15; do check "sleep, two workers, scene $scene" sleep $two -DSCENE=$scene; done
+    check "sleep, two workers, stop" sleep -DN=2 -DSCENE=0 -DSTOP
+    check "sleep, two workers, scene 14, prompt" sleep -DN=2 -DSCENE=14 -DPROMPT
+    check "sleep, no stealing, scene 12" sleep $two -DSCENE=12 -DNO_STEALING
+    for scene in 2 4 5 7 9 10 12; do check "sleep, three workers, scene $scene" sleep -DN=3 $rest -DSCENE=$scene; done
+    check "sleep, three workers, stop" sleep -DN=3 $rest -DSCENE=1 -DSTOP
+    check "sleep, four workers, scene 7" sleep -DN=4 $rest -DSCENE=7
+    more "sleep, two workers, scene 2" sleep $two -DSCENE=2
+    more "sleep, two workers, fine steps, scene 4" sleep -DN=2 -DSCENE=4
+    more "sleep, two workers, fine steps, scene 5" sleep -DN=2 -DSCENE=5
+    more "sleep, two workers, fine steps, scene 8" sleep -DN=2 -DSCENE=8
+    more "sleep, two workers, a real fence for the light one" sleep $two -DSCENE=4 -DSYMMETRIC
+    more "sleep, two workers, long searches" sleep $two -DSCENE=5 -DLONG_SEARCH
+    more "sleep, two workers, stop after work" sleep $two -DSCENE=1 -DSTOP
+    more "sleep, three workers, scene 7, one more timeout" sleep -DN=3 -DCOARSE -DAT_REST -DEARLY=1 -DSCENE=7
+    more "sleep, three workers, fine steps, scene 7" sleep -DN=3 -DAT_REST -DEARLY=0 -DSCENE=7
+    more "sleep, three workers from the start, scene 5" sleep -DN=3 -DCOARSE -DEARLY=0 -DSCENE=5
+    more "sleep, three workers from the start, scene 6" sleep -DN=3 -DCOARSE -DEARLY=0 -DSCENE=6
+
+    for m in ALWAYS_LEFT_TO_WATCHMAN INJECT_NO_FENCE NEVER_STALE NO_FENCE_OF_SLEEPER NO_FUTEX_WAKE NO_LOOK_AT_INJECTOR \
+        NO_SECOND_LOOK SLEEP_NO_CAS STAYS_ON_STACK WAKE_NO_XCHG WAKE_ONLY_ASLEEP; do
+        mutant sleep $m -DN=2 -DSCENE=6
+    done
+    for m in LAST_DOES_NOT_LOOK NO_LOOK_AT_OWN; do mutant sleep $m $two -DSCENE=5; done
+    for m in MAIL_NO_FENCE WAKE_ONLY_IF_ASLEEP; do mutant sleep $m $two -DSCENE=3; done
+    mutant sleep ARM_WAKES_NOBODY $two -DSCENE=8
+    for m in NO_WATCHMAN TIMERS_ARE_LEFT; do mutant sleep $m $two -DSCENE=9; done
+    mutant sleep FULL_FENCE_OF_SLEEPER -DN=2 -DSCENE=14 -DPROMPT
+    mutant sleep POLL_NOTIFIES_NOBODY $two -DSCENE=15
+    mutant sleep NO_LOOK_WITHOUT_STEALING $two -DSCENE=12 -DNO_STEALING
+    for m in FULL_FENCE_AT_END NO_LOOK_AT_QUEUES QUEUES_OF_ONE_ARE_LEFT; do mutant sleep $m -DN=3 $rest -DSCENE=7; done
+    for m in NO_LOOK_AT_STOPPING STOP_NO_FENCE STOP_WAKES_NOBODY; do mutant sleep $m -DN=2 -DSTOP -DSCENE=0; done
+}
+
+wait_models() {
+    check "wait, park, permits, cancellation, deadlines" wait -DSCENE=1
+    more "wait, semaphore, posts, cancellation, deadlines" wait -DSCENE=2
+    check "wait, everything, one after the other" wait -DSCENE=3
+    check "wait, two fibers, each other's stack" wait -DSCENE=4
+    check "wait, two fibers at one semaphore" wait -DSCENE=5
+    check "wait, a semaphore that dies with the wait" wait -DSCENE=6
+    check "wait, the same with a thread" wait -DSCENE=7
+    check "wait, a thread that waits again and again" wait -DSCENE=8
+    check "wait, two fibers won while they leave" wait -DSCENE=9
+    for m in NO_LEAVE POST_ONE_TRY READY_BEFORE_UNLOCK SAME_EPOCH THREAD_LOOKS_AT_WORD UNLOCK_FORGETS_WAITERS WIN_STORES; do
+        mutant wait $m -DSCENE=7
+    done
+    for m in ENTERS_UNSEEN LETS_GO_FIRST TIMER_STAYS; do mutant wait $m -DSCENE=6; done
+    for m in BEGIN_STORES PERMIT_STAYS POKE_STORES; do mutant wait $m -DSCENE=4; done
+    mutant wait WIN_ANY_EPOCH -DSCENE=1
+    mutant wait BEGIN_FORGETS -DSCENE=2
+    mutant wait WAITS_IN_PLACE -DSCENE=9
+}
+
+join_models() {
+    check "join, one joiner, a detacher, a late canceller" join -DJOINERS=1
+    check "join, two joiners" join -DJOINERS=2 -DNO_CANCELLER -DNO_DETACHER
+    more "join, two joiners and a detacher" join -DJOINERS=2 -DNO_CANCELLER
+    for m in ANEW_SAME_EPOCH COLLECT_WITHOUT_SWAP END_FORGETS_JOINER END_STORES LEAVE_STORES NO_LIFE_IN_WORD \
+        POKE_LOOKS_ONCE TOUCHES_AFTER_END WAKES_WHOEVER_WAITS; do
+        mutant join $m -DJOINERS=1
+    done
+}
+
+stop_models() {
+    check "stop, all end" stop -DLIVE
+    check "stop, one is stuck" stop -DSTUCK
+    check "stop, one is stuck, a timer is cancelled" stop -DSTUCK -DTIMER
+    check "stop, one is stuck, a spawn is refused" stop -DSTUCK -DSPAWN
+    for m in LAST_DOES_NOT_TELL ONE_LOOK STOP_DOES_NOT_SAY STOP_SLEEPS_BLINDLY TELLS_NOBODY WAKES_NOT_COUNTED; do
+        mutant stop $m -DLIVE
+    done
+    mutant stop CANCEL_TELLS_NOBODY -DSTUCK -DTIMER
+    mutant stop SPAWN_TELLS_NOBODY -DSTUCK -DSPAWN
+}
+
+# --- the explorer, over the real source ------------------------------------------------------------
+
+# explorer name [folder with other source]
+explorer() {
+    $CC -O2 -w -std=gnu11 -ffunction-sections -Wl,--gc-sections -I"$here/explore" ${2:+-I"$2"} -I"$src" -I"$include" \
+        -o "$dir/explorer" "$here/explore/$1.c" >"$dir/cc.out" 2>&1
+}
+
+# Its own lines: states and "ok", or a mutant; those that are not found must be argued for in writing.
+explore() {
+    if ! explorer "$1"; then
+        cat "$dir/cc.out"
+        fail "explore $1: does not build"
+        return
+    fi
+    timeout 300 "$dir/explorer" >"$dir/out" 2>&1 || fail "explore $1: $(tail -1 "$dir/out")"
+    while IFS= read -r line; do
+        case $line in
+        *', ok') pass "$line" ;;
+        *': NOT found')
+            what=${line#mutant }
+            what=${what%: NOT found}
+            if grep -qF "$what | " "$here/explore/argued"; then
+                pass "mutant $what: not found, argued"
+            else
+                fail "$line"
+            fi
+            ;;
+        *': found')
+            what=${line#mutant }
+            what=${what%: found}
+            if grep -qF "$what | " "$here/explore/argued"; then
+                fail "$line, although argued: strike it out there"
+            else
+                pass "$line"
+            fi
+            ;;
+        esac
+    done <"$dir/out"
+}
+
+# planted name file expression: the source with a mistake must be found out
+planted() {
+    rm -rf "$dir/queue"
+    mkdir "$dir/queue"
+    cp "$src/queue/ready.h" "$src/queue/ready.c" "$dir/queue"
+    sed -i "$3" "$dir/queue/$2"
+    if cmp -s "$src/queue/$2" "$dir/queue/$2"; then
+        fail "ready: mutant $1: the source has changed, plant it anew"
+    elif explorer ready "$dir" && ! timeout 100 "$dir/explorer" >/dev/null 2>&1; then
+        pass "ready: mutant $1: found"
+    else
+        fail "ready: mutant $1: NOT found"
+    fi
+    rm -rf "$dir/queue"
+}
+
+explorations() {
+    explore wait
+    explore ready
+    planted "tail before the item" ready.h '/store_rlx(&ring->slot\[t & ring->mask\], item);/d; s/store_rel(&q->tail, t + 1);/store_rel(\&q->tail, t + 1); store_rlx(\&ring->slot[t \& ring->mask], item);/'
+    planted "one too many before growth" ready.h 's/t - q->head_seen > ring->mask/t - q->head_seen > ring->mask + 1/'
+    planted "growth forgets the oldest" ready.c 's/for (uint64_t i = h; i != t; i++)/for (uint64_t i = h + 1; i != t; i++)/'
+    planted "growth without a look at head" ready.c 's/q->head_seen = load_acq(&q->head);/q->head_seen;/'
+    planted "takes more than there is" ready.h 's/(uint64_t)there < n ? (uint64_t)there : n/n/'
+    planted "takes without a swap" ready.h 's/likely(cas_ar(&q->head, &h, h + k))/(store_rlx(\&q->head, h + k), true)/'
+    planted "pops without a swap" ready.h 's/likely(q->alone)/true/'
+    planted "swaps before it reads" ready.h 's/load_rlx(&ring->slot\[(h + i) & ring->mask\]);/NULL;/; s/if (likely(cas_ar(&q->head, &h, h + k))) return k;/if (cas_ar(\&q->head, \&h, h + k)) { for (uint64_t i = 0; i < k; i++) items[i] = load_rlx(\&ring->slot[(h + i) \& ring->mask]); return k; }/'
+}
+
+explorations
+if command -v spin >/dev/null 2>&1; then
+    sleep_models
+    wait_models
+    join_models
+    stop_models
+else
+    echo "model: spin is not installed: its models are skipped"
+fi
+echo "model: $passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,107 @@
+/*
+ * alone: one thread hands in one item at a time, just when the workers are about to fall asleep, and
+ * nothing else happens. So a wake-up that is lost stays lost: with more going on, the next one would
+ * hide it, and even so a worker that sleeps gets up some time later to give memory back. That is why
+ * this part does not wait for a hang but looks: all workers asleep, work in a queue, and nobody left
+ * whose business it is. A worker whose time has come but that the kernel does not run looks the same
+ * for a moment, so it must stay like that for a while, more than once.
+ */
+#include "crowd.h"
+
+#include "sched/sched.h"
+
+#include <stdio.h>
+
+enum { PARKED = 4, LOOKS = 20, TOLERATED = 2 };
+
+static _Atomic uint64_t arrived;
+
+static void *arrive(void *unused) {
+    (void)unused;
+    atomic_fetch_add(&arrived, 1);
+    return NULL;
+}
+static void arrive_by_timer(void *unused) { arrive(unused); }
+
+static _Atomic bool ends;
+static void *wait_and_arrive(void *unused) {
+    for (;;) {
+        OK(weft_park());
+        if (atomic_load(&ends)) return NULL;
+        arrive(unused);
+    }
+}
+
+/* Does everybody sleep although there is something to do? And how often did they go to sleep? */
+static bool overslept(uint64_t *sleeps) {
+    struct weft__cluster *c = &weft__cluster;
+    bool work = load_rlx(&c->injector.length) > 0;
+    *sleeps = 0;
+    for (unsigned i = 0; i < c->count; i++) {
+        struct weft__worker *w = c->workers[i];
+        if (load_rlx(&w->driver.state) != WEFT_ASLEEP) return false;
+        uint64_t due = weft__wheel_next(&w->wheel);
+        work |= weft__ready_length(&w->ready) || !weft__mailbox_empty(&w->mailbox) || due < weft__clock() - WEFT_MILLISECOND;
+        *sleeps += load_rlx(&w->numbers.sleeps);
+    }
+    return work;
+}
+
+/* Until the item has arrived; true: it had been overslept. */
+static bool await_arrival(uint64_t sent) {
+    uint64_t seen = 0, sleeps;
+    unsigned same = 0;
+    bool stuck = false;
+    for (unsigned turn = 0; atomic_load(&arrived) < sent; turn++) {
+        if (turn < 2000) {
+            if (turn % 16 == 15) weft_yield();
+            continue;
+        }
+        weft_sleep(WEFT_MILLISECOND);
+        same = overslept(&sleeps) && sleeps == seen ? same + 1 : 0;
+        seen = sleeps;
+        stuck |= same >= LOOKS;
+    }
+    return stuck;
+}
+
+static void one_item(uint64_t *random, struct weft_fiber *parked, struct weft_timer *timer) {
+    struct weft_attr pinned = {.pinned = 1 + (unsigned)below(random, workers)};
+    switch (below(random, 5)) {
+    case 0: OK(weft_spawn(NULL, NULL, arrive, NULL)); break;
+    case 1: OK(weft_spawn(NULL, &pinned, arrive, NULL)); break;
+    case 2: case 3: OK(weft_unpark(parked[below(random, PARKED)])); break;
+    case 4: OK(weft_timer_arm(timer, weft_now() + below(random, 30000), arrive_by_timer, NULL)); break;
+    }
+}
+
+static void alone_round(uint64_t random) {
+    struct weft_fiber parked[PARKED];
+    struct weft_timer timer = WEFT_TIMER_INIT;
+    unsigned lost = 0;
+    uint64_t sent = 0;
+    atomic_store(&arrived, 0);
+    atomic_store(&ends, false);
+    for (unsigned i = 0; i < PARKED; i++) {
+        struct weft_attr attr = {.pinned = i % 2 ? 1 + i % workers : 0};
+        parked[i] = spawn(&attr, wait_and_arrive, NULL);
+    }
+    while (!over() && lost <= TOLERATED) {
+        one_item(&random, parked, &timer);
+        lost += await_arrival(++sent);
+        WANT(atomic_load(&arrived), sent);
+        moved();
+        /* Workers search for some 20 us, then go to sleep: aim at that. */
+        uint64_t until = weft_now() + below(&random, below(&random, 8) ? 60000 : 300000);
+        while (weft_now() < until) {}
+    }
+    atomic_store(&ends, true);
+    for (unsigned i = 0; i < PARKED; i++) {
+        OK(weft_unpark(parked[i]));
+        join(parked[i]);
+    }
+    if (lost > TOLERATED) dump();
+    WANT(lost > TOLERATED, 0);
+}
+
+const struct part parts_alone[] = {{"alone", alone_round, false, true}, {NULL, NULL, false, false}};
