@@ -26,5 +26,5 @@ configure migrate
 step "every switch migrates" env WEFT_TEST_SCALE=10 WEFT_STRESS_WORKERS=8 tests/run.sh build/migrate fiber stress
 configure faults
 step "every call fails once" tests/run.sh build/faults fault
-step "models" tests/model/run.sh
+step "models" tests/model/run.sh brief
 finish

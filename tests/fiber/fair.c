@@ -87,6 +87,18 @@ static void spin_until(const int *flag, int value) {
     while (LOAD(flag) < value) {}
 }
 
+/*
+ * Before round i: the workers are just awake, asleep for a moment, or so long that they have given
+ * their memory back, too. Until then a sleeping worker gets up for that, and would find what it had
+ * overslept: late, but without a hang.
+ */
+static void let_sleep(int i) {
+    if (i % 10 == 9)
+        test_nap_ms(250);
+    else if (i % 2)
+        test_nap_ms(3);
+}
+
 /* A build that moves every fiber puts it into the mailbox of a worker that may compute for ever. */
 #ifdef WEFT_MIGRATE
 #define NEEDS_STEALING() test_skip("fibers are forced to move")
@@ -107,7 +119,7 @@ TEST_WITHIN(work_of_a_worker_that_computes_is_found, 60) {
     for (intptr_t n = 1; n <= 3; n++)
         for (int i = 0; i < 10; i++) {
             STORE(&seen, 0);
-            test_nap_ms(i % 2 ? 3 : 0); /* both asleep, or just awake */
+            let_sleep(i);
             join(spawn(hogs, (void *)n));
         }
     test_stop();
@@ -158,7 +170,7 @@ TEST_WITHIN(two_ready_fibers_two_idle_workers, 60) {
     test_start(2);
     for (int i = 0; i < 40; i++) {
         STORE(&meeting, 0);
-        if (i % 2) test_nap_ms(3);
+        let_sleep(i);
         struct weft_fiber a = spawn(meets, NULL), b = spawn(meets, NULL);
         join(a);
         join(b);
@@ -207,9 +219,9 @@ TEST_WITHIN(spawn_and_block_with_the_others_asleep, 60) { each_size(spawns_and_b
 TEST_WITHIN(one_fiber_for_sleeping_workers, 60) {
     for (unsigned workers = 1; workers <= 4; workers *= 2) {
         test_start(workers);
-        for (size_t i = 0; i < test_size(100); i++) {
+        for (size_t i = 0; i < test_size(20) + 10; i++) {
             STORE(&seen, 0);
-            if (i % 4) test_nap_ms(1);
+            let_sleep((int)i);
             spawn_detached(sees, NULL);
             test_await(&seen, 1);
         }

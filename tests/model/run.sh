@@ -2,6 +2,7 @@
 # Checks all models, and that each planted weakening is noticed. See README.md.
 #   run.sh          everything: some minutes
 #   run.sh quick    one configuration a model, and the mutants: about half
+#   run.sh brief    the explorer, and a few configurations of each model: about a minute
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 src=$here/../../src
@@ -218,13 +219,31 @@ explorations() {
     planted "tail before the item" ready.h '/store_rlx(&ring->slot\[t & ring->mask\], item);/d; s/store_rel(&q->tail, t + 1);/store_rel(\&q->tail, t + 1); store_rlx(\&ring->slot[t \& ring->mask], item);/'
     planted "one too many before growth" ready.h 's/t - q->head_seen > ring->mask/t - q->head_seen > ring->mask + 1/'
     planted "growth forgets the oldest" ready.c 's/for (uint64_t i = h; i != t; i++)/for (uint64_t i = h + 1; i != t; i++)/'
-    planted "growth without a look at head" ready.c 's/q->head_seen = load_acq(&q->head);/q->head_seen;/'
     planted "takes more than there is" ready.h 's/(uint64_t)there < n ? (uint64_t)there : n/n/'
     planted "takes without a swap" ready.h 's/likely(cas_ar(&q->head, &h, h + k))/(store_rlx(\&q->head, h + k), true)/'
     planted "pops without a swap" ready.h 's/likely(q->alone)/true/'
     planted "swaps before it reads" ready.h 's/load_rlx(&ring->slot\[(h + i) & ring->mask\]);/NULL;/; s/if (likely(cas_ar(&q->head, &h, h + k))) return k;/if (cas_ar(\&q->head, \&h, h + k)) { for (uint64_t i = 0; i < k; i++) items[i] = load_rlx(\&ring->slot[(h + i) \& ring->mask]); return k; }/'
 }
 
+brief() {
+    explore wait
+    explore ready
+    command -v spin >/dev/null 2>&1 || { echo "model: spin is not installed: its models are skipped"; return; }
+    check "sleep, one worker, stop" sleep -DN=1 -DSCENE=1 -DSTOP
+    check "sleep, two workers, scene 1" sleep -DN=2 -DCOARSE -DSCENE=1
+    check "sleep, two workers, stop" sleep -DN=2 -DSCENE=0 -DSTOP
+    check "wait, two fibers at one semaphore" wait -DSCENE=5
+    check "join, two joiners" join -DJOINERS=2 -DNO_CANCELLER -DNO_DETACHER
+    check "stop, one is stuck" stop -DSTUCK
+    mutant sleep NO_SECOND_LOOK -DN=2 -DSCENE=6
+}
+
+if [ "$quick" = brief ]; then
+    brief
+    echo "model: $passed passed, $failed failed"
+    [ "$failed" -eq 0 ]
+    exit
+fi
 explorations
 if command -v spin >/dev/null 2>&1; then
     sleep_models
