@@ -75,12 +75,23 @@ mutant() {
     fi
 }
 
+# limit what model flags...: a shortcoming that is known and documented; the model shows it as long as it is there
+limit() {
+    what=$1
+    shift
+    if build "$@" && search && grep -q 'errors: 1' "$dir/pan.out"; then
+        pass "known limit, shown: $what"
+    else
+        fail "known limit is gone: $what: make it a check"
+    fi
+}
+
 sleep_models() {
     two="-DN=2 -DCOARSE"
     rest="-DCOARSE -DAT_REST -DEARLY=0"
     for scene in 1 2 3 4 8 11; do check "sleep, one worker, scene $scene" sleep -DN=1 -DSCENE=$scene; done
     check "sleep, one worker, stop" sleep -DN=1 -DSCENE=1 -DSTOP
-    for scene in 1 3 4 5 6 8 9 11 12 15; do check "sleep, two workers, scene $scene" sleep $two -DSCENE=$scene; done
+    for scene in 1 3 4 5 6 8 9 11 12 15 16; do check "sleep, two workers, scene $scene" sleep $two -DSCENE=$scene; done
     check "sleep, two workers, stop" sleep -DN=2 -DSCENE=0 -DSTOP
     check "sleep, two workers, scene 14, prompt" sleep -DN=2 -DSCENE=14 -DPROMPT
     check "sleep, no stealing, scene 12" sleep $two -DSCENE=12 -DNO_STEALING
@@ -99,13 +110,16 @@ sleep_models() {
     more "sleep, three workers from the start, scene 5" sleep -DN=3 -DCOARSE -DEARLY=0 -DSCENE=5
     more "sleep, three workers from the start, scene 6" sleep -DN=3 -DCOARSE -DEARLY=0 -DSCENE=6
 
+    limit "a timer armed on a worker that computes, while the others sleep unwatched, is late" sleep $two -DSCENE=13
+
     for m in ALWAYS_LEFT_TO_WATCHMAN INJECT_NO_FENCE NEVER_STALE NO_FENCE_OF_SLEEPER NO_FUTEX_WAKE NO_LOOK_AT_INJECTOR \
         NO_SECOND_LOOK SLEEP_NO_CAS STAYS_ON_STACK WAKE_NO_XCHG WAKE_ONLY_ASLEEP; do
         mutant sleep $m -DN=2 -DSCENE=6
     done
-    for m in LAST_DOES_NOT_LOOK NO_LOOK_AT_OWN; do mutant sleep $m $two -DSCENE=5; done
+    mutant sleep LAST_DOES_NOT_LOOK $two -DSCENE=5
     for m in MAIL_NO_FENCE WAKE_ONLY_IF_ASLEEP; do mutant sleep $m $two -DSCENE=3; done
     mutant sleep ARM_WAKES_NOBODY $two -DSCENE=8
+    mutant sleep NO_LOOK_AT_OWN $two -DSCENE=16
     for m in NO_WATCHMAN TIMERS_ARE_LEFT; do mutant sleep $m $two -DSCENE=9; done
     mutant sleep FULL_FENCE_OF_SLEEPER -DN=2 -DSCENE=14 -DPROMPT
     mutant sleep POLL_NOTIFIES_NOBODY $two -DSCENE=15

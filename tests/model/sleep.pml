@@ -114,6 +114,12 @@
 #define FREE 2
 #undef BOUND
 #define BOUND 1
+#elif SCENE == 16 /* a timer on the first worker's wheel, for a fiber that is pinned to the second */
+#define TIMERS
+#define THREAD0 arm(0)
+#define FREE 0
+#undef BOUND
+#define BOUND 1
 #endif
 #ifdef NO_STEALING
 #define STEALING 0
@@ -358,16 +364,27 @@ inline poll(w) {
 
 /* weft__expire: of one's own wheel, or of another's. */
 #ifdef TIMERS
+#if SCENE == 16
+inline now_due(w) {
+    if
+    :: w == 1 -> pinned[w]!PINNED
+    :: else -> mail(1)
+    fi
+}
+#else
+#define now_due(w) push(w, PLAIN)
+#endif
 inline expire(w, v) {
     if
-    :: d_step { armed[v] -> armed[v] = false }; push(w, PLAIN)
+    :: d_step { armed[v] -> armed[v] = false }; now_due(w)
     :: else
     fi
 }
-/* In look_round: what was found there is one's own now. */
+/* In look_round: what was found there is one's own now. weft__next says nothing when it is time to
+ * look at timers, mailbox and injector. */
 inline expire_of(w, v) {
     if
-    :: d_step { armed[v] -> armed[v] = false }; push(w, PLAIN); next(w)
+    :: d_step { armed[v] -> armed[v] = false }; now_due(w); if :: next(w) :: skip fi
     :: else
     fi
 }
@@ -429,9 +446,10 @@ inline search(w) {
         if :: STEALING && !fiber -> look_round(w) :: else fi;
         if
         :: fiber || once || stopping -> break
-        :: else -> break
 #ifdef LONG_SEARCH
-        :: else -> skip
+        :: else -> if :: break :: skip fi
+#else
+        :: else -> break
 #endif
         fi
     od
