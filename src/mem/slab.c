@@ -1,9 +1,16 @@
 /* See slab.h. */
 #include "mem/slab.h"
 
+#include "base/random.h"
 #include "base/san.h"
 
-/* Makes one chunk of records and puts them on the shared list, lowest number first. Locked. */
+/* The records of a few pages are handed out before those of the next, but in no order among them. */
+static uint32_t nth(uint32_t i) {
+    enum { BITS = 9 };
+    return i >> BITS << BITS | weft__scatter(i & ((1 << BITS) - 1), BITS);
+}
+
+/* Makes one chunk of records and puts them on the shared list. Locked. */
 static bool make_chunk(struct weft__slab *s) {
     uint32_t first = load_rlx(&s->records);
     if (first / WEFT_SLAB_CHUNK >= WEFT_SLAB_CHUNKS_MAX) return false;
@@ -11,7 +18,8 @@ static bool make_chunk(struct weft__slab *s) {
     if (weft__map(&memory, WEFT_SLAB_CHUNK * s->record_size)) return false;
     san_root(memory, WEFT_SLAB_CHUNK * s->record_size);
     char *chunk = memory;
-    for (uint32_t i = WEFT_SLAB_CHUNK; i-- > 0;) {
+    for (uint32_t turn = WEFT_SLAB_CHUNK; turn-- > 0;) {
+        uint32_t i = nth(turn);
         struct weft__slot *r = (struct weft__slot *)(void *)(chunk + i * s->record_size);
         r->index = first + i;
         r->link.next = s->free;

@@ -1,6 +1,7 @@
 /* See stack.h. */
 #include "mem/stack.h"
 
+#include "base/random.h"
 #include "base/say.h"
 
 #include <errno.h>
@@ -71,7 +72,8 @@ static int make_arena(unsigned class, unsigned count, struct weft__stack **chain
     if (err) goto free_arena;
     a->base = memory;
     if (guards && (err = guard_all(a))) goto unmap;
-    for (unsigned i = count; i-- > 0;) {
+    for (unsigned turn = count; turn-- > 0;) {
+        unsigned i = weft__scatter(turn, (unsigned)__builtin_ctz(count)); /* a power of two */
         struct weft__stack *s = &a->stack[i];
         s->low = a->base + i * stride + WEFT_STACK_GUARD;
         s->class = (uint8_t) class;

@@ -24,7 +24,7 @@
 #define WEFT_STACK_MIN_LOG 14 /* 16 KiB */
 #define WEFT_STACK_MAX_LOG 26 /* 64 MiB */
 #define WEFT_STACK_CLASSES (WEFT_STACK_MAX_LOG - WEFT_STACK_MIN_LOG + 1)
-#define WEFT_STACK_GUARD (64 * 1024)
+#define WEFT_STACK_GUARD (68 * 1024)
 #define WEFT_STACK_CACHED 64 /* of a class, at a worker; twice that, and half goes to the pool */
 
 struct weft__stack {
