@@ -267,7 +267,8 @@ int weft_timer_cancel(struct weft_timer *timer);
 struct weft_waiter;
 struct weft_queue {
     uint64_t word; /* value, and whether somebody waits */
-    struct weft_waiter *first, *last;
+    struct weft_waiter *first;
+    void *ahead; /* perhaps the first one's fiber: good for a prefetch */
 };
 
 /* Counters: work that is outstanding. */

@@ -53,6 +53,7 @@ WEFT_PUBLIC int weft_mutex_unlock(struct weft_mutex *mutex) {
     store_rlx(owner_of(mutex), NULL);
     uint64_t held = WEFT_QUEUE_ONE;
     if (likely(cas_ar(weft__queue_word(&mutex->queue), &held, 0))) return 0; /* pairs with take */
+    weft__queue_foresee(&mutex->queue);
     weft__queue_lock(&mutex->queue);
     struct weft__fiber *next = weft__queue_win(&mutex->queue);
     weft__queue_unlock(&mutex->queue, next ? WEFT_QUEUE_ONE : 0);

@@ -56,6 +56,7 @@ WEFT_PUBLIC int weft_sem_post(struct weft_sem *sem) {
         if (unlikely(w >> 2 >= WEFT_QUEUE_MAX)) return -EOVERFLOW;
         if (likely(cas_ar(word, &w, w + WEFT_QUEUE_ONE))) return 0; /* pairs with take */
     }
+    weft__queue_foresee(&sem->queue);
     w = weft__queue_lock_from(&sem->queue, w);
     struct weft__fiber *f = weft__queue_win(&sem->queue);
     weft__queue_unlock(&sem->queue, f ? w : w + WEFT_QUEUE_ONE);

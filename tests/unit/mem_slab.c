@@ -14,6 +14,7 @@ struct record {
 static struct record *record_of(struct weft__slot *s) { return container_of(s, struct record, slot); }
 
 TEST(numbers_are_dense_and_lead_back) {
+    enum { BLOCK = 512 }; /* handed out in no order, but before those of the next block */
     static struct weft__slab s = {.record_size = sizeof(struct record)};
     enum { N = 3 * WEFT_SLAB_CHUNK / 2 };
     static struct weft__slot *got[N];
@@ -21,8 +22,8 @@ TEST(numbers_are_dense_and_lead_back) {
     for (uint32_t i = 0; i < N; i++) {
         got[i] = weft__slab_get(&s, NULL);
         CHECK(got[i]);
-        CHECK_EQ(got[i]->index, i); /* lowest first while fresh: handles stay small */
-        CHECK(weft__slab_at(&s, i) == got[i]);
+        CHECK_EQ(got[i]->index / BLOCK, i / BLOCK); /* lowest first while fresh: handles stay small */
+        CHECK(weft__slab_at(&s, got[i]->index) == got[i]);
         CHECK_EQ(got[i]->generation, 1);
         for (unsigned k = 0; k < 6; k++) CHECK_EQ(record_of(got[i])->mark[k], 0);
     }

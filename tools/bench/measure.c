@@ -1,12 +1,18 @@
 /* The parts of a measuring program that are not worth inlining. See measure.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "measure.h"
 #include "benches.h"
 #include "system.h"
 
+#include <dirent.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 void fail(const char *what, int error) {
     fprintf(stderr, "%s: %s\n", what, strerror(error));
@@ -92,6 +98,23 @@ void pause_ns(uint64_t nanoseconds) {
     t.tv_nsec = (long)(nanoseconds % 1000000000);
     while (clock_nanosleep(CLOCK_MONOTONIC, 0, &t, &t) == EINTR) {
     }
+}
+
+void keep_apart(void) {
+    cpu_set_t all, last;
+    if (sched_getaffinity(getpid(), sizeof all, &all)) fail("sched_getaffinity", errno);
+    if (CPU_COUNT(&all) < 2) return;
+    int cpu = CPU_SETSIZE - 1;
+    while (!CPU_ISSET(cpu, &all)) cpu--;
+    CPU_ZERO(&last);
+    CPU_SET(cpu, &last);
+    CPU_CLR(cpu, &all);
+    DIR *tasks = opendir("/proc/self/task");
+    if (!tasks) fail("/proc/self/task", errno);
+    for (struct dirent *d; (d = readdir(tasks));)
+        if (d->d_name[0] != '.') sched_setaffinity(atoi(d->d_name), sizeof all, &all);
+    closedir(tasks);
+    if (sched_setaffinity(0, sizeof last, &last)) fail("sched_setaffinity", errno);
 }
 
 static void *alarm_main(void *p) {

@@ -67,6 +67,10 @@ void *allocate(size_t count, size_t size);
 uint64_t clock_ns(void);
 void pause_ns(uint64_t nanoseconds); /* blocks the kernel thread */
 
+/* The calling thread has the last processor to itself, and the others of the process all the rest;
+ * nothing happens where there is but one. */
+void keep_apart(void);
+
 /* A thread that raises a flag after a while. What is measured runs from `began` to `ended`. */
 struct alarm_clock {
     APART int rung;

@@ -162,7 +162,8 @@ const struct bench benches[] =
             .measurement = "wake",
             .variants =
                 {
-                    {.params = "samples=150 pause=2000", .metrics = {LESS("us from unpark to run, median", "us")}},
+                    {.params = "samples=150 pause=2000 spare=1",
+                     .metrics = {LESS("us from unpark to run, median", "us")}},
                 },
             .entrants = {WEFT, GO, PTHREAD},
             .workers = {1, 2},

@@ -20,7 +20,7 @@ void sys_spawn(struct sys_fiber *fiber, void *(*fn)(void *), void *p) {
 }
 
 void sys_run(const struct args *args, measure_fn *run, struct result *result) {
-    uint64_t workers = arg(args, "workers");
+    uint64_t workers = arg(args, "workers") + arg_or(args, "spare", 0);
     cpu_set_t all, some;
     if (sched_getaffinity(0, sizeof all, &all)) fail("sched_getaffinity", errno);
     CPU_ZERO(&some);

@@ -1,0 +1,41 @@
+/* Randomness: even enough for choices, and an order in which each number comes once. */
+#include "../test.h"
+
+#include "base/random.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+TEST(below_n_and_all_of_them) {
+    uint64_t state = 1;
+    unsigned seen[7] = {0};
+    for (unsigned i = 0; i < 70000; i++) {
+        uint32_t r = weft__random_below(&state, 7);
+        CHECK(r < 7);
+        seen[r]++;
+    }
+    for (unsigned i = 0; i < 7; i++) CHECK(seen[i] > 9000 && seen[i] < 11000);
+}
+
+TEST(scattered_each_number_comes_once) {
+    static bool seen[1 << 12];
+    for (unsigned bits = 0; bits <= 12; bits++) {
+        memset(seen, 0, sizeof seen);
+        for (uint32_t i = 0; i < 1u << bits; i++) {
+            uint32_t n = weft__scatter(i, bits);
+            CHECK(n < 1u << bits);
+            CHECK(!seen[n]);
+            seen[n] = true;
+        }
+    }
+}
+
+/* No step from one to the next is taken often: that is what a prefetcher would learn. */
+TEST(scattered_there_is_no_stride) {
+    static unsigned taken[1 << 10];
+    enum { N = 1 << 9 };
+    for (uint32_t i = 1; i < N; i++) taken[weft__scatter(i, 9) - weft__scatter(i - 1, 9) + N]++;
+    for (unsigned i = 0; i < 2 * N; i++) CHECK(taken[i] < N / 32);
+}
+
