@@ -102,6 +102,13 @@ static inline void weft__queue_remove(struct weft_queue *q, struct weft_waiter *
         q->first->before = before;
 }
 
+/* Somebody was won who will run here in a moment: its frames, below and above the waiter. */
+static inline WEFT_MAY_RACE void weft__queue_foresee_run(const struct weft__fiber *f) {
+    uintptr_t sp = (uintptr_t)f->context.sp;
+    __builtin_prefetch((void *)sp);
+    __builtin_prefetch((void *)(sp + 128));
+}
+
 /* Wins the first waiter that can still be won; the fiber to make ready after unlock, or NULL. Locked. */
 static inline struct weft__fiber *weft__queue_win(struct weft_queue *q) {
     struct weft_waiter *w;

@@ -60,6 +60,9 @@ WEFT_PUBLIC int weft_sem_post(struct weft_sem *sem) {
     w = weft__queue_lock_from(&sem->queue, w);
     struct weft__fiber *f = weft__queue_win(&sem->queue);
     weft__queue_unlock(&sem->queue, f ? w : w + WEFT_QUEUE_ONE);
-    if (f) weft__make_ready(f);
+    if (f) {
+        weft__queue_foresee_run(f);
+        weft__make_ready(f);
+    }
     return 0;
 }
