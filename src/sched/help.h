@@ -1,0 +1,26 @@
+/*
+ * Helping: when a worker that has work of its own takes some of another's, because that one's waits
+ * longer. Decisions only, over plain numbers, so that a simulation can drive them, too.
+ *
+ * All times are nanoseconds. What a worker knows of a queue:
+ */
+#ifndef WEFT_SCHED_HELP_H
+#define WEFT_SCHED_HELP_H
+
+#include <stdint.h>
+
+struct weft__view {
+    uint64_t waited;  /* its oldest fiber has waited that long already, at least; 0: not known */
+    uint64_t average; /* moving average of how long those waited who ran lately */
+    uint64_t length;
+};
+
+/* The moving average after one more sample: seven eighths of what it was. */
+static inline uint64_t weft__help_average(uint64_t average, uint64_t sample) {
+    return average - average / 8 + sample / 8;
+}
+
+/* How many fibers to take from the other queue; 0: leave it alone. */
+uint64_t weft__help(const struct weft__view *mine, const struct weft__view *theirs);
+
+#endif
