@@ -64,6 +64,7 @@ struct weft_config {
     unsigned workers;     /* kernel threads that run fibers; 0: affinity mask and CPU quota decide */
     size_t stack_size;    /* bytes a fiber may use; 0: 128 KiB. Rounded up to a power of two */
     unsigned no_stealing; /* 1: a worker runs only what it made ready itself; for comparisons */
+    unsigned no_helping;  /* 1: a worker with work of its own takes no other's, however long that waits */
     unsigned no_guards;   /* 1: stacks without guard pages: an overflow is not noticed */
     unsigned stats;       /* 1: print the statistics to standard error at the stop */
 };
@@ -369,7 +370,8 @@ struct weft_stats {
     uint64_t unparks;      /* fibers made ready again */
     uint64_t steals_tried; /* looks into another worker's queue */
     uint64_t steals;       /* of these, the ones that took something */
-    uint64_t moved;        /* fibers taken by them */
+    uint64_t helps;        /* times a worker with work of its own took another's, which waited longer */
+    uint64_t moved;        /* fibers taken by steals and helps */
     uint64_t sleeps;       /* times the kernel thread went to sleep */
     uint64_t wakeups;      /* times it was woken by somebody */
     uint64_t timers;       /* deadlines and timers that passed */

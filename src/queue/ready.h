@@ -22,6 +22,9 @@
  * ever, as nobody writes to it again. It is freed with the queue: all old rings together are no
  * larger than the current one.
  *
+ * The trap: whoever wants to know when an item is pushed lets the next push fail once, by the test
+ * for room that every push makes anyway. So it costs nothing while nobody asks.
+ *
  * The ring knows nothing of what the items are.
  */
 #ifndef WEFT_QUEUE_READY_H
@@ -42,6 +45,7 @@ struct weft__ready {
     /* Written by the owner. */
     _Atomic uint64_t tail WEFT_ALIGNED;
     bool alone;         /* nobody but the owner takes */
+    bool trapped;       /* the next push fails */
     uint64_t head_seen; /* the owner's last look at head: room is known without another */
     _Atomic(struct weft__ring *) ring;
 };
@@ -50,8 +54,11 @@ struct weft__ready {
 int weft__ready_init(struct weft__ready *q, uint64_t capacity, uint64_t first);
 void weft__ready_destroy(struct weft__ready *q);
 
-/* Makes room for one more; the owner only. -ENOMEM. */
+/* Makes room for one more; the owner only. -ENOMEM. -EAGAIN: it was the trap. */
 int weft__ready_grow(struct weft__ready *q);
+
+/* Lets the next push fail with -EAGAIN, once. The owner only. */
+void weft__ready_trap(struct weft__ready *q);
 
 /* How many items there are, or were a moment ago. */
 static inline uint64_t weft__ready_length(struct weft__ready *q) {
@@ -59,7 +66,7 @@ static inline uint64_t weft__ready_length(struct weft__ready *q) {
     return (int64_t)(t - h) > 0 ? t - h : 0;
 }
 
-/* Owner only. -ENOMEM: the queue is full and cannot grow; nothing was pushed. */
+/* Owner only. -ENOMEM: the queue is full and cannot grow; -EAGAIN: it was the trap; nothing was pushed. */
 static inline int weft__ready_push(struct weft__ready *q, void *item) {
     uint64_t t = load_rlx(&q->tail);
     struct weft__ring *ring = load_rlx(&q->ring);

@@ -33,6 +33,7 @@ int weft__config_complete(struct weft_config *c) {
     if (!c->stack_size)
         c->stack_size = from_env("WEFT_STACK_SIZE", 1, (size_t)1 << WEFT_STACK_MAX_LOG, WEFT_STACK_SIZE_DEFAULT);
     if (!c->no_stealing) c->no_stealing = !from_env("WEFT_STEALING", 0, 1, 1);
+    if (!c->no_helping) c->no_helping = !from_env("WEFT_HELPING", 0, 1, 1);
     if (!c->no_guards) c->no_guards = !from_env("WEFT_GUARDS", 0, 1, 1);
     if (!c->stats) c->stats = (unsigned)from_env("WEFT_STATS", 0, 1, 0);
     if (c->workers > WEFT_WORKERS_MAX || weft__stack_class(c->stack_size) < 0) return -EINVAL;

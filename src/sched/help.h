@@ -15,9 +15,15 @@ struct weft__view {
     uint64_t length;
 };
 
-/* The moving average after one more sample: seven eighths of what it was. */
+/* Delays that differ by less are alike: a cache miss or an interrupt is not worth a migration. */
+#define WEFT_HELP_SLACK 5000
+
+/* The moving average after one more sample: seven eighths of what it was. A sample that is out of all
+ * proportion counts little: a queue whose owner stood still for a while would find everybody else's
+ * young for long after, and leave others waiting just as long. */
 static inline uint64_t weft__help_average(uint64_t average, uint64_t sample) {
-    return average - average / 8 + sample / 8;
+    uint64_t most = 2 * average + WEFT_HELP_SLACK;
+    return average - average / 8 + (sample < most ? sample : most) / 8;
 }
 
 /* How many fibers to take from the other queue; 0: leave it alone. */

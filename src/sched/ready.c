@@ -25,10 +25,13 @@ static inline bool migrate(struct weft__worker *w, struct weft__fiber *f) {
 }
 
 WEFT_COLD void weft__push_slow(struct weft__worker *w, struct weft__fiber *f) {
-    if (f->context.pin)
+    if (f->context.pin) {
         weft__list_put(&w->pinned, &f->slot.link);
-    else if (!migrate(w, f) && (!WEFT_MIGRATES || weft__ready_push(&w->ready, f)))
-        weft__inject(w->cluster, f);
+        return;
+    }
+    if (migrate(w, f)) return;
+    if (w->marking && !w->ready.trapped) weft__age_mark(w);
+    if (weft__ready_push(&w->ready, f)) weft__inject(w->cluster, f);
 }
 
 static void inject_locked(struct weft__injector *in, struct weft__fiber *f) {
@@ -108,9 +111,9 @@ static void take_mail(struct weft__worker *w) {
     weft__mailbox_take_all(&w->mailbox, &mail);
     for (struct weft__link *l; (l = weft__list_take(&mail));) {
         struct weft__fiber *f = weft__fiber_of_link(l);
-        if (f->context.pin)
-            weft__list_put(&w->pinned, l);
-        else if (weft__ready_push(&w->ready, f))
+        if (!WEFT_MIGRATES || f->context.pin)
+            weft__push(w, f);
+        else if (weft__ready_push(&w->ready, f)) /* here it was sent: it stays here, for once */
             weft__inject(w->cluster, f);
     }
 }
@@ -136,7 +139,7 @@ WEFT_COLD void weft__poll(struct weft__worker *w, uint64_t now) {
     if (weft__wheel_next(&w->wheel) <= now) weft__expire(w, &w->wheel, now);
     take_mail(w);
     take_injected(w);
-    if (w->cluster->stealing && w->cluster->count > 1) weft__even_out(w);
+    if (w->cluster->helping) weft__age(w, now);
     if (weft__ready_length(&w->ready)) weft__notify(w); /* for what was taken over, and for who yields */
 }
 

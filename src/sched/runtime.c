@@ -35,6 +35,11 @@ static int prepare_worker(struct weft__cluster *c, unsigned index) {
     memset(w, 0, offsetof(struct weft__worker, numbers)); /* the carrier's own part */
     for (unsigned i = 0; i < WEFT_STATS_NUMBERS; i++) store_rlx(&w->numbers.number[i], 0);
     store_rlx(&w->busy_since, 0);
+    store_rlx(&w->delay_max, 0);
+    for (unsigned i = 0; i < WEFT_DELAY_BUCKETS; i++) store_rlx(&w->delays[i], 0);
+    store_rlx(&w->age.marked_at, 0);
+    store_rlx(&w->age.average, 0);
+    store_rlx(&w->age.since, weft__clock());
     w->cluster = c;
     w->index = index;
     w->random = UINT64_C(0x9e3779b97f4a7c15) * (index + 1);
@@ -98,6 +103,7 @@ static int start(const struct weft_config *given) {
     if (err) return err;
     weft__fence_init();
     c->stealing = !config.no_stealing;
+    c->helping = !config.no_helping;
     c->stack_class = (uint8_t)weft__stack_class(config.stack_size);
     c->print_stats = config.stats;
     store_rlx(&c->stopping, false);

@@ -109,8 +109,8 @@ _Static_assert(sizeof(struct weft__fiber) == 128, "a record is two cache lines")
 union weft__numbers {
     _Atomic uint64_t number[WEFT_STATS_NUMBERS];
     struct {
-        _Atomic uint64_t spawned, completed, switches, parks, unparks, steals_tried, steals, moved, sleeps, wakeups,
-            timers, busy_ns;
+        _Atomic uint64_t spawned, completed, switches, parks, unparks, steals_tried, steals, helps, moved, sleeps,
+            wakeups, timers, busy_ns;
     };
 };
 _Static_assert(sizeof(union weft__numbers) == sizeof(struct weft_stats), "the same numbers");
@@ -123,6 +123,19 @@ struct weft__exceptions {
 
 struct weft__cluster;
 
+/*
+ * How long fibers wait in a worker's queue; see age.c. Written by the owner, a few times in a
+ * hundred microseconds at most, so that others can look at it for next to nothing.
+ */
+struct weft__age {
+    _Atomic uint64_t since;           /* whoever stands in the queue became ready then or later */
+    _Atomic uint64_t average;         /* moving average of the wait, ns */
+    _Atomic uint64_t length;          /* of the queue, when this was written */
+    _Atomic uint64_t mark, marked_at; /* the fiber that is timed: place in the queue, and since when; 0: none */
+};
+
+#define WEFT_DELAY_BUCKETS 512
+
 struct weft__worker {
     /* The carrier's alone. */
     struct weft__fiber *current; /* NULL: at home */
@@ -131,6 +144,8 @@ struct weft__worker {
     bool pinned_turn;            /* take from the pinned list next */
     bool searching;              /* counted in idle.state */
     bool watching;               /* is the watchman */
+    bool marking;                /* the next fiber that is pushed will be timed */
+    uint64_t next_mark;          /* not before */
     struct weft__cluster *cluster;
     struct weft__exceptions *exceptions;
     struct weft__fiber *handed; /* what the fiber that went home had picked and could not enter */
@@ -148,9 +163,12 @@ struct weft__worker {
     pthread_t thread;
     union weft__numbers numbers;
     _Atomic uint64_t busy_since; /* 0: idle */
+    _Atomic uint64_t delay_max;
+    _Atomic uint32_t delays[WEFT_DELAY_BUCKETS]; /* how many waited how long, of those that were timed */
 
     /* Shared. */
     struct weft__ready ready;
+    struct weft__age age WEFT_ALIGNED;
     struct weft__mailbox mailbox WEFT_ALIGNED;
     struct weft__driver driver;
     struct weft__worker *sleeper_below, *sleeper_above; /* idle.c, under its lock */
@@ -189,6 +207,7 @@ struct weft__cluster {
     _Atomic uint8_t stack_class;                    /* of fibers that ask for no size */
     struct weft__worker *workers[WEFT_WORKERS_MAX]; /* made once, kept for the next start */
     bool stealing;
+    bool helping;
     bool print_stats;
     _Atomic bool running;
     _Atomic bool stopping; /* carriers leave when they find nothing */
@@ -253,7 +272,12 @@ void weft__make_all_ready(struct weft__list *won);
 void *weft__carrier_main(void *worker);
 struct weft__fiber *weft__search(struct weft__worker *w, bool once);
 bool weft__work_in_sight(struct weft__worker *w);
-void weft__even_out(struct weft__worker *w);
+/* For how long has nobody taken from this queue, as far as w has seen? (steal.c) */
+uint64_t weft__left_alone(struct weft__worker *w, struct weft__worker *other, uint64_t now);
+/* Times fibers, publishes how long they wait, and helps another queue that waits longer. (age.c) */
+void weft__age(struct weft__worker *w, uint64_t now);
+/* The trap has sprung: the fiber that is pushed next is the one to time. */
+void weft__age_mark(struct weft__worker *w);
 /* Sleeps until there is work, or a time has come. False: it was the time. */
 bool weft__idle_sleep(struct weft__worker *w);
 /* Found something: no searcher any more, and perhaps another worker is needed. */

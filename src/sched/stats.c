@@ -5,9 +5,9 @@
 
 #include <stdio.h>
 
-static const char *const names[WEFT_STATS_NUMBERS] = {"spawned", "completed",    "switches", "parks",
-                                                      "unparks", "steals tried", "steals",   "moved",
-                                                      "sleeps",  "wakeups",      "timers",   "busy ms"};
+static const char *const names[WEFT_STATS_NUMBERS] = {"spawned",      "completed", "switches", "parks", "unparks",
+                                                      "steals tried", "steals",    "helps",    "moved", "sleeps",
+                                                      "wakeups",      "timers",    "busy ms"};
 
 static void add_worker(struct weft__worker *w, uint64_t *to) {
     for (unsigned i = 0; i < WEFT_STATS_NUMBERS; i++) to[i] += load_rlx(&w->numbers.number[i]);
@@ -39,27 +39,29 @@ WEFT_PUBLIC int weft_stats_worker(unsigned worker, struct weft_stats *stats) {
 static void print_row(const char *name, const uint64_t *numbers, unsigned first, unsigned last) {
     fprintf(stderr, "weft: %-10s", name);
     for (unsigned i = first; i < last; i++)
-        fprintf(stderr, " %13llu",
+        fprintf(stderr, " %12llu",
                 (unsigned long long)(i == WEFT_STATS_NUMBERS - 1 ? numbers[i] / 1000000 : numbers[i]));
     fputc('\n', stderr);
 }
 
-/* Two blocks of six columns, so that a line fits a terminal. */
+/* In blocks of seven columns, so that a line fits a terminal. */
 void weft__stats_print(struct weft__cluster *c) {
     struct weft_stats total;
     sum(c, &total);
-    for (unsigned first = 0; first < WEFT_STATS_NUMBERS; first += 6) {
+    enum { COLUMNS = 7, NUMBERS = WEFT_STATS_NUMBERS };
+    for (unsigned first = 0; first < NUMBERS; first += COLUMNS) {
+        unsigned last = first + COLUMNS < NUMBERS ? first + COLUMNS : NUMBERS;
         fprintf(stderr, "weft: %-10s", "");
-        for (unsigned i = first; i < first + 6; i++) fprintf(stderr, " %13s", names[i]);
+        for (unsigned i = first; i < last; i++) fprintf(stderr, " %12s", names[i]);
         fputc('\n', stderr);
         for (unsigned w = 0; w < c->count; w++) {
             struct weft_stats one = {0};
             char name[24];
             add_worker(c->workers[w], (uint64_t *)&one);
             snprintf(name, sizeof name, "worker %u", w);
-            print_row(name, (uint64_t *)&one, first, first + 6);
+            print_row(name, (uint64_t *)&one, first, last);
         }
-        print_row("all", (uint64_t *)&total, first, first + 6);
+        print_row("all", (uint64_t *)&total, first, last);
     }
 }
 

@@ -14,13 +14,12 @@
 #define WEFT_SEARCH_TIME (20 * WEFT_MICROSECOND)
 #define WEFT_STEAL_MOST 128
 
-/* Has the queue been left alone for a while? */
-static bool is_stale(struct weft__worker *w, struct weft__worker *victim, uint64_t now) {
-    struct seen *seen = &w->seen[victim->index];
-    uint64_t head = load_rlx(&victim->ready.head);
-    if (seen->head == head && seen->at) return now - seen->at >= WEFT_STALE;
+uint64_t weft__left_alone(struct weft__worker *w, struct weft__worker *other, uint64_t now) {
+    struct seen *seen = &w->seen[other->index];
+    uint64_t head = load_rlx(&other->ready.head);
+    if (seen->head == head && seen->at) return now - seen->at;
     *seen = (struct seen){head, now};
-    return false;
+    return 0;
 }
 
 static struct weft__fiber *steal_from(struct weft__worker *w, struct weft__worker *victim, uint64_t now) {
@@ -29,7 +28,7 @@ static struct weft__fiber *steal_from(struct weft__worker *w, struct weft__worke
         w->seen[victim->index].at = 0;
         return NULL;
     }
-    if (length < 2 && !is_stale(w, victim, now)) return NULL;
+    if (length < 2 && weft__left_alone(w, victim, now) < WEFT_STALE) return NULL;
     count_add(&w->numbers.steals_tried, 1);
     void *items[WEFT_STEAL_MOST];
     uint64_t want = (length + 1) / 2;
@@ -58,25 +57,6 @@ static struct weft__fiber *look_round(struct weft__worker *w, uint64_t now) {
         if (f) return f;
     }
     return NULL;
-}
-
-/*
- * Two busy workers: fibers stay where they are woken, so one queue can stay longer than another for
- * ever, and whoever stands in it is served less often. Now and then a worker looks at one other
- * queue, and takes half of the difference if that is more than an eighth.
- */
-void weft__even_out(struct weft__worker *w) {
-    struct weft__cluster *c = w->cluster;
-    struct weft__worker *other = c->workers[weft__random_below(&w->random, c->count)];
-    uint64_t mine = weft__ready_length(&w->ready), theirs = weft__ready_length(&other->ready);
-    if (theirs <= mine + mine / 8 + 4) return;
-    void *items[WEFT_STEAL_MOST];
-    uint64_t want = (theirs - mine) / 2;
-    count_add(&w->numbers.steals_tried, 1);
-    uint64_t got = weft__ready_take(&other->ready, items, want < WEFT_STEAL_MOST ? want : WEFT_STEAL_MOST);
-    count_add(&w->numbers.steals, got > 0);
-    count_add(&w->numbers.moved, got);
-    for (uint64_t i = 0; i < got; i++) weft__push(w, items[i]);
 }
 
 static struct weft__fiber *own_work(struct weft__worker *w, uint64_t now) {

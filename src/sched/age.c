@@ -1,0 +1,120 @@
+/*
+ * How long ready fibers wait: measured, published, and acted upon.
+ *
+ * A clock read for each fiber would cost more than the switch. So of each queue one fiber at a time
+ * is timed, exactly, and at no cost to the others: when it is time for a new one, the trap of the
+ * queue (queue/ready.h) is set, so the next push comes to weft__age_mark, which notes the time and the
+ * place in the queue; and the worker's countdown is set so that it comes home just when that fiber is
+ * the next to run. One in WEFT_MARK_EVERY at most.
+ *
+ * `since`: when a timed fiber has come to the head, everybody behind it became ready later than it
+ * did. That time is published, and holds until the next timed fiber comes to the head: whoever reads
+ * it may think the queue older than it is, never younger. A queue whose owner does not come by ages.
+ *
+ * Once in WEFT_POLL_EVERY dispatches a worker looks at what one other has published: a line that is
+ * written seldom, so the look mostly costs nothing. Only if that calls for help (help.h) the queue
+ * itself is looked at, and its oldest fibers are taken.
+ */
+#include "base/random.h"
+#include "sched/dispatch.h"
+#include "sched/help.h"
+
+#define WEFT_MARK_EVERY (8 * WEFT_MICROSECOND)
+#define WEFT_HELP_MOST 128
+
+/* Eight buckets an octave: a bucket spans an eighth of its value. */
+static unsigned bucket_of(uint64_t ns) {
+    if (ns < 8) return (unsigned)ns;
+    unsigned octave = 63 - (unsigned)__builtin_clzll(ns);
+    return octave * 8 + (unsigned)(ns >> (octave - 3) & 7);
+}
+
+static void note(struct weft__worker *w, uint64_t delay) {
+    count_add(&w->delays[bucket_of(delay)], 1);
+    if (delay > load_rlx(&w->delay_max)) store_rlx(&w->delay_max, delay);
+    store_rlx(&w->age.average, weft__help_average(load_rlx(&w->age.average), delay));
+}
+
+/* Come home when so many have run, if not earlier. */
+static void come_home_after(struct weft__worker *w, uint64_t dispatches) {
+    if (dispatches < (uint64_t)w->until_poll) w->until_poll = (int)dispatches + 1;
+}
+
+WEFT_COLD void weft__age_mark(struct weft__worker *w) {
+    w->marking = false;
+    store_rlx(&w->age.mark, load_rlx(&w->ready.tail));
+    store_rlx(&w->age.marked_at, weft__clock());
+    come_home_after(w, weft__ready_length(&w->ready));
+}
+
+static void publish(struct weft__worker *w, uint64_t since) {
+    store_rlx(&w->age.since, since);
+    store_rlx(&w->age.length, weft__ready_length(&w->ready));
+}
+
+/* Has the timed fiber come to the head? Then the next one. */
+static void time_one(struct weft__worker *w, uint64_t now) {
+    uint64_t marked_at = load_rlx(&w->age.marked_at);
+    if (marked_at) {
+        int64_t ahead = (int64_t)(load_rlx(&w->age.mark) - load_rlx(&w->ready.head));
+        if (ahead > 0) {
+            come_home_after(w, (uint64_t)ahead);
+            return;
+        }
+        if (ahead == 0) note(w, now - marked_at); /* else it was taken by another, who knows when */
+        store_rlx(&w->age.marked_at, 0);
+        publish(w, marked_at);
+    } else if (!weft__ready_length(&w->ready))
+        publish(w, now);
+    if (w->marking || now < w->next_mark) return;
+    w->next_mark = now + WEFT_MARK_EVERY;
+    w->marking = true;
+    weft__ready_trap(&w->ready);
+}
+
+static uint64_t since(uint64_t then, uint64_t now) { return then && then < now ? now - then : 0; }
+
+/* What the queue is like, as its owner published it. */
+static struct weft__view published(struct weft__worker *w, uint64_t now) {
+    uint64_t waited = since(load_rlx(&w->age.since), now);
+    uint64_t length = load_rlx(&w->age.length); /* an empty one may have filled since */
+    return (struct weft__view){waited > WEFT_MARK_EVERY ? waited - WEFT_MARK_EVERY : 0, load_rlx(&w->age.average),
+                               length ? length : 1};
+}
+
+/* What it is like now. If the timed fiber has not come to the head yet, the oldest waits at least as
+ * long as that one; else at least since we first saw it at the head. */
+static struct weft__view looked_at(struct weft__worker *w, struct weft__worker *other, uint64_t now) {
+    uint64_t marked_at = load_rlx(&other->age.marked_at), waited = weft__left_alone(w, other, now);
+    if ((int64_t)(load_rlx(&other->age.mark) - load_rlx(&other->ready.head)) >= 0 && since(marked_at, now) > waited)
+        waited = since(marked_at, now);
+    return (struct weft__view){waited, load_rlx(&other->age.average), weft__ready_length(&other->ready)};
+}
+
+static void take(struct weft__worker *w, struct weft__worker *from, uint64_t n) {
+    void *items[WEFT_HELP_MOST];
+    count_add(&w->numbers.steals_tried, 1);
+    uint64_t got = weft__ready_take(&from->ready, items, n < WEFT_HELP_MOST ? n : WEFT_HELP_MOST);
+    count_add(&w->numbers.helps, got > 0);
+    count_add(&w->numbers.moved, got);
+    for (uint64_t i = 0; i < got; i++) weft__push(w, items[i]);
+}
+
+static void help(struct weft__worker *w, uint64_t now) {
+    struct weft__cluster *c = w->cluster;
+    struct weft__worker *other = c->workers[weft__random_below(&w->random, c->count)];
+    if (other == w) return;
+    struct weft__view mine = {since(load_rlx(&w->age.marked_at), now), load_rlx(&w->age.average),
+                              weft__ready_length(&w->ready)};
+    struct weft__view theirs = published(other, now);
+    if (since(weft__wheel_next(&other->wheel), now) > WEFT_MARK_EVERY) weft__expire(w, &other->wheel, now);
+    if (!weft__help(&mine, &theirs)) return;
+    theirs = looked_at(w, other, now);
+    uint64_t n = weft__help(&mine, &theirs);
+    if (n) take(w, other, n);
+}
+
+void weft__age(struct weft__worker *w, uint64_t now) {
+    time_one(w, now);
+    if (w->cluster->stealing && w->cluster->count > 1) help(w, now);
+}
