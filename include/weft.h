@@ -67,6 +67,11 @@ struct weft_config {
     unsigned no_helping;  /* 1: a worker with work of its own takes no other's, however long that waits */
     unsigned no_guards;   /* 1: stacks without guard pages: an overflow is not noticed */
     unsigned stats;       /* 1: print the statistics to standard error at the stop */
+    unsigned unpark;      /* where a fiber that is woken goes on: WEFT_UNPARK_LOCAL, WEFT_UNPARK_LAST */
+};
+enum {
+    WEFT_UNPARK_LOCAL, /* on the worker of the one that woke it: what that one handed over is in its cache */
+    WEFT_UNPARK_LAST,  /* on the worker that it ran on last: what it had itself is in that one's cache */
 };
 #define WEFT_CONFIG_INIT WEFT_ZERO
 #define WEFT_WORKERS_MAX 1024
@@ -110,12 +115,25 @@ struct weft_fiber {
 
 struct weft_counter;
 
+/* A handle of a cluster, see below. {0} stands for the caller's own, or for a thread the first. */
+struct weft_cluster {
+    uint64_t id;
+};
+
+/*
+ * Priorities: within a worker, ready high fibers run before the others and low ones after them; but a
+ * quarter of the turns goes to the normal ones, and one in 32 to the low ones, whatever is above them.
+ */
+enum { WEFT_NORMAL, WEFT_HIGH, WEFT_LOW };
+
 /* Attributes of a spawn. Start from WEFT_ATTR_INIT; a zero is a default. */
 struct weft_attr {
     const char *name;             /* shown in messages; the first 15 bytes are kept */
     size_t stack_size;            /* 0: as configured. Rounded up to a power of two; 64 MiB at most */
     unsigned detached;            /* 1: nobody joins it */
     unsigned pinned;              /* 0: runs anywhere; n: only on worker n - 1 */
+    unsigned priority;            /* WEFT_NORMAL, WEFT_HIGH, WEFT_LOW; of no effect on a pinned fiber */
+    struct weft_cluster cluster;  /* {0}: the caller's, or for a thread the first */
     struct weft_counter *counter; /* completed once (weft_counter_complete) when the fiber has ended */
 };
 #define WEFT_ATTR_INIT WEFT_ZERO
@@ -357,6 +375,55 @@ int weft_cond_wait_until(struct weft_cond *cond, struct weft_mutex *mutex, uint6
 /* Wakes the first that waits, or all.  [fiber thread] */
 int weft_cond_signal(struct weft_cond *cond);
 int weft_cond_broadcast(struct weft_cond *cond);
+
+/* ---------------------------------------------------------------------------------------------
+ * Clusters: workers that share work among themselves, and with no other cluster
+ *
+ * The runtime begins with one. Programs may make more, to keep kinds of work apart: their fibers wait
+ * for each other, wake each other and use the same locks and semaphores as in one.
+ * ------------------------------------------------------------------------------------------ */
+
+/*
+ * Makes a cluster; of the configuration (may be NULL) workers, stack_size, no_stealing, no_helping and
+ * unpark count. It lasts until it is destroyed, or the runtime is stopped.
+ * -EINVAL: cluster NULL, or out of range. -ESRCH: no runtime. -ENOMEM: no memory, or 64 exist. -EAGAIN:
+ * no threads.  [fiber thread; blocks the kernel thread while threads are made]
+ */
+int weft_cluster_create(struct weft_cluster *cluster, const struct weft_config *config);
+
+/* Ends it. -EBUSY: fibers live in it; join, cancel or move them first. -EDEADLK: the caller is one.
+ * -EINVAL: the first one. -ESRCH: no such cluster.  [fiber thread] */
+int weft_cluster_destroy(struct weft_cluster cluster);
+
+/* The caller's; {0} for a thread.  [fiber thread] */
+struct weft_cluster weft_cluster_self(void);
+
+/*
+ * The fiber ({0}: the caller) belongs to that cluster from now on. The caller goes over at once, others
+ * when they next become ready or yield; a pin is forgotten. -ESRCH: no such fiber or cluster. -EPERM: {0},
+ * and the caller is no fiber.  [fiber thread; parks]
+ */
+int weft_cluster_move(struct weft_fiber fiber, struct weft_cluster to);
+
+/*
+ * So many workers run from now on; 0: as many as the affinity mask and the CPU quota allow, now and
+ * whenever those change. Fewer: the last ones finish what they run, hand on what waits, and sleep;
+ * fibers pinned to them still run there. Nobody else pauses. May be called by anybody, at any time.
+ * -EINVAL: too many. -ESRCH: no such cluster. -EAGAIN, -ENOMEM: no threads or memory; there are as
+ * many as could be had.  [fiber thread]
+ */
+int weft_cluster_resize(struct weft_cluster cluster, unsigned workers);
+
+/* How many it has. -ESRCH.  [fiber thread] */
+int weft_cluster_workers(struct weft_cluster cluster);
+
+/*
+ * Waits until the cluster is quiet: nobody is ready or runs, no timer of it is armed, nothing is on its
+ * way to it. A fiber that drains its own cluster does not count. -ESRCH: no such cluster. -ETIMEDOUT.
+ * -ECANCELED.  [fiber thread; parks, cancel]
+ */
+int weft_cluster_drain(struct weft_cluster cluster);
+int weft_cluster_drain_until(struct weft_cluster cluster, uint64_t deadline);
 
 /* ---------------------------------------------------------------------------------------------
  * Statistics: always counted. Each number only grows while the runtime runs.

@@ -28,7 +28,7 @@ struct weft__context {
      */
     _Atomic uint8_t kind;
     uint8_t stack_class;
-    uint16_t pin;
+    _Atomic uint32_t place;
 };
 
 #define WEFT_CONTEXT_PC 0

@@ -16,7 +16,8 @@ int weft__ready_init(struct weft__ready *q, uint64_t capacity, uint64_t first) {
     if (!ring) return -ENOMEM;
     store_rlx(&q->head, first);
     store_rlx(&q->tail, first);
-    q->alone = q->trapped = false;
+    store_rlx(&q->alone, false);
+    q->trapped = false;
     q->head_seen = first;
     store_rlx(&q->ring, ring);
     return 0;

@@ -44,7 +44,7 @@ struct weft__ready {
     _Atomic uint64_t head WEFT_ALIGNED;
     /* Written by the owner. */
     _Atomic uint64_t tail WEFT_ALIGNED;
-    bool alone;         /* nobody but the owner takes */
+    _Atomic bool alone; /* nobody but the owner takes */
     bool trapped;       /* the next push fails */
     uint64_t head_seen; /* the owner's last look at head: room is known without another */
     _Atomic(struct weft__ring *) ring;
@@ -108,7 +108,7 @@ static inline void *weft__ready_pop_ahead(struct weft__ready *q, struct weft__co
     struct weft__ring *ring = load_rlx(&q->ring);
     while (likely(h != t)) {
         void *item = load_rlx(&ring->slot[h & ring->mask]);
-        if (likely(q->alone))
+        if (likely(load_rlx(&q->alone)))
             store_rlx(&q->head, h + 1);
         else if (unlikely(!cas_ar(&q->head, &h, h + 1)))
             continue;

@@ -14,8 +14,6 @@
 
 #define WEFT_POLL_EVERY 61
 
-/* Alternates between pinned and other fibers. */
-struct weft__fiber *weft__next_pinned(struct weft__worker *w);
 /* The queue was empty: is something in the mailbox or the injector? */
 struct weft__fiber *weft__next_slow(struct weft__worker *w);
 
@@ -42,8 +40,9 @@ static inline struct weft__fiber *weft__pop(struct weft__worker *w) {
  * mailbox and injector: go home. Not here, because that takes kilobytes of stack, and a page that a
  * fiber has once touched it keeps. */
 static inline struct weft__fiber *weft__next(struct weft__worker *w) {
+    store_rlx(&w->current, NULL); /* see weft__share_by_force */
     if (unlikely(--w->until_poll <= 0)) return NULL;
-    if (unlikely(w->pinned.first != NULL)) return weft__next_pinned(w);
+    if (unlikely(load_rlx(&w->aside.count))) return weft__aside_next(w);
     struct weft__fiber *f = weft__pop(w);
     return likely(f != NULL) ? f : weft__next_slow(w);
 }
@@ -74,10 +73,9 @@ static inline bool weft__prepare(struct weft__worker *w, struct weft__fiber *f) 
 static inline struct weft__fiber *weft__choose(struct weft__worker *w, struct weft__fiber *f) {
     if (unlikely(!f || !weft__prepare(w, f))) {
         w->handed = f;
-        w->current = NULL;
         return NULL;
     }
-    w->current = f;
+    store_rel(&w->current, f); /* pairs with weft__share_by_force: it was taken from the queue before */
     count_add(&w->numbers.switches, 1);
     return f;
 }
@@ -95,7 +93,10 @@ struct weft__worker *weft__suspend_handling(struct weft__worker *w, struct weft_
 static inline __attribute__((always_inline)) struct weft__worker *weft__suspend_plain(struct weft__worker *w,
                                                                                       struct weft__fiber *self) {
     struct weft__fiber *f = weft__next(w);
-    if (unlikely(f == self)) return w; /* ready again before it left */
+    if (unlikely(f == self)) { /* ready again before it left */
+        store_rlx(&w->current, f);
+        return w;
+    }
     f = weft__choose(w, f);
     san_leave(&self->stack->san, weft__san_of(f, w), false);
     w = weft__switch(&self->context, f ? &f->context : &w->home, w);

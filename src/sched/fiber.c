@@ -4,6 +4,7 @@
 #include "sched/block.h"
 
 #include "base/say.h"
+#include "sched/cluster.h"
 
 #include <sched.h>
 #include <string.h>
@@ -13,28 +14,37 @@ __thread struct weft__worker *weft__tls WEFT_USED;
 
 /* --- spawn ------------------------------------------------------------------------------------ */
 
+static inline uint32_t weft__place_in(const struct weft__cluster *c) {
+    return c->place | (unlikely(c->returns) ? WEFT_PLACE_RETURNS : 0);
+}
+
 /* What a spawn was asked for, checked. */
-static int apply_attr(struct weft__cluster *c, const struct weft_attr *attr, uint8_t *class, uint16_t *pin) {
+static int apply_attr(struct weft__cluster **c, const struct weft_attr *attr, uint8_t *class, uint32_t *place) {
+    if (attr->cluster.id) {
+        if (!(*c = weft__cluster_find(attr->cluster))) return -ESRCH;
+        *class = (*c)->stack_class;
+        *place = weft__place_in(*c);
+    }
     if (attr->stack_size) {
         int k = weft__stack_class(attr->stack_size);
         if (k < 0) return k;
         *class = (uint8_t)k;
     }
-    if (attr->pinned > c->count) return -EINVAL;
-    *pin = (uint16_t)attr->pinned;
+    if (attr->pinned > load_rlx(&(*c)->configured) || attr->priority > WEFT_LOW) return -EINVAL;
+    *place |= attr->pinned | attr->priority << WEFT_PLACE_PRIORITY_SHIFT;
     return 0;
 }
 
 WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *attr, void *(*fn)(void *), void *arg,
                               const char *where) {
     struct weft__worker *w = weft__self();
-    struct weft__cluster *c = &weft__cluster;
+    struct weft__cluster *c = likely(w != NULL) ? w->cluster : &weft__cluster;
     if (unlikely(!fn)) return -EINVAL;
     if (unlikely(!w && !load_acq(&c->running))) return -ESRCH; /* pairs with the start */
     uint8_t class = c->stack_class;
-    uint16_t pin = 0;
+    uint32_t place = weft__place_in(c);
     if (unlikely(attr != NULL)) {
-        int err = apply_attr(c, attr, &class, &pin);
+        int err = apply_attr(&c, attr, &class, &place);
         if (err) return err;
     }
     if (unlikely(weft__stack_exhausted())) return -EAGAIN;
@@ -54,7 +64,7 @@ WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *
     f->locals = NULL;
     store_rlx(&f->context.kind, WEFT_KIND_FIBER);
     f->context.stack_class = class;
-    f->context.pin = pin;
+    store_rlx(&f->context.place, place);
     f->name[0] = 0;
     if (unlikely(attr != NULL)) {
         f->counter = attr->counter;
@@ -64,21 +74,17 @@ WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *
         }
     }
     if (fiber) *fiber = handle;
-    if (unlikely(!w)) {
+    if (unlikely(!w || c != w->cluster)) {
         int err = weft__hand_in(c, f);
         if (err) {
             weft__slab_put(&weft__fibers, NULL, slot);
-            weft__idle_tell_stop(c); /* it may have seen the record, and taken it for a fiber under way */
+            weft__tell_quiet(); /* somebody may have seen the record, and taken it for a fiber under way */
         }
         return err;
     }
     count_add(&w->numbers.spawned, 1);
-    if (unlikely(pin)) {
-        weft__make_ready(f);
-    } else {
-        weft__push(w, f);
-        weft__notify(w);
-    }
+    weft__push(w, f);
+    weft__notify(w);
     return 0;
 }
 
@@ -113,7 +119,7 @@ static struct weft__fiber *announce_end(struct weft__worker *w, struct weft__fib
  * of the queue, so it need not go through it. */
 static struct weft__fiber *after_end(struct weft__worker *w, struct weft__fiber *joiner) {
     if (!joiner) return weft__next(w);
-    if (WEFT_MIGRATES || weft__ready_length(&w->ready) || w->pinned.first || joiner->context.pin ||
+    if (WEFT_MIGRATES || weft__ready_length(&w->ready) || load_rlx(&w->aside.count) || weft__has_wishes(w, joiner) ||
         load_rlx(&joiner->context.kind) != WEFT_KIND_FIBER) {
         weft__make_ready(joiner);
         return weft__next(w);
@@ -141,7 +147,7 @@ static _Noreturn void end(struct weft__fiber *f, void *result) {
         san_unwound(stack->low, weft__stack_top(stack));
         weft__adopt(next, stack);
         store_rlx(&next->context.on_stack, WEFT_STOOD_ON);
-        w->current = next;
+        store_rel(&w->current, next); /* pairs with weft__share_by_force */
         count_add(&w->numbers.switches, 1);
         san_leave(&stack->san, &stack->san, true);
         weft__switch_away(&next->context, w);
@@ -163,8 +169,9 @@ _Noreturn void weft__stack_main(void *carried, struct weft__context *entered) {
 
 WEFT_PUBLIC _Noreturn void weft_exit(void *result) {
     struct weft__worker *w = weft__self();
-    if (!w || !w->current) weft__die("weft_exit was called by a thread that is no fiber");
-    end(w->current, result);
+    struct weft__fiber *me = w ? load_rlx(&w->current) : NULL;
+    if (!me) weft__die("weft_exit was called by a thread that is no fiber");
+    end(me, result);
 }
 
 /* --- yield ------------------------------------------------------------------------------------ */
@@ -177,12 +184,12 @@ static WEFT_SWITCHES void switch_in_turn(struct weft__worker *w, struct weft__fi
 
 WEFT_PUBLIC void weft_yield(void) {
     struct weft__worker *w = weft__self();
-    struct weft__fiber *self = w ? w->current : NULL;
+    struct weft__fiber *self = w ? load_rlx(&w->current) : NULL;
     if (unlikely(!self)) {
         sched_yield();
         return;
     }
-    if (!WEFT_MIGRATES && unlikely(!weft__ready_length(&w->ready) && !w->pinned.first)) {
+    if (!WEFT_MIGRATES && unlikely(!weft__ready_length(&w->ready) && !load_rlx(&w->aside.count))) {
         /* Alone here; now and then go home and look whether something waits outside. */
         if (likely(--w->until_poll > 0)) return;
     }
@@ -259,12 +266,16 @@ WEFT_PUBLIC int weft_detach(struct weft_fiber fiber) {
 
 WEFT_PUBLIC struct weft_fiber weft_self(void) {
     struct weft__worker *w = weft__self();
-    return w && w->current ? weft__handle(w->current) : (struct weft_fiber){0};
+    struct weft__fiber *me = w ? load_rlx(&w->current) : NULL;
+    return me ? weft__handle(me) : (struct weft_fiber){0};
 }
 
 WEFT_PUBLIC int weft_worker(void) {
     struct weft__worker *w = weft__self();
-    return w && w->current ? (int)w->index : -EPERM;
+    struct weft__fiber *me = w ? load_rlx(&w->current) : NULL;
+    if (!me) return -EPERM;
+    unsigned pin = load_rlx(&me->context.place) & WEFT_PLACE_PIN; /* that one's, even while another stands in for it */
+    return pin ? (int)pin - 1 : (int)w->index;
 }
 
 const char *weft__describe(const struct weft__fiber *f, struct weft__text *to) {

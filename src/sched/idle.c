@@ -55,6 +55,14 @@ static void take_off(struct weft__idle *idle, struct weft__worker *w) {
     stop_watching(idle, w);
 }
 
+/* It is not retired any more. Locked. */
+static void call_back(struct weft__idle *idle, struct weft__worker *w) {
+    if (!w->is_retired) return;
+    w->is_retired = false;
+    add_ar(&idle->wakes, 1); /* pairs with a stop that looks twice */
+    add_state(idle, -WEFT_IDLE_RETIREE);
+}
+
 /* Takes the sleeper off the stack and makes it a searcher; the caller wakes it. Locked. */
 static void appoint(struct weft__idle *idle, struct weft__worker *w) {
     take_off(idle, w);
@@ -77,8 +85,9 @@ void weft__idle_wake(struct weft__worker *w) {
     if (load_rlx(&w->driver.state) == WEFT_AWAKE) return;
     struct weft__idle *idle = &w->cluster->idle;
     weft__lock(&idle->lock);
-    bool asleep = w->is_sleeper;
-    if (asleep) appoint(idle, w);
+    bool asleep = w->is_sleeper || w->is_retired;
+    if (w->is_sleeper) appoint(idle, w);
+    call_back(idle, w);
     weft__unlock(&idle->lock);
     if (asleep) weft__driver_wake(&w->driver);
 }
@@ -95,7 +104,7 @@ bool weft__idle_start_searching(struct weft__worker *w) {
     weft__lock(&idle->lock);
     /* Half of those who are awake may search, and one always. */
     uint64_t searchers = (load_rlx(&idle->state) & WEFT_IDLE_SEARCHERS) / WEFT_IDLE_SEARCHER;
-    uint64_t awake = w->cluster->count - (load_rlx(&idle->state) & WEFT_IDLE_SLEEPERS);
+    uint64_t awake = w->cluster->count - weft__idle_resting(load_rlx(&idle->state));
     w->searching = searchers == 0 || 2 * searchers < awake;
     if (w->searching) add_state(idle, WEFT_IDLE_SEARCHER);
     weft__unlock(&idle->lock);
@@ -126,7 +135,7 @@ void weft__idle_end(struct weft__worker *w) {
      * that is awake can be pushing: without one, there is no need for the heavy fence of the pair.
      */
     bool watched = state & WEFT_IDLE_WATCHED;
-    if (!watched && (state & WEFT_IDLE_SLEEPERS) + 1 < w->cluster->count) weft__fence_heavy();
+    if (!watched && weft__idle_resting(state) + 1 < w->cluster->count) weft__fence_heavy();
     bool alone_with_timers =
         !watched && w->cluster->stealing && weft__wheel_next(&w->wheel) < weft__clock() + WEFT_SOON;
     if (weft__work_in_sight(w) || alone_with_timers) weft__idle_wake_one(w->cluster);
@@ -147,7 +156,7 @@ static void become_sleeper(struct weft__worker *w, bool *is_watchman, bool *is_l
     if (idle->top) idle->top->sleeper_above = w;
     idle->top = w;
     add_state(idle, WEFT_IDLE_SLEEPER);
-    *is_last = (load_rlx(&idle->state) & WEFT_IDLE_SLEEPERS) == c->count;
+    *is_last = weft__idle_resting(load_rlx(&idle->state)) == c->count;
     w->watching = *is_watchman = c->stealing && !*is_last && !(load_rlx(&idle->state) & WEFT_IDLE_WATCHED);
     if (w->watching) add_state(idle, WEFT_IDLE_WATCHED);
     weft__driver_announce(&w->driver);
@@ -182,28 +191,49 @@ static void trim(struct weft__worker *w, uint64_t now) {
     if (!weft__stack_trim()) w->idle_since = 0; /* done, until there was work again */
 }
 
-void weft__idle_tell_stop(struct weft__cluster *c) {
-    fence_sc(); /* pairs with the stop's: it sees what we changed, or we see that it waits */
-    if (likely(!load_rlx(&c->idle.stop_waits))) return;
-    add_ar(&c->idle.all_asleep, 1);
-    weft__futex_wake(&c->idle.all_asleep, 1);
-}
-
 bool weft__idle_sleep(struct weft__worker *w) {
-    struct weft__cluster *c = w->cluster;
     uint64_t now = weft__clock();
     trim(w, now);
     bool is_watchman, is_last, woken = true;
     become_sleeper(w, &is_watchman, &is_last);
     weft__fence_heavy(); /* pairs with weft__notify, and with the full fences of the other wakers */
-    if (weft__ready_length(&w->ready) || w->pinned.first || weft__work_in_sight(w)) {
+    if (weft__ready_length(&w->ready) || load_rlx(&w->aside.count) || weft__work_in_sight(w) || !weft__is_wanted(w)) {
         weft__driver_stay(&w->driver);
     } else {
-        if (is_last) weft__idle_tell_stop(c);
+        if (is_last) weft__tell_quiet();
         count_add(&w->numbers.sleeps, 1);
         woken = weft__driver_sleep(&w->driver, sleep_until(w, now, is_watchman));
         count_add(&w->numbers.wakeups, woken);
     }
     wake_up(w);
     return woken;
+}
+
+/* Retired: on no stack, so nobody wakes it for work that others can do. Mail it must see, and the
+ * timers in its wheel; those that they make ready are given away. */
+void weft__idle_retire(struct weft__worker *w) {
+    struct weft__idle *idle = &w->cluster->idle;
+    stop_searching(w);
+    weft__give_away(w);
+    weft__stack_flush(w->stacks, 0);
+    weft__slab_flush(&weft__fibers, &w->records);
+    weft__lock(&idle->lock);
+    w->is_retired = true;
+    add_state(idle, WEFT_IDLE_RETIREE);
+    bool is_last = weft__idle_resting(load_rlx(&idle->state)) == w->cluster->count;
+    weft__driver_announce(&w->driver);
+    weft__unlock(&idle->lock);
+    weft__fence_heavy(); /* pairs with the full fences of those who wake it */
+    if (weft__is_wanted(w) || !weft__mailbox_empty(&w->mailbox) || load_rlx(&w->aside.count) ||
+        load_acq(&w->cluster->stopping)) {
+        weft__driver_stay(&w->driver);
+    } else {
+        /* What was left to us as the searcher is somebody else's now. */
+        if (load_rlx(&w->cluster->injector.length)) weft__idle_wake_one(w->cluster);
+        if (is_last) weft__tell_quiet();
+        weft__driver_sleep(&w->driver, weft__wheel_next(&w->wheel));
+    }
+    weft__lock(&idle->lock);
+    call_back(idle, w);
+    weft__unlock(&idle->lock);
 }

@@ -20,7 +20,7 @@ static const int signals[2] = {SIGSEGV, SIGBUS};
 
 static void report(const struct weft__stack *s) {
     struct weft__worker *w = weft__self();
-    struct weft__fiber *f = w ? w->current : NULL;
+    struct weft__fiber *f = w ? load_rlx(&w->current) : NULL;
     struct weft__text text;
     if (f && f->stack == s)
         weft__say("stack overflow in %s: the stack is %x to %x, %z bytes; ask for more with attr.stack_size",
@@ -98,5 +98,5 @@ _Unwind_Reason_Code weft__entry_personality(int version, _Unwind_Action actions,
     struct weft__worker *w = weft__self();
     struct weft__text text;
     weft__die("%s left %s", actions & _UA_FORCE_UNWIND ? "pthread_exit or a thread's cancellation" : "an exception",
-              w && w->current ? weft__describe(w->current, &text) : "a fiber");
+              w && load_rlx(&w->current) ? weft__describe(load_rlx(&w->current), &text) : "a fiber");
 }

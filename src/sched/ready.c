@@ -2,14 +2,18 @@
  * Where a fiber that became ready is put, and what a worker looks at besides its queue.
  *
  *   made ready by a fiber           the queue of that fiber's worker
- *   made ready by another thread    the injector
- *   pinned                          its worker's pinned list: straight if the caller drives that
- *                                   worker, else through the mailbox
+ *   made ready by another thread,   the injector
+ *   or in another cluster
+ *   pinned                          aside at its worker: straight if the caller drives that worker,
+ *                                   else through the mailbox
+ *   high or low                     aside, where it would have been queued
  *
  * Nothing is ever lost for want of memory: a queue that cannot grow leaves the fiber to the
  * injector, which is a chain through the records.
  */
 #include "sched/dispatch.h"
+
+static unsigned pin_of(uint32_t place) { return place & WEFT_PLACE_PIN; }
 
 static void mail(struct weft__worker *to, struct weft__fiber *f) {
     weft__mailbox_put(&to->mailbox, &f->slot.link);
@@ -19,19 +23,44 @@ static void mail(struct weft__worker *to, struct weft__fiber *f) {
 
 /* Test builds: every fiber that becomes ready goes on on the next worker. */
 static inline bool migrate(struct weft__worker *w, struct weft__fiber *f) {
-    if (!WEFT_MIGRATES || w->cluster->count < 2) return false;
-    mail(w->cluster->workers[(w->index + 1) % w->cluster->count], f);
+    unsigned wanted = load_rlx(&w->cluster->wanted);
+    if (!WEFT_MIGRATES || wanted < 2) return false;
+    mail(w->cluster->workers[(w->index + 1) % wanted], f);
     return true;
 }
 
-WEFT_COLD void weft__push_slow(struct weft__worker *w, struct weft__fiber *f) {
-    if (f->context.pin) {
-        weft__list_put(&w->pinned, &f->slot.link);
-        return;
-    }
-    if (migrate(w, f)) return;
+static void push_here(struct weft__worker *w, struct weft__fiber *f) {
     if (w->marking && !w->ready.trapped) weft__age_mark(w);
     if (weft__ready_push(&w->ready, f)) weft__inject(w->cluster, f);
+}
+
+static void remember_last(struct weft__worker *w, struct weft__fiber *f, uint32_t place) {
+    uint32_t here = (place & ~WEFT_PLACE_LAST) | w->index << WEFT_PLACE_LAST_SHIFT;
+    if (here != place)
+        atomic_compare_exchange_strong(&f->context.place, &place, here); /* unless it is moved just now */
+}
+
+/* Into the hands of this worker, whatever the fiber's wishes are. */
+static void settle(struct weft__worker *w, struct weft__fiber *f, uint32_t place) {
+    static const uint8_t aside[] = {WEFT_ASIDES, WEFT_ASIDE_HIGH, WEFT_ASIDE_LOW, WEFT_ASIDES};
+    unsigned which = aside[(place & WEFT_PLACE_PRIORITY) >> WEFT_PLACE_PRIORITY_SHIFT];
+    if (pin_of(place)) which = WEFT_ASIDE_PINNED;
+    if (which != WEFT_ASIDES) {
+        weft__aside_put(w, which, f);
+        return;
+    }
+    if (place & WEFT_PLACE_RETURNS) remember_last(w, f, place);
+    push_here(w, f);
+}
+
+WEFT_COLD void weft__push_slow(struct weft__worker *w, struct weft__fiber *f) {
+    uint32_t place = load_rlx(&f->context.place);
+    if ((place & WEFT_PLACE_CLUSTER) != w->place)
+        weft__inject(weft__cluster_of(place), f);
+    else if (pin_of(place) && pin_of(place) != w->index + 1)
+        mail(w->cluster->workers[pin_of(place) - 1], f); /* it ran here while its worker was stuck */
+    else if (pin_of(place) || !migrate(w, f))
+        settle(w, f, place);
 }
 
 static void inject_locked(struct weft__injector *in, struct weft__fiber *f) {
@@ -47,10 +76,20 @@ WEFT_COLD void weft__inject(struct weft__cluster *c, struct weft__fiber *f) {
     weft__idle_wake_one(c);
 }
 
+void weft__give_away(struct weft__worker *w) {
+    struct weft__injector *in = &w->cluster->injector;
+    if (!weft__ready_length(&w->ready)) return;
+    weft__lock(&in->lock);
+    for (struct weft__fiber *f; (f = weft__ready_pop(&w->ready));) inject_locked(in, f);
+    weft__unlock(&in->lock);
+    fence_sc(); /* pairs with the fence of a worker that announces its sleep */
+    weft__idle_wake_one(w->cluster);
+}
+
 /* Counted and queued under one lock, so that a stop sees both or none. */
 int weft__hand_in(struct weft__cluster *c, struct weft__fiber *f) {
     struct weft__injector *in = &c->injector;
-    unsigned pin = f->context.pin; /* the fiber may have ended when we look again */
+    unsigned pin = pin_of(load_rlx(&f->context.place)); /* the fiber may have ended when we look again */
     weft__lock(&in->lock);
     bool closed = in->closed || pin > c->count;
     if (!closed) {
@@ -70,18 +109,31 @@ int weft__hand_in(struct weft__cluster *c, struct weft__fiber *f) {
     return 0;
 }
 
+/* Where it ran last, if that is another worker, and one that runs. */
+static struct weft__worker *last_of(struct weft__worker *w, uint32_t place) {
+    unsigned last = (place & WEFT_PLACE_LAST) >> WEFT_PLACE_LAST_SHIFT;
+    bool elsewhere = (place & WEFT_PLACE_RETURNS) && last != w->index && last < load_rlx(&w->cluster->wanted);
+    return elsewhere ? w->cluster->workers[last] : NULL;
+}
+
 WEFT_COLD void weft__make_ready_elsewhere(struct weft__worker *w, struct weft__fiber *f) {
+    uint32_t place = load_rlx(&f->context.place);
+    struct weft__worker *last;
     if (w) count_add(&w->numbers.unparks, 1);
     if (load_rlx(&f->context.kind) == WEFT_KIND_THREAD)
         weft__wait_thread_release(f);
     else if (load_rlx(&f->context.kind) == WEFT_KIND_ABANDONED)
         return;
-    else if (f->context.pin && w && w->index == f->context.pin - 1u)
+    else if (pin_of(place) && !(w && w->cluster == weft__cluster_of(place) && w->index == pin_of(place) - 1))
+        mail(weft__cluster_of(place)->workers[pin_of(place) - 1], f);
+    else if (!w || (place & WEFT_PLACE_CLUSTER) != w->place)
+        weft__inject(weft__cluster_of(place), f);
+    else if ((last = last_of(w, place)))
+        mail(last, f);
+    else {
         weft__push(w, f);
-    else if (f->context.pin)
-        mail(weft__cluster.workers[f->context.pin - 1], f);
-    else
-        weft__inject(&weft__cluster, f);
+        weft__notify(w);
+    }
 }
 
 void weft__make_all_ready(struct weft__list *won) {
@@ -96,26 +148,34 @@ static void take_injected(struct weft__worker *w) {
     if (likely(!length)) return;
     weft__lock(&in->lock);
     length = load_rlx(&in->length);
-    uint64_t share = length / w->cluster->count + 1, taken = 0;
+    uint64_t share = length / load_rlx(&w->cluster->wanted) + 1, taken = 0;
     if (share > AT_MOST) share = AT_MOST;
     struct weft__list mine = {NULL, NULL};
     for (struct weft__link *l; taken < share && (l = weft__list_take(&in->list)); taken++) weft__list_put(&mine, l);
     store_rlx(&in->length, length - taken);
     weft__unlock(&in->lock);
-    for (struct weft__link *l; (l = weft__list_take(&mine));) weft__push(w, weft__fiber_of_link(l));
+    for (struct weft__link *l; (l = weft__list_take(&mine));) {
+        struct weft__fiber *f = weft__fiber_of_link(l);
+        weft__push(w, f);
+    }
 }
 
-static void take_mail(struct weft__worker *w) {
-    if (likely(weft__mailbox_empty(&w->mailbox))) return;
+static void take_mail_of(struct weft__worker *w, struct weft__worker *of) {
+    if (likely(weft__mailbox_empty(&of->mailbox))) return;
     struct weft__list mail = {NULL, NULL};
-    weft__mailbox_take_all(&w->mailbox, &mail);
+    weft__mailbox_take_all(&of->mailbox, &mail);
     for (struct weft__link *l; (l = weft__list_take(&mail));) {
         struct weft__fiber *f = weft__fiber_of_link(l);
-        if (!WEFT_MIGRATES || f->context.pin)
-            weft__push(w, f);
-        else if (weft__ready_push(&w->ready, f)) /* here it was sent: it stays here, for once */
-            weft__inject(w->cluster, f);
+        uint32_t place = load_rlx(&f->context.place);
+        if ((place & WEFT_PLACE_CLUSTER) == w->place)
+            settle(w, f, place);
+        else
+            weft__inject(weft__cluster_of(place), f); /* moved on meanwhile */
     }
+}
+
+void weft__serve_stuck(struct weft__worker *w, struct weft__worker *stuck) {
+    if (unlikely(load_acq(&stuck->stuck))) take_mail_of(w, stuck); /* pairs with the monitor */
 }
 
 void weft__expire(struct weft__worker *w, struct weft__wheel *wheel, uint64_t now) {
@@ -137,21 +197,16 @@ void weft__expire(struct weft__worker *w, struct weft__wheel *wheel, uint64_t no
 WEFT_COLD void weft__poll(struct weft__worker *w, uint64_t now) {
     w->until_poll = WEFT_POLL_EVERY;
     if (weft__wheel_next(&w->wheel) <= now) weft__expire(w, &w->wheel, now);
-    take_mail(w);
+    take_mail_of(w, w);
     take_injected(w);
+    weft__share(w);
     if (w->cluster->helping) weft__age(w, now);
     if (weft__ready_length(&w->ready)) weft__notify(w); /* for what was taken over, and for who yields */
 }
 
-WEFT_COLD struct weft__fiber *weft__next_pinned(struct weft__worker *w) {
-    struct weft__fiber *f = w->pinned_turn ? NULL : weft__pop(w);
-    w->pinned_turn = f != NULL;
-    return f ? f : weft__fiber_of_link(weft__list_take(&w->pinned));
-}
-
 WEFT_COLD struct weft__fiber *weft__next_slow(struct weft__worker *w) {
     if (weft__mailbox_empty(&w->mailbox) && !load_rlx(&w->cluster->injector.length)) return NULL;
-    take_mail(w);
+    take_mail_of(w, w);
     take_injected(w);
-    return w->pinned.first ? weft__next_pinned(w) : weft__pop(w);
+    return load_rlx(&w->aside.count) ? weft__aside_next(w) : weft__pop(w);
 }

@@ -6,190 +6,17 @@
  * the moment between the two sums nothing was outstanding, because the ends can only have been more
  * by then and the spawns only fewer, and there are never more ends than spawns.
  *
- * When is nothing going to happen any more? All workers are asleep, no timer is armed, no queue
- * holds anything, and every fiber that lives is in a wait.
+ * When is nothing going to happen any more? See quiet.c.
  */
 #include "base/say.h"
+#include "sched/cluster.h"
 #include "sched/config.h"
+#include "sched/quiet.h"
 #include "sched/wait.h"
 
-#include <string.h>
-
-struct weft__cluster weft__cluster = {.injector = {.closed = true}};
+struct weft__cluster weft__cluster = {.injector = {.closed = true}, .resizing = PTHREAD_MUTEX_INITIALIZER};
+_Atomic(struct weft__cluster *) weft__clusters[WEFT_CLUSTERS_MAX] = {&weft__cluster};
 static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER; /* held by a start, a stop or a run */
-
-/* --- workers ---------------------------------------------------------------------------------- */
-
-/*
- * Workers are made once and kept: threads that cancel a timer, or ask for statistics, at the moment
- * of a stop find what they look at. What the last carrier left of the shared part is as it was at
- * first: awake, no sleeper, no mail, no timers.
- */
-static int prepare_worker(struct weft__cluster *c, unsigned index) {
-    struct weft__worker *w = c->workers[index];
-    if (!w) {
-        if (!(w = weft__alloc_aligned(WEFT_APART, sizeof *w))) return -ENOMEM;
-        weft__wheel_init(&w->wheel, weft__clock());
-        c->workers[index] = w;
-    }
-    memset(w, 0, offsetof(struct weft__worker, numbers)); /* the carrier's own part */
-    for (unsigned i = 0; i < WEFT_STATS_NUMBERS; i++) store_rlx(&w->numbers.number[i], 0);
-    store_rlx(&w->busy_since, 0);
-    store_rlx(&w->delay_max, 0);
-    for (unsigned i = 0; i < WEFT_DELAY_BUCKETS; i++) store_rlx(&w->delays[i], 0);
-    store_rlx(&w->age.marked_at, 0);
-    store_rlx(&w->age.average, 0);
-    store_rlx(&w->age.since, weft__clock());
-    w->cluster = c;
-    w->index = index;
-    w->random = UINT64_C(0x9e3779b97f4a7c15) * (index + 1);
-    if (!(w->seen = weft__alloc(c->count * sizeof *w->seen))) return -ENOMEM;
-    int err = weft__ready_init(&w->ready, WEFT_READY_FIRST, 0);
-    w->ready.alone = c->count == 1;
-    return err;
-}
-
-static void release_worker(struct weft__worker *w) {
-    weft__wheel_clear(&w->wheel);
-    weft__ready_destroy(&w->ready);
-    weft__free(w->seen);
-    w->seen = NULL;
-}
-
-static void release_workers(struct weft__cluster *c) {
-    for (unsigned i = 0; i < c->count && c->workers[i]; i++) release_worker(c->workers[i]);
-    c->count = 0;
-}
-
-static int prepare_workers(struct weft__cluster *c) {
-    for (unsigned i = 0; i < c->count; i++) {
-        int err = prepare_worker(c, i);
-        if (err) {
-            if (c->workers[i]) release_worker(c->workers[i]);
-            c->count = i;
-            release_workers(c);
-            return err;
-        }
-    }
-    return 0;
-}
-
-/* Ends the first n carriers, which find nothing to do any more. */
-static void join_carriers(struct weft__cluster *c, unsigned n) {
-    store_rel(&c->stopping, true);
-    fence_sc(); /* pairs with the fence of a worker that announces its sleep: it sees stopping, or we it */
-    for (unsigned i = 0; i < n; i++) weft__idle_wake(c->workers[i]);
-    for (unsigned i = 0; i < n; i++) pthread_join(c->workers[i]->thread, NULL);
-}
-
-/* --- start ------------------------------------------------------------------------------------ */
-
-static int start_carriers(struct weft__cluster *c) {
-    for (unsigned i = 0; i < c->count; i++) {
-        int err = weft__thread_create(&c->workers[i]->thread, weft__carrier_main, c->workers[i]);
-        if (err) {
-            join_carriers(c, i);
-            return err;
-        }
-    }
-    return 0;
-}
-
-static int start(const struct weft_config *given) {
-    struct weft__cluster *c = &weft__cluster;
-    struct weft_config config = given ? *given : (struct weft_config)WEFT_CONFIG_INIT;
-    if (load_rlx(&c->running)) return -EBUSY;
-    int err = weft__config_complete(&config);
-    if (err) return err;
-    weft__fence_init();
-    c->stealing = !config.no_stealing;
-    c->helping = !config.no_helping;
-    c->stack_class = (uint8_t)weft__stack_class(config.stack_size);
-    c->print_stats = config.stats;
-    store_rlx(&c->stopping, false);
-    weft__stack_guards(!config.no_guards);
-    c->count = config.workers;
-    if ((err = prepare_workers(c))) return err;
-    if ((err = weft__overflow_watch())) goto release;
-    if ((err = start_carriers(c))) goto unwatch;
-    weft__lock(&c->injector.lock);
-    c->injector.closed = false;
-    store_rlx(&c->injector.spawned, 0);
-    weft__unlock(&c->injector.lock);
-    store_rel(&c->running, true); /* pairs with whoever asks whether there is a runtime */
-    return 0;
-unwatch:
-    weft__overflow_unwatch();
-release:
-    release_workers(c);
-    return err;
-}
-
-/* --- stop ------------------------------------------------------------------------------------- */
-
-/* See the head of the file. */
-static bool all_ended(struct weft__cluster *c) {
-    uint64_t ended = 0, spawned = 0;
-    for (unsigned i = 0; i < c->count; i++) ended += load_acq(&c->workers[i]->numbers.completed); /* pairs with end */
-    spawned = load_acq(&c->injector.spawned);
-    for (unsigned i = 0; i < c->count; i++) spawned += load_acq(&c->workers[i]->numbers.spawned);
-    return ended == spawned;
-}
-
-/* Calls fn with every fiber that has not ended; stops and returns false when fn does. */
-static bool each_live(bool (*fn)(struct weft__fiber *, void *), void *arg) {
-    uint32_t records = load_acq(&weft__fibers.records);
-    for (uint32_t i = 0; i < records; i++) {
-        struct weft__fiber *f = weft__fiber_at(i);
-        if (load_rlx(&f->slot.generation) % 2 && load_rlx(&f->context.kind) == WEFT_KIND_FIBER &&
-            !weft__join_has_ended(load_rlx(&f->join)) && !fn(f, arg))
-            return false;
-    }
-    return true;
-}
-
-static bool is_waiting(struct weft__fiber *f, void *unused) {
-    (void)unused;
-    return load_acq(&f->wait) & WEFT_WAIT_WAITING;
-}
-
-static bool all_asleep(struct weft__cluster *c) { return (load_acq(&c->idle.state) & WEFT_IDLE_SLEEPERS) == c->count; }
-
-static bool nothing_waits(struct weft__cluster *c) {
-    if (load_rlx(&c->injector.length)) return false;
-    for (unsigned i = 0; i < c->count; i++) {
-        struct weft__worker *w = c->workers[i];
-        if (load_rlx(&w->wheel.armed) || !weft__mailbox_empty(&w->mailbox) || weft__ready_length(&w->ready))
-            return false;
-    }
-    return each_live(is_waiting, NULL);
-}
-
-/* What is looked at one after the other was so at one moment, if nobody woke up meanwhile. */
-static bool nothing_will_happen(struct weft__cluster *c) {
-    uint64_t wakes = load_acq(&c->idle.wakes);
-    if (!all_asleep(c) || !nothing_waits(c)) return false;
-    atomic_thread_fence(memory_order_acquire); /* the looks above before the second look */
-    return load_acq(&c->idle.wakes) == wakes && all_asleep(c);
-}
-
-/* Waits until all fibers have ended: 0; or until the rest is blocked for ever: -EBUSY. */
-static int wait_for_end(struct weft__cluster *c) {
-    int err = 0;
-    store_rlx(&c->idle.stop_waits, true);
-    fence_sc(); /* pairs with the fence of the last worker that goes to sleep: it sees that we wait, or we it */
-    for (;;) {
-        uint32_t seen = load_acq(&c->idle.all_asleep);
-        if (all_ended(c)) break;
-        if (nothing_will_happen(c) && !all_ended(c)) {
-            err = -EBUSY;
-            break;
-        }
-        weft__futex_wait(&c->idle.all_asleep, seen, WEFT_FOREVER);
-    }
-    store_rlx(&c->idle.stop_waits, false);
-    return err;
-}
 
 /* While it is closed, threads cannot hand in new fibers: a stop must come to an end. */
 static void close_injector(struct weft__cluster *c, bool closed) {
@@ -198,12 +25,157 @@ static void close_injector(struct weft__cluster *c, bool closed) {
     weft__unlock(&c->injector.lock);
 }
 
-static void shut_down(struct weft__cluster *c) {
-    join_carriers(c, c->count);
-    if (c->print_stats) weft__stats_print(c);
+/* --- start ------------------------------------------------------------------------------------ */
+
+/* Ends the carriers, which find nothing to do any more. */
+static void join_carriers(struct weft__cluster *c) {
+    pthread_mutex_lock(&c->resizing); /* nobody adds a worker from here on */
+    store_rel(&c->stopping, true);
+    pthread_mutex_unlock(&c->resizing);
+    fence_sc(); /* pairs with the fence of a worker that announces its sleep: it sees stopping, or we it */
+    for (unsigned i = 0; i < c->count; i++) weft__idle_wake(c->workers[i]);
+    for (unsigned i = 0; i < c->count; i++) pthread_join(c->workers[i]->thread, NULL);
+    for (unsigned i = 0; i < c->count; i++) weft__worker_release(c->workers[i]);
+    store_rlx(&c->count, 0);
+    store_rlx(&c->wanted, 0);
+    store_rlx(&c->configured, 0);
+}
+
+/* A cluster with its workers, ready for fibers. */
+int weft__cluster_start(struct weft__cluster *c, unsigned workers) {
+    store_rlx(&c->stopping, false);
+    store_rlx(&c->idle.state, 0);
+    int err = weft__resize(c, workers);
+    if (err) {
+        join_carriers(c);
+        return err;
+    }
+    weft__lock(&c->injector.lock);
+    c->injector.closed = false;
+    store_rlx(&c->injector.spawned, 0);
+    weft__unlock(&c->injector.lock);
+    store_rel(&c->running, true); /* pairs with whoever asks whether there is a runtime */
+    return 0;
+}
+
+void weft__cluster_stop(struct weft__cluster *c) {
+    join_carriers(c);
     store_rel(&c->running, false);
+}
+
+static int start(const struct weft_config *given) {
+    struct weft__cluster *c = &weft__cluster;
+    struct weft_config config = given ? *given : (struct weft_config)WEFT_CONFIG_INIT;
+    if (load_rlx(&c->running)) return -EBUSY;
+    c->automatic = !config.workers;
+    int err = weft__config_complete(&config);
+    if (err) return err;
+    weft__fence_init();
+    c->stealing = !config.no_stealing;
+    c->helping = !config.no_helping;
+    c->stack_class = (uint8_t)weft__stack_class(config.stack_size);
+    c->print_stats = config.stats;
+    c->returns = config.unpark == WEFT_UNPARK_LAST;
+    weft__past = (struct weft__past){0, 0};
+    weft__stack_guards(!config.no_guards);
+    if ((err = weft__overflow_watch())) return err;
+    if ((err = weft__cluster_start(c, config.workers))) goto unwatch;
+    if ((err = weft__monitor_start())) goto stop;
+    return 0;
+stop:
+    close_injector(c, true);
+    weft__cluster_stop(c);
+unwatch:
     weft__overflow_unwatch();
-    release_workers(c);
+    return err;
+}
+
+/* --- stop ------------------------------------------------------------------------------------- */
+
+/* Calls fn for each cluster that runs, until it says no; returns whether all said yes. */
+static bool each_cluster(bool (*fn)(struct weft__cluster *, void *), void *arg) {
+    for (unsigned i = 0; i < WEFT_CLUSTERS_MAX; i++) {
+        struct weft__cluster *c = load_acq(&weft__clusters[i]);
+        if (c && load_acq(&c->running) && !fn(c, arg)) return false;
+    }
+    return true;
+}
+
+static bool add_ended(struct weft__cluster *c, void *sum) {
+    for (unsigned i = 0; i < c->count; i++)
+        *(uint64_t *)sum += load_acq(&c->workers[i]->numbers.completed); /* pairs with end */
+    return true;
+}
+
+static bool add_spawned(struct weft__cluster *c, void *sum) {
+    *(uint64_t *)sum += load_acq(&c->injector.spawned);
+    for (unsigned i = 0; i < c->count; i++) *(uint64_t *)sum += load_acq(&c->workers[i]->numbers.spawned);
+    return true;
+}
+
+/* See the head of the file. */
+static bool all_ended(void) {
+    pthread_mutex_lock(&weft__clusters_change);
+    uint64_t ended = weft__past.ended, spawned = weft__past.spawned;
+    each_cluster(add_ended, &ended);
+    each_cluster(add_spawned, &spawned);
+    pthread_mutex_unlock(&weft__clusters_change);
+    return ended == spawned;
+}
+
+static bool is_quiet(struct weft__cluster *c, void *unused) {
+    (void)unused;
+    return weft__is_quiet(c);
+}
+
+static bool add_wakes(struct weft__cluster *c, void *sum) {
+    *(uint64_t *)sum += load_acq(&c->idle.wakes);
+    return true;
+}
+
+/* All are quiet, one after the other, and nobody woke meanwhile. */
+static bool nothing_will_happen(void) {
+    uint64_t before = 0, after = 0;
+    each_cluster(add_wakes, &before);
+    if (!each_cluster(is_quiet, NULL)) return false;
+    each_cluster(add_wakes, &after);
+    return before == after;
+}
+
+/* Waits until all fibers have ended: 0; or until the rest is blocked for ever: -EBUSY. */
+static int wait_for_end(void) {
+    int err = 0;
+    add_ar(&weft__quiet.waiting, 1);
+    fence_sc(); /* pairs with the fence of the last worker that goes to sleep: it sees that we wait, or we it */
+    for (;;) {
+        uint32_t told = load_acq(&weft__quiet.told);
+        if (all_ended()) break;
+        if (nothing_will_happen() && !all_ended()) {
+            err = -EBUSY;
+            break;
+        }
+        weft__futex_wait(&weft__quiet.told, told, WEFT_FOREVER);
+    }
+    add_ar(&weft__quiet.waiting, -1);
+    return err;
+}
+
+static bool close_it(struct weft__cluster *c, void *closed) {
+    close_injector(c, closed != NULL);
+    return true;
+}
+
+static bool stop_it(struct weft__cluster *c, void *unused) {
+    (void)unused;
+    weft__cluster_stop(c);
+    return true;
+}
+
+static void shut_down(void) {
+    weft__monitor_stop();
+    if (weft__cluster.print_stats) weft__stats_print(&weft__cluster);
+    each_cluster(stop_it, NULL);
+    weft__overflow_unwatch();
 }
 
 static bool name_blocked(struct weft__fiber *f, void *count) {
@@ -216,20 +188,19 @@ static bool name_blocked(struct weft__fiber *f, void *count) {
 
 static void report_blocked(void) {
     size_t n = 0;
-    each_live(name_blocked, &n);
+    weft__each_live(name_blocked, &n);
     if (n > 16) weft__say("blocked, too: %z more", n - 16);
 }
 
 static int stop(void) {
-    struct weft__cluster *c = &weft__cluster;
-    if (!load_rlx(&c->running)) return -ESRCH;
-    close_injector(c, true);
-    if (wait_for_end(c)) {
+    if (!load_rlx(&weft__cluster.running)) return -ESRCH;
+    each_cluster(close_it, &control);
+    if (wait_for_end()) {
         report_blocked();
-        close_injector(c, false);
+        each_cluster(close_it, NULL);
         return -EBUSY;
     }
-    shut_down(c);
+    shut_down();
     return 0;
 }
 
@@ -250,12 +221,12 @@ static bool abandon_it(struct weft__fiber *f, void *unused) {
 static int stop_for_good(void) {
     int err = stop();
     if (err != -EBUSY) return err;
-    each_live(cancel_it, NULL);
+    weft__each_live(cancel_it, NULL);
     err = stop();
     if (err != -EBUSY) return err;
-    close_injector(&weft__cluster, true);
-    each_live(abandon_it, NULL);
-    shut_down(&weft__cluster);
+    each_cluster(close_it, &control);
+    weft__each_live(abandon_it, NULL);
+    shut_down();
     return -EBUSY;
 }
 
@@ -305,7 +276,11 @@ WEFT_PUBLIC int weft_run(int (*main)(void *), void *arg, const struct weft_confi
     return err ? err : call.result;
 }
 
-WEFT_PUBLIC unsigned weft_workers(void) { return load_acq(&weft__cluster.running) ? weft__cluster.count : 0; }
+WEFT_PUBLIC unsigned weft_workers(void) {
+    struct weft__worker *w = weft__self();
+    struct weft__cluster *c = w ? w->cluster : &weft__cluster;
+    return load_acq(&c->running) ? load_rlx(&c->configured) : 0;
+}
 
 WEFT_PUBLIC const char *weft_version(void) {
     return WEFT_STR(WEFT_VERSION_MAJOR) "." WEFT_STR(WEFT_VERSION_MINOR) "." WEFT_STR(WEFT_VERSION_PATCH);

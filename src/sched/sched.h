@@ -6,6 +6,8 @@
  *   carrier   the kernel thread that drives a worker. It has a stack of its own, "home", on which
  *             it searches, sleeps and shuts down, never on that of a fiber.
  *   cluster   the workers that share work, the injector and the sleepers.
+ *   wanted    how many workers of a cluster are to run; those above are retired: their carriers sleep.
+ *   stuck     a worker whose fiber does not come back, while others wait for it; see monitor.c.
  *   injector  where threads that are no carriers hand fibers in.
  *   ready     may run, and stands in a queue. unpark, win: what makes it so.
  *   wait      what a parked fiber is in: one word in its record, see wait.h.
@@ -13,7 +15,7 @@
  *
  * The states of a fiber, who owns its stack, where it stands, who changes the state:
  *
- *   fresh     no stack          ready queue, pinned list, mailbox or injector; whoever takes it out
+ *   fresh     no stack          ready queue, aside, mailbox or injector; whoever takes it out
  *   running   its carrier       nowhere (worker->current); itself
  *   ready     itself, at rest   as fresh. on_stack may still be 1 for a moment, while the carrier
  *                               that it ran on leaves; nobody enters it before that is 0
@@ -82,12 +84,32 @@ static inline bool weft__join_has_ended(uint64_t join) {
     return tag == WEFT_JOIN_ENDED || tag == WEFT_JOIN_COLLECTED || tag == WEFT_JOIN_ENDED_BY;
 }
 
+/*
+ * Where a fiber may run: context.place. The fibers of a cluster that have no wishes have the same
+ * word as its workers, so that one comparison tells on the hot path that nothing is to be heeded.
+ *
+ *      30      | 29..28   | 27..22  | 21..11 | 10..0
+ *      RETURNS | priority | cluster | last   | pin: 0, or the worker's index + 1
+ *
+ * RETURNS: it is to go on where it ran last, `last`; only kept up to date with this bit.
+ */
+#define WEFT_PLACE_PIN 0x7ffu
+#define WEFT_PLACE_LAST_SHIFT 11
+#define WEFT_PLACE_LAST (0x7ffu << WEFT_PLACE_LAST_SHIFT)
+#define WEFT_PLACE_CLUSTER_SHIFT 22
+#define WEFT_PLACE_CLUSTER (0x3fu << WEFT_PLACE_CLUSTER_SHIFT)
+#define WEFT_PLACE_PRIORITY_SHIFT 28
+#define WEFT_PLACE_PRIORITY (3u << WEFT_PLACE_PRIORITY_SHIFT)
+#define WEFT_PLACE_RETURNS (1u << 30)
+#define WEFT_CLUSTERS_MAX 64
+_Static_assert(WEFT_WORKERS_MAX <= WEFT_PLACE_PIN, "a worker's number fits");
+
 #define WEFT_NAME_SIZE 16
 
 struct weft__fiber {
     /* First line: what switching and waking touch. */
-    struct weft__slot slot;       /* link: mailbox, injector, pinned list */
-    struct weft__context context; /* pin: 0, or the worker's index + 1. */
+    struct weft__slot slot;       /* link: mailbox, injector, aside */
+    struct weft__context context; /* place: see above */
     _Atomic uint64_t wait;        /* see wait.h */
     _Atomic uint64_t join;
     /* Second line: what beginning and ending touch. */
@@ -123,6 +145,15 @@ struct weft__exceptions {
 
 struct weft__cluster;
 
+/* What the monitor knows of a worker; see monitor.c. */
+struct weft__hog {
+    _Atomic(struct weft__fiber *) fiber; /* what it has been running for a tick or more; NULL: nothing */
+    _Atomic uint64_t since;
+    uint64_t switches; /* when the monitor last looked */
+    uint64_t cpu;      /* CPU time of the carrier then */
+    bool spared;       /* another worker runs in its stead */
+};
+
 /*
  * How long fibers wait in a worker's queue; see age.c. Written by the owner, a few times in a
  * hundred microseconds at most, so that others can look at it for next to nothing.
@@ -136,16 +167,28 @@ struct weft__age {
 
 #define WEFT_DELAY_BUCKETS 512
 
+/*
+ * Ready fibers that are not ordinary: pinned, or of another priority. Behind a lock, because others
+ * take from here, too: what is urgent, or what belongs to a worker that is stuck. See aside.c.
+ */
+enum { WEFT_ASIDE_HIGH, WEFT_ASIDE_PINNED, WEFT_ASIDE_LOW, WEFT_ASIDES };
+struct weft__aside {
+    struct weft__lock lock;
+    _Atomic unsigned count; /* in all; written under the lock */
+    _Atomic unsigned loose; /* of these, not pinned: any worker may run them */
+    struct weft__list list[WEFT_ASIDES];
+};
+
 struct weft__worker {
     /* The carrier's alone. */
-    struct weft__fiber *current; /* NULL: at home */
-    struct weft__list pinned;    /* ready fibers that run nowhere else */
-    int until_poll;              /* dispatches until timers, mailbox and injector are looked at */
-    bool pinned_turn;            /* take from the pinned list next */
-    bool searching;              /* counted in idle.state */
-    bool watching;               /* is the watchman */
-    bool marking;                /* the next fiber that is pushed will be timed */
-    uint64_t next_mark;          /* not before */
+    _Atomic(struct weft__fiber *) current; /* NULL: at home, or choosing the next one */
+    int until_poll;                        /* dispatches until timers, mailbox and injector are looked at */
+    uint32_t place;                        /* of fibers that may run here without further question */
+    unsigned turn;                         /* counts dispatches while something stands aside */
+    bool searching;                        /* counted in idle.state */
+    bool watching;                         /* is the watchman */
+    bool marking;                          /* the next fiber that is pushed will be timed */
+    uint64_t next_mark;                    /* not before */
     struct weft__cluster *cluster;
     struct weft__exceptions *exceptions;
     struct weft__fiber *handed; /* what the fiber that went home had picked and could not enter */
@@ -156,9 +199,11 @@ struct weft__worker {
     uint64_t random;
     uint64_t tick; /* the watchman's */
     uint64_t idle_since;
-    struct seen { /* of each worker's queue, to tell that nobody serves it */
+    uint64_t search_time; /* before it goes to sleep */
+    struct seen {         /* of each worker's queue, to tell that nobody serves it */
         uint64_t head, at;
     } * seen;
+    unsigned seen_size;
     unsigned index;
     pthread_t thread;
     union weft__numbers numbers;
@@ -169,10 +214,15 @@ struct weft__worker {
     /* Shared. */
     struct weft__ready ready;
     struct weft__age age WEFT_ALIGNED;
+    struct weft__aside aside WEFT_ALIGNED;
     struct weft__mailbox mailbox WEFT_ALIGNED;
     struct weft__driver driver;
     struct weft__worker *sleeper_below, *sleeper_above; /* idle.c, under its lock */
     bool is_sleeper;
+    bool is_retired;      /* under the same lock */
+    _Atomic bool shared;  /* others may take from its queue; else the owner alone does, without a swap */
+    _Atomic bool stuck;   /* others serve its timers, mail and pinned fibers */
+    struct weft__hog hog; /* the monitor's */
     struct weft__wheel wheel WEFT_ALIGNED;
 };
 
@@ -190,24 +240,40 @@ struct weft__injector {
 #define WEFT_IDLE_SEARCHER UINT64_C(0x10000)
 #define WEFT_IDLE_SEARCHERS UINT64_C(0xffff0000)
 #define WEFT_IDLE_WATCHED (UINT64_C(1) << 32)
+#define WEFT_IDLE_RETIREE (UINT64_C(1) << 33)
+#define WEFT_IDLE_RETIREES (UINT64_C(0xffff) << 33)
+
+static inline unsigned weft__idle_sleepers(uint64_t state) { return (unsigned)(state & WEFT_IDLE_SLEEPERS); }
+static inline unsigned weft__idle_retirees(uint64_t state) {
+    return (unsigned)((state & WEFT_IDLE_RETIREES) / WEFT_IDLE_RETIREE);
+}
+/* Workers whose carrier sleeps, for one reason or the other. */
+static inline unsigned weft__idle_resting(uint64_t state) {
+    return weft__idle_sleepers(state) + weft__idle_retirees(state);
+}
 
 struct weft__idle {
     _Atomic uint64_t state WEFT_ALIGNED; /* written under the lock, read without */
     struct weft__lock lock WEFT_ALIGNED;
-    struct weft__worker *top;    /* the sleeper that came last: its caches are the warmest */
-    _Atomic uint64_t wakes;      /* how often somebody stopped being a sleeper */
-    _Atomic bool stop_waits;     /* somebody wants to know when all are asleep: */
-    _Atomic uint32_t all_asleep; /* grows then, and wakes it */
+    struct weft__worker *top; /* the sleeper that came last: its caches are the warmest */
+    _Atomic uint64_t wakes;   /* how often somebody stopped being a sleeper */
 };
 
 struct weft__cluster {
     /* Atomic, because a thread that spawns may still look when the runtime was stopped under it and
      * is started again; what it does then fails, or happens in the new one. */
-    _Atomic unsigned count;
+    _Atomic unsigned count;                         /* workers that have a carrier; only grows while it runs */
+    _Atomic unsigned configured;                    /* how many the program asked for */
+    _Atomic unsigned wanted;                        /* and how many run: more, while some are stuck */
     _Atomic uint8_t stack_class;                    /* of fibers that ask for no size */
     struct weft__worker *workers[WEFT_WORKERS_MAX]; /* made once, kept for the next start */
+    uint32_t place;                                 /* of its fibers */
+    _Atomic uint32_t generation;                    /* odd: in use */
+    bool automatic;                                 /* as many workers as the machine lends us */
+    pthread_mutex_t resizing;                       /* held while workers are added, or their number changed */
     bool stealing;
     bool helping;
+    bool returns; /* fibers go on where they ran last */
     bool print_stats;
     _Atomic bool running;
     _Atomic bool stopping; /* carriers leave when they find nothing */
@@ -216,7 +282,14 @@ struct weft__cluster {
 };
 
 extern struct weft__slab weft__fibers;
-extern struct weft__cluster weft__cluster; /* the only one; count 0: no runtime */
+extern struct weft__cluster weft__cluster; /* the first one; others are made by the program */
+/* All that ever were, made once and kept; [0] is the first. */
+extern _Atomic(struct weft__cluster *) weft__clusters[WEFT_CLUSTERS_MAX];
+
+static inline struct weft__cluster *weft__cluster_of(uint32_t place) {
+    return load_acq(
+        &weft__clusters[(place & WEFT_PLACE_CLUSTER) >> WEFT_PLACE_CLUSTER_SHIFT]); /* pairs with its making */
+}
 
 /* --- who am I ------------------------------------------------------------------------------- */
 
@@ -254,11 +327,17 @@ void weft__inject(struct weft__cluster *c, struct weft__fiber *f);
 int weft__hand_in(struct weft__cluster *c, struct weft__fiber *f);
 /* Into the worker's own queue, by its carrier; wakes nobody. */
 void weft__push_slow(struct weft__worker *w, struct weft__fiber *f);
+/* Does the fiber want what this worker cannot give without further question? */
+static inline bool weft__has_wishes(const struct weft__worker *w, const struct weft__fiber *f) {
+    return load_rlx(&f->context.place) != w->place;
+}
 static inline void weft__push(struct weft__worker *w, struct weft__fiber *f) {
-    if (unlikely(WEFT_MIGRATES || f->context.pin || weft__ready_push(&w->ready, f))) weft__push_slow(w, f);
+    if (unlikely(WEFT_MIGRATES || weft__has_wishes(w, f) || weft__ready_push(&w->ready, f))) weft__push_slow(w, f);
 }
 /* Timers, mailbox and injector: whatever is due or there becomes ready here. At home only. */
 void weft__poll(struct weft__worker *w, uint64_t now);
+/* What was sent to a worker that is stuck becomes ready here. */
+void weft__serve_stuck(struct weft__worker *w, struct weft__worker *stuck);
 void weft__expire(struct weft__worker *w, struct weft__wheel *wheel, uint64_t now);
 
 /* Puts a fiber that was won, or is new, where it will be run. */
@@ -266,6 +345,16 @@ void weft__make_ready_elsewhere(struct weft__worker *w, struct weft__fiber *f);
 static inline void weft__make_ready(struct weft__fiber *f);
 /* The same for several, won under a lock and chained up until it was given back. */
 void weft__make_all_ready(struct weft__list *won);
+/* All that stands in the worker's own queue goes to the injector. */
+void weft__give_away(struct weft__worker *w);
+
+/* --- aside (aside.c) -------------------------------------------------------------------------- */
+
+void weft__aside_put(struct weft__worker *w, unsigned which, struct weft__fiber *f);
+/* The next to run, of those that stand aside and of the queue, each in its turn. */
+struct weft__fiber *weft__aside_next(struct weft__worker *w);
+/* One that another worker may run, and that worker's whole share of it if it is stuck; or NULL. */
+struct weft__fiber *weft__aside_steal(struct weft__worker *w, struct weft__worker *from);
 
 /* --- the carrier (worker.c, idle.c, steal.c) -------------------------------------------------- */
 
@@ -280,6 +369,8 @@ void weft__age(struct weft__worker *w, uint64_t now);
 void weft__age_mark(struct weft__worker *w);
 /* Sleeps until there is work, or a time has come. False: it was the time. */
 bool weft__idle_sleep(struct weft__worker *w);
+/* Sleeps until the worker is wanted again, or something has come that only it can do. */
+void weft__idle_retire(struct weft__worker *w);
 /* Found something: no searcher any more, and perhaps another worker is needed. */
 void weft__idle_end(struct weft__worker *w);
 bool weft__idle_start_searching(struct weft__worker *w);
@@ -287,18 +378,45 @@ bool weft__idle_start_searching(struct weft__worker *w);
 void weft__idle_wake_one(struct weft__cluster *c);
 /* Wakes this one, if it sleeps. */
 void weft__idle_wake(struct weft__worker *w);
-/* A stop that waits looks again. */
-void weft__idle_tell_stop(struct weft__cluster *c);
+/* A stop or a drain that waits looks again. (quiet.c) */
+void weft__tell_quiet(void);
+/* Nothing will happen in the cluster any more, unless somebody outside does something. */
+bool weft__is_quiet(struct weft__cluster *c);
 /* The worker has pushed work: is it worth waking somebody? */
 void weft__idle_consider(struct weft__worker *w, uint64_t state);
 
 static inline void weft__notify(struct weft__worker *w) {
-    if (w->ready.alone) return; /* nobody to wake */
+    if (load_rlx(&w->ready.alone)) return; /* nobody to wake */
     /* Light: pairs with the heavy fence of a worker that announces its sleep; see idle.c. */
     weft__fence_light();
     uint64_t state = load_rlx(&w->cluster->idle.state);
     if (unlikely(state & WEFT_IDLE_SLEEPERS)) weft__idle_consider(w, state);
 }
+
+/* --- how many workers (elastic.c, monitor.c) ---------------------------------------------------- */
+
+/* So many workers are to run, and as many more as are stuck. -ENOMEM, -EAGAIN: fewer do. */
+int weft__resize(struct weft__cluster *c, unsigned configured);
+/* One more, or one less, in the stead of one that is stuck. */
+int weft__spare(struct weft__cluster *c, int more);
+/* The worker's owner, at home: does it still have its queue to itself, or again? */
+void weft__share(struct weft__worker *w);
+/* Somebody else, for a worker that is stuck. False: not now. */
+bool weft__share_by_force(struct weft__worker *w);
+int weft__worker_make(struct weft__cluster *c, unsigned index);
+void weft__worker_release(struct weft__worker *w);
+
+static inline bool weft__is_wanted(const struct weft__worker *w) { return w->index < load_rlx(&w->cluster->wanted); }
+
+/* The quota of CPU time may have changed: as many workers as it allows, if the program left it to us. */
+void weft__follow_quota(void);
+int weft__monitor_start(void);
+void weft__monitor_stop(void);
+extern _Atomic uint32_t weft__monitor_rests;
+void weft__monitor_wake(void);
+
+/* Calls fn with every fiber that has not ended; stops and returns false when fn does. (quiet.c) */
+bool weft__each_live(bool (*fn)(struct weft__fiber *, void *), void *arg);
 
 /* --- ending, messages ------------------------------------------------------------------------- */
 

@@ -13,12 +13,13 @@ static inline struct weft__worker *weft__self(void) { return weft__tls_get(); }
 
 static inline struct weft__fiber *weft__me(void) {
     struct weft__worker *w = weft__self();
-    return likely(w && w->current) ? w->current : weft__me_slow();
+    struct weft__fiber *me = likely(w != NULL) ? load_rlx(&w->current) : NULL;
+    return likely(me != NULL) ? me : weft__me_slow();
 }
 
 static inline void weft__make_ready(struct weft__fiber *f) {
     struct weft__worker *w = weft__self();
-    if (unlikely(!w || f->context.pin || load_rlx(&f->context.kind) != WEFT_KIND_FIBER)) {
+    if (unlikely(!w || weft__has_wishes(w, f) || load_rlx(&f->context.kind) != WEFT_KIND_FIBER)) {
         weft__make_ready_elsewhere(w, f);
         return;
     }

@@ -11,10 +11,27 @@
 #include "sched/dispatch.h"
 
 #define WEFT_STALE (20 * WEFT_MICROSECOND)
-#define WEFT_SEARCH_TIME (20 * WEFT_MICROSECOND)
 #define WEFT_STEAL_MOST 128
 
+/* How long to search before going to sleep: longer while searching pays, within these bounds. */
+#define WEFT_SEARCH_LEAST (5 * WEFT_MICROSECOND)
+#define WEFT_SEARCH_MOST (40 * WEFT_MICROSECOND)
+
+/* Room for what was seen of all workers there are now. */
+static bool seen_room(struct weft__worker *w, unsigned index) {
+    if (likely(index < w->seen_size)) return true;
+    unsigned size = load_acq(&w->cluster->count); /* pairs with the making of a worker */
+    struct seen *seen = weft__alloc(size * sizeof *seen);
+    if (!seen) return false;
+    for (unsigned i = 0; i < w->seen_size; i++) seen[i] = w->seen[i];
+    weft__free(w->seen);
+    w->seen = seen;
+    w->seen_size = size;
+    return index < size;
+}
+
 uint64_t weft__left_alone(struct weft__worker *w, struct weft__worker *other, uint64_t now) {
+    if (!seen_room(w, other->index)) return 0;
     struct seen *seen = &w->seen[other->index];
     uint64_t head = load_rlx(&other->ready.head);
     if (seen->head == head && seen->at) return now - seen->at;
@@ -22,12 +39,19 @@ uint64_t weft__left_alone(struct weft__worker *w, struct weft__worker *other, ui
     return 0;
 }
 
+static void forget(struct weft__worker *w, struct weft__worker *other) {
+    if (other->index < w->seen_size) w->seen[other->index].at = 0;
+}
+
 static struct weft__fiber *steal_from(struct weft__worker *w, struct weft__worker *victim, uint64_t now) {
+    struct weft__fiber *f = weft__aside_steal(w, victim);
+    if (f) return f;
     uint64_t length = weft__ready_length(&victim->ready);
     if (!length) {
-        w->seen[victim->index].at = 0;
+        forget(w, victim);
         return NULL;
     }
+    if (!load_acq(&victim->shared)) return NULL; /* pairs with weft__share */
     if (length < 2 && weft__left_alone(w, victim, now) < WEFT_STALE) return NULL;
     count_add(&w->numbers.steals_tried, 1);
     void *items[WEFT_STEAL_MOST];
@@ -43,17 +67,16 @@ static struct weft__fiber *steal_from(struct weft__worker *w, struct weft__worke
 /* One look at every other worker, from a random one on. */
 static struct weft__fiber *look_round(struct weft__worker *w, uint64_t now) {
     struct weft__cluster *c = w->cluster;
-    unsigned first = weft__random_below(&w->random, c->count);
-    for (unsigned i = 0; i < c->count; i++) {
-        struct weft__worker *victim = c->workers[(first + i) % c->count];
+    unsigned count = load_acq(&c->count), first = weft__random_below(&w->random, count);
+    for (unsigned i = 0; i < count; i++) {
+        struct weft__worker *victim = c->workers[(first + i) % count];
         if (victim == w) continue;
-        /* Timers of a worker that does not come by are everybody's. */
+        /* Timers of a worker that does not come by are everybody's, and so is the mail of a stuck one. */
         struct weft__fiber *f = NULL;
-        if (weft__wheel_next(&victim->wheel) < now - WEFT_STALE) {
-            weft__expire(w, &victim->wheel, now);
-            f = weft__next(w);
-        }
-        if (!f) f = steal_from(w, victim, now);
+        weft__serve_stuck(w, victim);
+        if (weft__wheel_next(&victim->wheel) < now - WEFT_STALE) weft__expire(w, &victim->wheel, now);
+        f = steal_from(w, victim, now);
+        if (!f) f = weft__next(w);
         if (f) return f;
     }
     return NULL;
@@ -64,17 +87,26 @@ static struct weft__fiber *own_work(struct weft__worker *w, uint64_t now) {
     return weft__next(w);
 }
 
+static void adapt(struct weft__worker *w, bool found) {
+    w->search_time = found ? w->search_time * 2 : w->search_time / 2;
+    if (w->search_time < WEFT_SEARCH_LEAST) w->search_time = WEFT_SEARCH_LEAST;
+    if (w->search_time > WEFT_SEARCH_MOST) w->search_time = WEFT_SEARCH_MOST;
+}
+
 /*
  * Searches for a while, or once: everything that is the worker's own, and the others' queues, with
  * pauses that grow, and differ between workers.
  */
 struct weft__fiber *weft__search(struct weft__worker *w, bool once) {
-    uint64_t now = weft__clock(), end = now + WEFT_SEARCH_TIME;
+    uint64_t now = weft__clock(), end = now + w->search_time;
     unsigned pause = 4;
     for (;;) {
         struct weft__fiber *f = own_work(w, now);
         if (!f && w->cluster->stealing) f = look_round(w, now);
-        if (f || once || now >= end || load_rlx(&w->cluster->stopping)) return f;
+        if (f || once || now >= end || load_rlx(&w->cluster->stopping) || !weft__is_wanted(w)) {
+            if (!once) adapt(w, f != NULL);
+            return f;
+        }
         for (unsigned i = weft__random_below(&w->random, pause) + pause; i > 0; i--) weft__pause();
         if (pause < 256) pause *= 2;
         now = weft__clock();
@@ -87,7 +119,13 @@ bool weft__work_in_sight(struct weft__worker *w) {
     uint64_t least = load_rlx(&w->cluster->idle.state) & WEFT_IDLE_WATCHED ? 2 : 1;
     struct weft__cluster *c = w->cluster;
     if (!weft__mailbox_empty(&w->mailbox) || load_rlx(&c->injector.length)) return true;
-    for (unsigned i = 0; c->stealing && i < c->count; i++)
-        if (weft__ready_length(&c->workers[i]->ready) >= least) return true;
+    unsigned count = load_acq(&c->count);
+    for (unsigned i = 0; c->stealing && i < count; i++) {
+        struct weft__worker *other = c->workers[i];
+        if (load_rlx(&other->shared) && weft__ready_length(&other->ready) >= least) return true;
+        if (load_rlx(&other->aside.loose) >= least) return true;
+        if (load_rlx(&other->stuck) && (load_rlx(&other->aside.count) || !weft__mailbox_empty(&other->mailbox)))
+            return true;
+    }
     return load_acq(&c->stopping); /* pairs with the stop */
 }

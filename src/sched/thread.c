@@ -30,7 +30,7 @@ static struct weft__fiber *make_record(void) {
     f->stack = NULL;
     f->name[0] = 0;
     f->where = NULL;
-    weft__idle_tell_stop(&weft__cluster); /* it may have taken the record for a fiber under way */
+    weft__tell_quiet(); /* it may have taken the record for a fiber under way */
     if (pthread_setspecific(key, f)) {
         weft__slab_put(&weft__fibers, NULL, slot);
         return NULL;

@@ -51,7 +51,7 @@ static WEFT_SWITCHES int park(struct weft__fiber *me, uint64_t deadline) {
 
 WEFT_PUBLIC int weft_park_until(uint64_t deadline) {
     struct weft__worker *w = weft__self();
-    struct weft__fiber *me = w ? w->current : NULL;
+    struct weft__fiber *me = w ? load_rlx(&w->current) : NULL;
     if (unlikely(!me)) return -EPERM;
     uint64_t word = load_rlx(&me->wait);
     /* The permit is there: take it, and return without having switched. */
@@ -97,5 +97,6 @@ WEFT_PUBLIC int weft_cancel(struct weft_fiber fiber) {
 
 WEFT_PUBLIC int weft_cancelled(void) {
     struct weft__worker *w = weft__self();
-    return w && w->current && (load_acq(&w->current->wait) & WEFT_WAIT_CANCEL) != 0;
+    struct weft__fiber *me = w ? load_rlx(&w->current) : NULL;
+    return me && (load_acq(&me->wait) & WEFT_WAIT_CANCEL) != 0;
 }

@@ -46,6 +46,8 @@ static void now_busy(struct weft__worker *w) {
     store_rlx(&w->busy_since, weft__clock());
     w->idle_since = 0;
     w->tick = 0;
+    weft__fence_light(); /* pairs with the monitor that lies down to rest */
+    if (unlikely(load_rlx(&weft__monitor_rests))) weft__monitor_wake();
 }
 
 /* The queue is empty: look further. */
@@ -56,11 +58,23 @@ static struct weft__fiber *find_slowly(struct weft__worker *w, bool once) {
     return weft__next(w);
 }
 
+/* Not wanted any more, and nothing left that only this worker can do: sleep until that changes. */
+static void retire(struct weft__worker *w) {
+    weft__poll(w, weft__clock());
+    if (load_rlx(&w->aside.count) || load_rlx(&w->cluster->stopping)) return;
+    now_idle(w);
+    weft__idle_retire(w);
+    fence_sc(); /* pairs with stop_sharing: whoever still has its queue to itself sees that we are back */
+}
+
 /* The next fiber to enter; NULL: the runtime stops. */
 static struct weft__fiber *find(struct weft__worker *w) {
     bool woken = true;
     unsigned turn = 0;
     for (;;) {
+        while (unlikely(!weft__is_wanted(w)) && !w->handed && !load_rlx(&w->aside.count) &&
+               !load_rlx(&w->cluster->stopping))
+            retire(w);
         struct weft__fiber *f = find_quickly(w);
         if (!f) f = find_slowly(w, !woken);
         if (f && !try_enter(w, f, &turn)) continue;
@@ -73,7 +87,7 @@ static struct weft__fiber *find(struct weft__worker *w) {
 }
 
 static void enter(struct weft__worker *w, struct weft__fiber *f) {
-    w->current = f;
+    store_rel(&w->current, f); /* pairs with weft__share_by_force */
     count_add(&w->numbers.switches, 1);
     san_leave(&w->home_san, &f->stack->san, false);
     weft__switch(&w->home, &f->context, w);
@@ -88,6 +102,7 @@ void *weft__carrier_main(void *worker) {
     w->exceptions = thread_exceptions();
     if (weft__signal_stack(&signal_stack)) signal_stack = NULL;
     w->until_poll = WEFT_POLL_EVERY;
+    fence_sc(); /* pairs with stop_sharing */
     store_rlx(&w->busy_since, weft__clock());
     for (struct weft__fiber *f; (f = find(w));) enter(w, f);
     weft__slab_flush(&weft__fibers, &w->records);

@@ -49,6 +49,6 @@ WEFT_PUBLIC int weft_timer_arm(struct weft_timer *timer, uint64_t deadline, void
 WEFT_PUBLIC int weft_timer_cancel(struct weft_timer *timer) {
     if (!timer) return -EINVAL;
     if (!weft__wheel_cancel((struct weft__timer *)(void *)timer)) return -EALREADY;
-    if (unlikely(!weft__self())) weft__idle_tell_stop(&weft__cluster); /* it may wait for this timer */
+    if (unlikely(!weft__self())) weft__tell_quiet(); /* it may wait for this timer */
     return 0;
 }

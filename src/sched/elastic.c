@@ -1,0 +1,145 @@
+/*
+ * How many workers run: more or fewer, at any time, by anybody.
+ *
+ * Workers are made once and kept. Those with an index below `wanted` run; the others are retired:
+ * each notices when it next comes home, gives what stands in its queue to the injector, and sleeps
+ * until it is wanted again. So a change is a store and a few wake-ups; nobody else stops or even looks,
+ * and nothing is lost, because a retired worker still serves its mail and its timers.
+ *
+ * wanted = what the program asked for + one for each worker that is stuck (monitor.c).
+ *
+ * A worker that runs alone takes from its queue without a swap. Before anybody else may take from it,
+ * that must end: `shared` says that it has. The owner sees to it itself, at home; for one that is
+ * stuck the monitor does, see weft__share_by_force.
+ */
+#include "sched/config.h"
+#include "sched/dispatch.h"
+
+#include <string.h>
+
+/* --- workers ---------------------------------------------------------------------------------- */
+
+/*
+ * Threads that cancel a timer, or ask for statistics, at the moment of a stop find what they look at.
+ * What the last carrier left of the shared part is as it was at first: awake, no sleeper, no mail, no
+ * timers.
+ */
+int weft__worker_make(struct weft__cluster *c, unsigned index) {
+    struct weft__worker *w = c->workers[index];
+    if (!w) {
+        if (!(w = weft__alloc_aligned(WEFT_APART, sizeof *w))) return -ENOMEM;
+        weft__wheel_init(&w->wheel, weft__clock());
+        c->workers[index] = w;
+    }
+    memset((void *)w, 0, offsetof(struct weft__worker, numbers)); /* the carrier's own part */
+    for (unsigned i = 0; i < WEFT_STATS_NUMBERS; i++) store_rlx(&w->numbers.number[i], 0);
+    for (unsigned i = 0; i < WEFT_DELAY_BUCKETS; i++) store_rlx(&w->delays[i], 0);
+    store_rlx(&w->delay_max, 0);
+    store_rlx(&w->busy_since, 0);
+    store_rlx(&w->age.marked_at, 0);
+    store_rlx(&w->age.average, 0);
+    store_rlx(&w->age.since, weft__clock());
+    store_rlx(&w->stuck, false);
+    store_rlx(&w->shared, true);
+    store_rlx(&w->hog.fiber, NULL);
+    w->hog.spared = false;
+    w->cluster = c;
+    w->place = c->place;
+    w->index = index;
+    w->random = UINT64_C(0x9e3779b97f4a7c15) * (index + 1);
+    return weft__ready_init(&w->ready, WEFT_READY_FIRST, 0);
+}
+
+void weft__worker_release(struct weft__worker *w) {
+    weft__wheel_clear(&w->wheel);
+    weft__ready_destroy(&w->ready);
+    weft__free(w->seen);
+    w->seen = NULL;
+    w->seen_size = 0;
+}
+
+/* A worker with a carrier, counted. Locked. */
+static int add_worker(struct weft__cluster *c) {
+    unsigned index = load_rlx(&c->count);
+    int err = weft__worker_make(c, index);
+    if (err) return err;
+    store_rel(&c->count, index + 1); /* before its carrier can say that it sleeps; pairs with whoever goes round */
+    err = weft__thread_create(&c->workers[index]->thread, weft__carrier_main, c->workers[index]);
+    if (!err) return 0;
+    store_rel(&c->count, index);
+    weft__worker_release(c->workers[index]);
+    return err;
+}
+
+/* --- more and fewer ----------------------------------------------------------------------------- */
+
+static int set_wanted(struct weft__cluster *c, unsigned wanted) {
+    int err = 0;
+    while (!err && load_rlx(&c->count) < wanted) err = add_worker(c);
+    if (err) wanted = load_rlx(&c->count);
+    store_rlx(&c->wanted, wanted);
+    fence_sc(); /* pairs with the fence of a worker that announces its sleep: it sees whether it is wanted, or we it */
+    for (unsigned i = 0; i < load_rlx(&c->count); i++) weft__idle_wake(c->workers[i]);
+    return err;
+}
+
+int weft__resize(struct weft__cluster *c, unsigned configured) {
+    pthread_mutex_lock(&c->resizing);
+    int err = load_rlx(&c->stopping) ? -ESRCH : 0;
+    if (!err) {
+        unsigned spares = load_rlx(&c->wanted) - load_rlx(&c->configured);
+        err = set_wanted(c, configured + spares);
+        if (!err) store_rlx(&c->configured, configured);
+    }
+    pthread_mutex_unlock(&c->resizing);
+    return err;
+}
+
+int weft__spare(struct weft__cluster *c, int more) {
+    pthread_mutex_lock(&c->resizing);
+    int err = load_rlx(&c->stopping) ? -ESRCH : set_wanted(c, load_rlx(&c->wanted) + (unsigned)more);
+    pthread_mutex_unlock(&c->resizing);
+    return err;
+}
+
+/* --- alone or shared ---------------------------------------------------------------------------- */
+
+static bool others_rest(struct weft__cluster *c) {
+    return weft__idle_retirees(load_acq(&c->idle.state)) + 1 >= load_acq(&c->count);
+}
+
+/* The others are all retired, and will look at `shared` when they come back: each side looks at what
+ * the other wrote after a full fence, so one of them sees it. */
+static void stop_sharing(struct weft__worker *w) {
+    store_rlx(&w->shared, false);
+    fence_sc(); /* pairs with the fence of a carrier that begins or comes back */
+    if (others_rest(w->cluster))
+        store_rlx(&w->ready.alone, true);
+    else
+        store_rel(&w->shared, true);
+}
+
+void weft__share(struct weft__worker *w) {
+    bool shared = load_rlx(&w->shared);
+    if (likely(shared != others_rest(w->cluster)) || weft__fence_is_symmetric) return;
+    if (shared) {
+        stop_sharing(w);
+    } else {
+        store_rlx(&w->ready.alone, false);
+        store_rel(&w->shared, true); /* pairs with thieves: from here on the owner swaps */
+    }
+}
+
+/*
+ * For an owner that is inside a fiber. It says that it is by w->current, which is NULL from before it
+ * looks at `alone` until after it has taken: so if it is not NULL once every thread has passed a
+ * fence, the owner is not in between, and will see the new `alone` when it next takes.
+ */
+bool weft__share_by_force(struct weft__worker *w) {
+    if (load_acq(&w->shared)) return true;
+    store_rlx(&w->ready.alone, false);
+    weft__fence_heavy();
+    if (!load_acq(&w->current)) return false; /* pairs with weft__choose */
+    store_rel(&w->shared, true);
+    return true;
+}

@@ -1,0 +1,160 @@
+/*
+ * The monitor: a thread that looks at all workers once in a tick, while any of them runs, and helps
+ * those who wait behind a fiber that does not come back, be it that it computes or that it sits in a
+ * blocking call.
+ *
+ * A worker whose count of switches has not moved since the last tick runs one fiber all the time: a
+ * hog. That is noted, for the statistics. If somebody waits for that worker, it is declared stuck:
+ * others may take its mail and its pinned fibers as they take from its queue and its timers anyway;
+ * and if there is nobody else to do so, or the hog does not even use its processor, one more worker
+ * is wanted (elastic.c). When the hog has come back, one less is: the last one finishes what it runs,
+ * gives its queue away and sleeps.
+ *
+ * So others wait for two ticks at most, and there are more running carriers than workers for one.
+ *
+ * When all workers have been idle for a few ticks the monitor rests, and the first to find work wakes it.
+ */
+#include "base/say.h"
+#include "sched/dispatch.h"
+
+#define WEFT_TICK (4 * WEFT_MILLISECOND)
+#define WEFT_IDLE_TICKS 3
+#define WEFT_QUOTA_EVERY 256 /* ticks: about a second */
+#define WEFT_SPARES_MAX 64
+
+static pthread_t thread;
+static _Atomic uint32_t quits;
+_Atomic uint32_t weft__monitor_rests;
+
+/* CPU time that the worker's carrier has used, ns. */
+static uint64_t cpu_time(struct weft__worker *w) {
+    clockid_t clock;
+    struct timespec t;
+    if (pthread_getcpuclockid(w->thread, &clock) || clock_gettime(clock, &t)) return 0;
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static bool others_can(struct weft__cluster *c, struct weft__worker *w) {
+    unsigned wanted = load_rlx(&c->wanted);
+    for (unsigned i = 0; i < wanted && i < load_acq(&c->count); i++)
+        if (c->workers[i] != w && !load_rlx(&c->workers[i]->hog.fiber)) return true;
+    return false;
+}
+
+static void report_cap(struct weft__cluster *c) {
+    static bool said;
+    if (!said)
+        weft__say("%z workers of a cluster are stuck: no more are started in their stead", (size_t)WEFT_SPARES_MAX);
+    said = true;
+    (void)c;
+}
+
+/* Another worker runs in its stead. */
+static void spare(struct weft__worker *w) {
+    struct weft__cluster *c = w->cluster;
+    if (load_rlx(&c->wanted) - load_rlx(&c->configured) >= WEFT_SPARES_MAX ||
+        load_rlx(&c->wanted) >= WEFT_WORKERS_MAX) {
+        report_cap(c);
+        return;
+    }
+    w->hog.spared = !weft__spare(c, 1);
+}
+
+static void rescue(struct weft__worker *w, uint64_t now, bool computes) {
+    struct weft__cluster *c = w->cluster;
+    bool mine = load_rlx(&w->aside.count) || !weft__mailbox_empty(&w->mailbox);
+    bool anybodys =
+        weft__ready_length(&w->ready) || weft__wheel_next(&w->wheel) <= now || load_rlx(&c->injector.length);
+    if (!mine && !anybodys) return;
+    if (!weft__share_by_force(w)) return; /* it has come back, or will be met inside the fiber next time */
+    store_rel(&w->stuck, true);           /* pairs with weft__serve_stuck */
+    if (!w->hog.spared && (!computes || !others_can(c, w))) spare(w);
+    fence_sc(); /* pairs with the fence of a worker that announces its sleep */
+    weft__idle_wake_one(c);
+}
+
+static void came_back(struct weft__worker *w) {
+    store_rel(&w->stuck, false);
+    if (w->hog.spared) weft__spare(w->cluster, -1);
+    w->hog.spared = false;
+}
+
+static void look_at(struct weft__worker *w, uint64_t now) {
+    struct weft__hog *h = &w->hog;
+    uint64_t switches = load_rlx(&w->numbers.switches), cpu;
+    struct weft__fiber *f = load_rlx(&w->current);
+    bool same = f && switches == h->switches;
+    h->switches = switches;
+    if (!same) {
+        store_rlx(&h->fiber, NULL);
+        if (load_rlx(&w->stuck)) came_back(w);
+        return;
+    }
+    cpu = cpu_time(w);
+    if (!load_rlx(&h->fiber)) {
+        store_rlx(&h->since, now - WEFT_TICK);
+        store_rel(&h->fiber, f); /* pairs with whoever asks for hogs */
+        h->cpu = cpu - WEFT_TICK;
+    }
+    bool computes = cpu - h->cpu > WEFT_TICK / 4;
+    h->cpu = cpu;
+    rescue(w, now, computes);
+}
+
+static bool look_at_all(struct weft__cluster *c, uint64_t now) {
+    bool busy = false;
+    for (unsigned i = 0; i < load_acq(&c->count); i++) {
+        struct weft__worker *w = c->workers[i];
+        bool runs = load_rlx(&w->busy_since) != 0;
+        if (runs || load_rlx(&w->hog.fiber)) look_at(w, now);
+        busy |= runs;
+    }
+    return busy;
+}
+
+static bool tick(uint64_t now) {
+    bool busy = false;
+    for (unsigned i = 0; i < WEFT_CLUSTERS_MAX; i++) {
+        struct weft__cluster *c = load_acq(&weft__clusters[i]);
+        if (c && load_acq(&c->running)) busy |= look_at_all(c, now);
+    }
+    return busy;
+}
+
+/* Nothing has run for a while: until somebody finds work. */
+static void rest(void) {
+    store_rlx(&weft__monitor_rests, 1);
+    weft__fence_heavy(); /* pairs with a worker that becomes busy: it sees that we rest, or we that it is busy */
+    while (!load_acq(&quits) && load_acq(&weft__monitor_rests) && !tick(weft__clock()))
+        weft__futex_wait(&weft__monitor_rests, 1, WEFT_FOREVER);
+    store_rlx(&weft__monitor_rests, 0);
+}
+
+WEFT_COLD void weft__monitor_wake(void) {
+    if (xchg_ar(&weft__monitor_rests, 0)) weft__futex_wake(&weft__monitor_rests, 1);
+}
+
+static void *monitor_main(void *unused) {
+    (void)unused;
+    unsigned idle = 0;
+    for (unsigned n = 1; !load_acq(&quits); n++) {
+        weft__futex_wait(&quits, 0, weft__clock() + WEFT_TICK);
+        idle = tick(weft__clock()) ? 0 : idle + 1;
+        if (n % WEFT_QUOTA_EVERY == 0) weft__follow_quota();
+        if (idle >= WEFT_IDLE_TICKS) rest();
+    }
+    return NULL;
+}
+
+int weft__monitor_start(void) {
+    store_rlx(&quits, 0);
+    store_rlx(&weft__monitor_rests, 0);
+    return weft__thread_create(&thread, monitor_main, NULL);
+}
+
+void weft__monitor_stop(void) {
+    store_rel(&quits, 1);
+    weft__futex_wake(&quits, 1);
+    weft__monitor_wake();
+    pthread_join(thread, NULL);
+}
