@@ -157,6 +157,20 @@ const struct bench benches[] =
             .workers = {1, 2},
         },
         {
+            .name = "transfer",
+            .summary = "one fiber spins until all others have noticed, then another one; NO: it took more than 5 s",
+            .measurement = "transfer",
+            .variants =
+                {
+                    {.params = "fibers=100 park=1",
+                     .metrics = {LESS("us a transfer, 100 fibers a worker that park", "us")}},
+                    {.params = "fibers=100 park=0",
+                     .metrics = {LESS("us a transfer, 100 fibers a worker that yield", "us")}},
+                },
+            .entrants = {WEFT, GO, PTHREAD}, /* Boost does not get through */
+            .workers = {2},
+        },
+        {
             .name = "wake",
             .summary = "from the unpark on a foreign thread to the run, all workers asleep",
             .measurement = "wake",

@@ -35,6 +35,7 @@ var benches = map[string]func() result{
 	"sleepers": sleepers,
 	"timers":   timers,
 	"idle":     idle,
+	"transfer": transferring,
 }
 
 // arg is the number given as key=... on the command line.
