@@ -58,6 +58,8 @@ static const struct measurement shared[] = {
     {"sleep", bench_sleep, false},
     {"sleepers", bench_sleepers, false},
     {"transfer", bench_transfer, false},
+    {"starve", bench_starve, false},
+    {"rescue", bench_rescue, false},
     {NULL, NULL, false},
 };
 

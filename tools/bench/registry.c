@@ -25,6 +25,9 @@
 #define SECONDS(name) \
     { name, "s", "seconds", false }
 
+#define ALSO(name, unit, heading) \
+    { name, unit, heading, false }
+
 /* Without stealing everything stays where it was spawned; serial is the plain loop. */
 #define WORKING \
     { WEFT, {"weft-nosteal", NULL, "stealing=0"}, {"serial", NULL, "serial=1"}, GO, BOOST, PTHREAD }
@@ -169,6 +172,40 @@ const struct bench benches[] =
                 },
             .entrants = {WEFT, GO, PTHREAD}, /* Boost does not get through */
             .workers = {2},
+        },
+        {
+            .name = "starve",
+            .summary = "how late a fiber is that wants to run every 100 us, among 99 a worker that spin 1 us and yield",
+            .measurement = "starve",
+            .variants =
+                {
+                    {.params = "fibers=100",
+                     .metrics = {LESS("us late, 99 in a hundred are less", "us"),
+                                 ALSO("us late at worst, less the machine's own", "us", "worst")}},
+                },
+            .entrants = {WEFT, GO, PTHREAD},
+            .workers = {1, 2},
+        },
+        {
+            .name = "rescue",
+            .summary = "how late a fiber is that sleeps 1 ms at a time, beside one that blocks or computes",
+            .measurement = "rescue",
+            .quick = "span=300",
+            .variants =
+                {
+                    {.params = "span=1000 block=1000",
+                     .metrics = {LESS("ms late beside one that blocks, median", "ms"),
+                                 ALSO("ms late beside one that blocks, 99 in a hundred are less", "ms", "p99"),
+                                 ALSO("ms late beside one that blocks, at worst, less the machine's own", "ms",
+                                      "worst")}},
+                    {.params = "span=1000 block=0",
+                     .metrics = {LESS("ms late beside one that computes, median", "ms"),
+                                 ALSO("ms late beside one that computes, 99 in a hundred are less", "ms", "p99"),
+                                 ALSO("ms late beside one that computes, at worst, less the machine's own", "ms",
+                                      "worst")}},
+                },
+            .entrants = {WEFT, GO, PTHREAD},
+            .workers = {1, 2},
         },
         {
             .name = "wake",

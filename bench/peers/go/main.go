@@ -36,6 +36,8 @@ var benches = map[string]func() result{
 	"timers":   timers,
 	"idle":     idle,
 	"transfer": transferring,
+	"starve":   starve,
+	"rescue":   rescue,
 }
 
 // arg is the number given as key=... on the command line.
@@ -69,6 +71,10 @@ func setWorkers(n int) {
 }
 
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == "control" {
+		controlMain()
+		return
+	}
 	if len(os.Args) < 2 || benches[os.Args[1]] == nil {
 		fail(2, "no such measurement")
 	}
