@@ -99,6 +99,22 @@ const struct bench benches[] =
             .workers = {1, 2},
         },
         {
+            .name = "locality",
+            .summary = "the same by fibers that each work on an array, and leave it to the one they wake or keep it",
+            .measurement = "locality",
+            .variants =
+                {
+                    {.params = "fibers=100 cells=512 work=64 share=1",
+                     .metrics = {MORE("million post-and-wait a second, arrays of 32 KiB handed on", "M/s"),
+                                 SERVED("least served over mean, arrays of 32 KiB handed on")}},
+                    {.params = "fibers=100 cells=512 work=64 share=0",
+                     .metrics = {MORE("million post-and-wait a second, arrays of 32 KiB kept", "M/s"),
+                                 SERVED("least served over mean, arrays of 32 KiB kept")}},
+                },
+            .entrants = ALL,
+            .workers = {1, 2},
+        },
+        {
             .name = "create",
             .summary = "spawn and join, one at a time and in batches of 1000",
             .measurement = "create",

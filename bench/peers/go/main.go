@@ -38,6 +38,7 @@ var benches = map[string]func() result{
 	"transfer": transferring,
 	"starve":   starve,
 	"rescue":   rescue,
+	"locality": locality,
 }
 
 // arg is the number given as key=... on the command line.
