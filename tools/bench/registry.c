@@ -210,12 +210,12 @@ const struct bench benches[] =
             .quick = "span=300",
             .variants =
                 {
-                    {.params = "span=1000 block=1000",
+                    {.params = "span=1500 block=1000",
                      .metrics = {LESS("ms late beside one that blocks, median", "ms"),
                                  ALSO("ms late beside one that blocks, 99 in a hundred are less", "ms", "p99"),
                                  ALSO("ms late beside one that blocks, at worst, less the machine's own", "ms",
                                       "worst")}},
-                    {.params = "span=1000 block=0",
+                    {.params = "span=1500 block=0",
                      .metrics = {LESS("ms late beside one that computes, median", "ms"),
                                  ALSO("ms late beside one that computes, 99 in a hundred are less", "ms", "p99"),
                                  ALSO("ms late beside one that computes, at worst, less the machine's own", "ms",
