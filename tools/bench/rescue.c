@@ -39,7 +39,7 @@ static void *tick(void *p) {
         uint64_t slept = clock_ns() - began;
         early |= slept < MILLISECOND;
         if (n == BEFORE) sys_sem_post(&r->ready);
-        int hogging = __atomic_load_n(&r->hogging, __ATOMIC_RELAXED);
+        int hogging = __atomic_load_n(&r->hogging, __ATOMIC_ACQUIRE); /* pairs with the stores: the alarm is set */
         if (!hogging) continue;
         r->late[r->samples++] = ((double)slept - (double)MILLISECOND) / 1e6;
         r->beside += hogging == 1;
@@ -51,10 +51,10 @@ static void *tick(void *p) {
 
 static void *hog(void *p) {
     struct rescue *r = (struct rescue *)p;
-    __atomic_store_n(&r->hogging, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&r->hogging, 1, __ATOMIC_RELEASE);
     while (!alarm_rung(&r->alarm))
         if (r->block) pause_ns(r->block);
-    __atomic_store_n(&r->hogging, 2, __ATOMIC_RELAXED);
+    __atomic_store_n(&r->hogging, 2, __ATOMIC_RELEASE);
     return NULL;
 }
 
