@@ -78,6 +78,20 @@ static bool read_all(int in, char *text, size_t size) {
     }
 }
 
+/* A word of up to 15 letters, and all the values. */
+static bool read_line(const char *text, char *word, double *values) {
+    int length;
+    if (sscanf(text, "%15s%n", word, &length) != 1) return false;
+    for (int i = 0; i < RESULT_VALUES; i++) {
+        char *end;
+        text += length;
+        values[i] = strtod(text, &end);
+        if (end == text) return false;
+        length = (int)(end - text);
+    }
+    return true;
+}
+
 bool program_run(const struct entrant *entrant, const char *measurement, const char *params, struct result *result) {
     char path[PATH], text[256], word[16];
     int pipes[2], status;
@@ -98,7 +112,7 @@ bool program_run(const struct entrant *entrant, const char *measurement, const c
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
 
-    bool understood = sscanf(text, "%15s %lf %lf", word, &result->values[0], &result->values[1]) == 3;
+    bool understood = read_line(text, word, result->values);
     if (ended && understood && WIFEXITED(status)) {
         result->right = !strcmp(word, "right");
         return true;

@@ -37,10 +37,11 @@ static const struct outcome *weft_of(const struct outcome *outcomes, int count, 
 }
 
 void report_table(const struct bench *bench, const struct variant *variant, const struct outcome *outcomes, int count) {
-    const struct metric *first = &variant->metrics[0], *second = &variant->metrics[1];
+    const struct metric *first = &variant->metrics[0];
     printf("\n%s: %s (%s is better)\n", bench->name, first->name, first->more_is_better ? "more" : "less");
     printf("%9s  %-13s%10s%10s%10s %-5s%9s", "workers", "system", "median", "min", "max", "unit", "ratio");
-    if (second->name) printf("%12s", second->heading);
+    for (int m = 1; m < RESULT_VALUES; m++)
+        if (variant->metrics[m].name) printf("%12s", variant->metrics[m].heading);
     printf("  ok\n");
     for (int i = 0; i < count; i++) {
         const struct outcome *o = &outcomes[i];
@@ -54,7 +55,9 @@ void report_table(const struct bench *bench, const struct variant *variant, cons
         else
             printf("%10s%10s%10s %-5s", "-", "-", "-", first->unit);
         printf("%9s", o->runs && weft ? report_number(a, sizeof a, f->median / weft->figures[0].median) : "-");
-        if (second->name) printf("%12s", o->runs ? report_number(a, sizeof a, o->figures[1].median) : "-");
+        for (int m = 1; m < RESULT_VALUES; m++)
+            if (variant->metrics[m].name)
+                printf("%12s", o->runs ? report_number(a, sizeof a, o->figures[m].median) : "-");
         printf("  %s\n", o->ok ? "yes" : "NO");
     }
     fflush(stdout);

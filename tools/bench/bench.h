@@ -2,7 +2,7 @@
  * The benchmarks as data: what each one measures, with which parameters, and who takes part.
  *
  *   benchmark   a name to ask for; runs one measurement (measure.h) in several variants
- *   variant     one set of parameters; has a metric or two, each a row of its own in the output
+ *   variant     one set of parameters; has a few metrics, each an object of its own in the JSON
  *   entrant     a system that takes part: a measuring program, and what it is given in addition
  */
 #ifndef BENCH_BENCH_H
@@ -13,7 +13,7 @@
 struct metric {
     const char *name; /* NULL: there is none */
     const char *unit;
-    const char *heading; /* of its column, for the second metric of a variant */
+    const char *heading; /* of its column, for all but the first metric of a variant */
     bool more_is_better;
 };
 

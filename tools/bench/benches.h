@@ -5,6 +5,6 @@
 #include "measure.h"
 
 measure_fn bench_yield, bench_cycle, bench_churn, bench_create, bench_pingpong, bench_memory, bench_work, bench_wake,
-    bench_sleep, bench_sleepers;
+    bench_sleep, bench_sleepers, bench_transfer, bench_starve, bench_rescue, bench_locality;
 
 #endif

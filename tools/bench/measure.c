@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -51,7 +52,9 @@ static const struct measurement shared[] = {
     {"churn", bench_churn, false},       {"create", bench_create, false},
     {"pingpong", bench_pingpong, false}, {"memory", bench_memory, false},
     {"work", bench_work, false},         {"sleep", bench_sleep, false},
-    {"sleepers", bench_sleepers, false}, {NULL, NULL, false},
+    {"sleepers", bench_sleepers, false}, {"transfer", bench_transfer, false},
+    {"starve", bench_starve, false},     {"rescue", bench_rescue, false},
+    {"locality", bench_locality, false}, {NULL, NULL, false},
 };
 
 static const struct measurement *lookup(const struct measurement *table, const char *name) {
@@ -68,7 +71,7 @@ int measure_main(int argc, char **argv, const struct measurement *own) {
         return 2;
     }
     struct args args = {argc - 2, argv + 2};
-    struct result result = {false, {0, 0}};
+    struct result result = {false, {0}};
     if (found->outside)
         found->run(&args, &result);
     else
@@ -134,6 +137,32 @@ void alarm_start(struct alarm_clock *alarm, uint64_t milliseconds) {
 
 void alarm_join(struct alarm_clock *alarm) { pthread_join(alarm->thread, NULL); }
 
+#define CONTROL_SLEEP UINT64_C(100000)
+
+static void *control_main(void *p) {
+    struct control *control = (struct control *)p;
+    prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+    while (!__atomic_load_n(&control->over, __ATOMIC_RELAXED)) {
+        uint64_t due = clock_ns() + CONTROL_SLEEP;
+        pause_ns(CONTROL_SLEEP);
+        uint64_t now = clock_ns();
+        if (now > due && now - due > control->worst) control->worst = now - due;
+    }
+    return NULL;
+}
+
+void control_start(struct control *control) {
+    control->over = 0;
+    control->worst = 0;
+    must(-pthread_create(&control->thread, NULL, control_main, control), "pthread_create");
+}
+
+uint64_t control_stop(struct control *control) {
+    __atomic_store_n(&control->over, 1, __ATOMIC_RELAXED);
+    pthread_join(control->thread, NULL);
+    return control->worst;
+}
+
 static int compare(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -143,6 +172,13 @@ double median(double *values, size_t count) {
     if (!count) return 0;
     qsort(values, count, sizeof *values, compare);
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+double percentile(double *values, size_t count, unsigned p) {
+    if (!count) return 0;
+    qsort(values, count, sizeof *values, compare);
+    size_t rank = (count * p + 99) / 100;
+    return values[rank ? rank - 1 : 0];
 }
 
 double least_over_mean(const uint64_t *counts, size_t count) {

@@ -36,7 +36,7 @@ struct args {
 uint64_t arg(const struct args *args, const char *key);
 uint64_t arg_or(const struct args *args, const char *key, uint64_t otherwise);
 
-#define RESULT_VALUES 2
+#define RESULT_VALUES 3
 struct result {
     bool right;
     double values[RESULT_VALUES]; /* in the order of the benchmark's metrics in registry.c */
@@ -84,7 +84,25 @@ static inline bool alarm_rung(const struct alarm_clock *alarm) {
     return __atomic_load_n(&alarm->rung, __ATOMIC_RELAXED);
 }
 
+/*
+ * A kernel thread that sleeps a little, again and again, and notes by how much it overslept at
+ * worst: so long the machine was away, whatever runs on it. What a benchmark calls its largest
+ * delay is without that. It sleeps, because a thread that reads the clock all the time would take a
+ * processor from what is measured; so it sees a machine that stands still, and not whether one of
+ * the workers had to share its processor with another program.
+ */
+struct control {
+    APART int over;
+    uint64_t worst; /* ns */
+    pthread_t thread;
+};
+void control_start(struct control *control);
+uint64_t control_stop(struct control *control); /* ns; returns `worst` */
+static inline double without_control(double value, double control) { return value > control ? value - control : 0; }
+
 double median(double *values, size_t count); /* sorts them */
+double percentile(double *values, size_t count,
+                  unsigned p); /* sorts them; the least that p in a hundred do not exceed */
 double least_over_mean(const uint64_t *counts, size_t count);
 
 /* Resident memory of the process and its page tables, in bytes. */

@@ -25,6 +25,9 @@
 #define SECONDS(name) \
     { name, "s", "seconds", false }
 
+#define ALSO(name, unit, heading) \
+    { name, unit, heading, false }
+
 /* Without stealing everything stays where it was spawned; serial is the plain loop. */
 #define WORKING \
     { WEFT, {"weft-nosteal", NULL, "stealing=0"}, {"serial", NULL, "serial=1"}, GO, BOOST, PTHREAD }
@@ -96,6 +99,22 @@ const struct bench benches[] =
             .workers = {1, 2},
         },
         {
+            .name = "locality",
+            .summary = "the same by fibers that each work on an array, and leave it to the one they wake or keep it",
+            .measurement = "locality",
+            .variants =
+                {
+                    {.params = "fibers=100 cells=512 work=64 share=1",
+                     .metrics = {MORE("million post-and-wait a second, arrays of 32 KiB handed on", "M/s"),
+                                 SERVED("least served over mean, arrays of 32 KiB handed on")}},
+                    {.params = "fibers=100 cells=512 work=64 share=0",
+                     .metrics = {MORE("million post-and-wait a second, arrays of 32 KiB kept", "M/s"),
+                                 SERVED("least served over mean, arrays of 32 KiB kept")}},
+                },
+            .entrants = ALL,
+            .workers = {1, 2},
+        },
+        {
             .name = "create",
             .summary = "spawn and join, one at a time and in batches of 1000",
             .measurement = "create",
@@ -154,6 +173,55 @@ const struct bench benches[] =
                      .metrics = {LESS("ms until all is done", "ms")}},
                 },
             .entrants = WORKING,
+            .workers = {1, 2},
+        },
+        {
+            .name = "transfer",
+            .summary = "one fiber spins until all others have noticed, then another one; NO: it took more than 5 s",
+            .measurement = "transfer",
+            .variants =
+                {
+                    {.params = "fibers=100 park=1",
+                     .metrics = {LESS("us a transfer, 100 fibers a worker that park", "us")}},
+                    {.params = "fibers=100 park=0",
+                     .metrics = {LESS("us a transfer, 100 fibers a worker that yield", "us")}},
+                },
+            .entrants = {WEFT, GO, PTHREAD}, /* Boost does not get through */
+            .workers = {2},
+        },
+        {
+            .name = "starve",
+            .summary = "how late a fiber is that wants to run every 100 us, among 99 a worker that spin 1 us and yield",
+            .measurement = "starve",
+            .variants =
+                {
+                    {.params = "fibers=100",
+                     .metrics = {LESS("us late, 99 in a hundred are less", "us"),
+                                 ALSO("us late at worst, less the machine's own", "us", "worst"),
+                                 ALSO("us that the machine was away at worst", "us", "machine")}},
+                },
+            .entrants = {WEFT, GO, PTHREAD},
+            .workers = {1, 2},
+        },
+        {
+            .name = "rescue",
+            .summary = "how late a fiber is that sleeps 1 ms at a time, beside one that blocks or computes",
+            .measurement = "rescue",
+            .quick = "span=300",
+            .variants =
+                {
+                    {.params = "span=1500 block=1000",
+                     .metrics = {LESS("ms late beside one that blocks, median", "ms"),
+                                 ALSO("ms late beside one that blocks, 99 in a hundred are less", "ms", "p99"),
+                                 ALSO("ms late beside one that blocks, at worst, less the machine's own", "ms",
+                                      "worst")}},
+                    {.params = "span=1500 block=0",
+                     .metrics = {LESS("ms late beside one that computes, median", "ms"),
+                                 ALSO("ms late beside one that computes, 99 in a hundred are less", "ms", "p99"),
+                                 ALSO("ms late beside one that computes, at worst, less the machine's own", "ms",
+                                      "worst")}},
+                },
+            .entrants = {WEFT, GO, PTHREAD},
             .workers = {1, 2},
         },
         {

@@ -92,7 +92,7 @@ func yield() result {
 	sites := []func() uint64{site0, site1, site2, site3}[:arg("sites")]
 	c := crowdRun(arg("fibers")*workers, func(i int) uint64 { return sites[i%len(sites)]() })
 	ns := c.seconds * 1e9 * float64(workers) / float64(c.total)
-	return result{c.right, [2]float64{ns, leastOverMean(c.counts)}}
+	return result{c.right, values{ns, leastOverMean(c.counts)}}
 }
 
 const ring = 5
@@ -141,7 +141,7 @@ func cycle() result {
 		}
 		right = right && most-least <= 1
 	}
-	return result{right, [2]float64{float64(c.total) / c.seconds / 1e6, leastOverMean(served)}}
+	return result{right, values{float64(c.total) / c.seconds / 1e6, leastOverMean(served)}}
 }
 
 // A semaphore is a channel: a send that somebody waits for goes to the first of them, others are
@@ -173,5 +173,5 @@ func churn() result {
 	for _, spot := range spots {
 		right = right && len(spot) == fibers-1
 	}
-	return result{right, [2]float64{float64(c.total) / c.seconds / 1e6, leastOverMean(c.counts)}}
+	return result{right, values{float64(c.total) / c.seconds / 1e6, leastOverMean(c.counts)}}
 }

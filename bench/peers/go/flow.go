@@ -48,7 +48,7 @@ func create() result {
 	for _, n := range ran {
 		right = right && n == rounds
 	}
-	return result{right, [2]float64{ns, 0}}
+	return result{right, values{ns, 0}}
 }
 
 func pingpong() result {
@@ -86,7 +86,7 @@ func pingpong() result {
 		ping <- struct{}{}
 	}()
 	both.Wait()
-	return result{served == returned, [2]float64{float64(took.Nanoseconds()) / float64(served), 0}}
+	return result{served == returned, values{float64(took.Nanoseconds()) / float64(served), 0}}
 }
 
 const (
@@ -141,5 +141,5 @@ func work() result {
 	for i, x := range outcomes {
 		right = right && x == workExpected(uint64(i), steps(i))
 	}
-	return result{right, [2]float64{ms, 0}}
+	return result{right, values{ms, 0}}
 }

@@ -70,7 +70,7 @@ func memory() result {
 	for i := range woken {
 		right = right && woken[i] == 1
 	}
-	return result{right, [2]float64{bytes, seconds}}
+	return result{right, values{bytes, seconds}}
 }
 
 // keepApart gives the calling thread the last processor, and the others of the process the rest.
@@ -122,7 +122,7 @@ func wake() result {
 		permit <- time.Now()
 		<-answer
 	}
-	return result{answered == samples, [2]float64{median(latencies), 0}}
+	return result{answered == samples, values{median(latencies), 0}}
 }
 
 func sleep() result {
@@ -140,7 +140,7 @@ func sleep() result {
 		done <- right
 	}()
 	right := <-done
-	return result{right, [2]float64{median(late), 0}}
+	return result{right, values{median(late), 0}}
 }
 
 func sleepers() result {
@@ -167,7 +167,7 @@ func sleepers() result {
 	for _, n := range slept {
 		right = right && n == 1
 	}
-	return result{right, [2]float64{ms, 0}}
+	return result{right, values{ms, 0}}
 }
 
 func timers() result {
@@ -192,7 +192,7 @@ func timers() result {
 	for _, t := range others {
 		right = t.Stop() && right
 	}
-	return result{right && atomic.LoadInt64(&calls) == 0, [2]float64{ns, 0}}
+	return result{right && atomic.LoadInt64(&calls) == 0, values{ns, 0}}
 }
 
 func cpuMs() float64 {
@@ -217,5 +217,5 @@ func idle() result {
 	time.Sleep(20 * time.Millisecond)
 	before := cpuMs()
 	time.Sleep(time.Duration(arg("seconds")) * time.Second)
-	return result{ran == 1000, [2]float64{cpuMs() - before, 0}}
+	return result{ran == 1000, values{cpuMs() - before, 0}}
 }

@@ -1,0 +1,138 @@
+/*
+ * locality: churn (churn.c) among fibers with data. Each increments cells of an array, chosen at
+ * random, before it posts. What a wake-up should do then depends on who has the array next.
+ *
+ *   fibers=  a worker
+ *   cells=   of an array, each on a cache line of its own     work=  increments before each post
+ *   share=   1: the poster leaves its array to the one it wakes, and gets one when it is woken
+ *               itself: good if that one runs on the same worker
+ *            0: each keeps its own: good if a fiber runs where it ran last
+ *
+ * With share=1 there are as many arrays as fibers can run, and who waits has none. An array changes
+ * hands through a queue beside the semaphore: put in before the post, taken out after the wait. So
+ * for each wait that ends there is an array, and the queue's lock makes it one fiber's alone. Only
+ * those who leave post without an array, after the alarm.
+ *
+ * In the end the cells of all arrays must add up to what was done, besides what churn checks.
+ * Metrics: million post-and-wait a second, least served over mean.
+ */
+#include "benches.h"
+#include "crowd.h"
+
+#include <stdlib.h>
+
+struct cell {
+    uint64_t count __attribute__((aligned(64)));
+};
+
+struct array {
+    struct array *next; /* in the queue of a spot */
+    struct cell *cells;
+};
+
+struct spot {
+    APART struct sys_sem sem;
+    int lock;
+    struct array *first, *last;
+};
+
+struct spots {
+    size_t count;
+    struct spot *spots;
+    struct array *arrays;
+    struct cell *block; /* the cells of all arrays, one after the other */
+    size_t cells, work;
+    bool share;
+    APART int lost; /* a wait ended before the alarm, and there was no array */
+};
+
+/* Held for a few instructions; who finds it taken shares the processor with the holder, or nearly. */
+static void lock(struct spot *spot) {
+    while (__atomic_exchange_n(&spot->lock, 1, __ATOMIC_ACQUIRE)) sys_yield();
+}
+static void unlock(struct spot *spot) { __atomic_store_n(&spot->lock, 0, __ATOMIC_RELEASE); }
+
+static void put(struct spot *spot, struct array *array) {
+    array->next = NULL;
+    lock(spot);
+    if (spot->first)
+        spot->last->next = array;
+    else
+        spot->first = array;
+    spot->last = array;
+    unlock(spot);
+}
+
+static struct array *take(struct spot *spot) {
+    lock(spot);
+    struct array *array = spot->first;
+    if (array) spot->first = array->next;
+    unlock(spot);
+    return array;
+}
+
+/* From registers: for all the compiler knows, a cell might be any of these. */
+static NOINLINE uint64_t work(struct cell *cells, size_t count, size_t steps, uint64_t random) {
+    for (size_t i = 0; i < steps; i++) cells[random_below(&random, count)].count++;
+    return random;
+}
+
+static void *body(void *p) {
+    struct seat *seat = (struct seat *)p;
+    struct spots *spots = (struct spots *)seat->crowd->own;
+    struct array *array = &spots->arrays[seat->index];
+    uint64_t random = (seat->index + 1) * UINT64_C(0x9E3779B97F4A7C15);
+    uint64_t count = 0;
+
+    sys_permit_wait(&seat->permit);
+    if (seat->index < spots->count) {
+        struct spot *spot = &spots->spots[seat->index];
+        sys_sem_wait(&spot->sem);
+        if (spots->share) array = take(spot);
+    }
+    while (array && !crowd_stopped(seat->crowd)) {
+        struct spot *spot = &spots->spots[random_below(&random, spots->count)];
+        random = work(array->cells, spots->cells, spots->work, random);
+        if (spots->share) put(spot, array);
+        sys_sem_post(&spot->sem);
+        sys_sem_wait(&spot->sem);
+        if (spots->share) array = take(spot);
+        count++;
+    }
+    if (!array && !crowd_stopped(seat->crowd)) __atomic_store_n(&spots->lost, 1, __ATOMIC_RELAXED);
+    crowd_leave(seat, count);
+    for (size_t i = 0; i < spots->count; i++) sys_sem_post(&spots->spots[i].sem);
+    return NULL;
+}
+
+void bench_locality(const struct args *args, struct result *result) {
+    size_t workers = arg(args, "workers");
+    size_t fibers = arg(args, "fibers") * workers;
+    if (fibers <= workers) fail("fibers", EINVAL);
+    struct spots *spots = (struct spots *)allocate(1, sizeof *spots);
+    spots->cells = arg(args, "cells");
+    spots->work = arg(args, "work");
+    spots->share = arg(args, "share");
+    spots->count = fibers - workers;
+    spots->spots = (struct spot *)allocate(spots->count, sizeof *spots->spots);
+    for (size_t i = 0; i < spots->count; i++) sys_sem_init(&spots->spots[i].sem, 0);
+    spots->arrays = (struct array *)allocate(fibers, sizeof *spots->arrays);
+    spots->block = (struct cell *)allocate(fibers * spots->cells, sizeof *spots->block);
+    for (size_t i = 0; i < fibers; i++) spots->arrays[i].cells = spots->block + i * spots->cells;
+
+    struct crowd crowd;
+    crowd.own = spots;
+    crowd_run(&crowd, fibers, 1, arg(args, "ms"), body);
+    result->right = crowd.right && !spots->lost;
+    for (size_t i = 0; i < spots->count; i++) result->right &= sys_sem_drain(&spots->spots[i].sem) == fibers - 1;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < fibers * spots->cells; i++) sum += spots->block[i].count;
+    result->right &= sum == crowd.total * spots->work;
+    result->values[0] = (double)crowd.total / crowd.seconds / 1e6;
+    result->values[1] = least_over_mean(crowd.counts, crowd.size);
+    crowd_free(&crowd);
+    free(spots->spots);
+    free(spots->arrays);
+    free(spots->block);
+    free(spots);
+}
