@@ -67,6 +67,7 @@ struct weft_config {
     unsigned no_helping;  /* 1: a worker with work of its own takes no other's, however long that waits */
     unsigned no_guards;   /* 1: stacks without guard pages: an overflow is not noticed */
     unsigned stats;       /* 1: print the statistics to standard error at the stop */
+    uint64_t bound;       /* ns; 0: none. A ready fiber that waits longer is reported, with what it waits behind */
     unsigned unpark;      /* where a fiber that is woken goes on: WEFT_UNPARK_LOCAL, WEFT_UNPARK_LAST */
 };
 enum {
@@ -450,6 +451,33 @@ int weft_stats(struct weft_stats *stats);
 
 /* Of one worker. -EINVAL: no such worker.  [fiber thread] */
 int weft_stats_worker(unsigned worker, struct weft_stats *stats);
+
+/*
+ * How long fibers waited from being made ready to running, in nanoseconds. Of each worker's queue one
+ * fiber at a time is timed, exactly, at most one in 8 us. The percentiles are read off a histogram
+ * whose buckets span an eighth of their value; max also covers what a look at the queues every 4 ms
+ * saw still waiting.
+ */
+struct weft_delays {
+    uint64_t timed; /* so many were */
+    uint64_t p50, p99, p999, max;
+};
+
+/* Of a cluster. -EINVAL: delays NULL. -ESRCH: no such cluster.  [fiber thread] */
+int weft_delays(struct weft_cluster cluster, struct weft_delays *delays);
+
+/* A fiber that has kept its worker for 4 ms or more, computing or in a blocking call. */
+struct weft_hog {
+    struct weft_fiber fiber;
+    uint64_t since;    /* by weft_now(), to 4 ms */
+    const char *where; /* it was spawned */
+    char name[16];
+    unsigned worker;
+};
+
+/* Those of a cluster, n at most, now; returns how many there are. -EINVAL: hogs NULL and n not 0.
+ * -ESRCH: no such cluster.  [fiber thread] */
+int weft_hogs(struct weft_cluster cluster, struct weft_hog *hogs, unsigned n);
 
 /* The table that WEFT_STATS=1 prints at the stop, to standard error. -ESRCH.  [fiber thread] */
 int weft_stats_print(void);

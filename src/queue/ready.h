@@ -122,6 +122,13 @@ static inline void *weft__ready_pop_ahead(struct weft__ready *q, struct weft__co
     return NULL;
 }
 
+/* The oldest, or NULL; it may be gone by the time this returns. Anybody. */
+static inline void *weft__ready_peek(struct weft__ready *q) {
+    uint64_t h = load_acq(&q->head), t = load_acq(&q->tail); /* pairs with push */
+    struct weft__ring *ring = load_acq(&q->ring);            /* pairs with growth */
+    return (int64_t)(t - h) > 0 ? load_rlx(&ring->slot[h & ring->mask]) : NULL;
+}
+
 static inline void *weft__ready_pop(struct weft__ready *q) {
     struct weft__coming coming;
     return weft__ready_pop_ahead(q, &coming);

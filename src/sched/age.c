@@ -16,11 +16,15 @@
  * itself is looked at, and its oldest fibers are taken.
  */
 #include "base/random.h"
+#include "base/say.h"
 #include "sched/dispatch.h"
 #include "sched/help.h"
 
 #define WEFT_MARK_EVERY (8 * WEFT_MICROSECOND)
 #define WEFT_HELP_MOST 128
+#define WEFT_REPORT_EVERY (100 * WEFT_MILLISECOND)
+
+static uint64_t since(uint64_t then, uint64_t now) { return then && then < now ? now - then : 0; }
 
 /* Eight buckets an octave: a bucket spans an eighth of its value. */
 static unsigned bucket_of(uint64_t ns) {
@@ -61,7 +65,11 @@ static void time_one(struct weft__worker *w, uint64_t now) {
             come_home_after(w, (uint64_t)ahead);
             return;
         }
-        if (ahead == 0) note(w, now - marked_at); /* else it was taken by another, who knows when */
+        if (ahead == 0) { /* else it was taken by another, who knows when */
+            uint64_t delay = since(marked_at, now); /* it may have been marked after `now` was read */
+            note(w, delay);
+            if (unlikely(w->cluster->bound) && delay > w->cluster->bound) weft__report_late(w, NULL, delay, now);
+        }
         store_rlx(&w->age.marked_at, 0);
         publish(w, marked_at);
     } else if (!weft__ready_length(&w->ready))
@@ -72,7 +80,22 @@ static void time_one(struct weft__worker *w, uint64_t now) {
     weft__ready_trap(&w->ready);
 }
 
-static uint64_t since(uint64_t then, uint64_t now) { return then && then < now ? now - then : 0; }
+uint64_t weft__age_of(struct weft__worker *w, uint64_t now) {
+    bool ahead = (int64_t)(load_rlx(&w->age.mark) - load_rlx(&w->ready.head)) >= 0;
+    return ahead ? since(load_rlx(&w->age.marked_at), now) : 0;
+}
+
+/* One line in WEFT_REPORT_EVERY; a bound that is broken all the time must not make things worse. */
+WEFT_COLD void weft__report_late(struct weft__worker *w, struct weft__fiber *hog, uint64_t waited, uint64_t now) {
+    struct weft__cluster *c = w->cluster;
+    struct weft__fiber *late = weft__ready_peek(&w->ready);
+    struct weft__text text, hog_text;
+    uint64_t next = load_rlx(&c->next_report);
+    if (!late || now < next || !cas_ar(&c->next_report, &next, now + WEFT_REPORT_EVERY)) return;
+    weft__say("late: %s waits since %z us (bound: %z us) on worker %z%s%s", weft__describe(late, &text),
+              (size_t)(waited / WEFT_MICROSECOND), (size_t)(c->bound / WEFT_MICROSECOND), (size_t)w->index,
+              hog ? ", behind " : "", hog ? weft__describe(hog, &hog_text) : "");
+}
 
 /* What the queue is like, as its owner published it. */
 static struct weft__view published(struct weft__worker *w, uint64_t now) {
@@ -85,10 +108,9 @@ static struct weft__view published(struct weft__worker *w, uint64_t now) {
 /* What it is like now. If the timed fiber has not come to the head yet, the oldest waits at least as
  * long as that one; else at least since we first saw it at the head. */
 static struct weft__view looked_at(struct weft__worker *w, struct weft__worker *other, uint64_t now) {
-    uint64_t marked_at = load_rlx(&other->age.marked_at), waited = weft__left_alone(w, other, now);
-    if ((int64_t)(load_rlx(&other->age.mark) - load_rlx(&other->ready.head)) >= 0 && since(marked_at, now) > waited)
-        waited = since(marked_at, now);
-    return (struct weft__view){waited, load_rlx(&other->age.average), weft__ready_length(&other->ready)};
+    uint64_t waited = weft__left_alone(w, other, now), timed = weft__age_of(other, now);
+    return (struct weft__view){timed > waited ? timed : waited, load_rlx(&other->age.average),
+                               weft__ready_length(&other->ready)};
 }
 
 static void take(struct weft__worker *w, struct weft__worker *from, uint64_t n) {

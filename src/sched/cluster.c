@@ -66,6 +66,7 @@ static int create(struct weft_cluster *cluster, const struct weft_config *config
     c->stealing = !config->no_stealing;
     c->helping = !config->no_helping;
     c->returns = config->unpark == WEFT_UNPARK_LAST;
+    c->bound = config->bound;
     c->stack_class = (uint8_t)weft__stack_class(config->stack_size);
     store_rlx(&c->generation, load_rlx(&c->generation) + 1);
     int err = weft__cluster_start(c, config->workers);

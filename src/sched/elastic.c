@@ -42,6 +42,7 @@ int weft__worker_make(struct weft__cluster *c, unsigned index) {
     store_rlx(&w->stuck, false);
     store_rlx(&w->shared, true);
     store_rlx(&w->hog.fiber, NULL);
+    store_rlx(&w->hog.waited, 0);
     w->hog.spared = false;
     w->cluster = c;
     w->place = c->place;

@@ -79,9 +79,17 @@ static void came_back(struct weft__worker *w) {
     w->hog.spared = false;
 }
 
+/* Whoever stands in a hog's queue has waited for as long as the hog runs, or since it was pushed. */
+static void check_bound(struct weft__worker *w, struct weft__fiber *hog, uint64_t now) {
+    uint64_t waited = weft__age_of(w, now), since = load_rlx(&w->hog.since);
+    if (!waited && weft__ready_length(&w->ready)) waited = load_rlx(&w->age.since) > since ? 0 : now - since;
+    if (waited > w->cluster->bound) weft__report_late(w, hog, waited, now);
+}
+
 static void look_at(struct weft__worker *w, uint64_t now) {
     struct weft__hog *h = &w->hog;
-    uint64_t switches = load_rlx(&w->numbers.switches), cpu;
+    uint64_t switches = load_rlx(&w->numbers.switches), waited = weft__age_of(w, now), cpu;
+    if (waited > load_rlx(&h->waited)) store_rlx(&h->waited, waited);
     struct weft__fiber *f = load_rlx(&w->current);
     bool same = f && switches == h->switches;
     h->switches = switches;
@@ -96,6 +104,7 @@ static void look_at(struct weft__worker *w, uint64_t now) {
         store_rel(&h->fiber, f); /* pairs with whoever asks for hogs */
         h->cpu = cpu - WEFT_TICK;
     }
+    if (unlikely(w->cluster->bound)) check_bound(w, f, now);
     bool computes = cpu - h->cpu > WEFT_TICK / 4;
     h->cpu = cpu;
     rescue(w, now, computes);

@@ -149,9 +149,10 @@ struct weft__cluster;
 struct weft__hog {
     _Atomic(struct weft__fiber *) fiber; /* what it has been running for a tick or more; NULL: nothing */
     _Atomic uint64_t since;
-    uint64_t switches; /* when the monitor last looked */
-    uint64_t cpu;      /* CPU time of the carrier then */
-    bool spared;       /* another worker runs in its stead */
+    _Atomic uint64_t waited; /* the longest wait that it saw in the worker's queue */
+    uint64_t switches;       /* when the monitor last looked */
+    uint64_t cpu;            /* CPU time of the carrier then */
+    bool spared;             /* another worker runs in its stead */
 };
 
 /*
@@ -273,7 +274,9 @@ struct weft__cluster {
     pthread_mutex_t resizing;                       /* held while workers are added, or their number changed */
     bool stealing;
     bool helping;
-    bool returns; /* fibers go on where they ran last */
+    bool returns;                 /* fibers go on where they ran last */
+    uint64_t bound;               /* whoever waits longer is reported; 0: nobody */
+    _Atomic uint64_t next_report; /* not before */
     bool print_stats;
     _Atomic bool running;
     _Atomic bool stopping; /* carriers leave when they find nothing */
@@ -365,6 +368,10 @@ bool weft__work_in_sight(struct weft__worker *w);
 uint64_t weft__left_alone(struct weft__worker *w, struct weft__worker *other, uint64_t now);
 /* Times fibers, publishes how long they wait, and helps another queue that waits longer. (age.c) */
 void weft__age(struct weft__worker *w, uint64_t now);
+/* A fiber has waited longer than the cluster's bound, perhaps behind one that hogs the worker. */
+void weft__report_late(struct weft__worker *w, struct weft__fiber *hog, uint64_t waited, uint64_t now);
+/* How long the oldest in the worker's queue has waited, at least. */
+uint64_t weft__age_of(struct weft__worker *w, uint64_t now);
 /* The trap has sprung: the fiber that is pushed next is the one to time. */
 void weft__age_mark(struct weft__worker *w);
 /* Sleeps until there is work, or a time has come. False: it was the time. */
