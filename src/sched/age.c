@@ -92,7 +92,7 @@ WEFT_COLD void weft__report_late(struct weft__worker *w, struct weft__fiber *hog
     struct weft__text text, hog_text;
     uint64_t next = load_rlx(&c->next_report);
     if (!late || now < next || !cas_ar(&c->next_report, &next, now + WEFT_REPORT_EVERY)) return;
-    weft__say("late: %s waits since %z us (bound: %z us) on worker %z%s%s", weft__describe(late, &text),
+    weft__say("late: %s has waited for %z us (bound: %z us) on worker %z%s%s", weft__describe(late, &text),
               (size_t)(waited / WEFT_MICROSECOND), (size_t)(c->bound / WEFT_MICROSECOND), (size_t)w->index,
               hog ? ", behind " : "", hog ? weft__describe(hog, &hog_text) : "");
 }
