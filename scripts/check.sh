@@ -16,7 +16,7 @@ examples_run() {
 }
 
 configure release
-step "release" tests/run.sh build/release unit fiber misuse stress
+step "release" tests/run.sh build/release unit fiber misuse stress sim
 step "examples" examples_run
 configure asan
 step "AddressSanitizer" env WEFT_TEST_SCALE=10 WEFT_STRESS_WORKERS=8 tests/run.sh build/asan

@@ -16,6 +16,7 @@ need_command g++ g++
 need_command make make
 need_command meson meson
 need_command ninja ninja-build
+need_file /usr/include/hwloc.h libhwloc-dev
 case "$1" in
 build) ;;
 check)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the tests of a build directory: run.sh BUILD_DIR [suite...]
 #
-# Suites: unit fiber misuse fault stress planted; those that the build has, without arguments. Ends
+# Suites: unit fiber misuse fault stress planted sim; those that the build has, without arguments. Ends
 # in one line "N passed, N failed", counting test cases, and with status 1 if one failed.
 #
 #   WEFT_TEST_SCALE      divides the sizes of the tests
@@ -11,7 +11,7 @@
 build=${1:?"usage: run.sh BUILD_DIR [suite...]"}
 shift
 here=$(cd "$(dirname "$0")" && pwd)
-[ $# -gt 0 ] || set -- unit fiber misuse fault stress planted
+[ $# -gt 0 ] || set -- unit fiber misuse fault stress planted sim
 passed=0
 failed=0
 output=$(mktemp) || exit 1
@@ -56,6 +56,7 @@ for suite in "$@"; do
     case $suite in
     stress) run_stress ;;
     planted) [ -d "$build/tests/planted" ] && run planted "$here/planted/run.sh" "$build" ;;
+    sim) [ -x "$build/tests/sim/sim" ] && run sim $WEFT_TEST_UNDER "$build/tests/sim/sim" --quick ;;
     *)
         for program in "$build/tests/$suite"/*; do
             [ -f "$program" ] && [ -x "$program" ] || continue

@@ -10,8 +10,8 @@ static uint32_t nth(uint32_t i) {
     return i >> BITS << BITS | weft__scatter(i & ((1 << BITS) - 1), BITS);
 }
 
-/* Makes one chunk of records and puts them on the shared list. Locked. */
-static bool make_chunk(struct weft__slab *s) {
+/* Makes one chunk of records for a node, whose pool is locked, and puts them there. */
+static bool make_chunk_locked(struct weft__slab *s, uint8_t node) {
     uint32_t first = load_rlx(&s->records);
     if (first / WEFT_SLAB_CHUNK >= WEFT_SLAB_CHUNKS_MAX) return false;
     void *memory;
@@ -22,53 +22,71 @@ static bool make_chunk(struct weft__slab *s) {
         uint32_t i = nth(turn);
         struct weft__slot *r = (struct weft__slot *)(void *)(chunk + i * s->record_size);
         r->index = first + i;
-        r->link.next = s->free;
-        s->free = &r->link;
+        r->link.next = s->pool[node].free;
+        s->pool[node].free = &r->link;
     }
+    s->node[first / WEFT_SLAB_CHUNK] = node;
     store_rlx(&s->chunk[first / WEFT_SLAB_CHUNK], chunk);
     store_rel(&s->records, first + WEFT_SLAB_CHUNK); /* pairs with weft__slab_at */
     return true;
 }
 
-static struct weft__link *take_one(struct weft__slab *s) {
-    if (!s->free && !make_chunk(s)) return NULL;
-    struct weft__link *l = s->free;
-    s->free = l->next;
-    return l;
+static bool make_chunk(struct weft__slab *s, uint8_t node) {
+    weft__lock(&s->lock);
+    bool made = make_chunk_locked(s, node);
+    weft__unlock(&s->lock);
+    return made;
+}
+
+/* Takes up to so many records from a pool, which may grow. The chain is empty before. */
+static unsigned take(struct weft__slab *s, uint8_t node, bool grow, unsigned most, struct weft__link **chain) {
+    struct weft__slab_pool *p = &s->pool[node];
+    unsigned got = 0;
+    weft__lock(&p->lock);
+    for (; got < most && (p->free || (grow && make_chunk(s, node))); got++) {
+        *chain = p->free;
+        p->free = p->free->next;
+        chain = &(*chain)->next;
+    }
+    *chain = NULL;
+    weft__unlock(&p->lock);
+    return got;
 }
 
 WEFT_COLD struct weft__slot *weft__slab_get_slow(struct weft__slab *s, struct weft__slab_cache *c) {
-    weft__lock(&s->lock);
-    struct weft__link *l = take_one(s);
-    for (unsigned i = 1; c && l && i < WEFT_SLAB_BATCH; i++) {
-        struct weft__link *more = take_one(s);
-        if (!more) break;
-        more->next = c->free;
-        c->free = more;
-        c->count++;
-    }
-    weft__unlock(&s->lock);
-    if (!l) return NULL;
-    struct weft__slot *r = container_of(l, struct weft__slot, link);
-    count_add(&r->generation, 1);
-    return r;
+    struct weft__slab_cache one = {0};
+    unsigned most = c ? WEFT_SLAB_BATCH : 1;
+    if (!c) c = &one;
+    c->count += take(s, c->node, true, most, &c->free);
+    for (uint8_t i = 1; !c->free && i < WEFT_MEM_NODES; i++)
+        c->count += take(s, weft__mem_node(c->node + i), false, most, &c->free);
+    return c->free ? weft__slab_get(s, c) : NULL;
 }
 
-/* Moves n records of the cache to the shared list. */
+/* Moves n records of the cache to the shared lists, each to the one it came from. */
 static void give_back(struct weft__slab *s, struct weft__slab_cache *c, unsigned n) {
-    weft__lock(&s->lock);
+    struct weft__link *chain[WEFT_MEM_NODES] = {NULL}, *last[WEFT_MEM_NODES];
     while (n-- && c->free) {
         struct weft__link *l = c->free;
+        uint8_t node = s->node[container_of(l, struct weft__slot, link)->index / WEFT_SLAB_CHUNK];
         c->free = l->next;
         c->count--;
-        l->next = s->free;
-        s->free = l;
+        if (!chain[node]) last[node] = l;
+        l->next = chain[node];
+        chain[node] = l;
     }
-    weft__unlock(&s->lock);
+    for (unsigned node = 0; node < WEFT_MEM_NODES; node++) {
+        if (!chain[node]) continue;
+        struct weft__slab_pool *p = &s->pool[node];
+        weft__lock(&p->lock);
+        last[node]->next = p->free;
+        p->free = chain[node];
+        weft__unlock(&p->lock);
+    }
 }
 
 WEFT_COLD void weft__slab_put_slow(struct weft__slab *s, struct weft__slab_cache *c, struct weft__slot *r) {
-    struct weft__slab_cache one = {NULL, 0};
+    struct weft__slab_cache one = {0};
     if (c)
         give_back(s, c, WEFT_SLAB_BATCH);
     else

@@ -6,11 +6,13 @@
  *
  * Each worker keeps a cache of free records and takes and returns them in batches, so that the
  * shared list behind a lock is seen once in BATCH operations. Threads without a cache pay the lock.
+ * There is such a list for each memory node (mem/node.h).
  */
 #ifndef WEFT_MEM_SLAB_H
 #define WEFT_MEM_SLAB_H
 
 #include "base/lock.h"
+#include "mem/node.h"
 #include "queue/list.h"
 
 /* The head of every record. */
@@ -26,15 +28,20 @@ struct weft__slot {
 
 struct weft__slab {
     size_t record_size;
-    struct weft__lock lock;
-    struct weft__link *free;  /* the shared list, last in first out */
+    struct weft__lock lock;   /* to make a chunk; taken while holding a pool's */
     _Atomic uint32_t records; /* made so far: [0, records) exist */
+    struct weft__slab_pool {
+        struct weft__lock lock;
+        struct weft__link *free; /* last in, first out */
+    } WEFT_ALIGNED pool[WEFT_MEM_NODES];
+    uint8_t node[WEFT_SLAB_CHUNKS_MAX]; /* for which each chunk was made; never changes */
     _Atomic(char *) chunk[WEFT_SLAB_CHUNKS_MAX];
 };
 
 struct weft__slab_cache {
     struct weft__link *free;
     unsigned count;
+    uint8_t node; /* may change at any time */
 };
 
 /* A record with an odd generation, its other bytes as they were left (zero the first time). NULL:

@@ -22,7 +22,7 @@ struct pool {
     unsigned next_count;      /* how many the next arena will have */
 };
 
-static struct pool pools[WEFT_STACK_CLASSES];
+static struct pools { struct pool class[WEFT_STACK_CLASSES]; } WEFT_ALIGNED pools[WEFT_MEM_NODES];
 static _Atomic(struct arena *) arenas; /* all of them, newest first; only grows */
 _Atomic bool weft__stack_none_left;
 static _Atomic size_t in_use; /* stacks out of the pools, cached ones included */
@@ -58,9 +58,9 @@ static int guard_all(struct arena *a) {
     return err;
 }
 
-/* Makes more stacks of a class. Without the pool's lock: to map and guard a thousand takes a
+/* Makes more stacks of a class, for a node. Without the pool's lock: to map and guard a thousand takes a
  * millisecond. The stacks are chained in *chain. */
-static int make_arena(unsigned class, unsigned count, struct weft__stack **chain) {
+static int make_arena(unsigned class, uint8_t node, unsigned count, struct weft__stack **chain) {
     size_t usable = (size_t)1 << (class + WEFT_STACK_MIN_LOG);
     size_t stride = usable + WEFT_STACK_GUARD;
     struct arena *a = weft__alloc(sizeof *a + count * sizeof a->stack[0]);
@@ -77,6 +77,7 @@ static int make_arena(unsigned class, unsigned count, struct weft__stack **chain
         struct weft__stack *s = &a->stack[i];
         s->low = a->base + i * stride + WEFT_STACK_GUARD;
         s->class = (uint8_t) class;
+        s->node = node;
         s->next = *chain;
         *chain = s;
         san_stack_register(&s->san, s->low, weft__stack_top(s));
@@ -131,28 +132,49 @@ static unsigned fill(struct pool *p, struct weft__stack_cache *c) {
     return got;
 }
 
+/* Another node's, when there are no more to be had for ours. */
+static unsigned fill_from_others(struct weft__stack_cache *c, unsigned class) {
+    unsigned got = 0;
+    for (unsigned i = 1; !got && i < WEFT_MEM_NODES; i++) {
+        struct pool *p = &pools[weft__mem_node(c->node + i)].class[class];
+        weft__lock(&p->lock);
+        got = fill(p, c);
+        weft__unlock(&p->lock);
+    }
+    return got;
+}
+
+/* Makes stacks for the cache's node, and fills it; returns how many it got. */
+static int make_and_fill(struct weft__stack_cache *c, unsigned class, unsigned count) {
+    struct pool *p = &pools[c->node].class[class];
+    struct weft__stack *made = NULL;
+    int err = make_arena(class, c->node, count, &made);
+    if (err) return err;
+    weft__lock(&p->lock);
+    while (made) {
+        struct weft__stack *s = made;
+        made = s->next;
+        s->next = p->cold;
+        p->cold = s;
+    }
+    unsigned got = fill(p, c);
+    weft__unlock(&p->lock);
+    return (int)got;
+}
+
 WEFT_COLD struct weft__stack *weft__stack_get_slow(struct weft__stack_cache *caches, unsigned class) {
-    struct pool *p = &pools[class];
     struct weft__stack_cache *c = &caches[class];
+    struct pool *p = &pools[c->node].class[class];
     weft__lock(&p->lock);
     unsigned got = fill(p, c), count = got ? 0 : next_count(p, class);
     weft__unlock(&p->lock);
     if (!got) {
-        struct weft__stack *made = NULL;
-        int err = make_arena(class, count, &made);
-        if (err) {
-            say_exhausted(err);
+        int made = make_and_fill(c, class, count);
+        got = made < 0 ? fill_from_others(c, class) : (unsigned)made;
+        if (made < 0 && !got) {
+            say_exhausted(made);
             return NULL;
         }
-        weft__lock(&p->lock);
-        while (made) {
-            struct weft__stack *s = made;
-            made = s->next;
-            s->next = p->cold;
-            p->cold = s;
-        }
-        got = fill(p, c);
-        weft__unlock(&p->lock);
     }
     add_rlx(&in_use, got);
     had_stacks();
@@ -160,21 +182,27 @@ WEFT_COLD struct weft__stack *weft__stack_get_slow(struct weft__stack_cache *cac
     return weft__stack_get(caches, class);
 }
 
-/* Moves stacks from the cache to the pool until `keep` are left. */
+/* Moves stacks from the cache to the pools until `keep` are left, each to the one it came from. */
 static void give_back(struct weft__stack_cache *c, unsigned class, unsigned keep) {
     if (c->count <= keep) return;
-    struct pool *p = &pools[class];
-    unsigned given = 0;
-    weft__lock(&p->lock);
+    struct weft__stack *chain[WEFT_MEM_NODES] = {NULL}, *last[WEFT_MEM_NODES];
+    unsigned given = c->count - keep;
     while (c->count > keep) {
         struct weft__stack *s = c->free;
         c->free = s->next;
         c->count--;
-        s->next = p->warm;
-        p->warm = s;
-        given++;
+        if (!chain[s->node]) last[s->node] = s;
+        s->next = chain[s->node];
+        chain[s->node] = s;
     }
-    weft__unlock(&p->lock);
+    for (unsigned node = 0; node < WEFT_MEM_NODES; node++) {
+        if (!chain[node]) continue;
+        struct pool *p = &pools[node].class[class];
+        weft__lock(&p->lock);
+        last[node]->next = p->warm;
+        p->warm = chain[node];
+        weft__unlock(&p->lock);
+    }
     atomic_fetch_sub_explicit(&in_use, given, memory_order_relaxed);
     had_stacks();
 }
@@ -195,32 +223,40 @@ WEFT_COLD void weft__stack_flush(struct weft__stack_cache *caches, unsigned keep
     for (unsigned class = 0; class < WEFT_STACK_CLASSES; class ++) give_back(&caches[class], class, keep);
 }
 
-WEFT_COLD bool weft__stack_trim(void) {
+WEFT_COLD void weft__stack_on_node(struct weft__stack_cache *caches, unsigned node) {
+    for (unsigned class = 0; class < WEFT_STACK_CLASSES; class ++) caches[class].node = weft__mem_node(node);
+}
+
+/* Some of a pool's; returns whether there are more. */
+static bool trim(struct pool *p) {
     enum { AT_ONCE = 256 };
-    bool more = false;
-    for (unsigned class = 0; class < WEFT_STACK_CLASSES; class ++) {
-        struct pool *p = &pools[class];
-        struct weft__stack *chain = NULL, *last = NULL;
-        struct weft__range r[AT_ONCE];
-        size_t n = 0;
-        weft__lock(&p->lock);
-        while (n < AT_ONCE && p->warm) {
-            struct weft__stack *s = p->warm;
-            p->warm = s->next;
-            s->next = chain;
-            chain = s;
-            if (!last) last = s;
-            r[n++] = (struct weft__range){s->low, (size_t)(weft__stack_top(s) - s->low)};
-        }
-        more |= p->warm != NULL;
-        weft__unlock(&p->lock);
-        if (!n) continue;
-        weft__discard(r, n); /* outside the lock: it takes a while, and they are ours alone */
-        weft__lock(&p->lock);
-        last->next = p->cold;
-        p->cold = chain;
-        weft__unlock(&p->lock);
+    struct weft__stack *chain = NULL, *last = NULL;
+    struct weft__range r[AT_ONCE];
+    size_t n = 0;
+    weft__lock(&p->lock);
+    while (n < AT_ONCE && p->warm) {
+        struct weft__stack *s = p->warm;
+        p->warm = s->next;
+        s->next = chain;
+        chain = s;
+        if (!last) last = s;
+        r[n++] = (struct weft__range){s->low, (size_t)(weft__stack_top(s) - s->low)};
     }
+    bool more = p->warm != NULL;
+    weft__unlock(&p->lock);
+    if (!n) return false;
+    weft__discard(r, n); /* outside the lock: it takes a while, and they are ours alone */
+    weft__lock(&p->lock);
+    last->next = p->cold;
+    p->cold = chain;
+    weft__unlock(&p->lock);
+    return more;
+}
+
+WEFT_COLD bool weft__stack_trim(void) {
+    bool more = false;
+    for (unsigned node = 0; node < WEFT_MEM_NODES; node++)
+        for (unsigned class = 0; class < WEFT_STACK_CLASSES; class ++) more |= trim(&pools[node].class[class]);
     return more;
 }
 

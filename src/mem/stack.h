@@ -11,7 +11,8 @@
  * Sizes are powers of two, a class each. Per class a shared pool behind a lock, and at each worker
  * a cache that no other thread touches: a worker may put a stack there on which it still stands,
  * because only itself can take it out again. Caches return what they do not need in batches; the
- * pool gives the pages of what nobody used for a while back to the kernel.
+ * pool gives the pages of what nobody used for a while back to the kernel. There are such pools for
+ * each memory node (mem/node.h).
  *
  * A stack's record lives outside it: 24 bytes, so that a free stack needs no page.
  */
@@ -20,6 +21,7 @@
 
 #include "base/lock.h"
 #include "base/san.h"
+#include "mem/node.h"
 
 #define WEFT_STACK_MIN_LOG 14 /* 16 KiB */
 #define WEFT_STACK_MAX_LOG 26 /* 64 MiB */
@@ -31,12 +33,14 @@ struct weft__stack {
     struct weft__stack *next; /* in a cache or the pool */
     char *low;                /* lowest usable byte */
     uint8_t class;
+    uint8_t node;         /* for which it was made */
     struct weft__san san; /* one byte where no sanitizer is built in */
 };
 
 struct weft__stack_cache {
     struct weft__stack *free;
     unsigned count;
+    uint8_t node; /* may change at any time */
 };
 
 static inline char *weft__stack_top(const struct weft__stack *s) {
@@ -84,6 +88,9 @@ static inline void weft__stack_put(struct weft__stack_cache *caches, struct weft
     c->free = s;
     c->count++;
 }
+
+/* The caches' owner is on this node now. */
+void weft__stack_on_node(struct weft__stack_cache *caches, unsigned node);
 
 /* Returns all but `keep` of each class to the pool. */
 void weft__stack_flush(struct weft__stack_cache *caches, unsigned keep);

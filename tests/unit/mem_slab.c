@@ -36,7 +36,7 @@ TEST(numbers_are_dense_and_lead_back) {
 
 TEST(the_generation_is_odd_in_use_and_grows) {
     static struct weft__slab s = {.record_size = sizeof(struct record)};
-    struct weft__slab_cache cache = {NULL, 0}, *caches[] = {NULL, &cache};
+    struct weft__slab_cache cache = {0}, *caches[] = {NULL, &cache};
     for (unsigned c = 0; c < 2; c++) {
         struct weft__slot *r = weft__slab_get(&s, caches[c]);
         uint32_t generation = r->generation;
@@ -67,7 +67,7 @@ TEST(a_record_keeps_its_bytes_and_its_place) {
 
 TEST(a_cache_takes_and_returns_in_batches) {
     static struct weft__slab s = {.record_size = sizeof(struct record)};
-    struct weft__slab_cache cache = {NULL, 0};
+    struct weft__slab_cache cache = {0};
     struct weft__slot *got[5 * WEFT_SLAB_BATCH];
     for (unsigned i = 0; i < 5 * WEFT_SLAB_BATCH; i++) {
         got[i] = weft__slab_get(&s, &cache);
@@ -84,6 +84,66 @@ TEST(a_cache_takes_and_returns_in_batches) {
     CHECK(!cache.free);
 }
 
+/* --- memory nodes ---------------------------------------------------------------------------------- */
+
+static uint8_t made_for(struct weft__slab *s, const struct weft__slot *r) {
+    return s->node[r->index / WEFT_SLAB_CHUNK];
+}
+
+static unsigned free_of(struct weft__slab *s, unsigned node) {
+    unsigned n = 0;
+    for (struct weft__link *l = s->pool[node].free; l; l = l->next, n++) {
+        struct weft__slot *r = container_of(l, struct weft__slot, link);
+        CHECK_EQ(made_for(s, r), node);
+        CHECK_EQ(r->generation % 2, 0);
+        CHECK(n < s->records); /* no circle */
+    }
+    return n;
+}
+
+TEST(each_node_has_records_of_its_own) {
+    static struct weft__slab s = {.record_size = sizeof(struct record)};
+    enum { N = 500 };
+    for (unsigned node = 0; node < WEFT_MEM_NODES; node++) {
+        struct weft__slab_cache c = {.node = (uint8_t)node};
+        struct weft__slot *got[N];
+        for (unsigned i = 0; i < N; i++) {
+            CHECK((got[i] = weft__slab_get(&s, &c)));
+            CHECK_EQ(made_for(&s, got[i]), node);
+            CHECK(weft__slab_at(&s, got[i]->index) == got[i]);
+        }
+        for (unsigned i = 0; i < N; i++) weft__slab_put(&s, &c, got[i]);
+        weft__slab_flush(&s, &c);
+    }
+    for (unsigned node = 0; node < WEFT_MEM_NODES; node++) CHECK_EQ(free_of(&s, node), WEFT_SLAB_CHUNK);
+}
+
+TEST(a_record_goes_back_to_its_node_whoever_returns_it) {
+    static struct weft__slab s = {.record_size = sizeof(struct record)};
+    enum { N = 1000 };
+    struct weft__slab_cache one = {.node = 1}, two = {.node = 2}, *back[] = {&two, NULL, &one};
+    static struct weft__slot *got[2 * N];
+    for (unsigned i = 0; i < 2 * N; i++) CHECK((got[i] = weft__slab_get(&s, i % 2 ? &one : &two)));
+    for (unsigned i = 0; i < 2 * N; i++) weft__slab_put(&s, back[i % 3], got[i]);
+    weft__slab_flush(&s, &one);
+    weft__slab_flush(&s, &two);
+    CHECK_EQ(free_of(&s, 0), 0);
+    CHECK_EQ(free_of(&s, 1), WEFT_SLAB_CHUNK);
+    CHECK_EQ(free_of(&s, 2), WEFT_SLAB_CHUNK);
+    CHECK_EQ(s.records, 2 * WEFT_SLAB_CHUNK);
+}
+
+TEST(a_worker_that_moves_takes_from_its_new_node) {
+    static struct weft__slab s = {.record_size = sizeof(struct record)};
+    struct weft__slab_cache c = {.node = 3};
+    struct weft__slot *r = weft__slab_get(&s, &c);
+    c.node = 4;
+    weft__slab_put(&s, &c, r);
+    weft__slab_flush(&s, &c);
+    CHECK_EQ(made_for(&s, weft__slab_get(&s, &c)), 4);
+    CHECK_EQ(free_of(&s, 3), WEFT_SLAB_CHUNK);
+}
+
 /* --- threads: a record is never in two hands ---------------------------------------------------- */
 
 enum { THREADS = 4, HELD = 300 };
@@ -91,7 +151,7 @@ static struct weft__slab shared = {.record_size = sizeof(struct record)};
 
 static void *churn(void *arg) {
     uint64_t me = (uint64_t)(uintptr_t)arg, random = me;
-    struct weft__slab_cache cache = {NULL, 0}, *c = me % 2 ? &cache : NULL;
+    struct weft__slab_cache cache = {.node = (uint8_t)me}, *c = me % 2 ? &cache : NULL;
     struct record *held[HELD];
     uint32_t generation[HELD];
     unsigned n = 0;
@@ -124,11 +184,7 @@ TEST_WITHIN(threads_with_and_without_caches, 60) {
     for (unsigned i = 0; i < THREADS; i++) CHECK(!pthread_join(thread[i], NULL));
     /* All came back, each once: as many free as were made. */
     uint32_t free = 0;
-    for (struct weft__link *l = shared.free; l; l = l->next) {
-        free++;
-        CHECK_EQ(container_of(l, struct weft__slot, link)->generation % 2, 0);
-        CHECK(free <= shared.records);
-    }
+    for (unsigned node = 0; node < WEFT_MEM_NODES; node++) free += free_of(&shared, node);
     CHECK_EQ(free, shared.records);
 }
 
@@ -138,5 +194,21 @@ TEST(no_memory_is_said) {
     weft__fault_countdown = 1;
     CHECK(!weft__slab_get(&s, NULL));
     CHECK(weft__slab_get(&s, NULL));
+}
+
+TEST(without_memory_a_node_takes_from_another) {
+    static struct weft__slab s = {.record_size = sizeof(struct record)};
+    struct weft__slab_cache one = {.node = 1}, two = {.node = 2};
+    struct weft__slot *r = weft__slab_get(&s, &two);
+    weft__fault_countdown = 1;
+    struct weft__slot *other = weft__slab_get(&s, &one);
+    CHECK(other && other != r);
+    CHECK_EQ(made_for(&s, other), 2);
+    weft__slab_put(&s, &one, other);
+    weft__slab_flush(&s, &one);
+    CHECK_EQ(made_for(&s, weft__slab_get(&s, &one)), 1); /* there is memory again */
+    weft__slab_put(&s, &two, r);
+    weft__slab_flush(&s, &two);
+    CHECK_EQ(free_of(&s, 2), WEFT_SLAB_CHUNK);
 }
 #endif

@@ -142,6 +142,38 @@ TEST(a_cache_keeps_so_many_and_no_more) {
     CHECK_EQ(weft__stack_in_use(), 0);
 }
 
+/* --- memory nodes ---------------------------------------------------------------------------------- */
+
+TEST(a_stack_goes_back_to_its_node_whoever_returns_it) {
+    enum { N = 300 };
+    static struct weft__stack_cache one[WEFT_STACK_CLASSES], two[WEFT_STACK_CLASSES];
+    static struct weft__stack *got[N];
+    weft__stack_on_node(one, 1);
+    weft__stack_on_node(two, WEFT_MEM_NODES + 2); /* there are only so many pools */
+    for (unsigned round = 0; round < 3; round++) {
+        for (unsigned i = 0; i < N; i++) {
+            CHECK((got[i] = weft__stack_get(i % 2 ? one : two, 1)));
+            CHECK_EQ(got[i]->node, i % 2 ? 1 : 2);
+        }
+        for (unsigned i = 0; i < N; i++) weft__stack_put(i % 3 ? one : two, got[i]);
+        weft__stack_flush(one, 0);
+        weft__stack_flush(two, 0);
+        CHECK_EQ(weft__stack_in_use(), 0);
+        if (round == 1) /* also when their pages were given back */
+            while (weft__stack_trim()) continue;
+    }
+}
+
+TEST(a_worker_that_moves_takes_from_its_new_node) {
+    struct weft__stack *s = weft__stack_get(caches, 0);
+    CHECK_EQ(s->node, 0);
+    weft__stack_put(caches, s);
+    weft__stack_flush(caches, 0);
+    weft__stack_on_node(caches, 5);
+    CHECK_EQ((s = weft__stack_get(caches, 0))->node, 5);
+    weft__stack_put(caches, s);
+}
+
 TEST(trim_gives_memory_back) {
     enum { N = 700, CLASS = 3 }; /* 128 KiB each */
     static struct weft__stack *got[N];
@@ -176,6 +208,25 @@ static void exhaust(void *arg) {
     weft__stack_put(caches, s);
     weft__stack_flush(caches, 0);
     CHECK(!weft__stack_exhausted());
+}
+
+/* What one node cannot make another may have. */
+TEST(without_memory_a_node_takes_from_another) {
+    static struct weft__stack_cache one[WEFT_STACK_CLASSES], two[WEFT_STACK_CLASSES];
+    weft__stack_on_node(one, 1);
+    weft__stack_on_node(two, 2);
+    weft__stack_put(two, weft__stack_get(two, 4));
+    weft__stack_flush(two, 0);
+    weft__fault_countdown = 1;
+    struct weft__stack *s = weft__stack_get(one, 4);
+    CHECK_EQ(weft__fault_countdown, 0);
+    CHECK(s && !weft__stack_exhausted());
+    CHECK_EQ(s->node, 2);
+    CHECK_EQ(weft__stack_in_use(), one[4].count + 1);
+    weft__stack_put(one, s);
+    weft__stack_flush(one, 0);
+    CHECK_EQ(weft__stack_in_use(), 0);
+    CHECK_EQ(weft__stack_get(two, 4)->node, 2);
 }
 
 /* Each call that makes stacks fails once: no stack, one line, and all is well afterwards. */

@@ -1,0 +1,53 @@
+/*
+ * A machine with many workers, simulated: virtual time, one thread, the same every time. What it
+ * decides with are the library's own sched/help.c and sched/victims.c.
+ *
+ * Workers have a queue each, first in, first out. A fiber runs for a while, then yields, or sleeps
+ * and becomes ready again in the queue of the worker that it ran on. Now and then a fiber computes for
+ * long: the worker is stuck, and those that stand in its queue meanwhile are stranded, until somebody
+ * takes them. Between events nothing happens: a look at a queue takes time, but sees one moment.
+ */
+#ifndef WEFT_TESTS_SIM_MODEL_H
+#define WEFT_TESTS_SIM_MODEL_H
+
+#include "topo/topology.h"
+
+struct machine {
+    unsigned sockets, caches, cores; /* caches of a socket, cores of a cache; a worker each */
+};
+
+/* Times are in nanoseconds; each is a mean, and what happens is spread evenly around it. */
+struct load {
+    const char *name;
+    unsigned fibers; /* for each worker */
+    uint64_t run;
+    uint64_t sleep;       /* after each run; 0: yields */
+    uint64_t stuck_every; /* a worker; 0: never */
+    uint64_t stuck_for;
+    unsigned gone; /* so many workers get stuck once and for ever, and no others */
+};
+
+struct rule {
+    const char *name;
+    bool helps; /* else only who has nothing takes from others */
+    bool near;  /* as victims.c says; else everybody is asked equally often */
+};
+
+struct cost {
+    uint64_t dispatch, look[WEFT_DISTANCES], move[WEFT_DISTANCES]; /* to move: for each fiber, when it runs */
+};
+extern const struct cost cost;
+
+struct outcome {
+    uint64_t *wait; /* of each stranded fiber that ran, from ready to running; sorted */
+    size_t waits;
+    size_t never; /* still in the queue of a worker that does not come back */
+    uint64_t steals[WEFT_DISTANCES], helps[WEFT_DISTANCES];
+    double work; /* which part of the workers' time fibers ran */
+};
+
+/* Towards the end nobody gets stuck, so that all that were stranded can be counted. */
+void simulate(const struct machine *m, const struct load *l, const struct rule *r, uint64_t duration, uint64_t seed,
+              struct outcome *out);
+
+#endif
