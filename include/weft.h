@@ -68,6 +68,7 @@ struct weft_config {
     unsigned no_guards;   /* 1: stacks without guard pages: an overflow is not noticed */
     unsigned stats;       /* 1: print the statistics to standard error at the stop */
     uint64_t bound;       /* ns; 0: none. A ready fiber that waits longer is reported, with what it waits behind */
+    unsigned bind;        /* 1: each worker stays on a CPU of its own; 0: where the kernel puts it */
     unsigned unpark;      /* where a fiber that is woken goes on: WEFT_UNPARK_LOCAL, WEFT_UNPARK_LAST */
 };
 enum {
@@ -133,6 +134,7 @@ struct weft_attr {
     size_t stack_size;            /* 0: as configured. Rounded up to a power of two; 64 MiB at most */
     unsigned detached;            /* 1: nobody joins it */
     unsigned pinned;              /* 0: runs anywhere; n: only on worker n - 1 */
+    unsigned node;                /* 0: begins where it is spawned; n: on memory node n - 1, if a worker is there */
     unsigned priority;            /* WEFT_NORMAL, WEFT_HIGH, WEFT_LOW; of no effect on a pinned fiber */
     struct weft_cluster cluster;  /* {0}: the caller's, or for a thread the first */
     struct weft_counter *counter; /* completed once (weft_counter_complete) when the fiber has ended */
@@ -391,6 +393,13 @@ int weft_cond_broadcast(struct weft_cond *cond);
  * no threads.  [fiber thread; blocks the kernel thread while threads are made]
  */
 int weft_cluster_create(struct weft_cluster *cluster, const struct weft_config *config);
+
+/*
+ * Makes a cluster for each memory node on which the process may run, with as many workers as it has
+ * CPUs there, that stay there; n at most. Returns how many, or an error as above, and then none.
+ * [fiber thread; blocks]
+ */
+int weft_cluster_per_node(struct weft_cluster *clusters, unsigned n, const struct weft_config *config);
 
 /* Ends it. -EBUSY: fibers live in it; join, cancel or move them first. -EDEADLK: the caller is one.
  * -EINVAL: the first one. -ESRCH: no such cluster.  [fiber thread] */

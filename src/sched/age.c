@@ -65,10 +65,11 @@ static void time_one(struct weft__worker *w, uint64_t now) {
             come_home_after(w, (uint64_t)ahead);
             return;
         }
-        if (ahead == 0) { /* else it was taken by another, who knows when */
+        if (ahead == 0) {                           /* else it was taken by another, who knows when */
             uint64_t delay = since(marked_at, now); /* it may have been marked after `now` was read */
             note(w, delay);
-            if (unlikely(w->cluster->bound) && delay > w->cluster->bound) weft__report_late(w, NULL, delay, now);
+            if (unlikely(w->cluster->late_after) && delay > w->cluster->late_after)
+                weft__report_late(w, NULL, delay, now);
         }
         store_rlx(&w->age.marked_at, 0);
         publish(w, marked_at);
@@ -93,7 +94,7 @@ WEFT_COLD void weft__report_late(struct weft__worker *w, struct weft__fiber *hog
     uint64_t next = load_rlx(&c->next_report);
     if (!late || now < next || !cas_ar(&c->next_report, &next, now + WEFT_REPORT_EVERY)) return;
     weft__say("late: %s has waited for %z us (bound: %z us) on worker %z%s%s", weft__describe(late, &text),
-              (size_t)(waited / WEFT_MICROSECOND), (size_t)(c->bound / WEFT_MICROSECOND), (size_t)w->index,
+              (size_t)(waited / WEFT_MICROSECOND), (size_t)(c->late_after / WEFT_MICROSECOND), (size_t)w->index,
               hog ? ", behind " : "", hog ? weft__describe(hog, &hog_text) : "");
 }
 
@@ -123,8 +124,7 @@ static void take(struct weft__worker *w, struct weft__worker *from, uint64_t n) 
 }
 
 static void help(struct weft__worker *w, uint64_t now) {
-    struct weft__cluster *c = w->cluster;
-    struct weft__worker *other = c->workers[weft__random_below(&w->random, c->count)];
+    struct weft__worker *other = w->cluster->workers[weft__victims_one(weft__victims_of(w), w->looks++, &w->random)];
     if (other == w) return;
     struct weft__view mine = {since(load_rlx(&w->age.marked_at), now), load_rlx(&w->age.average),
                               weft__ready_length(&w->ready)};

@@ -60,13 +60,15 @@ static struct weft__cluster *vacant(void) {
     return NULL;
 }
 
-static int create(struct weft_cluster *cluster, const struct weft_config *config) {
+static int create(struct weft_cluster *cluster, const struct weft_config *config, int node) {
     struct weft__cluster *c = vacant();
     if (!c) return -ENOMEM;
     c->stealing = !config->no_stealing;
     c->helping = !config->no_helping;
     c->returns = config->unpark == WEFT_UNPARK_LAST;
-    c->bound = config->bound;
+    c->late_after = config->bound;
+    c->bound = config->bind;
+    c->node = node;
     c->stack_class = (uint8_t)weft__stack_class(config->stack_size);
     store_rlx(&c->generation, load_rlx(&c->generation) + 1);
     int err = weft__cluster_start(c, config->workers);
@@ -81,7 +83,7 @@ WEFT_PUBLIC int weft_cluster_create(struct weft_cluster *cluster, const struct w
     int err = weft__config_complete(&config);
     if (err) return err;
     pthread_mutex_lock(&weft__clusters_change);
-    err = create(cluster, &config);
+    err = create(cluster, &config, -1);
     pthread_mutex_unlock(&weft__clusters_change);
     return err;
 }
@@ -126,6 +128,30 @@ WEFT_PUBLIC int weft_cluster_destroy(struct weft_cluster cluster) {
     if (w && w->cluster == c) return -EDEADLK;
     pthread_mutex_lock(&weft__clusters_change);
     int err = weft__cluster_find(cluster) == c ? destroy(c) : -ESRCH;
+    pthread_mutex_unlock(&weft__clusters_change);
+    return err;
+}
+
+/* Those of the nodes below n that we may use. Locked. */
+static int create_per_node(struct weft_cluster *clusters, unsigned n, struct weft_config *config) {
+    unsigned made = 0;
+    int err = 0;
+    for (int node = 0; !err && made < n && node < (int)weft__topology()->nodes; node++) {
+        config->workers = weft__node_cpus(node);
+        if (config->workers && !(err = create(&clusters[made], config, node))) made++;
+    }
+    while (err && made) destroy(weft__cluster_find(clusters[--made]));
+    return err ? err : (int)made;
+}
+
+WEFT_PUBLIC int weft_cluster_per_node(struct weft_cluster *clusters, unsigned n, const struct weft_config *given) {
+    struct weft_config config = given ? *given : (struct weft_config)WEFT_CONFIG_INIT;
+    if (!clusters || !n) return -EINVAL;
+    if (!load_acq(&weft__cluster.running)) return -ESRCH;
+    int err = weft__config_complete(&config);
+    if (err) return err;
+    pthread_mutex_lock(&weft__clusters_change);
+    err = create_per_node(clusters, n, &config);
     pthread_mutex_unlock(&weft__clusters_change);
     return err;
 }

@@ -56,6 +56,7 @@ void weft__worker_release(struct weft__worker *w) {
     weft__ready_destroy(&w->ready);
     weft__free(w->seen);
     w->seen = NULL;
+    weft__victims_free(&w->victims);
     w->seen_size = 0;
 }
 
@@ -64,6 +65,7 @@ static int add_worker(struct weft__cluster *c) {
     unsigned index = load_rlx(&c->count);
     int err = weft__worker_make(c, index);
     if (err) return err;
+    add_rlx(&c->map, 1);
     store_rel(&c->count, index + 1); /* before its carrier can say that it sleeps; pairs with whoever goes round */
     err = weft__thread_create(&c->workers[index]->thread, weft__carrier_main, c->workers[index]);
     if (!err) return 0;
@@ -89,8 +91,9 @@ int weft__resize(struct weft__cluster *c, unsigned configured) {
     int err = load_rlx(&c->stopping) ? -ESRCH : 0;
     if (!err) {
         unsigned spares = load_rlx(&c->wanted) - load_rlx(&c->configured);
+        store_rlx(&c->configured, configured);
         err = set_wanted(c, configured + spares);
-        if (!err) store_rlx(&c->configured, configured);
+        if (err) store_rlx(&c->configured, load_rlx(&c->wanted) - spares);
     }
     pthread_mutex_unlock(&c->resizing);
     return err;

@@ -31,8 +31,18 @@ static int apply_attr(struct weft__cluster **c, const struct weft_attr *attr, ui
         *class = (uint8_t)k;
     }
     if (attr->pinned > load_rlx(&(*c)->configured) || attr->priority > WEFT_LOW) return -EINVAL;
+    if (attr->node > weft__topology()->nodes) return -EINVAL;
     *place |= attr->pinned | attr->priority << WEFT_PLACE_PRIORITY_SHIFT;
     return 0;
+}
+
+/* Who is to have a fiber that names a node; the caller if it is there, or if nobody is. */
+static struct weft__worker *worker_on(struct weft__cluster *c, struct weft__worker *w, unsigned node) {
+    uint64_t random = (uintptr_t)&random ^ weft__clock();
+    const struct weft__topology *t = weft__topology();
+    if (w && w->cluster == c && weft__place(t, load_rlx(&w->cpu))->node == node) return w;
+    struct weft__worker *there = weft__worker_on(c, node, w ? &w->random : &random);
+    return there ? there : w;
 }
 
 WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *attr, void *(*fn)(void *), void *arg,
@@ -74,8 +84,9 @@ WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *
         }
     }
     if (fiber) *fiber = handle;
+    struct weft__worker *to = unlikely(attr && attr->node) ? worker_on(c, w, attr->node - 1) : w;
     if (unlikely(!w || c != w->cluster)) {
-        int err = weft__hand_in(c, f);
+        int err = weft__hand_in(c, f, to == w ? NULL : to);
         if (err) {
             weft__slab_put(&weft__fibers, NULL, slot);
             weft__tell_quiet(); /* somebody may have seen the record, and taken it for a fiber under way */
@@ -83,8 +94,12 @@ WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *
         return err;
     }
     count_add(&w->numbers.spawned, 1);
-    weft__push(w, f);
-    weft__notify(w);
+    if (unlikely(to != w)) {
+        weft__mail(to, f);
+    } else {
+        weft__push(w, f);
+        weft__notify(w);
+    }
     return 0;
 }
 

@@ -83,7 +83,7 @@ static void came_back(struct weft__worker *w) {
 static void check_bound(struct weft__worker *w, struct weft__fiber *hog, uint64_t now) {
     uint64_t waited = weft__age_of(w, now), since = load_rlx(&w->hog.since);
     if (!waited && weft__ready_length(&w->ready)) waited = load_rlx(&w->age.since) > since ? 0 : now - since;
-    if (waited > w->cluster->bound) weft__report_late(w, hog, waited, now);
+    if (waited > w->cluster->late_after) weft__report_late(w, hog, waited, now);
 }
 
 static void look_at(struct weft__worker *w, uint64_t now) {
@@ -104,7 +104,7 @@ static void look_at(struct weft__worker *w, uint64_t now) {
         store_rel(&h->fiber, f); /* pairs with whoever asks for hogs */
         h->cpu = cpu - WEFT_TICK;
     }
-    if (unlikely(w->cluster->bound)) check_bound(w, f, now);
+    if (unlikely(w->cluster->late_after)) check_bound(w, f, now);
     bool computes = cpu - h->cpu > WEFT_TICK / 4;
     h->cpu = cpu;
     rescue(w, now, computes);

@@ -15,7 +15,7 @@
 
 static unsigned pin_of(uint32_t place) { return place & WEFT_PLACE_PIN; }
 
-static void mail(struct weft__worker *to, struct weft__fiber *f) {
+void weft__mail(struct weft__worker *to, struct weft__fiber *f) {
     weft__mailbox_put(&to->mailbox, &f->slot.link);
     fence_sc(); /* pairs with the fence of a worker that announces its sleep: it sees the mail, or we it */
     weft__idle_wake(to);
@@ -25,7 +25,7 @@ static void mail(struct weft__worker *to, struct weft__fiber *f) {
 static inline bool migrate(struct weft__worker *w, struct weft__fiber *f) {
     unsigned wanted = load_rlx(&w->cluster->wanted);
     if (!WEFT_MIGRATES || wanted < 2) return false;
-    mail(w->cluster->workers[(w->index + 1) % wanted], f);
+    weft__mail(w->cluster->workers[(w->index + 1) % wanted], f);
     return true;
 }
 
@@ -58,7 +58,7 @@ WEFT_COLD void weft__push_slow(struct weft__worker *w, struct weft__fiber *f) {
     if ((place & WEFT_PLACE_CLUSTER) != w->place)
         weft__inject(weft__cluster_of(place), f);
     else if (pin_of(place) && pin_of(place) != w->index + 1)
-        mail(w->cluster->workers[pin_of(place) - 1], f); /* it ran here while its worker was stuck */
+        weft__mail(w->cluster->workers[pin_of(place) - 1], f); /* it ran here while its worker was stuck */
     else if (pin_of(place) || !migrate(w, f))
         settle(w, f, place);
 }
@@ -87,23 +87,24 @@ void weft__give_away(struct weft__worker *w) {
 }
 
 /* Counted and queued under one lock, so that a stop sees both or none. */
-int weft__hand_in(struct weft__cluster *c, struct weft__fiber *f) {
+int weft__hand_in(struct weft__cluster *c, struct weft__fiber *f, struct weft__worker *to) {
     struct weft__injector *in = &c->injector;
     unsigned pin = pin_of(load_rlx(&f->context.place)); /* the fiber may have ended when we look again */
     weft__lock(&in->lock);
     bool closed = in->closed || pin > c->count;
     if (!closed) {
         store_rlx(&in->spawned, load_rlx(&in->spawned) + 1);
-        if (pin)
-            weft__mailbox_put(&c->workers[pin - 1]->mailbox, &f->slot.link);
+        if (pin) to = c->workers[pin - 1];
+        if (to)
+            weft__mailbox_put(&to->mailbox, &f->slot.link);
         else
             inject_locked(in, f);
     }
     weft__unlock(&in->lock);
     if (closed) return -ESRCH;
     fence_sc(); /* pairs with the fence of a worker that announces its sleep */
-    if (pin)
-        weft__idle_wake(c->workers[pin - 1]);
+    if (to)
+        weft__idle_wake(to);
     else
         weft__idle_wake_one(c);
     return 0;
@@ -125,11 +126,11 @@ WEFT_COLD void weft__make_ready_elsewhere(struct weft__worker *w, struct weft__f
     else if (load_rlx(&f->context.kind) == WEFT_KIND_ABANDONED)
         return;
     else if (pin_of(place) && !(w && w->cluster == weft__cluster_of(place) && w->index == pin_of(place) - 1))
-        mail(weft__cluster_of(place)->workers[pin_of(place) - 1], f);
+        weft__mail(weft__cluster_of(place)->workers[pin_of(place) - 1], f);
     else if (!w || (place & WEFT_PLACE_CLUSTER) != w->place)
         weft__inject(weft__cluster_of(place), f);
     else if ((last = last_of(w, place)))
-        mail(last, f);
+        weft__mail(last, f);
     else {
         weft__push(w, f);
         weft__notify(w);
@@ -200,6 +201,7 @@ WEFT_COLD void weft__poll(struct weft__worker *w, uint64_t now) {
     take_mail_of(w, w);
     take_injected(w);
     weft__share(w);
+    weft__where(w, now);
     if (w->cluster->helping) weft__age(w, now);
     if (weft__ready_length(&w->ready)) weft__notify(w); /* for what was taken over, and for who yields */
 }

@@ -76,7 +76,9 @@ static int start(const struct weft_config *given) {
     c->stack_class = (uint8_t)weft__stack_class(config.stack_size);
     c->print_stats = config.stats;
     c->returns = config.unpark == WEFT_UNPARK_LAST;
-    c->bound = config.bound;
+    c->late_after = config.bound;
+    c->bound = config.bind;
+    c->node = -1;
     weft__past = (struct weft__past){0, 0};
     weft__stack_guards(!config.no_guards);
     if ((err = weft__overflow_watch())) return err;

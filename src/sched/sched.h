@@ -38,6 +38,7 @@
 #include "mem/stack.h"
 #include "queue/list.h"
 #include "queue/ready.h"
+#include "sched/victims.h"
 
 /* Test builds move every fiber to another worker whenever it becomes ready. */
 #ifdef WEFT_MIGRATE
@@ -200,8 +201,12 @@ struct weft__worker {
     uint64_t random;
     uint64_t tick; /* the watchman's */
     uint64_t idle_since;
-    uint64_t search_time; /* before it goes to sleep */
-    struct seen {         /* of each worker's queue, to tell that nobody serves it */
+    uint64_t search_time;         /* before it goes to sleep */
+    struct weft__victims victims; /* whom to look at, see near.c */
+    uint32_t arranged;            /* by this state of the cluster's map */
+    uint64_t looks;               /* to help */
+    uint64_t next_where;          /* when to look again on which CPU we are */
+    struct seen {                 /* of each worker's queue, to tell that nobody serves it */
         uint64_t head, at;
     } * seen;
     unsigned seen_size;
@@ -222,6 +227,7 @@ struct weft__worker {
     bool is_sleeper;
     bool is_retired;      /* under the same lock */
     _Atomic bool shared;  /* others may take from its queue; else the owner alone does, without a swap */
+    _Atomic uint16_t cpu; /* where it runs, or ran a while ago: written only when it has changed */
     _Atomic bool stuck;   /* others serve its timers, mail and pinned fibers */
     struct weft__hog hog; /* the monitor's */
     struct weft__wheel wheel WEFT_ALIGNED;
@@ -271,11 +277,14 @@ struct weft__cluster {
     uint32_t place;                                 /* of its fibers */
     _Atomic uint32_t generation;                    /* odd: in use */
     bool automatic;                                 /* as many workers as the machine lends us */
+    _Atomic uint32_t map;                           /* grows when a worker has come, or moved to another CPU */
+    int node;                                       /* its workers stay on this memory node; -1: anywhere */
+    bool bound;                                     /* each worker stays on a CPU of its own */
     pthread_mutex_t resizing;                       /* held while workers are added, or their number changed */
     bool stealing;
     bool helping;
     bool returns;                 /* fibers go on where they ran last */
-    uint64_t bound;               /* whoever waits longer is reported; 0: nobody */
+    uint64_t late_after;          /* whoever waits longer is reported; 0: nobody */
     _Atomic uint64_t next_report; /* not before */
     bool print_stats;
     _Atomic bool running;
@@ -326,8 +335,11 @@ static inline struct weft__fiber *weft__fiber_of_link(struct weft__link *l) {
 /* --- making ready (ready.c) ------------------------------------------------------------------ */
 
 void weft__inject(struct weft__cluster *c, struct weft__fiber *f);
-/* A new fiber, from a thread that is no carrier. -ESRCH: the runtime is stopping. */
-int weft__hand_in(struct weft__cluster *c, struct weft__fiber *f);
+/* A new fiber, from a thread that is no carrier, or of another cluster; to: who is to have it, or NULL.
+ * -ESRCH: the runtime is stopping. */
+int weft__hand_in(struct weft__cluster *c, struct weft__fiber *f, struct weft__worker *to);
+/* Into the mailbox of a worker. */
+void weft__mail(struct weft__worker *to, struct weft__fiber *f);
 /* Into the worker's own queue, by its carrier; wakes nobody. */
 void weft__push_slow(struct weft__worker *w, struct weft__fiber *f);
 /* Does the fiber want what this worker cannot give without further question? */
@@ -399,6 +411,19 @@ static inline void weft__notify(struct weft__worker *w) {
     uint64_t state = load_rlx(&w->cluster->idle.state);
     if (unlikely(state & WEFT_IDLE_SLEEPERS)) weft__idle_consider(w, state);
 }
+
+/* --- where they are (near.c) ---------------------------------------------------------------------- */
+
+/* Binds the calling carrier to the CPUs that the configuration names. */
+void weft__bind(struct weft__worker *w);
+/* Now and then: have we been moved to another CPU? */
+void weft__where(struct weft__worker *w, uint64_t now);
+/* Whom to look at, by distance, as the workers are placed now. */
+const struct weft__victims *weft__victims_of(struct weft__worker *w);
+/* A worker of the cluster that runs on this node; NULL: there is none. */
+struct weft__worker *weft__worker_on(struct weft__cluster *c, unsigned node, uint64_t *random);
+/* How many CPUs of this node we may use. */
+unsigned weft__node_cpus(int node);
 
 /* --- how many workers (elastic.c, monitor.c) ---------------------------------------------------- */
 

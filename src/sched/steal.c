@@ -64,13 +64,14 @@ static struct weft__fiber *steal_from(struct weft__worker *w, struct weft__worke
     return items[0];
 }
 
-/* One look at every other worker, from a random one on. */
+/* One look at every other worker, the nearest first. */
 static struct weft__fiber *look_round(struct weft__worker *w, uint64_t now) {
-    struct weft__cluster *c = w->cluster;
-    unsigned count = load_acq(&c->count), first = weft__random_below(&w->random, count);
-    for (unsigned i = 0; i < count; i++) {
-        struct weft__worker *victim = c->workers[(first + i) % count];
-        if (victim == w) continue;
+    const struct weft__victims *victims = weft__victims_of(w);
+    struct weft__victims_round round;
+    unsigned i;
+    weft__victims_begin(victims, &w->random, &round);
+    while (weft__victims_next(victims, &round, &i)) {
+        struct weft__worker *victim = w->cluster->workers[i];
         /* Timers of a worker that does not come by are everybody's, and so is the mail of a stuck one. */
         struct weft__fiber *f = NULL;
         weft__serve_stuck(w, victim);

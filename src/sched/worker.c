@@ -101,6 +101,7 @@ void *weft__carrier_main(void *worker) {
     san_carrier(&w->home_san);
     w->exceptions = thread_exceptions();
     if (weft__signal_stack(&signal_stack)) signal_stack = NULL;
+    weft__bind(w);
     w->until_poll = WEFT_POLL_EVERY;
     fence_sc(); /* pairs with stop_sharing */
     store_rlx(&w->busy_since, weft__clock());
