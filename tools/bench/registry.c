@@ -13,8 +13,13 @@
     { "boost", "boost", "" }
 #define PTHREAD \
     { "pthread", "pthread", "" }
+/* The same without helping: what fairness costs. */
+#define UNFAIR \
+    { "weft-nohelp", NULL, "helping=0" }
 #define ALL \
     { WEFT, GO, BOOST, PTHREAD }
+#define FAIR \
+    { WEFT, UNFAIR, GO, BOOST, PTHREAD }
 
 #define LESS(name, unit) \
     { name, unit, NULL, false }
@@ -60,7 +65,7 @@ const struct bench benches[] =
                     {.params = "fibers=1 sites=1",
                      .metrics = {LESS("ns per yield, 1 a worker", "ns"), SERVED("least served over mean, 1 a worker")}},
                 },
-            .entrants = ALL,
+            .entrants = FAIR,
             .workers = {1, 2},
         },
         {
@@ -76,7 +81,7 @@ const struct bench benches[] =
                      .metrics = {MORE("million wake-ups a second, 1 ring a worker", "M/s"),
                                  SERVED("least served ring over mean, 1 ring a worker")}},
                 },
-            .entrants = ALL,
+            .entrants = FAIR,
             .workers = {1, 2},
         },
         {
@@ -95,7 +100,7 @@ const struct bench benches[] =
                                  SERVED("least served over mean, 2 a worker")},
                      .without = "pthread"},
                 },
-            .entrants = ALL,
+            .entrants = FAIR,
             .workers = {1, 2},
         },
         {
@@ -111,7 +116,7 @@ const struct bench benches[] =
                      .metrics = {MORE("million post-and-wait a second, arrays of 32 KiB kept", "M/s"),
                                  SERVED("least served over mean, arrays of 32 KiB kept")}},
                 },
-            .entrants = ALL,
+            .entrants = {WEFT, {"weft-last", NULL, "last=1"}, GO, BOOST, PTHREAD},
             .workers = {1, 2},
         },
         {
@@ -134,7 +139,7 @@ const struct bench benches[] =
                 {
                     {.params = "", .metrics = {LESS("ns per round trip", "ns")}},
                 },
-            .entrants = ALL,
+            .entrants = FAIR,
             .workers = {1, 2},
         },
         {
