@@ -121,6 +121,7 @@ static void take(struct weft__worker *w, struct weft__worker *from, uint64_t n) 
     count_add(&w->numbers.helps, got > 0);
     count_add(&w->numbers.moved, got);
     for (uint64_t i = 0; i < got; i++) weft__push(w, items[i]);
+    weft__took(w, from, got);
 }
 
 static void help(struct weft__worker *w, uint64_t now) {

@@ -378,6 +378,7 @@ struct weft__fiber *weft__search(struct weft__worker *w, bool once);
 bool weft__work_in_sight(struct weft__worker *w);
 /* For how long has nobody taken from this queue, as far as w has seen? (steal.c) */
 uint64_t weft__left_alone(struct weft__worker *w, struct weft__worker *other, uint64_t now);
+void weft__took(struct weft__worker *w, struct weft__worker *from, uint64_t n);
 /* Times fibers, publishes how long they wait, and helps another queue that waits longer. (age.c) */
 void weft__age(struct weft__worker *w, uint64_t now);
 /* A fiber has waited longer than the cluster's bound, perhaps behind one that hogs the worker. */

@@ -39,6 +39,11 @@ uint64_t weft__left_alone(struct weft__worker *w, struct weft__worker *other, ui
     return 0;
 }
 
+/* It was us who moved its head: for the owner nothing has changed. */
+void weft__took(struct weft__worker *w, struct weft__worker *from, uint64_t n) {
+    if (from->index < w->seen_size) w->seen[from->index].head += n;
+}
+
 static void forget(struct weft__worker *w, struct weft__worker *other) {
     if (other->index < w->seen_size) w->seen[other->index].at = 0;
 }
