@@ -36,6 +36,7 @@ int weft__config_complete(struct weft_config *c) {
     if (!c->no_helping) c->no_helping = !from_env("WEFT_HELPING", 0, 1, 1);
     if (!c->no_guards) c->no_guards = !from_env("WEFT_GUARDS", 0, 1, 1);
     if (!c->stats) c->stats = (unsigned)from_env("WEFT_STATS", 0, 1, 0);
-    if (c->workers > WEFT_WORKERS_MAX || weft__stack_class(c->stack_size) < 0) return -EINVAL;
+    if (c->workers > WEFT_WORKERS_MAX || c->unpark > WEFT_UNPARK_LAST || weft__stack_class(c->stack_size) < 0)
+        return -EINVAL;
     return 0;
 }
