@@ -8,6 +8,22 @@ static int create_all_keys(void) {
     return err;
 }
 
+/* Until there is no room for another. */
+static int create_all_clusters(void) {
+    struct weft_cluster cluster;
+    int err = 0;
+    for (unsigned i = 0; i <= 64 && !err; i++) err = weft_cluster_create(&cluster, &(struct weft_config){.workers = 1});
+    return err;
+}
+
+/* A fiber that lives in the second cluster, and stays. */
+static void *parks_there(void *unused) { return weft_park(), unused; }
+static struct weft_fiber inhabit(void) {
+    struct weft_fiber f = {0};
+    weft_spawn(&f, &(struct weft_attr){.cluster = fx.second}, parks_there, NULL);
+    return f;
+}
+
 #define PASTE_(a, b, c) a##b##_##c
 #define PASTE(a, b, c) PASTE_(a, b, c)
 #define FUNCTION PASTE(cell_, LIST, __LINE__)
@@ -23,6 +39,9 @@ static int create_all_keys(void) {
 #undef LIST
 #define LIST fibers
 #include "cells_fibers.h"
+#undef LIST
+#define LIST clusters
+#include "cells_clusters.h"
 #undef LIST
 #define LIST values
 #include "cells_values.h"
@@ -44,6 +63,11 @@ const struct cell cells_of_runtime[] = {
 #define LIST fibers
 const struct cell cells_of_fibers[] = {
 #include "cells_fibers.h"
+    {NULL, NULL, NOTHING, 0, NULL}};
+#undef LIST
+#define LIST clusters
+const struct cell cells_of_clusters[] = {
+#include "cells_clusters.h"
     {NULL, NULL, NOTHING, 0, NULL}};
 #undef LIST
 #define LIST values

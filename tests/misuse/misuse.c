@@ -15,7 +15,8 @@
 static const char *const cases[] = {"null",  "zero",       "stale",  "garbage", "range",
                                     "state", "no_runtime", "thread", "fiber",   "timer"};
 #define CASES (sizeof cases / sizeof *cases)
-static const struct cell *const lists[] = {cells_of_runtime, cells_of_fibers, cells_of_values, cells_of_sync};
+static const struct cell *const lists[] = {cells_of_runtime, cells_of_fibers, cells_of_clusters, cells_of_values,
+                                          cells_of_sync};
 #define LISTS (sizeof lists / sizeof *lists)
 
 /* --- the fixture ------------------------------------------------------------------------------------------ */
@@ -65,6 +66,11 @@ static void prepare_objects(void) {
     memset(&fx.bad_config, 0xff, sizeof fx.bad_config);
 }
 
+static void prepare_gone_cluster(void) {
+    weft_cluster_create(&fx.gone, &(struct weft_config){.workers = 1});
+    weft_cluster_destroy(fx.gone);
+}
+
 static void prepare_fibers(void) {
     int fired = 0;
     weft_spawn(&fx.stale, NULL, nothing_to_do, NULL);
@@ -77,6 +83,8 @@ static void prepare_fibers(void) {
     weft_spawn(NULL, NULL, joins, &fx.joined);
     weft_timer_arm(&fx.armed, LATER, does_nothing, NULL);
     weft_timer_arm(&fx.fired, 0, set, &fired);
+    weft_cluster_create(&fx.second, &(struct weft_config){.workers = 1});
+    prepare_gone_cluster();
     while (__atomic_load_n(&stage, __ATOMIC_SEQ_CST) < 4 || !__atomic_load_n(&fired, __ATOMIC_SEQ_CST)) test_nap_ms(1);
     test_nap_ms(3); /* the last steps into the wait */
 }
@@ -113,6 +121,8 @@ static void run_job(void *arg) {
         weft_spawn(&fx.stale, NULL, nothing_to_do, NULL);
         weft_join(fx.stale, NULL);
         weft_timer_arm(&fx.armed, LATER, does_nothing, NULL);
+        weft_cluster_create(&fx.second, &(struct weft_config){.workers = 1});
+        prepare_gone_cluster();
         weft_stop();
     } else {
         weft_start(&(struct weft_config){.workers = 2});

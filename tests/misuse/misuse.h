@@ -37,7 +37,7 @@ struct cell {
     long long wanted;
     long long (*run)(void); /* NULL: there is no such input */
 };
-extern const struct cell cells_of_runtime[], cells_of_fibers[], cells_of_values[], cells_of_sync[];
+extern const struct cell cells_of_runtime[], cells_of_fibers[], cells_of_clusters[], cells_of_values[], cells_of_sync[];
 
 /* Things in all kinds of states, prepared before the cell runs. */
 extern struct fixture {
@@ -48,6 +48,7 @@ extern struct fixture {
     struct weft_cond cond;
     struct weft_timer idle, armed, fired, garbage;
     struct weft_key key, deleted;
+    struct weft_cluster second, gone; /* one that lasts, and one that was destroyed */
     struct weft_config bad_config;
     struct weft_stats stats;
 } fx;
@@ -55,6 +56,9 @@ extern struct fixture {
 #define LATER (weft_now() + 3600 * WEFT_SECOND)
 #define GARBAGE ((struct weft_fiber){UINT64_C(0xdeadbeefcafe1235)})
 #define BEYOND ((struct weft_fiber){UINT64_C(0xffffffff00000001)}) /* a number that no record has */
+#define NO_CLUSTER ((struct weft_cluster){0})
+#define GARBAGE_CLUSTER ((struct weft_cluster){UINT64_C(0xdeadbeefcafe1235)})
+#define BEYOND_CLUSTERS ((struct weft_cluster){65}) /* a number that none has */
 /* The record of the calling thread is no fiber's, whatever its handle would look like. */
 struct weft_fiber of_this_thread(void);
 void *nothing_to_do(void *arg);
