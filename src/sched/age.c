@@ -124,9 +124,20 @@ static void take(struct weft__worker *w, struct weft__worker *from, uint64_t n) 
     weft__took(w, from, got);
 }
 
+/* The owner does not come by: what stands aside there, and, if it is stuck, its mail and pinned fibers. */
+static void serve_aside(struct weft__worker *w, struct weft__worker *other, uint64_t now) {
+    bool stuck = load_rlx(&other->stuck);
+    if (likely(!stuck && !load_rlx(&other->aside.loose))) return;
+    if (!stuck && weft__left_alone(w, other, now) < WEFT_MARK_EVERY) return;
+    weft__serve_stuck(w, other);
+    struct weft__fiber *f = weft__aside_steal(w, other);
+    if (f) weft__push(w, f);
+}
+
 static void help(struct weft__worker *w, uint64_t now) {
     struct weft__worker *other = w->cluster->workers[weft__victims_one(weft__victims_of(w), w->looks++, &w->random)];
-    if (other == w) return;
+    if (other == w || !load_acq(&other->shared)) return; /* pairs with weft__share */
+    serve_aside(w, other, now);
     struct weft__view mine = {since(load_rlx(&w->age.marked_at), now), load_rlx(&w->age.average),
                               weft__ready_length(&w->ready)};
     struct weft__view theirs = published(other, now);

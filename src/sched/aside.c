@@ -65,7 +65,7 @@ static void take_over_pinned(struct weft__worker *w, struct weft__worker *from) 
 
 struct weft__fiber *weft__aside_steal(struct weft__worker *w, struct weft__worker *from) {
     if (likely(!load_rlx(&from->aside.count))) return NULL;
-    if (load_acq(&from->stuck)) take_over_pinned(w, from);
+    if (w != from && load_acq(&from->stuck)) take_over_pinned(w, from); /* pairs with the monitor */
     if (!load_rlx(&from->aside.loose)) return NULL;
     struct weft__fiber *f = take(&from->aside, WEFT_ASIDE_HIGH);
     return f ? f : take(&from->aside, WEFT_ASIDE_LOW);

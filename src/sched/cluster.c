@@ -42,27 +42,40 @@ WEFT_PUBLIC struct weft_cluster weft_cluster_self(void) {
     return w ? handle_of(w->cluster) : (struct weft_cluster){0};
 }
 
-/* --- making and ending ---------------------------------------------------------------------------- */
+/* --- making ----------------------------------------------------------------------------------------- */
 
-/* One that nobody uses. Locked. */
-static struct weft__cluster *vacant(void) {
-    for (unsigned i = 1; i < WEFT_CLUSTERS_MAX; i++) {
-        struct weft__cluster *c = load_rlx(&weft__clusters[i]);
-        if (c && !load_rlx(&c->running)) return c;
-        if (c) continue;
-        if (!(c = weft__alloc_aligned(WEFT_APART, sizeof *c))) return NULL;
-        pthread_mutex_init(&c->resizing, NULL);
-        c->place = i << WEFT_PLACE_CLUSTER_SHIFT;
-        c->injector.closed = true;
-        store_rel(&weft__clusters[i], c); /* pairs with weft__cluster_of */
-        return c;
+bool weft__each_cluster(bool (*fn)(struct weft__cluster *, void *), void *arg) {
+    for (unsigned i = 0; i < WEFT_CLUSTERS_MAX; i++) {
+        struct weft__cluster *c = load_acq(&weft__clusters[i]);
+        if (c && (load_acq(&c->running) || load_acq(&c->ending)) && !fn(c, arg)) return false;
     }
-    return NULL;
+    return true;
 }
 
-static int create(struct weft_cluster *cluster, const struct weft_config *config, int node) {
-    struct weft__cluster *c = vacant();
-    if (!c) return -ENOMEM;
+void weft__cluster_close(struct weft__cluster *c, uint8_t closed) {
+    weft__lock(&c->injector.lock);
+    c->injector.closed = closed;
+    weft__unlock(&c->injector.lock);
+}
+
+/* Ends the carriers, which find nothing to do any more. */
+static void join_carriers(struct weft__cluster *c) {
+    pthread_mutex_lock(&c->resizing); /* nobody adds a worker from here on */
+    store_rel(&c->stopping, true);
+    pthread_mutex_unlock(&c->resizing);
+    fence_sc(); /* pairs with the fence of a worker that announces its sleep: it sees stopping, or we it */
+    for (unsigned i = 0; i < c->count; i++) weft__idle_wake(c->workers[i]);
+    for (unsigned i = 0; i < c->count; i++) pthread_join(c->workers[i]->thread, NULL);
+}
+
+static void release_workers(struct weft__cluster *c) {
+    for (unsigned i = 0; i < c->count; i++) weft__worker_release(c->workers[i]);
+    store_rlx(&c->count, 0);
+    store_rlx(&c->wanted, 0);
+    store_rlx(&c->configured, 0);
+}
+
+int weft__cluster_start(struct weft__cluster *c, const struct weft_config *config, int node) {
     c->stealing = !config->no_stealing;
     c->helping = !config->no_helping;
     c->returns = config->unpark == WEFT_UNPARK_LAST;
@@ -70,8 +83,43 @@ static int create(struct weft_cluster *cluster, const struct weft_config *config
     c->bound = config->bind;
     c->node = node;
     c->stack_class = (uint8_t)weft__stack_class(config->stack_size);
+    store_rlx(&c->stopping, false);
+    store_rlx(&c->idle.state, 0);
+    store_rlx(&c->injector.spawned, 0);
+    int err = weft__resize(c, config->workers);
+    if (err) {
+        join_carriers(c);
+        release_workers(c);
+        return err;
+    }
+    weft__cluster_close(c, WEFT_OPEN);
+    store_rel(&c->running, true); /* pairs with whoever asks whether there is a runtime */
+    return 0;
+}
+
+/* One that nobody uses. Locked. */
+static struct weft__cluster *vacant(void) {
+    for (unsigned i = 1; i < WEFT_CLUSTERS_MAX; i++) {
+        struct weft__cluster *c = load_rlx(&weft__clusters[i]);
+        if (c && (load_rlx(&c->running) || load_rlx(&c->ending))) continue;
+        if (c) return c;
+        if (!(c = weft__alloc_aligned(WEFT_APART, sizeof *c))) return NULL;
+        pthread_mutex_init(&c->resizing, NULL);
+        c->place = i << WEFT_PLACE_CLUSTER_SHIFT;
+        c->injector.closed = WEFT_CLOSED;
+        store_rel(&weft__clusters[i], c); /* pairs with weft__cluster_of */
+        return c;
+    }
+    return NULL;
+}
+
+/* Locked. */
+static int create(struct weft_cluster *cluster, const struct weft_config *config, int node) {
+    if (!load_acq(&weft__cluster.running) || load_acq(&weft__cluster.ending)) return -ESRCH;
+    struct weft__cluster *c = vacant();
+    if (!c) return -ENOMEM;
     store_rlx(&c->generation, load_rlx(&c->generation) + 1);
-    int err = weft__cluster_start(c, config->workers);
+    int err = weft__cluster_start(c, config, node);
     if (!err) *cluster = handle_of(c);
     return err;
 }
@@ -80,44 +128,67 @@ WEFT_PUBLIC int weft_cluster_create(struct weft_cluster *cluster, const struct w
     struct weft_config config = given ? *given : (struct weft_config)WEFT_CONFIG_INIT;
     if (!cluster) return -EINVAL;
     if (!load_acq(&weft__cluster.running)) return -ESRCH;
-    int err = weft__config_complete(&config);
+    bool automatic;
+    int err = weft__config_complete(&config, &automatic);
     if (err) return err;
     pthread_mutex_lock(&weft__clusters_change);
     err = create(cluster, &config, -1);
+    if (!err) store_rlx(&weft__cluster_find(*cluster)->automatic, automatic);
     pthread_mutex_unlock(&weft__clusters_change);
     return err;
 }
+
+/* --- ending ----------------------------------------------------------------------------------------- */
 
 static bool is_elsewhere(struct weft__fiber *f, void *cluster) {
     return weft__cluster_of(load_rlx(&f->context.place)) != cluster;
 }
 
-static void close_it(struct weft__cluster *c, bool closed) {
-    weft__lock(&c->injector.lock);
-    c->injector.closed = closed;
-    weft__unlock(&c->injector.lock);
+static bool has_timers(struct weft__cluster *c) {
+    for (unsigned i = 0; i < c->count; i++)
+        if (load_acq(&c->workers[i]->wheel.armed)) return true;
+    return false;
 }
 
-/* Its workers' counts are part of the sum by which a stop knows that all has ended. */
+/* Nobody can hand in fibers any more; if none lives in it, none will. Locked. */
+static int begin_end(struct weft__cluster *c) {
+    weft__cluster_close(c, WEFT_CLOSED);
+    if (!weft__each_live(is_elsewhere, c) || has_timers(c)) {
+        weft__cluster_close(c, WEFT_OPEN);
+        return -EBUSY;
+    }
+    store_rlx(&c->generation, load_rlx(&c->generation) + 1);
+    store_rel(&c->ending, true);
+    store_rel(&c->running, false);
+    return 0;
+}
+
+/* Somebody may have looked at a fiber's place, and put it here, when it had just been moved away. */
+static void hand_on(struct weft__cluster *c) {
+    fence_sc(); /* pairs with weft__mail: it sees that the cluster does not run, or we the mail */
+    for (unsigned i = 0; i < c->count; i++) weft__mail_on(c->workers[i]);
+    weft__inject_on(c);
+}
+
+/* Its workers' counts are part of the sum by which a stop knows that all has ended. Locked. */
 static void remember(struct weft__cluster *c) {
     weft__past.spawned += load_rlx(&c->injector.spawned);
     for (unsigned i = 0; i < c->count; i++) {
         weft__past.spawned += load_rlx(&c->workers[i]->numbers.spawned);
-        weft__past.ended += load_acq(&c->workers[i]->numbers.completed); /* pairs with end */
+        weft__past.ended += load_rlx(&c->workers[i]->numbers.completed);
     }
 }
 
-/* Threads cannot hand in fibers any more; if none lives in it, none will. Locked. */
-static int destroy(struct weft__cluster *c) {
-    close_it(c, true);
-    if (!weft__each_live(is_elsewhere, c)) {
-        close_it(c, false);
-        return -EBUSY;
-    }
-    store_rlx(&c->generation, load_rlx(&c->generation) + 1);
+void weft__cluster_end(struct weft__cluster *c) {
+    join_carriers(c);
+    hand_on(c);
+    pthread_mutex_lock(&weft__clusters_change);
     remember(c);
-    weft__cluster_stop(c);
-    return 0;
+    release_workers(c);
+    store_rel(&c->running, false);
+    store_rel(&c->ending, false);
+    pthread_mutex_unlock(&weft__clusters_change);
+    weft__tell_quiet(); /* a stop may have waited for that */
 }
 
 WEFT_PUBLIC int weft_cluster_destroy(struct weft_cluster cluster) {
@@ -127,33 +198,34 @@ WEFT_PUBLIC int weft_cluster_destroy(struct weft_cluster cluster) {
     if (c == &weft__cluster) return -EINVAL;
     if (w && w->cluster == c) return -EDEADLK;
     pthread_mutex_lock(&weft__clusters_change);
-    int err = weft__cluster_find(cluster) == c ? destroy(c) : -ESRCH;
+    int err = weft__cluster_find(cluster) == c ? begin_end(c) : -ESRCH;
     pthread_mutex_unlock(&weft__clusters_change);
+    if (!err) weft__cluster_end(c);
     return err;
 }
 
-/* Those of the nodes below n that we may use. Locked. */
-static int create_per_node(struct weft_cluster *clusters, unsigned n, struct weft_config *config) {
+/* Those of the nodes that we may use, n at most. Locked. Returns how many; *err: why not more. */
+static unsigned create_per_node(struct weft_cluster *clusters, unsigned n, struct weft_config *config, int *err) {
     unsigned made = 0;
-    int err = 0;
-    for (int node = 0; !err && made < n && node < (int)weft__topology()->nodes; node++) {
+    for (int node = 0; !*err && made < n && node < (int)weft__topology()->nodes; node++) {
         config->workers = weft__node_cpus(node);
-        if (config->workers && !(err = create(&clusters[made], config, node))) made++;
+        if (config->workers && !(*err = create(&clusters[made], config, node))) made++;
     }
-    while (err && made) destroy(weft__cluster_find(clusters[--made]));
-    return err ? err : (int)made;
+    return made;
 }
 
 WEFT_PUBLIC int weft_cluster_per_node(struct weft_cluster *clusters, unsigned n, const struct weft_config *given) {
     struct weft_config config = given ? *given : (struct weft_config)WEFT_CONFIG_INIT;
+    bool automatic;
     if (!clusters || !n) return -EINVAL;
     if (!load_acq(&weft__cluster.running)) return -ESRCH;
-    int err = weft__config_complete(&config);
+    int err = weft__config_complete(&config, &automatic);
     if (err) return err;
     pthread_mutex_lock(&weft__clusters_change);
-    err = create_per_node(clusters, n, &config);
+    unsigned made = create_per_node(clusters, n, &config, &err);
     pthread_mutex_unlock(&weft__clusters_change);
-    return err;
+    while (err && made) weft_cluster_destroy(clusters[--made]);
+    return err ? err : (int)made;
 }
 
 /* --- size, rest ----------------------------------------------------------------------------------- */
@@ -162,15 +234,19 @@ WEFT_PUBLIC int weft_cluster_resize(struct weft_cluster cluster, unsigned worker
     if (workers > WEFT_WORKERS_MAX) return -EINVAL;
     struct weft__cluster *c = weft__cluster_find(cluster);
     if (!c) return -ESRCH;
-    c->automatic = !workers;
+    store_rlx(&c->automatic, !workers);
     return weft__resize(c, workers ? workers : weft__default_workers());
 }
 
+static bool follow(struct weft__cluster *c, void *workers) {
+    unsigned n = *(unsigned *)workers;
+    if (load_rlx(&c->automatic) && load_acq(&c->running) && n != load_rlx(&c->configured)) weft__resize(c, n);
+    return true;
+}
+
 void weft__follow_quota(void) {
-    struct weft__cluster *c = &weft__cluster;
-    if (!c->automatic) return;
     unsigned workers = weft__default_workers();
-    if (workers != load_rlx(&c->configured)) weft__resize(c, workers);
+    weft__each_cluster(follow, &workers);
 }
 
 WEFT_PUBLIC int weft_cluster_workers(struct weft_cluster cluster) {

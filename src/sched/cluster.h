@@ -9,13 +9,18 @@ struct weft__past {
     uint64_t spawned, ended;
 };
 extern struct weft__past weft__past;
-/* Held while the clusters, and with them the past, change; and by whoever sums over them. */
+/* Held while the clusters, and with them the past, change; and by whoever goes over all of them. */
 extern pthread_mutex_t weft__clusters_change;
 
 /* The cluster of a handle; {0}: the caller's, or for a thread the first. NULL: there is none. */
 struct weft__cluster *weft__cluster_find(struct weft_cluster handle);
+/* Calls fn for each that runs, or is just ending, until it says no; returns whether all said yes. */
+bool weft__each_cluster(bool (*fn)(struct weft__cluster *, void *), void *arg);
 
-int weft__cluster_start(struct weft__cluster *c, unsigned workers);
-void weft__cluster_stop(struct weft__cluster *c);
+/* As the configuration, complete, says; node: -1, or where its workers stay. Then it runs. */
+int weft__cluster_start(struct weft__cluster *c, const struct weft_config *config, int node);
+/* Nobody is left in it: ends its carriers. Not locked: a fiber on one of them may want the lock. */
+void weft__cluster_end(struct weft__cluster *c);
+void weft__cluster_close(struct weft__cluster *c, uint8_t closed);
 
 #endif

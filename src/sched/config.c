@@ -24,8 +24,9 @@ static unsigned long from_env(const char *name, unsigned long least, unsigned lo
     return n;
 }
 
-int weft__config_complete(struct weft_config *c) {
+int weft__config_complete(struct weft_config *c, bool *automatic) {
     if (!c->workers) c->workers = (unsigned)from_env("WEFT_WORKERS", 1, WEFT_WORKERS_MAX, 0);
+    *automatic = !c->workers;
     if (!c->workers) {
         c->workers = weft__default_workers();
         if (c->workers > WEFT_WORKERS_MAX) c->workers = WEFT_WORKERS_MAX;

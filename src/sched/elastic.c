@@ -71,6 +71,7 @@ static int add_worker(struct weft__cluster *c) {
     if (!err) return 0;
     store_rel(&c->count, index);
     weft__worker_release(c->workers[index]);
+    weft__tell_quiet(); /* somebody may have waited for it to sleep */
     return err;
 }
 
@@ -91,6 +92,7 @@ int weft__resize(struct weft__cluster *c, unsigned configured) {
     int err = load_rlx(&c->stopping) ? -ESRCH : 0;
     if (!err) {
         unsigned spares = load_rlx(&c->wanted) - load_rlx(&c->configured);
+        if (spares > WEFT_WORKERS_MAX - configured) spares = WEFT_WORKERS_MAX - configured;
         store_rlx(&c->configured, configured);
         err = set_wanted(c, configured + spares);
         if (err) store_rlx(&c->configured, load_rlx(&c->wanted) - spares);
@@ -125,7 +127,11 @@ static void stop_sharing(struct weft__worker *w) {
 
 void weft__share(struct weft__worker *w) {
     bool shared = load_rlx(&w->shared);
-    if (likely(shared != others_rest(w->cluster)) || weft__fence_is_symmetric) return;
+    if (likely(shared != others_rest(w->cluster)) || weft__fence_is_symmetric) {
+        /* The monitor was about to share by force, and then saw that it need not. */
+        if (!shared && !load_rlx(&w->ready.alone)) stop_sharing(w);
+        return;
+    }
     if (shared) {
         stop_sharing(w);
     } else {
@@ -140,10 +146,13 @@ void weft__share(struct weft__worker *w) {
  * fence, the owner is not in between, and will see the new `alone` when it next takes.
  */
 bool weft__share_by_force(struct weft__worker *w) {
+    uint64_t switches = load_acq(&w->numbers.switches);
     if (load_acq(&w->shared)) return true;
     store_rlx(&w->ready.alone, false);
     weft__fence_heavy();
     if (!load_acq(&w->current)) return false; /* pairs with weft__choose */
+    if (load_rlx(&w->numbers.switches) != switches)
+        return false; /* it was at home meanwhile, and may have changed it back */
     store_rel(&w->shared, true);
     return true;
 }

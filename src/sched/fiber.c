@@ -64,8 +64,6 @@ WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *
     struct weft_fiber handle = weft__handle(f);
     store_rlx(&f->context.on_stack, WEFT_FRESH);
     weft__wait_anew(f);
-    store_rlx(&f->join,
-              weft__join_of(handle, !fiber || (attr && attr->detached) ? WEFT_JOIN_DETACHED : WEFT_JOIN_NOBODY));
     f->fn = fn;
     f->arg = arg;
     f->stack = NULL;
@@ -75,6 +73,9 @@ WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *
     store_rlx(&f->context.kind, WEFT_KIND_FIBER);
     f->context.stack_class = class;
     store_rlx(&f->context.place, place);
+    /* From here on it is taken for live: release, so that whoever goes over all fibers sees the rest. */
+    store_rel(&f->join,
+              weft__join_of(handle, !fiber || (attr && attr->detached) ? WEFT_JOIN_DETACHED : WEFT_JOIN_NOBODY));
     f->name[0] = 0;
     if (unlikely(attr != NULL)) {
         f->counter = attr->counter;
@@ -126,6 +127,7 @@ static struct weft__fiber *announce_end(struct weft__worker *w, struct weft__fib
     while ((join & WEFT_JOIN_TAG) != WEFT_JOIN_DETACHED)
         if (likely(cas_ar(&f->join, &join, join == nobody ? ended : join | WEFT_JOIN_ENDED_BY)))
             return join == nobody ? NULL : win_joiner(join);
+    store_rlx(&f->join, ended); /* for whoever goes over all records: it does not live any more */
     weft__slab_put(&weft__fibers, &w->records, &f->slot);
     return NULL;
 }

@@ -202,6 +202,8 @@ bool weft__idle_sleep(struct weft__worker *w) {
     } else {
         if (is_last) weft__tell_quiet();
         count_add(&w->numbers.sleeps, 1);
+        /* Who waited for quiet may have become ready here. */
+        if (is_last && (weft__ready_length(&w->ready) || load_rlx(&w->aside.count))) weft__driver_wake(&w->driver);
         woken = weft__driver_sleep(&w->driver, sleep_until(w, now, is_watchman));
         count_add(&w->numbers.wakeups, woken);
     }
@@ -231,6 +233,7 @@ void weft__idle_retire(struct weft__worker *w) {
         /* What was left to us as the searcher is somebody else's now. */
         if (load_rlx(&w->cluster->injector.length)) weft__idle_wake_one(w->cluster);
         if (is_last) weft__tell_quiet();
+        if (is_last && (weft__ready_length(&w->ready) || load_rlx(&w->aside.count))) weft__driver_wake(&w->driver);
         weft__driver_sleep(&w->driver, weft__wheel_next(&w->wheel));
     }
     weft__lock(&idle->lock);

@@ -15,6 +15,7 @@
  * When all workers have been idle for a few ticks the monitor rests, and the first to find work wakes it.
  */
 #include "base/say.h"
+#include "sched/cluster.h"
 #include "sched/dispatch.h"
 
 #define WEFT_TICK (4 * WEFT_MILLISECOND)
@@ -110,24 +111,29 @@ static void look_at(struct weft__worker *w, uint64_t now) {
     rescue(w, now, computes);
 }
 
-static bool look_at_all(struct weft__cluster *c, uint64_t now) {
-    bool busy = false;
+struct look {
+    uint64_t now;
+    bool busy;
+};
+
+static bool look_at_all(struct weft__cluster *c, void *p) {
+    struct look *look = p;
+    if (!load_acq(&c->running)) return true; /* it is ending, its carriers are joined */
     for (unsigned i = 0; i < load_acq(&c->count); i++) {
         struct weft__worker *w = c->workers[i];
         bool runs = load_rlx(&w->busy_since) != 0;
-        if (runs || load_rlx(&w->hog.fiber)) look_at(w, now);
-        busy |= runs;
+        if (runs || load_rlx(&w->hog.fiber)) look_at(w, look->now);
+        look->busy |= runs;
     }
-    return busy;
+    return true;
 }
 
 static bool tick(uint64_t now) {
-    bool busy = false;
-    for (unsigned i = 0; i < WEFT_CLUSTERS_MAX; i++) {
-        struct weft__cluster *c = load_acq(&weft__clusters[i]);
-        if (c && load_acq(&c->running)) busy |= look_at_all(c, now);
-    }
-    return busy;
+    struct look look = {now, false};
+    if (pthread_mutex_trylock(&weft__clusters_change)) return true; /* clusters come or go: next time */
+    weft__each_cluster(look_at_all, &look);
+    pthread_mutex_unlock(&weft__clusters_change);
+    return look.busy;
 }
 
 /* Nothing has run for a while: until somebody finds work. */

@@ -19,7 +19,7 @@ bool weft__each_live(bool (*fn)(struct weft__fiber *, void *), void *arg) {
     for (uint32_t i = 0; i < records; i++) {
         struct weft__fiber *f = weft__fiber_at(i);
         if (load_rlx(&f->slot.generation) % 2 && load_rlx(&f->context.kind) == WEFT_KIND_FIBER &&
-            !weft__join_has_ended(load_rlx(&f->join)) && !fn(f, arg))
+            !weft__join_has_ended(load_acq(&f->join)) && !fn(f, arg))
             return false;
     }
     return true;
@@ -34,13 +34,14 @@ static bool all_rest(struct weft__cluster *c) { return weft__idle_resting(load_a
 
 static bool nothing_waits(struct weft__cluster *c) {
     if (load_rlx(&c->injector.length)) return false;
+    uint64_t armed = 0;
     for (unsigned i = 0; i < c->count; i++) {
         struct weft__worker *w = c->workers[i];
-        if (load_rlx(&w->wheel.armed) || !weft__mailbox_empty(&w->mailbox) || weft__ready_length(&w->ready) ||
-            load_rlx(&w->aside.count))
+        armed += load_rlx(&w->wheel.armed);
+        if (!weft__mailbox_empty(&w->mailbox) || weft__ready_length(&w->ready) || load_rlx(&w->aside.count))
             return false;
     }
-    return weft__each_live(waits_if_ours, c);
+    return armed <= load_rlx(&c->drain_deadlines) && weft__each_live(waits_if_ours, c);
 }
 
 bool weft__is_quiet(struct weft__cluster *c) {
@@ -78,6 +79,12 @@ static void collect(struct weft__list *won) {
     weft__unlock(&lock);
 }
 
+void weft__drain_collect(void) {
+    struct weft__list won = {NULL, NULL};
+    collect(&won);
+    weft__make_all_ready(&won);
+}
+
 static void leave(struct drainer *me) {
     weft__lock(&lock);
     for (struct drainer **at = &drainers; *at; at = &(*at)->next)
@@ -98,8 +105,13 @@ int weft__drain(struct weft__cluster *c, uint64_t deadline) {
     drainers = &me;
     weft__unlock(&lock);
     add_ar(&weft__quiet.waiting, 1);
+    /* A deadline of ours is a timer of our cluster. */
+    struct weft__worker *w = deadline == WEFT_FOREVER ? NULL : weft__self();
+    struct weft__cluster *own = w ? w->cluster : NULL;
+    if (own) add_ar(&own->drain_deadlines, 1);
     weft__tell_quiet(); /* it may be so already */
     err = weft__wait_block(me.fiber, me.ticket, deadline);
+    if (own) add_ar(&own->drain_deadlines, -1);
     add_ar(&weft__quiet.waiting, -1);
     if (err) leave(&me);
     return err;
@@ -108,9 +120,7 @@ int weft__drain(struct weft__cluster *c, uint64_t deadline) {
 WEFT_COLD void weft__tell_quiet(void) {
     fence_sc(); /* pairs with whoever begins to wait: it sees what we changed, or we see that it waits */
     if (likely(!load_rlx(&weft__quiet.waiting))) return;
-    struct weft__list won = {NULL, NULL};
-    collect(&won);
-    weft__make_all_ready(&won);
+    weft__drain_collect();
     add_ar(&weft__quiet.told, 1);
     weft__futex_wake(&weft__quiet.told, 1);
 }

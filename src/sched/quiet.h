@@ -10,6 +10,8 @@ struct weft__quiet {
 };
 extern struct weft__quiet weft__quiet;
 
+/* Wakes those who wait for a cluster that is quiet. */
+void weft__drain_collect(void);
 /* Waits until the cluster is quiet. */
 int weft__drain(struct weft__cluster *c, uint64_t deadline);
 

@@ -18,7 +18,32 @@ static unsigned pin_of(uint32_t place) { return place & WEFT_PLACE_PIN; }
 void weft__mail(struct weft__worker *to, struct weft__fiber *f) {
     weft__mailbox_put(&to->mailbox, &f->slot.link);
     fence_sc(); /* pairs with the fence of a worker that announces its sleep: it sees the mail, or we it */
-    weft__idle_wake(to);
+    if (unlikely(!load_rlx(&to->cluster->running) && !load_rlx(&weft__cluster.ending)))
+        weft__mail_on(to); /* the fiber was moved just now, and the cluster has ended */
+    else
+        weft__idle_wake(to);
+}
+
+void weft__mail_on(struct weft__worker *from) {
+    struct weft__list mail = {NULL, NULL};
+    weft__mailbox_take_all(&from->mailbox, &mail);
+    for (struct weft__link *l; (l = weft__list_take(&mail));) {
+        struct weft__fiber *f = weft__fiber_of_link(l);
+        weft__inject(weft__cluster_of(load_rlx(&f->context.place)), f);
+    }
+}
+
+void weft__inject_on(struct weft__cluster *from) {
+    struct weft__list rest;
+    weft__lock(&from->injector.lock);
+    rest = from->injector.list;
+    from->injector.list = (struct weft__list){NULL, NULL};
+    store_rlx(&from->injector.length, 0);
+    weft__unlock(&from->injector.lock);
+    for (struct weft__link *l; (l = weft__list_take(&rest));) {
+        struct weft__fiber *f = weft__fiber_of_link(l);
+        weft__inject(weft__cluster_of(load_rlx(&f->context.place)), f);
+    }
 }
 
 /* Test builds: every fiber that becomes ready goes on on the next worker. */
@@ -45,12 +70,11 @@ static void settle(struct weft__worker *w, struct weft__fiber *f, uint32_t place
     static const uint8_t aside[] = {WEFT_ASIDES, WEFT_ASIDE_HIGH, WEFT_ASIDE_LOW, WEFT_ASIDES};
     unsigned which = aside[(place & WEFT_PLACE_PRIORITY) >> WEFT_PLACE_PRIORITY_SHIFT];
     if (pin_of(place)) which = WEFT_ASIDE_PINNED;
-    if (which != WEFT_ASIDES) {
-        weft__aside_put(w, which, f);
-        return;
-    }
     if (place & WEFT_PLACE_RETURNS) remember_last(w, f, place);
-    push_here(w, f);
+    if (which != WEFT_ASIDES)
+        weft__aside_put(w, which, f);
+    else
+        push_here(w, f);
 }
 
 WEFT_COLD void weft__push_slow(struct weft__worker *w, struct weft__fiber *f) {
@@ -70,6 +94,11 @@ static void inject_locked(struct weft__injector *in, struct weft__fiber *f) {
 
 WEFT_COLD void weft__inject(struct weft__cluster *c, struct weft__fiber *f) {
     weft__lock(&c->injector.lock);
+    while (unlikely(c->injector.closed == WEFT_CLOSED && c != weft__cluster_of(load_rlx(&f->context.place)))) {
+        weft__unlock(&c->injector.lock); /* it was moved just now */
+        c = weft__cluster_of(load_rlx(&f->context.place));
+        weft__lock(&c->injector.lock);
+    }
     inject_locked(&c->injector, f);
     weft__unlock(&c->injector.lock);
     fence_sc(); /* pairs with the fence of a worker that announces its sleep */
@@ -78,9 +107,10 @@ WEFT_COLD void weft__inject(struct weft__cluster *c, struct weft__fiber *f) {
 
 void weft__give_away(struct weft__worker *w) {
     struct weft__injector *in = &w->cluster->injector;
-    if (!weft__ready_length(&w->ready)) return;
+    if (!weft__ready_length(&w->ready) && !load_rlx(&w->aside.loose)) return;
     weft__lock(&in->lock);
     for (struct weft__fiber *f; (f = weft__ready_pop(&w->ready));) inject_locked(in, f);
+    for (struct weft__fiber *f; (f = weft__aside_steal(w, w));) inject_locked(in, f);
     weft__unlock(&in->lock);
     fence_sc(); /* pairs with the fence of a worker that announces its sleep */
     weft__idle_wake_one(w->cluster);
@@ -91,7 +121,7 @@ int weft__hand_in(struct weft__cluster *c, struct weft__fiber *f, struct weft__w
     struct weft__injector *in = &c->injector;
     unsigned pin = pin_of(load_rlx(&f->context.place)); /* the fiber may have ended when we look again */
     weft__lock(&in->lock);
-    bool closed = in->closed || pin > c->count;
+    bool closed = in->closed > (weft__self() ? WEFT_CLOSED_TO_THREADS : WEFT_OPEN) || pin > c->count;
     if (!closed) {
         store_rlx(&in->spawned, load_rlx(&in->spawned) + 1);
         if (pin) to = c->workers[pin - 1];
@@ -199,6 +229,10 @@ WEFT_COLD void weft__poll(struct weft__worker *w, uint64_t now) {
     w->until_poll = WEFT_POLL_EVERY;
     if (weft__wheel_next(&w->wheel) <= now) weft__expire(w, &w->wheel, now);
     take_mail_of(w, w);
+    if (unlikely(!weft__is_wanted(w))) { /* it runs only what nobody else can */
+        weft__give_away(w);
+        return;
+    }
     take_injected(w);
     weft__share(w);
     weft__where(w, now);
@@ -208,6 +242,7 @@ WEFT_COLD void weft__poll(struct weft__worker *w, uint64_t now) {
 
 WEFT_COLD struct weft__fiber *weft__next_slow(struct weft__worker *w) {
     if (weft__mailbox_empty(&w->mailbox) && !load_rlx(&w->cluster->injector.length)) return NULL;
+    if (unlikely(!weft__is_wanted(w))) return NULL;
     take_mail_of(w, w);
     take_injected(w);
     return load_rlx(&w->aside.count) ? weft__aside_next(w) : weft__pop(w);

@@ -14,95 +14,37 @@
 #include "sched/quiet.h"
 #include "sched/wait.h"
 
-struct weft__cluster weft__cluster = {.injector = {.closed = true}, .resizing = PTHREAD_MUTEX_INITIALIZER};
+struct weft__cluster weft__cluster = {.injector = {.closed = WEFT_CLOSED}, .resizing = PTHREAD_MUTEX_INITIALIZER};
 _Atomic(struct weft__cluster *) weft__clusters[WEFT_CLUSTERS_MAX] = {&weft__cluster};
 static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER; /* held by a start, a stop or a run */
 
-/* While it is closed, threads cannot hand in new fibers: a stop must come to an end. */
-static void close_injector(struct weft__cluster *c, bool closed) {
-    weft__lock(&c->injector.lock);
-    c->injector.closed = closed;
-    weft__unlock(&c->injector.lock);
-}
-
 /* --- start ------------------------------------------------------------------------------------ */
-
-/* Ends the carriers, which find nothing to do any more. */
-static void join_carriers(struct weft__cluster *c) {
-    pthread_mutex_lock(&c->resizing); /* nobody adds a worker from here on */
-    store_rel(&c->stopping, true);
-    pthread_mutex_unlock(&c->resizing);
-    fence_sc(); /* pairs with the fence of a worker that announces its sleep: it sees stopping, or we it */
-    for (unsigned i = 0; i < c->count; i++) weft__idle_wake(c->workers[i]);
-    for (unsigned i = 0; i < c->count; i++) pthread_join(c->workers[i]->thread, NULL);
-    for (unsigned i = 0; i < c->count; i++) weft__worker_release(c->workers[i]);
-    store_rlx(&c->count, 0);
-    store_rlx(&c->wanted, 0);
-    store_rlx(&c->configured, 0);
-}
-
-/* A cluster with its workers, ready for fibers. */
-int weft__cluster_start(struct weft__cluster *c, unsigned workers) {
-    store_rlx(&c->stopping, false);
-    store_rlx(&c->idle.state, 0);
-    int err = weft__resize(c, workers);
-    if (err) {
-        join_carriers(c);
-        return err;
-    }
-    weft__lock(&c->injector.lock);
-    c->injector.closed = false;
-    store_rlx(&c->injector.spawned, 0);
-    weft__unlock(&c->injector.lock);
-    store_rel(&c->running, true); /* pairs with whoever asks whether there is a runtime */
-    return 0;
-}
-
-void weft__cluster_stop(struct weft__cluster *c) {
-    join_carriers(c);
-    store_rel(&c->running, false);
-}
 
 static int start(const struct weft_config *given) {
     struct weft__cluster *c = &weft__cluster;
     struct weft_config config = given ? *given : (struct weft_config)WEFT_CONFIG_INIT;
+    bool automatic;
     if (load_rlx(&c->running)) return -EBUSY;
-    c->automatic = !config.workers;
-    int err = weft__config_complete(&config);
+    int err = weft__config_complete(&config, &automatic);
     if (err) return err;
     weft__fence_init();
-    c->stealing = !config.no_stealing;
-    c->helping = !config.no_helping;
-    c->stack_class = (uint8_t)weft__stack_class(config.stack_size);
+    store_rlx(&c->automatic, automatic);
     c->print_stats = config.stats;
-    c->returns = config.unpark == WEFT_UNPARK_LAST;
-    c->late_after = config.bound;
-    c->bound = config.bind;
-    c->node = -1;
     weft__past = (struct weft__past){0, 0};
     weft__stack_guards(!config.no_guards);
     if ((err = weft__overflow_watch())) return err;
-    if ((err = weft__cluster_start(c, config.workers))) goto unwatch;
+    if ((err = weft__cluster_start(c, &config, -1))) goto unwatch;
     if ((err = weft__monitor_start())) goto stop;
     return 0;
 stop:
-    close_injector(c, true);
-    weft__cluster_stop(c);
+    weft__cluster_close(c, WEFT_CLOSED);
+    weft__cluster_end(c);
 unwatch:
     weft__overflow_unwatch();
     return err;
 }
 
 /* --- stop ------------------------------------------------------------------------------------- */
-
-/* Calls fn for each cluster that runs, until it says no; returns whether all said yes. */
-static bool each_cluster(bool (*fn)(struct weft__cluster *, void *), void *arg) {
-    for (unsigned i = 0; i < WEFT_CLUSTERS_MAX; i++) {
-        struct weft__cluster *c = load_acq(&weft__clusters[i]);
-        if (c && load_acq(&c->running) && !fn(c, arg)) return false;
-    }
-    return true;
-}
 
 static bool add_ended(struct weft__cluster *c, void *sum) {
     for (unsigned i = 0; i < c->count; i++)
@@ -120,8 +62,8 @@ static bool add_spawned(struct weft__cluster *c, void *sum) {
 static bool all_ended(void) {
     pthread_mutex_lock(&weft__clusters_change);
     uint64_t ended = weft__past.ended, spawned = weft__past.spawned;
-    each_cluster(add_ended, &ended);
-    each_cluster(add_spawned, &spawned);
+    weft__each_cluster(add_ended, &ended);
+    weft__each_cluster(add_spawned, &spawned);
     pthread_mutex_unlock(&weft__clusters_change);
     return ended == spawned;
 }
@@ -139,9 +81,10 @@ static bool add_wakes(struct weft__cluster *c, void *sum) {
 /* All are quiet, one after the other, and nobody woke meanwhile. */
 static bool nothing_will_happen(void) {
     uint64_t before = 0, after = 0;
-    each_cluster(add_wakes, &before);
-    if (!each_cluster(is_quiet, NULL)) return false;
-    each_cluster(add_wakes, &after);
+    weft__each_cluster(add_wakes, &before);
+    weft__drain_collect(); /* who waits for quiet is woken by it */
+    if (!weft__each_cluster(is_quiet, NULL)) return false;
+    weft__each_cluster(add_wakes, &after);
     return before == after;
 }
 
@@ -163,21 +106,37 @@ static int wait_for_end(void) {
     return err;
 }
 
-static bool close_it(struct weft__cluster *c, void *closed) {
-    close_injector(c, closed != NULL);
+/* While it is closed to them, threads cannot hand in new fibers: a stop must come to an end. */
+static bool close_it(struct weft__cluster *c, void *to_threads) {
+    if (load_acq(&c->running)) weft__cluster_close(c, to_threads ? WEFT_CLOSED_TO_THREADS : WEFT_OPEN);
     return true;
 }
 
-static bool stop_it(struct weft__cluster *c, void *unused) {
+/* No cluster is made any more, and nobody else ends one. */
+static bool begin_end(struct weft__cluster *c, void *others) {
+    if (load_acq(&c->ending)) *(bool *)others = true; /* by a destroy, that will be over in a moment */
+    return true;
+}
+
+static bool end_it(struct weft__cluster *c, void *unused) {
     (void)unused;
-    weft__cluster_stop(c);
+    weft__cluster_end(c);
     return true;
 }
 
 static void shut_down(void) {
+    bool others;
     weft__monitor_stop();
+    do {
+        others = false;
+        pthread_mutex_lock(&weft__clusters_change);
+        weft__each_cluster(begin_end, &others);
+        if (!others) store_rel(&weft__cluster.ending, true);
+        pthread_mutex_unlock(&weft__clusters_change);
+        if (others) weft__nap(WEFT_MILLISECOND);
+    } while (others);
     if (weft__cluster.print_stats) weft__stats_print(&weft__cluster);
-    each_cluster(stop_it, NULL);
+    weft__each_cluster(end_it, NULL);
     weft__overflow_unwatch();
 }
 
@@ -197,10 +156,10 @@ static void report_blocked(void) {
 
 static int stop(void) {
     if (!load_rlx(&weft__cluster.running)) return -ESRCH;
-    each_cluster(close_it, &control);
+    weft__each_cluster(close_it, &control);
     if (wait_for_end()) {
         report_blocked();
-        each_cluster(close_it, NULL);
+        weft__each_cluster(close_it, NULL);
         return -EBUSY;
     }
     shut_down();
@@ -227,7 +186,7 @@ static int stop_for_good(void) {
     weft__each_live(cancel_it, NULL);
     err = stop();
     if (err != -EBUSY) return err;
-    each_cluster(close_it, &control);
+    weft__each_cluster(close_it, &control);
     weft__each_live(abandon_it, NULL);
     shut_down();
     return -EBUSY;

@@ -233,9 +233,10 @@ struct weft__worker {
     struct weft__wheel wheel WEFT_ALIGNED;
 };
 
+enum { WEFT_OPEN, WEFT_CLOSED_TO_THREADS, WEFT_CLOSED };
 struct weft__injector {
     struct weft__lock lock;
-    bool closed;
+    uint8_t closed; /* WEFT_OPEN ... */
     struct weft__list list;
     _Atomic uint64_t length;  /* written under the lock, read without */
     _Atomic uint64_t spawned; /* fibers made by threads; they are counted here, under the lock */
@@ -276,7 +277,7 @@ struct weft__cluster {
     struct weft__worker *workers[WEFT_WORKERS_MAX]; /* made once, kept for the next start */
     uint32_t place;                                 /* of its fibers */
     _Atomic uint32_t generation;                    /* odd: in use */
-    bool automatic;                                 /* as many workers as the machine lends us */
+    _Atomic bool automatic;                         /* as many workers as the machine lends us */
     _Atomic uint32_t map;                           /* grows when a worker has come, or moved to another CPU */
     int node;                                       /* its workers stay on this memory node; -1: anywhere */
     bool bound;                                     /* each worker stays on a CPU of its own */
@@ -288,7 +289,9 @@ struct weft__cluster {
     _Atomic uint64_t next_report; /* not before */
     bool print_stats;
     _Atomic bool running;
-    _Atomic bool stopping; /* carriers leave when they find nothing */
+    _Atomic bool ending;              /* its carriers are being joined */
+    _Atomic unsigned drain_deadlines; /* timers of fibers that wait for quiet: these do not count */
+    _Atomic bool stopping;            /* carriers leave when they find nothing */
     struct weft__idle idle;
     struct weft__injector injector WEFT_ALIGNED;
 };
@@ -340,6 +343,9 @@ void weft__inject(struct weft__cluster *c, struct weft__fiber *f);
 int weft__hand_in(struct weft__cluster *c, struct weft__fiber *f, struct weft__worker *to);
 /* Into the mailbox of a worker. */
 void weft__mail(struct weft__worker *to, struct weft__fiber *f);
+/* What was sent to a worker, or into a cluster, that is no more goes where it belongs. */
+void weft__mail_on(struct weft__worker *from);
+void weft__inject_on(struct weft__cluster *from);
 /* Into the worker's own queue, by its carrier; wakes nobody. */
 void weft__push_slow(struct weft__worker *w, struct weft__fiber *f);
 /* Does the fiber want what this worker cannot give without further question? */

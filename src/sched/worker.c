@@ -76,6 +76,7 @@ static struct weft__fiber *find(struct weft__worker *w) {
                !load_rlx(&w->cluster->stopping))
             retire(w);
         struct weft__fiber *f = find_quickly(w);
+        if (!f && unlikely(!weft__is_wanted(w)) && !load_rlx(&w->cluster->stopping)) continue;
         if (!f) f = find_slowly(w, !woken);
         if (f && !try_enter(w, f, &turn)) continue;
         if (f || load_rlx(&w->cluster->stopping)) {

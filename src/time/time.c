@@ -48,7 +48,11 @@ WEFT_PUBLIC int weft_timer_arm(struct weft_timer *timer, uint64_t deadline, void
 
 WEFT_PUBLIC int weft_timer_cancel(struct weft_timer *timer) {
     if (!timer) return -EINVAL;
-    if (!weft__wheel_cancel((struct weft__timer *)(void *)timer)) return -EALREADY;
-    if (unlikely(!weft__self())) weft__tell_quiet(); /* it may wait for this timer */
+    struct weft__timer *t = (struct weft__timer *)(void *)timer;
+    struct weft__wheel *wheel = load_rlx(&t->wheel);
+    if (!weft__wheel_cancel(t)) return -EALREADY;
+    struct weft__worker *w = weft__self();
+    if (unlikely(!w || !wheel || w->cluster != container_of(wheel, struct weft__worker, wheel)->cluster))
+        weft__tell_quiet(); /* somebody may wait for this timer */
     return 0;
 }

@@ -12,10 +12,14 @@ static void clear(void) {
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++) unsetenv(names[i]);
 }
 
+static bool automatic; /* of the last one */
+static int complete(struct weft_config *c) { return weft__config_complete(c, &automatic); }
+
 TEST(defaults) {
     struct weft_config c = WEFT_CONFIG_INIT;
     clear();
-    CHECK_EQ(weft__config_complete(&c), 0);
+    CHECK_EQ(complete(&c), 0);
+    CHECK(automatic);
     CHECK_EQ(c.workers, weft__default_workers());
     CHECK_EQ(c.stack_size, 128 * 1024);
     CHECK_EQ(c.no_stealing, 0);
@@ -30,7 +34,7 @@ TEST(the_environment_fills_in) {
     setenv("WEFT_STEALING", "0", 1);
     setenv("WEFT_GUARDS", "0", 1);
     setenv("WEFT_STATS", "1", 1);
-    CHECK_EQ(weft__config_complete(&c), 0);
+    CHECK_EQ(complete(&c), 0);
     CHECK_EQ(c.workers, 7);
     CHECK_EQ(c.stack_size, 65536);
     CHECK_EQ(c.no_stealing, 1);
@@ -45,7 +49,7 @@ TEST(what_was_given_wins) {
     setenv("WEFT_STEALING", "1", 1);
     setenv("WEFT_GUARDS", "1", 1);
     setenv("WEFT_STATS", "0", 1);
-    CHECK_EQ(weft__config_complete(&c), 0);
+    CHECK_EQ(complete(&c), 0);
     CHECK_EQ(c.workers, 3);
     CHECK_EQ(c.stack_size, 20000);
     CHECK_EQ(c.no_stealing, 1);
@@ -57,7 +61,7 @@ TEST(empty_is_as_if_unset) {
     struct weft_config c = WEFT_CONFIG_INIT;
     clear();
     setenv("WEFT_WORKERS", "", 1);
-    CHECK_EQ(weft__config_complete(&c), 0);
+    CHECK_EQ(complete(&c), 0);
     CHECK_EQ(c.workers, weft__default_workers());
 }
 
@@ -66,7 +70,7 @@ static void complete_bad(void *arg) {
     struct weft_config c = WEFT_CONFIG_INIT;
     clear();
     setenv(bad[0], bad[1], 1);
-    CHECK_EQ(weft__config_complete(&c), 0);
+    CHECK_EQ(complete(&c), 0);
     CHECK_EQ(c.workers, weft__default_workers());
     CHECK_EQ(c.stack_size, 128 * 1024);
     CHECK_EQ(c.no_stealing | c.no_guards | c.stats, 0);
@@ -96,9 +100,9 @@ TEST(fields_out_of_range_are_the_programs_error) {
     struct weft_config many = {.workers = WEFT_WORKERS_MAX + 1}, large = {.stack_size = ((size_t)64 << 20) + 1};
     struct weft_config most = {.workers = WEFT_WORKERS_MAX, .stack_size = (size_t)64 << 20};
     clear();
-    CHECK_EQ(weft__config_complete(&many), -EINVAL);
-    CHECK_EQ(weft__config_complete(&large), -EINVAL);
-    CHECK_EQ(weft__config_complete(&most), 0);
+    CHECK_EQ(complete(&many), -EINVAL);
+    CHECK_EQ(complete(&large), -EINVAL);
+    CHECK_EQ(complete(&most), 0);
     CHECK_EQ(weft_start(&large), -EINVAL);
     CHECK_EQ(weft_start(&(struct weft_config){.workers = UINT32_MAX}), -EINVAL);
     CHECK_EQ(weft_workers(), 0);
