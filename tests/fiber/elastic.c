@@ -1,0 +1,454 @@
+/* The number of workers changes while everything runs. */
+#define _GNU_SOURCE
+#include "threads.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+static const struct weft_cluster own; /* {0}: the caller's, or the first */
+static int over, ran;
+
+static void *nothing(void *arg) { return arg; }
+static void *counts(void *unused) {
+    ADD(&ran, 1);
+    return unused;
+}
+
+/* --- numbers --------------------------------------------------------------------------------------------------- */
+
+static void numbers(void) {
+    for (unsigned n = 1; n <= 40; n = n * 3 + 1) {
+        CHECK_EQ(weft_cluster_resize(own, n), 0);
+        CHECK_EQ(weft_workers(), n);
+        CHECK_EQ(weft_cluster_workers(own), n);
+        join(spawn(nothing, NULL));
+        CHECK_EQ(weft_cluster_resize(own, 2), 0);
+        CHECK_EQ(weft_workers(), 2);
+    }
+    CHECK_EQ(weft_cluster_resize(own, WEFT_WORKERS_MAX + 1), -EINVAL);
+    CHECK_EQ(weft_cluster_resize(own, ~0u), -EINVAL);
+    CHECK_EQ(weft_workers(), 2);
+}
+static void numbers_in_fiber(void *unused) {
+    (void)unused;
+    numbers();
+}
+TEST(by_a_thread) {
+    test_start(3);
+    numbers();
+    test_stop();
+}
+TEST(by_a_fiber) { each_size(numbers_in_fiber); }
+
+static void resizes(void *n) {
+    CHECK_EQ(weft_cluster_resize(own, (unsigned)(uintptr_t)n), 0);
+    ADD(&ran, 1);
+}
+TEST(by_a_timer) {
+    struct weft_timer t = WEFT_TIMER_INIT;
+    test_start(4);
+    for (uintptr_t i = 0; i < 20; i++) {
+        CHECK_EQ(weft_timer_arm(&t, weft_now(), resizes, (void *)(1 + i % 6)), 0);
+        test_await(&ran, (int)i + 1);
+        CHECK_EQ(weft_workers(), 1 + i % 6);
+        join(spawn(nothing, NULL));
+    }
+    test_stop();
+}
+
+TEST(each_cluster_has_its_own_number) {
+    struct weft_cluster c;
+    test_start(2);
+    CHECK_EQ(weft_cluster_create(&c, &(struct weft_config){.workers = 3}), 0);
+    CHECK_EQ(weft_cluster_resize(c, 5), 0);
+    CHECK_EQ(weft_cluster_workers(c), 5);
+    CHECK_EQ(weft_workers(), 2);
+    CHECK_EQ(weft_cluster_resize(c, 1), 0);
+    CHECK_EQ(weft_cluster_destroy(c), 0);
+    CHECK_EQ(weft_cluster_resize(c, 1), -ESRCH);
+    test_stop();
+}
+
+/* --- who runs work -------------------------------------------------------------------------------------------------
+ */
+
+static struct threads seen;
+static int looking;
+static void *yields(void *unused) {
+    while (!LOAD(&over)) {
+        if (LOAD(&looking)) threads_add(&seen);
+        weft_yield();
+        ADD(&ran, 1);
+    }
+    return unused;
+}
+
+/* The threads that run these fibers, in a window of some ten milliseconds. */
+static unsigned look(void) {
+    threads_clear(&seen);
+    STORE(&looking, 1);
+    test_nap_ms(30);
+    STORE(&looking, 0);
+    test_nap_ms(2);
+    return threads_count(&seen);
+}
+static unsigned most;
+static bool few_enough(void *unused) {
+    (void)unused;
+    for (int i = 0; i < 5; i++)
+        if (look() > most) return false;
+    return true;
+}
+
+static void shrinks(const struct weft_attr *attr) {
+    enum { YIELDERS = 40 };
+    struct weft_fiber f[YIELDERS];
+    test_start(8);
+    for (int i = 0; i < YIELDERS; i++) f[i] = spawn_with(attr, yields, NULL);
+    static const unsigned sizes[] = {8, 3, 1, 4, 1, 2, 1};
+    for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        CHECK_EQ(weft_cluster_resize(own, most = sizes[i]), 0);
+        test_until(few_enough, NULL); /* hangs if one does not leave */
+        int before = LOAD(&ran);
+        test_await(&ran, before + 1000);
+    }
+    STORE(&over, 1);
+    for (int i = 0; i < YIELDERS; i++) join(f[i]);
+    test_stop();
+}
+TEST(the_others_stop_running_work) { shrinks(NULL); }
+TEST(also_if_it_is_urgent) { shrinks(&(struct weft_attr){.priority = WEFT_HIGH}); }
+TEST(also_if_it_is_not) { shrinks(&(struct weft_attr){.priority = WEFT_LOW}); }
+
+/* Those that are pinned to a removed worker run on, there; nobody else does. */
+static struct threads pinned_seen;
+static int pinned_ran;
+static void *yields_pinned(void *unused) {
+    int home = weft_worker();
+    while (!LOAD(&over)) {
+        CHECK_EQ(weft_worker(), home);
+        if (LOAD(&looking)) threads_add(&pinned_seen);
+        ADD(&pinned_ran, 1);
+        weft_yield();
+    }
+    return unused;
+}
+TEST(only_what_is_pinned_runs_on_a_removed_worker) {
+    struct weft_fiber f[22];
+    test_start(2);
+    for (int i = 0; i < 20; i++) f[i] = spawn(yields, NULL);
+    for (int i = 20; i < 22; i++) f[i] = spawn_with(&(struct weft_attr){.pinned = 2}, yields_pinned, NULL);
+    CHECK_EQ(weft_cluster_resize(own, most = 1), 0);
+    test_until(few_enough, NULL);
+    for (int i = 0; i < 20; i++) CHECK(look() <= most); /* and none comes back to it */
+    int before = LOAD(&pinned_ran);
+    test_await(&pinned_ran, before + 1000);
+    CHECK(!threads_meet(&seen, &pinned_seen));
+    STORE(&over, 1);
+    for (int i = 0; i < 22; i++) join(f[i]);
+    test_stop();
+}
+
+/* Pinned ones that are woken, spawned, or sleep on a removed worker. */
+static void *wakes_now_and_then(void *worker) {
+    for (int i = 0; i < 40; i++) {
+        CHECK_EQ(weft_worker(), (int)(intptr_t)worker);
+        if (i % 2)
+            CHECK_EQ(weft_sleep(200 * WEFT_MICROSECOND), 0);
+        else
+            CHECK_EQ(weft_park(), 0);
+        ADD(&ran, 1);
+    }
+    return NULL;
+}
+TEST(pinned_to_a_removed_worker) {
+    struct weft_fiber f[4];
+    struct weft_attr last = {.pinned = 4};
+    test_start(4);
+    for (intptr_t i = 0; i < 4; i++)
+        f[i] = spawn_with(&(struct weft_attr){.pinned = (unsigned)i + 1}, wakes_now_and_then, (void *)i);
+    join(spawn_with(&last, nothing, NULL));
+    CHECK_EQ(weft_cluster_resize(own, 1), 0);
+    CHECK_EQ(weft_spawn(NULL, &last, nothing, NULL), -EINVAL);
+    while (LOAD(&ran) < 160) {
+        for (int i = 0; i < 4; i++) weft_unpark(f[i]);
+        test_nap_ms(1);
+    }
+    for (int i = 0; i < 4; i++) join(f[i]);
+    test_stop();
+}
+
+/* --- timers of removed workers ---------------------------------------------------------------------------------- */
+
+static void fires(void *unused) {
+    (void)unused;
+    ADD(&ran, 1);
+}
+static void *sleeps(void *unused) {
+    CHECK_EQ(weft_sleep(60 * WEFT_MILLISECOND), 0);
+    return counts(unused);
+}
+static void *arms(void *timer) {
+    CHECK_EQ(weft_timer_arm(timer, weft_now() + 60 * WEFT_MILLISECOND, fires, NULL), 0);
+    return NULL;
+}
+TEST(timers_of_removed_workers_fire) {
+    static struct weft_timer timer[16];
+    struct weft_fiber f[16];
+    test_start(8);
+    for (unsigned i = 0; i < 16; i++) {
+        struct weft_attr there = {.pinned = 1 + i % 8};
+        join(spawn_with(&there, arms, &timer[i]));
+        f[i] = spawn(sleeps, NULL);
+    }
+    test_nap_ms(5);
+    CHECK_EQ(weft_cluster_resize(own, 1), 0);
+    for (unsigned i = 0; i < 16; i++) join(f[i]);
+    test_await(&ran, 32);
+    for (unsigned i = 0; i < 16; i++) CHECK_EQ(weft_timer_cancel(&timer[i]), -EALREADY);
+    /* And those that threads arm, wherever they come to stand. */
+    for (unsigned i = 0; i < 16; i++)
+        CHECK_EQ(weft_timer_arm(&timer[i], weft_now() + WEFT_MILLISECOND, fires, NULL), 0);
+    test_await(&ran, 48);
+    test_stop();
+}
+
+/* --- one and back ---------------------------------------------------------------------------------------------------
+ *
+ * A worker that is the only one takes from its queue in a cheaper way. Others come and go, sleep, and
+ * are called by their timers, while it does: each turn of each fiber is counted, so a fiber that ran
+ * twice at once, or never again, is found.
+ */
+enum { TURNERS = 200 };
+static int inside[TURNERS], turns[TURNERS];
+static void *takes_turns(void *number) {
+    intptr_t n = (intptr_t)number;
+    while (!LOAD(&over)) {
+        CHECK_EQ(ADD(&inside[n], 1), 0);
+        turns[n]++;
+        CHECK_EQ(ADD(&inside[n], -1), 1);
+        if (turns[n] % 64 == n % 64)
+            CHECK_EQ(weft_sleep(30 * WEFT_MICROSECOND), 0);
+        else
+            weft_yield();
+    }
+    return NULL;
+}
+static void *ticks(void *unused) { /* leaves a deadline in the wheel of whatever worker it is on */
+    while (!LOAD(&over)) CHECK_EQ(weft_sleep(100 * WEFT_MICROSECOND), 0);
+    return unused;
+}
+TEST_WITHIN(from_one_and_back, 60) {
+    struct weft_fiber f[TURNERS], ticker[8];
+    int before[TURNERS];
+    uint64_t random = 1;
+    test_start(4);
+    for (intptr_t i = 0; i < TURNERS; i++) f[i] = spawn(takes_turns, (void *)i);
+    for (unsigned i = 0; i < 8; i++) ticker[i] = spawn_with(&(struct weft_attr){.pinned = 1 + i % 4}, ticks, NULL);
+    for (size_t round = test_size(500); round > 0; round--) {
+        CHECK_EQ(weft_cluster_resize(own, 1), 0);
+        test_nap_ms((unsigned)test_below(&random, 4));
+        CHECK_EQ(weft_cluster_resize(own, 2 + (unsigned)test_below(&random, 3)), 0);
+        if (round % 4 == 0) test_nap_ms(1);
+        if (round % 50) continue;
+        for (int i = 0; i < TURNERS; i++) before[i] = LOAD(&turns[i]);
+        for (int i = 0; i < TURNERS; i++) test_await(&turns[i], before[i] + 1); /* nobody was lost */
+    }
+    STORE(&over, 1);
+    for (int i = 0; i < TURNERS; i++) join(f[i]);
+    for (int i = 0; i < 8; i++) join(ticker[i]);
+    test_stop();
+}
+
+/* --- a stop, other callers -----------------------------------------------------------------------------------------
+ */
+
+static void *resizes_until_told(void *seed) {
+    uint64_t random = (uint64_t)(uintptr_t)seed;
+    while (!LOAD(&over)) {
+        int err = weft_cluster_resize(own, 1 + (unsigned)test_below(&random, 6));
+        CHECK(err == 0 || err == -ESRCH);
+        weft_yield();
+    }
+    return NULL;
+}
+TEST_WITHIN(during_starts_and_stops, 60) {
+    pthread_t t[2];
+    int spawned = 0;
+    for (int i = 0; i < 2; i++) t[i] = thread_start(resizes_until_told, (void *)(uintptr_t)(i + 1));
+    for (size_t i = test_size(500); i > 0; i--) {
+        test_start(1 + (unsigned)i % 3);
+        for (int k = 0; k < 20; k++) spawned += weft_spawn(NULL, NULL, counts, NULL) == 0;
+        test_stop();
+        CHECK_EQ(LOAD(&ran), spawned);
+    }
+    STORE(&over, 1);
+    for (int i = 0; i < 2; i++) thread_join(t[i]);
+    CHECK_EQ(test_threads(), 1);
+}
+
+/* --- not enough threads
+ * ----------------------------------------------------------------------------------------------- */
+
+static bool cannot_have_more_threads(void) {
+    struct rlimit limit = {0, 0};
+    return geteuid() != 0 && !setrlimit(RLIMIT_NPROC, &limit);
+}
+TEST(as_many_as_can_be_had) {
+    struct rlimit limit;
+    test_start(2);
+    if (geteuid() == 0) { /* who may do everything is not limited by number, so by memory */
+        CHECK(!getrlimit(RLIMIT_AS, &limit));
+        char line[256];
+        size_t pages = 0;
+        FILE *f = fopen("/proc/self/statm", "re");
+        CHECK(f && fgets(line, sizeof line, f));
+        fclose(f);
+        pages = strtoul(line, NULL, 10);
+        limit.rlim_cur = pages * 4096 + (64 << 20);
+        if (TEST_TSAN || TEST_ASAN || setrlimit(RLIMIT_AS, &limit)) test_skip("memory cannot be limited");
+    } else if (!cannot_have_more_threads())
+        test_skip("the number of threads cannot be limited");
+    int err = weft_cluster_resize(own, 1000);
+    if (!err) test_skip("a thousand threads could be had");
+    CHECK(err == -EAGAIN || err == -ENOMEM);
+    unsigned have = weft_workers();
+    CHECK(have > 2 && have < 1000);
+    join(spawn(nothing, NULL));
+    CHECK_EQ(weft_cluster_resize(own, 2), 0);
+    CHECK_EQ(weft_workers(), 2);
+    struct weft_fiber f[20];
+    for (int i = 0; i < 20; i++) f[i] = spawn(yields, NULL);
+    most = 2;
+    test_until(few_enough, NULL); /* the number is what counts, not what could not be had */
+    STORE(&over, 1);
+    for (int i = 0; i < 20; i++) join(f[i]);
+    test_stop();
+}
+
+/* --- left to weft
+ * ------------------------------------------------------------------------------------------------------- */
+
+static unsigned automatic(void) {
+    unsetenv("WEFT_WORKERS");
+    CHECK_EQ(weft_start(NULL), 0);
+    unsigned n = weft_workers();
+    test_stop();
+    return n;
+}
+TEST(zero_is_as_many_as_the_machine_has) {
+    unsigned n = automatic();
+    CHECK(n >= 1);
+    test_start(7);
+    CHECK_EQ(weft_cluster_resize(own, 0), 0);
+    CHECK_EQ(weft_workers(), n);
+    test_stop();
+}
+
+/* A number that somebody chose stays, for longer than it takes to look at the quota again. */
+static void stays(unsigned n) {
+    struct weft_fiber f = spawn(yields, NULL);
+    for (int i = 0; i < 25; i++) {
+        CHECK_EQ(weft_workers(), n);
+        test_nap_ms(100);
+    }
+    STORE(&over, 1);
+    join(f);
+}
+TEST(a_chosen_number_stays) {
+    test_start(5);
+    stays(5);
+    test_stop();
+}
+TEST(a_number_from_the_environment_stays) {
+    setenv("WEFT_WORKERS", "5", 1);
+    CHECK_EQ(weft_start(NULL), 0);
+    stays(5);
+    test_stop();
+}
+
+/* --- the quota
+ * ------------------------------------------------------------------------------------------------------------- */
+
+/* A group of this process's own, of either version of control groups. */
+static char mount[64], group[128];
+static const char *quota_file, *no_quota, *less_than_one;
+
+static bool write_to(const char *dir, const char *file, const char *text) {
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", dir, file);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    bool ok = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    close(fd);
+    return ok;
+}
+static bool set_quota(const char *text) { return write_to(group, quota_file, text); }
+
+static void choose_version(void) {
+    bool second = !access("/sys/fs/cgroup/cgroup.controllers", R_OK);
+    snprintf(mount, sizeof mount, "%s", second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu");
+    quota_file = second ? "cpu.max" : "cpu.cfs_quota_us";
+    no_quota = second ? "max 100000" : "-1";
+    less_than_one = second ? "90000 100000" : "90000";
+}
+
+/* Runs fn in a child that is in the group; so the group goes, however that ends. */
+static void enter_and_call(void *fn) {
+    CHECK(write_to(group, "cgroup.procs", "0"));
+    alarm(25);
+    ((void (*)(void))fn)();
+}
+static void with_quota(void (*fn)(void)) {
+    static struct test_child child;
+    if (automatic() < 2) test_skip("there is one processor");
+    choose_version();
+    snprintf(group, sizeof group, "%s/weft-test-%d", mount, (int)getpid());
+    if (mkdir(group, 0755)) test_skip("no control group can be made");
+    bool ok = set_quota(no_quota);
+    if (ok) test_child(&child, enter_and_call, (void *)fn);
+    for (int i = 0; i < 100 && rmdir(group); i++) test_nap_ms(10);
+    if (!ok) test_skip("no control group with a quota of CPU time");
+    if (!test_child_exited(&child, 0))
+        test_fail(__FILE__, __LINE__, "status %x: %s", (unsigned)child.status, child.said);
+}
+
+static unsigned wanted_workers;
+static bool so_many(void *cluster) {
+    return weft_cluster_workers(*(struct weft_cluster *)cluster) == (int)wanted_workers;
+}
+static void follow(struct weft_cluster c) {
+    struct weft_attr attr = {.cluster = c};
+    struct weft_fiber f = spawn_with(&attr, yields, NULL);
+    unsigned all = (unsigned)weft_cluster_workers(c);
+    for (int i = 0; i < 2; i++) {
+        CHECK(set_quota(less_than_one));
+        wanted_workers = 1;
+        test_until(so_many, &c);
+        CHECK(set_quota(no_quota));
+        wanted_workers = all;
+        test_until(so_many, &c);
+    }
+    STORE(&over, 1);
+    join(f);
+}
+static void first_follows(void) {
+    CHECK_EQ(weft_start(NULL), 0);
+    follow((struct weft_cluster){1});
+    test_stop();
+}
+static void second_follows(void) {
+    struct weft_cluster c;
+    test_start(1);
+    CHECK_EQ(weft_cluster_create(&c, &(struct weft_config){.workers = 1}), 0);
+    CHECK_EQ(weft_cluster_resize(c, 0), 0);
+    follow(c);
+    test_stop();
+}
+TEST_WITHIN(the_quota_is_followed, 40) { with_quota(first_follows); }
+TEST_WITHIN(a_second_cluster_follows_the_quota, 40) { with_quota(second_follows); }
