@@ -65,6 +65,7 @@ struct weft_config {
     size_t stack_size;    /* bytes a fiber may use; 0: 128 KiB. Rounded up to a power of two */
     unsigned no_stealing; /* 1: a worker runs only what it made ready itself; for comparisons */
     unsigned no_helping;  /* 1: a worker with work of its own takes no other's, however long that waits */
+    unsigned no_rescue;   /* 1: nobody takes over what waits for a worker that is stuck */
     unsigned no_guards;   /* 1: stacks without guard pages: an overflow is not noticed */
     unsigned stats;       /* 1: print the statistics to standard error at the stop */
     uint64_t bound;       /* ns; 0: none. A ready fiber that waits longer is reported, with what it waits behind */

@@ -78,6 +78,7 @@ static void release_workers(struct weft__cluster *c) {
 int weft__cluster_start(struct weft__cluster *c, const struct weft_config *config, int node) {
     c->stealing = !config->no_stealing;
     c->helping = !config->no_helping;
+    c->rescues = !config->no_rescue;
     c->returns = config->unpark == WEFT_UNPARK_LAST;
     c->late_after = config->bound;
     c->bound = config->bind;
@@ -198,7 +199,8 @@ WEFT_PUBLIC int weft_cluster_destroy(struct weft_cluster cluster) {
     if (c == &weft__cluster) return -EINVAL;
     if (w && w->cluster == c) return -EDEADLK;
     pthread_mutex_lock(&weft__clusters_change);
-    int err = weft__cluster_find(cluster) == c ? begin_end(c) : -ESRCH;
+    bool ours = weft__cluster_find(cluster) == c && !load_acq(&weft__cluster.ending);
+    int err = ours ? begin_end(c) : -ESRCH;
     pthread_mutex_unlock(&weft__clusters_change);
     if (!err) weft__cluster_end(c);
     return err;

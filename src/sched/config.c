@@ -35,6 +35,7 @@ int weft__config_complete(struct weft_config *c, bool *automatic) {
         c->stack_size = from_env("WEFT_STACK_SIZE", 1, (size_t)1 << WEFT_STACK_MAX_LOG, WEFT_STACK_SIZE_DEFAULT);
     if (!c->no_stealing) c->no_stealing = !from_env("WEFT_STEALING", 0, 1, 1);
     if (!c->no_helping) c->no_helping = !from_env("WEFT_HELPING", 0, 1, 1);
+    if (!c->no_rescue) c->no_rescue = !from_env("WEFT_RESCUE", 0, 1, 1);
     if (!c->no_guards) c->no_guards = !from_env("WEFT_GUARDS", 0, 1, 1);
     if (!c->bound) c->bound = from_env("WEFT_BOUND", 1, 1000000000, 0) * WEFT_MICROSECOND;
     if (!c->unpark) c->unpark = (unsigned)from_env("WEFT_UNPARK", 0, 1, 0);

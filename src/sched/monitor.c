@@ -66,7 +66,7 @@ static void rescue(struct weft__worker *w, uint64_t now, bool computes) {
     bool mine = load_rlx(&w->aside.count) || !weft__mailbox_empty(&w->mailbox);
     bool anybodys =
         weft__ready_length(&w->ready) || weft__wheel_next(&w->wheel) <= now || load_rlx(&c->injector.length);
-    if (!mine && !anybodys) return;
+    if (!c->rescues || (!mine && !anybodys)) return;
     if (!weft__share_by_force(w)) return; /* it has come back, or will be met inside the fiber next time */
     store_rel(&w->stuck, true);           /* pairs with weft__serve_stuck */
     if (!w->hog.spared && (!computes || !others_can(c, w))) spare(w);

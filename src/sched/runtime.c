@@ -112,31 +112,36 @@ static bool close_it(struct weft__cluster *c, void *to_threads) {
     return true;
 }
 
+/* Being destroyed by somebody; that will be over in a moment. */
+static bool is_not_ending(struct weft__cluster *c, void *unused) {
+    (void)unused;
+    return c == &weft__cluster || !load_acq(&c->ending);
+}
+
 /* No cluster is made any more, and nobody else ends one. */
-static bool begin_end(struct weft__cluster *c, void *others) {
-    if (load_acq(&c->ending)) *(bool *)others = true; /* by a destroy, that will be over in a moment */
-    return true;
+static void claim_clusters(void) {
+    pthread_mutex_lock(&weft__clusters_change);
+    store_rel(&weft__cluster.ending, true);
+    while (!weft__each_cluster(is_not_ending, NULL)) {
+        pthread_mutex_unlock(&weft__clusters_change);
+        weft__nap(100 * WEFT_MICROSECOND);
+        pthread_mutex_lock(&weft__clusters_change);
+    }
+    pthread_mutex_unlock(&weft__clusters_change);
 }
 
 static bool end_it(struct weft__cluster *c, void *unused) {
     (void)unused;
-    weft__cluster_end(c);
+    if (c != &weft__cluster) weft__cluster_end(c);
     return true;
 }
 
 static void shut_down(void) {
-    bool others;
     weft__monitor_stop();
-    do {
-        others = false;
-        pthread_mutex_lock(&weft__clusters_change);
-        weft__each_cluster(begin_end, &others);
-        if (!others) store_rel(&weft__cluster.ending, true);
-        pthread_mutex_unlock(&weft__clusters_change);
-        if (others) weft__nap(WEFT_MILLISECOND);
-    } while (others);
+    claim_clusters();
     if (weft__cluster.print_stats) weft__stats_print(&weft__cluster);
     weft__each_cluster(end_it, NULL);
+    weft__cluster_end(&weft__cluster); /* the last one: until then no other begins or ends */
     weft__overflow_unwatch();
 }
 

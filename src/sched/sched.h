@@ -284,6 +284,7 @@ struct weft__cluster {
     pthread_mutex_t resizing;                       /* held while workers are added, or their number changed */
     bool stealing;
     bool helping;
+    bool rescues;
     bool returns;                 /* fibers go on where they ran last */
     uint64_t late_after;          /* whoever waits longer is reported; 0: nobody */
     _Atomic uint64_t next_report; /* not before */

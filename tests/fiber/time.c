@@ -97,7 +97,7 @@ static void once(void *unused) {
     struct alarm a = {.fired = 0};
     STORE(&fired, 0);
     CHECK_EQ(weft_timer_cancel(&a.timer), -EALREADY); /* never armed */
-    arm(&a, 2 * WEFT_MILLISECOND);
+    arm(&a, 50 * WEFT_MILLISECOND);
     CHECK_EQ(weft_timer_arm(&a.timer, 0, on_alarm, &a), -EBUSY);
     while (LOAD(&fired) < 1) CHECK_EQ(weft_sleep(WEFT_MILLISECOND), 0);
     CHECK_EQ(weft_timer_cancel(&a.timer), -EALREADY);
