@@ -2,10 +2,10 @@
  * Stacks: address space in large pieces, committed as it is touched, with a guard below each.
  *
  *      low addresses                                             high addresses
- *      | guard: 64 KiB, inaccessible | usable: grows down  <---  |  next stack's guard ...
+ *      | guard: 68 KiB, inaccessible | usable: grows down  <---  |  next stack's guard ...
  *                                    low                         top
  *
- * A guard of 64 KiB catches frames up to that size that touch their far end first. Larger frames
+ * A guard of 68 KiB catches frames up to that size that touch their far end first. Larger frames
  * can step over it; code compiled with -fstack-clash-protection never does.
  *
  * Sizes are powers of two, a class each. Per class a shared pool behind a lock, and at each worker
@@ -26,8 +26,8 @@
 #define WEFT_STACK_MIN_LOG 14 /* 16 KiB */
 #define WEFT_STACK_MAX_LOG 26 /* 64 MiB */
 #define WEFT_STACK_CLASSES (WEFT_STACK_MAX_LOG - WEFT_STACK_MIN_LOG + 1)
-#define WEFT_STACK_GUARD (68 * 1024)
-#define WEFT_STACK_CACHED 64 /* of a class, at a worker; twice that, and half goes to the pool */
+#define WEFT_STACK_GUARD (68 * 1024) /* an odd number of pages: see docs/decisions/stacks.md */
+#define WEFT_STACK_CACHED 64         /* of a class, at a worker; twice that, and half goes to the pool */
 
 struct weft__stack {
     struct weft__stack *next; /* in a cache or the pool */
