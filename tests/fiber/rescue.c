@@ -1,0 +1,380 @@
+/*
+ * A fiber that does not come back - it sits in a blocking call, or computes - keeps nobody waiting:
+ * what is ready behind it, mailed to its worker, pinned there or due there runs all the same.
+ * Everything here is a hang where that is broken.
+ */
+#define _GNU_SOURCE
+#include "threads.h"
+
+#include <stdio.h>
+
+/* --- hogs ---------------------------------------------------------------------------------------------------- */
+
+static int hogging, release, ran, over;
+static int gate[2]; /* a pipe */
+
+static void open_gate(void) { CHECK(!pipe(gate)); }
+static void let_through(int n) {
+    STORE(&release, 1);
+    for (int i = 0; i < n; i++) CHECK_EQ(write(gate[1], "x", 1), 1);
+}
+
+static void *blocks(void *unused) {
+    char c;
+    ADD(&hogging, 1);
+    CHECK_EQ(read(gate[0], &c, 1), 1);
+    ADD(&hogging, -1);
+    return unused;
+}
+static void *computes(void *unused) {
+    ADD(&hogging, 1);
+    while (!LOAD(&release)) {
+    }
+    ADD(&hogging, -1);
+    return unused;
+}
+typedef void *hog_fn(void *);
+
+static void *runs(void *unused) {
+    ADD(&ran, 1);
+    return unused;
+}
+static void fires(void *unused) { runs(unused); }
+static void *runs_more(void *unused) {
+    for (int i = 0; i < 10; i++) weft_yield();
+    CHECK_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+    return runs(unused);
+}
+static void *parks(void *unused) {
+    CHECK_EQ(weft_park(), 0);
+    return runs(unused);
+}
+static void *sleeps(void *unused) {
+    CHECK_EQ(weft_sleep(20 * WEFT_MILLISECOND), 0);
+    return runs(unused);
+}
+
+/* --- one worker, and everything that may wait for it ---------------------------------------------------------------
+ */
+
+static struct weft_timer timers[2];
+
+/* Ready, and due, before the hog begins, and without another thread's doing. */
+static void *prepares_and_hogs(void *hog) {
+    struct weft_attr pinned = {.pinned = 1}, high = {.priority = WEFT_HIGH}, low = {.priority = WEFT_LOW};
+    spawn_detached(runs, NULL);
+    spawn_detached(runs_more, NULL);
+    CHECK_EQ(weft_spawn(NULL, &pinned, runs_more, NULL), 0);
+    CHECK_EQ(weft_spawn(NULL, &high, runs_more, NULL), 0);
+    CHECK_EQ(weft_spawn(NULL, &low, runs_more, NULL), 0);
+    CHECK_EQ(weft_timer_arm(&timers[0], weft_now() + 10 * WEFT_MILLISECOND, fires, NULL), 0);
+    return ((hog_fn *)hog)(NULL);
+}
+
+static void one_worker(hog_fn *hog) {
+    struct weft_attr pinned = {.pinned = 1};
+    struct weft_fiber parked[2], sleeper[2], f;
+    open_gate();
+    test_start(1);
+    for (size_t round = test_size(5); round > 0; round--) {
+        STORE(&ran, 0);
+        STORE(&release, 0);
+        for (int i = 0; i < 2; i++) {
+            parked[i] = spawn_with(i ? &pinned : NULL, parks, NULL);
+            sleeper[i] = spawn_with(i ? &pinned : NULL, sleeps, NULL);
+        }
+        f = spawn(prepares_and_hogs, (void *)hog);
+        test_await(&hogging, 1);
+        test_await(&ran, 6 + 2); /* what it prepared, and the sleepers */
+        for (int i = 0; i < 2; i++) CHECK_EQ(weft_unpark(parked[i]), 0);
+        CHECK_EQ(weft_spawn(NULL, NULL, runs_more, NULL), 0);
+        CHECK_EQ(weft_spawn(NULL, &pinned, runs_more, NULL), 0);
+        CHECK_EQ(weft_timer_arm(&timers[1], weft_now() + WEFT_MILLISECOND, fires, NULL), 0);
+        test_await(&ran, 6 + 2 + 2 + 2 + 1);
+        CHECK_EQ(LOAD(&hogging), 1);
+        let_through(hog == blocks);
+        join(f);
+        for (int i = 0; i < 2; i++) {
+            join(parked[i]);
+            join(sleeper[i]);
+        }
+        join(spawn_with(&pinned, runs_more, NULL)); /* its worker goes on */
+        CHECK_EQ(LOAD(&ran), 14);
+        CHECK_EQ(LOAD(&hogging), 0);
+    }
+    test_stop();
+}
+TEST(behind_one_that_blocks) { one_worker(blocks); }
+TEST(behind_one_that_computes) { one_worker(computes); }
+
+static void *pinned_hog(void *hog) { return ((hog_fn *)hog)(NULL); }
+static void behind_pinned(hog_fn *hog) {
+    struct weft_attr pinned = {.pinned = 1};
+    open_gate();
+    test_start(1);
+    struct weft_fiber f = spawn_with(&pinned, pinned_hog, (void *)hog);
+    test_await(&hogging, 1);
+    for (int i = 0; i < 20; i++) CHECK_EQ(weft_spawn(NULL, i % 2 ? &pinned : NULL, runs_more, NULL), 0);
+    test_await(&ran, 20);
+    let_through(hog == blocks);
+    join(f);
+    test_stop();
+}
+TEST(behind_a_pinned_one_that_blocks) { behind_pinned(blocks); }
+TEST(behind_a_pinned_one_that_computes) { behind_pinned(computes); }
+
+/* In a second cluster the same. */
+TEST(in_another_cluster) {
+    struct weft_cluster c;
+    open_gate();
+    test_start(1);
+    CHECK_EQ(weft_cluster_create(&c, &(struct weft_config){.workers = 1}), 0);
+    struct weft_attr there = {.cluster = c}, pinned = {.cluster = c, .pinned = 1};
+    for (int round = 1; round <= 3; round++) {
+        struct weft_fiber f = spawn_with(&there, blocks, NULL);
+        test_await(&hogging, 1);
+        for (int i = 0; i < 20; i++) CHECK_EQ(weft_spawn(NULL, i % 2 ? &pinned : &there, runs_more, NULL), 0);
+        test_await(&ran, 20 * round);
+        let_through(1);
+        join(f);
+    }
+    CHECK_EQ(weft_cluster_drain(c), 0);
+    CHECK_EQ(weft_cluster_destroy(c), 0);
+    test_stop();
+}
+
+/* --- the other worker is never out of work
+ * ----------------------------------------------------------------------------- */
+
+static void *yields(void *unused) {
+    while (!LOAD(&over)) weft_yield();
+    return unused;
+}
+static void others_busy(hog_fn *hog) {
+    struct weft_attr pinned = {.pinned = 1};
+    struct weft_fiber f[20], hogs;
+    open_gate();
+    test_start(2);
+    for (int i = 0; i < 20; i++) f[i] = spawn(yields, NULL);
+    for (size_t round = test_size(50); round > 0; round--) {
+        STORE(&ran, 0);
+        STORE(&release, 0);
+        hogs = spawn_with(&pinned, prepares_and_hogs, (void *)hog);
+        test_await(&hogging, 1);
+        CHECK_EQ(weft_spawn(NULL, &pinned, runs, NULL), 0);
+        test_await(&ran, 7);
+        let_through(hog == blocks);
+        join(hogs);
+    }
+    STORE(&over, 1);
+    for (int i = 0; i < 20; i++) join(f[i]);
+    test_stop();
+}
+TEST_WITHIN(beside_a_busy_worker_behind_one_that_blocks, 30) { others_busy(blocks); }
+TEST_WITHIN(beside_a_busy_worker_behind_one_that_computes, 30) { others_busy(computes); }
+
+/* --- several hogs
+ * -------------------------------------------------------------------------------------------------------- */
+
+/* Each of them sits on the worker that ran in the stead of the one before. */
+static void nested(unsigned workers, int hogs) {
+    struct weft_fiber f[200];
+    open_gate();
+    test_start(workers);
+    for (int round = 1; round <= 2; round++) {
+        for (int i = 0; i < hogs; i++) f[i] = spawn(blocks, NULL);
+        test_await(&hogging, hogs);
+        CHECK_EQ(weft_spawn(NULL, NULL, runs_more, NULL), 0);
+        CHECK_EQ(weft_spawn(NULL, &(struct weft_attr){.pinned = 1}, runs_more, NULL), 0);
+        test_await(&ran, 2 * round);
+        let_through(hogs);
+        for (int i = 0; i < hogs; i++) join(f[i]);
+    }
+    test_stop();
+}
+TEST(a_spare_that_blocks_too) { nested(1, 2); }
+TEST(ten_block_on_one_worker) { nested(1, 10); }
+TEST(thirty_block_on_two_workers) { nested(2, 30); }
+
+/* More than there may be: it is said, once, and those that are too many wait, and lose nothing. */
+static void too_many(void *unused) {
+    enum { HOGS = 80 };
+    (void)unused;
+    struct weft_fiber f[HOGS];
+    open_gate();
+    test_start(1);
+    for (int i = 0; i < HOGS; i++) f[i] = spawn(blocks, NULL);
+    test_await(&hogging, 65); /* the worker, and 64 in its stead */
+    for (int i = 0; i < 20; i++) CHECK_EQ(weft_spawn(NULL, NULL, runs, NULL), 0);
+    test_nap_ms(100);
+    CHECK_EQ(LOAD(&hogging), 65);
+    CHECK_EQ(LOAD(&ran), 0);
+    let_through(HOGS);
+    for (int i = 0; i < HOGS; i++) join(f[i]);
+    test_await(&ran, 20);
+    test_stop();
+}
+TEST(more_than_there_may_be) {
+    static struct test_child child;
+    test_child(&child, too_many, NULL);
+    if (!test_child_exited(&child, 0)) test_fail(__FILE__, __LINE__, "%s", child.said);
+    CHECK_EQ(test_lines_with(child.said, "weft: "), 1);
+    CHECK_HAS(child.said, "stuck");
+}
+
+/* --- afterwards
+ * ------------------------------------------------------------------------------------------------------------ */
+
+static struct threads seen;
+static int looking;
+static void *yields_and_is_seen(void *unused) {
+    while (!LOAD(&over)) {
+        if (LOAD(&looking)) threads_add(&seen);
+        weft_yield();
+    }
+    return unused;
+}
+static bool only_workers_run(void *workers) {
+    for (int i = 0; i < 3; i++) {
+        threads_clear(&seen);
+        STORE(&looking, 1);
+        test_nap_ms(20);
+        STORE(&looking, 0);
+        test_nap_ms(2);
+        if (threads_count(&seen) > (unsigned)(uintptr_t)workers) return false;
+    }
+    return true;
+}
+static void retire(unsigned workers) {
+    enum { HOGS = 12, OTHERS = 30 };
+    struct weft_fiber f[HOGS], other[OTHERS];
+    open_gate();
+    test_start(workers);
+    for (int i = 0; i < OTHERS; i++)
+        other[i] =
+            spawn_with(&(struct weft_attr){.priority = i % 5 ? WEFT_NORMAL : WEFT_HIGH}, yields_and_is_seen, NULL);
+    for (int i = 0; i < HOGS; i++) f[i] = spawn(blocks, NULL);
+    test_await(&hogging, HOGS);
+    let_through(HOGS);
+    for (int i = 0; i < HOGS; i++) join(f[i]);
+    test_until(only_workers_run, (void *)(uintptr_t)workers);
+    CHECK_EQ(weft_workers(), workers);
+    STORE(&over, 1);
+    for (int i = 0; i < OTHERS; i++) join(other[i]);
+    test_stop();
+}
+TEST(spares_retire_again_one) { retire(1); }
+TEST(spares_retire_again_two) { retire(2); }
+
+/* Hogs and a resize: the number is the program's, the spares come on top. */
+TEST(a_resize_while_one_hogs) {
+    struct weft_fiber f;
+    open_gate();
+    test_start(1);
+    f = spawn(blocks, NULL);
+    test_await(&hogging, 1);
+    for (unsigned n = 1; n <= 5; n++) {
+        CHECK_EQ(weft_cluster_resize((struct weft_cluster){0}, 1 + n % 3), 0);
+        CHECK_EQ(weft_workers(), 1 + n % 3);
+        CHECK_EQ(weft_spawn(NULL, NULL, runs_more, NULL), 0);
+        test_await(&ran, (int)n);
+    }
+    CHECK_EQ(weft_cluster_resize((struct weft_cluster){0}, 1), 0);
+    let_through(1);
+    join(f);
+    struct weft_fiber other[10];
+    for (int i = 0; i < 10; i++) other[i] = spawn(yields_and_is_seen, NULL);
+    test_until(only_workers_run, (void *)1);
+    STORE(&over, 1);
+    for (int i = 0; i < 10; i++) join(other[i]);
+    test_stop();
+}
+
+/* A stop waits for the hog and for all behind it; also for those that become ready by it. */
+static void *lets_through_late(void *unused) {
+    test_await(&ran, 10);
+    let_through(1);
+    return unused;
+}
+TEST(a_stop_while_one_hogs) {
+    open_gate();
+    for (int round = 0; round < 5; round++) {
+        STORE(&ran, 0);
+        test_start(1);
+        spawn_detached(blocks, NULL);
+        test_await(&hogging, 1);
+        for (int i = 0; i < 10; i++) spawn_detached(runs_more, NULL);
+        pthread_t t = thread_start(lets_through_late, NULL);
+        test_stop();
+        thread_join(t);
+        CHECK_EQ(LOAD(&ran), 10);
+        CHECK_EQ(LOAD(&hogging), 0);
+    }
+    CHECK_EQ(test_threads(), 1);
+}
+
+/* --- what belongs to the kernel thread
+ * ---------------------------------------------------------------------------------------- */
+
+static __thread int mine; /* the thread's own number, once a fiber has come by */
+
+static __attribute__((noinline)) int *where_mine(void) {
+    int *p = &mine;
+    __asm__ volatile("" : "+r"(p));
+    return p;
+}
+static void *marks(void *unused) {
+    for (int i = 0; i < 20; i++) {
+        int me = thread_id(), was = *where_mine();
+        CHECK(was == 0 || was == me);
+        *where_mine() = me;
+        weft_yield();
+    }
+    return runs(unused);
+}
+static void *blocks_and_looks(void *unused) {
+    int me = thread_id();
+    *where_mine() = me;
+    blocks(NULL);
+    CHECK_EQ(thread_id(), me); /* the spare was another one */
+    CHECK_EQ(*where_mine(), me);
+    return unused;
+}
+TEST(thread_locals_stay_with_the_thread) {
+    struct weft_fiber f[5];
+    open_gate();
+    test_start(2);
+    for (int round = 1; round <= 5; round++) {
+        for (int i = 0; i < 5; i++) f[i] = spawn(blocks_and_looks, NULL);
+        test_await(&hogging, 5);
+        for (int i = 0; i < 20; i++) CHECK_EQ(weft_spawn(NULL, NULL, marks, NULL), 0);
+        test_await(&ran, 20 * round);
+        let_through(5);
+        for (int i = 0; i < 5; i++) join(f[i]);
+    }
+    test_stop();
+}
+
+/* What a stuck worker's caches hold is no other's: fibers end and begin beside it as ever. */
+static void *spawns_tree(void *depth) {
+    intptr_t d = (intptr_t)depth;
+    if (!d) return runs(NULL);
+    struct weft_fiber l = spawn(spawns_tree, (void *)(d - 1)), r = spawn(spawns_tree, (void *)(d - 1));
+    join(l);
+    join(r);
+    return NULL;
+}
+TEST(trees_grow_beside_it) {
+    open_gate();
+    test_start(1);
+    struct weft_fiber f[3];
+    for (int i = 0; i < 3; i++) f[i] = spawn(blocks, NULL);
+    test_await(&hogging, 3);
+    for (int i = 1; i <= 20; i++) {
+        join(spawn(spawns_tree, (void *)6));
+        CHECK_EQ(LOAD(&ran), 64 * i);
+    }
+    let_through(3);
+    for (int i = 0; i < 3; i++) join(f[i]);
+    test_stop();
+}
