@@ -178,6 +178,7 @@ static void shut_down(void) {
     weft__monitor_stop();
     if (weft__cluster.print_stats) weft__stats_print(&weft__cluster);
     each_cluster(stop_it, NULL);
+    weft__backtrace_unwatch();
     weft__overflow_unwatch();
 }
 
