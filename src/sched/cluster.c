@@ -79,7 +79,7 @@ int weft__cluster_start(struct weft__cluster *c, const struct weft_config *confi
     c->stealing = !config->no_stealing;
     c->helping = !config->no_helping;
     c->rescues = !config->no_rescue;
-    c->returns = config->unpark == WEFT_UNPARK_LAST;
+    store_rlx(&c->fibers, c->place | (config->unpark == WEFT_UNPARK_LAST ? WEFT_PLACE_RETURNS : 0));
     c->late_after = config->bound;
     c->bound = config->bind;
     c->node = node;
@@ -276,7 +276,7 @@ static int rehouse(struct weft__fiber *f, struct weft_fiber fiber, struct weft_c
     do {
         if (!err && load_rlx(&f->slot.generation) != (uint32_t)fiber.id) err = -ESRCH;
         if (err) break;
-        next = (place & (WEFT_PLACE_PRIORITY)) | c->place | (c->returns ? WEFT_PLACE_RETURNS : 0);
+        next = (place & WEFT_PLACE_PRIORITY) | load_rlx(&c->fibers);
     } while (!atomic_compare_exchange_weak(&f->context.place, &place, next));
     pthread_mutex_unlock(&weft__clusters_change);
     return err;

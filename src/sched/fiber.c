@@ -14,23 +14,19 @@ __thread struct weft__worker *weft__tls WEFT_USED;
 
 /* --- spawn ------------------------------------------------------------------------------------ */
 
-static inline uint32_t weft__place_in(const struct weft__cluster *c) {
-    return c->place | (unlikely(c->returns) ? WEFT_PLACE_RETURNS : 0);
-}
-
 /* What a spawn was asked for, checked. */
 static int apply_attr(struct weft__cluster **c, const struct weft_attr *attr, uint8_t *class, uint32_t *place) {
     if (attr->cluster.id) {
         if (!(*c = weft__cluster_find(attr->cluster))) return -ESRCH;
         *class = (*c)->stack_class;
-        *place = weft__place_in(*c);
+        *place = load_rlx(&(*c)->fibers);
     }
     if (attr->stack_size) {
         int k = weft__stack_class(attr->stack_size);
         if (k < 0) return k;
         *class = (uint8_t)k;
     }
-    if (attr->pinned > load_rlx(&(*c)->configured) || attr->priority > WEFT_LOW) return -EINVAL;
+    if (attr->pinned > load_rlx(&(*c)->count) || attr->priority > WEFT_LOW) return -EINVAL;
     if (attr->node > weft__topology()->nodes) return -EINVAL;
     *place |= attr->pinned | attr->priority << WEFT_PLACE_PRIORITY_SHIFT;
     return 0;
@@ -52,7 +48,7 @@ WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *
     if (unlikely(!fn)) return -EINVAL;
     if (unlikely(!w && !load_acq(&c->running))) return -ESRCH; /* pairs with the start */
     uint8_t class = c->stack_class;
-    uint32_t place = weft__place_in(c);
+    uint32_t place = load_rlx(&c->fibers);
     if (unlikely(attr != NULL)) {
         int err = apply_attr(&c, attr, &class, &place);
         if (err) return err;

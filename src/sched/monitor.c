@@ -3,8 +3,9 @@
  * those who wait behind a fiber that does not come back, be it that it computes or that it sits in a
  * blocking call.
  *
- * A worker whose count of switches has not moved since the last tick runs one fiber all the time: a
- * hog. That is noted, for the statistics. If somebody waits for that worker, it is declared stuck:
+ * A worker whose count of switches has not moved since the last tick has one fiber all the time. If
+ * that computes, or sits in a blocking call, it is a hog, and noted, for the statistics; if its
+ * carrier merely has no processor, nothing is wrong with it. If somebody waits for that worker, it is declared stuck:
  * others may take its mail and its pinned fibers as they take from its queue and its timers anyway;
  * and if there is nobody else to do so, or the hog does not even use its processor, one more worker
  * is wanted (elastic.c). When the hog has come back, one less is: the last one finishes what it runs,
@@ -17,6 +18,11 @@
 #include "base/say.h"
 #include "sched/cluster.h"
 #include "sched/dispatch.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #define WEFT_TICK (4 * WEFT_MILLISECOND)
 #define WEFT_IDLE_TICKS 3
@@ -61,15 +67,29 @@ static void spare(struct weft__worker *w) {
     w->hog.spared = !weft__spare(c, 1);
 }
 
+/* Does anybody wait for this worker, that only it, or that anybody could run? */
+static bool is_waited_for(struct weft__worker *w, uint64_t now) {
+    return weft__ready_length(&w->ready) || load_rlx(&w->aside.count) || !weft__mailbox_empty(&w->mailbox) ||
+           weft__wheel_next(&w->wheel) <= now;
+}
+
+/* Does anything wait in the cluster that no worker comes to? */
+static bool something_waits(struct weft__cluster *c, uint64_t now) {
+    bool waits = load_rlx(&c->injector.length) != 0;
+    for (unsigned i = 0; !waits && i < load_acq(&c->count); i++)
+        waits = load_rlx(&c->workers[i]->hog.fiber) && is_waited_for(c->workers[i], now);
+    return waits;
+}
+
+/* If all workers hog, and something waits behind any of them, a new one must come, whoever it is for. */
 static void rescue(struct weft__worker *w, uint64_t now, bool computes) {
     struct weft__cluster *c = w->cluster;
-    bool mine = load_rlx(&w->aside.count) || !weft__mailbox_empty(&w->mailbox);
-    bool anybodys =
-        weft__ready_length(&w->ready) || weft__wheel_next(&w->wheel) <= now || load_rlx(&c->injector.length);
-    if (!c->rescues || (!mine && !anybodys)) return;
+    if (!c->rescues || !something_waits(c, now)) return;
+    bool nobody_else = !others_can(c, w);
+    if (!nobody_else && !is_waited_for(w, now)) return;
     if (!weft__share_by_force(w)) return; /* it has come back, or will be met inside the fiber next time */
     store_rel(&w->stuck, true);           /* pairs with weft__serve_stuck */
-    if (!w->hog.spared && (!computes || !others_can(c, w))) spare(w);
+    if (!w->hog.spared && (!computes || nobody_else)) spare(w);
     fence_sc(); /* pairs with the fence of a worker that announces its sleep */
     weft__idle_wake_one(c);
 }
@@ -87,28 +107,44 @@ static void check_bound(struct weft__worker *w, struct weft__fiber *hog, uint64_
     if (waited > w->cluster->late_after) weft__report_late(w, hog, waited, now);
 }
 
+/* Is the carrier asleep in the kernel? One that is not, but does not get on either, has no processor:
+ * there is nothing to rescue from, and one more thread would only make it worse. */
+static bool is_blocked(struct weft__worker *w) {
+    char path[48], stat[128];
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", load_rlx(&w->tid));
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return true; /* no /proc: then whoever uses no CPU time is taken for blocked */
+    ssize_t n = read(fd, stat, sizeof stat - 1);
+    close(fd);
+    stat[n > 0 ? n : 0] = 0;
+    const char *end = strrchr(stat, ')'); /* of the name; the state comes next */
+    return !end || (end[1] && end[2] != 'R');
+}
+
+/* One fiber since the last look. Does it block, or has it computed for long enough? */
+static void suspect(struct weft__worker *w, struct weft__fiber *f, uint64_t cpu, uint64_t now) {
+    struct weft__hog *h = &w->hog;
+    bool computes = cpu - h->cpu >= WEFT_TICK / 2;
+    if (!computes && !is_blocked(w)) return;
+    if (!load_rlx(&h->fiber)) store_rlx(&h->since, now - WEFT_TICK);
+    store_rel(&h->fiber, f); /* pairs with whoever asks for hogs */
+    if (unlikely(w->cluster->late_after)) check_bound(w, f, now);
+    rescue(w, now, computes);
+}
+
 static void look_at(struct weft__worker *w, uint64_t now) {
     struct weft__hog *h = &w->hog;
-    uint64_t switches = load_rlx(&w->numbers.switches), waited = weft__age_of(w, now), cpu;
-    if (waited > load_rlx(&h->waited)) store_rlx(&h->waited, waited);
+    uint64_t switches = load_rlx(&w->numbers.switches), waited = weft__age_of(w, now), cpu = cpu_time(w);
     struct weft__fiber *f = load_rlx(&w->current);
-    bool same = f && switches == h->switches;
-    h->switches = switches;
-    if (!same) {
-        store_rlx(&h->fiber, NULL);
-        if (load_rlx(&w->stuck)) came_back(w);
+    if (waited > load_rlx(&h->waited)) store_rlx(&h->waited, waited);
+    if (f && switches == h->switches) {
+        suspect(w, f, cpu, now);
         return;
     }
-    cpu = cpu_time(w);
-    if (!load_rlx(&h->fiber)) {
-        store_rlx(&h->since, now - WEFT_TICK);
-        store_rel(&h->fiber, f); /* pairs with whoever asks for hogs */
-        h->cpu = cpu - WEFT_TICK;
-    }
-    if (unlikely(w->cluster->late_after)) check_bound(w, f, now);
-    bool computes = cpu - h->cpu > WEFT_TICK / 4;
+    h->switches = switches;
     h->cpu = cpu;
-    rescue(w, now, computes);
+    store_rlx(&h->fiber, NULL);
+    if (load_rlx(&w->stuck)) came_back(w);
 }
 
 struct look {

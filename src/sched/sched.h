@@ -212,6 +212,7 @@ struct weft__worker {
     unsigned seen_size;
     unsigned index;
     pthread_t thread;
+    _Atomic int tid;
     union weft__numbers numbers;
     _Atomic uint64_t busy_since; /* 0: idle */
     _Atomic uint64_t delay_max;
@@ -285,7 +286,7 @@ struct weft__cluster {
     bool stealing;
     bool helping;
     bool rescues;
-    bool returns;                 /* fibers go on where they ran last */
+    _Atomic uint32_t fibers;      /* the place of a fiber without wishes: its own, and RETURNS if that is the policy */
     uint64_t late_after;          /* whoever waits longer is reported; 0: nobody */
     _Atomic uint64_t next_report; /* not before */
     bool print_stats;
@@ -468,6 +469,7 @@ struct weft__text {
 const char *weft__describe(const struct weft__fiber *f, struct weft__text *to);
 int weft__overflow_watch(void);
 void weft__overflow_unwatch(void);
+void weft__backtrace_unwatch(void);
 int weft__signal_stack(void **memory);
 void weft__signal_stack_free(void *memory);
 void weft__stats_print(struct weft__cluster *c);

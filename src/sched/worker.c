@@ -6,7 +6,10 @@
  * Fibers switch to each other directly, so the loop turns only when a worker runs dry, and once in a
  * while to look at what comes from outside.
  */
+#define _GNU_SOURCE
 #include "sched/dispatch.h"
+
+#include <unistd.h>
 
 /* libstdc++'s record of exceptions being handled on this thread; absent in programs without C++. */
 struct weft__exceptions *__cxa_get_globals(void) __attribute__((weak));
@@ -102,6 +105,7 @@ void *weft__carrier_main(void *worker) {
     san_carrier(&w->home_san);
     w->exceptions = thread_exceptions();
     if (weft__signal_stack(&signal_stack)) signal_stack = NULL;
+    store_rlx(&w->tid, gettid());
     weft__bind(w);
     w->until_poll = WEFT_POLL_EVERY;
     fence_sc(); /* pairs with stop_sharing */

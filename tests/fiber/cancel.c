@@ -65,9 +65,9 @@ static const struct wait {
     {"cond_wait", cond_, false, 0},
 };
 #define WAITS (sizeof waits / sizeof *waits)
-#define EXPECT(w, got, wanted)                                                                        \
-    do {                                                                                              \
-        int got_ = (got);                                                                             \
+#define EXPECT(w, got, wanted) \
+    do { \
+        int got_ = (got); \
         if (got_ != (wanted)) test_fail(__FILE__, __LINE__, "%s: %d, not %d", (w)->name, got_, wanted); \
     } while (0)
 

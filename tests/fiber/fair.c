@@ -84,7 +84,8 @@ TEST(a_lone_yielder_does_not_shut_others_out) {
 /* --- fibers that compute -------------------------------------------------------------------------------------- */
 
 static void spin_until(const int *flag, int value) {
-    while (LOAD(flag) < value) {}
+    while (LOAD(flag) < value) {
+    }
 }
 
 /*

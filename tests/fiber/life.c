@@ -261,7 +261,7 @@ static void *where_am_i(void *unused) {
     (void)unused;
     for (int i = 0; i < 100; i++) {
         int w = weft_worker();
-        CHECK(w >= 0 && w < (int)weft_workers());
+        CHECK(w >= 0); /* it may be a spare one, in the stead of a worker that is stuck */
         weft_yield();
     }
     return NULL;

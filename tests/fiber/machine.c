@@ -85,7 +85,8 @@ TEST(a_stack_size_by_configuration) {
 
 /* Enough live values of both kinds to fill every register that a compiler has, across switches. */
 static void *keeps_registers(void *arg) {
-    uint64_t n = (uint64_t)(uintptr_t)arg, a = n + 1, b = n * 3, c = n ^ 5, d = n << 2, e = n + 7, f = n * 11, g = n - 1;
+    uint64_t n = (uint64_t)(uintptr_t)arg, a = n + 1, b = n * 3, c = n ^ 5, d = n << 2, e = n + 7, f = n * 11,
+             g = n - 1;
     double x = (double)n, y = x * 2, z = x / 3, u = x + 0.5, v = x * x, w = x - 1;
     for (int i = 0; i < 200; i++) {
         weft_yield();

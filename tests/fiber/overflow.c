@@ -73,7 +73,8 @@ TEST(of_the_main_fiber) {
     CHECK_HAS(test_line_with(child.said, "stack overflow"), "main");
 }
 
-/* --- faults that are not ours -------------------------------------------------------------------------------------- */
+/* --- faults that are not ours --------------------------------------------------------------------------------------
+ */
 
 static char *forbidden; /* a page */
 static void *volatile fault_address;

@@ -60,7 +60,8 @@ static void *is_woken(void *arg) {
 TEST(woken_by_a_thread_while_all_sleep) {
     struct weft_fiber f[3];
     test_start(3);
-    for (intptr_t i = 0; i < 3; i++) f[i] = spawn_with(&(struct weft_attr){.pinned = (unsigned)i + 1}, is_woken, (void *)i);
+    for (intptr_t i = 0; i < 3; i++)
+        f[i] = spawn_with(&(struct weft_attr){.pinned = (unsigned)i + 1}, is_woken, (void *)i);
     for (int i = 0; i < 20; i++) {
         if (i % 4 == 0) test_nap_ms(i % 8 ? 3 : 250); /* the long one: they have given memory back, too */
         for (int k = 0; k < 3; k++) CHECK_EQ(weft_unpark(f[k]), 0);
@@ -83,8 +84,7 @@ TEST(pinned_and_others_take_turns) {
     test_start(1);
     struct weft_attr pinned = {.pinned = 1};
     struct weft_fiber f[6];
-    for (int i = 0; i < 6; i++)
-        f[i] = i < 3 ? spawn_with(&pinned, yields, &pinned_turns) : spawn(yields, &other_turns);
+    for (int i = 0; i < 6; i++) f[i] = i < 3 ? spawn_with(&pinned, yields, &pinned_turns) : spawn(yields, &other_turns);
     test_await(&pinned_turns, 3000);
     test_await(&other_turns, 3000);
     STORE(&enough, 1);

@@ -16,7 +16,7 @@ static const char *const cases[] = {"null",  "zero",       "stale",  "garbage", 
                                     "state", "no_runtime", "thread", "fiber",   "timer"};
 #define CASES (sizeof cases / sizeof *cases)
 static const struct cell *const lists[] = {cells_of_runtime, cells_of_fibers, cells_of_clusters, cells_of_values,
-                                          cells_of_sync};
+                                           cells_of_sync};
 #define LISTS (sizeof lists / sizeof *lists)
 
 /* --- the fixture ------------------------------------------------------------------------------------------ */
@@ -177,8 +177,11 @@ static long long check(const struct cell *c, enum surroundings in) {
     } else {
         failed++;
         printf("! %s, %s, in %s: %s, not %s\n", c->call, c->of,
-               in == THREAD ? "a thread" : in == FIBER ? "a fiber" : in == TIMER ? "a timer" : "no runtime", name_of(got),
-               name_of(c->wanted));
+               in == THREAD  ? "a thread"
+               : in == FIBER ? "a fiber"
+               : in == TIMER ? "a timer"
+                             : "no runtime",
+               name_of(got), name_of(c->wanted));
     }
     return got;
 }
@@ -248,7 +251,9 @@ static void check_header(void) {
     CHECK(f);
     while (fgets(line, sizeof line, f)) {
         char *at = strstr(line, "weft_"), *paren = at ? strchr(at, '(') : NULL;
-        if (!paren || strstr(line, "/*") || !strncmp(line, " *", 2) || strspn(at, "abcdefghijklmnopqrstuvwxyz_") != (size_t)(paren - at)) continue;
+        if (!paren || strstr(line, "/*") || !strncmp(line, " *", 2) ||
+            strspn(at, "abcdefghijklmnopqrstuvwxyz_") != (size_t)(paren - at))
+            continue;
         *paren = 0;
         bool found = false;
         for (unsigned l = 0; l < LISTS; l++)
