@@ -59,6 +59,7 @@ size_t test_size(size_t n) { return n / test_scale() ? n / test_scale() : 1; }
 
 size_t test_fibers(size_t n) {
     size_t k = test_size(n);
+    if (test_emulated() && k > 10000) return 10000; /* each guard is a mapping there, and these are few */
     return TEST_TSAN && k > 5000 ? 5000 : test_valgrind() && k > 1000 ? 1000 : k;
 }
 

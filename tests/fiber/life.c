@@ -239,7 +239,7 @@ static void *tree(void *depth) {
 }
 static void grow_tree(void *unused) {
     (void)unused;
-    uintptr_t depth = TEST_TSAN || test_valgrind() ? 9 : 15;
+    uintptr_t depth = TEST_TSAN || test_valgrind() ? 9 : test_emulated() ? 12 : 15;
     CHECK_EQ((uintptr_t)tree((void *)depth), (uintptr_t)1 << depth);
 }
 TEST(a_tree_of_fibers) { each_size(grow_tree); }

@@ -61,7 +61,7 @@ TEST_WITHIN(a_million_parked, 180) {
 /* The memory of a crowd goes back when the runtime has been idle for a while. */
 TEST_WITHIN(memory_goes_back, 60) {
     size_t n = test_fibers(50000);
-    if (TEST_ASAN || TEST_TSAN || test_valgrind()) test_skip("the tool keeps memory of its own");
+    if (TEST_ASAN || TEST_TSAN || test_valgrind() || test_emulated()) test_skip("the tool keeps memory of its own");
     struct weft_fiber *f = calloc(n, sizeof *f);
     CHECK(f && (times = calloc(n, 1)));
     test_start(2);

@@ -67,7 +67,7 @@ TEST_WITHIN(a_thousand_times_without_a_leak, 120) {
     size_t rss = test_rss_kib(), files = test_open_files(), threads = test_threads();
     for (size_t i = 0; i < test_size(1000); i++) once_round(1 + (unsigned)i % 8);
     CHECK_EQ(test_open_files(), files);
-    CHECK_EQ(test_threads(), threads);
+    if (!test_emulated()) CHECK_EQ(test_threads(), threads); /* there they go a while after the join */
     if (!TEST_ASAN && !TEST_TSAN && !test_valgrind() && !test_emulated()) CHECK(test_rss_kib() < rss + 2048);
 }
 
