@@ -490,6 +490,18 @@ struct weft_hog {
  * -ESRCH: no such cluster.  [fiber thread] */
 int weft_hogs(struct weft_cluster cluster, struct weft_hog *hogs, unsigned n);
 
+/*
+ * What those of a cluster are doing: writes a line for each, as in messages, and then its backtrace, a
+ * line a frame. Returns how many were written: a fiber that has come back meanwhile is left out, and so
+ * is one that does not answer within a second in all, because it blocks signals or is held up in the
+ * kernel. Each hog is interrupted by SIGURG, with SA_RESTART: a call that is not restarted by that
+ * (nanosleep, poll, epoll_wait and others, see signal(7)) returns early, with EINTR. The handler is
+ * installed by the first call, passes on every other SIGURG, and goes with the runtime.
+ * -EBADF: fd is no open file. -ESRCH: no such cluster. -ETIMEDOUT: another hog is still being looked
+ * at. Or the error of a write.  [fiber thread; blocks the kernel thread]
+ */
+int weft_hogs_backtrace(struct weft_cluster cluster, int fd);
+
 /* The table that WEFT_STATS=1 prints at the stop, to standard error. -ESRCH.  [fiber thread] */
 int weft_stats_print(void);
 

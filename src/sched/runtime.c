@@ -142,6 +142,7 @@ static void shut_down(void) {
     if (weft__cluster.print_stats) weft__stats_print(&weft__cluster);
     weft__each_cluster(end_it, NULL);
     weft__cluster_end(&weft__cluster); /* the last one: until then no other begins or ends */
+    weft__backtrace_unwatch();
     weft__overflow_unwatch();
 }
 

@@ -468,6 +468,7 @@ struct weft__text {
 const char *weft__describe(const struct weft__fiber *f, struct weft__text *to);
 int weft__overflow_watch(void);
 void weft__overflow_unwatch(void);
+void weft__backtrace_unwatch(void);
 int weft__signal_stack(void **memory);
 void weft__signal_stack_free(void *memory);
 void weft__stats_print(struct weft__cluster *c);

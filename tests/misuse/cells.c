@@ -1,6 +1,8 @@
 /* The lists, made into functions and tables. See misuse.h. */
 #include "misuse.h"
 
+#include <unistd.h>
+
 static int create_all_keys(void) {
     struct weft_key key;
     int err = 0;
@@ -23,6 +25,10 @@ static struct weft_fiber inhabit(void) {
     weft_spawn(&f, &(struct weft_attr){.cluster = fx.second}, parks_there, NULL);
     return f;
 }
+
+static struct weft_cluster clusters[64];
+static struct weft_delays delays;
+static struct weft_hog hogs[4];
 
 #define PASTE_(a, b, c) a##b##_##c
 #define PASTE(a, b, c) PASTE_(a, b, c)

@@ -1,0 +1,199 @@
+/*
+ * What a hog is doing: its backtrace, taken by its own carrier in a signal handler, on request only.
+ *
+ * One request at a time, about one worker at a time, in one place that is never freed: a handler may
+ * run late, when whoever asked has gone away.
+ *
+ *   whoever asks                                      the handler, on the carrier
+ *   1. IDLE: writes whom it asks about, -> ASKED      1. ASKED, and about this worker: -> TAKEN
+ *   2. sends the signal, while the carrier            2. is it still that fiber, and on its own stack?
+ *      cannot end                                        then the addresses of its frames
+ *   3. waits for ANSWERED; or, after a while,         3. -> ANSWERED
+ *      ASKED -> IDLE: a late handler finds nothing
+ *   4. writes the lines, -> IDLE
+ *
+ * The state has a number that grows with each request, so a handler cannot take a later one for its
+ * own. A handler that is TAKEN for too long is left alone; the next request waits for it.
+ *
+ * The handler only collects addresses. Names are looked up, and the lines written, by whoever asked:
+ * a file that blocks must not hold up the hog, nor does the C library promise much inside a handler.
+ */
+#define _GNU_SOURCE
+#include "arch/interrupted.h"
+#include "sched/cluster.h"
+
+#include <execinfo.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define WEFT_TRACE_SIGNAL SIGURG /* ignored by default, and seldom used */
+#define WEFT_TRACE_WITHIN (1 * WEFT_SECOND)
+#define WEFT_TRACE_FRAMES 64
+
+enum { IDLE, ASKED, TAKEN, ANSWERED, PHASE = 3 };
+
+static struct {
+    _Atomic uint32_t state; /* number of the request, and its phase */
+    _Atomic(struct weft__worker *) worker;
+    struct weft__fiber *fiber;
+    /* The answer. */
+    struct weft__text text;
+    uintptr_t pc; /* where the fiber was; the frames above it are the handler's */
+    int frames;   /* 0: it has gone */
+    void *frame[WEFT_TRACE_FRAMES];
+} request;
+
+static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER; /* held by whoever makes a request */
+static struct sigaction before;
+static bool in_place;
+
+/* --- the handler ---------------------------------------------------------------------------------- */
+
+/*
+ * A carrier that has just chosen a fiber still stands on another stack; and for a few instructions of
+ * the switch on the new one, with the old one's code: there the unwinder would be misled. The switch
+ * holds the context that is entered in a fixed register.
+ *
+ * And one that is ending a fiber no longer owns the record, which may be another fiber's by now: it has
+ * another stack, or none yet. Records and stacks are never unmapped.
+ */
+static WEFT_MAY_RACE bool stands_in(const struct weft__fiber *f, const struct weft__interrupted *at) {
+    const struct weft__stack *s = *(struct weft__stack *const volatile *)&f->stack;
+    bool on_its_stack = s && at->sp >= (uintptr_t)s->low && at->sp < (uintptr_t)weft__stack_top(s);
+    bool switching = at->to == (uintptr_t)&f->context && at->sp == (uintptr_t)f->context.sp;
+    return on_its_stack && !switching;
+}
+
+static void answer(struct weft__worker *w, const void *context) {
+    uint32_t asked = load_acq(&request.state); /* pairs with ask */
+    if ((asked & PHASE) != ASKED || load_rlx(&request.worker) != w) return;
+    if (!cas_ar(&request.state, &asked, asked + TAKEN - ASKED)) return;
+    struct weft__fiber *f = load_rlx(&w->current);
+    struct weft__interrupted at = weft__interrupted(context);
+    request.frames = 0;
+    request.pc = at.pc;
+    if (f && f == request.fiber && stands_in(f, &at)) {
+        weft__describe(f, &request.text);
+        request.frames = backtrace(request.frame, WEFT_TRACE_FRAMES);
+    }
+    store_rel(&request.state, asked + ANSWERED - ASKED); /* pairs with answered */
+    weft__futex_wake(&request.state, 1);
+}
+
+static void on_signal(int sig, siginfo_t *info, void *context) {
+    int saved = errno;
+    struct weft__worker *w = weft__self();
+    if (info->si_code == SI_QUEUE && info->si_value.sival_ptr == &request) {
+        if (w) answer(w, context);
+    } else if (before.sa_flags & SA_SIGINFO) {
+        before.sa_sigaction(sig, info, context);
+    } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+        before.sa_handler(sig);
+    }
+    errno = saved;
+}
+
+/* Stays until the runtime stops: a signal may come late. The first backtrace of a process loads a
+ * library, and must not be the handler's. */
+static int watch(void) {
+    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+    void *one[1];
+    if (in_place) return 0;
+    if (backtrace(one, 1) < 0 || sigaction(WEFT_TRACE_SIGNAL, NULL, &before)) return -errno;
+    if (sigaction(WEFT_TRACE_SIGNAL, &action, NULL)) return -errno;
+    in_place = true;
+    return 0;
+}
+
+/* Not if somebody put another handler in front of ours: see weft__overflow_unwatch. */
+void weft__backtrace_unwatch(void) {
+    struct sigaction now;
+    pthread_mutex_lock(&asking);
+    if (in_place && !sigaction(WEFT_TRACE_SIGNAL, NULL, &now) && (now.sa_flags & SA_SIGINFO) &&
+        now.sa_sigaction == on_signal)
+        in_place = sigaction(WEFT_TRACE_SIGNAL, &before, NULL) != 0;
+    pthread_mutex_unlock(&asking);
+}
+
+/* --- the request ---------------------------------------------------------------------------------- */
+
+/* The next number, idle. */
+static uint32_t after(uint32_t state) { return (state | PHASE) + 1; }
+static void forget(void) { store_rlx(&request.state, after(load_rlx(&request.state))); }
+/* True: no handler has it, nor will have it. */
+static bool withdraw(uint32_t state) {
+    return (state & PHASE) == ASKED && cas_ar(&request.state, &state, after(state));
+}
+
+/* Waits for the handler that has it; false: not in time, and then it may still have it. */
+static bool answered(uint64_t deadline) {
+    uint32_t state;
+    int err = 0;
+    while (((state = load_acq(&request.state)) & PHASE) != ANSWERED) { /* pairs with answer */
+        if (err == -ETIMEDOUT && ((state & PHASE) == TAKEN || withdraw(state))) return false;
+        err = weft__futex_wait(&request.state, state, deadline);
+    }
+    return true;
+}
+
+/* Under the lock, no carrier ends: a stop says so under it first. */
+static bool ask(struct weft__cluster *c, unsigned index) {
+    bool sent = false;
+    pthread_mutex_lock(&c->resizing);
+    struct weft__worker *w = !load_rlx(&c->stopping) && index < load_rlx(&c->count) ? c->workers[index] : NULL;
+    struct weft__fiber *f = w ? load_acq(&w->hog.fiber) : NULL; /* pairs with the monitor */
+    if (f) {
+        store_rlx(&request.worker, w);
+        request.fiber = f;
+        store_rel(&request.state, (load_rlx(&request.state) & ~(uint32_t)PHASE) | ASKED); /* pairs with answer */
+        sent = !pthread_sigqueue(w->thread, WEFT_TRACE_SIGNAL, (union sigval){.sival_ptr = &request});
+        if (!sent) sent = !withdraw(load_rlx(&request.state)); /* one of an earlier request may have come late */
+    }
+    pthread_mutex_unlock(&c->resizing);
+    return sent;
+}
+
+static int write_answer(const struct weft__worker *w, int fd) {
+    int first = 0;
+    uint64_t ms = (weft__clock() - load_rlx(&w->hog.since)) / WEFT_MILLISECOND;
+    while (first < request.frames && (uintptr_t)request.frame[first] != request.pc) first++;
+    if (first == request.frames) first = 0;
+    if (dprintf(fd, "weft: worker %u runs for %llu ms: %s\n", w->index, (unsigned long long)ms, request.text.text) < 0)
+        return -errno;
+    backtrace_symbols_fd(request.frame + first, request.frames - first, fd);
+    return 1;
+}
+
+/* 1: written, 0: there is none, or it has gone. */
+static int trace(struct weft__cluster *c, unsigned index, int fd, uint64_t deadline) {
+    if (!ask(c, index) || !answered(deadline)) return 0;
+    int written = request.frames ? write_answer(c->workers[index], fd) : 0;
+    forget();
+    return written;
+}
+
+static int trace_all(struct weft__cluster *c, int fd) {
+    uint64_t deadline = weft__clock() + WEFT_TRACE_WITHIN;
+    int written = 0, err = watch();
+    if (err) return err;
+    if ((load_acq(&request.state) & PHASE) == TAKEN && !answered(deadline)) return -ETIMEDOUT;
+    if ((load_rlx(&request.state) & PHASE) != IDLE) forget(); /* an answer that came too late */
+    for (unsigned i = 0; err >= 0 && i < load_acq(&c->count); i++) {
+        err = trace(c, i, fd, deadline);
+        if (err > 0) written++;
+        if ((load_rlx(&request.state) & PHASE) != IDLE) break; /* a handler does not come to an end */
+    }
+    return err < 0 ? err : written;
+}
+
+WEFT_PUBLIC int weft_hogs_backtrace(struct weft_cluster cluster, int fd) {
+    struct weft__cluster *c = weft__cluster_find(cluster);
+    if (!c) return -ESRCH;
+    if (fcntl(fd, F_GETFD) < 0) return -EBADF;
+    pthread_mutex_lock(&asking);
+    int result = trace_all(c, fd);
+    pthread_mutex_unlock(&asking);
+    return result;
+}
