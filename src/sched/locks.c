@@ -82,9 +82,9 @@ static void report(struct weft__fiber *self, const char *does, const struct held
     Dl_info at = {0};
     uint64_t where = (uint64_t)(uintptr_t)h->where;
     if (!dladdr(h->where, &at)) at = (Dl_info){0};
-    weft__say("%s %s while it holds the %s %x, taken before %x: %s+%x %s", weft__describe(self, &text), does, h->kind,
+    weft__say("%s %s while it holds the %s %x, taken before %x: %s+%x%s%s", weft__describe(self, &text), does, h->kind,
               (uint64_t)(uintptr_t)h->lock, where, last_part(at.dli_fname), where - (uint64_t)(uintptr_t)at.dli_fbase,
-              at.dli_sname ? at.dli_sname : "");
+              at.dli_sname ? " in " : "", at.dli_sname ? at.dli_sname : "");
 }
 
 /* What was reported is no longer noted: it may be given back on another thread. */

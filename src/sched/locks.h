@@ -8,7 +8,7 @@
 #ifdef WEFT_LOCKS
 void weft__locks_check(struct weft__fiber *self, const char *does);
 #else
-#define weft__locks_check(self, does) ((void)(self))
+static inline void weft__locks_check(struct weft__fiber *self, const char *does) { (void)self, (void)does; }
 #endif
 
 #endif
