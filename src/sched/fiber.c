@@ -85,7 +85,7 @@ WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *
         }
     }
     if (fiber) *fiber = handle;
-    struct weft__worker *to = unlikely(attr && attr->node) ? worker_on(c, w, attr->node - 1) : w;
+    struct weft__worker *to = unlikely(attr && attr->node && !attr->pinned) ? worker_on(c, w, attr->node - 1) : w;
     if (unlikely(!w || c != w->cluster)) {
         int err = weft__hand_in(c, f, to == w ? NULL : to);
         if (err) {
