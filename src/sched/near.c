@@ -65,14 +65,28 @@ static void keep_one(cpu_set_t *set, unsigned n) {
         if (CPU_ISSET(cpu, set) && n-- != 0) CPU_CLR(cpu, set);
 }
 
-/* Spares are not bound to one CPU: they run while its worker is stuck, perhaps computing. A call that
- * fails leaves the carrier where the kernel puts it. */
-void weft__bind(struct weft__worker *w) {
+/* The CPUs on which the worker stays; false: anywhere. Spares are not bound to one: they run while its
+ * worker is stuck, perhaps computing. */
+static bool confined(struct weft__worker *w, cpu_set_t *set) {
     struct weft__cluster *c = w->cluster;
+    if (!c->bound && c->node < 0) return false;
+    unsigned cpus = usable(c->node, set);
+    if (cpus && c->bound && w->index < load_rlx(&c->configured)) keep_one(set, w->index % cpus);
+    return cpus > 0;
+}
+
+void weft__expect(struct weft__worker *w) {
     cpu_set_t set;
-    if (!c->bound && c->node < 0) return;
-    unsigned cpus = usable(c->node, &set);
-    if (!cpus) return;
-    if (c->bound && w->index < load_rlx(&c->configured)) keep_one(&set, w->index % cpus);
-    sched_setaffinity(0, sizeof set, &set);
+    if (!confined(w, &set)) return;
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &set)) {
+            store_rlx(&w->cpu, (uint16_t)cpu);
+            return;
+        }
+}
+
+/* A call that fails leaves the carrier where the kernel puts it. */
+void weft__bind(struct weft__worker *w) {
+    cpu_set_t set;
+    if (confined(w, &set)) sched_setaffinity(0, sizeof set, &set);
 }
