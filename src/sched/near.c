@@ -37,8 +37,9 @@ const struct weft__victims *weft__victims_of(struct weft__worker *w) {
     return &w->victims;
 }
 
+/* None that runs only in another's stead: it may go at any time, and gives away what it has. */
 struct weft__worker *weft__worker_on(struct weft__cluster *c, unsigned node, uint64_t *random) {
-    unsigned wanted = load_rlx(&c->wanted), count = load_acq(&c->count), n = wanted < count ? wanted : count;
+    unsigned asked = load_rlx(&c->configured), count = load_acq(&c->count), n = asked < count ? asked : count;
     for (unsigned i = 0, first = n ? weft__random_below(random, n) : 0; i < n; i++) {
         struct weft__worker *w = c->workers[(first + i) % n];
         if (weft__place(weft__topology(), load_rlx(&w->cpu))->node == node) return w;
