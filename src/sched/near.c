@@ -14,15 +14,20 @@
 
 #define WEFT_WHERE_EVERY (1 * WEFT_MILLISECOND)
 
+/* What it makes, it makes there. The carrier's own. */
+static void use_node(struct weft__worker *w) {
+    unsigned node = weft__place(weft__topology(), load_rlx(&w->cpu))->node;
+    weft__stack_on_node(w->stacks, node);
+    w->records.node = (uint8_t)node;
+}
+
 void weft__where(struct weft__worker *w, uint64_t now) {
     if (now < w->next_where || load_rlx(&w->cluster->count) < 2) return;
     w->next_where = now + WEFT_WHERE_EVERY;
     int cpu = sched_getcpu();
     if (cpu < 0 || cpu == load_rlx(&w->cpu)) return;
     store_rlx(&w->cpu, (uint16_t)cpu);
-    unsigned node = weft__place(weft__topology(), (unsigned)cpu)->node;
-    weft__stack_on_node(w->stacks, node);
-    w->records.node = (uint8_t)node;
+    use_node(w);
     add_ar(&w->cluster->map, 1); /* pairs with victims_of */
 }
 
@@ -90,4 +95,5 @@ void weft__expect(struct weft__worker *w) {
 void weft__bind(struct weft__worker *w) {
     cpu_set_t set;
     if (confined(w, &set)) sched_setaffinity(0, sizeof set, &set);
+    use_node(w); /* where it is expected, or the worker's last carrier was */
 }
