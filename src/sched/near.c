@@ -18,7 +18,7 @@
 static void use_node(struct weft__worker *w) {
     unsigned node = weft__place(weft__topology(), load_rlx(&w->cpu))->node;
     weft__stack_on_node(w->stacks, node);
-    w->records.node = (uint8_t)node;
+    w->records.node = weft__mem_node(node);
 }
 
 void weft__where(struct weft__worker *w, uint64_t now) {
