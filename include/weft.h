@@ -134,7 +134,7 @@ struct weft_attr {
     const char *name;             /* shown in messages; the first 15 bytes are kept */
     size_t stack_size;            /* 0: as configured. Rounded up to a power of two; 64 MiB at most */
     unsigned detached;            /* 1: nobody joins it */
-    unsigned pinned;              /* 0: runs anywhere; n: only on worker n - 1 */
+    unsigned pinned;              /* 0: runs anywhere; n: only on worker n - 1, whatever the node */
     unsigned node;                /* 0: begins where it is spawned; n: on memory node n - 1, if a worker is there */
     unsigned priority;            /* WEFT_NORMAL, WEFT_HIGH, WEFT_LOW; of no effect on a pinned fiber */
     struct weft_cluster cluster;  /* {0}: the caller's, or for a thread the first */

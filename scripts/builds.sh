@@ -16,6 +16,7 @@ options() {
     tsan) echo "-Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false -Dtool=false" ;;
     migrate) echo "-Dbuildtype=debugoptimized -Dmigrate=true -Dready_first=2 -Dtool=false" ;;
     faults) echo "-Dbuildtype=debugoptimized -Dfaults=true -Dready_first=2 -Dtool=false" ;;
+    locks) echo "-Dbuildtype=debugoptimized -Dlocks=true -Dtool=false" ;;
     lto) echo "-Db_lto=true -Db_pie=true" ;;
     frames) echo "-Dbuildtype=debugoptimized -Dc_args=-fno-omit-frame-pointer -Dtool=false" ;;
     clang) echo "" ;;

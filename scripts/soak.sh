@@ -26,6 +26,19 @@ stress_for() { # build minutes
     [ "$bad" -eq 0 ]
 }
 
+# The tests hold none, and what is planted is found.
+held_locks() { # build
+    tests/run.sh "$1" fiber planted >"$log.locks" 2>&1
+    status=$?
+    cat "$log.locks"
+    if grep -q "while it holds" "$log.locks"; then
+        echo "locks: 0 passed, 1 failed"
+        status=1
+    fi
+    rm -f "$log.locks"
+    return "$status"
+}
+
 configure release
 step "release" tests/run.sh build/release
 for build in debug lto frames clang; do
@@ -44,6 +57,8 @@ configure migrate
 step "every switch migrates" tests/run.sh build/migrate
 configure faults
 step "every call fails once" tests/run.sh build/faults
+configure locks
+step "locks that a fiber holds" held_locks build/locks
 step "valgrind" env WEFT_TEST_SCALE=100 WEFT_STRESS_WORKERS=2 \
     WEFT_TEST_UNDER="valgrind -q --error-exitcode=99 --trace-children=no" tests/run.sh build/debug unit fiber
 configure aarch64

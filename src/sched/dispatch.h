@@ -10,6 +10,7 @@
 #ifndef WEFT_SCHED_DISPATCH_H
 #define WEFT_SCHED_DISPATCH_H
 
+#include "sched/locks.h"
 #include "sched/wait.h"
 
 #define WEFT_POLL_EVERY 61
@@ -106,6 +107,7 @@ static inline __attribute__((always_inline)) struct weft__worker *weft__suspend_
 
 static inline __attribute__((always_inline)) struct weft__worker *weft__suspend(struct weft__worker *w,
                                                                                 struct weft__fiber *self) {
+    weft__locks_check(self, "parks");
     /* A fiber that parks while it handles a C++ exception takes the handling along. */
     if (unlikely(w->exceptions->caught || w->exceptions->uncaught)) return weft__suspend_handling(w, self);
     return weft__suspend_plain(w, self);

@@ -65,6 +65,7 @@ static int add_worker(struct weft__cluster *c) {
     unsigned index = load_rlx(&c->count);
     int err = weft__worker_make(c, index);
     if (err) return err;
+    weft__expect(c->workers[index]);
     add_rlx(&c->map, 1);
     store_rel(&c->count, index + 1); /* before its carrier can say that it sleeps; pairs with whoever goes round */
     err = weft__thread_create(&c->workers[index]->thread, weft__carrier_main, c->workers[index]);

@@ -81,7 +81,7 @@ WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *
         }
     }
     if (fiber) *fiber = handle;
-    struct weft__worker *to = unlikely(attr && attr->node) ? worker_on(c, w, attr->node - 1) : w;
+    struct weft__worker *to = unlikely(attr && attr->node && !attr->pinned) ? worker_on(c, w, attr->node - 1) : w;
     if (unlikely(!w || c != w->cluster)) {
         int err = weft__hand_in(c, f, to == w ? NULL : to);
         if (err) {
@@ -145,6 +145,7 @@ static struct weft__fiber *after_end(struct weft__worker *w, struct weft__fiber 
  * the cache. Does not return. */
 static _Noreturn void end(struct weft__fiber *f, void *result) {
     if (unlikely(f->locals != NULL)) weft__locals_destroy(f);
+    weft__locks_check(f, "ends");
     struct weft__worker *w = weft__self(); /* only now: destructors may have parked */
     struct weft__stack *stack = f->stack;
     struct weft_counter *counter = f->counter;
@@ -202,6 +203,7 @@ WEFT_PUBLIC void weft_yield(void) {
         sched_yield();
         return;
     }
+    weft__locks_check(self, "yields");
     if (!WEFT_MIGRATES && unlikely(!weft__ready_length(&w->ready) && !load_rlx(&w->aside.count))) {
         /* Alone here; now and then go home and look whether something waits outside. */
         if (likely(--w->until_poll > 0)) return;

@@ -14,15 +14,20 @@
 
 #define WEFT_WHERE_EVERY (1 * WEFT_MILLISECOND)
 
+/* What it makes, it makes there. The carrier's own. */
+static void use_node(struct weft__worker *w) {
+    unsigned node = weft__place(weft__topology(), load_rlx(&w->cpu))->node;
+    weft__stack_on_node(w->stacks, node);
+    w->records.node = weft__mem_node(node);
+}
+
 void weft__where(struct weft__worker *w, uint64_t now) {
     if (now < w->next_where || load_rlx(&w->cluster->count) < 2) return;
     w->next_where = now + WEFT_WHERE_EVERY;
     int cpu = sched_getcpu();
     if (cpu < 0 || cpu == load_rlx(&w->cpu)) return;
     store_rlx(&w->cpu, (uint16_t)cpu);
-    unsigned node = weft__place(weft__topology(), (unsigned)cpu)->node;
-    weft__stack_on_node(w->stacks, node);
-    w->records.node = (uint8_t)node;
+    use_node(w);
     add_ar(&w->cluster->map, 1); /* pairs with victims_of */
 }
 
@@ -37,8 +42,9 @@ const struct weft__victims *weft__victims_of(struct weft__worker *w) {
     return &w->victims;
 }
 
+/* None that runs only in another's stead: it may go at any time, and gives away what it has. */
 struct weft__worker *weft__worker_on(struct weft__cluster *c, unsigned node, uint64_t *random) {
-    unsigned wanted = load_rlx(&c->wanted), count = load_acq(&c->count), n = wanted < count ? wanted : count;
+    unsigned asked = load_rlx(&c->configured), count = load_acq(&c->count), n = asked < count ? asked : count;
     for (unsigned i = 0, first = n ? weft__random_below(random, n) : 0; i < n; i++) {
         struct weft__worker *w = c->workers[(first + i) % n];
         if (weft__place(weft__topology(), load_rlx(&w->cpu))->node == node) return w;
@@ -65,14 +71,29 @@ static void keep_one(cpu_set_t *set, unsigned n) {
         if (CPU_ISSET(cpu, set) && n-- != 0) CPU_CLR(cpu, set);
 }
 
-/* Spares are not bound to one CPU: they run while its worker is stuck, perhaps computing. A call that
- * fails leaves the carrier where the kernel puts it. */
-void weft__bind(struct weft__worker *w) {
+/* The CPUs on which the worker stays; false: anywhere. Spares are not bound to one: they run while its
+ * worker is stuck, perhaps computing. */
+static bool confined(struct weft__worker *w, cpu_set_t *set) {
     struct weft__cluster *c = w->cluster;
+    if (!c->bound && c->node < 0) return false;
+    unsigned cpus = usable(c->node, set);
+    if (cpus && c->bound && w->index < load_rlx(&c->configured)) keep_one(set, w->index % cpus);
+    return cpus > 0;
+}
+
+void weft__expect(struct weft__worker *w) {
     cpu_set_t set;
-    if (!c->bound && c->node < 0) return;
-    unsigned cpus = usable(c->node, &set);
-    if (!cpus) return;
-    if (c->bound && w->index < load_rlx(&c->configured)) keep_one(&set, w->index % cpus);
-    sched_setaffinity(0, sizeof set, &set);
+    if (!confined(w, &set)) return;
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &set)) {
+            store_rlx(&w->cpu, (uint16_t)cpu);
+            return;
+        }
+}
+
+/* A call that fails leaves the carrier where the kernel puts it. */
+void weft__bind(struct weft__worker *w) {
+    cpu_set_t set;
+    if (confined(w, &set)) sched_setaffinity(0, sizeof set, &set);
+    use_node(w); /* where it is expected, or the worker's last carrier was */
 }

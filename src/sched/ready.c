@@ -54,9 +54,15 @@ static inline bool migrate(struct weft__worker *w, struct weft__fiber *f) {
     return true;
 }
 
+/* The trap may have sprung on the way here, or springs now, for what comes by mail. */
 static void push_here(struct weft__worker *w, struct weft__fiber *f) {
     if (w->marking && !w->ready.trapped) weft__age_mark(w);
-    if (weft__ready_push(&w->ready, f)) weft__inject(w->cluster, f);
+    int err = weft__ready_push(&w->ready, f);
+    if (err == -EAGAIN) {
+        weft__age_mark(w);
+        err = weft__ready_push(&w->ready, f);
+    }
+    if (err) weft__inject(w->cluster, f);
 }
 
 static void remember_last(struct weft__worker *w, struct weft__fiber *f, uint32_t place) {

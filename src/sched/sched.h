@@ -423,6 +423,8 @@ static inline void weft__notify(struct weft__worker *w) {
 
 /* --- where they are (near.c) ---------------------------------------------------------------------- */
 
+/* Before its carrier runs: where it will be, if it is bound. Who names a node need not wait for a look. */
+void weft__expect(struct weft__worker *w);
 /* Binds the calling carrier to the CPUs that the configuration names. */
 void weft__bind(struct weft__worker *w);
 /* Now and then: have we been moved to another CPU? */

@@ -109,7 +109,6 @@ void *weft__carrier_main(void *worker) {
     weft__bind(w);
     w->until_poll = WEFT_POLL_EVERY;
     fence_sc(); /* pairs with stop_sharing */
-    store_rlx(&w->busy_since, weft__clock());
     for (struct weft__fiber *f; (f = find(w));) enter(w, f);
     weft__slab_flush(&weft__fibers, &w->records);
     weft__stack_flush(w->stacks, 0);

@@ -270,7 +270,7 @@ static void *naps(void *unused) {
 }
 TEST_WITHIN(blocking_calls, 60) {
     needs_signal_stacks();
-    struct asks asks = {memory_file(), 2};
+    struct asks asks = {memory_file(), TEST_TSAN ? 1 : 2}; /* which holds a signal back while it reads */
     CHECK(!pipe(pipes));
     test_start(3);
     struct weft_fiber a = spawn_with(&(struct weft_attr){.name = "reads"}, blocks, NULL),
@@ -278,9 +278,9 @@ TEST_WITHIN(blocking_calls, 60) {
     test_await(&hogging, 2);
     await_hogs(2);
     CHECK(writes_so_many(&asks)); /* at once: they do not wait for a processor */
-    CHECK_HAS(contents(asks.fd), "\"reads\"");
     CHECK_HAS(contents(asks.fd), "\"naps\"");
-    CHECK(has_frame_of(contents(asks.fd), (void *)(uintptr_t)blocks, 2048));
+    if (!TEST_TSAN) CHECK_HAS(contents(asks.fd), "\"reads\"");
+    if (!TEST_TSAN) CHECK(has_frame_of(contents(asks.fd), (void *)(uintptr_t)blocks, 2048));
     CHECK(has_frame_of(contents(asks.fd), (void *)(uintptr_t)naps, 2048));
     CHECK_EQ((intptr_t)join(b), EINTR);
     CHECK_EQ(write(pipes[1], "x", 1), 1);

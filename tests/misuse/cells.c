@@ -25,16 +25,7 @@ static struct weft_fiber inhabit(void) {
     weft_spawn(&f, &(struct weft_attr){.cluster = fx.second}, parks_there, NULL);
     return f;
 }
-/* The first cluster; what was one; what never was, and a number that none has. */
-#define FIRST ((struct weft_cluster){0})
-#define NEVER_ONE ((struct weft_cluster){UINT64_C(0xdeadbeefcafe1235)})
-#define CLUSTER_BEYOND ((struct weft_cluster){UINT64_C(0x100000041)})
-static struct weft_cluster ended_cluster(void) {
-    struct weft_cluster c = {0};
-    weft_cluster_create(&c, &(struct weft_config){.workers = 1});
-    weft_cluster_destroy(c);
-    return c;
-}
+
 static struct weft_cluster clusters[64];
 static struct weft_delays delays;
 static struct weft_hog hogs[4];

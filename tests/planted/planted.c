@@ -4,12 +4,16 @@
  */
 #include "weft.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(WEFT_LOCKS)
+#define KIND "locks"
+#elif defined(__SANITIZE_ADDRESS__)
 #define KIND "address"
 #elif defined(__SANITIZE_THREAD__)
 #define KIND "thread"
@@ -112,13 +116,93 @@ static void *deep(void *unused) {
     return NULL;
 }
 
+/* Locks of the kernel thread, kept by a fiber that gives the thread away. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static pthread_spinlock_t spin;
+
+static void *yields(void *unused) {
+    (void)unused;
+    for (int i = 0; i < 3; i++) { /* one place, said once */
+        pthread_mutex_lock(&mutex);
+        weft_yield();
+        pthread_mutex_unlock(&mutex);
+    }
+    return NULL;
+}
+static void *parks(void *unused) {
+    (void)unused;
+    pthread_rwlock_rdlock(&rwlock);
+    weft_sleep(1000);
+    pthread_rwlock_unlock(&rwlock);
+    return NULL;
+}
+static void *tries(void *unused) {
+    (void)unused;
+    pthread_spin_init(&spin, 0);
+    if (!pthread_spin_trylock(&spin)) weft_sleep(1000);
+    pthread_spin_unlock(&spin);
+    return NULL;
+}
+static void wait_a_little(void) {
+    struct timespec at;
+    clock_gettime(CLOCK_REALTIME, &at);
+    at.tv_nsec = (at.tv_nsec + 1000000) % 1000000000;
+    pthread_cond_timedwait(&cond, &mutex, &at);
+}
+static void *waits(void *unused) {
+    (void)unused;
+    pthread_mutex_lock(&mutex);
+    wait_a_little();
+    weft_yield();
+    pthread_mutex_unlock(&mutex);
+    return NULL;
+}
+static void *ends(void *unused) {
+    (void)unused;
+    pthread_rwlock_wrlock(&rwlock);
+    return NULL;
+}
+/* And who does not: each is given back in time, and what weft itself uses is no concern. */
+static void *innocent(void *unused) {
+    (void)unused;
+    pthread_mutexattr_t attr;
+    pthread_mutex_t recursive;
+    struct weft_cluster cluster;
+    pthread_mutexattr_init(&attr);
+    pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&recursive, &attr);
+    for (int i = 0; i < 100; i++) {
+        pthread_mutex_lock(&mutex);
+        if (i % 10 == 0) wait_a_little();
+        pthread_mutex_lock(&recursive);
+        pthread_mutex_lock(&recursive);
+        pthread_mutex_unlock(&recursive);
+        pthread_rwlock_rdlock(&rwlock);
+        pthread_mutex_unlock(&mutex);
+        pthread_mutex_unlock(&recursive);
+        pthread_rwlock_unlock(&rwlock);
+        if (i % 2) weft_yield();
+        else weft_sleep(1000);
+    }
+    if (!weft_cluster_create(&cluster, &(struct weft_config){.workers = 1})) {
+        weft_cluster_resize(cluster, 2);
+        weft_cluster_move((struct weft_fiber){0}, cluster);
+        weft_yield();
+    }
+    return NULL;
+}
+
 static const struct {
     const char *name;
     void *(*fn)(void *);
     unsigned fibers;
 } faults[] = {{"race", racer, 2},   {"heap", heap, 1}, {"stack", stack, 1}, {"freed", freed, 1},
               {"returned", returned, 1}, {"leaked", leaked, 1},
-              {"uninitialised", uninitialised, 1}, {"deep", deep, 1}};
+              {"uninitialised", uninitialised, 1}, {"deep", deep, 1},
+              {"yields", yields, 1}, {"parks", parks, 1}, {"tries", tries, 1}, {"waits", waits, 1}, {"ends", ends, 1},
+              {"innocent", innocent, 2}};
 
 static int run(void *name) {
     for (size_t k = 0; k < sizeof faults / sizeof *faults; k++) {

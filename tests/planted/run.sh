@@ -19,6 +19,23 @@ expect() { # what the report must say, then the command
     fi
 }
 
+expect_once() {
+    expect "$@"
+    if [ "$(grep -c "$1" "$out")" -gt 1 ]; then
+        echo "$2 $3: said more than once"
+        failed=$((failed + 1))
+    fi
+}
+expect_nothing() {
+    if timeout 60 "$@" >"$out" 2>&1 && [ ! -s "$out" ]; then
+        passed=$((passed + 1))
+    else
+        echo "$*: a report of nothing, or an error"
+        cat "$out"
+        failed=$((failed + 1))
+    fi
+}
+
 [ -x "$program" ] || { echo "planted: 0 passed, 0 failed"; exit 0; }
 case $("$program" kind) in
 thread) expect "data race.*" "$program" race ;;
@@ -28,6 +45,14 @@ address)
     expect "heap-use-after-free" "$program" freed
     expect "stack-use-after-return" env ASAN_OPTIONS=detect_stack_use_after_return=1 "$program" returned
     expect "detected memory leaks" "$program" leaked
+    ;;
+locks)
+    expect_once 'fiber .* "yields" spawned at .*planted.c:[0-9]* yields while it holds the mutex 0x.*: planted+0x' "$program" yields
+    expect_once '"parks".* parks while it holds the read lock 0x' "$program" parks
+    expect_once '"tries".* parks while it holds the spin lock 0x' "$program" tries
+    expect_once '"waits".* yields while it holds the mutex 0x' "$program" waits
+    expect_once '"ends".* ends while it holds the write lock 0x' "$program" ends
+    expect_nothing "$program" innocent
     ;;
 none)
     if command -v valgrind >/dev/null; then
