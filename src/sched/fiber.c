@@ -26,7 +26,7 @@ static int apply_attr(struct weft__cluster **c, const struct weft_attr *attr, ui
         if (k < 0) return k;
         *class = (uint8_t)k;
     }
-    if (attr->pinned > load_rlx(&(*c)->count) || attr->priority > WEFT_LOW) return -EINVAL;
+    if (attr->pinned > load_rlx(&(*c)->wanted) || attr->priority > WEFT_LOW) return -EINVAL;
     if (attr->node > weft__topology()->nodes) return -EINVAL;
     *place |= attr->pinned | attr->priority << WEFT_PLACE_PRIORITY_SHIFT;
     return 0;
