@@ -136,7 +136,7 @@ static void serve_aside(struct weft__worker *w, struct weft__worker *other, uint
 
 static void help(struct weft__worker *w, uint64_t now) {
     struct weft__worker *other = w->cluster->workers[weft__victims_one(weft__victims_of(w), w->looks++, &w->random)];
-    if (other == w || !load_acq(&other->shared)) return; /* pairs with weft__share */
+    if (other == w || load_acq(&other->sharing) != WEFT_SHARED) return; /* pairs with weft__share */
     serve_aside(w, other, now);
     struct weft__view mine = {since(load_rlx(&w->age.marked_at), now), load_rlx(&w->age.average),
                               weft__ready_length(&w->ready)};

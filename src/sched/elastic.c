@@ -9,7 +9,7 @@
  * wanted = what the program asked for + one for each worker that is stuck (monitor.c).
  *
  * A worker that runs alone takes from its queue without a swap. Before anybody else may take from it,
- * that must end: `shared` says that it has. The owner sees to it itself, at home; for one that is
+ * that must end: `sharing` says that it has. The owner sees to it itself, at home; for one that is
  * stuck the monitor does, see weft__share_by_force.
  */
 #include "sched/config.h"
@@ -40,7 +40,7 @@ int weft__worker_make(struct weft__cluster *c, unsigned index) {
     store_rlx(&w->age.average, 0);
     store_rlx(&w->age.since, weft__clock());
     store_rlx(&w->stuck, false);
-    store_rlx(&w->shared, true);
+    store_rlx(&w->sharing, WEFT_SHARED);
     store_rlx(&w->hog.fiber, NULL);
     store_rlx(&w->hog.waited, 0);
     w->hog.spared = false;
@@ -115,45 +115,49 @@ static bool others_rest(struct weft__cluster *c) {
     return weft__idle_retirees(load_acq(&c->idle.state)) + 1 >= load_acq(&c->count);
 }
 
-/* The others are all retired, and will look at `shared` when they come back: each side looks at what
+/* The owner alone changes it, unless the monitor has claimed it. */
+static bool begin_change(struct weft__worker *w, uint8_t from) {
+    return cas_ar(&w->sharing, &from, WEFT_CHANGING); /* pairs with the monitor's claim */
+}
+
+/* The others are all retired, and will look at `sharing` when they come back: each side looks at what
  * the other wrote after a full fence, so one of them sees it. */
-static void stop_sharing(struct weft__worker *w) {
-    store_rlx(&w->shared, false);
+static void try_alone(struct weft__worker *w, uint8_t from) {
+    if (!begin_change(w, from)) return;
     fence_sc(); /* pairs with the fence of a carrier that begins or comes back */
-    if (others_rest(w->cluster))
-        store_rlx(&w->ready.alone, true);
-    else
-        store_rel(&w->shared, true);
+    bool alone = others_rest(w->cluster);
+    if (alone) store_rlx(&w->ready.alone, true);
+    store_rel(&w->sharing, alone ? WEFT_ALONE : from);
+}
+
+static void share(struct weft__worker *w) {
+    if (!begin_change(w, WEFT_ALONE)) return;
+    store_rlx(&w->ready.alone, false);
+    store_rel(&w->sharing, WEFT_SHARED); /* pairs with thieves: from here on the owner swaps */
 }
 
 void weft__share(struct weft__worker *w) {
-    bool shared = load_rlx(&w->shared);
-    if (likely(shared != others_rest(w->cluster)) || weft__fence_is_symmetric) {
-        /* The monitor was about to share by force, and then saw that it need not. */
-        if (!shared && !load_rlx(&w->ready.alone)) stop_sharing(w);
-        return;
-    }
-    if (shared) {
-        stop_sharing(w);
-    } else {
-        store_rlx(&w->ready.alone, false);
-        store_rel(&w->shared, true); /* pairs with thieves: from here on the owner swaps */
-    }
+    uint8_t sharing = load_rlx(&w->sharing);
+    bool rest = others_rest(w->cluster);
+    if (likely(sharing == WEFT_SHARED && !rest) || weft__fence_is_symmetric) return;
+    if (!rest && sharing == WEFT_ALONE)
+        share(w);
+    else if (rest && (sharing == WEFT_SHARED || (sharing == WEFT_ALONE && !load_rlx(&w->ready.alone))))
+        try_alone(w, sharing);
 }
 
 /*
  * For an owner that is inside a fiber. It says that it is by w->current, which is NULL from before it
  * looks at `alone` until after it has taken: so if it is not NULL once every thread has passed a
- * fence, the owner is not in between, and will see the new `alone` when it next takes.
+ * fence, the owner is not in between, and will see the new `alone` when it next takes; and it cannot
+ * change that back while the claim lasts.
  */
 bool weft__share_by_force(struct weft__worker *w) {
-    uint64_t switches = load_acq(&w->numbers.switches);
-    if (load_acq(&w->shared)) return true;
+    uint8_t sharing = WEFT_ALONE;
+    if (!cas_ar(&w->sharing, &sharing, WEFT_CLAIMED)) return sharing == WEFT_SHARED; /* pairs with begin_change */
     store_rlx(&w->ready.alone, false);
     weft__fence_heavy();
-    if (!load_acq(&w->current)) return false; /* pairs with weft__choose */
-    if (load_rlx(&w->numbers.switches) != switches)
-        return false; /* it was at home meanwhile, and may have changed it back */
-    store_rel(&w->shared, true);
-    return true;
+    bool inside = load_acq(&w->current) != NULL; /* pairs with weft__choose */
+    store_rel(&w->sharing, inside ? WEFT_SHARED : WEFT_ALONE);
+    return inside;
 }

@@ -181,6 +181,10 @@ struct weft__aside {
     struct weft__list list[WEFT_ASIDES];
 };
 
+/* Who takes from a worker's queue: the owner alone, without a swap; everybody; or that is about to
+ * change, by the monitor (CLAIMED) or the owner (CHANGING). */
+enum { WEFT_ALONE, WEFT_CLAIMED, WEFT_SHARED, WEFT_CHANGING };
+
 struct weft__worker {
     /* The carrier's alone. */
     _Atomic(struct weft__fiber *) current; /* NULL: at home, or choosing the next one */
@@ -226,11 +230,11 @@ struct weft__worker {
     struct weft__driver driver;
     struct weft__worker *sleeper_below, *sleeper_above; /* idle.c, under its lock */
     bool is_sleeper;
-    bool is_retired;      /* under the same lock */
-    _Atomic bool shared;  /* others may take from its queue; else the owner alone does, without a swap */
-    _Atomic uint16_t cpu; /* where it runs, or ran a while ago: written only when it has changed */
-    _Atomic bool stuck;   /* others serve its timers, mail and pinned fibers */
-    struct weft__hog hog; /* the monitor's */
+    bool is_retired;         /* under the same lock */
+    _Atomic uint8_t sharing; /* WEFT_ALONE ...: may others take from its queue? See elastic.c */
+    _Atomic uint16_t cpu;    /* where it runs, or ran a while ago: written only when it has changed */
+    _Atomic bool stuck;      /* others serve its timers, mail and pinned fibers */
+    struct weft__hog hog;    /* the monitor's */
     struct weft__wheel wheel WEFT_ALIGNED;
 };
 

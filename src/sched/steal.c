@@ -56,7 +56,7 @@ static struct weft__fiber *steal_from(struct weft__worker *w, struct weft__worke
         forget(w, victim);
         return NULL;
     }
-    if (!load_acq(&victim->shared)) return NULL; /* pairs with weft__share */
+    if (load_acq(&victim->sharing) != WEFT_SHARED) return NULL; /* pairs with weft__share */
     if (length < 2 && weft__left_alone(w, victim, now) < WEFT_STALE) return NULL;
     count_add(&w->numbers.steals_tried, 1);
     void *items[WEFT_STEAL_MOST];
@@ -128,7 +128,7 @@ bool weft__work_in_sight(struct weft__worker *w) {
     unsigned count = load_acq(&c->count);
     for (unsigned i = 0; c->stealing && i < count; i++) {
         struct weft__worker *other = c->workers[i];
-        if (load_rlx(&other->shared) && weft__ready_length(&other->ready) >= least) return true;
+        if (load_rlx(&other->sharing) == WEFT_SHARED && weft__ready_length(&other->ready) >= least) return true;
         if (load_rlx(&other->aside.loose) >= least) return true;
         if (load_rlx(&other->stuck) && (load_rlx(&other->aside.count) || !weft__mailbox_empty(&other->mailbox)))
             return true;

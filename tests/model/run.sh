@@ -128,6 +128,12 @@ sleep_models() {
     for m in NO_LOOK_AT_STOPPING STOP_NO_FENCE STOP_WAKES_NOBODY; do mutant sleep $m -DN=2 -DSTOP -DSCENE=0; done
 }
 
+share_models() {
+    check "share, taking alone or not, one change" share -DTURNS=1
+    [ "$quick" = brief ] || more "share, taking alone or not, two changes" share -DTURNS=2
+    for m in LOOKS_ONCE NO_CURRENT NO_HEAVY NO_LOOK NO_SECOND_LOOK TAKES_ANYWAY; do mutant share $m -DTURNS=1; done
+}
+
 wait_models() {
     check "wait, park, permits, cancellation, deadlines" wait -DSCENE=1
     more "wait, semaphore, posts, cancellation, deadlines" wait -DSCENE=2
@@ -250,6 +256,7 @@ brief() {
     check "join, two joiners" join -DJOINERS=2 -DNO_CANCELLER -DNO_DETACHER
     check "stop, one is stuck" stop -DSTUCK
     mutant sleep NO_SECOND_LOOK -DN=2 -DSCENE=6
+    share_models
 }
 
 if [ "$quick" = brief ]; then
@@ -264,6 +271,7 @@ if command -v spin >/dev/null 2>&1; then
     wait_models
     join_models
     stop_models
+    share_models
 else
     echo "model: spin is not installed: its models are skipped"
 fi
