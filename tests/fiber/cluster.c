@@ -337,9 +337,10 @@ static void *moves_back_late(void *cluster) {
     struct weft_cluster c;
     CHECK_EQ(weft_cluster_create(&c, NULL), 0);
     CHECK_EQ(weft_cluster_destroy(c), 0);
+    CHECK_EQ(weft_sleep(10 * WEFT_MILLISECOND), 0); /* its deadline stands where it was, at first */
     return cluster;
 }
-/* Moved out, it still runs on a thread of the old one, and makes clusters, while that is ended. */
+/* Moved out, it still runs on a thread of the old one, makes clusters and sleeps, while that is ended. */
 TEST(ended_under_one_that_leaves) {
     test_start(1);
     struct weft_cluster c = create(1);
