@@ -112,7 +112,7 @@ TEST_WITHIN(a_thousand_times_without_a_trace, 60) {
     }
     if (!TEST_TSAN && !TEST_ASAN) CHECK(test_rss_kib() < rss + 2048);
     CHECK_EQ(test_open_files(), files);
-    CHECK(test_threads() <= threads);
+    CHECK(test_threads() <= threads + 2); /* some are about to end */
     test_stop();
 }
 
@@ -337,9 +337,10 @@ static void *moves_back_late(void *cluster) {
     struct weft_cluster c;
     CHECK_EQ(weft_cluster_create(&c, NULL), 0);
     CHECK_EQ(weft_cluster_destroy(c), 0);
+    CHECK_EQ(weft_sleep(10 * WEFT_MILLISECOND), 0); /* its deadline stands where it was, at first */
     return cluster;
 }
-/* Moved out, it still runs on a thread of the old one, and makes clusters, while that is ended. */
+/* Moved out, it still runs on a thread of the old one, makes clusters and sleeps, while that is ended. */
 TEST(ended_under_one_that_leaves) {
     test_start(1);
     struct weft_cluster c = create(1);
@@ -451,7 +452,7 @@ static int leaves_some_behind(void *unused) {
 TEST(a_run_cancels_who_is_blocked_elsewhere) {
     struct weft_config config = {.workers = 1};
     CHECK_EQ(weft_run(leaves_some_behind, NULL, &config), 5);
-    CHECK_EQ(test_threads(), 1);
+    await_alone();
 }
 
 /* A wait that no request ends: for a mutex after a condition, and its holder has ended. */
@@ -478,7 +479,7 @@ static void run_abandons(void *unused) {
     (void)unused;
     struct weft_config config = {.workers = 1};
     CHECK_EQ(weft_run(leaves_one, NULL, &config), -EBUSY);
-    CHECK_EQ(test_threads(), 1);
+    await_alone();
     test_start(2); /* and it can be started again */
     join(spawn_in(create(1), nothing, NULL));
     test_stop();
@@ -535,5 +536,5 @@ TEST_WITHIN(stopped_while_others_make_clusters, 60) {
     }
     STORE(&over, 1);
     for (int i = 0; i < 2; i++) thread_join(t[i]);
-    CHECK_EQ(test_threads(), 1);
+    await_alone();
 }

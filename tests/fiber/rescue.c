@@ -310,7 +310,7 @@ TEST(a_stop_while_one_hogs) {
         CHECK_EQ(LOAD(&ran), 10);
         CHECK_EQ(LOAD(&hogging), 0);
     }
-    CHECK_EQ(test_threads(), 1);
+    await_alone();
 }
 
 /* --- what belongs to the kernel thread

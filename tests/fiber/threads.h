@@ -50,4 +50,13 @@ static inline bool threads_meet(const struct threads *a, const struct threads *b
     return false;
 }
 
+/* Only the caller is left; the kernel may count one that was joined for a moment more. */
+static inline bool alone(void *unused) {
+    (void)unused;
+    return test_threads() == 1;
+}
+static inline void await_alone(void) {
+    if (!TEST_TSAN) test_until(alone, NULL); /* that has threads of its own */
+}
+
 #endif

@@ -165,7 +165,7 @@ static void rivals_round(uint64_t random) {
 /* --- hogs ---------------------------------------------------------------------------------------------
  *
  * Fibers that make others ready and then compute until these have run. There is always a worker that
- * is free, so all of them end; if it sleeps on, nothing moves any more.
+ * is free, or one is made, so all of them end; if it sleeps on, nothing moves any more.
  */
 static struct weft_sem may_hog;
 
@@ -199,7 +199,8 @@ static void hogs_round(uint64_t random) {
     uint64_t each[6];
     unsigned most = workers - 1 < 3 ? workers - 1 : 3; /* as many processors as there are would be too slow */
     for (unsigned i = 0; i < 6; i++) each[i] = roll(&random);
-    if (!most || MOVES_BY_FORCE) return;
+    if (!most) most = 1; /* and somebody else in its stead */
+    if (MOVES_BY_FORCE) return;
     OK(weft_sem_init(&may_hog, most));
     crowd(6, 0, hog, each, sizeof *each);
 }
