@@ -403,8 +403,8 @@ int weft_cluster_create(struct weft_cluster *cluster, const struct weft_config *
  */
 int weft_cluster_per_node(struct weft_cluster *clusters, unsigned n, const struct weft_config *config);
 
-/* Ends it. -EBUSY: fibers live in it, or timers are armed by fibers that were in it; join, cancel or
- * move those first. -EDEADLK: the caller is one.
+/* Ends it; timers that its fibers armed still fire, elsewhere. -EBUSY: fibers live in it; join, cancel or
+ * move them first. -EDEADLK: the caller is one.
  * -EINVAL: the first one. -ESRCH: no such cluster.  [fiber thread] */
 int weft_cluster_destroy(struct weft_cluster cluster);
 

@@ -84,18 +84,49 @@ bool weft__wheel_arm(struct weft__wheel *w, struct weft__timer *t, uint64_t dead
     return start < before;
 }
 
-bool weft__wheel_cancel(struct weft__timer *t) {
-    struct weft__wheel *w = load_acq(&t->wheel); /* pairs with expire: it has let go of the timer */
-    if (!w) return false;
-    weft__lock(&w->lock);
-    bool armed = load_rlx(&t->wheel) == w;
-    if (armed) {
-        unlink_it(w, t);
-        store_rlx(&w->armed, load_rlx(&w->armed) - 1);
-        store_rel(&t->wheel, NULL); /* from here on it is its owner's: pairs with arm */
+/* It may stand in another wheel by the time that we have the lock, see weft__wheel_move. */
+static struct weft__wheel *lock_wheel_of(struct weft__timer *t) {
+    for (struct weft__wheel *w; (w = load_acq(&t->wheel));) { /* pairs with expire: it has let go of the timer */
+        weft__lock(&w->lock);
+        if (load_rlx(&t->wheel) == w) return w;
+        weft__unlock(&w->lock);
     }
+    return NULL;
+}
+
+bool weft__wheel_cancel(struct weft__timer *t) {
+    struct weft__wheel *w = lock_wheel_of(t);
+    if (!w) return false;
+    unlink_it(w, t);
+    store_rlx(&w->armed, load_rlx(&w->armed) - 1);
+    store_rel(&t->wheel, NULL); /* from here on it is its owner's: pairs with arm */
     weft__unlock(&w->lock);
-    return armed;
+    return true;
+}
+
+static void move_chain(struct weft__timer **head, struct weft__wheel *to) {
+    struct weft__timer *t = *head;
+    *head = NULL;
+    while (t) {
+        struct weft__timer *next = t->next;
+        place_it(to, t);
+        store_rlx(&to->armed, load_rlx(&to->armed) + 1);
+        store_rel(&t->wheel, to); /* pairs with cancel */
+        t = next;
+    }
+}
+
+void weft__wheel_move(struct weft__wheel *from, struct weft__wheel *to) {
+    weft__lock(&from->lock);
+    weft__lock(&to->lock);
+    for (unsigned i = 0; i < WEFT_WHEEL_LEVELS * WEFT_WHEEL_SLOTS; i++) move_chain(&from->slot[i], to);
+    move_chain(&from->overdue, to);
+    for (unsigned i = 0; i < WEFT_WHEEL_LEVELS; i++) from->occupied[i] = 0;
+    store_rlx(&from->armed, 0);
+    update_next(from);
+    update_next(to);
+    weft__unlock(&to->lock);
+    weft__unlock(&from->lock);
 }
 
 /* Takes every timer of a chain out. */

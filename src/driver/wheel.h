@@ -57,6 +57,10 @@ void weft__wheel_init(struct weft__wheel *w, uint64_t now);
 /* Arms a timer that is not armed; returns true when it is the earliest now. */
 bool weft__wheel_arm(struct weft__wheel *w, struct weft__timer *t, uint64_t deadline, struct weft__due due);
 
+/* All that is armed in one wheel is armed in the other from now on. Always in the same direction between
+ * two wheels: both are locked. */
+void weft__wheel_move(struct weft__wheel *from, struct weft__wheel *to);
+
 /* True: it was armed, and will not be handed out. The wheel that it was armed in must still exist. */
 bool weft__wheel_cancel(struct weft__timer *t);
 

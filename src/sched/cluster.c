@@ -145,16 +145,10 @@ static bool is_elsewhere(struct weft__fiber *f, void *cluster) {
     return weft__cluster_of(load_rlx(&f->context.place)) != cluster;
 }
 
-static bool has_timers(struct weft__cluster *c) {
-    for (unsigned i = 0; i < c->count; i++)
-        if (load_acq(&c->workers[i]->wheel.armed)) return true;
-    return false;
-}
-
 /* Nobody can hand in fibers any more; if none lives in it, none will. Locked. */
 static int begin_end(struct weft__cluster *c) {
     weft__cluster_close(c, WEFT_CLOSED);
-    if (!weft__each_live(is_elsewhere, c) || has_timers(c)) {
+    if (!weft__each_live(is_elsewhere, c)) {
         weft__cluster_close(c, WEFT_OPEN);
         return -EBUSY;
     }
@@ -164,11 +158,20 @@ static int begin_end(struct weft__cluster *c) {
     return 0;
 }
 
+/* Deadlines of fibers that have left, and timers that fibers armed here. */
+static void hand_on_timers(struct weft__cluster *c, struct weft__worker *to) {
+    for (unsigned i = 0; i < c->count; i++)
+        if (load_acq(&c->workers[i]->wheel.armed)) weft__wheel_move(&c->workers[i]->wheel, &to->wheel);
+    fence_sc(); /* pairs with the fence of a worker that announces its sleep: it sees the timers, or we it */
+    weft__idle_wake(to);
+}
+
 /* Somebody may have looked at a fiber's place, and put it here, when it had just been moved away. */
 static void hand_on(struct weft__cluster *c) {
     fence_sc(); /* pairs with weft__mail: it sees that the cluster does not run, or we the mail */
     for (unsigned i = 0; i < c->count; i++) weft__mail_on(c->workers[i]);
     weft__inject_on(c);
+    if (c != &weft__cluster) hand_on_timers(c, weft__cluster.workers[0]);
 }
 
 /* Its workers' counts are part of the sum by which a stop knows that all has ended. Locked. */

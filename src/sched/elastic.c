@@ -104,7 +104,10 @@ int weft__resize(struct weft__cluster *c, unsigned configured) {
 
 int weft__spare(struct weft__cluster *c, int more) {
     pthread_mutex_lock(&c->resizing);
-    int err = load_rlx(&c->stopping) ? -ESRCH : set_wanted(c, load_rlx(&c->wanted) + (unsigned)more);
+    unsigned wanted = load_rlx(&c->wanted), spares = wanted - load_rlx(&c->configured);
+    int err = load_rlx(&c->stopping) ? -ESRCH : 0;
+    if (more > 0 && (spares >= WEFT_SPARES_MAX || wanted >= WEFT_WORKERS_MAX)) err = -ENOSPC;
+    if (!err) err = set_wanted(c, wanted + (unsigned)more);
     pthread_mutex_unlock(&c->resizing);
     return err;
 }

@@ -27,7 +27,6 @@
 #define WEFT_TICK (4 * WEFT_MILLISECOND)
 #define WEFT_IDLE_TICKS 3
 #define WEFT_QUOTA_EVERY 256 /* ticks: about a second */
-#define WEFT_SPARES_MAX 64
 
 static pthread_t thread;
 static _Atomic uint32_t quits;
@@ -48,23 +47,14 @@ static bool others_can(struct weft__cluster *c, struct weft__worker *w) {
     return false;
 }
 
-static void report_cap(struct weft__cluster *c) {
-    static bool said;
-    if (!said)
-        weft__say("%z workers of a cluster are stuck: no more are started in their stead", (size_t)WEFT_SPARES_MAX);
-    said = true;
-    (void)c;
-}
-
 /* Another worker runs in its stead. */
 static void spare(struct weft__worker *w) {
-    struct weft__cluster *c = w->cluster;
-    if (load_rlx(&c->wanted) - load_rlx(&c->configured) >= WEFT_SPARES_MAX ||
-        load_rlx(&c->wanted) >= WEFT_WORKERS_MAX) {
-        report_cap(c);
-        return;
-    }
-    w->hog.spared = !weft__spare(c, 1);
+    static bool said;
+    int err = weft__spare(w->cluster, 1);
+    w->hog.spared = !err;
+    if (err != -ENOSPC || said) return;
+    weft__say("%z workers of a cluster are stuck: no more are started in their stead", (size_t)WEFT_SPARES_MAX);
+    said = true;
 }
 
 /* Does anybody wait for this worker, that only it, or that anybody could run? */

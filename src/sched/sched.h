@@ -444,7 +444,8 @@ unsigned weft__node_cpus(int node);
 
 /* So many workers are to run, and as many more as are stuck. -ENOMEM, -EAGAIN: fewer do. */
 int weft__resize(struct weft__cluster *c, unsigned configured);
-/* One more, or one less, in the stead of one that is stuck. */
+#define WEFT_SPARES_MAX 64
+/* One more, or one less, in the stead of one that is stuck. -ENOSPC: there are as many as may be. */
 int weft__spare(struct weft__cluster *c, int more);
 /* The worker's owner, at home: does it still have its queue to itself, or again? */
 void weft__share(struct weft__worker *w);
