@@ -123,7 +123,8 @@ static struct weft__fiber *announce_end(struct weft__worker *w, struct weft__fib
     while ((join & WEFT_JOIN_TAG) != WEFT_JOIN_DETACHED)
         if (likely(cas_ar(&f->join, &join, join == nobody ? ended : join | WEFT_JOIN_ENDED_BY)))
             return join == nobody ? NULL : win_joiner(join);
-    store_rlx(&f->join, ended); /* for whoever goes over all records: it does not live any more */
+    /* For whoever goes over all records: it does not live any more. Not `ended`: a late joiner would collect it. */
+    store_rlx(&f->join, weft__join_of(self, WEFT_JOIN_COLLECTED));
     weft__slab_put(&weft__fibers, &w->records, &f->slot);
     return NULL;
 }
