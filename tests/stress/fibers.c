@@ -119,6 +119,39 @@ static void joins_round(uint64_t random) {
     for (int i = 0; i < HUNTS; i++) OK(weft_join(f[i], NULL));
 }
 
+/* --- late: who is detached is nobody's, to its very end ----------------------------------------------- */
+
+static _Atomic uint64_t detached;
+static _Atomic bool enough;
+
+static void *try_to_join(void *unused) {
+    while (!atomic_load(&enough)) {
+        int err = weft_join_until((struct weft_fiber){atomic_load(&detached)}, NULL, 0);
+        if (err != -EINVAL) WANT(err, -ESRCH);
+    }
+    return unused;
+}
+
+static void late_round(uint64_t random) {
+    struct weft_counter ends = WEFT_COUNTER_INIT;
+    struct weft_attr attr = {.detached = 1, .counter = &ends};
+    pthread_t t[2];
+    atomic_store(&detached, 0);
+    atomic_store(&enough, false);
+    for (int i = 0; i < 2; i++) OK(pthread_create(&t[i], NULL, try_to_join, NULL));
+    for (unsigned i = 0; i < 2000 / shrink; i++) {
+        struct weft_fiber f;
+        OK(weft_counter_add(&ends, 1));
+        OK(weft_spawn(&f, &attr, short_life, (void *)(uintptr_t)(roll(&random) % 4)));
+        atomic_store(&detached, f.id);
+        if (i % 4 == 0) OK(weft_counter_wait(&ends, 0));
+        moved();
+    }
+    OK(weft_counter_wait(&ends, 0));
+    atomic_store(&enough, true);
+    for (int i = 0; i < 2; i++) OK(pthread_join(t[i], NULL));
+}
+
 /* --- bursts: threads hand in bursts with pauses in which the workers fall asleep -------------------- */
 
 static _Atomic uint64_t arrived;
@@ -250,7 +283,7 @@ static void restart_round(uint64_t random) {
     WANT(atomic_load(&ran), atomic_load(&handed_in));
 }
 
-const struct part parts_of_fibers[] = {
-    {"tree", tree_round, false, false},     {"yields", yields_round, false, false}, {"joins", joins_round, false, false},
-    {"bursts", bursts_round, false, false}, {"pinned", pinned_round, false, false}, {"restart", restart_round, true, false},
-    {NULL, NULL, false, false}};
+const struct part parts_of_fibers[] = {{"tree", tree_round, false, false},       {"yields", yields_round, false, false},
+                                       {"joins", joins_round, false, false},     {"late", late_round, false, true},
+                                       {"bursts", bursts_round, false, false},   {"pinned", pinned_round, false, false},
+                                       {"restart", restart_round, true, false}, {NULL, NULL, false, false}};
