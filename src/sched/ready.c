@@ -231,6 +231,13 @@ void weft__expire(struct weft__worker *w, struct weft__wheel *wheel, uint64_t no
     } while (n == AT_ONCE);
 }
 
+/* What a worker that has work looks after now and then; not one that was just woken for some. */
+static void look_about(struct weft__worker *w, uint64_t now) {
+    weft__share(w);
+    weft__where(w, now);
+    if (w->cluster->helping) weft__age(w, now);
+}
+
 WEFT_COLD void weft__poll(struct weft__worker *w, uint64_t now) {
     w->until_poll = WEFT_POLL_EVERY;
     if (weft__wheel_next(&w->wheel) <= now) weft__expire(w, &w->wheel, now);
@@ -240,9 +247,7 @@ WEFT_COLD void weft__poll(struct weft__worker *w, uint64_t now) {
         return;
     }
     take_injected(w);
-    weft__share(w);
-    weft__where(w, now);
-    if (w->cluster->helping) weft__age(w, now);
+    if (load_rlx(&w->busy_since)) look_about(w, now);
     if (weft__ready_length(&w->ready)) weft__notify(w); /* for what was taken over, and for who yields */
 }
 
