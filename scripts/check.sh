@@ -3,6 +3,8 @@
 # size, the models. Ends in "N passed, N failed". Less than ten minutes on two processors.
 cd "$(dirname "$0")/.." || exit 1
 . scripts/builds.sh
+: "${WEFT_STRESS_SECONDS:=0.4}"
+export WEFT_STRESS_SECONDS
 
 examples_run() {
     ok=0
@@ -19,11 +21,11 @@ configure release
 step "release" tests/run.sh build/release unit fiber misuse stress sim
 step "examples" examples_run
 configure asan
-step "AddressSanitizer" env WEFT_TEST_SCALE=10 WEFT_STRESS_WORKERS=8 tests/run.sh build/asan
+step "AddressSanitizer" env WEFT_TEST_SCALE=20 WEFT_STRESS_WORKERS=8 tests/run.sh build/asan
 configure tsan
 step "ThreadSanitizer" env WEFT_TEST_SCALE=50 WEFT_STRESS_WORKERS=8 tests/run.sh build/tsan unit fiber stress planted
 configure migrate
-step "every switch migrates" env WEFT_TEST_SCALE=10 WEFT_STRESS_WORKERS=8 tests/run.sh build/migrate fiber stress
+step "every switch migrates" env WEFT_TEST_SCALE=20 WEFT_STRESS_WORKERS=8 tests/run.sh build/migrate fiber stress
 configure faults
 step "every call fails once" tests/run.sh build/faults fault
 step "models" tests/model/run.sh brief
