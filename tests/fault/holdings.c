@@ -48,7 +48,8 @@ static void *waits_for_cond(void *unused) {
     (void)unused;
     ADD(&ran, 1);
     if (!worked(weft_mutex_lock(&mutex))) return NULL;
-    while (!ready && worked(weft_cond_wait(&cond, &mutex))) {}
+    while (!ready && worked(weft_cond_wait(&cond, &mutex))) {
+    }
     CHECK_EQ(weft_mutex_unlock(&mutex), 0);
     return NULL;
 }
@@ -90,18 +91,21 @@ static void use_everything(void) {
         armed += worked(weft_timer_arm(&timer[i], weft_now() + (uint64_t)i * 100000, fire, NULL));
     pthread_t t = thread_start(thread_waits, NULL);
     worked(weft_sleep(2 * WEFT_MILLISECOND));
-    while (!worked(weft_mutex_lock(&mutex))) {}
+    while (!worked(weft_mutex_lock(&mutex))) {
+    }
     ready = 1;
     CHECK_EQ(weft_mutex_unlock(&mutex), 0);
     CHECK_EQ(weft_cond_broadcast(&cond), 0);
     for (int i = 0; i < CROWD + 1; i++) CHECK_EQ(weft_sem_post(&sem), 0);
-    while (!worked(weft_counter_wait(&outstanding, 0))) {}
+    while (!worked(weft_counter_wait(&outstanding, 0))) {
+    }
     thread_join(t);
     while (LOAD(&fired) < armed) test_nap_ms(1);
     if (keyed) CHECK_EQ(weft_key_delete(key), 0);
     CHECK_EQ(LOAD(&ran), LOAD(&accepted));
     CHECK_EQ(LOAD(&fired), armed);
-    while (!weft_sem_try(&sem)) {}
+    while (!weft_sem_try(&sem)) {
+    }
 }
 
 /* Once from nothing to nothing. False: it did not start. */
@@ -132,7 +136,7 @@ static void whole_program_works(void) {
 static struct holdings {
     size_t heap, files, threads;
     long left; /* of the countdown */
-} *held; /* shared with the child */
+} * held;      /* shared with the child */
 
 static void run_with_failure(void *nth) {
     alarm(30);
@@ -180,7 +184,8 @@ TEST_WITHIN(each_call_fails_once, 300) {
     CHECK(n > 20); /* or the calls do not go through the place where they can fail */
 }
 
-/* --- all calls fail for a while ------------------------------------------------------------------------------------- */
+/* --- all calls fail for a while -------------------------------------------------------------------------------------
+ */
 
 static int starving;
 static void *starve(void *unused) {
@@ -237,7 +242,7 @@ static void start_fails(void *nth) {
     weft__fault_countdown = -1;
     CHECK(err == 0 || err == -ENOMEM || err == -EAGAIN);
     CHECK_EQ(weft_workers(), err ? 0 : 5);
-    CHECK_EQ(test_threads(), (err ? 1 : 6) + (TEST_TSAN ? 1 : 0));
+    CHECK_EQ(test_threads(), (err ? 1 : 7) + (TEST_TSAN ? 1 : 0)); /* with the monitor */
     if (!err) test_stop();
     test_start(5);
     test_stop();
