@@ -11,9 +11,9 @@
  * did. That time is published, and holds until the next timed fiber comes to the head: whoever reads
  * it may think the queue older than it is, never younger. A queue whose owner does not come by ages.
  *
- * Once in WEFT_POLL_EVERY dispatches a worker looks at what one other has published: a line that is
- * written seldom, so the look mostly costs nothing. Only if that calls for help (help.h) the queue
- * itself is looked at, and its oldest fibers are taken.
+ * Once in WEFT_POLL_EVERY dispatches, but not more often than in WEFT_LOOK_EVERY, a worker looks at what
+ * one other has published: a line that is written seldom, so the look mostly costs nothing. Only if that calls for help
+ * (help.h) the queue itself is looked at, and its oldest fibers are taken.
  */
 #include "base/random.h"
 #include "base/say.h"
@@ -21,6 +21,7 @@
 #include "sched/help.h"
 
 #define WEFT_MARK_EVERY (8 * WEFT_MICROSECOND)
+#define WEFT_LOOK_EVERY (4 * WEFT_MICROSECOND)
 #define WEFT_HELP_MOST 128
 #define WEFT_REPORT_EVERY (100 * WEFT_MILLISECOND)
 
@@ -122,6 +123,7 @@ static void take(struct weft__worker *w, struct weft__worker *from, uint64_t n) 
     count_add(&w->numbers.moved, got);
     for (uint64_t i = 0; i < got; i++) weft__push(w, items[i]);
     weft__took(w, from, got);
+    w->next_look = 0; /* there may be more */
 }
 
 /* The owner does not come by: what stands aside there, and, if it is stuck, its mail and pinned fibers. */
@@ -150,5 +152,7 @@ static void help(struct weft__worker *w, uint64_t now) {
 
 void weft__age(struct weft__worker *w, uint64_t now) {
     time_one(w, now);
-    if (w->cluster->stealing && w->cluster->count > 1) help(w, now);
+    if (now < w->next_look || !w->cluster->stealing || w->cluster->count < 2) return;
+    w->next_look = now + WEFT_LOOK_EVERY;
+    help(w, now);
 }

@@ -16,7 +16,7 @@ struct weft__view {
 };
 
 /* Delays that differ by less are alike: a cache miss or an interrupt is not worth a migration. */
-#define WEFT_HELP_SLACK 5000
+#define WEFT_HELP_SLACK 20000
 
 /* The moving average after one more sample: seven eighths of what it was. A sample that is out of all
  * proportion counts little: a queue whose owner stood still for a while would find everybody else's

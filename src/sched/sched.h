@@ -194,6 +194,7 @@ struct weft__worker {
     bool searching;                        /* counted in idle.state */
     bool watching;                         /* is the watchman */
     bool marking;                          /* the next fiber that is pushed will be timed */
+    uint64_t next_look;                    /* at another queue: not before */
     uint64_t next_mark;                    /* not before */
     struct weft__cluster *cluster;
     struct weft__exceptions *exceptions;
