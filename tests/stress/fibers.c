@@ -125,7 +125,8 @@ static _Atomic uint64_t detached;
 static _Atomic bool enough;
 
 static void *try_to_join(void *unused) {
-    while (!atomic_load(&enough)) {
+    for (unsigned turn = 0; !atomic_load(&enough); turn++) {
+        if (turn % 256 == 0) weft_yield();
         int err = weft_join_until((struct weft_fiber){atomic_load(&detached)}, NULL, 0);
         if (err != -EINVAL) WANT(err, -ESRCH);
     }
@@ -139,7 +140,7 @@ static void late_round(uint64_t random) {
     atomic_store(&detached, 0);
     atomic_store(&enough, false);
     for (int i = 0; i < 2; i++) OK(pthread_create(&t[i], NULL, try_to_join, NULL));
-    for (unsigned i = 0; i < 2000 / shrink; i++) {
+    for (unsigned i = 0; i < 2000 / shrink && weft_now() < end_at; i++) {
         struct weft_fiber f;
         OK(weft_counter_add(&ends, 1));
         OK(weft_spawn(&f, &attr, short_life, (void *)(uintptr_t)(roll(&random) % 4)));
