@@ -131,12 +131,12 @@ enum { WEFT_NORMAL, WEFT_HIGH, WEFT_LOW };
 
 /* Attributes of a spawn. Start from WEFT_ATTR_INIT; a zero is a default. */
 struct weft_attr {
-    const char *name;             /* shown in messages; the first 15 bytes are kept */
-    size_t stack_size;            /* 0: as configured. Rounded up to a power of two; 64 MiB at most */
-    unsigned detached;            /* 1: nobody joins it */
-    unsigned pinned;              /* 0: runs anywhere; n: only on worker n - 1, whatever the node */
-    unsigned node;                /* 0: begins where it is spawned; n: on memory node n - 1, if a worker is there */
-    unsigned priority;            /* WEFT_NORMAL, WEFT_HIGH, WEFT_LOW; of no effect on a pinned fiber */
+    const char *name;  /* shown in messages; the first 15 bytes are kept */
+    size_t stack_size; /* 0: as configured. Rounded up to a power of two; 64 MiB at most */
+    unsigned detached; /* 1: nobody joins it */
+    unsigned pinned;   /* 0: runs anywhere; n: only on worker n - 1, or on who stands in for it while it is stuck */
+    unsigned node;     /* 0: begins where it is spawned; n: on memory node n - 1, if a worker is there */
+    unsigned priority; /* WEFT_NORMAL, WEFT_HIGH, WEFT_LOW; of no effect on a pinned fiber */
     struct weft_cluster cluster;  /* {0}: the caller's, or for a thread the first */
     struct weft_counter *counter; /* completed once (weft_counter_complete) when the fiber has ended */
 };
@@ -264,8 +264,9 @@ int weft_sleep_until(uint64_t deadline);
 
 /*
  * A timer calls fn(arg) once, at the deadline or soon after, on some worker and between fibers:
- * fn must not park. Armed and cancelled without a system call or a process-wide lock. The memory
- * is the caller's, and must stay until the timer has fired or was cancelled.
+ * fn must not park, and must be short: nobody takes over from one that computes or blocks. Armed and cancelled without
+ * a system call or a process-wide lock. The memory is the caller's, and must stay until the timer has fired or was
+ * cancelled.
  */
 struct weft_timer {
     void *opaque[8];
