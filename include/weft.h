@@ -264,9 +264,9 @@ int weft_sleep_until(uint64_t deadline);
 
 /*
  * A timer calls fn(arg) once, at the deadline or soon after, on some worker and between fibers:
- * fn must not park, and must be short: nobody takes over from one that computes or blocks. Armed and cancelled without
- * a system call or a process-wide lock. The memory is the caller's, and must stay until the timer has fired or was
- * cancelled.
+ * fn must not park, and must be short: nobody takes over from one that computes or blocks. Armed and
+ * cancelled without a system call or a process-wide lock. The memory is the caller's, and must stay
+ * until the timer has fired or was cancelled.
  */
 struct weft_timer {
     void *opaque[8];
