@@ -12,10 +12,9 @@
  * it may think the queue older than it is, never younger. A queue whose owner does not come by ages.
  *
  * Once in WEFT_POLL_EVERY dispatches, but not more often than in WEFT_LOOK_EVERY, a worker looks at what
- * one other has published: a line that is written seldom, so the look mostly costs nothing. Only if that calls for help
- * (help.h) the queue itself is looked at, and its oldest fibers are taken.
+ * one other has published: a line that is written seldom, so the look mostly costs nothing. Only if
+ * that calls for help (help.h) the queue itself is looked at, and its oldest fibers are taken.
  */
-#include "base/random.h"
 #include "base/say.h"
 #include "sched/dispatch.h"
 #include "sched/help.h"

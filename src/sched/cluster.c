@@ -75,7 +75,7 @@ static void release_workers(struct weft__cluster *c) {
     store_rlx(&c->configured, 0);
 }
 
-int weft__cluster_start(struct weft__cluster *c, const struct weft_config *config, int node) {
+int weft__cluster_start(struct weft__cluster *c, const struct weft_config *config, bool automatic, int node) {
     c->stealing = !config->no_stealing;
     c->helping = !config->no_helping;
     c->rescues = !config->no_rescue;
@@ -83,6 +83,7 @@ int weft__cluster_start(struct weft__cluster *c, const struct weft_config *confi
     c->late_after = config->bound;
     c->bound = config->bind;
     c->node = node;
+    store_rlx(&c->automatic, automatic);
     c->stack_class = (uint8_t)weft__stack_class(config->stack_size);
     store_rlx(&c->stopping, false);
     store_rlx(&c->idle.state, 0);
@@ -115,12 +116,12 @@ static struct weft__cluster *vacant(void) {
 }
 
 /* Locked. */
-static int create(struct weft_cluster *cluster, const struct weft_config *config, int node) {
+static int create(struct weft_cluster *cluster, const struct weft_config *config, bool automatic, int node) {
     if (!load_acq(&weft__cluster.running) || load_acq(&weft__cluster.ending)) return -ESRCH;
     struct weft__cluster *c = vacant();
     if (!c) return -ENOMEM;
     store_rlx(&c->generation, load_rlx(&c->generation) + 1);
-    int err = weft__cluster_start(c, config, node);
+    int err = weft__cluster_start(c, config, automatic, node);
     if (!err) *cluster = handle_of(c);
     return err;
 }
@@ -133,8 +134,7 @@ WEFT_PUBLIC int weft_cluster_create(struct weft_cluster *cluster, const struct w
     int err = weft__config_complete(&config, &automatic);
     if (err) return err;
     pthread_mutex_lock(&weft__clusters_change);
-    err = create(cluster, &config, -1);
-    if (!err) store_rlx(&weft__cluster_find(*cluster)->automatic, automatic);
+    err = create(cluster, &config, automatic, -1);
     pthread_mutex_unlock(&weft__clusters_change);
     return err;
 }
@@ -214,7 +214,7 @@ static unsigned create_per_node(struct weft_cluster *clusters, unsigned n, struc
     unsigned made = 0;
     for (int node = 0; !*err && made < n && node < (int)weft__topology()->nodes; node++) {
         config->workers = weft__node_cpus(node);
-        if (config->workers && !(*err = create(&clusters[made], config, node))) made++;
+        if (config->workers && !(*err = create(&clusters[made], config, false, node))) made++;
     }
     return made;
 }
@@ -251,7 +251,9 @@ static bool follow(struct weft__cluster *c, void *workers) {
 
 void weft__follow_quota(void) {
     unsigned workers = weft__default_workers();
+    if (pthread_mutex_trylock(&weft__clusters_change)) return; /* clusters come or go: next time */
     weft__each_cluster(follow, &workers);
+    pthread_mutex_unlock(&weft__clusters_change);
 }
 
 WEFT_PUBLIC int weft_cluster_workers(struct weft_cluster cluster) {

@@ -17,8 +17,9 @@ struct weft__cluster *weft__cluster_find(struct weft_cluster handle);
 /* Calls fn for each that runs, or is just ending, until it says no; returns whether all said yes. */
 bool weft__each_cluster(bool (*fn)(struct weft__cluster *, void *), void *arg);
 
-/* As the configuration, complete, says; node: -1, or where its workers stay. Then it runs. */
-int weft__cluster_start(struct weft__cluster *c, const struct weft_config *config, int node);
+/* As the configuration, complete, says; automatic: the number of workers follows the machine; node: -1,
+ * or where its workers stay. Then it runs. */
+int weft__cluster_start(struct weft__cluster *c, const struct weft_config *config, bool automatic, int node);
 /* Nobody is left in it: ends its carriers. Not locked: a fiber on one of them may want the lock. */
 void weft__cluster_end(struct weft__cluster *c);
 void weft__cluster_close(struct weft__cluster *c, uint8_t closed);

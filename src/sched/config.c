@@ -27,10 +27,7 @@ static unsigned long from_env(const char *name, unsigned long least, unsigned lo
 int weft__config_complete(struct weft_config *c, bool *automatic) {
     if (!c->workers) c->workers = (unsigned)from_env("WEFT_WORKERS", 1, WEFT_WORKERS_MAX, 0);
     *automatic = !c->workers;
-    if (!c->workers) {
-        c->workers = weft__default_workers();
-        if (c->workers > WEFT_WORKERS_MAX) c->workers = WEFT_WORKERS_MAX;
-    }
+    if (!c->workers) c->workers = weft__default_workers();
     if (!c->stack_size)
         c->stack_size = from_env("WEFT_STACK_SIZE", 1, (size_t)1 << WEFT_STACK_MAX_LOG, WEFT_STACK_SIZE_DEFAULT);
     if (!c->no_stealing) c->no_stealing = !from_env("WEFT_STEALING", 0, 1, 1);

@@ -6,6 +6,8 @@
 #define _GNU_SOURCE
 #include "sched/cpus.h"
 
+#include "weft.h"
+
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
@@ -109,4 +111,7 @@ static unsigned affinity(void) {
     return 1;
 }
 
-unsigned weft__default_workers(void) { return smaller(affinity(), weft__cpu_quota("")); }
+unsigned weft__default_workers(void) {
+    unsigned n = smaller(affinity(), weft__cpu_quota(""));
+    return n < WEFT_WORKERS_MAX ? n : WEFT_WORKERS_MAX;
+}

@@ -8,7 +8,7 @@
  * and /sys; tests give another. */
 unsigned weft__cpu_quota(const char *root);
 
-/* The smaller of the affinity mask and the quota; at least 1. */
+/* The smaller of the affinity mask and the quota; at least 1, at most WEFT_WORKERS_MAX. */
 unsigned weft__default_workers(void);
 
 #endif

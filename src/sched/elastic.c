@@ -24,7 +24,7 @@
  * What the last carrier left of the shared part is as it was at first: awake, no sleeper, no mail, no
  * timers.
  */
-int weft__worker_make(struct weft__cluster *c, unsigned index) {
+static int make_worker(struct weft__cluster *c, unsigned index) {
     struct weft__worker *w = c->workers[index];
     if (!w) {
         if (!(w = weft__alloc_aligned(WEFT_APART, sizeof *w))) return -ENOMEM;
@@ -63,7 +63,7 @@ void weft__worker_release(struct weft__worker *w) {
 /* A worker with a carrier, counted. Locked. */
 static int add_worker(struct weft__cluster *c) {
     unsigned index = load_rlx(&c->count);
-    int err = weft__worker_make(c, index);
+    int err = make_worker(c, index);
     if (err) return err;
     weft__expect(c->workers[index]);
     add_rlx(&c->map, 1);
@@ -106,6 +106,7 @@ int weft__spare(struct weft__cluster *c, int more) {
     pthread_mutex_lock(&c->resizing);
     unsigned wanted = load_rlx(&c->wanted), spares = wanted - load_rlx(&c->configured);
     int err = load_rlx(&c->stopping) ? -ESRCH : 0;
+    if (more < 0 && !spares) more = 0; /* a resize near the maximum has taken it back already */
     if (more > 0 && (spares >= WEFT_SPARES_MAX || wanted >= WEFT_WORKERS_MAX)) err = -ENOSPC;
     if (!err) err = set_wanted(c, wanted + (unsigned)more);
     pthread_mutex_unlock(&c->resizing);

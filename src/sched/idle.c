@@ -191,6 +191,12 @@ static void trim(struct weft__worker *w, uint64_t now) {
     if (!weft__stack_trim()) w->idle_since = 0; /* done, until there was work again */
 }
 
+/* All rest now: a stop or a drain may have waited for that, and who drained become ready right here. */
+static void last_one_tells(struct weft__worker *w) {
+    weft__tell_quiet();
+    if (weft__ready_length(&w->ready) || load_rlx(&w->aside.count)) weft__driver_wake(&w->driver);
+}
+
 bool weft__idle_sleep(struct weft__worker *w) {
     uint64_t now = weft__clock();
     trim(w, now);
@@ -200,10 +206,8 @@ bool weft__idle_sleep(struct weft__worker *w) {
     if (weft__ready_length(&w->ready) || load_rlx(&w->aside.count) || weft__work_in_sight(w) || !weft__is_wanted(w)) {
         weft__driver_stay(&w->driver);
     } else {
-        if (is_last) weft__tell_quiet();
+        if (is_last) last_one_tells(w);
         count_add(&w->numbers.sleeps, 1);
-        /* Who waited for quiet may have become ready here. */
-        if (is_last && (weft__ready_length(&w->ready) || load_rlx(&w->aside.count))) weft__driver_wake(&w->driver);
         woken = weft__driver_sleep(&w->driver, sleep_until(w, now, is_watchman));
         count_add(&w->numbers.wakeups, woken);
     }
@@ -232,8 +236,7 @@ void weft__idle_retire(struct weft__worker *w) {
     } else {
         /* What was left to us as the searcher is somebody else's now. */
         if (load_rlx(&w->cluster->injector.length)) weft__idle_wake_one(w->cluster);
-        if (is_last) weft__tell_quiet();
-        if (is_last && (weft__ready_length(&w->ready) || load_rlx(&w->aside.count))) weft__driver_wake(&w->driver);
+        if (is_last) last_one_tells(w);
         weft__driver_sleep(&w->driver, weft__wheel_next(&w->wheel));
     }
     weft__lock(&idle->lock);

@@ -5,11 +5,12 @@
  *
  * A worker whose count of switches has not moved since the last tick has one fiber all the time. If
  * that computes, or sits in a blocking call, it is a hog, and noted, for the statistics; if its
- * carrier merely has no processor, nothing is wrong with it. If somebody waits for that worker, it is declared stuck:
- * others may take its mail and its pinned fibers as they take from its queue and its timers anyway;
- * and if there is nobody else to do so, or the hog does not even use its processor, one more worker
- * is wanted (elastic.c). When the hog has come back, one less is: the last one finishes what it runs,
- * gives its queue away and sleeps.
+ * carrier merely has no processor, nothing is wrong with it.
+ *
+ * If somebody waits for a worker with a hog, it is declared stuck: others may take its mail and its
+ * pinned fibers as they take from its queue and its timers anyway; and if there is nobody else to do
+ * so, or the hog does not even use its processor, one more worker is wanted (elastic.c). When the hog
+ * has come back, one less is: the last one finishes what it runs, gives its queue away and sleeps.
  *
  * So others wait for two ticks at most, and there are more running carriers than workers for one.
  *

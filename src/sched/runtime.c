@@ -28,12 +28,11 @@ static int start(const struct weft_config *given) {
     int err = weft__config_complete(&config, &automatic);
     if (err) return err;
     weft__fence_init();
-    store_rlx(&c->automatic, automatic);
     c->print_stats = config.stats;
     weft__past = (struct weft__past){0, 0};
     weft__stack_guards(!config.no_guards);
     if ((err = weft__overflow_watch())) return err;
-    if ((err = weft__cluster_start(c, &config, -1))) goto unwatch;
+    if ((err = weft__cluster_start(c, &config, automatic, -1))) goto unwatch;
     if ((err = weft__monitor_start())) goto stop;
     return 0;
 stop:

@@ -282,7 +282,7 @@ struct weft__cluster {
     _Atomic uint8_t stack_class;                    /* of fibers that ask for no size */
     struct weft__worker *workers[WEFT_WORKERS_MAX]; /* made once, kept for the next start */
     uint32_t place;                                 /* of its fibers */
-    _Atomic uint32_t generation;                    /* odd: in use */
+    _Atomic uint32_t generation;                    /* grows when it begins and when it ends: old handles do not fit */
     _Atomic bool automatic;                         /* as many workers as the machine lends us */
     _Atomic uint32_t map;                           /* grows when a worker has come, or moved to another CPU */
     int node;                                       /* its workers stay on this memory node; -1: anywhere */
@@ -452,7 +452,6 @@ int weft__spare(struct weft__cluster *c, int more);
 void weft__share(struct weft__worker *w);
 /* Somebody else, for a worker that is stuck. False: not now. */
 bool weft__share_by_force(struct weft__worker *w);
-int weft__worker_make(struct weft__cluster *c, unsigned index);
 void weft__worker_release(struct weft__worker *w);
 
 static inline bool weft__is_wanted(const struct weft__worker *w) { return w->index < load_rlx(&w->cluster->wanted); }

@@ -67,7 +67,7 @@ static void retire(struct weft__worker *w) {
     if (load_rlx(&w->aside.count) || load_rlx(&w->cluster->stopping)) return;
     now_idle(w);
     weft__idle_retire(w);
-    fence_sc(); /* pairs with stop_sharing: whoever still has its queue to itself sees that we are back */
+    fence_sc(); /* pairs with try_alone: whoever still has its queue to itself sees that we are back */
 }
 
 /* The next fiber to enter; NULL: the runtime stops. */
@@ -108,7 +108,7 @@ void *weft__carrier_main(void *worker) {
     store_rlx(&w->tid, gettid());
     weft__bind(w);
     w->until_poll = WEFT_POLL_EVERY;
-    fence_sc(); /* pairs with stop_sharing */
+    fence_sc(); /* pairs with try_alone */
     for (struct weft__fiber *f; (f = find(w));) enter(w, f);
     weft__slab_flush(&weft__fibers, &w->records);
     weft__stack_flush(w->stacks, 0);
