@@ -2,11 +2,12 @@
 #
 #   configure NAME   sets up build/NAME if it is not there, and builds it
 #   step TITLE ...   runs a command, shows its output, and adds its "N passed, N failed" to the total
-#   finish           prints the total as the last line; status 1 if anything failed
+#   finish           repeats what failed, prints the total as the last line; status 1 if anything failed
 total_passed=0
 total_failed=0
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+failures=$(mktemp)
+trap 'rm -f "$log" "$failures"' EXIT
 
 options() {
     case "$1" in
@@ -51,13 +52,29 @@ step() {
     fi
     [ "$status" -eq 0 ] || [ "$failed" -gt 0 ] || failed=1
     # All of it when something failed, else what each program said in the end.
-    if [ "$failed" -gt 0 ]; then cat "$log"; else grep ' passed, ' "$log"; fi
+    if [ "$failed" -gt 0 ]; then
+        cat "$log"
+        { echo "== failed: $title" && what_failed; } >>"$failures"
+    else
+        grep ' passed, ' "$log"
+    fi
     echo "-- $title: $passed passed, $failed failed, $(($(date +%s) - begun)) s"
     total_passed=$((total_passed + passed))
     total_failed=$((total_failed + failed))
 }
 
+# The last lines of each failure in the log: what it said is indented and stands before its verdict.
+what_failed() {
+    awk '/^  .* passed \(/ || / [0-9]+ passed, 0 failed/ { n = 0; next }
+         { kept[n++] = $0 }
+         /^  .* FAILED \(/ || / passed, [1-9][0-9]* failed/ || /: no result, status/ {
+             for (i = n > 30 ? n - 30 : 0; i < n; i++) print kept[i]
+             n = 0
+         }' "$log"
+}
+
 finish() {
+    cat "$failures"
     echo "$total_passed passed, $total_failed failed"
     [ "$total_failed" -eq 0 ]
 }
