@@ -119,7 +119,8 @@ void test_in_fiber(unsigned workers, void (*fn)(void *), void *arg) {
 
 void test_nap_ms(unsigned ms) {
     struct timespec t = {ms / 1000, (long)(ms % 1000) * 1000000};
-    while (nanosleep(&t, &t)) {}
+    while (nanosleep(&t, &t)) {
+    }
 }
 
 /* The harness's time limit is the bound. */
@@ -149,8 +150,8 @@ void test_child(struct test_child *child, void (*fn)(void *), void *arg) {
         exit(0);
     }
     close(fds[1]);
-    for (ssize_t n; used < sizeof child->said - 1 &&
-                    (n = read(fds[0], child->said + used, sizeof child->said - 1 - used)) > 0;)
+    for (ssize_t n;
+         used < sizeof child->said - 1 && (n = read(fds[0], child->said + used, sizeof child->said - 1 - used)) > 0;)
         used += (size_t)n;
     child->said[used] = 0;
     close(fds[0]);

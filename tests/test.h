@@ -56,31 +56,30 @@ struct test {
 void test_add(struct test *test);
 
 /* Seconds are of a plain build; sanitizers and valgrind get several times that. */
-#define TEST_WITHIN(name, limit)                                                          \
-    static void test_##name(void);                                                        \
-    static struct test entry_##name = {#name, test_##name, limit, NULL};                  \
+#define TEST_WITHIN(name, limit) \
+    static void test_##name(void); \
+    static struct test entry_##name = {#name, test_##name, limit, NULL}; \
     __attribute__((constructor)) static void add_##name(void) { test_add(&entry_##name); } \
     static void test_##name(void)
 #define TEST(name) TEST_WITHIN(name, 20)
 
-TEST_NORETURN void test_fail(const char *file, int line, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+TEST_NORETURN void test_fail(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
 #define TEST_SKIPPED 77 /* an exit status */
 /* Ends the test as neither passed nor failed. */
 TEST_NORETURN void test_skip(const char *why);
 
-#define CHECK(condition)                                                        \
-    do {                                                                        \
+#define CHECK(condition) \
+    do { \
         if (!(condition)) test_fail(__FILE__, __LINE__, "not so: %s", #condition); \
     } while (0)
-#define CHECK_EQ(got, wanted)                                                                                  \
-    do {                                                                                                       \
-        long long got_ = (long long)(got), wanted_ = (long long)(wanted);                                      \
-        if (got_ != wanted_)                                                                                   \
-            test_fail(__FILE__, __LINE__, "%s is %lld, %s would be %lld", #got, got_, #wanted, wanted_);       \
+#define CHECK_EQ(got, wanted) \
+    do { \
+        long long got_ = (long long)(got), wanted_ = (long long)(wanted); \
+        if (got_ != wanted_) \
+            test_fail(__FILE__, __LINE__, "%s is %lld, %s would be %lld", #got, got_, #wanted, wanted_); \
     } while (0)
-#define CHECK_HAS(text, part)                                                                            \
-    do {                                                                                                 \
+#define CHECK_HAS(text, part) \
+    do { \
         if (!test_has(text, part)) test_fail(__FILE__, __LINE__, "no \"%s\" in \"%s\"", (const char *)(part), text); \
     } while (0)
 bool test_has(const char *text, const char *part);

@@ -24,6 +24,7 @@ static void use_node(struct weft__worker *w) {
 void weft__where(struct weft__worker *w, uint64_t now) {
     if (now < w->next_where || load_rlx(&w->cluster->count) < 2) return;
     w->next_where = now + WEFT_WHERE_EVERY;
+    if (unlikely(w->bound_among != load_rlx(&w->cluster->configured))) weft__bind(w);
     int cpu = sched_getcpu();
     if (cpu < 0 || cpu == load_rlx(&w->cpu)) return;
     store_rlx(&w->cpu, (uint16_t)cpu);
@@ -91,9 +92,11 @@ void weft__expect(struct weft__worker *w) {
         }
 }
 
-/* A call that fails leaves the carrier where the kernel puts it. */
+/* Also when the number of regular workers has changed: a spare may have become one of them, or the other way
+ * round. A call that fails leaves the carrier where the kernel puts it. */
 void weft__bind(struct weft__worker *w) {
     cpu_set_t set;
+    w->bound_among = load_rlx(&w->cluster->configured);
     if (confined(w, &set)) sched_setaffinity(0, sizeof set, &set);
     use_node(w); /* where it is expected, or the worker's last carrier was */
 }

@@ -65,9 +65,10 @@ static void push_here(struct weft__worker *w, struct weft__fiber *f) {
     if (err) weft__inject(w->cluster, f);
 }
 
-static void remember_last(struct weft__worker *w, struct weft__fiber *f, uint32_t place) {
+void weft__remember_last(struct weft__worker *w, struct weft__fiber *f) {
+    uint32_t place = load_rlx(&f->context.place);
     uint32_t here = (place & ~WEFT_PLACE_LAST) | w->index << WEFT_PLACE_LAST_SHIFT;
-    if (here != place)
+    if ((place & WEFT_PLACE_RETURNS) && here != place)
         atomic_compare_exchange_strong(&f->context.place, &place, here); /* unless it is moved just now */
 }
 
@@ -76,7 +77,7 @@ static void settle(struct weft__worker *w, struct weft__fiber *f, uint32_t place
     static const uint8_t aside[] = {WEFT_ASIDES, WEFT_ASIDE_HIGH, WEFT_ASIDE_LOW, WEFT_ASIDES};
     unsigned which = aside[(place & WEFT_PLACE_PRIORITY) >> WEFT_PLACE_PRIORITY_SHIFT];
     if (pin_of(place)) which = WEFT_ASIDE_PINNED;
-    if (place & WEFT_PLACE_RETURNS) remember_last(w, f, place);
+    weft__remember_last(w, f);
     if (which != WEFT_ASIDES)
         weft__aside_put(w, which, f);
     else

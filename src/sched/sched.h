@@ -210,6 +210,7 @@ struct weft__worker {
     struct weft__victims victims; /* whom to look at, see near.c */
     uint32_t arranged;            /* by this state of the cluster's map */
     uint64_t looks;               /* to help */
+    unsigned bound_among;         /* so many regular workers; another number, and it is bound anew */
     uint64_t next_where;          /* when to look again on which CPU we are */
     struct seen {                 /* of each worker's queue, to tell that nobody serves it */
         uint64_t head, at;
@@ -354,6 +355,7 @@ void weft__mail(struct weft__worker *to, struct weft__fiber *f);
 void weft__mail_on(struct weft__worker *from);
 void weft__inject_on(struct weft__cluster *from);
 /* Into the worker's own queue, by its carrier; wakes nobody. */
+void weft__remember_last(struct weft__worker *w, struct weft__fiber *f); /* it runs here, if it minds */
 void weft__push_slow(struct weft__worker *w, struct weft__fiber *f);
 /* Does the fiber want what this worker cannot give without further question? */
 static inline bool weft__has_wishes(const struct weft__worker *w, const struct weft__fiber *f) {

@@ -48,7 +48,7 @@ static void forget(struct weft__worker *w, struct weft__worker *other) {
     if (other->index < w->seen_size) w->seen[other->index].at = 0;
 }
 
-static struct weft__fiber *steal_from(struct weft__worker *w, struct weft__worker *victim, uint64_t now) {
+static struct weft__fiber *take_from(struct weft__worker *w, struct weft__worker *victim, uint64_t now) {
     struct weft__fiber *f = weft__aside_steal(w, victim);
     if (f) return f;
     uint64_t length = weft__ready_length(&victim->ready);
@@ -67,6 +67,13 @@ static struct weft__fiber *steal_from(struct weft__worker *w, struct weft__worke
     count_add(&w->numbers.moved, got);
     for (uint64_t i = 1; i < got; i++) weft__push(w, items[i]);
     return items[0];
+}
+
+/* What is taken runs at once, and does not pass through the queue on its way. */
+static struct weft__fiber *steal_from(struct weft__worker *w, struct weft__worker *victim, uint64_t now) {
+    struct weft__fiber *f = take_from(w, victim, now);
+    if (f) weft__remember_last(w, f);
+    return f;
 }
 
 /* One look at every other worker, the nearest first. */

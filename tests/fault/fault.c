@@ -16,12 +16,12 @@
 
 enum { CLEAN = 0, NO_FAULT = 3, WRONG = 4, FIBERS = 600 };
 
-#define MUST(condition)                                                              \
-    do {                                                                             \
-        if (!(condition)) {                                                          \
+#define MUST(condition) \
+    do { \
+        if (!(condition)) { \
             fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-            _exit(WRONG);                                                            \
-        }                                                                            \
+            _exit(WRONG); \
+        } \
     } while (0)
 
 static _Atomic int ran;
@@ -56,7 +56,8 @@ static void *root(void *unused) {
     (void)unused;
     static struct weft_fiber f[FIBERS];
     for (uintptr_t i = 0; i < FIBERS; i++) {
-        struct weft_attr attr = {.name = "child", .stack_size = i % 3 ? 0 : (size_t)16384 << i % 5, .pinned = i % 11 == 0};
+        struct weft_attr attr = {
+            .name = "child", .stack_size = i % 3 ? 0 : (size_t)16384 << i % 5, .pinned = i % 11 == 0};
         while (try_again(weft_spawn(&f[i], &attr, child, (void *)i))) weft_yield();
     }
     for (int i = 0; i < FIBERS; i++) MUST(!weft_sem_wait(&sem));
@@ -75,9 +76,11 @@ static void *from_a_thread(void *unused) {
     struct weft_fiber f;
     _Atomic int flag = 0;
     struct weft_timer timer = WEFT_TIMER_INIT;
-    while (try_again(weft_spawn(&f, NULL, root, NULL))) {}
+    while (try_again(weft_spawn(&f, NULL, root, NULL))) {
+    }
     MUST(!weft_timer_arm(&timer, weft_now() + 100000, fired, &flag));
-    while (try_again(weft_join(f, NULL))) {}
+    while (try_again(weft_join(f, NULL))) {
+    }
     while (!atomic_load(&flag)) weft_sleep(10000);
     return NULL;
 }
@@ -87,7 +90,8 @@ static int scenario(long nth) {
     pthread_t thread;
     alarm(20);
     store_rlx(&weft__fault_countdown, nth);
-    while (try_again(weft_start(&config))) {}
+    while (try_again(weft_start(&config))) {
+    }
     MUST(!weft_key_create(&key, NULL));
     MUST(!pthread_create(&thread, NULL, from_a_thread, NULL));
     MUST(!pthread_join(thread, NULL));

@@ -291,6 +291,36 @@ TEST_WITHIN(many_fibers_on_eight_workers, 60) {
     }
 }
 
+/* It runs in another's stead and may use every CPU; asked for as one of two, it gets a CPU of its own. */
+static int spare_runs, let_go;
+static void *keeps_its_worker(void *unused) {
+    while (!LOAD(&let_go)) {
+    }
+    return unused;
+}
+static void *runs_on_the_spare(void *unused) {
+    cpu_set_t set = mask_here();
+    CHECK_EQ(weft_worker(), 1);
+    CHECK_EQ(CPU_COUNT(&set), cpus);
+    STORE(&spare_runs, 1);
+    while (set = mask_here(), CPU_COUNT(&set) > 1) weft_yield();
+    CHECK_EQ(first_of(&set), nth_cpu(1));
+    STORE(&let_go, 1);
+    return unused;
+}
+TEST(a_spare_that_becomes_a_regular_worker_is_bound) {
+    struct weft_config config = {.workers = 1, .bind = 1};
+    look_at_the_machine();
+    if (cpus < 2) test_skip("one CPU");
+    CHECK_EQ(weft_start(&config), 0);
+    struct weft_fiber hog = spawn(keeps_its_worker, NULL), other = spawn(runs_on_the_spare, NULL);
+    while (!LOAD(&spare_runs)) sched_yield();
+    CHECK_EQ(weft_cluster_resize((struct weft_cluster){0}, 2), 0);
+    join(other);
+    join(hog);
+    test_stop();
+}
+
 /* --- a cluster a node ------------------------------------------------------------------------------------- */
 
 /* Of the node of the fiber's cluster, those CPUs that the process may use. */

@@ -3,11 +3,15 @@ CELL(cluster_create, null, EITHER, -EINVAL, weft_cluster_create(NULL, NULL))
 CELL(cluster_create, null, NOTHING, -EINVAL, weft_cluster_create(NULL, NULL))
 CELL(cluster_create, null, EITHER, 0, weft_cluster_create(&fx.gone, NULL))
 CELL(cluster_create, zero, EITHER, 0, weft_cluster_create(&fx.gone, &(struct weft_config){0}))
-CELL(cluster_create, stale, EITHER, -ESRCH, (weft_cluster_create(&(struct weft_cluster){0}, NULL), weft_cluster_workers(fx.gone)))
+CELL(cluster_create, stale, EITHER, -ESRCH,
+     (weft_cluster_create(&(struct weft_cluster){0}, NULL), weft_cluster_workers(fx.gone)))
 CELL(cluster_create, garbage, EITHER, -EINVAL, weft_cluster_create(&fx.gone, &fx.bad_config))
-CELL(cluster_create, range, EITHER, -EINVAL, weft_cluster_create(&fx.gone, &(struct weft_config){.workers = WEFT_WORKERS_MAX + 1}))
-CELL(cluster_create, range, EITHER, -EINVAL, weft_cluster_create(&fx.gone, &(struct weft_config){.stack_size = (64 << 20) + 1}))
-CELL(cluster_create, range, EITHER, -EINVAL, weft_cluster_create(&fx.gone, &(struct weft_config){.unpark = WEFT_UNPARK_LAST + 1}))
+CELL(cluster_create, range, EITHER, -EINVAL,
+     weft_cluster_create(&fx.gone, &(struct weft_config){.workers = WEFT_WORKERS_MAX + 1}))
+CELL(cluster_create, range, EITHER, -EINVAL,
+     weft_cluster_create(&fx.gone, &(struct weft_config){.stack_size = (64 << 20) + 1}))
+CELL(cluster_create, range, EITHER, -EINVAL,
+     weft_cluster_create(&fx.gone, &(struct weft_config){.unpark = WEFT_UNPARK_LAST + 1}))
 CELL(cluster_create, state, EITHER, -ENOMEM, create_all_clusters())
 CELL(cluster_create, no_runtime, NOTHING, -ESRCH, weft_cluster_create(&fx.gone, NULL))
 CELL(cluster_create, thread, THREAD, 0, weft_cluster_create(&fx.gone, NULL))
@@ -22,7 +26,8 @@ CELL(cluster_destroy, range, EITHER, -ESRCH, weft_cluster_destroy(BEYOND_CLUSTER
 CELL(cluster_destroy, state, EITHER, -ESRCH, (weft_cluster_destroy(fx.second), weft_cluster_destroy(fx.second)))
 CELL(cluster_destroy, state, EITHER, -EBUSY, (inhabit(), weft_cluster_destroy(fx.second)))
 CELL(cluster_destroy, state, FIBER, -EINVAL, weft_cluster_destroy(weft_cluster_self()))
-CELL(cluster_destroy, state, FIBER, -EDEADLK, (weft_cluster_move(weft_self(), fx.second), weft_cluster_destroy(NO_CLUSTER)))
+CELL(cluster_destroy, state, FIBER, -EDEADLK,
+     (weft_cluster_move(weft_self(), fx.second), weft_cluster_destroy(NO_CLUSTER)))
 CELL(cluster_destroy, no_runtime, NOTHING, -ESRCH, weft_cluster_destroy(fx.second))
 CELL(cluster_destroy, no_runtime, NOTHING, -ESRCH, weft_cluster_destroy(NO_CLUSTER))
 CELL(cluster_destroy, thread, THREAD, 0, weft_cluster_destroy(fx.second))
@@ -68,7 +73,8 @@ CELL(cluster_resize, garbage, EITHER, -ESRCH, weft_cluster_resize(GARBAGE_CLUSTE
 CELL(cluster_resize, garbage, EITHER, -EINVAL, weft_cluster_resize(NO_CLUSTER, ~0u))
 CELL(cluster_resize, range, EITHER, -ESRCH, weft_cluster_resize(BEYOND_CLUSTERS, 1))
 CELL(cluster_resize, range, EITHER, -EINVAL, weft_cluster_resize(fx.second, WEFT_WORKERS_MAX + 1))
-CELL(cluster_resize, state, EITHER, 1, (weft_cluster_resize(NO_CLUSTER, 1), weft_workers())) /* with fibers on the other */
+CELL(cluster_resize, state, EITHER, 1,
+     (weft_cluster_resize(NO_CLUSTER, 1), weft_workers())) /* with fibers on the other */
 CELL(cluster_resize, no_runtime, NOTHING, -ESRCH, weft_cluster_resize(NO_CLUSTER, 1))
 CELL(cluster_resize, no_runtime, NOTHING, -ESRCH, weft_cluster_resize(fx.second, 1))
 CELL(cluster_resize, thread, THREAD, 0, weft_cluster_resize(fx.second, 2))
@@ -88,7 +94,8 @@ CELL(cluster_workers, fiber, FIBER, 1, weft_cluster_workers(fx.second))
 CELL(cluster_workers, timer, TIMER, 1, weft_cluster_workers(fx.second))
 
 NONE(cluster_drain, null)
-CELL(cluster_drain, zero, EITHER, 0, (weft_timer_cancel(&fx.armed), weft_cluster_drain(NO_CLUSTER))) /* some are parked */
+CELL(cluster_drain, zero, EITHER, 0,
+     (weft_timer_cancel(&fx.armed), weft_cluster_drain(NO_CLUSTER))) /* some are parked */
 CELL(cluster_drain, stale, EITHER, -ESRCH, weft_cluster_drain(fx.gone))
 CELL(cluster_drain, garbage, EITHER, -ESRCH, weft_cluster_drain(GARBAGE_CLUSTER))
 CELL(cluster_drain, range, EITHER, -ESRCH, weft_cluster_drain(BEYOND_CLUSTERS))
@@ -118,8 +125,10 @@ CELL(cluster_per_node, zero, EITHER, -EINVAL, weft_cluster_per_node(clusters, 0,
 CELL(cluster_per_node, zero, EITHER, 1, weft_cluster_per_node(clusters, 1, &(struct weft_config){0}))
 NONE(cluster_per_node, stale)
 CELL(cluster_per_node, garbage, EITHER, -EINVAL, weft_cluster_per_node(clusters, 1, &fx.bad_config))
-CELL(cluster_per_node, range, EITHER, -EINVAL, weft_cluster_per_node(clusters, 1, &(struct weft_config){.workers = WEFT_WORKERS_MAX + 1}))
-CELL(cluster_per_node, range, EITHER, -EINVAL, weft_cluster_per_node(clusters, 1, &(struct weft_config){.stack_size = (64 << 20) + 1}))
+CELL(cluster_per_node, range, EITHER, -EINVAL,
+     weft_cluster_per_node(clusters, 1, &(struct weft_config){.workers = WEFT_WORKERS_MAX + 1}))
+CELL(cluster_per_node, range, EITHER, -EINVAL,
+     weft_cluster_per_node(clusters, 1, &(struct weft_config){.stack_size = (64 << 20) + 1}))
 CELL(cluster_per_node, range, EITHER, 1, weft_cluster_per_node(clusters, UINT32_MAX, NULL) >= 1)
 CELL(cluster_per_node, state, EITHER, -ENOMEM, (create_all_clusters(), weft_cluster_per_node(clusters, 1, NULL)))
 CELL(cluster_per_node, no_runtime, NOTHING, -ESRCH, weft_cluster_per_node(clusters, 1, NULL))

@@ -3,7 +3,8 @@ CELL(spawn, null, EITHER, -EINVAL, weft_spawn(NULL, NULL, NULL, NULL))
 CELL(spawn, null, EITHER, 0, weft_spawn(NULL, NULL, nothing_to_do, NULL))
 CELL(spawn, zero, EITHER, 0, weft_spawn(NULL, &(struct weft_attr){0}, nothing_to_do, NULL))
 NONE(spawn, stale)
-CELL(spawn, garbage, EITHER, -EINVAL, weft_spawn(NULL, (&(struct weft_attr){.stack_size = SIZE_MAX, .pinned = ~0u}), nothing_to_do, NULL))
+CELL(spawn, garbage, EITHER, -EINVAL,
+     weft_spawn(NULL, (&(struct weft_attr){.stack_size = SIZE_MAX, .pinned = ~0u}), nothing_to_do, NULL))
 CELL(spawn, range, EITHER, -EINVAL, weft_spawn(NULL, &(struct weft_attr){.pinned = 3}, nothing_to_do, NULL))
 CELL(spawn, range, EITHER, 0, weft_spawn(NULL, &(struct weft_attr){.pinned = 2}, nothing_to_do, NULL))
 CELL(spawn, state, EITHER, 0, weft_spawn(NULL, &(struct weft_attr){.counter = &fx.nothing}, nothing_to_do, NULL))
@@ -16,8 +17,10 @@ CELL(spawn_at, null, EITHER, -EINVAL, weft_spawn_at(NULL, NULL, NULL, NULL, NULL
 CELL(spawn_at, null, EITHER, 0, weft_spawn_at(NULL, NULL, nothing_to_do, NULL, NULL))
 CELL(spawn_at, zero, EITHER, 0, weft_spawn_at(NULL, &(struct weft_attr){0}, nothing_to_do, NULL, ""))
 NONE(spawn_at, stale)
-CELL(spawn_at, garbage, EITHER, -EINVAL, weft_spawn_at(NULL, &(struct weft_attr){.pinned = ~0u}, nothing_to_do, NULL, "here"))
-CELL(spawn_at, range, EITHER, -EINVAL, weft_spawn_at(NULL, &(struct weft_attr){.stack_size = (64 << 20) + 1}, nothing_to_do, NULL, "here"))
+CELL(spawn_at, garbage, EITHER, -EINVAL,
+     weft_spawn_at(NULL, &(struct weft_attr){.pinned = ~0u}, nothing_to_do, NULL, "here"))
+CELL(spawn_at, range, EITHER, -EINVAL,
+     weft_spawn_at(NULL, &(struct weft_attr){.stack_size = (64 << 20) + 1}, nothing_to_do, NULL, "here"))
 CELL(spawn_at, range, EITHER, 0, weft_spawn_at(NULL, &(struct weft_attr){.stack_size = 1}, nothing_to_do, NULL, "here"))
 CELL(spawn_at, state, EITHER, 0, weft_spawn_at(NULL, &(struct weft_attr){.detached = 1}, nothing_to_do, NULL, "here"))
 CELL(spawn_at, no_runtime, NOTHING, -ESRCH, weft_spawn_at(NULL, NULL, nothing_to_do, NULL, "here"))

@@ -16,7 +16,8 @@ CELL(counter_complete, zero, EITHER, -EINVAL, weft_counter_complete(&fx.nothing)
 NONE(counter_complete, stale)
 NONE(counter_complete, garbage)
 NONE(counter_complete, range)
-CELL(counter_complete, state, EITHER, -EINVAL, (weft_counter_complete(&fx.outstanding), weft_counter_complete(&fx.outstanding)))
+CELL(counter_complete, state, EITHER, -EINVAL,
+     (weft_counter_complete(&fx.outstanding), weft_counter_complete(&fx.outstanding)))
 CELL(counter_complete, no_runtime, NOTHING, 0, weft_counter_complete(&fx.outstanding))
 CELL(counter_complete, thread, THREAD, 0, weft_counter_complete(&fx.outstanding))
 CELL(counter_complete, fiber, FIBER, 0, weft_counter_complete(&fx.outstanding))
@@ -155,7 +156,8 @@ NONE(mutex_unlock, stale)
 NONE(mutex_unlock, garbage)
 NONE(mutex_unlock, range)
 CELL(mutex_unlock, state, EITHER, -EPERM, weft_mutex_unlock(&fx.others))
-CELL(mutex_unlock, state, EITHER, -EPERM, (weft_mutex_lock(&fx.free), weft_mutex_unlock(&fx.free), weft_mutex_unlock(&fx.free)))
+CELL(mutex_unlock, state, EITHER, -EPERM,
+     (weft_mutex_lock(&fx.free), weft_mutex_unlock(&fx.free), weft_mutex_unlock(&fx.free)))
 CELL(mutex_unlock, no_runtime, NOTHING, 0, (weft_mutex_lock(&fx.free), weft_mutex_unlock(&fx.free)))
 CELL(mutex_unlock, thread, THREAD, 0, (weft_mutex_lock(&fx.free), weft_mutex_unlock(&fx.free)))
 CELL(mutex_unlock, fiber, FIBER, 0, (weft_mutex_lock(&fx.free), weft_mutex_unlock(&fx.free)))
@@ -168,7 +170,8 @@ NONE(cond_wait, stale)
 NONE(cond_wait, garbage)
 NONE(cond_wait, range)
 CELL(cond_wait, state, EITHER, -EPERM, weft_cond_wait(&fx.cond, &fx.others))
-CELL(cond_wait, state, FIBER, -ECANCELED, (weft_mutex_lock(&fx.free), cancel_self(), weft_cond_wait(&fx.cond, &fx.free)))
+CELL(cond_wait, state, FIBER, -ECANCELED,
+     (weft_mutex_lock(&fx.free), cancel_self(), weft_cond_wait(&fx.cond, &fx.free)))
 CELL(cond_wait, no_runtime, NOTHING, -EPERM, weft_cond_wait(&fx.cond, &fx.free))
 CELL(cond_wait, thread, THREAD, -EPERM, weft_cond_wait(&fx.cond, &fx.free))
 CELL(cond_wait, fiber, FIBER, -EPERM, weft_cond_wait(&fx.cond, &fx.free))
@@ -179,12 +182,17 @@ CELL(cond_wait_until, null, EITHER, -EINVAL, weft_cond_wait_until(&fx.cond, NULL
 CELL(cond_wait_until, zero, EITHER, -EPERM, weft_cond_wait_until(&fx.cond, &fx.free, 0))
 NONE(cond_wait_until, stale)
 NONE(cond_wait_until, garbage)
-CELL(cond_wait_until, range, EITHER, -ETIMEDOUT, (weft_mutex_lock(&fx.free), weft_cond_wait_until(&fx.cond, &fx.free, 0)))
+CELL(cond_wait_until, range, EITHER, -ETIMEDOUT,
+     (weft_mutex_lock(&fx.free), weft_cond_wait_until(&fx.cond, &fx.free, 0)))
 CELL(cond_wait_until, state, EITHER, -EPERM, weft_cond_wait_until(&fx.cond, &fx.others, LATER))
-CELL(cond_wait_until, state, FIBER, -ECANCELED, (weft_mutex_lock(&fx.free), cancel_self(), weft_cond_wait_until(&fx.cond, &fx.free, LATER)))
-CELL(cond_wait_until, no_runtime, NOTHING, -ETIMEDOUT, (weft_mutex_lock(&fx.free), weft_cond_wait_until(&fx.cond, &fx.free, 0)))
-CELL(cond_wait_until, thread, THREAD, -ETIMEDOUT, (weft_mutex_lock(&fx.free), weft_cond_wait_until(&fx.cond, &fx.free, 0)))
-CELL(cond_wait_until, fiber, FIBER, -ETIMEDOUT, (weft_mutex_lock(&fx.free), weft_cond_wait_until(&fx.cond, &fx.free, 0)))
+CELL(cond_wait_until, state, FIBER, -ECANCELED,
+     (weft_mutex_lock(&fx.free), cancel_self(), weft_cond_wait_until(&fx.cond, &fx.free, LATER)))
+CELL(cond_wait_until, no_runtime, NOTHING, -ETIMEDOUT,
+     (weft_mutex_lock(&fx.free), weft_cond_wait_until(&fx.cond, &fx.free, 0)))
+CELL(cond_wait_until, thread, THREAD, -ETIMEDOUT,
+     (weft_mutex_lock(&fx.free), weft_cond_wait_until(&fx.cond, &fx.free, 0)))
+CELL(cond_wait_until, fiber, FIBER, -ETIMEDOUT,
+     (weft_mutex_lock(&fx.free), weft_cond_wait_until(&fx.cond, &fx.free, 0)))
 CELL(cond_wait_until, timer, TIMER, ABORTS, weft_cond_wait_until(&fx.cond, &fx.others, 0))
 
 CELL(cond_signal, null, EITHER, -EINVAL, weft_cond_signal(NULL))

@@ -37,7 +37,8 @@ static _Atomic int arrived;
 static void *racer(void *unused) {
     (void)unused;
     atomic_fetch_add_explicit(&arrived, 1, memory_order_relaxed);
-    while (atomic_load_explicit(&arrived, memory_order_relaxed) < 2) {}
+    while (atomic_load_explicit(&arrived, memory_order_relaxed) < 2) {
+    }
     for (int i = 0; i < 1000; i++) shared++;
     return NULL;
 }
@@ -183,8 +184,10 @@ static void *innocent(void *unused) {
         pthread_mutex_unlock(&mutex);
         pthread_mutex_unlock(&recursive);
         pthread_rwlock_unlock(&rwlock);
-        if (i % 2) weft_yield();
-        else weft_sleep(1000);
+        if (i % 2)
+            weft_yield();
+        else
+            weft_sleep(1000);
     }
     if (!weft_cluster_create(&cluster, &(struct weft_config){.workers = 1})) {
         weft_cluster_resize(cluster, 2);
@@ -198,10 +201,19 @@ static const struct {
     const char *name;
     void *(*fn)(void *);
     unsigned fibers;
-} faults[] = {{"race", racer, 2},   {"heap", heap, 1}, {"stack", stack, 1}, {"freed", freed, 1},
-              {"returned", returned, 1}, {"leaked", leaked, 1},
-              {"uninitialised", uninitialised, 1}, {"deep", deep, 1},
-              {"yields", yields, 1}, {"parks", parks, 1}, {"tries", tries, 1}, {"waits", waits, 1}, {"ends", ends, 1},
+} faults[] = {{"race", racer, 2},
+              {"heap", heap, 1},
+              {"stack", stack, 1},
+              {"freed", freed, 1},
+              {"returned", returned, 1},
+              {"leaked", leaked, 1},
+              {"uninitialised", uninitialised, 1},
+              {"deep", deep, 1},
+              {"yields", yields, 1},
+              {"parks", parks, 1},
+              {"tries", tries, 1},
+              {"waits", waits, 1},
+              {"ends", ends, 1},
               {"innocent", innocent, 2}};
 
 static int run(void *name) {

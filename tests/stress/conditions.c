@@ -14,7 +14,7 @@ static uint64_t item[ROOM], length, made, sum_made, used, sum_used, makers_left;
 /* One wait; false: the caller was cancelled. The mutex is held either way. */
 static bool await(struct weft_cond *cond, uint64_t *random) {
     int err = below(random, 2) ? weft_cond_wait(cond, &mutex)
-                                    : weft_cond_wait_until(cond, &mutex, weft_now() + below(random, 50000));
+                               : weft_cond_wait_until(cond, &mutex, weft_now() + below(random, 50000));
     SO(err == 0 || err == -ETIMEDOUT || (err == -ECANCELED && weft_cancelled()));
     return err != -ECANCELED;
 }
@@ -98,7 +98,8 @@ static void *act(void *arg) {
 
 static void conditions_round(uint64_t random) {
     struct actor actor[MAKERS + USERS + 2 * THREADS];
-    for (unsigned i = 0; i < MAKERS + USERS + 2 * THREADS; i++) actor[i] = (struct actor){roll(&random), i % 2 ? use : make};
+    for (unsigned i = 0; i < MAKERS + USERS + 2 * THREADS; i++)
+        actor[i] = (struct actor){roll(&random), i % 2 ? use : make};
     makers_left = MAKERS + THREADS;
     crowd(MAKERS + USERS, 2 * THREADS, act, actor, sizeof *actor);
     WANT(used, made);

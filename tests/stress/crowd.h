@@ -27,7 +27,8 @@ static inline void *join(struct weft_fiber f) {
 /* Often nothing; sometimes a yield, a short sleep, or some work. */
 static inline void pause_a_bit(uint64_t *random) {
     switch (below(random, 8)) {
-    case 0: case 1: weft_yield(); break;
+    case 0:
+    case 1: weft_yield(); break;
     case 2: weft_sleep(below(random, 20000)); break;
     case 3:
         for (uint64_t n = below(random, 500); n; n--) __asm__ volatile("" ::: "memory");

@@ -284,7 +284,7 @@ static void restart_round(uint64_t random) {
     WANT(atomic_load(&ran), atomic_load(&handed_in));
 }
 
-const struct part parts_of_fibers[] = {{"tree", tree_round, false, false},       {"yields", yields_round, false, false},
-                                       {"joins", joins_round, false, false},     {"late", late_round, false, true},
-                                       {"bursts", bursts_round, false, false},   {"pinned", pinned_round, false, false},
+const struct part parts_of_fibers[] = {{"tree", tree_round, false, false},      {"yields", yields_round, false, false},
+                                       {"joins", joins_round, false, false},    {"late", late_round, false, true},
+                                       {"bursts", bursts_round, false, false},  {"pinned", pinned_round, false, false},
                                        {"restart", restart_round, true, false}, {NULL, NULL, false, false}};

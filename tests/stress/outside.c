@@ -188,7 +188,8 @@ static void *hog(void *arg) {
         OK(weft_sem_wait(&may_hog));
         for (unsigned i = 0; i < n; i++) OK(weft_spawn(NULL, NULL, set_flag, &flag[i]));
         for (unsigned i = 0; i < n; i++)
-            while (!atomic_load(&flag[i])) {}
+            while (!atomic_load(&flag[i])) {
+            }
         OK(weft_sem_post(&may_hog));
         moved();
         if (below(random, 4) == 0) OK(weft_sleep(below(random, 300000)));

@@ -27,17 +27,17 @@ extern const struct part parts_of_fibers[], parts_of_waits[], parts_of_time[], p
     parts_of_conditions[], parts_from_outside[], parts_of_queues[], parts_alone[], parts_of_elastic[], parts_together[];
 extern const struct part *const part_tables[]; /* all of these, and NULL */
 
-extern unsigned workers;   /* of the runtime */
-extern unsigned shrink;    /* sizes are divided by this: sanitizers are slow, and allow fewer fibers */
-extern uint64_t end_at;    /* of weft_now() */
-void moved(void);          /* tells the watchdog */
-void dump(void);           /* what the runtime looks like, to standard error */
+extern unsigned workers; /* of the runtime */
+extern unsigned shrink;  /* sizes are divided by this: sanitizers are slow, and allow fewer fibers */
+extern uint64_t end_at;  /* of weft_now() */
+void moved(void);        /* tells the watchdog */
+void dump(void);         /* what the runtime looks like, to standard error */
 _Noreturn void broken(const char *file, int line, const char *what, long long got, long long wanted);
 
-#define WANT(got, wanted)                                                                        \
-    do {                                                                                         \
-        long long got_ = (long long)(got), wanted_ = (long long)(wanted);                        \
-        if (got_ != wanted_) broken(__FILE__, __LINE__, #got, got_, wanted_);                    \
+#define WANT(got, wanted) \
+    do { \
+        long long got_ = (long long)(got), wanted_ = (long long)(wanted); \
+        if (got_ != wanted_) broken(__FILE__, __LINE__, #got, got_, wanted_); \
     } while (0)
 #define OK(call) WANT(call, 0)
 

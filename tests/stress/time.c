@@ -84,4 +84,5 @@ static void timers_round(uint64_t random) {
     for (int i = 0; i < USERS; i++) OK(weft_join(f[i], NULL));
 }
 
-const struct part parts_of_time[] = {{"sleeps", sleeps_round, false, false}, {"timers", timers_round, false, false}, {NULL, NULL, false, false}};
+const struct part parts_of_time[] = {
+    {"sleeps", sleeps_round, false, false}, {"timers", timers_round, false, false}, {NULL, NULL, false, false}};

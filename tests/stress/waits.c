@@ -173,8 +173,9 @@ static void *user(void *random) {
     for (;;) {
         OK(weft_mutex_lock(&buffer.mutex));
         while (!buffer.count && buffer.left) {
-            int err = roll(&r) % 2 ? weft_cond_wait(&buffer.not_empty, &buffer.mutex)
-                                   : weft_cond_wait_until(&buffer.not_empty, &buffer.mutex, weft_now() + roll(&r) % 50000);
+            int err = roll(&r) % 2
+                          ? weft_cond_wait(&buffer.not_empty, &buffer.mutex)
+                          : weft_cond_wait_until(&buffer.not_empty, &buffer.mutex, weft_now() + roll(&r) % 50000);
             if (err) WANT(err, -ETIMEDOUT);
         }
         bool got = buffer.count > 0;
@@ -249,5 +250,6 @@ static void counters_round(uint64_t random) {
 }
 
 const struct part parts_of_waits[] = {
-    {"permits", permits_round, false, false}, {"tokens", tokens_round, false, false},     {"mutex", mutex_round, false, false},
-    {"buffer", buffer_round, false, false},   {"counters", counters_round, false, false}, {NULL, NULL, false, false}};
+    {"permits", permits_round, false, false},   {"tokens", tokens_round, false, false},
+    {"mutex", mutex_round, false, false},       {"buffer", buffer_round, false, false},
+    {"counters", counters_round, false, false}, {NULL, NULL, false, false}};

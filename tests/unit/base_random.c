@@ -38,4 +38,3 @@ TEST(scattered_there_is_no_stride) {
     for (uint32_t i = 1; i < N; i++) taken[weft__scatter(i, 9) - weft__scatter(i - 1, 9) + N]++;
     for (unsigned i = 0; i < 2 * N; i++) CHECK(taken[i] < N / 32);
 }
-

@@ -17,7 +17,8 @@ static void formats(void *unused) {
 TEST(every_format) {
     test_child(&child, formats, NULL);
     CHECK(test_child_exited(&child, 0));
-    CHECK(!strcmp(child.said, "weft: s text n ? d 0 -2147483648 2147483647 u 4294967295 x 0xdeadbeef01 z 12345678901\n"));
+    CHECK(
+        !strcmp(child.said, "weft: s text n ? d 0 -2147483648 2147483647 u 4294967295 x 0xdeadbeef01 z 12345678901\n"));
 }
 
 static void long_line(void *unused) {

@@ -56,7 +56,8 @@ TEST(a_futex_wait_ends) {
     CHECK_EQ(weft__futex_wait(&word, 0, WEFT_FOREVER), 0); /* another value: at once */
     CHECK_EQ(weft__futex_wait(&word, 1, 0), -ETIMEDOUT);
     uint64_t until = weft__clock() + 2 * WEFT_MILLISECOND;
-    while (weft__futex_wait(&word, 1, until) != -ETIMEDOUT) {}
+    while (weft__futex_wait(&word, 1, until) != -ETIMEDOUT) {
+    }
     CHECK(weft__clock() >= until);
 }
 

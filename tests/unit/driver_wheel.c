@@ -162,7 +162,7 @@ TEST(cancelled_timers_do_not_fire) {
     struct weft__wheel w;
     struct timer t[3] = {{.state = IDLE}};
     weft__wheel_init(&w, 0);
-    CHECK(!weft__wheel_cancel(&t[0].t)); /* never armed */
+    CHECK(!weft__wheel_cancel(&t[0].t));                         /* never armed */
     for (unsigned i = 0; i < 3; i++) arm(&w, &t[i], 100 * TICK); /* one slot: first, middle, last of a chain */
     CHECK(weft__wheel_cancel(&t[1].t));
     CHECK(!weft__wheel_cancel(&t[1].t));
@@ -236,10 +236,14 @@ TEST_WITHIN(random_arm_cancel_and_jumps_against_a_model, 60) {
         for (unsigned step = 0; step < 3000; step++) {
             struct timer *one = &t[test_below(&random, N)];
             switch (test_below(&random, 8)) {
-            case 0: case 1: case 2: case 3:
+            case 0:
+            case 1:
+            case 2:
+            case 3:
                 if (one->state != ARMED) arm(&w, one, now + some_distance(&random));
                 break;
-            case 4: case 5:
+            case 4:
+            case 5:
                 CHECK_EQ(weft__wheel_cancel(&one->t), one->state == ARMED);
                 if (one->state == ARMED) one->state = CANCELLED;
                 break;

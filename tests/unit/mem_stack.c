@@ -186,9 +186,9 @@ TEST(trim_gives_memory_back) {
     weft__stack_flush(caches, 0);
     unsigned rounds = 0;
     while (weft__stack_trim()) CHECK(++rounds < 100);
-    CHECK(rounds > 0); /* a little at a time */
+    CHECK(rounds > 0);                                         /* a little at a time */
     if (!TEST_TSAN) CHECK(test_rss_kib() < before + all / 10); /* its shadow stays */
-    for (unsigned i = 0; i < N; i++) { /* usable again, and zero */
+    for (unsigned i = 0; i < N; i++) {                         /* usable again, and zero */
         struct weft__stack *s = weft__stack_get(caches, CLASS);
         CHECK(s);
         CHECK_EQ(s->low[0] | weft__stack_top(s)[-1], 0);

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 
 static void clear(void) {
-    static const char *const names[] = {"WEFT_WORKERS", "WEFT_STACK_SIZE", "WEFT_STEALING", "WEFT_GUARDS", "WEFT_STATS"};
+    static const char *const names[] = {"WEFT_WORKERS", "WEFT_STACK_SIZE", "WEFT_STEALING", "WEFT_GUARDS",
+                                        "WEFT_STATS"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++) unsetenv(names[i]);
 }
 
@@ -78,18 +79,27 @@ static void complete_bad(void *arg) {
 
 TEST_WITHIN(nonsense_in_the_environment_is_said_and_ignored, 60) {
     static const char *const bad[][2] = {
-        {"WEFT_WORKERS", "0"},           {"WEFT_WORKERS", "-1"},        {"WEFT_WORKERS", " -1"},
-        {"WEFT_WORKERS", "1025"},        {"WEFT_WORKERS", "two"},       {"WEFT_WORKERS", "2x"},
-        {"WEFT_WORKERS", "99999999999999999999999"},                    {"WEFT_WORKERS", "4294967297"},
-        {"WEFT_STACK_SIZE", "0"},        {"WEFT_STACK_SIZE", "128k"},   {"WEFT_STACK_SIZE", "67108865"},
-        {"WEFT_STACK_SIZE", "18446744073709551617"},                    {"WEFT_STEALING", "yes"},
-        {"WEFT_STEALING", "2"},          {"WEFT_GUARDS", "off"},        {"WEFT_STATS", "3"},
+        {"WEFT_WORKERS", "0"},
+        {"WEFT_WORKERS", "-1"},
+        {"WEFT_WORKERS", " -1"},
+        {"WEFT_WORKERS", "1025"},
+        {"WEFT_WORKERS", "two"},
+        {"WEFT_WORKERS", "2x"},
+        {"WEFT_WORKERS", "99999999999999999999999"},
+        {"WEFT_WORKERS", "4294967297"},
+        {"WEFT_STACK_SIZE", "0"},
+        {"WEFT_STACK_SIZE", "128k"},
+        {"WEFT_STACK_SIZE", "67108865"},
+        {"WEFT_STACK_SIZE", "18446744073709551617"},
+        {"WEFT_STEALING", "yes"},
+        {"WEFT_STEALING", "2"},
+        {"WEFT_GUARDS", "off"},
+        {"WEFT_STATS", "3"},
     };
     static struct test_child child;
     for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++) {
         test_child(&child, complete_bad, (void *)(uintptr_t)bad[i]);
-        if (!test_child_exited(&child, 0))
-            test_fail(__FILE__, __LINE__, "%s=%s: %s", bad[i][0], bad[i][1], child.said);
+        if (!test_child_exited(&child, 0)) test_fail(__FILE__, __LINE__, "%s=%s: %s", bad[i][0], bad[i][1], child.said);
         CHECK_EQ(test_lines_with(child.said, "weft: "), 1);
         CHECK_HAS(child.said, bad[i][0]);
         CHECK_HAS(child.said, bad[i][1]);

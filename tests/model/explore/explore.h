@@ -151,8 +151,8 @@ uint64_t explore_step(enum step_kind kind, const volatile void *at, unsigned ord
         if (kind == STEP_SWAP) *expected = replay.log[replay.at++];
         return answer;
     }
-    next_op = (struct op){kind, kind == STEP_ALLOC ? 0 : place_of(at), order_at(order, site), value,
-                          expected ? *expected : 0, at};
+    next_op = (struct op){
+        kind, kind == STEP_ALLOC ? 0 : place_of(at), order_at(order, site), value, expected ? *expected : 0, at};
     longjmp(replay.stop, 1);
 }
 

@@ -31,8 +31,8 @@ uint64_t explore_step(enum step_kind kind, const volatile void *at, unsigned ord
 #define load_acq(p) explore_load(p, ORDER_ACQUIRE, "load_acq(" #p ")")
 #define store_rlx(p, v) explore_store(p, v, ORDER_RELAXED, "")
 #define store_rel(p, v) explore_store(p, v, ORDER_RELEASE, "store_rel(" #p ")")
-#define cas_ar(p, e, d)                                                                                          \
-    ((bool)explore_step(STEP_SWAP, p, ORDER_BOTH, (uint64_t)(uintptr_t)(d), (uint64_t *)(void *)(e),             \
+#define cas_ar(p, e, d) \
+    ((bool)explore_step(STEP_SWAP, p, ORDER_BOTH, (uint64_t)(uintptr_t)(d), (uint64_t *)(void *)(e), \
                         EXPLORE_HERE("cas_ar(" #p ", " #e ", " #d ")")))
 
 /* Not needed by what is explored; here so that the headers compile. */
