@@ -1,7 +1,7 @@
 /*
  * weft: fibers you may block, on a few kernel threads.
  *
- * This header is the whole public interface. How to read it:
+ * This header, and those in weft/ that it includes, are the whole public interface. How to read them:
  *
  *   - A function returns 0 or a negative errno (-EINVAL, ...) unless its comment says otherwise.
  *   - Every comment ends with a line in brackets that says who may call the function:
@@ -17,8 +17,8 @@
  *     of the C library and of the program belong to the kernel thread, not to the fiber: read them
  *     anew after such a call. errno is taken care of below.
  *
- * The order: the runtime, fibers, park and unpark, cancellation, fiber-local values, time,
- * counters, semaphores, mutexes, condition variables, statistics.
+ * The order: the runtime, fibers, park and unpark, cancellation, fiber-local values, time, clusters,
+ * statistics; then weft/sync.h: counters, semaphores, mutexes, condition variables.
  */
 #ifndef WEFT_H
 #define WEFT_H
@@ -284,105 +284,6 @@ int weft_timer_arm(struct weft_timer *timer, uint64_t deadline, void (*fn)(void 
 int weft_timer_cancel(struct weft_timer *timer);
 
 /* ---------------------------------------------------------------------------------------------
- * What follows waits in order of arrival, works between fibers and threads alike, and may live
- * anywhere, on a stack too: when the wait that its last use ends has returned, it may be freed.
- * Initialise with the macro, or with zeros; there is nothing to destroy.
- * ------------------------------------------------------------------------------------------ */
-
-struct weft_waiter;
-struct weft_queue {
-    uint64_t word; /* value, and whether somebody waits */
-    struct weft_waiter *first;
-    void *ahead; /* perhaps the first one's fiber: good for a prefetch */
-};
-
-/* Counters: work that is outstanding. */
-struct weft_counter {
-    struct weft_queue queue;
-};
-#define WEFT_COUNTER_INIT \
-    { \
-        { 0, NULL, NULL } \
-    }
-
-/* n more are outstanding. -EINVAL: NULL. -EOVERFLOW: more than 2^60.  [fiber thread] */
-int weft_counter_add(struct weft_counter *counter, uint64_t n);
-
-/* One less is outstanding. -EINVAL: NULL, or none was.  [fiber thread] */
-int weft_counter_complete(struct weft_counter *counter);
-
-/* Waits until at most n are outstanding. -EINVAL: NULL. -ETIMEDOUT. -ECANCELED.
- * [fiber thread; parks, cancel] */
-int weft_counter_wait(struct weft_counter *counter, uint64_t n);
-int weft_counter_wait_until(struct weft_counter *counter, uint64_t n, uint64_t deadline);
-
-/* How many are outstanding now.  [fiber thread] */
-uint64_t weft_counter_value(const struct weft_counter *counter);
-
-/* Counting semaphores. */
-struct weft_sem {
-    struct weft_queue queue;
-};
-#define WEFT_SEM_INIT(value) \
-    { \
-        { (uint64_t)(value) << 2, NULL, NULL } \
-    }
-
-/* Sets the value of a semaphore that nobody uses.  [fiber thread] */
-int weft_sem_init(struct weft_sem *sem, uint64_t value);
-
-/* Takes one, waiting until there is one. -EINVAL: NULL. -ETIMEDOUT. -ECANCELED.
- * [fiber thread; parks, cancel] */
-int weft_sem_wait(struct weft_sem *sem);
-int weft_sem_wait_until(struct weft_sem *sem, uint64_t deadline);
-
-/* Takes one if there is one; -EAGAIN: there is none.  [fiber thread] */
-int weft_sem_try(struct weft_sem *sem);
-
-/* Gives one: to the first that waits, if any. -EOVERFLOW: more than 2^60.  [fiber thread] */
-int weft_sem_post(struct weft_sem *sem);
-
-/* Mutexes: not recursive, the owner is checked. */
-struct weft_mutex {
-    struct weft_queue queue;
-    void *owner;
-};
-#define WEFT_MUTEX_INIT \
-    { {0, NULL, NULL}, NULL }
-
-/* -EINVAL: NULL. -EDEADLK: the caller holds it. -ETIMEDOUT. -ECANCELED.
- * [fiber thread; parks, cancel] */
-int weft_mutex_lock(struct weft_mutex *mutex);
-int weft_mutex_lock_until(struct weft_mutex *mutex, uint64_t deadline);
-
-/* -EBUSY: somebody holds it.  [fiber thread] */
-int weft_mutex_try(struct weft_mutex *mutex);
-
-/* Hands the mutex to the first that waits, if any. -EPERM: the caller does not hold it. [fiber thread] */
-int weft_mutex_unlock(struct weft_mutex *mutex);
-
-/* Condition variables. */
-struct weft_cond {
-    struct weft_queue queue;
-};
-#define WEFT_COND_INIT \
-    { \
-        { 0, NULL, NULL } \
-    }
-
-/*
- * Unlocks the mutex, waits for a signal, locks the mutex again; the mutex is held on return, also
- * after -ETIMEDOUT and -ECANCELED. A signal is taken by exactly one waiter that then returns 0.
- * -EINVAL: NULL. -EPERM: the caller does not hold the mutex.  [fiber thread; parks, cancel]
- */
-int weft_cond_wait(struct weft_cond *cond, struct weft_mutex *mutex);
-int weft_cond_wait_until(struct weft_cond *cond, struct weft_mutex *mutex, uint64_t deadline);
-
-/* Wakes the first that waits, or all.  [fiber thread] */
-int weft_cond_signal(struct weft_cond *cond);
-int weft_cond_broadcast(struct weft_cond *cond);
-
-/* ---------------------------------------------------------------------------------------------
  * Clusters: workers that share work among themselves, and with no other cluster
  *
  * The runtime begins with one. Programs may make more, to keep kinds of work apart: their fibers wait
@@ -510,4 +411,6 @@ int weft_stats_print(void);
 #ifdef __cplusplus
 }
 #endif
+
+#include "weft/sync.h"
 #endif

@@ -1,12 +1,13 @@
 /*
  * Runs every cell in a process of its own, prints the table of what came out, and checks that every
- * call that weft.h declares has a cell for every case. See misuse.h.
+ * call that the headers declare has a cell for every case. See misuse.h.
  */
 #define _GNU_SOURCE
 #include "misuse.h"
 
 #include "sched/sched.h"
 
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -203,7 +204,7 @@ static bool run_cells(const struct cell *list, const char *call, const char *of,
 }
 
 /* The table: a line a call, as wide as its widest cells. */
-enum { CALLS_MOST = 100 };
+enum { CALLS_MOST = 300 };
 static struct {
     const char *call;
     char text[CASES][64];
@@ -244,10 +245,10 @@ static void print_table(void) {
     puts("-: the call takes no such input");
 }
 
-/* Every call of the header has a row. */
-static void check_header(void) {
+/* Every call of a header has a row. */
+static void check_header(const char *name) {
     char line[512];
-    FILE *f = fopen(WEFT_HEADER, "re");
+    FILE *f = fopen(name, "re");
     CHECK(f);
     while (fgets(line, sizeof line, f)) {
         char *at = strstr(line, "weft_"), *paren = at ? strchr(at, '(') : NULL;
@@ -264,12 +265,20 @@ static void check_header(void) {
     fclose(f);
 }
 
+static void check_headers(void) {
+    glob_t all;
+    CHECK(!glob(WEFT_INCLUDE "/weft.h", 0, NULL, &all));
+    CHECK(!glob(WEFT_INCLUDE "/weft/*.h", GLOB_APPEND, NULL, &all));
+    for (size_t i = 0; i < all.gl_pathc; i++) check_header(all.gl_pathv[i]);
+    globfree(&all);
+}
+
 int main(void) {
     result = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(result != MAP_FAILED);
     for (unsigned l = 0; l < LISTS; l++) run_rows(lists[l]);
     print_table();
-    check_header();
+    check_headers();
     printf("misuse/misuse: %u passed, %u failed\n", passed, failed);
     return failed != 0;
 }
