@@ -41,9 +41,8 @@ static inline _Atomic uint64_t *weft__queue_word(const struct weft_queue *q) {
     return (_Atomic uint64_t *)(uintptr_t)&q->word;
 }
 
-/* Takes the lock, given what was last seen of the word; returns the word without it. */
-static inline uint64_t weft__queue_lock_from(struct weft_queue *q, uint64_t w) {
-    _Atomic uint64_t *word = weft__queue_word(q);
+/* Takes the lock that is bit 0 of a word, given what was last seen of it; returns the word without it. */
+static inline uint64_t weft__word_lock(_Atomic uint64_t *word, uint64_t w) {
     unsigned turn = 0;
     for (;;) {
         if (unlikely(w & WEFT_QUEUE_LOCKED)) {
@@ -52,6 +51,10 @@ static inline uint64_t weft__queue_lock_from(struct weft_queue *q, uint64_t w) {
         } else if (likely(cas_ar(word, &w, w | WEFT_QUEUE_LOCKED))) /* pairs with unlock */
             return w;
     }
+}
+
+static inline uint64_t weft__queue_lock_from(struct weft_queue *q, uint64_t w) {
+    return weft__word_lock(weft__queue_word(q), w);
 }
 
 static inline uint64_t weft__queue_lock(struct weft_queue *q) {
@@ -73,9 +76,9 @@ static inline _Atomic(void *) *weft__queue_ahead(struct weft_queue *q) { return 
  */
 static inline void weft__queue_foresee(struct weft_queue *q) { __builtin_prefetch(load_rlx(weft__queue_ahead(q))); }
 
-/* The first one's `before` is the last one. */
-static inline void weft__queue_append(struct weft_queue *q, struct weft_waiter *w) {
-    struct weft_waiter *first = q->first;
+/* A chain of waiters: the first one's `before` is the last one. */
+static inline void weft__chain_append(struct weft_waiter **chain, struct weft_waiter *w) {
+    struct weft_waiter *first = *chain;
     w->next = NULL;
     w->chained = true;
     if (unlikely(first != NULL)) {
@@ -84,23 +87,29 @@ static inline void weft__queue_append(struct weft_queue *q, struct weft_waiter *
         first->before = w;
     } else {
         w->before = w;
-        q->first = w;
-        store_rlx(weft__queue_ahead(q), w->fiber);
+        *chain = w;
     }
 }
 
-static inline void weft__queue_remove(struct weft_queue *q, struct weft_waiter *w) {
+static inline void weft__chain_remove(struct weft_waiter **chain, struct weft_waiter *w) {
     struct weft_waiter *next = w->next, *before = w->before;
     w->chained = false;
-    if (likely(q->first == w))
-        q->first = next;
+    if (likely(*chain == w))
+        *chain = next;
     else
         before->next = next;
     if (unlikely(next != NULL))
         next->before = before;
-    else if (unlikely(q->first != NULL))
-        q->first->before = before;
+    else if (unlikely(*chain != NULL))
+        (*chain)->before = before;
 }
+
+static inline void weft__queue_append(struct weft_queue *q, struct weft_waiter *w) {
+    weft__chain_append(&q->first, w);
+    if (likely(q->first == w)) store_rlx(weft__queue_ahead(q), w->fiber);
+}
+
+static inline void weft__queue_remove(struct weft_queue *q, struct weft_waiter *w) { weft__chain_remove(&q->first, w); }
 
 /* Somebody was won who will run here in a moment: its frames, below and above the waiter. */
 static inline WEFT_MAY_RACE void weft__queue_foresee_run(const struct weft__fiber *f) {
