@@ -357,6 +357,8 @@ struct weft_stats {
     uint64_t sleeps;       /* times the kernel thread went to sleep */
     uint64_t wakeups;      /* times it was woken by somebody */
     uint64_t timers;       /* deadlines and timers that passed */
+    uint64_t tasks_stolen; /* forked calls that another than the forking fiber ran */
+    uint64_t joins_parked; /* joins of tasks that had to wait */
     uint64_t busy_ns;      /* time not spent searching or asleep */
 };
 
@@ -413,4 +415,5 @@ int weft_stats_print(void);
 #endif
 
 #include "weft/sync.h"
+#include "weft/task.h"
 #endif

@@ -10,6 +10,7 @@
  */
 #include "sched/cluster.h"
 
+#include "queue/deque.h"
 #include "sched/block.h"
 #include "sched/config.h"
 #include "sched/cpus.h"
@@ -87,6 +88,7 @@ int weft__cluster_start(struct weft__cluster *c, const struct weft_config *confi
     c->stack_class = (uint8_t)weft__stack_class(config->stack_size);
     store_rlx(&c->stopping, false);
     store_rlx(&c->idle.state, 0);
+    c->tasks.kind = &weft__deque_split;
     store_rlx(&c->injector.spawned, 0);
     int err = weft__resize(c, config->workers);
     if (err) {
@@ -186,6 +188,7 @@ static void remember(struct weft__cluster *c) {
 void weft__cluster_end(struct weft__cluster *c) {
     join_carriers(c);
     hand_on(c);
+    weft__tasks_reset(c);
     pthread_mutex_lock(&weft__clusters_change);
     remember(c);
     release_workers(c);

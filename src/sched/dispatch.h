@@ -85,6 +85,8 @@ static inline struct weft__san *weft__san_of(struct weft__fiber *f, struct weft_
     return f ? &f->stack->san : &w->home_san;
 }
 
+/* The fiber has a deque: what others may take from it is public while it is away. (tasks.c) */
+struct weft__worker *weft__suspend_forking(struct weft__worker *w, struct weft__fiber *self);
 struct weft__worker *weft__suspend_handling(struct weft__worker *w, struct weft__fiber *self);
 
 /*
@@ -110,6 +112,7 @@ static inline __attribute__((always_inline)) struct weft__worker *weft__suspend(
     weft__locks_check(self, "parks");
     /* A fiber that parks while it handles a C++ exception takes the handling along. */
     if (unlikely(w->exceptions->caught || w->exceptions->uncaught)) return weft__suspend_handling(w, self);
+    if (unlikely(load_rlx(&w->deque) != NULL)) return weft__suspend_forking(w, self);
     return weft__suspend_plain(w, self);
 }
 

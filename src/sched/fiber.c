@@ -41,6 +41,37 @@ static struct weft__worker *worker_on(struct weft__cluster *c, struct weft__work
     return there ? there : w;
 }
 
+static inline struct weft__fiber *get(struct weft__worker *w) {
+    struct weft__slot *slot = weft__slab_get(&weft__fibers, w ? &w->records : NULL);
+    return likely(slot != NULL) ? container_of(slot, struct weft__fiber, slot) : NULL;
+}
+
+static inline void init(struct weft__fiber *f, void *(*fn)(void *), void *arg, const char *where, uint8_t class,
+                        uint32_t place, uint64_t tag) {
+    store_rlx(&f->context.on_stack, WEFT_FRESH);
+    weft__wait_anew(f);
+    f->fn = fn;
+    f->arg = arg;
+    f->stack = NULL;
+    f->where = where;
+    f->counter = NULL;
+    f->locals = NULL;
+    store_rlx(&f->context.kind, WEFT_KIND_FIBER);
+    f->context.stack_class = class;
+    store_rlx(&f->context.place, place);
+    /* From here on it is taken for live: release, so that whoever goes over all fibers sees the rest. */
+    store_rel(&f->join, weft__join_of(weft__handle(f), tag));
+    f->name[0] = 0;
+}
+
+struct weft__fiber *weft__fiber_get(struct weft__worker *w) {
+    return get(w);
+}
+void weft__fiber_init(struct weft__fiber *f, void *(*fn)(void *), void *arg, const char *where, uint8_t class,
+                      uint32_t place, uint64_t tag) {
+    init(f, fn, arg, where, class, place, tag);
+}
+
 WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *attr, void *(*fn)(void *), void *arg,
                               const char *where) {
     struct weft__worker *w = weft__self();
@@ -54,25 +85,10 @@ WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *
         if (err) return err;
     }
     if (unlikely(weft__stack_exhausted())) return -EAGAIN;
-    struct weft__slot *slot = weft__slab_get(&weft__fibers, w ? &w->records : NULL);
-    if (unlikely(!slot)) return -ENOMEM;
-    struct weft__fiber *f = container_of(slot, struct weft__fiber, slot);
+    struct weft__fiber *f = get(w);
+    if (unlikely(!f)) return -ENOMEM;
     struct weft_fiber handle = weft__handle(f);
-    store_rlx(&f->context.on_stack, WEFT_FRESH);
-    weft__wait_anew(f);
-    f->fn = fn;
-    f->arg = arg;
-    f->stack = NULL;
-    f->where = where;
-    f->counter = NULL;
-    f->locals = NULL;
-    store_rlx(&f->context.kind, WEFT_KIND_FIBER);
-    f->context.stack_class = class;
-    store_rlx(&f->context.place, place);
-    /* From here on it is taken for live: release, so that whoever goes over all fibers sees the rest. */
-    store_rel(&f->join,
-              weft__join_of(handle, !fiber || (attr && attr->detached) ? WEFT_JOIN_DETACHED : WEFT_JOIN_NOBODY));
-    f->name[0] = 0;
+    init(f, fn, arg, where, class, place, !fiber || (attr && attr->detached) ? WEFT_JOIN_DETACHED : WEFT_JOIN_NOBODY);
     if (unlikely(attr != NULL)) {
         f->counter = attr->counter;
         if (attr->name) {
@@ -85,7 +101,7 @@ WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *
     if (unlikely(!w || c != w->cluster)) {
         int err = weft__hand_in(c, f, to == w ? NULL : to);
         if (err) {
-            weft__slab_put(&weft__fibers, NULL, slot);
+            weft__slab_put(&weft__fibers, NULL, &f->slot);
             weft__tell_quiet(); /* somebody may have seen the record, and taken it for a fiber under way */
         }
         return err;
@@ -102,8 +118,7 @@ WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *
 
 /* --- begin and end ---------------------------------------------------------------------------- */
 
-/* The fiber that joins, won and to be made ready; or NULL, if it no longer does. */
-static struct weft__fiber *win_joiner(uint64_t join) {
+struct weft__fiber *weft__join_win(uint64_t join) {
     uint32_t index = (uint32_t)(join >> 3) & ((1u << WEFT_JOIN_INDEX_BITS) - 1);
     struct weft__fiber *joiner = weft__fiber_at(index);
     uint64_t ticket = load_rlx(&joiner->wait) & WEFT_WAIT_EPOCH;
@@ -122,7 +137,7 @@ static struct weft__fiber *announce_end(struct weft__worker *w, struct weft__fib
      * detach the fiber, while we look. */
     while ((join & WEFT_JOIN_TAG) != WEFT_JOIN_DETACHED)
         if (likely(cas_ar(&f->join, &join, join == nobody ? ended : join | WEFT_JOIN_ENDED_BY)))
-            return join == nobody ? NULL : win_joiner(join);
+            return join == nobody ? NULL : weft__join_win(join);
     /* For whoever goes over all records: it does not live any more. Not `ended`: a late joiner would collect it. */
     store_rlx(&f->join, weft__join_of(self, WEFT_JOIN_COLLECTED));
     weft__slab_put(&weft__fibers, &w->records, &f->slot);
@@ -148,6 +163,7 @@ static _Noreturn void end(struct weft__fiber *f, void *result) {
     if (unlikely(f->locals != NULL)) weft__locals_destroy(f);
     weft__locks_check(f, "ends");
     struct weft__worker *w = weft__self(); /* only now: destructors may have parked */
+    if (unlikely(load_rlx(&w->deque) != NULL)) weft__tasks_end(w, f);
     struct weft__stack *stack = f->stack;
     struct weft_counter *counter = f->counter;
     f->result = result;
@@ -215,7 +231,7 @@ WEFT_PUBLIC void weft_yield(void) {
 WEFT_COLD struct weft__worker *weft__suspend_handling(struct weft__worker *w, struct weft__fiber *self) {
     struct weft__exceptions handling = *w->exceptions;
     *w->exceptions = (struct weft__exceptions){NULL, 0};
-    w = weft__suspend_plain(w, self);
+    w = load_rlx(&w->deque) ? weft__suspend_forking(w, self) : weft__suspend_plain(w, self);
     *w->exceptions = handling;
     return w;
 }

@@ -25,6 +25,7 @@
  * still. Without a watchman, the first push wakes one. When everybody sleeps, nobody watches: an
  * idle program uses no CPU.
  */
+#include "queue/deque.h"
 #include "sched/dispatch.h"
 
 #define WEFT_WATCH_FIRST (50 * WEFT_MICROSECOND)
@@ -188,6 +189,8 @@ static void trim(struct weft__worker *w, uint64_t now) {
     if (!w->idle_since || now < w->idle_since + WEFT_TRIM_AFTER) return;
     weft__stack_flush(w->stacks, WEFT_KEEP_STACKS);
     weft__slab_flush(&weft__fibers, &w->records);
+    weft__tasks_flush(w);
+    weft__deque_trim();
     if (!weft__stack_trim()) w->idle_since = 0; /* done, until there was work again */
 }
 
@@ -202,6 +205,7 @@ bool weft__idle_sleep(struct weft__worker *w) {
     trim(w, now);
     bool is_watchman, is_last, woken = true;
     become_sleeper(w, &is_watchman, &is_last);
+    weft__tasks_ask(w->cluster);
     weft__fence_heavy(); /* pairs with weft__notify, and with the full fences of the other wakers */
     if (weft__ready_length(&w->ready) || load_rlx(&w->aside.count) || weft__work_in_sight(w) || !weft__is_wanted(w)) {
         weft__driver_stay(&w->driver);
@@ -222,6 +226,7 @@ void weft__idle_retire(struct weft__worker *w) {
     stop_searching(w);
     weft__give_away(w);
     weft__stack_flush(w->stacks, 0);
+    weft__tasks_flush(w);
     weft__slab_flush(&weft__fibers, &w->records);
     weft__lock(&idle->lock);
     w->is_retired = true;

@@ -58,10 +58,11 @@ static void spare(struct weft__worker *w) {
     said = true;
 }
 
-/* Does anybody wait for this worker, that only it, or that anybody could run? */
+/* Does anybody wait for this worker, that only it, or that anybody could run? Calls that its fiber has
+ * forked, only if that does not compute: else it will run them itself. */
 static bool is_waited_for(struct weft__worker *w, uint64_t now) {
     return weft__ready_length(&w->ready) || load_rlx(&w->aside.count) || !weft__mailbox_empty(&w->mailbox) ||
-           weft__wheel_next(&w->wheel) <= now;
+           weft__wheel_next(&w->wheel) <= now || (w->hog.blocks && weft__tasks_wait_at(w));
 }
 
 /* Does anything wait in the cluster that no worker comes to? */
@@ -117,6 +118,7 @@ static void suspect(struct weft__worker *w, struct weft__fiber *f, uint64_t cpu,
     struct weft__hog *h = &w->hog;
     bool computes = cpu - h->cpu >= WEFT_TICK / 2;
     if (!computes && !is_blocked(w)) return;
+    h->blocks = !computes;
     if (!load_rlx(&h->fiber)) store_rlx(&h->since, now - WEFT_TICK);
     store_rel(&h->fiber, f); /* pairs with whoever asks for hogs */
     if (unlikely(w->cluster->late_after)) check_bound(w, f, now);

@@ -232,6 +232,12 @@ void weft__expire(struct weft__worker *w, struct weft__wheel *wheel, uint64_t no
     } while (n == AT_ONCE);
 }
 
+/* Calls of a fiber that waits, perhaps for one of them, must not wait for a worker that has nothing else. */
+static void take_suspended_task(struct weft__worker *w) {
+    struct weft__fiber *f = w->cluster->stealing ? weft__tasks_steal_suspended(w) : NULL;
+    if (f) weft__push(w, f);
+}
+
 /* What a worker that has work looks after now and then; not one that was just woken for some. */
 static void look_about(struct weft__worker *w, uint64_t now) {
     weft__share(w);
@@ -248,6 +254,7 @@ WEFT_COLD void weft__poll(struct weft__worker *w, uint64_t now) {
         return;
     }
     take_injected(w);
+    take_suspended_task(w);
     if (load_rlx(&w->busy_since)) look_about(w, now);
     if (weft__ready_length(&w->ready)) weft__notify(w); /* for what was taken over, and for who yields */
 }

@@ -133,7 +133,7 @@ union weft__numbers {
     _Atomic uint64_t number[WEFT_STATS_NUMBERS];
     struct {
         _Atomic uint64_t spawned, completed, switches, parks, unparks, steals_tried, steals, helps, moved, sleeps,
-            wakeups, timers, busy_ns;
+            wakeups, timers, tasks_stolen, joins_parked, busy_ns;
     };
 };
 _Static_assert(sizeof(union weft__numbers) == sizeof(struct weft_stats), "the same numbers");
@@ -145,6 +145,8 @@ struct weft__exceptions {
 };
 
 struct weft__cluster;
+struct weft__deque;
+struct weft__deque_kind;
 
 /* What the monitor knows of a worker; see monitor.c. */
 struct weft__hog {
@@ -153,6 +155,7 @@ struct weft__hog {
     _Atomic uint64_t waited; /* the longest wait that it saw in the worker's queue */
     uint64_t switches;       /* when the monitor last looked */
     uint64_t cpu;            /* CPU time of the carrier then */
+    bool blocks;             /* it did not compute when last looked at */
     bool spared;             /* another worker runs in its stead */
 };
 
@@ -201,6 +204,8 @@ struct weft__worker {
     struct weft__fiber *handed; /* what the fiber that went home had picked and could not enter */
     struct weft__context home;
     struct weft__san home_san;
+    struct weft__deque *deques; /* for fibers that fork; see tasks.c */
+    unsigned deques_count;
     struct weft__slab_cache records;
     struct weft__stack_cache stacks[WEFT_STACK_CLASSES];
     uint64_t random;
@@ -232,11 +237,12 @@ struct weft__worker {
     struct weft__driver driver;
     struct weft__worker *sleeper_below, *sleeper_above; /* idle.c, under its lock */
     bool is_sleeper;
-    bool is_retired;         /* under the same lock */
-    _Atomic uint8_t sharing; /* WEFT_ALONE ...: may others take from its queue? See elastic.c */
-    _Atomic uint16_t cpu;    /* where it runs, or ran a while ago: written only when it has changed */
-    _Atomic bool stuck;      /* others serve its timers, mail and pinned fibers */
-    struct weft__hog hog;    /* the monitor's */
+    bool is_retired;                     /* under the same lock */
+    _Atomic uint8_t sharing;             /* WEFT_ALONE ...: may others take from its queue? See elastic.c */
+    _Atomic uint16_t cpu;                /* where it runs, or ran a while ago: written only when it has changed */
+    _Atomic(struct weft__deque *) deque; /* of the fiber that runs, if it forks; see tasks.h */
+    _Atomic bool stuck;                  /* others serve its timers, mail and pinned fibers */
+    struct weft__hog hog;                /* the monitor's */
     struct weft__wheel wheel WEFT_ALIGNED;
 };
 
@@ -274,6 +280,16 @@ struct weft__idle {
     _Atomic uint64_t wakes;   /* how often somebody stopped being a sleeper */
 };
 
+/* Deques of fibers that are suspended with calls outstanding, in order; see tasks.c. */
+struct weft__tasks {
+    struct weft__lock lock;
+    struct weft__deque *first, *last;
+    _Atomic unsigned suspended;       /* so many; written under the lock */
+    _Atomic unsigned patience, looks; /* forks that wake nobody, because nothing came of the last times */
+    _Atomic bool woken;               /* somebody was woken for a fork, and has not stolen anything yet */
+    const struct weft__deque_kind *kind;
+};
+
 struct weft__cluster {
     /* Atomic, because a thread that spawns may still look when the runtime was stopped under it and
      * is started again; what it does then fails, or happens in the new one. */
@@ -301,6 +317,7 @@ struct weft__cluster {
     _Atomic unsigned drain_deadlines; /* timers of fibers that wait for quiet: these do not count */
     _Atomic bool stopping;            /* carriers leave when they find nothing */
     struct weft__idle idle;
+    struct weft__tasks tasks WEFT_ALIGNED;
     struct weft__injector injector WEFT_ALIGNED;
 };
 
@@ -467,6 +484,31 @@ void weft__monitor_wake(void);
 
 /* Calls fn with every fiber that has not ended; stops and returns false when fn does. (quiet.c) */
 bool weft__each_live(bool (*fn)(struct weft__fiber *, void *), void *arg);
+
+/* --- tasks (tasks.c) -------------------------------------------------------------------------- */
+
+/* The running fiber, which has a deque, ends. */
+void weft__tasks_end(struct weft__worker *w, struct weft__fiber *f);
+/* One call of the deque that another worker's fiber uses, in a fiber of its own; NULL: none. */
+struct weft__fiber *weft__tasks_steal(struct weft__worker *w, struct weft__worker *from, uint64_t now);
+struct weft__fiber *weft__tasks_steal_suspended(struct weft__worker *w);
+/* Somebody goes to sleep, and wants to hear of forks. */
+void weft__tasks_ask(struct weft__cluster *c);
+/* Is there any call that nobody has begun? Of the fiber that the worker runs; of the cluster. */
+bool weft__tasks_wait_at(struct weft__worker *w);
+bool weft__tasks_in_sight(struct weft__cluster *c);
+void weft__tasks_flush(struct weft__worker *w);
+void weft__tasks_reset(struct weft__cluster *c);
+
+/* --- records (fiber.c) -------------------------------------------------------------------------- */
+
+/* A record, to be made a fiber by init, or to go back. NULL: no memory. */
+struct weft__fiber *weft__fiber_get(struct weft__worker *w);
+/* It is live, and fresh. tag: WEFT_JOIN_NOBODY or WEFT_JOIN_DETACHED. */
+void weft__fiber_init(struct weft__fiber *f, void *(*fn)(void *), void *arg, const char *where, uint8_t class,
+                      uint32_t place, uint64_t tag);
+/* The fiber that joins by this word, won and to be made ready; or NULL, if it no longer does. */
+struct weft__fiber *weft__join_win(uint64_t join);
 
 /* --- ending, messages ------------------------------------------------------------------------- */
 

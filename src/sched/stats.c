@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const names[WEFT_STATS_NUMBERS] = {"spawned",      "completed", "switches", "parks", "unparks",
-                                                      "steals tried", "steals",    "helps",    "moved", "sleeps",
-                                                      "wakeups",      "timers",    "busy ms"};
+static const char *const names[WEFT_STATS_NUMBERS] = {
+    "spawned", "completed", "switches", "parks",  "unparks",      "steals tried", "steals", "helps",
+    "moved",   "sleeps",    "wakeups",  "timers", "tasks stolen", "joins parked", "busy ms"};
 
 static void add_worker(struct weft__worker *w, uint64_t *to) {
     for (unsigned i = 0; i < WEFT_STATS_NUMBERS; i++) to[i] += load_rlx(&w->numbers.number[i]);

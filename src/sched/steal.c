@@ -89,6 +89,7 @@ static struct weft__fiber *look_round(struct weft__worker *w, uint64_t now) {
         weft__serve_stuck(w, victim);
         if (weft__wheel_next(&victim->wheel) < now - WEFT_STALE) weft__expire(w, &victim->wheel, now);
         f = steal_from(w, victim, now);
+        if (!f) f = weft__tasks_steal(w, victim, now);
         if (!f) f = weft__next(w);
         if (f) return f;
     }
@@ -115,6 +116,7 @@ struct weft__fiber *weft__search(struct weft__worker *w, bool once) {
     unsigned pause = 4;
     for (;;) {
         struct weft__fiber *f = own_work(w, now);
+        if (!f && w->cluster->stealing) f = weft__tasks_steal_suspended(w);
         if (!f && w->cluster->stealing) f = look_round(w, now);
         if (f || once || now >= end || load_rlx(&w->cluster->stopping) || !weft__is_wanted(w)) {
             if (!once) adapt(w, f != NULL);
@@ -140,5 +142,6 @@ bool weft__work_in_sight(struct weft__worker *w) {
         if (load_rlx(&other->stuck) && (load_rlx(&other->aside.count) || !weft__mailbox_empty(&other->mailbox)))
             return true;
     }
+    if (c->stealing && weft__tasks_in_sight(c)) return true;
     return load_acq(&c->stopping); /* pairs with the stop */
 }

@@ -30,6 +30,12 @@ static struct weft_cluster clusters[64];
 static struct weft_delays delays;
 static struct weft_hog hogs[4];
 
+static struct weft_task task;
+static int fork_join(void) {
+    int err = weft_fork(&task, does_nothing, NULL);
+    return err ? err : weft_task_join(&task);
+}
+
 #define PASTE_(a, b, c) a##b##_##c
 #define PASTE(a, b, c) PASTE_(a, b, c)
 #define FUNCTION PASTE(cell_, LIST, __LINE__)
@@ -54,6 +60,9 @@ static struct weft_hog hogs[4];
 #undef LIST
 #define LIST sync
 #include "cells_sync.h"
+#undef LIST
+#define LIST tasks
+#include "cells_tasks.h"
 #undef LIST
 #undef CELL
 #undef NONE
@@ -84,4 +93,9 @@ const struct cell cells_of_values[] = {
 #define LIST sync
 const struct cell cells_of_sync[] = {
 #include "cells_sync.h"
+    {NULL, NULL, NOTHING, 0, NULL}};
+#undef LIST
+#define LIST tasks
+const struct cell cells_of_tasks[] = {
+#include "cells_tasks.h"
     {NULL, NULL, NOTHING, 0, NULL}};

@@ -37,7 +37,8 @@ struct cell {
     long long wanted;
     long long (*run)(void); /* NULL: there is no such input */
 };
-extern const struct cell cells_of_runtime[], cells_of_fibers[], cells_of_clusters[], cells_of_values[], cells_of_sync[];
+extern const struct cell cells_of_runtime[], cells_of_fibers[], cells_of_clusters[], cells_of_values[], cells_of_sync[],
+    cells_of_tasks[];
 
 /* Things in all kinds of states, prepared before the cell runs. */
 extern struct fixture {

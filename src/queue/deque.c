@@ -1,0 +1,77 @@
+/* The making and keeping of deques. See deque.h. */
+#include "queue/deque.h"
+
+#include "base/san.h"
+
+#define WEFT_DEQUE_BYTES (WEFT_PAGE + (size_t)WEFT_DEQUE_MOST * sizeof(struct weft_call))
+_Static_assert(sizeof(struct weft__deque) <= WEFT_PAGE, "a page before the calls");
+
+static struct weft__lock lock;
+static struct weft__deque *pool; /* last in, first out */
+
+static struct weft__deque *make(void) {
+    void *memory;
+    if (weft__map(&memory, WEFT_DEQUE_BYTES)) return NULL;
+    struct weft__deque *d = memory;
+    san_root(memory, WEFT_PAGE + WEFT_DEQUE_FIRST * sizeof(struct weft_call));
+    d->calls = (struct weft_call *)(void *)((char *)memory + WEFT_PAGE);
+    d->in.head = d->calls;
+    d->in.low = d->calls + 1;
+    d->used = WEFT_DEQUE_FIRST;
+    d->kind = &weft__deque_split;
+    store_rlx(weft__deque_bound(d), d->calls);
+    store_rlx(weft__deque_span(d), (WEFT_DEQUE_FIRST - 1) * sizeof(struct weft_call));
+    return d;
+}
+
+struct weft__deque *weft__deque_get(const struct weft__deque_kind *kind) {
+    weft__lock(&lock);
+    struct weft__deque **at = &pool, *d;
+    while (*at && (*at)->kind != kind) at = &(*at)->next;
+    if ((d = *at)) *at = d->next;
+    weft__unlock(&lock);
+    if (d || !(d = make())) return d;
+    d->kind = kind;
+    if (kind->make && kind->make(d)) {
+        weft__unmap(d, WEFT_DEQUE_BYTES); /* nobody has seen it */
+        return NULL;
+    }
+    return d;
+}
+
+void weft__deque_put(struct weft__deque *d) {
+    weft__lock(&lock);
+    d->next = pool;
+    pool = d;
+    weft__unlock(&lock);
+}
+
+/* The pages read as zeros afterwards, as a free place does. */
+static void discard(struct weft__deque *d) {
+    struct weft__range r = {d->calls + WEFT_DEQUE_FIRST, (d->used - WEFT_DEQUE_FIRST) * sizeof(struct weft_call)};
+    weft__discard(&r, 1);
+    d->used = WEFT_DEQUE_FIRST;
+    if (d->kind == &weft__deque_split)
+        store_rlx(weft__deque_span(d), (WEFT_DEQUE_FIRST - 1) * sizeof(struct weft_call));
+}
+
+WEFT_COLD void weft__deque_trim(void) {
+    struct weft__deque *large = NULL;
+    weft__lock(&lock);
+    for (struct weft__deque **at = &pool, *d; (d = *at);) {
+        if (d->used == WEFT_DEQUE_FIRST) {
+            at = &d->next;
+            continue;
+        }
+        *at = d->next;
+        d->next = large;
+        large = d;
+    }
+    weft__unlock(&lock);
+    while (large) { /* outside the lock: it takes a while, and they are ours alone */
+        struct weft__deque *d = large;
+        large = d->next;
+        discard(d);
+        weft__deque_put(d);
+    }
+}

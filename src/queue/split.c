@@ -1,0 +1,167 @@
+/*
+ * The split deque. Below the split calls are public: thieves take the oldest by a compare-and-swap of
+ * `public`, which holds tail and split. From the split on they are the owner's alone, who forks and
+ * joins there by plain loads and stores (weft/task.h), knowing the split from in.split.
+ *
+ * in.split is never below the split of `public` for an owner that reads it: it is raised before, and
+ * lowered after. While there are holes it is at the end.
+ *
+ * How calls become public. A thief that finds none asks: it sets in.span to 0. The owner's next fork
+ * comes to push, which publishes the older half of what is private.
+ *
+ * An owner that does not fork - it computes, joins only, or blocks in C - does not hear that. A thief that
+ * asked WEFT_DEQUE_PATIENCE ago moves the split itself (the thief of last resort), against joins that
+ * go on without a fence meanwhile:
+ *
+ *   the owner's join of call c                    the thief, holding the lock
+ *   1. head = c                                   1. in.split = new
+ *   -- light fence: the compiler's only --        -- heavy fence: every thread has passed a full one --
+ *   2. c >= in.split? then it is its own          2. reads head: calls from there on are gone or in the
+ *      else it takes the lock, and looks             owner's hands, so new = head if that is less
+ *                                                 3. in.split = new, and `public` says so
+ *
+ * Either the owner's (2) sees the new split, or the thief's (2) sees the head: they never both have c.
+ * Head moves up again by forks only, whose calls are as good as the ones before. Where the kernel has no
+ * membarrier nobody moves another's split.
+ *
+ * The lock is held by whoever moves the split, owner included; thieves that take need it not.
+ */
+#include "queue/deque.h"
+
+#define WEFT_DEQUE_PATIENCE (20 * WEFT_MICROSECOND)
+
+static uint64_t pack(uint32_t tail, uint32_t split) { return (uint64_t)tail << 32 | split; }
+static uint32_t tail_of(uint64_t public) { return (uint32_t)(public >> 32); }
+static uint32_t split_of(uint64_t public) { return (uint32_t) public; }
+
+/* What the owner's joins compare with. Locked. */
+static void set_bound(struct weft__deque *d, uint32_t split) {
+    store_rlx(weft__deque_bound(d), d->holes ? d->calls + WEFT_DEQUE_MOST : d->calls + split);
+}
+
+/* The split of `public` becomes this; thieves may move the tail meanwhile. Locked. */
+static void publish(struct weft__deque *d, uint32_t split) {
+    uint64_t public = load_rlx(&d->public);
+    /* Release: pairs with steal; the calls are seen by who takes them. */
+    while (!cas_ar(&d->public, &public, pack(tail_of(public), split))) {
+    }
+}
+
+/* The owner makes its older half public, or all. */
+static void give(struct weft__deque *d, bool all) {
+    uint32_t head = weft__deque_place(d, d->in.head);
+    weft__lock(&d->lock);
+    uint32_t split = split_of(load_rlx(&d->public));
+    if (head > split) {
+        split = all ? head : split + (head - split + 1) / 2;
+        set_bound(d, split);
+        publish(d, split);
+    }
+    weft__unlock(&d->lock);
+}
+
+static void split_push(struct weft__deque *d, struct weft_call *c) {
+    uint32_t place = weft__deque_place(d, c);
+    if (place >= d->used) d->used = place * 2 < WEFT_DEQUE_MOST ? place * 2 : WEFT_DEQUE_MOST - 1;
+    bool asked = !load_rlx(weft__deque_span(d));
+    store_rlx(weft__deque_span(d), (d->used - 1) * sizeof *c);
+    uint64_t public = load_rlx(&d->public);
+    if (asked && tail_of(public) == split_of(public)) give(d, false);
+}
+
+static void split_yield(struct weft__deque *d) { give(d, true); }
+
+/*
+ * The call is below the split, as far as the owner knows. If it is still public, the split goes down to
+ * half way between tail and call: the next few pops are private, and thieves still find something.
+ */
+static bool split_pop(struct weft__deque *d, struct weft_call *c) {
+    uint32_t place = weft__deque_place(d, c);
+    weft__lock(&d->lock);
+    uint64_t public = load_rlx(&d->public);
+    bool mine = true;
+    while (place < split_of(public)) {
+        uint32_t tail = tail_of(public);
+        if ((mine = place >= tail)) {
+            uint32_t split = tail + (place - tail) / 2;
+            if (!cas_ar(&d->public, &public, pack(tail, split))) continue; /* a thief was here */
+            public = pack(tail, split);
+        }
+        break;
+    }
+    set_bound(d, split_of(public));
+    weft__unlock(&d->lock);
+    return mine;
+}
+
+/* It was the oldest but for those that are older: all public ones are gone, and nobody moves anything. */
+static void split_forget(struct weft__deque *d, struct weft_call *c) {
+    uint32_t place = weft__deque_place(d, c);
+    weft__lock(&d->lock);
+    store_rel(&d->public, pack(place, place)); /* tail was at the split: no thief swaps. Pairs with steal */
+    set_bound(d, place);
+    weft__unlock(&d->lock);
+}
+
+static struct weft_call *split_steal(struct weft__deque *d) {
+    uint64_t public = load_acq(&d->public); /* pairs with publish */
+    uint32_t tail = tail_of(public);
+    if (tail >= split_of(public)) return NULL;
+    return cas_ar(&d->public, &public, pack(tail + 1, split_of(public))) ? d->calls + tail : NULL;
+}
+
+/* The thief of last resort, step by step as above. */
+static void move_split(struct weft__deque *d) {
+    if (weft__fence_is_symmetric || !weft__lock_try(&d->lock)) return;
+    uint64_t public = load_rlx(&d->public);
+    uint32_t split = split_of(public), head = weft__deque_place(d, load_acq(weft__deque_head(d)));
+    if (tail_of(public) == split && head > split) {
+        uint32_t new = split + (head - split + 1) / 2;
+        set_bound(d, new);
+        weft__fence_heavy();
+        head = weft__deque_place(d, load_acq(weft__deque_head(d))); /* pairs with the push: the calls are written */
+        if (head < new) new = head > split ? head : split;
+        set_bound(d, new);
+        if (new > split) publish(d, new);
+    }
+    weft__unlock(&d->lock);
+}
+
+static void split_press(struct weft__deque *d, uint64_t now) {
+    if (load_rlx(weft__deque_span(d))) {
+        store_rlx(&d->asked, now);
+        store_rlx(weft__deque_span(d), 0);
+    } else if (now > load_rlx(&d->asked) + WEFT_DEQUE_PATIENCE) {
+        store_rlx(&d->asked, now);
+        move_split(d);
+    }
+}
+
+static bool split_ready(struct weft__deque *d) {
+    uint64_t public = load_rlx(&d->public);
+    return tail_of(public) < split_of(public);
+}
+
+static bool split_some(struct weft__deque *d) {
+    uint64_t public = load_rlx(&d->public);
+    return tail_of(public) < split_of(public) || weft__deque_place(d, load_rlx(weft__deque_head(d))) > split_of(public);
+}
+
+void weft__deque_holes(struct weft__deque *d, unsigned more) {
+    weft__lock(&d->lock);
+    d->holes += more;
+    if (d->kind == &weft__deque_split) set_bound(d, split_of(load_rlx(&d->public)));
+    weft__unlock(&d->lock);
+}
+
+const struct weft__deque_kind weft__deque_split = {
+    .name = "split",
+    .push = split_push,
+    .pop = split_pop,
+    .forget = split_forget,
+    .steal = split_steal,
+    .press = split_press,
+    .ready = split_ready,
+    .some = split_some,
+    .yield = split_yield,
+};

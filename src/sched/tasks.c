@@ -1,0 +1,301 @@
+/*
+ * Tasks and workers: who uses which deque, how thieves find them, and what becomes of what they took.
+ *
+ * The deque belongs to the fiber, so that a join pops what the fiber has pushed, wherever it goes on. It
+ * is in worker->deque while the fiber runs. A fiber that gives its worker away (weft__suspend_forking)
+ * with nothing outstanding leaves it to the worker, in a cache; else it keeps it, on its own stack, and
+ * its calls are public and can be taken from the cluster's list.
+ *
+ * A thief takes one call and makes a fiber for it, with a stack of the victim's size and a deque of its
+ * own. All that could be wanting is at hand before the call is taken: a call that was taken will be run.
+ *
+ *   the thief's fiber                               the owner's join, when pop said that it was taken
+ *   1. state: FREE -> TAKEN, or finds `by`          1. begins a wait
+ *      (or SELF: nothing to run)                    2. state: FREE or TAKEN -> by; or it is DONE
+ *   2. runs it; the result is in the call           3. parks
+ *   3. swaps DONE into the state; what was
+ *      there says whom to wake                      4. state = FREE: the place can be used again
+ *
+ * A join that waits runs nothing else on its stack, so it cannot bury the very thing that it waits for
+ * under what it runs (a dead join); its worker goes on with other fibers, or steals.
+ *
+ * Looking for work costs an owner nothing: thieves look at what is public, and ask (deque.h). Before a
+ * worker goes to sleep it asks all deques in use: after its fence either the fork sees that somebody
+ * asks, comes to weft__tasks_pushed and wakes a sleeper; or the sleeper sees the call (idle.c). A fiber's
+ * first fork always comes there.
+ *
+ * Whether a wake-up is worth it cannot be known at a fork. If those that were woken went to sleep
+ * again without having stolen anything, the next so many forks that come by do not wake anybody, twice as
+ * many each time; the watchman looks all the same.
+ */
+#include "sched/tasks.h"
+
+#include "base/say.h"
+#include "sched/block.h"
+
+#define WEFT_WAKE_PATIENCE_MOST 1023
+#define WEFT_DEQUES_CACHED 4
+
+/* --- a fiber's deque --------------------------------------------------------------------------- */
+
+/* One at hand, so that taking it cannot fail. */
+static bool have_deque(struct weft__worker *w) {
+    if (likely(w->deques != NULL)) return true;
+    if (!(w->deques = weft__deque_get(w->cluster->tasks.kind))) return false;
+    w->deques->next = NULL;
+    w->deques_count = 1;
+    return true;
+}
+
+static struct weft__deque *take_deque(struct weft__worker *w) {
+    struct weft__deque *d = w->deques;
+    w->deques = d->next;
+    w->deques_count--;
+    return d;
+}
+
+static void put_deque(struct weft__worker *w, struct weft__deque *d) {
+    if (w->deques_count >= WEFT_DEQUES_CACHED || d->kind != w->cluster->tasks.kind) {
+        weft__deque_put(d);
+        return;
+    }
+    d->next = w->deques;
+    w->deques = d;
+    w->deques_count++;
+}
+
+void weft__tasks_flush(struct weft__worker *w) {
+    while (w->deques) weft__deque_put(take_deque(w));
+}
+
+WEFT_COLD struct weft__deque *weft__tasks_begin(struct weft__worker *w) {
+    struct weft__deque *d = load_rlx(&w->deque);
+    if (d || !have_deque(w)) return d;
+    d = take_deque(w);
+    d->owner = load_rlx(&w->current);
+    store_rel(&w->deque, d); /* pairs with thieves */
+    return d;
+}
+
+static bool in_use(const struct weft__deque *d) { return !weft__deque_empty(d) || d->entered; }
+
+/* A fiber ends. */
+WEFT_COLD void weft__tasks_end(struct weft__worker *w, struct weft__fiber *f) {
+    struct weft__deque *d = load_rlx(&w->deque);
+    struct weft__text text;
+    if (in_use(d)) weft__die("%s ended before it had joined all that it forked", weft__describe(f, &text));
+    store_rlx(&w->deque, NULL);
+    put_deque(w, d);
+}
+
+/* --- suspended ones ------------------------------------------------------------------------------ */
+
+static void enlist(struct weft__cluster *c, struct weft__deque *d) {
+    struct weft__tasks *t = &c->tasks;
+    weft__lock(&t->lock);
+    d->listed = true;
+    d->after = NULL;
+    d->before = t->last;
+    *(t->last ? &t->last->after : &t->first) = d;
+    t->last = d;
+    store_rlx(&t->suspended, load_rlx(&t->suspended) + 1);
+    weft__unlock(&t->lock);
+}
+
+/* Locked. */
+static void unlist(struct weft__tasks *t, struct weft__deque *d) {
+    if (!d->listed) return;
+    d->listed = false;
+    *(d->before ? &d->before->after : &t->first) = d->after;
+    *(d->after ? &d->after->before : &t->last) = d->before;
+    store_rlx(&t->suspended, load_rlx(&t->suspended) - 1);
+}
+
+WEFT_SWITCHES struct weft__worker *weft__suspend_forking(struct weft__worker *w, struct weft__fiber *self) {
+    struct weft__deque *d = load_rlx(&w->deque);
+    struct weft__cluster *c = w->cluster;
+    store_rlx(&w->deque, NULL);
+    if (!in_use(d)) {
+        put_deque(w, d);
+        return weft__suspend_plain(w, self);
+    }
+    if (d->kind->yield) d->kind->yield(d);
+    bool listed = d->kind->ready(d) && c->stealing;
+    if (listed) {
+        enlist(c, d);
+        weft__fence_light(); /* pairs with the fence of a worker that announces its sleep */
+        if (load_rlx(&c->idle.state) & WEFT_IDLE_SLEEPERS) weft__idle_wake_one(c);
+    }
+    w = weft__suspend_plain(w, self);
+    if (listed) {
+        weft__lock(&c->tasks.lock);
+        unlist(&c->tasks, d);
+        weft__unlock(&c->tasks.lock);
+    }
+    store_rel(&w->deque, d); /* pairs with thieves */
+    return w;
+}
+
+void weft__tasks_reset(struct weft__cluster *c) {
+    weft__lock(&c->tasks.lock);
+    while (c->tasks.first) unlist(&c->tasks, c->tasks.first); /* of fibers that were moved, or abandoned */
+    weft__unlock(&c->tasks.lock);
+    store_rlx(&c->tasks.patience, 0);
+}
+
+/* --- forks that somebody should know of ------------------------------------------------------------ */
+
+static void consider_waking(struct weft__cluster *c) {
+    struct weft__tasks *t = &c->tasks;
+    unsigned looks = load_rlx(&t->looks);
+    if (looks < load_rlx(&t->patience)) {
+        store_rlx(&t->looks, looks + 1);
+        return;
+    }
+    store_rlx(&t->looks, 0);
+    store_rlx(&t->woken, true);
+    weft__idle_wake_one(c);
+}
+
+WEFT_COLD int weft__tasks_pushed(struct weft__deque *d, struct weft_call *c) {
+    if (unlikely(weft__deque_full(d, c))) return -ENOSPC;
+    d->kind->push(d, c);
+    struct weft__cluster *cluster = weft__self()->cluster;
+    weft__fence_light(); /* pairs with the fence of a worker that announces its sleep */
+    uint64_t state = load_rlx(&cluster->idle.state);
+    if (unlikely((state & WEFT_IDLE_SLEEPERS) && !(state & WEFT_IDLE_SEARCHERS)) && cluster->stealing)
+        consider_waking(cluster);
+    return 0;
+}
+
+/* Somebody who goes to sleep wants to hear of the next fork. */
+void weft__tasks_ask(struct weft__cluster *c) {
+    struct weft__tasks *t = &c->tasks;
+    if (load_rlx(&t->woken)) { /* for nothing */
+        unsigned patience = load_rlx(&t->patience) * 2 + 1;
+        store_rlx(&t->woken, false);
+        store_rlx(&t->patience, patience < WEFT_WAKE_PATIENCE_MOST ? patience : WEFT_WAKE_PATIENCE_MOST);
+    }
+    uint64_t now = weft__clock();
+    for (unsigned i = 0; i < load_acq(&c->count); i++) {
+        struct weft__deque *d = load_acq(&c->workers[i]->deque); /* pairs with weft__tasks_begin */
+        if (d && d->kind->press && load_rlx(weft__deque_span(d))) d->kind->press(d, now);
+    }
+}
+
+bool weft__tasks_in_sight(struct weft__cluster *c) {
+    if (load_rlx(&c->tasks.suspended)) return true;
+    for (unsigned i = 0; i < load_acq(&c->count); i++)
+        if (weft__tasks_wait_at(c->workers[i])) return true;
+    return false;
+}
+
+bool weft__tasks_wait_at(struct weft__worker *w) {
+    struct weft__deque *d = load_acq(&w->deque); /* pairs with weft__tasks_begin */
+    return d && d->kind->some(d);
+}
+
+/* --- stolen calls --------------------------------------------------------------------------------- */
+
+/* Whoever waits for it may go on, and use the place again. */
+static void finish(struct weft_call *c) {
+    uint64_t was = xchg_ar(weft__call_state(c), WEFT_CALL_DONE); /* pairs with weft__tasks_await, and the next use */
+    struct weft__fiber *joiner = was > WEFT_CALL_SELF ? weft__join_win(was) : NULL;
+    if (joiner) weft__make_ready(joiner);
+}
+
+/* False: the owner has run it itself. */
+static bool begin(struct weft_call *c) {
+    uint64_t state = WEFT_CALL_FREE;
+    if (cas_ar(weft__call_state(c), &state, WEFT_CALL_TAKEN)) return true; /* pairs with a join out of order */
+    return state != WEFT_CALL_SELF && c->run; /* no `run`: the owner waits only for us to have seen that */
+}
+
+static void *run_stolen(void *deque) {
+    struct weft__deque *d = deque;
+    struct weft__worker *w = weft__self();
+    struct weft_call *c = d->stolen;
+    store_rel(&w->deque, d); /* pairs with thieves */
+    d->entered = 1;
+    if (begin(c)) c->run(&d->in, c);
+    d->entered = 0;
+    finish(c);
+    return NULL;
+}
+
+/* Steals from the deque, and wraps it into a fiber that can be entered; NULL: nothing to be had. */
+static struct weft__fiber *steal_into_fiber(struct weft__worker *w, struct weft__deque *victim) {
+    if (!victim->kind->ready(victim) || !have_deque(w)) return NULL;
+    unsigned class = w->cluster->stack_class;
+    struct weft__stack *stack = weft__stack_get(w->stacks, class);
+    struct weft__fiber *f = stack ? weft__fiber_get(w) : NULL;
+    if (!f) goto put_stack;
+    count_add(&w->numbers.steals_tried, 1);
+    struct weft_call *call = victim->kind->steal(victim);
+    if (!call) goto put_fiber;
+    /* From here on the owner cannot end before it has run. */
+    struct weft__fiber *owner = victim->owner;
+    struct weft__deque *d = take_deque(w);
+    d->owner = f;
+    d->stolen = call;
+    if (owner->context.stack_class != class) {
+        struct weft__stack *as_large = weft__stack_get(w->stacks, owner->context.stack_class);
+        if (as_large) {
+            weft__stack_put(w->stacks, stack);
+            stack = as_large;
+        }
+    }
+    uint32_t place = load_rlx(&w->cluster->fibers) | (load_rlx(&owner->context.place) & WEFT_PLACE_PRIORITY);
+    weft__fiber_init(f, run_stolen, d, owner->where, stack->class, place, WEFT_JOIN_DETACHED);
+    weft__adopt(f, stack);
+    store_rlx(&f->context.on_stack, WEFT_AT_REST);
+    count_add(&w->numbers.spawned, 1);
+    count_add(&w->numbers.tasks_stolen, 1);
+    if (load_rlx(&w->cluster->tasks.patience)) store_rlx(&w->cluster->tasks.patience, 0);
+    store_rlx(&w->cluster->tasks.woken, false);
+    return f;
+put_fiber:
+    weft__slab_put(&weft__fibers, &w->records, &f->slot);
+put_stack:
+    if (stack) weft__stack_put(w->stacks, stack);
+    return NULL;
+}
+
+struct weft__fiber *weft__tasks_steal(struct weft__worker *w, struct weft__worker *from, uint64_t now) {
+    struct weft__deque *d = load_acq(&from->deque); /* pairs with weft__tasks_begin */
+    if (!d) return NULL;
+    struct weft__fiber *f = steal_into_fiber(w, d);
+    if (!f && d->kind->press) d->kind->press(d, now);
+    return f;
+}
+
+/* The one that waits longest. Those that have nothing left need not stand there. */
+static struct weft__deque *first_suspended(struct weft__tasks *t) {
+    weft__lock(&t->lock);
+    while (t->first && !t->first->kind->ready(t->first)) unlist(t, t->first);
+    struct weft__deque *d = t->first;
+    weft__unlock(&t->lock);
+    return d;
+}
+
+/* Its fiber may go on just now; stealing from it is all right anyway. */
+struct weft__fiber *weft__tasks_steal_suspended(struct weft__worker *w) {
+    struct weft__tasks *t = &w->cluster->tasks;
+    struct weft__deque *d = unlikely(load_rlx(&t->suspended)) ? first_suspended(t) : NULL;
+    return d ? steal_into_fiber(w, d) : NULL;
+}
+
+WEFT_SWITCHES void weft__tasks_await(struct weft__deque *d, struct weft_call *c) {
+    struct weft__fiber *me = d->owner;
+    uint64_t ticket, state = load_acq(weft__call_state(c)); /* pairs with finish */
+    if (state == WEFT_CALL_DONE) return;
+    weft__wait_begin(me, 0, &ticket); /* neither a permit nor a cancellation ends it */
+    uint64_t by = weft__join_by(me->slot.index, ticket);
+    while (state != WEFT_CALL_DONE)
+        if (cas_ar(weft__call_state(c), &state, by)) { /* pairs with finish */
+            count_add(&weft__self()->numbers.joins_parked, 1);
+            weft__wait_block(me, ticket, WEFT_FOREVER);
+            return;
+        }
+    weft__wait_withdraw(me, ticket);
+}

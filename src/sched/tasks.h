@@ -1,0 +1,32 @@
+/*
+ * Tasks, as the scheduler sees them. A fiber that forks has a deque (queue/deque.h), from its first fork
+ * until it next gives its worker away with nothing outstanding. The worker that runs it says so in
+ * worker->deque, where thieves look; a fiber that parks with calls outstanding makes them all public,
+ * and its deque stands in the cluster's list of suspended ones until it goes on. See tasks.c.
+ */
+#ifndef WEFT_SCHED_TASKS_H
+#define WEFT_SCHED_TASKS_H
+
+#include "queue/deque.h"
+#include "sched/sched.h"
+
+/*
+ * What owner and thief say to each other about a call that was stolen: call->state.
+ *
+ *      FREE     nobody has begun it. Every free place, and every private one
+ *      TAKEN    a thief runs it
+ *      SELF     the owner has joined it, and run it itself, although younger ones were outstanding; the
+ *               thief that takes it all the same has nothing to run
+ *      DONE     the thief no longer needs it
+ *      by       the owner waits for DONE: the number of its record and its ticket (weft__join_by)
+ */
+enum { WEFT_CALL_FREE = 0, WEFT_CALL_TAKEN = 1, WEFT_CALL_DONE = 2, WEFT_CALL_SELF = 3 };
+
+/* The running fiber forks: its deque, which it may have to get. NULL: no memory. */
+struct weft__deque *weft__tasks_begin(struct weft__worker *w);
+/* A fork came to the slow path: c was pushed. -ENOSPC: no, the deque is full. */
+int weft__tasks_pushed(struct weft__deque *d, struct weft_call *c);
+/* Waits until the thief no longer needs the call. */
+void weft__tasks_await(struct weft__deque *d, struct weft_call *c);
+
+#endif

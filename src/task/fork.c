@@ -1,0 +1,169 @@
+/*
+ * Fork and join: the generic form, and the slow halves of both. The fast ones are in weft/task.h; what
+ * it means that a call was stolen, in sched/tasks.c.
+ *
+ * A generic task is a call like any other. The user's struct knows its place:
+ *
+ *   opaque[0]   the call, while it is outstanding; NULL: joined, or never forked; RAN: it was run by the fork
+ *
+ * Joins in another order than the youngest first. The owner claims the call by its state, as a thief
+ * would (FREE -> SELF), runs it, and leaves a hole in the deque: a call without `run`. Holes at the head are
+ * dropped when a join comes by; while there are any, every join does. A hole that was stolen meanwhile is
+ * waited for like any stolen call, because until then the thief may look at it.
+ */
+#include "sched/tasks.h"
+
+#include "base/say.h"
+
+struct generic {
+    void (*fn)(void *);
+    void *arg;
+};
+#define RAN ((void *)1)
+
+static struct generic *generic_of(struct weft_call *c) { return (struct generic *)(void *)c->data; }
+
+static void run_generic(struct weft_deque *d, struct weft_call *c) {
+    (void)d;
+    struct generic *g = generic_of(c);
+    g->fn(g->arg);
+}
+
+/* --- fork ----------------------------------------------------------------------------------------- */
+
+/* There is no room for it. */
+static WEFT_COLD int fork_by_running(struct weft_task *task, void (*fn)(void *), void *arg) {
+    fn(arg);
+    task->opaque[0] = RAN;
+    return 0;
+}
+
+static inline int fork_into(struct weft__deque *d, struct weft_task *task, void (*fn)(void *), void *arg) {
+    struct weft_call *c = d->in.head;
+    c->run = run_generic;
+    *generic_of(c) = (struct generic){fn, arg};
+    task->opaque[0] = c;
+    store_rel(weft__deque_head(d), c + 1); /* pairs with a thief of last resort */
+    fence_compiler();                      /* the light half, as in weft__task_push */
+    if (likely((uintptr_t)c - (uintptr_t)d->in.low < load_rlx(weft__deque_span(d)))) return 0;
+    if (likely(!weft__tasks_pushed(d, c))) return 0;
+    store_rlx(weft__deque_head(d), c);
+    return fork_by_running(task, fn, arg);
+}
+
+static WEFT_COLD int fork_first(struct weft__worker *w, struct weft_task *task, void (*fn)(void *), void *arg) {
+    if (!w || !load_rlx(&w->current)) return -EPERM;
+    struct weft__deque *d = weft__tasks_begin(w);
+    return d ? fork_into(d, task, fn, arg) : fork_by_running(task, fn, arg);
+}
+
+WEFT_PUBLIC int weft_fork(struct weft_task *task, void (*fn)(void *), void *arg) {
+    struct weft__worker *w = weft__self();
+    if (unlikely(!task || !fn)) return -EINVAL;
+    struct weft__deque *d = likely(w != NULL) ? load_rlx(&w->deque) : NULL;
+    return likely(d != NULL) ? fork_into(d, task, fn, arg) : fork_first(w, task, fn, arg);
+}
+
+WEFT_PUBLIC void weft__task_pushed(struct weft_deque *in, struct weft_call *c) {
+    struct weft__text text;
+    struct weft__deque *d = weft__deque_of(in);
+    if (unlikely(weft__tasks_pushed(d, c)))
+        weft__die("%s has %z tasks outstanding, and there is no room for more", weft__describe(d->owner, &text),
+                  (size_t)WEFT_DEQUE_MOST);
+}
+
+/* --- join ----------------------------------------------------------------------------------------- */
+
+/* The youngest, c, was taken by somebody: wait for it. Its place is free then. */
+static void collect(struct weft__deque *d, struct weft_call *c) {
+    store_rlx(weft__deque_head(d), c + 1); /* it is outstanding, and the deque not empty, until it is done */
+    weft__tasks_await(d, c);
+    store_rlx(weft__call_state(c), WEFT_CALL_FREE);
+    if (d->kind->forget) d->kind->forget(d, c);
+    store_rlx(weft__deque_head(d), c);
+}
+
+/* Holes that are the youngest now are no longer needed. */
+static void drop_holes(struct weft__deque *d) {
+    while (d->holes && !weft__deque_empty(d) && !d->in.head[-1].run) {
+        struct weft_call *c = d->in.head - 1;
+        store_rlx(weft__deque_head(d), c);
+        if (d->kind->pop(d, c))
+            store_rlx(weft__call_state(c), WEFT_CALL_FREE);
+        else
+            collect(d, c);
+        weft__deque_holes(d, -1u);
+    }
+}
+
+/* The head stands at c: true if it is the owner's to run. */
+static bool take_back(struct weft__deque *d, struct weft_call *c) {
+    bool mine = d->kind->pop(d, c);
+    if (!mine) collect(d, c);
+    drop_holes(d);
+    return mine;
+}
+
+WEFT_PUBLIC WEFT_COLD int weft__task_pop(struct weft_deque *in, struct weft_call *c) {
+    return take_back(weft__deque_of(in), c);
+}
+
+/* Not the youngest. */
+static WEFT_COLD void join_out_of_order(struct weft__deque *d, struct weft_call *c) {
+    struct generic g = *generic_of(c);
+    uint64_t state = WEFT_CALL_FREE;
+    bool mine = cas_ar(weft__call_state(c), &state, WEFT_CALL_SELF); /* pairs with a thief that begins it */
+    if (mine)
+        g.fn(g.arg);
+    else
+        weft__tasks_await(d, c); /* what the thief did is seen; the state stays DONE until the hole is dropped */
+    c->run = NULL;
+    weft__deque_holes(d, 1);
+    drop_holes(d);
+}
+
+static bool is_outstanding(const struct weft__deque *d, const struct weft_call *c) {
+    return c >= d->calls && c < d->in.head;
+}
+
+static WEFT_COLD int join_slowly(struct weft__worker *w, struct weft_task *task) {
+    struct weft__deque *d = w ? load_rlx(&w->deque) : NULL;
+    struct weft_call *c = task->opaque[0];
+    if (!w || !load_rlx(&w->current)) return -EPERM;
+    if (!c) return -EINVAL;
+    if (c != RAN && (!d || !is_outstanding(d, c))) return -EPERM;
+    task->opaque[0] = NULL;
+    if (c != RAN) join_out_of_order(d, c);
+    return 0;
+}
+
+WEFT_PUBLIC int weft_task_join(struct weft_task *task) {
+    struct weft__worker *w = weft__self();
+    if (unlikely(!task)) return -EINVAL;
+    struct weft__deque *d = likely(w != NULL) ? load_rlx(&w->deque) : NULL;
+    struct weft_call *c = task->opaque[0];
+    if (unlikely(!d || c + 1 != d->in.head)) return join_slowly(w, task);
+    task->opaque[0] = NULL;
+    struct generic g = *generic_of(c);
+    if (likely(weft__task_take(&d->in, c))) g.fn(g.arg);
+    return 0;
+}
+
+/* --- the typed form's way in ------------------------------------------------------------------------ */
+
+WEFT_PUBLIC int weft_task_prepare(void) {
+    struct weft__worker *w = weft__self();
+    if (!w || !load_rlx(&w->current)) return -EPERM;
+    return weft__tasks_begin(w) ? 0 : -ENOMEM;
+}
+
+WEFT_PUBLIC struct weft_deque *weft__task_enter(void) {
+    int err = weft_task_prepare();
+    if (err == -EPERM) weft__die("WEFT_RUN was used by a thread that is no fiber");
+    if (err) weft__die("WEFT_RUN: no memory for tasks");
+    struct weft__deque *d = load_rlx(&weft__self()->deque);
+    d->entered++;
+    return &d->in;
+}
+
+WEFT_PUBLIC void weft__task_leave(struct weft_deque *in) { weft__deque_of(in)->entered--; }

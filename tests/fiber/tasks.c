@@ -1,0 +1,332 @@
+/* Fork and join: results, orders of joining, stealing, parking in between, misuse. */
+#include "fiber.h"
+
+#include <stdlib.h>
+
+/* --- the generic form --------------------------------------------------------------------------- */
+
+struct node {
+    struct weft_task task;
+    unsigned n;
+    uint64_t result;
+};
+
+static void fib(void *p) {
+    struct node *node = p;
+    node->result = node->n;
+    if (node->n < 2) return;
+    struct node a = {.n = node->n - 1}, b = {.n = node->n - 2};
+    CHECK_EQ(weft_fork(&a.task, fib, &a), 0);
+    fib(&b);
+    CHECK_EQ(weft_task_join(&a.task), 0);
+    node->result = a.result + b.result;
+}
+
+static void check_fib(void *unused) {
+    (void)unused;
+    struct node root = {.n = 20};
+    fib(&root);
+    CHECK_EQ(root.result, 6765);
+}
+TEST(generic) { each_size(check_fib); }
+
+static void add_one(void *p) { ADD((int *)p, 1); }
+
+/* Every order of joining four, with forks in between. */
+static void check_orders(void *unused) {
+    (void)unused;
+    for (unsigned order = 0; order < 256; order++) {
+        struct weft_task task[4];
+        int ran[4] = {0}, extra = 0;
+        bool joined[4] = {false};
+        for (unsigned i = 0; i < 4; i++) CHECK_EQ(weft_fork(&task[i], add_one, &ran[i]), 0);
+        for (unsigned k = 0, turn = order; k < 4; k++, turn >>= 2) {
+            unsigned i = turn & 3;
+            while (joined[i]) i = (i + 1) & 3;
+            struct weft_task more;
+            CHECK_EQ(weft_fork(&more, add_one, &extra), 0);
+            CHECK_EQ(weft_task_join(&task[i]), 0);
+            CHECK_EQ(LOAD(&ran[i]), 1);
+            joined[i] = true;
+            CHECK_EQ(weft_task_join(&more), 0);
+        }
+        CHECK_EQ(LOAD(&extra), 4);
+    }
+}
+TEST(any_order) { each_size(check_orders); }
+
+/* A thousand, joined oldest first; each second one waits a little, so that some are stolen. */
+static void linger(void *p) {
+    for (int i = 0; i < 1000; i++) __asm__ volatile("");
+    add_one(p);
+}
+static void check_fifo(void *unused) {
+    (void)unused;
+    enum { N = 1000 };
+    struct weft_task task[N];
+    int ran[N] = {0};
+    for (unsigned i = 0; i < N; i++) CHECK_EQ(weft_fork(&task[i], linger, &ran[i]), 0);
+    for (unsigned i = 0; i < N; i++) {
+        CHECK_EQ(weft_task_join(&task[i]), 0);
+        CHECK_EQ(LOAD(&ran[i]), 1);
+    }
+}
+TEST(oldest_first) { each_size(check_fifo); }
+
+/* --- the typed form ------------------------------------------------------------------------------- */
+
+WEFT_TASK_1(uint64_t, typed_fib, unsigned, n) {
+    if (n < 2) return n;
+    WEFT_SPAWN(typed_fib, n - 1);
+    uint64_t b = WEFT_CALL(typed_fib, n - 2);
+    return WEFT_SYNC(typed_fib) + b;
+}
+
+static void check_typed(void *unused) {
+    (void)unused;
+    CHECK_EQ(WEFT_RUN(typed_fib, 20), 6765);
+}
+TEST(typed) { each_size(check_typed); }
+
+WEFT_VOID_TASK_0(nothing) {}
+WEFT_TASK_0(int, one) { return 1; }
+WEFT_VOID_TASK_2(store, int *, to, int, value) { *to = value; }
+WEFT_TASK_3(long, sum3, char, a, short, b, long, c) { return a + b + c; }
+WEFT_TASK_6(double, sum6, double, a, float, b, int, c, long, d, short, e, char, f) { return a + b + c + d + e + f; }
+
+/* A function in between, that knows nothing of the context. */
+static uint64_t nested(unsigned n) {
+    struct weft_task task;
+    int ran = 0;
+    CHECK_EQ(weft_fork(&task, add_one, &ran), 0);
+    uint64_t result = WEFT_RUN(typed_fib, n);
+    CHECK_EQ(weft_task_join(&task), 0);
+    CHECK_EQ(LOAD(&ran), 1);
+    return result;
+}
+
+WEFT_TASK_1(int, several, int, depth) {
+    int x = 0, y[10];
+    WEFT_SPAWN(nothing);
+    WEFT_SPAWN(one);
+    WEFT_SPAWN(store, &x, depth);
+    WEFT_SPAWN(sum3, 1, 2, 3);
+    WEFT_SPAWN(sum6, 1, 2, 3, 4, 5, 6);
+    if (depth) WEFT_SPAWN(several, depth - 1);
+    CHECK_EQ(nested(8), 21);
+    for (int i = 0; i < 10; i++) WEFT_SPAWN(store, &y[i], i);
+    for (int i = 0; i < 10; i++) WEFT_SYNC(store);
+    for (int i = 0; i < 10; i++) CHECK_EQ(y[i], i);
+    if (depth) CHECK_EQ(WEFT_SYNC(several), 28 + depth - 1);
+    int sum = (int)WEFT_SYNC(sum6);
+    sum += (int)WEFT_SYNC(sum3);
+    WEFT_SYNC(store);
+    CHECK_EQ(x, depth);
+    sum += WEFT_SYNC(one);
+    WEFT_SYNC(nothing);
+    return sum + x;
+}
+
+static void check_several(void *unused) {
+    (void)unused;
+    for (int i = 0; i < 100; i++) CHECK_EQ(WEFT_RUN(several, 5), 28 + 5);
+}
+TEST(typed_several) { each_size(check_several); }
+
+/* --- parking ---------------------------------------------------------------------------------------- */
+
+static void park_a_little(void *p) {
+    for (int i = 0; i < 3; i++) weft_yield();
+    CHECK_EQ(weft_sleep(100 * WEFT_MICROSECOND), 0);
+    add_one(p);
+}
+
+/* The forking fiber parks between fork and join, and goes on elsewhere. */
+static void check_parks(void *unused) {
+    (void)unused;
+    for (int round = 0; round < 20; round++) {
+        enum { N = 8 };
+        struct weft_task task[N];
+        int ran = 0;
+        for (int i = 0; i < N; i++) {
+            CHECK_EQ(weft_fork(&task[i], park_a_little, &ran), 0);
+            weft_yield();
+        }
+        CHECK_EQ(weft_sleep(50 * WEFT_MICROSECOND), 0);
+        for (int i = N; i-- > 0;) {
+            weft_yield();
+            CHECK_EQ(weft_task_join(&task[i]), 0);
+        }
+        CHECK_EQ(LOAD(&ran), N);
+    }
+}
+TEST(parks_between) { each_size(check_parks); }
+
+/* A parked fiber's task is what it waits for: somebody else must run it, busy as all workers may be. */
+static void post(void *sem) { CHECK_EQ(weft_sem_post(sem), 0); }
+static int quit_spinning;
+static void *spin(void *unused) {
+    while (!LOAD(&quit_spinning)) weft_yield();
+    return unused;
+}
+static void check_waits_for_own(void *unused) {
+    (void)unused;
+    struct weft_fiber busy[8];
+    STORE(&quit_spinning, 0);
+    for (int i = 0; i < 8; i++) busy[i] = spawn(spin, NULL);
+    for (int i = 0; i < 10; i++) {
+        struct weft_sem sem = WEFT_SEM_INIT(0);
+        struct weft_task task;
+        CHECK_EQ(weft_fork(&task, post, &sem), 0);
+        CHECK_EQ(weft_sem_wait(&sem), 0);
+        CHECK_EQ(weft_task_join(&task), 0);
+    }
+    STORE(&quit_spinning, 1);
+    for (int i = 0; i < 8; i++) join(busy[i]);
+}
+TEST(waits_for_its_own_task) { each_size(check_waits_for_own); }
+
+/*
+ * A dead join. A's task is stolen, and waits for a permit that only B gives, which A has forked, too. A
+ * joins the first, and must wait. A join that runs other work meanwhile would now take B, on top of A: B
+ * waits until A has gone on, which lies below it on the same stack.
+ */
+static struct weft_sem may_end = WEFT_SEM_INIT(0), a_went_on = WEFT_SEM_INIT(0);
+static int stolen_runs;
+static void wait_for_b(void *unused) {
+    (void)unused;
+    STORE(&stolen_runs, 1);
+    CHECK_EQ(weft_sem_wait(&may_end), 0);
+}
+static void b(void *unused) {
+    (void)unused;
+    CHECK_EQ(weft_sem_post(&may_end), 0);
+    CHECK_EQ(weft_sem_wait(&a_went_on), 0);
+}
+static void check_dead_join(void *unused) {
+    (void)unused;
+    struct weft_task task, other;
+    CHECK_EQ(weft_fork(&task, wait_for_b, NULL), 0);
+    while (!LOAD(&stolen_runs)) weft_yield();
+    CHECK_EQ(weft_fork(&other, b, NULL), 0);
+    CHECK_EQ(weft_task_join(&task), 0);
+    CHECK_EQ(weft_sem_post(&a_went_on), 0);
+    CHECK_EQ(weft_task_join(&other), 0);
+}
+TEST(no_dead_join) { test_in_fiber(1, check_dead_join, NULL); }
+TEST(no_dead_join_of_four) { test_in_fiber(4, check_dead_join, NULL); }
+
+/* --- sizes ---------------------------------------------------------------------------------------- */
+
+WEFT_VOID_TASK_1(count_typed, int *, n) { ADD(n, 1); }
+WEFT_VOID_TASK_2(flat, int, n, int *, ran) {
+    for (int i = 0; i < n; i++) WEFT_SPAWN(count_typed, ran);
+    for (int i = 0; i < n; i++) WEFT_SYNC(count_typed);
+}
+static void check_million(void *unused) {
+    (void)unused;
+    int n = (int)test_size(1000000), ran = 0;
+    WEFT_RUN(flat, n, &ran);
+    CHECK_EQ(LOAD(&ran), n);
+    struct weft_task *task = malloc((size_t)n * sizeof *task);
+    for (int i = 0; i < n; i++) CHECK_EQ(weft_fork(&task[i], add_one, &ran), 0);
+    for (int i = n; i-- > 0;) CHECK_EQ(weft_task_join(&task[i]), 0);
+    CHECK_EQ(LOAD(&ran), 2 * n);
+    for (int i = 0; i < n; i++) CHECK_EQ(weft_fork(&task[i], add_one, &ran), 0);
+    for (int i = 0; i < n; i++) CHECK_EQ(weft_task_join(&task[i]), 0);
+    CHECK_EQ(LOAD(&ran), 3 * n);
+    free(task);
+}
+TEST_WITHIN(a_million_outstanding, 60) { each_size(check_million); }
+
+/* A stolen task has the stack that it would have had: recursion as deep as the victim's fits. */
+static void deep(void *p) {
+    volatile char frame[1000];
+    unsigned n = *(unsigned *)p;
+    frame[0] = 1;
+    if (n) {
+        unsigned less = n - 1;
+        struct weft_task task;
+        CHECK_EQ(weft_fork(&task, deep, &less), 0);
+        if (n % 64 == 0) weft_yield(); /* the task is stolen then */
+        CHECK_EQ(weft_task_join(&task), 0);
+    }
+    CHECK_EQ(frame[0], 1);
+}
+static void *go_deep(void *unused) {
+    unsigned n = 500;
+    deep(&n);
+    return unused;
+}
+static void check_deep(void *unused) {
+    (void)unused;
+    struct weft_attr attr = {.stack_size = TEST_ASAN ? 8 << 20 : 1 << 20};
+    for (int i = 0; i < 4; i++) join(spawn_with(&attr, go_deep, NULL));
+}
+TEST(deep) { each_size(check_deep); }
+
+/* --- blocking in C --------------------------------------------------------------------------------- */
+
+/* The tasks of a fiber that blocks its kernel thread are run by others. */
+static void check_blocks(void *unused) {
+    (void)unused;
+    enum { N = 20 };
+    struct weft_task task[N];
+    int ran = 0;
+    for (int i = 0; i < N; i++) CHECK_EQ(weft_fork(&task[i], add_one, &ran), 0);
+    test_await(&ran, N);
+    for (int i = N; i-- > 0;) CHECK_EQ(weft_task_join(&task[i]), 0);
+}
+TEST(owner_blocks_in_c) { each_size(check_blocks); }
+
+/* --- misuse ---------------------------------------------------------------------------------------- */
+
+static struct weft_task of_another;
+static void *join_of_another(void *unused) {
+    CHECK_EQ(weft_task_join(&of_another), -EPERM);
+    return unused;
+}
+static void check_wrong(void *unused) {
+    (void)unused;
+    int ran = 0;
+    struct weft_task task = WEFT_TASK_INIT;
+    CHECK_EQ(weft_task_join(&task), -EINVAL);
+    CHECK_EQ(weft_fork(&task, add_one, &ran), 0);
+    CHECK_EQ(weft_fork(&of_another, add_one, &ran), 0);
+    join(spawn(join_of_another, NULL));
+    CHECK_EQ(weft_task_join(&of_another), 0);
+    CHECK_EQ(weft_task_join(&of_another), -EINVAL);
+    CHECK_EQ(weft_task_join(&task), 0);
+    CHECK_EQ(weft_task_join(&task), -EINVAL);
+    CHECK_EQ(LOAD(&ran), 2);
+}
+TEST(joined_wrongly) { each_size(check_wrong); }
+
+static int leave_outstanding(void *unused) {
+    (void)unused;
+    static struct weft_task task;
+    static int ran;
+    weft_fork(&task, add_one, &ran);
+    return 0;
+}
+static void run_leaving(void *unused) {
+    (void)unused;
+    weft_run(leave_outstanding, NULL, NULL);
+}
+TEST(not_joined) {
+    struct test_child child;
+    test_child(&child, run_leaving, NULL);
+    CHECK(test_child_aborted(&child));
+    CHECK_HAS(child.said, "before it had joined");
+}
+
+static void run_as_thread(void *unused) {
+    (void)unused;
+    WEFT_RUN(typed_fib, 3);
+}
+TEST(typed_on_a_thread) {
+    struct test_child child;
+    test_child(&child, run_as_thread, NULL);
+    CHECK(test_child_aborted(&child));
+    CHECK_HAS(child.said, "no fiber");
+}
