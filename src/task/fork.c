@@ -47,8 +47,10 @@ static inline int fork_into(struct weft__deque *d, struct weft_task *task, void 
     fence_compiler();                      /* the light half, as in weft__task_push */
     if (likely((uintptr_t)c - (uintptr_t)d->in.low < load_rlx(weft__deque_span(d)))) return 0;
     if (likely(!weft__tasks_pushed(d, c))) return 0;
-    store_rlx(weft__deque_head(d), c);
-    return fork_by_running(task, fn, arg);
+    /* There was only just room; take it back, unless somebody has taken it already. */
+    if (weft__task_take(&d->in, c)) fn(arg);
+    task->opaque[0] = RAN;
+    return 0;
 }
 
 static WEFT_COLD int fork_first(struct weft__worker *w, struct weft_task *task, void (*fn)(void *), void *arg) {
@@ -79,8 +81,8 @@ static void collect(struct weft__deque *d, struct weft_call *c) {
     store_rlx(weft__deque_head(d), c + 1); /* it is outstanding, and the deque not empty, until it is done */
     weft__tasks_await(d, c);
     store_rlx(weft__call_state(c), WEFT_CALL_FREE);
+    store_rlx(weft__deque_head(d), c); /* before: what lies between split and head can be taken */
     if (d->kind->forget) d->kind->forget(d, c);
-    store_rlx(weft__deque_head(d), c);
 }
 
 /* Holes that are the youngest now are no longer needed. */
