@@ -23,7 +23,7 @@ build: build/release/build.ninja
 	@ln -sf release/tools/weft build/weft
 	@ln -sf release/libweft.a build/libweft.a
 	@ln -sf release/libweft.so build/libweft.so
-	@mkdir -p build/peers && ln -sf ../release/tools/peers/pthread build/peers/pthread
+	@mkdir -p build/peers && ln -sf ../release/tools/peers/pthread ../release/tools/peers/serial build/peers/
 
 build/release/build.ninja:
 	@scripts/deps.sh build

@@ -12,6 +12,9 @@ command -v go >/dev/null || packages="$packages golang-go"
 command -v g++ >/dev/null || packages="$packages g++"
 [ -e /usr/include/boost/fiber/all.hpp ] || packages="$packages libboost-fiber-dev"
 [ -e /usr/include/boost/context/fiber.hpp ] || packages="$packages libboost-context-dev"
+[ -e /usr/include/oneapi/tbb/task_group.h ] || packages="$packages libtbb-dev"
+command -v clang >/dev/null || packages="$packages clang"
+[ -n "$(find /usr/lib/llvm-*/lib -name libomp.so 2>/dev/null)" ] || packages="$packages libomp-dev"
 if [ -n "$packages" ]; then
     root=''
     [ "$(id -u)" = 0 ] || root=sudo
@@ -26,11 +29,29 @@ GO111MODULE=off GOFLAGS='' GOCACHE="$PWD/build/go-cache" go build -o "$out/go" .
 
 echo 'peers: building Boost'
 shared=''
-for name in churn create crowd cycle locality measure memory pingpong rescue sleep starve transfer work yield; do
+for name in benches churn create crowd cycle locality measure memory pingpong rescue sleep starve transfer work yield; do
     shared="$shared tools/bench/$name.c"
 done
 # shellcheck disable=SC2086
 g++ -std=gnu++17 -O2 -DNDEBUG -Wall -Wextra -Werror -D_GNU_SOURCE -Ibench/peers/boost -Itools/bench \
     -o "$out/boost" -x c++ bench/peers/boost/main.cpp $shared -x none -pthread -lboost_fiber -lboost_context
+
+forkjoin='tools/bench/measure.c'
+for name in bfs cilksort fib flat forkjoin heat knapsack matmul matrix mergesort nqueens pi quicksort sorting strassen; do
+    forkjoin="$forkjoin tools/bench/forkjoin/$name.c"
+done
+# compile language compiler system program libraries...
+compile() {
+    language=$1 compiler=$2 system=$3 program=$4
+    shift 4
+    # shellcheck disable=SC2086
+    $compiler -O2 -DNDEBUG -Wall -Wextra -Werror -D_GNU_SOURCE "-Ibench/peers/$system" -Itools/bench/forkjoin \
+        -Itools/bench -o "$out/$program" -x "$language" bench/peers/"$system"/main.c* $forkjoin -x none -pthread "$@"
+}
+echo 'peers: building oneTBB'
+compile c++ 'g++ -std=gnu++17' tbb tbb -ltbb
+echo 'peers: building OpenMP'
+compile c 'gcc -std=gnu11' openmp libgomp -fopenmp
+compile c 'clang -std=gnu11' openmp libomp -fopenmp=libomp
 
 ls -l "$out"

@@ -33,7 +33,8 @@ static bool number(const char *text, unsigned max, unsigned *value) {
 }
 
 static bool known_system(const char *system) {
-    for (const struct bench *b = benches; b->name; b++)
+    const struct bench *b;
+    for (size_t i = 0; (b = bench_at(i)); i++)
         if (bench_entrant(b, system)) return true;
     return false;
 }
@@ -57,8 +58,7 @@ static int read_arguments(int argc, char **argv, struct request *request) {
                 return usage("--runs wants a number from 1 to %d, not '%s'", RUNS_MAX, value);
             i++;
         } else if (!strcmp(option, "--peer")) {
-            if (!known_system(value))
-                return usage("--peer wants weft, weft-nosteal, serial, go, boost or pthread, not '%s'", value);
+            if (!known_system(value)) return usage("--peer wants a system of 'weft bench list', not '%s'", value);
             if (peers == SUITE_PEERS) return usage("too many peers");
             setting->peers[peers++] = value;
             i++;
@@ -100,15 +100,12 @@ static bool run_bench(const struct request *request, const struct bench *bench) 
     bool ok = true;
     for (const struct variant *v = bench->variants; v < bench->variants + BENCH_VARIANTS && v->params; v++) {
         struct outcome outcomes[BENCH_WORKERS * BENCH_ENTRANTS];
-        int count = 0;
-        unsigned last = 0;
-        for (int w = 0; w < BENCH_WORKERS && bench->workers[w]; w++) {
-            unsigned workers = bench->workers[w] < cpus ? bench->workers[w] : cpus;
-            if (request->workers) workers = request->workers;
-            if (workers == last) continue;
-            last = workers;
-            count += suite_run(&request->setting, bench, v, workers, outcomes + count);
+        unsigned workers[BENCH_WORKERS + 1] = {request->workers};
+        for (int w = 0, known = 0; w < BENCH_WORKERS && bench->workers[w] && !request->workers; w++) {
+            unsigned n = bench->workers[w] < cpus ? bench->workers[w] : cpus;
+            if (!known || workers[known - 1] != n) workers[known++] = n;
         }
+        int count = suite_run(&request->setting, bench, v, workers, outcomes);
         (request->json ? report_json : report_table)(bench, v, outcomes, count);
         for (int i = 0; i < count; i++) ok &= outcomes[i].ok;
     }
@@ -116,21 +113,29 @@ static bool run_bench(const struct request *request, const struct bench *bench) 
     return ok;
 }
 
+static void list(void) {
+    const struct bench *b;
+    for (size_t i = 0; (b = bench_at(i)); i++) {
+        printf("%-12s%s\n%-12s", b->name, b->summary, "");
+        for (const struct entrant *e = b->entrants; e < b->entrants + BENCH_ENTRANTS && e->system; e++)
+            printf("%s%s", e == b->entrants ? "[" : " ", e->system);
+        printf("]\n");
+    }
+}
+
 int command_bench(int argc, char **argv) {
     struct request request = {.name = NULL};
     int code = read_arguments(argc, argv, &request);
     if (code) return code;
     if (!strcmp(request.name, "list")) {
-        for (const struct bench *b = benches; b->name; b++) printf("%-12s%s\n", b->name, b->summary);
+        list();
         return 0;
     }
     const struct bench *one = bench_find(request.name);
     if (one && (code = check_peers(&request.setting, one))) return code;
     if (!request.json) report_machine();
     bool ok = true;
-    for (const struct bench *b = one ? one : benches; b->name; b++) {
-        ok &= run_bench(&request, b);
-        if (one) break;
-    }
+    if (one) ok = run_bench(&request, one);
+    for (size_t i = 0; !one && bench_at(i); i++) ok &= run_bench(&request, bench_at(i));
     return ok ? 0 : EXIT_WRONG;
 }

@@ -28,39 +28,64 @@ char *report_number(char *text, size_t size, double value) {
     return text;
 }
 
-/* The weft that ran with as many workers, or NULL when it has no figure. */
-static const struct outcome *weft_of(const struct outcome *outcomes, int count, unsigned workers) {
-    for (int i = 0; i < count; i++)
-        if (outcomes[i].workers == workers && !strcmp(outcomes[i].entrant->system, "weft"))
-            return outcomes[i].runs && outcomes[i].figures[0].median ? &outcomes[i] : NULL;
-    return NULL;
+static void print_figure(int width, bool there, double value) {
+    char text[NUMBER];
+    printf("%*s", width, there ? report_number(text, sizeof text, value) : "-");
+}
+
+/* 0 is no ratio. */
+static void print_ratio(int width, double ratio) {
+    if (ratio > 0)
+        printf("%*.*f", width, ratio < 10 ? 3 : 1, ratio);
+    else
+        printf("%*s", width, "-");
 }
 
 void report_table(const struct bench *bench, const struct variant *variant, const struct outcome *outcomes, int count) {
     const struct metric *first = &variant->metrics[0];
     printf("\n%s: %s (%s is better)\n", bench->name, first->name, first->more_is_better ? "more" : "less");
     printf("%9s  %-13s%10s%10s%10s %-5s%9s", "workers", "system", "median", "min", "max", "unit", "ratio");
+    if (bench->yardstick) printf("%8s%8s%10s%10s%8s", "least", "most", "/serial", "speed-up", "share");
     for (int m = 1; m < RESULT_VALUES; m++)
         if (variant->metrics[m].name) printf("%12s", variant->metrics[m].heading);
     printf("  ok\n");
     for (int i = 0; i < count; i++) {
         const struct outcome *o = &outcomes[i];
-        const struct outcome *weft = weft_of(outcomes, count, o->workers);
         const struct figure *f = &o->figures[0];
-        char a[NUMBER], b[NUMBER], c[NUMBER];
         printf("%9u  %-13s", o->workers, o->entrant->system);
-        if (o->runs)
-            printf("%10s%10s%10s %-5s", report_number(a, sizeof a, f->median), report_number(b, sizeof b, f->min),
-                   report_number(c, sizeof c, f->max), first->unit);
-        else
-            printf("%10s%10s%10s %-5s", "-", "-", "-", first->unit);
-        printf("%9s", o->runs && weft ? report_number(a, sizeof a, f->median / weft->figures[0].median) : "-");
+        print_figure(10, o->runs, f->median);
+        print_figure(10, o->runs, f->min);
+        print_figure(10, o->runs, f->max);
+        printf(" %-5s", first->unit);
+        print_ratio(9, o->to_weft.median);
+        if (bench->yardstick) {
+            print_ratio(8, o->to_weft.low);
+            print_ratio(8, o->to_weft.high);
+            print_ratio(10, o->to_serial.median);
+            print_ratio(10, o->speedup.median);
+            print_ratio(8, o->share.median);
+        }
         for (int m = 1; m < RESULT_VALUES; m++)
-            if (variant->metrics[m].name)
-                printf("%12s", o->runs ? report_number(a, sizeof a, o->figures[m].median) : "-");
+            if (variant->metrics[m].name) print_figure(12, o->runs, o->figures[m].median);
         printf("  %s\n", o->ok ? "yes" : "NO");
     }
     fflush(stdout);
+}
+
+static void print_object(const struct bench *bench, const struct outcome *o, const char *metric, const char *unit,
+                         double median, double min, double max) {
+    printf("{\"bench\":\"%s\",\"system\":\"%s\",\"workers\":%u,\"metric\":\"%s\",\"unit\":\"%s\","
+           "\"median\":%.6g,\"min\":%.6g,\"max\":%.6g,\"runs\":%u,\"ok\":%s}\n",
+           bench->name, o->entrant->system, o->workers, metric, unit, median, min, max, o->runs,
+           o->ok ? "true" : "false");
+}
+
+/* What compares: minimum and maximum are the ends of the interval. */
+static void print_ratio_object(const struct bench *bench, const struct variant *variant, const struct outcome *o,
+                               const char *what, const struct ratio *ratio) {
+    char metric[256];
+    snprintf(metric, sizeof metric, "%s: %s", variant->metrics[0].name, what);
+    if (ratio->median > 0) print_object(bench, o, metric, "ratio", ratio->median, ratio->low, ratio->high);
 }
 
 void report_json(const struct bench *bench, const struct variant *variant, const struct outcome *outcomes, int count) {
@@ -69,12 +94,13 @@ void report_json(const struct bench *bench, const struct variant *variant, const
         for (int m = 0; m < RESULT_VALUES; m++) {
             const struct metric *metric = &variant->metrics[m];
             const struct figure *f = &o->figures[m];
-            if (!metric->name) continue;
-            printf("{\"bench\":\"%s\",\"system\":\"%s\",\"workers\":%u,\"metric\":\"%s\",\"unit\":\"%s\","
-                   "\"median\":%.6g,\"min\":%.6g,\"max\":%.6g,\"runs\":%u,\"ok\":%s}\n",
-                   bench->name, o->entrant->system, o->workers, metric->name, metric->unit, f->median, f->min, f->max,
-                   o->runs, o->ok ? "true" : "false");
+            if (metric->name) print_object(bench, o, metric->name, metric->unit, f->median, f->min, f->max);
         }
+        if (!bench->yardstick) continue;
+        print_ratio_object(bench, variant, o, "over weft's", &o->to_weft);
+        print_ratio_object(bench, variant, o, "over that of as many serial processes", &o->to_serial);
+        print_ratio_object(bench, variant, o, "speed-up", &o->speedup);
+        print_ratio_object(bench, variant, o, "speed-up over that of serial processes", &o->share);
     }
     fflush(stdout);
 }

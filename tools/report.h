@@ -10,8 +10,12 @@
 /* One line: cpu, number of cpus, kernel. */
 void report_machine(void);
 
-/* A table of the outcomes of one variant, `count` of them, weft before its peers for each number of
- * workers. */
+/*
+ * A table of the outcomes of one variant, `count` of them, weft before its peers for each number of
+ * workers. `ratio` is to weft's; where serial processes are the yardstick, `least` and `most` are the
+ * ends of its 95 % interval, `/serial` the ratio to as many serial processes, `share` the speed-up over
+ * theirs.
+ */
 void report_table(const struct bench *bench, const struct variant *variant, const struct outcome *outcomes, int count);
 
 /* The same as JSON, an object a line for each outcome and metric. */

@@ -1,6 +1,7 @@
 /*
- * Runs a variant of a benchmark on all systems, side by side: every round runs each system once, so
- * that whatever disturbs the machine disturbs all of them alike. Figures are medians over the rounds.
+ * Runs a variant of a benchmark on all systems, side by side: every round runs each system once with
+ * each number of workers, so that whatever disturbs the machine disturbs all of them alike. Figures are
+ * medians over the rounds; what compares two of them is the median of the rounds' own ratios.
  */
 #ifndef TOOLS_SUITE_H
 #define TOOLS_SUITE_H
@@ -20,21 +21,30 @@ struct figure {
     double median, min, max;
 };
 
+/* The median of the rounds' ratios, and the 95 % interval of it; 0: there is none. */
+struct ratio {
+    double median, low, high;
+};
+
 struct outcome {
     const struct entrant *entrant;
     unsigned workers;
     unsigned runs; /* that gave a figure */
     bool ok;       /* all were run, and each one's result was right */
     struct figure figures[RESULT_VALUES];
+    struct ratio to_weft;   /* of the first figure to weft's with as many workers */
+    struct ratio to_serial; /* to that of as many serial processes, where there is `serial` */
+    struct ratio speedup;   /* of the first number of workers to this one */
+    struct ratio share;     /* of the speed-up that as many serial processes have */
 };
 
 /* Whether the setting lets this system take part in the variant; it may still not be installed. */
 bool suite_takes_part(const struct setting *setting, const struct variant *variant, const struct entrant *entrant);
 
-/* Fills `outcomes` (room for BENCH_ENTRANTS), weft first, and returns how many there are: one for
- * each system that takes part and is installed. */
-int suite_run(const struct setting *setting, const struct bench *bench, const struct variant *variant, unsigned workers,
-              struct outcome *outcomes);
+/* Fills `outcomes` (room for BENCH_ENTRANTS times BENCH_WORKERS) and returns how many there are: one for
+ * each number of workers (0: no more) and each system that takes part and is installed, weft first. */
+int suite_run(const struct setting *setting, const struct bench *bench, const struct variant *variant,
+              const unsigned *workers, struct outcome *outcomes);
 
 /* The cpus this process may use. */
 unsigned suite_cpus(void);

@@ -115,7 +115,7 @@ static bool visit(const struct stop *stop, int number, int of) {
     const struct bench *bench = bench_find(stop->bench);
     const struct variant *variant = &bench->variants[stop->variant];
     unsigned cpus = suite_cpus() < 2 ? 1 : 2;
-    unsigned workers = stop->workers ? stop->workers : cpus;
+    unsigned workers[] = {stop->workers ? stop->workers : cpus, 0};
     struct setting setting = {.runs = stop->runs, .milliseconds = MILLISECONDS, .quick = stop->quick};
     struct outcome outcomes[BENCH_ENTRANTS];
     if (!strcmp(stop->bench, "memory") && !enough_memory()) setting.quick = true;
@@ -125,7 +125,7 @@ static bool visit(const struct stop *stop, int number, int of) {
     if (setting.quick != stop->quick) printf("   (This machine has little memory: ten thousand of each.)\n");
     fflush(stdout);
     int count = suite_run(&setting, bench, variant, workers, outcomes);
-    printf("   %s, %u worker%s\n", variant->metrics[0].name, workers, workers == 1 ? "" : "s");
+    printf("   %s, %u worker%s\n", variant->metrics[0].name, workers[0], workers[0] == 1 ? "" : "s");
     print_outcomes(variant, outcomes, count);
     fflush(stdout);
 

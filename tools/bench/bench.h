@@ -25,13 +25,14 @@ struct variant {
 };
 
 struct entrant {
-    const char *system;  /* the name that is shown */
-    const char *program; /* in the directory of peers; NULL: this program itself */
-    const char *params;  /* these come before those of the variant: the first one found counts */
+    const char *system;      /* the name that is shown */
+    const char *program;     /* in the directory of peers; NULL: this program itself */
+    const char *params;      /* these come before those of the variant: the first one found counts */
+    const char *measurement; /* NULL: as the variant says */
 };
 
-#define BENCH_VARIANTS 3
-#define BENCH_ENTRANTS 6
+#define BENCH_VARIANTS 4
+#define BENCH_ENTRANTS 8
 #define BENCH_WORKERS 2
 
 struct bench {
@@ -42,11 +43,11 @@ struct bench {
     struct variant variants[BENCH_VARIANTS];
     struct entrant entrants[BENCH_ENTRANTS]; /* weft is the first */
     unsigned workers[BENCH_WORKERS];         /* when none are asked for; 0: no more */
+    bool yardstick; /* there is `serial`, as many processes as workers: speed-ups are shown beside its own */
 };
 
-extern const struct bench benches[]; /* ends with a NULL name */
-
-/* NULL when there is none of this name. */
+/* NULL when there are not so many, or there is none of this name. */
+const struct bench *bench_at(size_t index);
 const struct bench *bench_find(const char *name);
 const struct entrant *bench_entrant(const struct bench *bench, const char *system);
 

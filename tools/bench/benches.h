@@ -1,4 +1,4 @@
-/* The benchmarks that every system runs; each is described in the file of its name. */
+/* The benchmarks of fibers that every system of fibers runs; each is described in the file of its name. */
 #ifndef BENCH_BENCHES_H
 #define BENCH_BENCHES_H
 
@@ -6,5 +6,7 @@
 
 measure_fn bench_yield, bench_cycle, bench_churn, bench_create, bench_pingpong, bench_memory, bench_work, bench_wake,
     bench_sleep, bench_sleepers, bench_transfer, bench_starve, bench_rescue, bench_locality;
+
+extern const struct measurement bench_fibers[]; /* all but wake: not every system can be woken from outside */
 
 #endif

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #endif
 #include "measure.h"
-#include "benches.h"
 #include "system.h"
 
 #include <dirent.h>
@@ -46,26 +45,16 @@ uint64_t arg(const struct args *args, const char *key) {
     return arg_or(args, key, 0);
 }
 
-/* What every system has. Not wake: not every system can be woken by a thread from outside. */
-static const struct measurement shared[] = {
-    {"yield", bench_yield, false},       {"cycle", bench_cycle, false},
-    {"churn", bench_churn, false},       {"create", bench_create, false},
-    {"pingpong", bench_pingpong, false}, {"memory", bench_memory, false},
-    {"work", bench_work, false},         {"sleep", bench_sleep, false},
-    {"sleepers", bench_sleepers, false}, {"transfer", bench_transfer, false},
-    {"starve", bench_starve, false},     {"rescue", bench_rescue, false},
-    {"locality", bench_locality, false}, {NULL, NULL, false},
-};
-
-static const struct measurement *lookup(const struct measurement *table, const char *name) {
-    while (table->name && strcmp(table->name, name)) table++;
-    return table->name ? table : NULL;
+static const struct measurement *lookup(const struct measurement *const *tables, const char *name) {
+    for (; *tables; tables++)
+        for (const struct measurement *m = *tables; m->name; m++)
+            if (!strcmp(m->name, name)) return m;
+    return NULL;
 }
 
-int measure_main(int argc, char **argv, const struct measurement *own) {
+int measure_main(int argc, char **argv, const struct measurement *const *tables) {
     const char *name = argc > 1 ? argv[1] : "";
-    const struct measurement *found = lookup(own, name);
-    if (!found) found = lookup(shared, name);
+    const struct measurement *found = lookup(tables, name);
     if (!found) {
         fprintf(stderr, "no such measurement: '%s'\n", name);
         return 2;

@@ -50,10 +50,10 @@ struct measurement {
     bool outside; /* runs on the program's first thread, and starts the system itself if it needs it */
 };
 
-/* Runs the one that argv[1] names, on a fiber of the system, and prints its line. Looks among the
- * system's own (they end with a NULL name) and among the shared ones of benches.h. Returns the exit
- * code: 0, 1 for a wrong result, 2 for a name that is not there. */
-int measure_main(int argc, char **argv, const struct measurement *own);
+/* Runs the one that argv[1] names, on a fiber of the system, and prints its line. Looks through the
+ * tables (NULL: no more), each of which ends with a NULL name. Returns the exit code: 0, 1 for a wrong
+ * result, 2 for a name that is not there. */
+int measure_main(int argc, char **argv, const struct measurement *const *tables);
 
 /* Ends the program: "what: error". With must(), only when rc is a negative errno. */
 void fail(const char *what, int error) __attribute__((noreturn, cold));

@@ -1,6 +1,7 @@
 /*
  * Boost.Fiber, and for `switch` Boost.Context, as a measuring program.
  */
+#include "benches.h"
 #include "system.h"
 
 #include <boost/context/fiber.hpp>
@@ -115,5 +116,6 @@ int main(int argc, char **argv) {
     /* Stacks come from malloc: as it is, it maps and unmaps each, and a batch takes 20 times as long. */
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
-    return measure_main(argc, argv, own);
+    const struct measurement *const tables[] = {own, bench_fibers, NULL};
+    return measure_main(argc, argv, tables);
 }

@@ -160,4 +160,7 @@ static const struct measurement own[] = {
     {NULL, NULL, false},
 };
 
-int main(int argc, char **argv) { return measure_main(argc, argv, own); }
+int main(int argc, char **argv) {
+    const struct measurement *const tables[] = {own, bench_fibers, NULL};
+    return measure_main(argc, argv, tables);
+}

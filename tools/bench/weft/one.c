@@ -43,4 +43,7 @@ static const struct measurement own[] = {
     {"idle", own_idle, true},    {"startstop", own_startstop, true}, {NULL, NULL, false},
 };
 
-int bench_one(int argc, char **argv) { return measure_main(argc, argv, own); }
+int bench_one(int argc, char **argv) {
+    const struct measurement *const tables[] = {own, bench_fibers, NULL};
+    return measure_main(argc, argv, tables);
+}

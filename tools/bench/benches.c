@@ -1,0 +1,13 @@
+/* See benches.h. */
+#include "benches.h"
+
+/* What every system has. Not wake: not every system can be woken by a thread from outside. */
+const struct measurement bench_fibers[] = {
+    {"yield", bench_yield, false},       {"cycle", bench_cycle, false},
+    {"churn", bench_churn, false},       {"create", bench_create, false},
+    {"pingpong", bench_pingpong, false}, {"memory", bench_memory, false},
+    {"work", bench_work, false},         {"sleep", bench_sleep, false},
+    {"sleepers", bench_sleepers, false}, {"transfer", bench_transfer, false},
+    {"starve", bench_starve, false},     {"rescue", bench_rescue, false},
+    {"locality", bench_locality, false}, {NULL, NULL, false},
+};

@@ -1,0 +1,54 @@
+/*
+ * The fork-join benchmarks: each workload is written once, beside this file, and compiled once for
+ * each form of forking: weft's typed and its generic one (tools/bench/weft/), none at all (serial/),
+ * oneTBB and OpenMP (bench/peers/). Each form has a form.h with these names:
+ *
+ *   TASK_n(R, f, T1, a1, ...)  begins the definition of a function of n parameters that may fork and
+ *                              be forked; R is what it returns, never void
+ *   FRAME;                     in a function, before its first fork
+ *   SLOT(f, s);                declares s, where a fork of f is kept until it is joined; s may be an array
+ *   FORK(s, f, ...)            a call of f that may run from now on
+ *   CALL(f, ...)               a plain call of such a function, by such a function
+ *   SYNC;                      after the last fork, before the first join: for forms that can only
+ *                              wait for all forks of a frame at once
+ *   JOIN(s, f)                 what that call returned; the newest fork first
+ *   ROOT(f, ...)               a call by a function that is none of these
+ *   FORM(name)                 a global name of this form
+ *
+ * Arguments of a fork are not arrays: a form may copy what it finds there. All is C and C++.
+ *
+ * A workload does the same work in every form, whoever runs which part of it, and its result is
+ * compared with one that plain serial code has found.
+ */
+#ifndef BENCH_FORKJOIN_H
+#define BENCH_FORKJOIN_H
+
+#include "measure.h"
+
+#include "form.h"
+
+struct workload {
+    void (*prepare)(const struct args *args); /* the input, and what is to come out */
+    void (*reset)(void);                      /* before each computation; or NULL */
+    void (*compute)(void);
+    bool (*right)(void);
+    /* What one computation is divided by, in ns: 1e6 for milliseconds, the number of forks for ns each. */
+    double (*unit)(void);
+};
+
+/* Computes again and again for ms= milliseconds, after one time that does not count. The first value
+ * is the median. */
+void FORM(measure)(const struct workload *workload, const struct args *args, struct result *result);
+
+extern const struct measurement FORM(measurements)[];
+
+/* Ends a workload's file: this is what `name` measures. */
+#define WORKLOAD(name, prepare, reset, compute, right, unit) \
+    void FORM(name)(const struct args *args, struct result *result) { \
+        static const struct workload workload = {prepare, reset, compute, right, unit}; \
+        FORM(measure)(&workload, args, result); \
+    }
+
+static inline double in_milliseconds(void) { return 1e6; }
+
+#endif

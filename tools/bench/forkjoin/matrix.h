@@ -1,0 +1,21 @@
+/*
+ * What the benchmarks on matrices share: square ones of doubles that hold small whole numbers, so that
+ * sums are exact in whatever order they are made.
+ */
+#ifndef BENCH_MATRIX_H
+#define BENCH_MATRIX_H
+
+#include "measure.h"
+
+extern size_t matrix_size; /* n=, a power of two */
+extern double *matrix_a, *matrix_b, *matrix_c, *matrix_wanted;
+
+/* Fills a and b, and finds their product by three loops. */
+void matrix_prepare(const struct args *args);
+bool matrix_right(void); /* c is the product */
+
+/* c += a * b, of `size` lines and columns; `stride`s are lengths of lines. */
+void matrix_multiply(double *c, size_t c_stride, const double *a, size_t a_stride, const double *b, size_t b_stride,
+                     size_t size);
+
+#endif

@@ -1,0 +1,70 @@
+/*
+ * nqueens: in how many ways n= queens stand on a board of n x n, a fork for each place where the next
+ * may stand: an irregular tree, with little work a node.
+ *
+ * Metric: ms.
+ */
+#include "forkjoin.h"
+
+#include <string.h>
+
+#define MOST 16
+
+static unsigned n;
+static uint64_t got, wanted;
+
+/* Whether the queen of the last row is attacked by none before. */
+static bool safe(const char *board, unsigned rows) {
+    char column = board[rows - 1];
+    for (unsigned i = 0; i + 1 < rows; i++) {
+        char across = (char)(column - board[i]);
+        char down = (char)(rows - 1 - i);
+        if (across == 0 || across == down || across == -down) return false;
+    }
+    return true;
+}
+
+TASK_3(uint64_t, place, unsigned, size, unsigned, row, const char *, board) {
+    if (row == size) return 1;
+    FRAME;
+    SLOT(place, slots[MOST]);
+    char boards[MOST][MOST];
+    unsigned forks = 0;
+    uint64_t sum = 0;
+    for (unsigned column = 0; column < size; column++) {
+        char *next = boards[forks];
+        memcpy(next, board, row);
+        next[row] = (char)column;
+        if (!safe(next, row + 1)) continue;
+        FORK(slots[forks], place, size, row + 1, next);
+        forks++;
+    }
+    SYNC;
+    while (forks) {
+        forks--;
+        sum += JOIN(slots[forks], place);
+    }
+    return sum;
+}
+
+/* By sets of columns and diagonals. */
+static uint64_t ways(uint32_t columns, uint32_t left, uint32_t right) {
+    uint32_t all = (1u << n) - 1;
+    uint64_t sum = columns == all;
+    for (uint32_t open = all & ~(columns | left | right); open; open &= open - 1) {
+        uint32_t place = open & -open;
+        sum += ways(columns | place, (left | place) << 1, (right | place) >> 1);
+    }
+    return sum;
+}
+
+static void prepare(const struct args *args) {
+    n = (unsigned)arg(args, "n");
+    if (n > MOST) fail("n", EINVAL);
+    wanted = ways(0, 0, 0);
+}
+
+static void compute(void) { got = ROOT(place, n, 0, ""); }
+static bool right(void) { return got == wanted; }
+
+WORKLOAD(nqueens, prepare, NULL, compute, right, in_milliseconds)

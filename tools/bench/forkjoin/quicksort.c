@@ -1,0 +1,33 @@
+/*
+ * quicksort: of count= numbers, one half forked; grain=: so few are sorted in place.
+ *
+ * Metric: ms.
+ */
+#include "forkjoin.h"
+#include "sorting.h"
+
+static size_t grain;
+
+TASK_2(int, sort, uint32_t *, data, size_t, count) {
+    if (count <= grain) {
+        sorting_run(data, count);
+        return 0;
+    }
+    size_t at = sorting_partition(data, count);
+    FRAME;
+    SLOT(sort, left);
+    FORK(left, sort, data, at);
+    CALL(sort, data + at + 1, count - at - 1);
+    SYNC;
+    (void)JOIN(left, sort);
+    return 0;
+}
+
+static void prepare(const struct args *args) {
+    grain = arg(args, "grain");
+    sorting_prepare(args);
+}
+
+static void compute(void) { ROOT(sort, sorting_data, sorting_count); }
+
+WORKLOAD(quicksort, prepare, sorting_reset, compute, sorting_right, in_milliseconds)

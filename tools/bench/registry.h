@@ -1,0 +1,33 @@
+/*
+ * The words that the tables of benchmarks (registry_*.c) are written in. See bench.h.
+ */
+#ifndef BENCH_REGISTRY_H
+#define BENCH_REGISTRY_H
+
+#include "bench.h"
+
+extern const struct bench benches_of_fibers[]; /* ends with a NULL name */
+
+/* A system, its program, and what it is given. */
+#define SYSTEM(system, program, params) \
+    { system, program, params, NULL }
+#define WEFT SYSTEM("weft", NULL, "")
+#define GO SYSTEM("go", "go", "")
+#define BOOST SYSTEM("boost", "boost", "")
+#define PTHREAD SYSTEM("pthread", "pthread", "")
+#define NOSTEAL SYSTEM("weft-nosteal", NULL, "stealing=0")
+
+/* A metric of which less, or more, is better. The first one of a variant needs no heading. */
+#define LESS(name, unit) \
+    { name, unit, NULL, false }
+#define MORE(name, unit) \
+    { name, unit, NULL, true }
+#define SERVED(name) \
+    { name, "ratio", "least/mean", true }
+#define SECONDS(name) \
+    { name, "s", "seconds", false }
+
+#define ALSO(name, unit, heading) \
+    { name, unit, heading, false }
+
+#endif
