@@ -44,6 +44,8 @@ static const struct measurement own[] = {
 };
 
 int bench_one(int argc, char **argv) {
-    const struct measurement *const tables[] = {own, bench_fibers, NULL};
+    struct args args = {argc, argv};
+    const struct measurement *forks = arg_or(&args, "generic", 0) ? generic_measurements : typed_measurements;
+    const struct measurement *const tables[] = {own, bench_fibers, forks, NULL};
     return measure_main(argc, argv, tables);
 }

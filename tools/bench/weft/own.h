@@ -5,6 +5,9 @@
 
 #include "measure.h"
 
+/* The fork-join benchmarks (forkjoin/), with typed forks and with generic ones. */
+extern const struct measurement typed_measurements[], generic_measurements[];
+
 measure_fn own_switch, own_timers, own_idle, own_startstop;
 
 /* argv[1] is the benchmark. Returns the exit code. */

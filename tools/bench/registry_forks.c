@@ -1,0 +1,151 @@
+/*
+ * The fork-join benchmarks: the only place that knows their parameters. See registry.h.
+ *
+ * How to read off the tables, where T1 and T2 are the times with one and two workers:
+ *   ns a fork, ms         `median`
+ *   oneTBB / weft         `ratio`; `least` and `most` are the 95 % interval of it
+ *   T1 / serial           `/serial`, at one worker; at two, T2 over that of two serial processes
+ *   T1 / T2               `speed-up`; `serial` is what two independent processes reach
+ *   the speed-up over that of two serial processes: `share`
+ */
+#include "registry.h"
+
+#define GENERIC SYSTEM("weft-generic", NULL, "generic=1")
+#define SERIAL SYSTEM("serial", "serial", "")
+#define TBB SYSTEM("tbb", "tbb", "")
+#define GOMP SYSTEM("libgomp", "libgomp", "")
+#define OMP SYSTEM("libomp", "libomp", "")
+#define FORKS \
+    { WEFT, GENERIC, SERIAL, TBB, GOMP, OMP }
+/* The libraries' own sorts. */
+#define SORTS \
+    { WEFT, GENERIC, SERIAL, {"qsort", "serial", "", "sort"}, TBB, {"tbb-sort", "tbb", "", "sort"}, GOMP, OMP }
+#define MS LESS("ms for all of it", "ms")
+
+const struct bench benches_of_forks[] = {
+    {
+        .name = "fib",
+        .summary = "one fork and one call a node, down to the leaves or to a cut-off",
+        .measurement = "fib",
+        .quick = "n=30",
+        .variants =
+            {
+                {.params = "n=35 cutoff=0", .metrics = {LESS("ns a fork, no cut-off", "ns")}},
+                {.params = "n=38 cutoff=20", .metrics = {LESS("ms, no forks below 20", "ms")}},
+            },
+        .entrants = FORKS,
+        .workers = {1, 2},
+        .yardstick = true,
+    },
+    {
+        .name = "nqueens",
+        .summary = "all ways for 12 queens, a fork for each place",
+        .measurement = "nqueens",
+        .quick = "n=9",
+        .variants = {{.params = "n=12", .metrics = {MS}}},
+        .entrants = FORKS,
+        .workers = {1, 2},
+        .yardstick = true,
+    },
+    {
+        .name = "knapsack",
+        .summary = "branch and bound with a fixed bound, a fork a node",
+        .measurement = "knapsack",
+        .quick = "items=20",
+        .variants = {{.params = "items=24 slack=2", .metrics = {MS}}},
+        .entrants = FORKS,
+        .workers = {1, 2},
+        .yardstick = true,
+    },
+    {
+        .name = "matmul",
+        .summary = "product of two matrices by quarters",
+        .measurement = "matmul",
+        .quick = "n=256",
+        .variants = {{.params = "n=512 leaf=32", .metrics = {MS}}},
+        .entrants = FORKS,
+        .workers = {1, 2},
+        .yardstick = true,
+    },
+    {
+        .name = "strassen",
+        .summary = "product of two matrices by seven of half the size",
+        .measurement = "strassen",
+        .quick = "n=256",
+        .variants = {{.params = "n=512 leaf=64", .metrics = {MS}}},
+        .entrants = FORKS,
+        .workers = {1, 2},
+        .yardstick = true,
+    },
+    {
+        .name = "cilksort",
+        .summary = "ten million numbers, four parts, parallel merge; beside qsort and oneTBB's sort",
+        .measurement = "cilksort",
+        .quick = "count=1000000",
+        .variants = {{.params = "count=10000000 grain=2048", .metrics = {MS}}},
+        .entrants = SORTS,
+        .workers = {1, 2},
+        .yardstick = true,
+    },
+    {
+        .name = "quicksort",
+        .summary = "ten million numbers; beside qsort and oneTBB's sort",
+        .measurement = "quicksort",
+        .quick = "count=1000000",
+        .variants = {{.params = "count=10000000 grain=2048", .metrics = {MS}}},
+        .entrants = SORTS,
+        .workers = {1, 2},
+        .yardstick = true,
+    },
+    {
+        .name = "mergesort",
+        .summary = "ten million numbers, serial merge; beside qsort and oneTBB's sort",
+        .measurement = "mergesort",
+        .quick = "count=1000000",
+        .variants = {{.params = "count=10000000 grain=2048", .metrics = {MS}}},
+        .entrants = SORTS,
+        .workers = {1, 2},
+        .yardstick = true,
+    },
+    {
+        .name = "pi",
+        .summary = "random points in a square, chunks of 4096",
+        .measurement = "pi",
+        .quick = "chunks=1024",
+        .variants = {{.params = "chunks=4096", .metrics = {MS}}},
+        .entrants = FORKS,
+        .workers = {1, 2},
+        .yardstick = true,
+    },
+    {
+        .name = "heat",
+        .summary = "64 strips of different cost a step, with stealing and without",
+        .measurement = "heat",
+        .quick = "steps=20",
+        .variants = {{.params = "side=512 strips=64 steps=50", .metrics = {MS}}},
+        .entrants = {WEFT, NOSTEAL, GENERIC, SERIAL, TBB, GOMP, OMP},
+        .workers = {1, 2},
+        .yardstick = true,
+    },
+    {
+        .name = "bfs",
+        .summary = "a million nodes with 16 neighbours, level by level",
+        .measurement = "bfs",
+        .quick = "nodes=100000",
+        .variants = {{.params = "nodes=1000000", .metrics = {MS}}},
+        .entrants = FORKS,
+        .workers = {1, 2},
+        .yardstick = true,
+    },
+    {
+        .name = "flat",
+        .summary = "a million tasks forked by one before it joins the first",
+        .measurement = "flat",
+        .quick = "tasks=100000",
+        .variants = {{.params = "tasks=1000000", .metrics = {LESS("ns a task", "ns")}}},
+        .entrants = FORKS,
+        .workers = {1, 2},
+        .yardstick = true,
+    },
+    {.name = NULL},
+};
