@@ -31,7 +31,7 @@ struct entrant {
     const char *measurement; /* NULL: as the variant says */
 };
 
-#define BENCH_VARIANTS 4
+#define BENCH_VARIANTS 6
 #define BENCH_ENTRANTS 8
 #define BENCH_WORKERS 2
 

@@ -9,5 +9,6 @@ const struct measurement bench_fibers[] = {
     {"work", bench_work, false},         {"sleep", bench_sleep, false},
     {"sleepers", bench_sleepers, false}, {"transfer", bench_transfer, false},
     {"starve", bench_starve, false},     {"rescue", bench_rescue, false},
-    {"locality", bench_locality, false}, {NULL, NULL, false},
+    {"locality", bench_locality, false}, {"mutex", bench_mutex, false},
+    {"mutex-alone", bench_mutex_alone, false}, {NULL, NULL, false},
 };

@@ -179,6 +179,15 @@ double least_over_mean(const uint64_t *counts, size_t count) {
     return sum ? (double)least * (double)count / (double)sum : 0;
 }
 
+double most_over_least(const uint64_t *counts, size_t count) {
+    uint64_t least = UINT64_MAX, most = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (counts[i] < least) least = counts[i];
+        if (counts[i] > most) most = counts[i];
+    }
+    return least ? (double)most / (double)least : 1e9;
+}
+
 uint64_t memory_now(void) {
     uint64_t kib = 0;
     char line[128];

@@ -104,6 +104,7 @@ double median(double *values, size_t count); /* sorts them */
 double percentile(double *values, size_t count,
                   unsigned p); /* sorts them; the least that p in a hundred do not exceed */
 double least_over_mean(const uint64_t *counts, size_t count);
+double most_over_least(const uint64_t *counts, size_t count); /* 1e9 if somebody got nothing */
 
 /* Resident memory of the process and its page tables, in bytes. */
 uint64_t memory_now(void);

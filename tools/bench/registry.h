@@ -6,7 +6,7 @@
 
 #include "bench.h"
 
-extern const struct bench benches_of_fibers[], benches_of_forks[]; /* each ends with a NULL name */
+extern const struct bench benches_of_fibers[], benches_of_locks[], benches_of_forks[]; /* each ends with a NULL name */
 
 /* A system, its program, and what it is given. */
 #define SYSTEM(system, program, params) \

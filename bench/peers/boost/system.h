@@ -72,6 +72,14 @@ static inline void sys_permit_bind(struct sys_permit *, const struct sys_fiber *
 static inline void sys_permit_wait(struct sys_permit *permit) { sys_sem_wait(&permit->sem); }
 static inline void sys_permit_give(struct sys_permit *permit) { sys_sem_post(&permit->sem); }
 
+struct sys_mutex {
+    in_place<boost::fibers::mutex> mutex;
+};
+
+static inline void sys_mutex_init(struct sys_mutex *mutex) { mutex->mutex.make(); }
+static inline void sys_mutex_lock(struct sys_mutex *mutex) { mutex->mutex.get()->lock(); }
+static inline void sys_mutex_unlock(struct sys_mutex *mutex) { mutex->mutex.get()->unlock(); }
+
 void sys_run(const struct args *args, measure_fn *run, struct result *result);
 
 #endif

@@ -21,7 +21,9 @@ type crowd struct {
 	right   bool
 }
 
-func crowdRun(size int, body func(i int) uint64) *crowd {
+func crowdRun(size int, body func(i int) uint64) *crowd { return crowdRunFor(size, arg("ms"), body) }
+
+func crowdRunFor(size, ms int, body func(i int) uint64) *crowd {
 	c := &crowd{seats: make([]seat, size), counts: make([]uint64, size), right: true}
 	var all sync.WaitGroup
 	gate := make(chan struct{})
@@ -35,7 +37,7 @@ func crowdRun(size int, body func(i int) uint64) *crowd {
 			all.Done()
 		}()
 	}
-	alarmStart()
+	alarmAfter(ms)
 	close(gate)
 	all.Wait()
 	c.seconds = ended.Sub(began).Seconds()

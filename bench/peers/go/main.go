@@ -39,6 +39,9 @@ var benches = map[string]func() result{
 	"starve":   starve,
 	"rescue":   rescue,
 	"locality": locality,
+
+	"mutex":       mutex,
+	"mutex-alone": mutexAlone,
 }
 
 // arg is the number given as key=... on the command line.
@@ -53,6 +56,15 @@ func arg(key string) int {
 	}
 	fail(2, "missing argument: %s=", key)
 	return 0
+}
+
+func argOr(key string, otherwise int) int {
+	for _, a := range os.Args[2:] {
+		if strings.HasPrefix(a, key+"=") {
+			return arg(key)
+		}
+	}
+	return otherwise
 }
 
 func fail(code int, format string, a ...interface{}) {
@@ -141,6 +153,23 @@ func leastOverMean(counts []uint64) float64 {
 		return 0
 	}
 	return float64(least) * float64(len(counts)) / float64(sum)
+}
+
+// mostOverLeast is 1e9 if somebody got nothing.
+func mostOverLeast(counts []uint64) float64 {
+	least, most := counts[0], counts[0]
+	for _, c := range counts {
+		if c < least {
+			least = c
+		}
+		if c > most {
+			most = c
+		}
+	}
+	if least == 0 {
+		return 1e9
+	}
+	return float64(most) / float64(least)
 }
 
 // random is xorshift64*.

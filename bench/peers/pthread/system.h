@@ -66,6 +66,14 @@ void sys_sem_wait(struct sys_sem *sem);
 void sys_sem_post(struct sys_sem *sem);
 uint64_t sys_sem_drain(struct sys_sem *sem);
 
+struct sys_mutex {
+    pthread_mutex_t mutex;
+};
+
+static inline void sys_mutex_init(struct sys_mutex *mutex) { pthread_mutex_init(&mutex->mutex, NULL); }
+static inline void sys_mutex_lock(struct sys_mutex *mutex) { must(-pthread_mutex_lock(&mutex->mutex), "lock"); }
+static inline void sys_mutex_unlock(struct sys_mutex *mutex) { must(-pthread_mutex_unlock(&mutex->mutex), "unlock"); }
+
 /* Runs on as many cpus as there are workers. */
 void sys_run(const struct args *args, measure_fn *run, struct result *result);
 

@@ -6,6 +6,7 @@
  *   sys_permit   where one fiber, the one it was bound to after its spawn, waits until somebody
  *                gives the permit; a permit given before the wait is not lost
  *   sys_sem      a counting semaphore; drain takes all there is and says how many it was
+ *   sys_mutex    a mutex
  *   sys_run      starts the system with workers= workers, calls run as a fiber, stops it
  */
 #ifndef BENCH_SYSTEM_H
@@ -60,6 +61,16 @@ static inline uint64_t sys_sem_drain(struct sys_sem *sem) {
     uint64_t count = 0;
     while (!weft_sem_try(&sem->sem)) count++;
     return count;
+}
+
+struct sys_mutex {
+    struct weft_mutex mutex;
+};
+
+static inline void sys_mutex_init(struct sys_mutex *mutex) { mutex->mutex = (struct weft_mutex)WEFT_MUTEX_INIT; }
+static inline void sys_mutex_lock(struct sys_mutex *mutex) { must(weft_mutex_lock(&mutex->mutex), "weft_mutex_lock"); }
+static inline void sys_mutex_unlock(struct sys_mutex *mutex) {
+    must(weft_mutex_unlock(&mutex->mutex), "weft_mutex_unlock");
 }
 
 void sys_run(const struct args *args, measure_fn *run, struct result *result);
