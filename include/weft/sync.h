@@ -71,23 +71,36 @@ int weft_sem_try(struct weft_sem *sem);
 /* Gives one: to the first that waits, if any. -EOVERFLOW: more than 2^60.  [fiber thread] */
 int weft_sem_post(struct weft_sem *sem);
 
-/* Mutexes: not recursive, the owner is checked. */
+/*
+ * Mutexes; the owner is checked. Those who wait are served in the order in which they came, but one
+ * that runs may take a mutex that is free past them: the first that waits is passed 64 times at most.
+ */
 struct weft_mutex {
     struct weft_queue queue;
     void *owner;
+    unsigned flags;
+    unsigned depth; /* how often the owner has locked it, less one */
 };
+#define WEFT_MUTEX_RECURSIVE 1u /* the owner may lock it again, and unlocks it as often */
 #define WEFT_MUTEX_INIT \
-    { {0, NULL, NULL}, NULL }
+    { {0, NULL, NULL}, NULL, 0, 0 }
+#define WEFT_MUTEX_RECURSIVE_INIT \
+    { {0, NULL, NULL}, NULL, WEFT_MUTEX_RECURSIVE, 0 }
 
-/* -EINVAL: NULL. -EDEADLK: the caller holds it. -ETIMEDOUT. -ECANCELED.
+/* Initialises a mutex that nobody uses; flags: 0 or WEFT_MUTEX_RECURSIVE. -EINVAL: others, or NULL.
+ * [fiber thread] */
+int weft_mutex_init(struct weft_mutex *mutex, unsigned flags);
+
+/* -EINVAL: NULL. -EDEADLK: the caller holds it, and it is not recursive. -EAGAIN: it is, and was
+ * locked 2^32 times. -ETIMEDOUT. -ECANCELED.
  * [fiber thread; parks, cancel] */
 int weft_mutex_lock(struct weft_mutex *mutex);
 int weft_mutex_lock_until(struct weft_mutex *mutex, uint64_t deadline);
 
-/* -EBUSY: somebody holds it.  [fiber thread] */
+/* -EBUSY: somebody holds it, or is about to: it was passed too often. -EAGAIN as above.  [fiber thread] */
 int weft_mutex_try(struct weft_mutex *mutex);
 
-/* Hands the mutex to the first that waits, if any. -EPERM: the caller does not hold it. [fiber thread] */
+/* Wakes the first that waits, if any. -EPERM: the caller does not hold it.  [fiber thread] */
 int weft_mutex_unlock(struct weft_mutex *mutex);
 
 /* Condition variables. */
@@ -102,7 +115,8 @@ struct weft_cond {
 /*
  * Unlocks the mutex, waits for a signal, locks the mutex again; the mutex is held on return, also
  * after -ETIMEDOUT and -ECANCELED. A signal is taken by exactly one waiter that then returns 0.
- * -EINVAL: NULL. -EPERM: the caller does not hold the mutex.  [fiber thread; parks, cancel]
+ * -EINVAL: NULL, or the mutex is recursive and the caller has locked it more than once. -EPERM: the
+ * caller does not hold the mutex.  [fiber thread; parks, cancel]
  */
 int weft_cond_wait(struct weft_cond *cond, struct weft_mutex *mutex);
 int weft_cond_wait_until(struct weft_cond *cond, struct weft_mutex *mutex, uint64_t deadline);

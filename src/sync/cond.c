@@ -2,16 +2,15 @@
  * Condition variables: a chain and no value. The waiter is in the chain before the mutex is given
  * back, so a signal after that finds it.
  */
-#include "sync/queue.h"
-
-int weft__mutex_relock(struct weft_mutex *mutex);
+#include "sync/mutex.h"
 
 WEFT_PUBLIC int weft_cond_wait_until(struct weft_cond *cond, struct weft_mutex *mutex, uint64_t deadline) {
     if (!cond || !mutex) return -EINVAL;
     struct weft_queue *q = &cond->queue;
     struct weft_waiter waiter = {.fiber = weft__me()};
     if (!waiter.fiber) return -ENOMEM;
-    if (mutex->owner != waiter.fiber) return -EPERM;
+    if (load_rlx(weft__mutex_owner(mutex)) != waiter.fiber) return -EPERM;
+    if (mutex->depth) return -EINVAL; /* somebody further up holds it, too, and relies on that */
     uint64_t word = weft__queue_lock(q);
     int err = weft__wait_begin(waiter.fiber, WEFT_WAIT_BY_CANCEL, &waiter.ticket);
     if (!err) weft__queue_append(q, &waiter);

@@ -15,27 +15,19 @@
  *   - A waiter that leaves by deadline or cancellation takes itself out of the chain, under the
  *     lock; if it is no longer in it, whoever took it out has failed to win and gone on.
  *
- * The waiter is on the stack of whoever waits.
+ * The chain itself is in chain.h.
  */
 #ifndef WEFT_SYNC_QUEUE_H
 #define WEFT_SYNC_QUEUE_H
 
 #include "base/lock.h"
-#include "sched/block.h"
+#include "sync/chain.h"
 
 #define WEFT_QUEUE_LOCKED UINT64_C(1)
 #define WEFT_QUEUE_WAITERS UINT64_C(2)
 #define WEFT_QUEUE_BUSY UINT64_C(3)
 #define WEFT_QUEUE_ONE UINT64_C(4) /* of value */
 #define WEFT_QUEUE_MAX (UINT64_C(1) << 60)
-
-struct weft_waiter {
-    struct weft_waiter *next, *before;
-    struct weft__fiber *fiber;
-    uint64_t ticket;
-    uint64_t at_most; /* counters: the value it waits for */
-    bool chained;
-};
 
 static inline _Atomic uint64_t *weft__queue_word(const struct weft_queue *q) {
     return (_Atomic uint64_t *)(uintptr_t)&q->word;
@@ -64,7 +56,7 @@ static inline uint64_t weft__queue_lock(struct weft_queue *q) {
 /* Gives the lock back with this value; WAITERS says whether the chain holds anybody. */
 static inline void weft__queue_unlock(struct weft_queue *q, uint64_t value) {
     value &= ~WEFT_QUEUE_BUSY;
-    store_rel(weft__queue_word(q), value | (q->first ? WEFT_QUEUE_WAITERS : 0));
+    store_rel(weft__queue_word(q), value | (weft__chain_is_empty(&q->first) ? 0 : WEFT_QUEUE_WAITERS));
 }
 
 static inline _Atomic(void *) *weft__queue_ahead(struct weft_queue *q) { return (_Atomic(void *) *)&q->ahead; }
@@ -76,37 +68,15 @@ static inline _Atomic(void *) *weft__queue_ahead(struct weft_queue *q) { return 
  */
 static inline void weft__queue_foresee(struct weft_queue *q) { __builtin_prefetch(load_rlx(weft__queue_ahead(q))); }
 
-/* A chain of waiters: the first one's `before` is the last one. */
-static inline void weft__chain_append(struct weft_waiter **chain, struct weft_waiter *w) {
-    struct weft_waiter *first = *chain;
-    w->next = NULL;
-    w->chained = true;
-    if (unlikely(first != NULL)) {
-        w->before = first->before;
-        w->before->next = w;
-        first->before = w;
-    } else {
-        w->before = w;
-        *chain = w;
-    }
-}
-
-static inline void weft__chain_remove(struct weft_waiter **chain, struct weft_waiter *w) {
-    struct weft_waiter *next = w->next, *before = w->before;
-    w->chained = false;
-    if (likely(*chain == w))
-        *chain = next;
-    else
-        before->next = next;
-    if (unlikely(next != NULL))
-        next->before = before;
-    else if (unlikely(*chain != NULL))
-        (*chain)->before = before;
-}
-
 static inline void weft__queue_append(struct weft_queue *q, struct weft_waiter *w) {
+    if (likely(weft__chain_is_empty(&q->first))) store_rlx(weft__queue_ahead(q), w->fiber);
     weft__chain_append(&q->first, w);
-    if (likely(q->first == w)) store_rlx(weft__queue_ahead(q), w->fiber);
+}
+
+/* Before all others. */
+static inline void weft__queue_prepend(struct weft_queue *q, struct weft_waiter *w) {
+    store_rlx(weft__queue_ahead(q), w->fiber);
+    weft__chain_prepend(&q->first, w);
 }
 
 static inline void weft__queue_remove(struct weft_queue *q, struct weft_waiter *w) { weft__chain_remove(&q->first, w); }
@@ -119,18 +89,11 @@ static inline WEFT_MAY_RACE void weft__queue_foresee_run(const struct weft__fibe
 }
 
 /* Wins the first waiter that can still be won; the fiber to make ready after unlock, or NULL. Locked. */
-static inline struct weft__fiber *weft__queue_win(struct weft_queue *q) {
-    struct weft_waiter *w;
-    while ((w = q->first)) {
-        weft__queue_remove(q, w);
-        struct weft__fiber *f = w->fiber; /* once won, the waiter's memory is the fiber's own again */
-        if (likely(weft__wait_win(f, w->ticket, WEFT_WON_DONE))) return f;
-    }
-    return NULL;
-}
+static inline struct weft__fiber *weft__queue_win(struct weft_queue *q) { return weft__chain_win(&q->first); }
 
-/* The wait has ended for another reason: take the waiter out of the chain, if it is still in it. */
-void weft__queue_leave(struct weft_queue *q, struct weft_waiter *w);
+/* The wait has ended for another reason: take the waiter out of the chain. False: somebody else has, and failed to
+ * win it. */
+bool weft__queue_leave(struct weft_queue *q, struct weft_waiter *w);
 
 /*
  * Appends the caller, gives the lock back, and waits. 0: it was won. -ETIMEDOUT, -ECANCELED: it is

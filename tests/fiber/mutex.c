@@ -1,6 +1,8 @@
 /* Mutexes: exclusion, order, and an owner that is checked. */
 #include "chain.h"
 
+#include "sync/mutex.h"
+
 static struct weft_mutex m;
 
 static void errors(void *unused) {
@@ -98,6 +100,177 @@ TEST(first_come_first_served_fibers_and_threads) {
     for (int i = 0; i < LINE; i++) CHECK_EQ(order[i], i);
     test_stop();
 }
+
+/* --- passing those who wait ------------------------------------------------------------------------------ */
+
+/* On one worker nobody else runs in between: the first that waits is passed so often, and then it is his. */
+static void passes_exactly(void *unused) {
+    (void)unused;
+    m = (struct weft_mutex)WEFT_MUTEX_INIT;
+    served = 0;
+    CHECK_EQ(weft_mutex_lock(&m), 0);
+    struct weft_fiber f = spawn(stands_in_line, NULL);
+    while (!chain_length(&m.queue)) weft_yield();
+    int passes = -1;
+    do {
+        passes++;
+        CHECK_EQ(weft_mutex_unlock(&m), 0);
+    } while (!weft_mutex_try(&m));
+    CHECK_EQ(passes, WEFT_MUTEX_PASSES);
+    CHECK_EQ(served, 0);
+    CHECK_EQ(weft_mutex_lock(&m), 0); /* behind the other one */
+    CHECK_EQ(served, 1);
+    CHECK_EQ(weft_mutex_unlock(&m), 0);
+    join(f);
+    CHECK_EQ(m.queue.word, 0);
+}
+TEST(the_first_is_passed_so_often_and_no_more) { test_in_fiber(1, passes_exactly, NULL); }
+
+/* An heir that has come to run, and found the mutex held by one that does not run, is passed no more. */
+static void passes_once(void *unused) {
+    (void)unused;
+    m = (struct weft_mutex)WEFT_MUTEX_INIT;
+    served = 0;
+    CHECK_EQ(weft_mutex_lock(&m), 0);
+    struct weft_fiber f = spawn(stands_in_line, NULL);
+    while (!chain_length(&m.queue)) weft_yield();
+    CHECK_EQ(weft_mutex_unlock(&m), 0);
+    CHECK_EQ(weft_mutex_lock(&m), 0);
+    CHECK_EQ(chain_length(&m.queue), 0);
+    weft_yield(); /* the heir runs, and waits again */
+    CHECK_EQ(chain_length(&m.queue), 1);
+    CHECK_EQ(weft_mutex_unlock(&m), 0);
+    CHECK_EQ(weft_mutex_try(&m), -EBUSY);
+    join(f);
+    CHECK_EQ(served, 1);
+    CHECK_EQ(m.queue.word, 0);
+}
+TEST(an_heir_that_ran_is_passed_no_more) { test_in_fiber(1, passes_once, NULL); }
+
+static int passed, last_passed, all_served;
+static void *pushes_in(void *arg) {
+    while (!LOAD(&all_served)) {
+        if (weft_mutex_try(&m)) {
+            if (arg) weft_yield();
+            continue;
+        }
+        passed++;
+        CHECK_EQ(weft_mutex_unlock(&m), 0);
+    }
+    return NULL;
+}
+static void *is_passed(void *arg) {
+    CHECK_EQ(weft_mutex_lock(&m), 0);
+    CHECK_EQ(served, (int)(intptr_t)arg); /* in order */
+    CHECK(passed - last_passed <= WEFT_MUTEX_PASSES);
+    last_passed = passed;
+    if (++served == LINE) STORE(&all_served, 1);
+    CHECK_EQ(weft_mutex_unlock(&m), 0);
+    return NULL;
+}
+TEST_WITHIN(nobody_is_passed_more_often, 60) {
+    test_start(4);
+    for (size_t round = 0; round < test_size(200); round++) {
+        struct weft_fiber f[LINE], pushers[3];
+        pthread_t t[LINE], pusher;
+        served = passed = last_passed = 0;
+        STORE(&all_served, 0);
+        CHECK_EQ(weft_mutex_lock(&m), 0);
+        for (intptr_t i = 0; i < LINE; i++) {
+            if (i % 8 == 7)
+                t[i] = thread_start(is_passed, (void *)i);
+            else
+                f[i] = spawn(is_passed, (void *)i);
+            await_chain(&m.queue, (int)i + 1);
+        }
+        for (intptr_t i = 0; i < 3; i++) pushers[i] = spawn(pushes_in, (void *)(i + 1));
+        pusher = thread_start(pushes_in, NULL);
+        CHECK_EQ(weft_mutex_unlock(&m), 0);
+        for (int i = 0; i < LINE; i++) {
+            if (i % 8 == 7)
+                thread_join(t[i]);
+            else
+                join(f[i]);
+        }
+        for (int i = 0; i < 3; i++) join(pushers[i]);
+        thread_join(pusher);
+        CHECK_EQ(m.queue.word, 0);
+    }
+    test_stop();
+}
+
+/* An heir that gives up, by its deadline or by cancellation, leaves the next one in its place. */
+static void *gives_up(void *arg) {
+    uint64_t *deadline = arg;
+    CHECK_EQ(weft_mutex_lock_until(&m, *deadline), *deadline == WEFT_FOREVER ? -ECANCELED : -ETIMEDOUT);
+    return NULL;
+}
+static void heirs_give_up(void *unused) {
+    (void)unused;
+    m = (struct weft_mutex)WEFT_MUTEX_INIT;
+    for (int by_cancel = 0; by_cancel < 2; by_cancel++) {
+        uint64_t deadline = by_cancel ? WEFT_FOREVER : weft_now() + 3 * WEFT_MILLISECOND;
+        served = 0;
+        CHECK_EQ(weft_mutex_lock(&m), 0);
+        struct weft_fiber first = spawn(gives_up, &deadline), second;
+        while (chain_length(&m.queue) < 1) weft_yield();
+        second = spawn(stands_in_line, NULL);
+        while (chain_length(&m.queue) < 2) weft_yield();
+        CHECK_EQ(weft_mutex_unlock(&m), 0);
+        CHECK_EQ(weft_mutex_lock(&m), 0);
+        while (chain_length(&m.queue) < 2) weft_yield(); /* the heir has been there */
+        if (by_cancel) CHECK_EQ(weft_cancel(first), 0);
+        join(first);
+        CHECK_EQ(chain_length(&m.queue), 1);
+        CHECK_EQ(weft_mutex_unlock(&m), 0);
+        join(second);
+        CHECK_EQ(served, 1);
+        CHECK_EQ(m.queue.word, 0);
+    }
+}
+TEST(an_heir_gives_up) { test_in_fiber(1, heirs_give_up, NULL); }
+
+/* --- recursive ---------------------------------------------------------------------------------------------- */
+
+static struct weft_mutex again = WEFT_MUTEX_RECURSIVE_INIT;
+
+static void *finds_it_held(void *arg) {
+    CHECK_EQ(weft_mutex_try(&again), *(int *)arg);
+    if (!*(int *)arg) CHECK_EQ(weft_mutex_unlock(&again), 0);
+    CHECK_EQ(weft_mutex_unlock(&again), -EPERM);
+    return NULL;
+}
+static void recursion(void *unused) {
+    (void)unused;
+    struct weft_cond cond = WEFT_COND_INIT;
+    int busy = -EBUSY, free = 0;
+    CHECK_EQ(weft_mutex_unlock(&again), -EPERM);
+    CHECK_EQ(weft_mutex_lock(&again), 0);
+    CHECK_EQ(weft_mutex_lock(&again), 0);
+    CHECK_EQ(weft_mutex_lock_until(&again, 0), 0);
+    CHECK_EQ(weft_mutex_try(&again), 0);
+    CHECK_EQ(weft_cond_wait_until(&cond, &again, 0), -EINVAL); /* locked more than once */
+    for (int i = 0; i < 3; i++) {
+        thread_join(thread_start(finds_it_held, &busy));
+        CHECK_EQ(weft_mutex_unlock(&again), 0);
+    }
+    CHECK_EQ(weft_cond_wait_until(&cond, &again, 0), -ETIMEDOUT);
+    thread_join(thread_start(finds_it_held, &busy));
+    again.depth = UINT32_MAX;
+    CHECK_EQ(weft_mutex_lock(&again), -EAGAIN);
+    CHECK_EQ(weft_mutex_try(&again), -EAGAIN);
+    again.depth = 0;
+    CHECK_EQ(weft_mutex_unlock(&again), 0);
+    thread_join(thread_start(finds_it_held, &free));
+    CHECK_EQ(weft_mutex_unlock(&again), -EPERM);
+    CHECK_EQ(weft_mutex_init(&again, 0), 0);
+    CHECK_EQ(weft_mutex_lock(&again), 0);
+    CHECK_EQ(weft_mutex_lock(&again), -EDEADLK);
+    CHECK_EQ(weft_mutex_unlock(&again), 0);
+    CHECK_EQ(weft_mutex_init(&again, WEFT_MUTEX_RECURSIVE), 0);
+}
+TEST(recursive) { each_size(recursion); }
+TEST(recursive_by_a_thread) { recursion(NULL); }
 
 /* --- exclusion -------------------------------------------------------------------------------------------- */
 
