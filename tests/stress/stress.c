@@ -36,9 +36,19 @@ static void *watchdog(void *unused) {
     broken(__FILE__, __LINE__, "seconds without progress", 20, 0);
 }
 
-const struct part *const part_tables[] = {parts_of_fibers,  parts_of_waits,      parts_of_time,      parts_of_races,
-                                          parts_of_cancels, parts_of_conditions, parts_from_outside, parts_of_queues,
-                                          parts_alone,      parts_of_elastic,    parts_together,     NULL};
+const struct part *const part_tables[] = {parts_of_fibers,
+                                          parts_of_waits,
+                                          parts_of_time,
+                                          parts_of_races,
+                                          parts_of_cancels,
+                                          parts_of_conditions,
+                                          parts_from_outside,
+                                          parts_of_queues,
+                                          parts_alone,
+                                          parts_of_elastic,
+                                          parts_of_tasks,
+                                          parts_together,
+                                          NULL};
 
 static const struct part *find(const char *name, bool list) {
     for (unsigned t = 0; part_tables[t]; t++)
