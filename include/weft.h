@@ -71,6 +71,11 @@ struct weft_config {
     uint64_t bound;       /* ns; 0: none. A ready fiber that waits longer is reported, with what it waits behind */
     unsigned bind;        /* 1: each worker stays on a CPU of its own; 0: where the kernel puts it */
     unsigned unpark;      /* where a fiber that is woken goes on: WEFT_UNPARK_LOCAL, WEFT_UNPARK_LAST */
+    unsigned deque;       /* where forked tasks wait: WEFT_DEQUE_SPLIT; others for comparisons */
+};
+enum {
+    WEFT_DEQUE_SPLIT, /* without fences or locked instructions, as long as nobody looks for work */
+    WEFT_DEQUES
 };
 enum {
     WEFT_UNPARK_LOCAL, /* on the worker of the one that woke it: what that one handed over is in its cache */
@@ -291,8 +296,8 @@ int weft_timer_cancel(struct weft_timer *timer);
  * ------------------------------------------------------------------------------------------ */
 
 /*
- * Makes a cluster; of the configuration (may be NULL) workers, stack_size, no_stealing, no_helping and
- * unpark count. It lasts until it is destroyed, or the runtime is stopped.
+ * Makes a cluster; of the configuration (may be NULL) workers, stack_size, no_stealing, no_helping,
+ * unpark and deque count. It lasts until it is destroyed, or the runtime is stopped.
  * -EINVAL: cluster NULL, or out of range. -ESRCH: no runtime. -ENOMEM: no memory, or 64 exist. -EAGAIN:
  * no threads.  [fiber thread; blocks the kernel thread while threads are made]
  */

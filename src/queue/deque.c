@@ -6,6 +6,11 @@
 #define WEFT_DEQUE_BYTES (WEFT_PAGE + (size_t)WEFT_DEQUE_MOST * sizeof(struct weft_call))
 _Static_assert(sizeof(struct weft__deque) <= WEFT_PAGE, "a page before the calls");
 
+const struct weft__deque_kind *const weft__deque_kinds[] = {
+    [WEFT_DEQUE_SPLIT] = &weft__deque_split,
+    [WEFT_DEQUES] = NULL,
+};
+
 static struct weft__lock lock;
 static struct weft__deque *pool; /* last in, first out */
 

@@ -7,7 +7,8 @@
  *
  * A call is known by its place. Who may run it is decided by the kind of deque, this contract:
  *
- *   push(d, c)     owner; c is d->calls + n after n pushes that were not popped. The call is written.
+ *   push(d, c)     owner; c is d->calls + n after n pushes that were not popped. The call is written. A kind
+ *                  that has no room for it keeps it private: nobody steals it, and pop says true.
  *   pop(d, c)      owner; c is the youngest that was pushed and not popped. True: it is the owner's again;
  *                  false: somebody has taken it, or is doing so at this moment and will succeed.
  *   forget(d, c)   owner, after a pop that said false, when the taken call has run: its place is free.
@@ -77,6 +78,9 @@ struct weft__deque {
 };
 
 extern const struct weft__deque_kind weft__deque_split;
+
+/* All kinds, by their numbers in a configuration (WEFT_DEQUE_...); then NULL. */
+extern const struct weft__deque_kind *const weft__deque_kinds[];
 
 static inline struct weft__deque *weft__deque_of(struct weft_deque *in) {
     return container_of(in, struct weft__deque, in);

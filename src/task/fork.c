@@ -38,6 +38,14 @@ static WEFT_COLD int fork_by_running(struct weft_task *task, void (*fn)(void *),
     return 0;
 }
 
+/* Somebody should know of it; or there was only just room: then it is taken back, unless it was stolen already. */
+static WEFT_COLD int fork_slowly(struct weft__deque *d, struct weft_call *c, struct weft_task *task) {
+    if (likely(!weft__tasks_pushed(d, c))) return 0;
+    task->opaque[0] = RAN;
+    if (weft__task_take(&d->in, c)) run_generic(&d->in, c);
+    return 0;
+}
+
 static inline int fork_into(struct weft__deque *d, struct weft_task *task, void (*fn)(void *), void *arg) {
     struct weft_call *c = d->in.head;
     c->run = run_generic;
@@ -46,11 +54,7 @@ static inline int fork_into(struct weft__deque *d, struct weft_task *task, void 
     store_rel(weft__deque_head(d), c + 1); /* pairs with a thief of last resort */
     fence_compiler();                      /* the light half, as in weft__task_push */
     if (likely((uintptr_t)c - (uintptr_t)d->in.low < load_rlx(weft__deque_span(d)))) return 0;
-    if (likely(!weft__tasks_pushed(d, c))) return 0;
-    /* There was only just room; take it back, unless somebody has taken it already. */
-    if (weft__task_take(&d->in, c)) fn(arg);
-    task->opaque[0] = RAN;
-    return 0;
+    return fork_slowly(d, c, task);
 }
 
 static WEFT_COLD int fork_first(struct weft__worker *w, struct weft_task *task, void (*fn)(void *), void *arg) {
@@ -146,8 +150,7 @@ WEFT_PUBLIC int weft_task_join(struct weft_task *task) {
     struct weft_call *c = task->opaque[0];
     if (unlikely(!d || c + 1 != d->in.head)) return join_slowly(w, task);
     task->opaque[0] = NULL;
-    struct generic g = *generic_of(c);
-    if (likely(weft__task_take(&d->in, c))) g.fn(g.arg);
+    if (likely(weft__task_take(&d->in, c))) run_generic(&d->in, c);
     return 0;
 }
 

@@ -2,7 +2,8 @@
 CELL(fork, null, EITHER, -EINVAL, weft_fork(NULL, does_nothing, NULL))
 CELL(fork, null, EITHER, -EINVAL, weft_fork(&task, NULL, NULL))
 CELL(fork, null, FIBER, 0, (weft_fork(&task, does_nothing, NULL), weft_task_join(&task)))
-CELL(fork, zero, FIBER, 0, (task = (struct weft_task){{0}}, weft_fork(&task, does_nothing, NULL) + weft_task_join(&task)))
+CELL(fork, zero, FIBER, 0,
+     (task = (struct weft_task){{0}}, weft_fork(&task, does_nothing, NULL) + weft_task_join(&task)))
 CELL(fork, stale, FIBER, 0, (fork_join(), fork_join()))
 CELL(fork, garbage, FIBER, 0, (memset(&task, 0xff, sizeof task), fork_join()))
 NONE(fork, range)
