@@ -9,8 +9,9 @@
  *       signal   from a signal handler (no function is safe there unless it says so)
  *     and then
  *       parks    the caller may be suspended; other fibers run meanwhile
- *       cancel   a cancellation point: weft_cancel() ends the wait with -ECANCELED, and what was
- *                waited for has then not been taken
+ *       cancel   a cancellation point: weft_cancel(), or a scope that is cancelled, ends the wait with
+ *                -ECANCELED (-ETIMEDOUT: the scope's deadline), and what was waited for has then not
+ *                been taken
  *   - Deadlines are points in time of weft_now(), in nanoseconds; WEFT_FOREVER is none.
  *   - A thread that is no fiber blocks where a fiber would park, in the kernel, and uses no CPU.
  *   - Where a function parks, the fiber may go on on another kernel thread. Thread-local variables
@@ -221,12 +222,15 @@ int weft_unpark(struct weft_fiber fiber);
  * ends with -ECANCELED, the one in which it is parked included; one that need not wait (the permit,
  * the unit, the mutex is there) completes. The fiber decides what to do about it; returning is usual. Waits that give
  * something back (unlock, post, re-lock of a mutex) are no cancellation points and always complete.
+ *
+ * Scopes (weft/scope.h) cancel the fibers in them, for a failure or a deadline; shields keep it off.
  * ------------------------------------------------------------------------------------------ */
 
-/* -ESRCH: no such fiber.  [fiber thread] */
+/* The fiber, and the scopes that it has begun, with all that is in them. -ESRCH: no such fiber.  [fiber thread] */
 int weft_cancel(struct weft_fiber fiber);
 
-/* 1 when the calling fiber was asked to stop, 0 otherwise.  [fiber thread] */
+/* 0 when the caller may wait; why not, WEFT_BY_REQUEST (1) ..., when it was asked to stop, by weft_cancel or by
+ * a scope that it is in, and is in no shield.  [fiber thread] */
 int weft_cancelled(void);
 
 /* ---------------------------------------------------------------------------------------------
@@ -364,6 +368,9 @@ struct weft_stats {
     uint64_t timers;       /* deadlines and timers that passed */
     uint64_t tasks_stolen; /* forked calls that another than the forking fiber ran */
     uint64_t joins_parked; /* joins of tasks that had to wait */
+    uint64_t by_request;   /* fibers told to stop: by weft_cancel or weft_scope_cancel */
+    uint64_t by_failure;   /* because another in their scope had failed */
+    uint64_t by_deadline;  /* because their scope's time was up */
     uint64_t busy_ns;      /* time not spent searching or asleep */
 };
 
@@ -419,6 +426,7 @@ int weft_stats_print(void);
 }
 #endif
 
+#include "weft/scope.h"
 #include "weft/sync.h"
 #include "weft/task.h"
 #endif

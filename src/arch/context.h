@@ -28,6 +28,7 @@ struct weft__context {
      */
     _Atomic uint8_t kind;
     uint8_t stack_class;
+    _Atomic uint8_t open; /* see region.h */
     _Atomic uint32_t place;
 };
 

@@ -135,6 +135,7 @@ static void clear_chain(struct weft__timer **head) {
     *head = NULL;
     while (t) {
         struct weft__timer *next = t->next;
+        t->due.fn = NULL;           /* tells its owner that it was not called */
         store_rel(&t->wheel, NULL); /* from here on it is its owner's */
         t = next;
     }

@@ -8,10 +8,15 @@
 
 #include "sched/dispatch.h"
 
-static inline int weft__wait_result(uint64_t word) {
+static inline int weft__wait_result(struct weft__fiber *me, uint64_t word) {
     uint64_t reason = word & WEFT_WAIT_REASON;
     if (likely(reason == WEFT_WON_DONE)) return 0;
-    return reason == WEFT_WON_DEADLINE ? -ETIMEDOUT : -ECANCELED;
+    return reason == WEFT_WON_DEADLINE ? -ETIMEDOUT : weft__told_result(me);
+}
+
+/* The caller's last wait was ended by its own deadline; -ETIMEDOUT may also be that of a scope. */
+static inline bool weft__wait_was_late(struct weft__fiber *me) {
+    return (load_rlx(&me->wait) & WEFT_WAIT_REASON) == WEFT_WON_DEADLINE;
 }
 
 /* Threads, and waits with a deadline. */
@@ -25,7 +30,7 @@ static inline __attribute__((always_inline)) int weft__wait_block(struct weft__f
     struct weft__worker *w = weft__self();
     count_add(&w->numbers.parks, 1);
     weft__suspend(w, me);
-    return weft__wait_result(load_rlx(&me->wait)); /* the switch has ordered it */
+    return weft__wait_result(me, load_rlx(&me->wait)); /* the switch has ordered it */
 }
 
 #endif

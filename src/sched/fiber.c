@@ -5,6 +5,7 @@
 
 #include "base/say.h"
 #include "sched/cluster.h"
+#include "sched/region.h"
 
 #include <sched.h>
 #include <string.h>
@@ -46,16 +47,19 @@ static inline struct weft__fiber *get(struct weft__worker *w) {
     return likely(slot != NULL) ? container_of(slot, struct weft__fiber, slot) : NULL;
 }
 
-static inline void init(struct weft__fiber *f, void *(*fn)(void *), void *arg, const char *where, uint8_t class,
-                        uint32_t place, uint64_t tag) {
+/* child: what it runs for a scope, which then is not NULL. */
+static inline __attribute__((always_inline)) void init(struct weft__fiber *f, void *(*fn)(void *), void *arg,
+                                                       const char *where, uint8_t class, uint32_t place, uint64_t tag,
+                                                       struct weft__scope *scope, int (*child)(void *)) {
     store_rlx(&f->context.on_stack, WEFT_FRESH);
-    weft__wait_anew(f);
+    weft__wait_anew(f, scope ? WEFT_WAIT_LOOK : 0);
     f->fn = fn;
     f->arg = arg;
     f->stack = NULL;
     f->where = where;
-    f->counter = NULL;
+    f->frames = scope ? (uintptr_t)&scope->outstanding : 0;
     f->locals = NULL;
+    if (scope) f->child = child;
     store_rlx(&f->context.kind, WEFT_KIND_FIBER);
     f->context.stack_class = class;
     store_rlx(&f->context.place, place);
@@ -69,11 +73,13 @@ struct weft__fiber *weft__fiber_get(struct weft__worker *w) {
 }
 void weft__fiber_init(struct weft__fiber *f, void *(*fn)(void *), void *arg, const char *where, uint8_t class,
                       uint32_t place, uint64_t tag) {
-    init(f, fn, arg, where, class, place, tag);
+    init(f, fn, arg, where, class, place, tag, NULL, NULL);
 }
 
-WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *attr, void *(*fn)(void *), void *arg,
-                              const char *where) {
+/* Inlined into both that spawn, so that the one without a scope pays nothing for the other. */
+static inline __attribute__((always_inline)) int spawn(struct weft_fiber *fiber, const struct weft_attr *attr,
+                                                       void *(*fn)(void *), void *arg, const char *where,
+                                                       struct weft__scope *scope, int (*child)(void *)) {
     struct weft__worker *w = weft__self();
     struct weft__cluster *c = likely(w != NULL) ? w->cluster : &weft__cluster;
     if (unlikely(!fn)) return -EINVAL;
@@ -88,9 +94,10 @@ WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *
     struct weft__fiber *f = get(w);
     if (unlikely(!f)) return -ENOMEM;
     struct weft_fiber handle = weft__handle(f);
-    init(f, fn, arg, where, class, place, !fiber || (attr && attr->detached) ? WEFT_JOIN_DETACHED : WEFT_JOIN_NOBODY);
+    uint64_t tag = !fiber || (attr && attr->detached) ? WEFT_JOIN_DETACHED : WEFT_JOIN_NOBODY;
+    init(f, fn, arg, where, class, place, tag, scope, child);
     if (unlikely(attr != NULL)) {
-        f->counter = attr->counter;
+        if (!scope) f->frames = (uintptr_t)attr->counter;
         if (attr->name) {
             strncpy(f->name, attr->name, WEFT_NAME_SIZE - 1);
             f->name[WEFT_NAME_SIZE - 1] = 0;
@@ -114,6 +121,16 @@ WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *
         weft__notify(w);
     }
     return 0;
+}
+
+WEFT_PUBLIC int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *attr, void *(*fn)(void *), void *arg,
+                              const char *where) {
+    return spawn(fiber, attr, fn, arg, where, NULL, NULL);
+}
+
+int weft__spawn_child(struct weft__scope *s, const struct weft_attr *attr, int (*fn)(void *), void *arg,
+                      const char *where) {
+    return spawn(NULL, attr, weft__child_main, arg, where, s, fn);
 }
 
 /* --- begin and end ---------------------------------------------------------------------------- */
@@ -165,7 +182,7 @@ static _Noreturn void end(struct weft__fiber *f, void *result) {
     struct weft__worker *w = weft__self(); /* only now: destructors may have parked */
     if (unlikely(load_rlx(&w->deque) != NULL)) weft__tasks_end(w, f);
     struct weft__stack *stack = f->stack;
-    struct weft_counter *counter = f->counter;
+    struct weft_counter *counter = (struct weft_counter *)f->frames;
     f->result = result;
     w->exceptions->caught = NULL; /* of a fiber that left from inside a handler */
     w->exceptions->uncaught = 0;
@@ -195,13 +212,16 @@ _Noreturn void weft__stack_main(void *carried, struct weft__context *entered) {
     struct weft__worker *w = carried;
     struct weft__fiber *f = container_of(entered, struct weft__fiber, context);
     san_enter(&f->stack->san, &w->home_san);
-    end(f, f->fn(f->arg));
+    void *result = f->fn(f->arg);
+    if (unlikely(f->frames & WEFT_FRAMES_TAG)) weft__frames_unwind(f, result, true);
+    end(f, result);
 }
 
 WEFT_PUBLIC _Noreturn void weft_exit(void *result) {
     struct weft__worker *w = weft__self();
     struct weft__fiber *me = w ? load_rlx(&w->current) : NULL;
     if (!me) weft__die("weft_exit was called by a thread that is no fiber");
+    if (unlikely(me->frames & WEFT_FRAMES_TAG)) weft__frames_unwind(me, result, false);
     end(me, result);
 }
 

@@ -121,8 +121,11 @@ struct weft__fiber {
     };
     struct weft__stack *stack;
     const char *where; /* of the spawn */
-    struct weft_counter *counter;
-    struct weft__locals *locals;
+    uintptr_t frames;  /* what it has open, see region.h; or the counter to complete at its end, or 0 */
+    union {
+        struct weft__locals *locals;
+        int (*child)(void *); /* until a scope's child begins: what it runs */
+    };
     char name[WEFT_NAME_SIZE];
 };
 _Static_assert(sizeof(struct weft__fiber) == 128, "a record is two cache lines");
@@ -133,7 +136,7 @@ union weft__numbers {
     _Atomic uint64_t number[WEFT_STATS_NUMBERS];
     struct {
         _Atomic uint64_t spawned, completed, switches, parks, unparks, steals_tried, steals, helps, moved, sleeps,
-            wakeups, timers, tasks_stolen, joins_parked, busy_ns;
+            wakeups, timers, tasks_stolen, joins_parked, by_request, by_failure, by_deadline, busy_ns;
     };
 };
 _Static_assert(sizeof(union weft__numbers) == sizeof(struct weft_stats), "the same numbers");
@@ -338,6 +341,8 @@ static inline struct weft__worker *weft__self(void);
 
 /* The record that waits for the caller: its fiber, or a record of its thread. NULL: no memory. */
 struct weft__fiber *weft__me_slow(void);
+/* The same without making one; NULL: it has none, or is a timer's function. */
+struct weft__fiber *weft__me_if_any(void);
 static inline struct weft__fiber *weft__me(void);
 
 static inline struct weft_fiber weft__handle(struct weft__fiber *f) {
@@ -524,6 +529,9 @@ void weft__backtrace_unwatch(void);
 int weft__signal_stack(void **memory);
 void weft__signal_stack_free(void *memory);
 void weft__stats_print(struct weft__cluster *c);
+/* Who was cancelled: how many by threads, and the latest, to standard error. (cancelled.c) */
+void weft__told_by_threads(struct weft_stats *stats);
+void weft__told_print(void);
 
 #include "sched/self.h"
 

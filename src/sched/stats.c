@@ -7,8 +7,9 @@
 #include <string.h>
 
 static const char *const names[WEFT_STATS_NUMBERS] = {
-    "spawned", "completed", "switches", "parks",  "unparks",      "steals tried", "steals", "helps",
-    "moved",   "sleeps",    "wakeups",  "timers", "tasks stolen", "joins parked", "busy ms"};
+    "spawned",      "completed",    "switches",   "parks",      "unparks",     "steals tried",
+    "steals",       "helps",        "moved",      "sleeps",     "wakeups",     "timers",
+    "tasks stolen", "joins parked", "by request", "by failure", "by deadline", "busy ms"};
 
 static void add_worker(struct weft__worker *w, uint64_t *to) {
     for (unsigned i = 0; i < WEFT_STATS_NUMBERS; i++) to[i] += load_rlx(&w->numbers.number[i]);
@@ -18,6 +19,7 @@ static void add_worker(struct weft__worker *w, uint64_t *to) {
 
 static void sum(struct weft__cluster *c, struct weft_stats *stats) {
     *stats = (struct weft_stats){.spawned = load_rlx(&c->injector.spawned)};
+    if (c == &weft__cluster) weft__told_by_threads(stats);
     for (unsigned i = 0; i < c->count; i++) add_worker(c->workers[i], (uint64_t *)stats);
 }
 
@@ -142,6 +144,7 @@ void weft__stats_print(struct weft__cluster *c) {
     }
     print_delays(c);
     print_hogs(c);
+    if (c == &weft__cluster) weft__told_print();
 }
 
 WEFT_PUBLIC int weft_stats_print(void) {

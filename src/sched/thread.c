@@ -12,6 +12,7 @@ static pthread_key_t key;
 static void thread_ends(void *record) {
     struct weft__fiber *f = record;
     weft__locals_destroy(f);
+    if (f->frames) weft__die("a thread has ended in a scope or shield that it began and did not end");
     weft__slab_put(&weft__fibers, NULL, &f->slot);
 }
 
@@ -23,10 +24,11 @@ static struct weft__fiber *make_record(void) {
     struct weft__slot *slot = weft__slab_get(&weft__fibers, NULL);
     if (!slot) return NULL;
     struct weft__fiber *f = container_of(slot, struct weft__fiber, slot);
-    weft__wait_anew(f);
+    weft__wait_anew(f, 0);
     store_rlx(&f->context.kind, WEFT_KIND_THREAD);
     store_rlx(&f->join, 0);
     f->locals = NULL;
+    f->frames = 0;
     f->stack = NULL;
     f->name[0] = 0;
     f->where = NULL;
@@ -42,6 +44,13 @@ static WEFT_NOINLINE struct weft__fiber *thread_record(void) {
     pthread_once(&once, make_key);
     struct weft__fiber *f = pthread_getspecific(key);
     return f ? f : make_record();
+}
+
+struct weft__fiber *weft__me_if_any(void) {
+    struct weft__worker *w = weft__self();
+    if (w) return load_rlx(&w->current);
+    pthread_once(&once, make_key);
+    return pthread_getspecific(key);
 }
 
 WEFT_COLD struct weft__fiber *weft__me_slow(void) {

@@ -25,7 +25,7 @@ static int thread_block(struct weft__fiber *me, uint64_t ticket, uint64_t deadli
         if (weft__wait_win(me, ticket, WEFT_WON_DEADLINE)) break;
         deadline = WEFT_FOREVER; /* somebody has won, and is about to let go */
     }
-    return weft__wait_result(load_acq(&me->wait));
+    return weft__wait_result(me, load_acq(&me->wait));
 }
 
 WEFT_COLD int weft__wait_block_slow(struct weft__fiber *me, uint64_t ticket, uint64_t deadline) {
@@ -33,7 +33,7 @@ WEFT_COLD int weft__wait_block_slow(struct weft__fiber *me, uint64_t ticket, uin
     struct weft__timer timer = {.due = {NULL, NULL, 0}};
     weft__wheel_arm(&weft__self()->wheel, &timer, deadline, (struct weft__due){NULL, me, ticket});
     int result = weft__wait_block(me, ticket, WEFT_FOREVER);
-    if (result != -ETIMEDOUT) weft__wheel_cancel(&timer);
+    if (!weft__wait_was_late(me)) weft__wheel_cancel(&timer);
     return result;
 }
 
@@ -61,6 +61,11 @@ WEFT_PUBLIC int weft_park_until(uint64_t deadline) {
 
 WEFT_PUBLIC int weft_park(void) { return weft_park_until(WEFT_FOREVER); }
 
+struct poked {
+    bool ends; /* a wait; the fiber is to be made ready */
+    bool news; /* the bit was not set */
+};
+
 /*
  * Sets the sticky bit, or ends the wait if the fiber is in one that the bit ends. The bit of a
  * permit that ends a wait is used up by it. Setting a bit that is set is still a swap: what this
@@ -69,34 +74,34 @@ WEFT_PUBLIC int weft_park(void) { return weft_park_until(WEFT_FOREVER); }
  * The handle is looked at after the word was read: if the record began another life in between, it
  * has another epoch, and the swap fails.
  */
-static inline int poke(struct weft_fiber fiber, uint64_t bit, uint64_t way, uint64_t reason) {
-    struct weft__fiber *f = weft__fiber_of(fiber);
-    if (unlikely(!f)) return -ESRCH;
+static inline int poke(struct weft__fiber *f, struct weft_fiber fiber, uint64_t bit, uint64_t way, uint64_t reason,
+                       struct poked *poked) {
     uint64_t word = load_acq(&f->wait), next; /* pairs with the spawn: not a later life's word and an older handle */
-    bool ends;
     do {
         if (unlikely(load_rlx(&f->slot.generation) != (uint32_t)fiber.id)) return -ESRCH;
         if (unlikely(load_rlx(&f->context.kind) != WEFT_KIND_FIBER)) return -ESRCH;
-        ends = (word & (WEFT_WAIT_WAITING | way)) == (WEFT_WAIT_WAITING | way);
-        if (ends)
+        poked->ends = (word & (WEFT_WAIT_WAITING | way)) == (WEFT_WAIT_WAITING | way);
+        poked->news = !(word & bit);
+        if (poked->ends)
             next = (word & (WEFT_WAIT_EPOCH | WEFT_WAIT_STICKY)) | reason | (bit & WEFT_WAIT_CANCEL);
         else
             next = word | bit;
     } while (!cas_ar(&f->wait, &word, next)); /* pairs with begin */
-    if (ends) weft__make_ready(f);
     return 0;
 }
 
 WEFT_PUBLIC int weft_unpark(struct weft_fiber fiber) {
-    return poke(fiber, WEFT_WAIT_PERMIT, WEFT_WAIT_BY_PERMIT, WEFT_WON_DONE);
+    struct weft__fiber *f = weft__fiber_of(fiber);
+    struct poked poked;
+    if (unlikely(!f || poke(f, fiber, WEFT_WAIT_PERMIT, WEFT_WAIT_BY_PERMIT, WEFT_WON_DONE, &poked))) return -ESRCH;
+    if (poked.ends) weft__make_ready(f);
+    return 0;
 }
 
-WEFT_PUBLIC int weft_cancel(struct weft_fiber fiber) {
-    return poke(fiber, WEFT_WAIT_CANCEL, WEFT_WAIT_BY_CANCEL, WEFT_WON_CANCEL);
-}
-
-WEFT_PUBLIC int weft_cancelled(void) {
-    struct weft__worker *w = weft__self();
-    struct weft__fiber *me = w ? load_rlx(&w->current) : NULL;
-    return me && (load_acq(&me->wait) & WEFT_WAIT_CANCEL) != 0;
+int weft__wait_cancel(struct weft__fiber *f, struct weft_fiber fiber, bool *wakes) {
+    struct poked poked;
+    if (poke(f, fiber, WEFT_WAIT_CANCEL, WEFT_WAIT_BY_CANCEL, WEFT_WON_CANCEL, &poked)) return -ESRCH;
+    if (poked.news) weft__note_told(f, WEFT_BY_REQUEST);
+    *wakes = poked.ends;
+    return 0;
 }

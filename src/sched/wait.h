@@ -3,8 +3,8 @@
  *
  * One word of the fiber's record:
  *
- *      63 ........................ 8 | 7..5   | 4         | 3         | 2       | 1      | 0
- *      epoch: number of this wait    | reason | BY_CANCEL | BY_PERMIT | WAITING | CANCEL | PERMIT
+ *      63 ........................ 8 | 7    | 6..5   | 4         | 3         | 2       | 1      | 0
+ *      epoch: number of this wait    | LOOK | reason | BY_CANCEL | BY_PERMIT | WAITING | CANCEL | PERMIT
  *
  * The epoch grows with each wait, so (record, epoch), a ticket, names one wait for ever. Whoever
  * has a reason to end it - completion, permit, deadline, cancellation - tries one compare-and-swap
@@ -25,6 +25,7 @@
  *
  * PERMIT and CANCEL live in the same word, so a permit or request that comes while the fiber runs
  * is seen by the very swap that would begin the wait: there is no window between check and sleep.
+ * LOOK: before the fiber waits, it has to enter itself where a cancellation finds it (region.h).
  *
  * A thread that is no fiber has a record too, and sleeps in the kernel; see wait.c.
  */
@@ -38,10 +39,11 @@
 #define WEFT_WAIT_WAITING UINT64_C(0x04)
 #define WEFT_WAIT_BY_PERMIT UINT64_C(0x08)
 #define WEFT_WAIT_BY_CANCEL UINT64_C(0x10)
-#define WEFT_WAIT_REASON UINT64_C(0xe0)
+#define WEFT_WAIT_REASON UINT64_C(0x60)
+#define WEFT_WAIT_LOOK UINT64_C(0x80)
 #define WEFT_WAIT_EPOCH (~UINT64_C(0xff))
 #define WEFT_WAIT_ONE UINT64_C(0x100)
-#define WEFT_WAIT_STICKY (WEFT_WAIT_PERMIT | WEFT_WAIT_CANCEL)
+#define WEFT_WAIT_STICKY (WEFT_WAIT_PERMIT | WEFT_WAIT_CANCEL | WEFT_WAIT_LOOK)
 
 enum {
     WEFT_WON_DONE = 0x20, /* what was waited for happened, or the permit came */
@@ -49,9 +51,13 @@ enum {
     WEFT_WON_CANCEL = 0x60,
 };
 
+/* CANCEL or LOOK is set: 0, or what the wait ends with; and that alone, for one that was cancelled. (region.c) */
+int weft__heed(struct weft__fiber *me);
+int weft__told_result(struct weft__fiber *me);
+
 /*
- * Step 1. 0 and the ticket; or 1: the permit was there and is taken, no wait; or -ECANCELED. Only
- * the fiber itself begins a wait.
+ * Step 1. 0 and the ticket; or 1: the permit was there and is taken, no wait; or -ECANCELED, or
+ * -ETIMEDOUT for the deadline of a scope. Only the fiber itself begins a wait.
  */
 static inline int weft__wait_begin(struct weft__fiber *me, uint64_t ways, uint64_t *ticket) {
     uint64_t word = load_rlx(&me->wait), next;
@@ -60,7 +66,12 @@ static inline int weft__wait_begin(struct weft__fiber *me, uint64_t ways, uint64
             if (cas_ar(&me->wait, &word, word & ~WEFT_WAIT_PERMIT)) return 1; /* pairs with unpark */
             continue;
         }
-        if (unlikely(word & WEFT_WAIT_CANCEL & (ways >> 3))) return -ECANCELED;
+        if (unlikely((word & (WEFT_WAIT_CANCEL | WEFT_WAIT_LOOK)) && (ways & WEFT_WAIT_BY_CANCEL))) {
+            int err = weft__heed(me);
+            if (err) return err;
+            word = load_rlx(&me->wait);
+            continue;
+        }
         next = ((word & (WEFT_WAIT_EPOCH | WEFT_WAIT_STICKY)) + WEFT_WAIT_ONE) | WEFT_WAIT_WAITING | ways;
         /* Release: pairs with win; acquire: with an unpark or cancel that came before. */
         if (likely(cas_ar(&me->wait, &word, next))) break;
@@ -68,13 +79,12 @@ static inline int weft__wait_begin(struct weft__fiber *me, uint64_t ways, uint64
     *ticket = next & WEFT_WAIT_EPOCH;
     return 0;
 }
-_Static_assert(WEFT_WAIT_BY_PERMIT >> 3 == WEFT_WAIT_PERMIT && WEFT_WAIT_BY_CANCEL >> 3 == WEFT_WAIT_CANCEL,
-               "wait_begin shifts one onto the other");
+_Static_assert(WEFT_WAIT_BY_PERMIT >> 3 == WEFT_WAIT_PERMIT, "wait_begin shifts one onto the other");
 
 /* The record begins another life. The epoch goes on counting: a ticket of the last life must not fit
  * this one. Release: whoever reads this word sees the generation of this life, too (weft_unpark). */
-static inline void weft__wait_anew(struct weft__fiber *f) {
-    store_rel(&f->wait, (load_rlx(&f->wait) & WEFT_WAIT_EPOCH) + WEFT_WAIT_ONE);
+static inline void weft__wait_anew(struct weft__fiber *f, uint64_t sticky) {
+    store_rel(&f->wait, ((load_rlx(&f->wait) & WEFT_WAIT_EPOCH) + WEFT_WAIT_ONE) | sticky);
 }
 
 /* Tries to end the wait; true: the caller must make the fiber ready. Anybody. */
@@ -90,6 +100,11 @@ static inline bool weft__wait_win(struct weft__fiber *f, uint64_t ticket, uint64
 
 /* make_ready, for a thread. */
 void weft__wait_thread_release(struct weft__fiber *f);
+
+/* Sets CANCEL, if it still is this fiber; *wakes: that ended its wait, and it is to be made ready. -ESRCH. */
+int weft__wait_cancel(struct weft__fiber *f, struct weft_fiber fiber, bool *wakes);
+/* Notes that it was told to stop, and why. (cancelled.c) */
+void weft__note_told(struct weft__fiber *f, int why);
 
 /* Instead of step 3: the fiber itself has found that it need not wait. Returns what block would. */
 int weft__wait_withdraw(struct weft__fiber *me, uint64_t ticket);

@@ -4,6 +4,8 @@
  */
 #include "sync/queue.h"
 
+#include "sched/region.h"
+
 WEFT_PUBLIC int weft_counter_add(struct weft_counter *counter, uint64_t n) {
     if (!counter) return -EINVAL;
     if (n > WEFT_QUEUE_MAX) return -EOVERFLOW;
@@ -51,7 +53,7 @@ WEFT_PUBLIC int weft_counter_complete(struct weft_counter *counter) {
     return some ? 0 : -EINVAL;
 }
 
-static WEFT_SWITCHES int wait_for_few(struct weft_counter *counter, uint64_t n, uint64_t deadline) {
+static WEFT_SWITCHES int wait_for_few(struct weft_counter *counter, uint64_t n, uint64_t ways, uint64_t deadline) {
     struct weft_waiter waiter;
     waiter.fiber = weft__me();
     waiter.at_most = n;
@@ -61,13 +63,19 @@ static WEFT_SWITCHES int wait_for_few(struct weft_counter *counter, uint64_t n, 
         weft__queue_unlock(&counter->queue, w);
         return 0;
     }
-    return weft__queue_wait(&counter->queue, w, &waiter, WEFT_WAIT_BY_CANCEL, deadline);
+    return weft__queue_wait(&counter->queue, w, &waiter, ways, deadline);
 }
 
 WEFT_PUBLIC int weft_counter_wait_until(struct weft_counter *counter, uint64_t n, uint64_t deadline) {
     if (!counter) return -EINVAL;
     uint64_t w = load_acq(weft__queue_word(&counter->queue)); /* pairs with complete */
-    return !(w & WEFT_QUEUE_BUSY) && w >> 2 <= n ? 0 : wait_for_few(counter, n, deadline);
+    return !(w & WEFT_QUEUE_BUSY) && w >> 2 <= n ? 0 : wait_for_few(counter, n, WEFT_WAIT_BY_CANCEL, deadline);
+}
+
+/* The end of a scope: it always completes. */
+int weft__counter_wait_always(struct weft_counter *counter, uint64_t n) {
+    uint64_t w = load_acq(weft__queue_word(&counter->queue)); /* pairs with complete */
+    return !(w & WEFT_QUEUE_BUSY) && w >> 2 <= n ? 0 : wait_for_few(counter, n, 0, WEFT_FOREVER);
 }
 
 WEFT_PUBLIC int weft_counter_wait(struct weft_counter *counter, uint64_t n) {

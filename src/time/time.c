@@ -12,7 +12,7 @@ WEFT_PUBLIC int weft_sleep_until(uint64_t deadline) {
     int err = weft__wait_begin(me, WEFT_WAIT_BY_CANCEL, &ticket);
     if (err) return err;
     err = weft__wait_block(me, ticket, deadline);
-    return err == -ETIMEDOUT ? 0 : err;
+    return err && weft__wait_was_late(me) ? 0 : err;
 }
 
 WEFT_PUBLIC int weft_sleep(uint64_t nanoseconds) {

@@ -35,6 +35,16 @@ static int fork_join(void) {
     int err = weft_fork(&task, does_nothing, NULL);
     return err ? err : weft_task_join(&task);
 }
+static struct weft_scope scope;
+static struct weft_shield shield;
+static struct weft_cleanup cleanup, another;
+static struct weft_cancellation cancellation;
+static int returns_zero(void *arg) { return (void)arg, 0; }
+/* What came out, when what was begun for it has been ended. */
+static int and_end(int result) { return weft_scope_end(&scope), result; }
+static int and_unshield(int result) { return weft_shield_end(&shield), result; }
+static int out_of_shield(int result) { return weft_shield_end(&shield), and_end(result); }
+static int out_of_scope(int result) { return weft_scope_end(&scope), and_unshield(result); }
 
 #define PASTE_(a, b, c) a##b##_##c
 #define PASTE(a, b, c) PASTE_(a, b, c)
@@ -63,6 +73,9 @@ static int fork_join(void) {
 #undef LIST
 #define LIST tasks
 #include "cells_tasks.h"
+#undef LIST
+#define LIST scope
+#include "cells_scope.h"
 #undef LIST
 #undef CELL
 #undef NONE
@@ -98,4 +111,9 @@ const struct cell cells_of_sync[] = {
 #define LIST tasks
 const struct cell cells_of_tasks[] = {
 #include "cells_tasks.h"
+    {NULL, NULL, NOTHING, 0, NULL}};
+#undef LIST
+#define LIST scope
+const struct cell cells_of_scope[] = {
+#include "cells_scope.h"
     {NULL, NULL, NOTHING, 0, NULL}};

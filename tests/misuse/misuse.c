@@ -16,8 +16,8 @@
 static const char *const cases[] = {"null",  "zero",       "stale",  "garbage", "range",
                                     "state", "no_runtime", "thread", "fiber",   "timer"};
 #define CASES (sizeof cases / sizeof *cases)
-static const struct cell *const lists[] = {cells_of_runtime, cells_of_fibers, cells_of_clusters,
-                                           cells_of_values,  cells_of_sync,   cells_of_tasks};
+static const struct cell *const lists[] = {cells_of_runtime, cells_of_fibers, cells_of_clusters, cells_of_values,
+                                           cells_of_sync,    cells_of_scope,  cells_of_tasks};
 #define LISTS (sizeof lists / sizeof *lists)
 
 /* --- the fixture ------------------------------------------------------------------------------------------ */
@@ -44,6 +44,11 @@ static void *parks(void *unused) {
 }
 static void *holds_and_parks(void *unused) {
     weft_mutex_lock(&fx.others);
+    return parks(unused);
+}
+static void *opens_and_parks(void *unused) {
+    weft_scope_begin(&fx.open, WEFT_FOREVER);
+    weft_shield_begin(&fx.shield);
     return parks(unused);
 }
 static void *joins(void *f) {
@@ -82,11 +87,12 @@ static void prepare_fibers(void) {
     weft_detach(fx.detached);
     weft_spawn(&fx.joined, NULL, parks, NULL);
     weft_spawn(NULL, NULL, joins, &fx.joined);
+    weft_spawn(NULL, NULL, opens_and_parks, NULL);
     weft_timer_arm(&fx.armed, LATER, does_nothing, NULL);
     weft_timer_arm(&fx.fired, 0, set, &fired);
     weft_cluster_create(&fx.second, &(struct weft_config){.workers = 1});
     prepare_gone_cluster();
-    while (__atomic_load_n(&stage, __ATOMIC_SEQ_CST) < 4 || !__atomic_load_n(&fired, __ATOMIC_SEQ_CST)) test_nap_ms(1);
+    while (__atomic_load_n(&stage, __ATOMIC_SEQ_CST) < 5 || !__atomic_load_n(&fired, __ATOMIC_SEQ_CST)) test_nap_ms(1);
     test_nap_ms(3); /* the last steps into the wait */
 }
 

@@ -29,6 +29,11 @@ void weft__make_ready_elsewhere(struct weft__worker *w, struct weft__fiber *f) {
     outcome[current].made++;
 }
 
+/* Without scopes: who is told is cancelled, and it is not noted. */
+int weft__heed(struct weft__fiber *me) { return (void)me, -ECANCELED; }
+int weft__told_result(struct weft__fiber *me) { return (void)me, -ECANCELED; }
+void weft__note_told(struct weft__fiber *f, int why) { (void)f, (void)why; }
+
 /* What only a carrier would call. */
 bool weft__fence_is_symmetric;
 int weft__ready_grow(struct weft__ready *q) { abort(), (void)q; }
@@ -58,7 +63,11 @@ static void do_unpark_1(struct outcome *o) {
     store_rlx(&data[1], 1);
     o->result = weft_unpark(handle);
 }
-static void do_cancel(struct outcome *o) { o->result = weft_cancel(handle); }
+static void do_cancel(struct outcome *o) {
+    bool wakes = false;
+    o->result = weft__wait_cancel(&fiber, handle, &wakes);
+    o->made += wakes;
+}
 static void do_deadline(struct outcome *o) {
     uint64_t first = (load_rlx(&fiber.wait) & WEFT_WAIT_EPOCH) | WEFT_WAIT_ONE; /* the ticket of the first wait */
     if (weft__wait_win(&fiber, first, WEFT_WON_DEADLINE)) o->made++;
@@ -68,7 +77,7 @@ static void do_live_again(struct outcome *o) {
     (void)o;
     count_add(&fiber.slot.generation, 1);
     count_add(&fiber.slot.generation, 1);
-    weft__wait_anew(&fiber);
+    weft__wait_anew(&fiber, 0);
 }
 
 /* --- what must hold ----------------------------------------------------------------------------- */

@@ -1,0 +1,62 @@
+/*
+ * Who was told to stop, and why: numbers, and the latest of them by name. Cancelling is rare, so one lock will do.
+ */
+#include "sched/wait.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define KEPT 64
+
+static struct weft__lock lock;
+static struct weft_cancellation latest[KEPT];
+static uint64_t noted;                 /* so many ever; the last is at (noted - 1) % KEPT */
+static _Atomic uint64_t by_threads[4]; /* of each cause; what workers told is counted by them */
+
+/* The fiber may have ended, and its record be another's, when weft_cancel comes late; then it is that one's name. */
+static WEFT_MAY_RACE void describe(struct weft__fiber *f, struct weft_cancellation *to) {
+    bool is_fiber = load_rlx(&f->context.kind) == WEFT_KIND_FIBER;
+    to->fiber = is_fiber ? weft__handle(f) : (struct weft_fiber){0};
+    to->where = f->where;
+    memcpy(to->name, f->name, sizeof to->name);
+}
+
+void weft__note_told(struct weft__fiber *f, int why) {
+    struct weft_cancellation c = {.at = weft__clock(), .why = why};
+    struct weft__worker *w = weft__self();
+    describe(f, &c);
+    if (w)
+        count_add(&(&w->numbers.by_request)[why - WEFT_BY_REQUEST], 1);
+    else
+        add_rlx(&by_threads[why], 1);
+    weft__lock(&lock);
+    latest[noted++ % KEPT] = c;
+    weft__unlock(&lock);
+}
+
+void weft__told_by_threads(struct weft_stats *stats) {
+    stats->by_request += load_rlx(&by_threads[WEFT_BY_REQUEST]);
+    stats->by_failure += load_rlx(&by_threads[WEFT_BY_FAILURE]);
+    stats->by_deadline += load_rlx(&by_threads[WEFT_BY_DEADLINE]);
+}
+
+WEFT_PUBLIC int weft_cancellations(struct weft_cancellation *list, unsigned n) {
+    if (!list && n) return -EINVAL;
+    weft__lock(&lock);
+    unsigned count = noted < KEPT ? (unsigned)noted : KEPT;
+    if (count > n) count = n;
+    for (unsigned i = 0; i < count; i++) list[i] = latest[(noted - 1 - i) % KEPT];
+    weft__unlock(&lock);
+    return (int)count;
+}
+
+void weft__told_print(void) {
+    enum { SHOWN = 8 };
+    static const char *const reasons[] = {"", "by request", "by a failure", "by a deadline"};
+    struct weft_cancellation list[SHOWN];
+    int n = weft_cancellations(list, SHOWN);
+    for (int i = 0; i < n; i++)
+        fprintf(stderr, "weft: cancelled %s: fiber 0x%llx%s%.16s%s spawned at %s\n", reasons[list[i].why],
+                (unsigned long long)list[i].fiber.id, list[i].name[0] ? " \"" : "", list[i].name,
+                list[i].name[0] ? "\"" : "", list[i].where ? list[i].where : "an unknown place");
+}

@@ -1,0 +1,82 @@
+/*
+ * Clean-up handlers, and what a fiber that ends leaves open: its frames, from the last to the first. See region.h.
+ */
+#include "sched/region.h"
+
+#include "base/say.h"
+
+struct cleanup {
+    struct weft__frame frame;
+    void (*fn)(void *);
+    void *arg;
+};
+_Static_assert(sizeof(struct cleanup) <= sizeof(struct weft_cleanup), "the public handler has room");
+
+static struct weft__fiber *fiber_only(void) {
+    struct weft__worker *w = weft__self();
+    return w ? load_rlx(&w->current) : NULL;
+}
+
+WEFT_PUBLIC int weft_cleanup_push(struct weft_cleanup *cleanup, void (*fn)(void *), void *arg) {
+    if (!cleanup || !fn) return -EINVAL;
+    struct weft__fiber *me = fiber_only();
+    if (!me) return -EPERM;
+    struct cleanup *c = (struct cleanup *)(void *)cleanup;
+    *c = (struct cleanup){.frame = {.kind = WEFT_FRAME_CLEANUP}, .fn = fn, .arg = arg};
+    weft__frame_push(me, &c->frame);
+    return 0;
+}
+
+WEFT_PUBLIC int weft_cleanup_pop(struct weft_cleanup *cleanup, int run) {
+    if (!cleanup) return -EINVAL;
+    struct weft__fiber *me = fiber_only();
+    if (!me) return -EPERM;
+    struct cleanup *c = (struct cleanup *)(void *)cleanup;
+    if (me->frames != weft__frames_with(&c->frame) || c->frame.kind != WEFT_FRAME_CLEANUP) return -EINVAL;
+    weft__frame_pop(me, &c->frame);
+    if (run) c->fn(c->arg);
+    return 0;
+}
+
+static void run_shielded(struct weft__fiber *me, struct cleanup *c) {
+    struct weft_shield shield;
+    void (*fn)(void *) = c->fn;
+    void *arg = c->arg;
+    weft__frame_pop(me, &c->frame);
+    weft_shield_begin(&shield);
+    fn(arg);
+    weft_shield_end(&shield);
+}
+
+static _Noreturn void left_open(struct weft__fiber *me, const char *what) {
+    struct weft__text text;
+    weft__die("%s has returned with %s open", weft__describe(me, &text), what);
+}
+
+static bool is_in_stack(struct weft__fiber *me, const void *p) {
+    return (const char *)p >= me->stack->low && (const char *)p < (const char *)weft__stack_top(me->stack);
+}
+
+void weft__frames_unwind(struct weft__fiber *me, void *result, bool returned) {
+    for (struct weft__frame *f; (f = weft__frame_top(me->frames));) {
+        if (f->kind == WEFT_FRAME_MEMBER) {
+            weft__member_end(me, container_of(f, struct weft__region, frame), (int)(intptr_t)result);
+        } else if (f->kind == WEFT_FRAME_CLEANUP) {
+            if (returned && is_in_stack(me, f)) left_open(me, "a clean-up handler of a frame that is gone");
+            run_shielded(me, (struct cleanup *)(void *)f);
+        } else {
+            if (returned) left_open(me, f->kind == WEFT_FRAME_SCOPE ? "a scope" : "a shield");
+            if (f->kind == WEFT_FRAME_SHIELD) {
+                weft_shield_end((struct weft_shield *)(void *)f);
+            } else {
+                weft_scope_cancel((struct weft_scope *)(void *)f);
+                weft_scope_end((struct weft_scope *)(void *)f);
+            }
+        }
+    }
+}
+
+WEFT_PUBLIC void weft_exit_if_cancelled(void) {
+    struct weft__fiber *me = fiber_only();
+    if (me && weft_cancelled()) weft_exit((void *)(intptr_t)weft__told_result(me));
+}

@@ -1,0 +1,223 @@
+/*
+ * Clean-up handlers, and what a fiber that ends has open: each run once, in the right order. What is told of it.
+ */
+#include "fiber.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static char order[16];
+static struct weft_sem never = WEFT_SEM_INIT(0);
+
+static void note(void *letter) { strcat(order, (const char *)letter); }
+static void *A = "a", *B = "b", *C = "c";
+
+static int waits(void *letter) {
+    int err = weft_sem_wait(&never);
+    if (letter) note(letter);
+    return err;
+}
+static void begin(struct weft_scope *s) { CHECK_EQ(weft_scope_begin(s, WEFT_FOREVER), 0); }
+
+static void *run(void *(*fn)(void *), void *arg) {
+    order[0] = 0;
+    return join(spawn(fn, arg));
+}
+
+static void *pops(void *unused) {
+    struct weft_cleanup a, b;
+    CHECK_EQ(weft_cleanup_push(&a, note, A), 0);
+    CHECK_EQ(weft_cleanup_push(&b, note, B), 0);
+    CHECK_EQ(weft_cleanup_pop(&a, 1), -EINVAL);
+    CHECK_EQ(weft_cleanup_pop(&b, 0), 0);
+    CHECK_EQ(weft_cleanup_pop(&a, 1), 0);
+    CHECK_EQ(strcmp(order, "a"), 0);
+    return unused;
+}
+static void popped(void *unused) { run(pops, unused); }
+TEST(a_pop_runs_it_or_not) { each_size(popped); }
+
+static void deep_exit(void) {
+    struct weft_cleanup c;
+    CHECK_EQ(weft_cleanup_push(&c, note, C), 0);
+    weft_exit(order);
+}
+/* In turn with the ends of scopes: what was pushed inside one comes before its end. */
+static void *exits(void *unused) {
+    (void)unused;
+    struct weft_cleanup a, b;
+    struct weft_scope s;
+    CHECK_EQ(weft_cleanup_push(&a, note, A), 0);
+    begin(&s);
+    CHECK_EQ(weft_scope_spawn(&s, NULL, waits, B), 0);
+    CHECK_EQ(weft_cleanup_push(&b, note, "("), 0);
+    deep_exit();
+    return NULL;
+}
+static void exit_unwinds(void *unused) {
+    (void)unused;
+    CHECK(run(exits, NULL) == order);
+    CHECK_HAS(order, "c(ba");
+}
+TEST(an_exit_runs_them_from_the_last_to_the_first) { each_size(exit_unwinds); }
+
+/* They may wait, although the fiber was cancelled. */
+static void waits_a_little(void *unused) {
+    (void)unused;
+    CHECK_EQ(weft_cancelled(), 0);
+    CHECK_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+    note(A);
+}
+static void *stops_when_told(void *unused) {
+    struct weft_cleanup c;
+    weft_exit_if_cancelled();
+    CHECK_EQ(weft_cleanup_push(&c, waits_a_little, NULL), 0);
+    CHECK_EQ(weft_sem_wait(&never), -ECANCELED);
+    weft_exit_if_cancelled();
+    CHECK(false);
+    return unused;
+}
+static void told_to_end(void *unused) {
+    (void)unused;
+    order[0] = 0;
+    struct weft_fiber f = spawn(stops_when_told, NULL);
+    settle();
+    CHECK_EQ(weft_cancel(f), 0);
+    CHECK_EQ((intptr_t)join(f), -ECANCELED);
+    CHECK_HAS(order, "a");
+}
+TEST(a_fiber_ends_where_it_asks_to) { each_size(told_to_end); }
+
+static int stops_in_scope(void *unused) {
+    struct weft_cleanup c;
+    (void)unused;
+    CHECK_EQ(weft_cleanup_push(&c, waits_a_little, NULL), 0);
+    weft_sleep(WEFT_FOREVER);
+    weft_exit_if_cancelled();
+    return 0;
+}
+static void told_by_deadline(void *unused) {
+    (void)unused;
+    struct weft_scope s;
+    order[0] = 0;
+    CHECK_EQ(weft_scope_begin(&s, weft_now() + 2 * WEFT_MILLISECOND), 0);
+    bool made = !weft_scope_spawn(&s, NULL, stops_in_scope, NULL); /* not if all that was slow */
+    weft_sem_wait(&never);
+    CHECK_EQ(weft_scope_end(&s), -ETIMEDOUT);
+    CHECK_EQ(order[0] == 'a', made);
+}
+TEST(a_child_ends_where_it_asks_to) { each_size(told_by_deadline); }
+
+/* Handlers that are not in its frames run when it returns; the others would be rubbish. */
+static void *returns_with_one(void *cleanup) { return weft_cleanup_push(cleanup, note, A), cleanup; }
+static void on_return(void *unused) {
+    (void)unused;
+    struct weft_cleanup c;
+    run(returns_with_one, &c);
+    CHECK_HAS(order, "a");
+}
+TEST(a_return_runs_what_is_left) { each_size(on_return); }
+
+/* --- mistakes that end the program --------------------------------------------------------------------------- */
+
+static void *returns_with_own(void *unused) {
+    struct weft_cleanup *c = __builtin_alloca(sizeof *c);
+    weft_cleanup_push(c, note, A);
+    return unused;
+}
+static void *returns_in_scope(void *unused) {
+    static struct weft_scope s;
+    weft_scope_begin(&s, WEFT_FOREVER);
+    return unused;
+}
+static void *returns_in_shield(void *unused) {
+    static struct weft_shield s;
+    weft_shield_begin(&s);
+    return unused;
+}
+static int main_spawns(void *fn) {
+    struct weft_fiber f;
+    union {
+        void *data;
+        void *(*fn)(void *);
+    } u = {fn};
+    weft_spawn(&f, &(struct weft_attr){.name = "careless"}, u.fn, NULL);
+    weft_join(f, NULL);
+    return 0;
+}
+static void in_child(void *fn) { weft_run(main_spawns, fn, &(struct weft_config){.workers = 1}); }
+static void check_dies(void *(*fn)(void *), const char *what) {
+    struct test_child child;
+    union {
+        void *(*fn)(void *);
+        void *data;
+    } u = {fn};
+    test_child(&child, in_child, u.data);
+    CHECK(test_child_aborted(&child));
+    CHECK_HAS(child.said, "careless");
+    CHECK_HAS(child.said, what);
+}
+TEST(a_return_with_something_open_is_told) {
+    check_dies(returns_with_own, "a clean-up handler");
+    check_dies(returns_in_scope, "a scope open");
+    check_dies(returns_in_shield, "a shield open");
+}
+
+static void *thread_leaves_scope(void *unused) { return returns_in_scope(unused); }
+static void thread_in_child(void *unused) {
+    pthread_t t;
+    pthread_create(&t, NULL, thread_leaves_scope, unused);
+    pthread_join(t, NULL);
+}
+TEST(a_thread_that_ends_in_a_scope_is_told) {
+    struct test_child child;
+    test_child(&child, thread_in_child, NULL);
+    CHECK(test_child_aborted(&child));
+    CHECK_HAS(child.said, "a thread has ended in a scope");
+}
+
+/* --- who was cancelled ------------------------------------------------------------------------------------------- */
+
+static int fails_at_once(void *unused) { return (void)unused, -EIO; }
+static void told_of(void *unused) {
+    (void)unused;
+    struct weft_stats before, after;
+    struct weft_cancellation list[3];
+    struct weft_scope s;
+    CHECK_EQ(weft_stats(&before), 0);
+    struct weft_fiber f = spawn_with(&(struct weft_attr){.name = "asked"}, stops_when_told, NULL);
+    settle();
+    CHECK_EQ(weft_cancel(f), 0);
+    CHECK_EQ(weft_cancel(f), 0); /* told once */
+    join(f);
+    CHECK_EQ(weft_cancellations(list, 1), 1);
+    CHECK_EQ(list[0].why, WEFT_BY_REQUEST);
+    CHECK_EQ(list[0].fiber.id, f.id);
+    CHECK_HAS(list[0].name, "asked");
+    CHECK_HAS(list[0].where, "cleanup.c");
+    begin(&s);
+    CHECK_EQ(weft_scope_spawn(&s, &(struct weft_attr){.name = "dragged"}, waits, NULL), 0);
+    settle();
+    CHECK_EQ(weft_scope_spawn(&s, NULL, fails_at_once, NULL), 0);
+    CHECK_EQ(weft_scope_end(&s), -EIO);
+    CHECK_EQ(weft_scope_begin(&s, weft_now() + WEFT_MILLISECOND), 0);
+    CHECK_EQ(weft_sem_wait(&never), -ETIMEDOUT);
+    CHECK_EQ(weft_scope_end(&s), -ETIMEDOUT);
+    CHECK_EQ(weft_cancellations(list, 1), 1);
+    CHECK_EQ(list[0].why, WEFT_BY_DEADLINE);
+    CHECK_EQ(weft_stats(&after), 0);
+    CHECK_EQ(after.by_request - before.by_request, 1);
+    CHECK_EQ(after.by_failure - before.by_failure, 2); /* the one that waited, and the body */
+    CHECK_EQ(after.by_deadline - before.by_deadline, 1);
+    CHECK_EQ(weft_stats_print(), 0);
+}
+static void in_stats(void *unused) { test_in_fiber(1, told_of, unused); }
+TEST(who_was_cancelled_is_told) {
+    struct test_child child;
+    test_child(&child, in_stats, NULL);
+    CHECK(test_child_exited(&child, 0));
+    CHECK_HAS(child.said, "by deadline");
+    CHECK_HAS(child.said, "cancelled by request: fiber");
+    CHECK_HAS(child.said, "\"asked\" spawned at");
+    CHECK_HAS(child.said, "cancelled by a failure");
+}
