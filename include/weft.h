@@ -426,7 +426,9 @@ int weft_stats_print(void);
 }
 #endif
 
+#include "weft/chan.h"
 #include "weft/scope.h"
 #include "weft/sync.h"
 #include "weft/task.h"
+
 #endif

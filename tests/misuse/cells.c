@@ -46,6 +46,9 @@ static int and_unshield(int result) { return weft_shield_end(&shield), result; }
 static int out_of_shield(int result) { return weft_shield_end(&shield), and_end(result); }
 static int out_of_scope(int result) { return weft_scope_end(&scope), and_unshield(result); }
 
+static int item;
+#define CASE(kind, on, item) ((struct weft_case[]){WEFT_CASE_##kind(on, item)})
+
 #define PASTE_(a, b, c) a##b##_##c
 #define PASTE(a, b, c) PASTE_(a, b, c)
 #define FUNCTION PASTE(cell_, LIST, __LINE__)
@@ -76,6 +79,9 @@ static int out_of_scope(int result) { return weft_scope_end(&scope), and_unshiel
 #undef LIST
 #define LIST scope
 #include "cells_scope.h"
+#undef LIST
+#define LIST chan
+#include "cells_chan.h"
 #undef LIST
 #undef CELL
 #undef NONE
@@ -116,4 +122,9 @@ const struct cell cells_of_tasks[] = {
 #define LIST scope
 const struct cell cells_of_scope[] = {
 #include "cells_scope.h"
+    {NULL, NULL, NOTHING, 0, NULL}};
+#undef LIST
+#define LIST chan
+const struct cell cells_of_chan[] = {
+#include "cells_chan.h"
     {NULL, NULL, NOTHING, 0, NULL}};

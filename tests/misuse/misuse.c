@@ -17,7 +17,7 @@ static const char *const cases[] = {"null",  "zero",       "stale",  "garbage", 
                                     "state", "no_runtime", "thread", "fiber",   "timer"};
 #define CASES (sizeof cases / sizeof *cases)
 static const struct cell *const lists[] = {cells_of_runtime, cells_of_fibers, cells_of_clusters, cells_of_values,
-                                           cells_of_sync,    cells_of_scope,  cells_of_tasks};
+                                           cells_of_sync,    cells_of_scope,  cells_of_tasks,    cells_of_chan};
 #define LISTS (sizeof lists / sizeof *lists)
 
 /* --- the fixture ------------------------------------------------------------------------------------------ */
@@ -51,6 +51,11 @@ static void *opens_and_parks(void *unused) {
     weft_shield_begin(&fx.shield);
     return parks(unused);
 }
+static void *receives(void *chan) {
+    __atomic_fetch_add(&stage, 1, __ATOMIC_SEQ_CST);
+    weft_chan_recv(chan, NULL);
+    return NULL;
+}
 static void *joins(void *f) {
     __atomic_fetch_add(&stage, 1, __ATOMIC_SEQ_CST);
     weft_join(*(struct weft_fiber *)f, NULL);
@@ -68,6 +73,13 @@ static void prepare_objects(void) {
     weft_key_create(&fx.deleted, NULL);
     weft_key_delete(fx.deleted);
     weft_key_create(&fx.key, NULL);
+    static int room[2];
+    fx.holds_one = (struct weft_chan)WEFT_CHAN_BUFFERED(room);
+    weft_chan_send(&fx.holds_one, room);
+    weft_chan_close(&fx.closed);
+    fx.waited_for = weft_chan_make(4, 0);
+    weft_future_set(&fx.done, NULL);
+    weft_future_fail(&fx.failed, -EIO);
     memset(&fx.garbage, 0xff, sizeof fx.garbage);
     memset(&fx.bad_config, 0xff, sizeof fx.bad_config);
 }
@@ -88,11 +100,12 @@ static void prepare_fibers(void) {
     weft_spawn(&fx.joined, NULL, parks, NULL);
     weft_spawn(NULL, NULL, joins, &fx.joined);
     weft_spawn(NULL, NULL, opens_and_parks, NULL);
+    weft_spawn(NULL, NULL, receives, fx.waited_for);
     weft_timer_arm(&fx.armed, LATER, does_nothing, NULL);
     weft_timer_arm(&fx.fired, 0, set, &fired);
     weft_cluster_create(&fx.second, &(struct weft_config){.workers = 1});
     prepare_gone_cluster();
-    while (__atomic_load_n(&stage, __ATOMIC_SEQ_CST) < 5 || !__atomic_load_n(&fired, __ATOMIC_SEQ_CST)) test_nap_ms(1);
+    while (__atomic_load_n(&stage, __ATOMIC_SEQ_CST) < 6 || !__atomic_load_n(&fired, __ATOMIC_SEQ_CST)) test_nap_ms(1);
     test_nap_ms(3); /* the last steps into the wait */
 }
 

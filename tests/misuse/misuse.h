@@ -38,7 +38,7 @@ struct cell {
     long long (*run)(void); /* NULL: there is no such input */
 };
 extern const struct cell cells_of_runtime[], cells_of_fibers[], cells_of_clusters[], cells_of_values[], cells_of_sync[],
-    cells_of_scope[], cells_of_tasks[];
+    cells_of_scope[], cells_of_tasks[], cells_of_chan[];
 
 /* Things in all kinds of states, prepared before the cell runs. */
 extern struct fixture {
@@ -54,6 +54,8 @@ extern struct fixture {
     struct weft_stats stats;
     struct weft_scope open; /* begun by a fiber that is parked in it */
     struct weft_shield shield;
+    struct weft_chan signals, holds_one, closed, *waited_for;
+    struct weft_future pending, done, failed;
 } fx;
 
 #define LATER (weft_now() + 3600 * WEFT_SECOND)

@@ -1,0 +1,238 @@
+/*
+ * Select: one of several, whichever can be done first.
+ *
+ *   1. Looks at each case, without locks: a word tells whether it can be done. One of those that can
+ *      be is chosen by lot, and done under its lock. If its partner has gone meanwhile: again.
+ *   2. None can be done: begins one wait, and enters a party with the same ticket in each chain, one
+ *      lock after the other, never two at once. Under each lock the case is looked at once more. If it
+ *      can be done now, the wait must be taken back first: the select wins its own ticket. Then nobody
+ *      else can do one of its cases any more, and it does this one, still under the lock.
+ *        - somebody else has won already: one of the cases entered before was done by its partner
+ *        - the partner is gone when it is to be won: everything from step 2 again
+ *   3. Blocks. Whoever wins the ticket has done that case, and written its result.
+ *   4. Leaves all chains.
+ *
+ * Two selects may meet as partners, each having taken back its own wait: then both fail and both begin
+ * again. Who begins again has taken the other's party out of the chain, and the other goes through all
+ * of its cases, so that does not go on: see the exploration in tests/model.
+ *
+ * A kind of case is a few lines in each of three functions: can_be_done, enter and leave.
+ */
+#include "sync/future.h"
+
+#include "base/random.h"
+
+/* What stands in the opaque part of a case: at first what its word was, then the party. */
+union place {
+    uint64_t seen;
+    struct weft__party party;
+};
+_Static_assert(sizeof(union place) <= sizeof((struct weft_case){0}.opaque), "a party fits");
+
+static union place *place_of(struct weft_case *c) { return (union place *)(void *)c->opaque; }
+
+static bool sends(const struct weft_case *c) { return c->kind == WEFT_CASE_SENDS; }
+
+/* --- 1: what can be done ---------------------------------------------------------------------- */
+
+/* Looks, and remembers what it saw in the place. Acquire: what is looked at next is not older; see unchanged. */
+static inline bool can_be_done(struct weft_case *c) {
+    if (!c->on) return false;
+    if (c->kind == WEFT_CASE_AWAITS) return weft__future_done(c->on);
+    uint64_t word = load_acq(weft__chan_word(c->on)) & ~WEFT_CHAN_LOCKED; /* pairs with unlock */
+    place_of(c)->seen = word;
+    return sends(c) ? weft__chan_sendable(c->on, word) : weft__chan_receivable(word);
+}
+
+/* Threads draw from one sequence, fibers from their worker's. */
+static uint32_t draw(uint32_t below) {
+    static _Atomic uint64_t drawn;
+    struct weft__worker *w = weft__self();
+    if (likely(w != NULL)) return weft__random_below(&w->random, below);
+    uint64_t state = (add_rlx(&drawn, 1) + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    return weft__random_below(&state, below);
+}
+
+/* One that can be done, each with the same chance; -1: none can. */
+static inline int choose(struct weft_case *cases, unsigned n) {
+    int chosen = -1;
+    uint32_t possible = 0;
+    for (unsigned i = 0; i < n; i++)
+        if (can_be_done(&cases[i]) && (++possible == 1 || draw(possible) == 0)) chosen = (int)i;
+    return chosen;
+}
+
+/* 0: done, the result is in the case. -EAGAIN: it can no longer be done. */
+static inline int do_it(struct weft_case *c) {
+    if (c->kind == WEFT_CASE_AWAITS)
+        c->result = weft__future_result(c->on, c->item);
+    else
+        c->result = weft__chan_do(c->on, c->item, sends(c));
+    return c->kind != WEFT_CASE_AWAITS && c->result == -EAGAIN ? -EAGAIN : 0;
+}
+
+/* The one that was done, or -EAGAIN. */
+static inline int do_one(struct weft_case *cases, unsigned n) {
+    for (int i; (i = choose(cases, n)) >= 0;)
+        if (likely(!do_it(&cases[i]))) return i;
+    return -EAGAIN;
+}
+
+/*
+ * choose() has looked at one case after the other: each could not be done when it was looked at, but
+ * perhaps there was no moment at which none could. If all channels are still as they were seen, there
+ * was: between the two looks. Futures need no second look: not done now, not done before.
+ */
+static bool unchanged(struct weft_case *cases, unsigned n) {
+    for (unsigned i = 0; i < n; i++) {
+        struct weft_case *c = &cases[i];
+        if (!c->on) continue;
+        if (c->kind == WEFT_CASE_AWAITS) {
+            if (weft__future_done(c->on)) return false;
+        } else if ((load_acq(weft__chan_word(c->on)) & ~WEFT_CHAN_LOCKED) != place_of(c)->seen) /* pairs with unlock */
+            return false;
+    }
+    return true;
+}
+
+/* --- 2: entering ------------------------------------------------------------------------------ */
+
+/* What has become of the select when a case was entered. */
+enum { WAITS, DONE, LOST, AGAIN };
+
+/* A guess: can this wait still be won? */
+static bool stands(struct weft_waiter *w) {
+    uint64_t word = load_rlx(&w->fiber->wait);
+    return (word & (WEFT_WAIT_EPOCH | WEFT_WAIT_WAITING)) == (w->ticket | WEFT_WAIT_WAITING);
+}
+
+/* Is there somebody in the chain who can be won, besides ourselves? Those who cannot are taken out. */
+static bool has_partner(struct weft_waiter **chain, const struct weft__fiber *me) {
+    for (struct weft_waiter *w = *chain, *next; w; w = next) {
+        next = w->next;
+        if (w->fiber == me) continue;
+        if (stands(w)) return true;
+        weft__chain_remove(chain, w);
+    }
+    return false;
+}
+
+static bool can_be_done_locked(struct weft_case *c, uint64_t word, const struct weft__fiber *me) {
+    struct weft_chan *chan = c->on;
+    uint64_t alone = word & ~(WEFT_CHAN_RECEIVERS | WEFT_CHAN_SENDERS);
+    if (sends(c)) return weft__chan_sendable(chan, alone) || has_partner(&chan->receivers, me);
+    return weft__chan_receivable(alone) || has_partner(&chan->senders, me);
+}
+
+static int enter_chan(struct weft_case *c, struct weft__party *p) {
+    struct weft_chan *chan = c->on;
+    struct weft__fiber *me = p->waiter.fiber, *won = NULL;
+    int what = WAITS;
+    uint64_t word = weft__chan_lock(chan);
+    if (likely(!can_be_done_locked(c, word, me))) {
+        weft__chan_enter(chan, p, sends(c));
+    } else if (!weft__wait_win(me, p->waiter.ticket, WEFT_WON_DONE)) {
+        what = LOST;
+    } else {
+        c->result = weft__chan_do_locked(chan, &word, c->item, sends(c), me, &won);
+        what = c->result == -EAGAIN ? AGAIN : DONE;
+    }
+    weft__chan_unlock(chan, word);
+    if (won) weft__make_ready(won);
+    return what;
+}
+
+static int enter_future(struct weft_case *c, struct weft__party *p) {
+    struct weft_future *f = c->on;
+    uint64_t word = weft__queue_lock(&f->queue);
+    bool done = word >= WEFT_FUTURE_DONE;
+    if (!done) weft__queue_append(&f->queue, &p->waiter);
+    weft__queue_unlock(&f->queue, word);
+    if (!done) return WAITS;
+    if (!weft__wait_win(p->waiter.fiber, p->waiter.ticket, WEFT_WON_DONE)) return LOST;
+    c->result = weft__future_result(f, c->item);
+    return DONE;
+}
+
+static inline int enter(struct weft_case *c, struct weft__fiber *me, uint64_t ticket) {
+    struct weft__party *p = &place_of(c)->party;
+    p->result = WEFT_PARTY_WAITS;
+    if (!c->on) return WAITS;
+    p->waiter.fiber = me;
+    p->waiter.ticket = ticket;
+    p->item = c->item;
+    return c->kind == WEFT_CASE_AWAITS ? enter_future(c, p) : enter_chan(c, p);
+}
+
+/* --- 4: leaving ------------------------------------------------------------------------------- */
+
+/* The first n have been entered. Which of them was done by a partner, or -1. */
+static int leave(struct weft_case *cases, unsigned n) {
+    int done = -1;
+    for (unsigned i = 0; i < n; i++) {
+        struct weft_case *c = &cases[i];
+        struct weft__party *p = &place_of(c)->party;
+        if (!c->on) continue;
+        if (p->result != WEFT_PARTY_WAITS) { /* the partner has taken it out */
+            c->result = c->kind == WEFT_CASE_AWAITS ? weft__future_result(c->on, c->item) : p->result;
+            done = (int)i;
+        } else if (c->kind == WEFT_CASE_AWAITS)
+            weft__queue_leave(&((struct weft_future *)c->on)->queue, &p->waiter);
+        else
+            weft__chan_leave(c->on, p, sends(c));
+    }
+    return done;
+}
+
+static WEFT_SWITCHES int wait_for_one(struct weft_case *cases, unsigned n, uint64_t deadline) {
+    struct weft__fiber *me = weft__me();
+    if (!me) return -ENOMEM;
+    for (;;) {
+        uint64_t ticket;
+        int what = WAITS, err = weft__wait_begin(me, WEFT_WAIT_BY_CANCEL, &ticket);
+        if (unlikely(err)) return err;
+        unsigned i = 0;
+        while (i < n && (what = enter(&cases[i], me, ticket)) == WAITS) i++;
+        if (likely(what == WAITS))
+            err = weft__wait_block(me, ticket, deadline);
+        else if (what == LOST) /* somebody has won: the way out leads through a queue */
+            err = weft__wait_block(me, ticket, WEFT_FOREVER);
+        int done = leave(cases, i);
+        if (what == AGAIN) continue;
+        return what == DONE ? (int)i : err ? err : done;
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+static inline int check(const struct weft_case *cases, unsigned n) {
+    if (unlikely((!cases && n) || n > INT32_MAX)) return -EINVAL;
+    for (unsigned i = 0; i < n; i++) {
+        const struct weft_case *c = &cases[i];
+        if (!c->on) continue;
+        if (unlikely(c->kind == WEFT_CASE_NONE || c->kind > WEFT_CASE_AWAITS)) return -EINVAL;
+        if (unlikely(sends(c) && !c->item && ((struct weft_chan *)c->on)->size)) return -EINVAL;
+    }
+    return 0;
+}
+
+static inline int select_one(struct weft_case *cases, unsigned n, uint64_t deadline) {
+    int which = check(cases, n);
+    if (unlikely(which)) return which;
+    which = do_one(cases, n);
+    return which != -EAGAIN ? which : wait_for_one(cases, n, deadline);
+}
+
+WEFT_PUBLIC int weft_select(struct weft_case *cases, unsigned n) { return select_one(cases, n, WEFT_FOREVER); }
+
+WEFT_PUBLIC int weft_select_until(struct weft_case *cases, unsigned n, uint64_t deadline) {
+    return select_one(cases, n, deadline);
+}
+
+WEFT_PUBLIC int weft_select_try(struct weft_case *cases, unsigned n) {
+    int which = check(cases, n);
+    if (unlikely(which)) return which;
+    do which = do_one(cases, n);
+    while (which == -EAGAIN && !unchanged(cases, n));
+    return which;
+}
