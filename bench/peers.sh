@@ -29,7 +29,7 @@ GO111MODULE=off GOFLAGS='' GOCACHE="$PWD/build/go-cache" go build -o "$out/go" .
 
 echo 'peers: building Boost'
 shared=''
-for name in benches churn create crowd cycle locality measure memory mutex pingpong rescue sleep starve transfer work yield; do
+for name in benches chan churn create crowd cycle locality measure memory mutex pingpong rescue ring sleep starve transfer work yield; do
     shared="$shared tools/bench/$name.c"
 done
 # shellcheck disable=SC2086

@@ -25,6 +25,7 @@ extern "C" {
  *     struct weft_chan a = WEFT_CHAN_INIT(sizeof(int));       no buffer
  *     struct job room[64];
  *     struct weft_chan b = WEFT_CHAN_BUFFERED(room);          items and their number as in the array
+ *     struct weft_chan d = WEFT_CHAN_OVER(p, size, n);        room for n items at p; less than 4 GiB
  *     struct weft_chan *c = weft_chan_make(sizeof(int), n);   on the heap, with its buffer
  *
  * Zeros are a channel without buffer whose items have no bytes. There is nothing to destroy, except
@@ -47,13 +48,10 @@ struct weft_chan {
     struct weft_waiter *receivers, *senders; /* that wait */
     void *ahead;                             /* perhaps the first one's fiber: good for a prefetch */
 };
-#define WEFT_CHAN_INIT(size) \
-    { 0, (uint32_t)(size), 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL }
-#define WEFT_CHAN_BUFFERED(array) \
-    { \
-        0, (uint32_t)sizeof((array)[0]), (uint32_t)(sizeof(array) / sizeof((array)[0])), 0, 0, \
-            (uint32_t)sizeof(array), 0, (array), NULL, NULL, NULL \
-    }
+#define WEFT_CHAN_OVER(buffer, size, capacity) \
+    { 0, (uint32_t)(size), (uint32_t)(capacity), 0, 0, (uint32_t)((size) * (capacity)), 0, (buffer), NULL, NULL, NULL }
+#define WEFT_CHAN_BUFFERED(array) WEFT_CHAN_OVER(array, sizeof((array)[0]), sizeof(array) / sizeof((array)[0]))
+#define WEFT_CHAN_INIT(size) WEFT_CHAN_OVER(NULL, size, 0)
 
 /* A channel for items of so many bytes, 0 too, with room for so many; 0: no buffer. NULL: no memory,
  * or 4 GiB and more.  [fiber thread] */

@@ -6,7 +6,8 @@
 
 #include "bench.h"
 
-extern const struct bench benches_of_fibers[], benches_of_locks[], benches_of_forks[]; /* each ends with a NULL name */
+/* Each ends with a NULL name. */
+extern const struct bench benches_of_fibers[], benches_of_locks[], benches_of_chan[], benches_of_forks[];
 
 /* A system, its program, and what it is given. */
 #define SYSTEM(system, program, params) \

@@ -79,6 +79,36 @@ struct sys_mutex {
 static inline void sys_mutex_init(struct sys_mutex *mutex) { mutex->mutex.make(); }
 static inline void sys_mutex_lock(struct sys_mutex *mutex) { mutex->mutex.get()->lock(); }
 static inline void sys_mutex_unlock(struct sys_mutex *mutex) { mutex->mutex.get()->unlock(); }
+/* A buffer of Boost holds one less than it is made for, and is made for a power of two. */
+struct sys_chan {
+    boost::fibers::unbuffered_channel<uint64_t> *plain;
+    boost::fibers::buffered_channel<uint64_t> *buffered;
+};
+
+static inline void sys_chan_init(struct sys_chan *chan, size_t capacity) {
+    chan->plain = capacity ? nullptr : new boost::fibers::unbuffered_channel<uint64_t>();
+    chan->buffered = capacity ? new boost::fibers::buffered_channel<uint64_t>(capacity) : nullptr;
+}
+static inline void sys_chan_end(struct sys_chan *chan) {
+    delete chan->plain;
+    delete chan->buffered;
+}
+static inline void sys_chan_send(struct sys_chan *chan, uint64_t number) {
+    if (chan->plain)
+        chan->plain->push(number);
+    else
+        chan->buffered->push(number);
+}
+static inline bool sys_chan_recv(struct sys_chan *chan, uint64_t *number) {
+    return (chan->plain ? chan->plain->pop(*number) : chan->buffered->pop(*number)) ==
+           boost::fibers::channel_op_status::success;
+}
+static inline void sys_chan_close(struct sys_chan *chan) {
+    if (chan->plain)
+        chan->plain->close();
+    else
+        chan->buffered->close();
+}
 
 void sys_run(const struct args *args, measure_fn *run, struct result *result);
 

@@ -42,6 +42,10 @@ var benches = map[string]func() result{
 
 	"mutex":       mutex,
 	"mutex-alone": mutexAlone,
+	"chan-trip":   chanTrip,
+	"chan-stream": chanStream,
+	"select":      selecting,
+	"ring":        tokenRing,
 }
 
 // arg is the number given as key=... on the command line.

@@ -70,6 +70,56 @@ uint64_t sys_sem_drain(struct sys_sem *sem) {
     return value;
 }
 
+void sys_chan_init(struct sys_chan *chan, size_t capacity) {
+    pthread_mutex_init(&chan->lock, NULL);
+    pthread_cond_init(&chan->not_full, NULL);
+    pthread_cond_init(&chan->not_empty, NULL);
+    pthread_cond_init(&chan->taken, NULL);
+    chan->meets = !capacity;
+    chan->size = capacity ? capacity : 1;
+    chan->room = calloc(chan->size, sizeof *chan->room);
+    if (!chan->room) fail("calloc", ENOMEM);
+    chan->first = chan->count = 0;
+    chan->sends = chan->receives = 0;
+    chan->closed = false;
+}
+
+void sys_chan_end(struct sys_chan *chan) { free(chan->room); }
+
+void sys_chan_send(struct sys_chan *chan, uint64_t number) {
+    pthread_mutex_lock(&chan->lock);
+    while (chan->count == chan->size) pthread_cond_wait(&chan->not_full, &chan->lock);
+    size_t at = chan->first + chan->count++;
+    chan->room[at < chan->size ? at : at - chan->size] = number;
+    uint64_t mine = ++chan->sends;
+    pthread_cond_signal(&chan->not_empty);
+    while (chan->meets && chan->receives < mine) pthread_cond_wait(&chan->taken, &chan->lock);
+    pthread_mutex_unlock(&chan->lock);
+}
+
+bool sys_chan_recv(struct sys_chan *chan, uint64_t *number) {
+    pthread_mutex_lock(&chan->lock);
+    while (!chan->count && !chan->closed) pthread_cond_wait(&chan->not_empty, &chan->lock);
+    bool got = chan->count > 0;
+    if (got) {
+        *number = chan->room[chan->first];
+        if (++chan->first == chan->size) chan->first = 0;
+        chan->count--;
+        chan->receives++;
+        pthread_cond_signal(&chan->not_full);
+        if (chan->meets) pthread_cond_signal(&chan->taken);
+    }
+    pthread_mutex_unlock(&chan->lock);
+    return got;
+}
+
+void sys_chan_close(struct sys_chan *chan) {
+    pthread_mutex_lock(&chan->lock);
+    chan->closed = true;
+    pthread_cond_broadcast(&chan->not_empty);
+    pthread_mutex_unlock(&chan->lock);
+}
+
 /* switch: one thread hands over to another and waits, on one cpu. ns, one way. */
 struct pair {
     struct alarm_clock alarm;

@@ -73,6 +73,21 @@ struct sys_mutex {
 static inline void sys_mutex_init(struct sys_mutex *mutex) { pthread_mutex_init(&mutex->mutex, NULL); }
 static inline void sys_mutex_lock(struct sys_mutex *mutex) { must(-pthread_mutex_lock(&mutex->mutex), "lock"); }
 static inline void sys_mutex_unlock(struct sys_mutex *mutex) { must(-pthread_mutex_unlock(&mutex->mutex), "unlock"); }
+/* A queue behind a mutex, and two conditions. Without room, the sender stays until its item was taken. */
+struct sys_chan {
+    pthread_mutex_t lock;
+    pthread_cond_t not_full, not_empty, taken;
+    uint64_t *room;
+    size_t size, first, count;
+    uint64_t sends, receives; /* so far */
+    bool meets, closed;
+};
+
+void sys_chan_init(struct sys_chan *chan, size_t capacity);
+void sys_chan_end(struct sys_chan *chan);
+void sys_chan_send(struct sys_chan *chan, uint64_t number);
+bool sys_chan_recv(struct sys_chan *chan, uint64_t *number);
+void sys_chan_close(struct sys_chan *chan);
 
 /* Runs on as many cpus as there are workers. */
 void sys_run(const struct args *args, measure_fn *run, struct result *result);

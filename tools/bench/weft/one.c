@@ -40,7 +40,8 @@ void sys_run(const struct args *args, measure_fn *run, struct result *result) {
 
 static const struct measurement own[] = {
     {"wake", bench_wake, false}, {"switch", own_switch, true},       {"timers", own_timers, false},
-    {"idle", own_idle, true},    {"startstop", own_startstop, true}, {NULL, NULL, false},
+    {"idle", own_idle, true},    {"startstop", own_startstop, true}, {"select", own_select, false},
+    {NULL, NULL, false},
 };
 
 int bench_one(int argc, char **argv) {

@@ -7,6 +7,7 @@
  *                gives the permit; a permit given before the wait is not lost
  *   sys_sem      a counting semaphore; drain takes all there is and says how many it was
  *   sys_mutex    a mutex
+ *   sys_chan     a channel of numbers with room for so many, or none; recv is false when it is closed and empty
  *   sys_run      starts the system with workers= workers, calls run as a fiber, stops it
  */
 #ifndef BENCH_SYSTEM_H
@@ -14,6 +15,8 @@
 
 #include "measure.h"
 #include "weft.h"
+
+#include <stdlib.h>
 
 struct sys_fiber {
     struct weft_fiber handle;
@@ -72,6 +75,23 @@ static inline void sys_mutex_lock(struct sys_mutex *mutex) { must(weft_mutex_loc
 static inline void sys_mutex_unlock(struct sys_mutex *mutex) {
     must(weft_mutex_unlock(&mutex->mutex), "weft_mutex_unlock");
 }
+struct sys_chan {
+    struct weft_chan chan;
+    uint64_t *room;
+};
+
+static inline void sys_chan_init(struct sys_chan *chan, size_t capacity) {
+    chan->room = capacity ? (uint64_t *)allocate(capacity, sizeof(uint64_t)) : NULL;
+    chan->chan = (struct weft_chan)WEFT_CHAN_OVER(chan->room, sizeof(uint64_t), capacity);
+}
+static inline void sys_chan_end(struct sys_chan *chan) { free(chan->room); }
+static inline void sys_chan_send(struct sys_chan *chan, uint64_t number) {
+    must(weft_chan_send(&chan->chan, &number), "weft_chan_send");
+}
+static inline bool sys_chan_recv(struct sys_chan *chan, uint64_t *number) {
+    return !weft_chan_recv(&chan->chan, number);
+}
+static inline void sys_chan_close(struct sys_chan *chan) { must(weft_chan_close(&chan->chan), "weft_chan_close"); }
 
 void sys_run(const struct args *args, measure_fn *run, struct result *result);
 
