@@ -430,5 +430,6 @@ int weft_stats_print(void);
 #include "weft/scope.h"
 #include "weft/sync.h"
 #include "weft/task.h"
+#include "weft/par.h"
 
 #endif

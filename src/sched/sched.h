@@ -202,6 +202,7 @@ struct weft__worker {
     bool marking;                          /* the next fiber that is pushed will be timed */
     uint64_t next_look;                    /* at another queue: not before */
     uint64_t next_mark;                    /* not before */
+    uint64_t next_turn;                    /* a loop that runs here lets others in: not before (par/par.h) */
     struct weft__cluster *cluster;
     struct weft__exceptions *exceptions;
     struct weft__fiber *handed; /* what the fiber that went home had picked and could not enter */

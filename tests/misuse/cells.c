@@ -1,5 +1,6 @@
 /* The lists, made into functions and tables. See misuse.h. */
 #include "misuse.h"
+#include "par.h"
 
 #include <unistd.h>
 
@@ -83,6 +84,9 @@ static int item;
 #define LIST chan
 #include "cells_chan.h"
 #undef LIST
+#define LIST par
+#include "cells_par.h"
+#undef LIST
 #undef CELL
 #undef NONE
 
@@ -127,4 +131,9 @@ const struct cell cells_of_scope[] = {
 #define LIST chan
 const struct cell cells_of_chan[] = {
 #include "cells_chan.h"
+    {NULL, NULL, NOTHING, 0, NULL}};
+#undef LIST
+#define LIST par
+const struct cell cells_of_par[] = {
+#include "cells_par.h"
     {NULL, NULL, NOTHING, 0, NULL}};

@@ -1,0 +1,21 @@
+/*
+ * Fibers that work at one thing, for pipelines and graphs: what becomes ready there may wait for long, so each
+ * has a fiber of its own, and whoever asked for it all waits until they have ended. Not tasks: those end in
+ * the frame that forked them.
+ */
+#ifndef WEFT_PAR_CREW_H
+#define WEFT_PAR_CREW_H
+
+#include "par/par.h"
+
+struct weft__crew {
+    struct weft_counter alive; /* starts as zeros */
+};
+
+/* One more, that runs fn(arg). -ENOMEM, -EAGAIN: there is none; the caller does it itself. */
+int weft__crew_send(struct weft__crew *crew, void *(*fn)(void *), void *arg);
+
+/* Until all have ended; nothing ends it earlier. */
+void weft__crew_wait(struct weft__crew *crew);
+
+#endif

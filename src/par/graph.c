@@ -1,0 +1,220 @@
+/*
+ * Graphs. Nodes and edges are arrays that grow; a node's edges are a chain through the latter.
+ *
+ * A run counts for each node the edges that lead to it, in `pending`. Whoever ends a node counts its successors
+ * down; those that come to zero it runs itself, one, or sends fibers for, the others (crew.h). The nodes that
+ * nothing is before stand in an array, found when the graph is checked for circles; of these, each fiber sends
+ * another for half, until it has one.
+ */
+#include "par/crew.h"
+
+#include <limits.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+struct node {
+    int (*fn)(void *);
+    void *arg;
+    struct graph *graph;
+    uint32_t first;  /* edge */
+    uint32_t before; /* how many edges lead here */
+    _Atomic uint32_t pending;
+    uint32_t until; /* a fiber was sent for the nodes of the order from this one to that place; 0: for this one alone */
+    uint32_t at;    /* of one with nothing before it: its place in the order; of another: the next of a backlog */
+};
+
+struct edge {
+    uint32_t to, next;
+};
+
+struct graph {
+    struct node *nodes;
+    struct edge *edges;
+    uint32_t *order; /* each node after those before it; NULL: not checked since something was added */
+    uint32_t node_count, node_room, edge_count, edge_room;
+    uint32_t roots; /* so many at the beginning of the order have nothing before them */
+    _Atomic bool running;
+    struct weft__crew crew;
+    _Atomic int result;
+};
+
+static struct graph *graph_of(const struct weft_graph *graph) { return graph->opaque; }
+
+/* --- building ----------------------------------------------------------------------------------- */
+
+static int grow(void **array, uint32_t *room, uint32_t count, size_t size) {
+    if (count < *room) return 0;
+    if (*room >= INT_MAX / 2) return -ENOMEM;
+    uint32_t more = *room ? 2 * *room : 16;
+    void *larger = weft__alloc(more * size);
+    if (!larger) return -ENOMEM;
+    if (count) memcpy(larger, *array, count * size);
+    weft__free(*array);
+    *array = larger;
+    *room = more;
+    return 0;
+}
+
+/* To be added to: it must not run, and the order is no longer known. */
+static int change(struct graph *g) {
+    if (load_acq(&g->running)) return -EBUSY; /* pairs with the end of a run */
+    weft__free(g->order);
+    g->order = NULL;
+    return 0;
+}
+
+WEFT_PUBLIC int weft_graph_node(struct weft_graph *graph, int (*fn)(void *), void *arg) {
+    if (!graph || !fn) return -EINVAL;
+    if (!graph->opaque) graph->opaque = weft__alloc(sizeof(struct graph));
+    struct graph *g = graph->opaque;
+    if (!g) return -ENOMEM;
+    int err = change(g);
+    if (!err) err = grow((void **)&g->nodes, &g->node_room, g->node_count, sizeof *g->nodes);
+    if (err) return err;
+    g->nodes[g->node_count] = (struct node){.fn = fn, .arg = arg, .graph = g, .first = NONE};
+    return (int)g->node_count++;
+}
+
+WEFT_PUBLIC int weft_graph_edge(struct weft_graph *graph, int before, int after) {
+    struct graph *g = graph ? graph_of(graph) : NULL;
+    if (!g || before < 0 || after < 0 || before == after) return -EINVAL;
+    if ((uint32_t)before >= g->node_count || (uint32_t)after >= g->node_count) return -EINVAL;
+    int err = change(g);
+    if (!err) err = grow((void **)&g->edges, &g->edge_room, g->edge_count, sizeof *g->edges);
+    if (err) return err;
+    struct node *from = &g->nodes[before];
+    g->edges[g->edge_count] = (struct edge){(uint32_t)after, from->first};
+    from->first = g->edge_count++;
+    g->nodes[after].before++;
+    return 0;
+}
+
+WEFT_PUBLIC int weft_graph_clear(struct weft_graph *graph) {
+    if (!graph) return -EINVAL;
+    struct graph *g = graph_of(graph);
+    if (!g) return 0;
+    int err = change(g);
+    if (err) return err;
+    weft__free(g->nodes);
+    weft__free(g->edges);
+    weft__free(g);
+    graph->opaque = NULL;
+    return 0;
+}
+
+/* --- checking ----------------------------------------------------------------------------------- */
+
+static void count_edges(struct graph *g) {
+    for (uint32_t i = 0; i < g->node_count; i++) store_rlx(&g->nodes[i].pending, g->nodes[i].before);
+}
+
+static void append(struct graph *g, uint32_t *n, uint32_t node) {
+    g->nodes[node].at = *n;
+    g->order[(*n)++] = node;
+}
+
+/* Puts the nodes into an order in which each comes after those before it; -ELOOP: there is none. */
+static int check(struct graph *g) {
+    if (g->order) return 0;
+    uint32_t n = 0;
+    g->order = weft__alloc((g->node_count + 1) * sizeof *g->order);
+    if (!g->order) return -ENOMEM;
+    count_edges(g);
+    for (uint32_t i = 0; i < g->node_count; i++)
+        if (!g->nodes[i].before) append(g, &n, i);
+    g->roots = n;
+    for (uint32_t done = 0; done < n; done++)
+        for (uint32_t e = g->nodes[g->order[done]].first; e != NONE; e = g->edges[e].next)
+            if (add_rlx(&g->nodes[g->edges[e].to].pending, UINT32_MAX) == 1) append(g, &n, g->edges[e].to);
+    if (n == g->node_count) return 0;
+    weft__free(g->order);
+    g->order = NULL;
+    return -ELOOP;
+}
+
+/* --- running ------------------------------------------------------------------------------------ */
+
+static void *run_from(void *node);
+
+/* Nodes that the caller must run itself, because no fiber could be had: a chain through `at`. */
+struct backlog {
+    struct node *first;
+};
+
+static void send(struct backlog *backlog, struct node *n) {
+    n->until = 0;
+    if (likely(!weft__crew_send(&n->graph->crew, run_from, n))) return;
+    n->at = backlog->first ? (uint32_t)(backlog->first - n->graph->nodes) : NONE;
+    backlog->first = n;
+}
+
+static struct node *take(struct backlog *backlog) {
+    struct node *n = backlog->first;
+    if (n) backlog->first = n->at == NONE ? NULL : &n->graph->nodes[n->at];
+    return n;
+}
+
+/* Runs the node and then one that it makes ready, and so on; sends fibers for the others. */
+static void run_chain(struct node *n, struct backlog *backlog) {
+    struct graph *g = n->graph;
+    while (n && !load_rlx(&g->result)) {
+        weft__par_end(&g->result, n->fn(n->arg));
+        struct node *next = NULL;
+        for (uint32_t e = n->first; e != NONE; e = g->edges[e].next) {
+            struct node *to = &g->nodes[g->edges[e].to];
+            if (add_ar(&to->pending, UINT32_MAX) != 1) continue; /* pairs with those that count down the same */
+            if (next) send(backlog, next);
+            next = to;
+        }
+        n = next;
+        weft__let_in();
+    }
+}
+
+/* Nodes [at, until) of the order, which nothing is before. */
+static void run_roots(struct graph *g, uint32_t at, uint32_t until, struct backlog *backlog) {
+    while (until - at > 1) {
+        uint32_t mid = at + (until - at) / 2;
+        struct node *half = &g->nodes[g->order[mid]];
+        half->until = until;
+        if (weft__crew_send(&g->crew, run_from, half)) break;
+        until = mid;
+    }
+    for (; at < until; at++) run_chain(&g->nodes[g->order[at]], backlog);
+}
+
+static void *run_from(void *node) {
+    struct node *n = node;
+    struct backlog backlog = {NULL};
+    if (n->until)
+        run_roots(n->graph, n->at, n->until, &backlog);
+    else
+        run_chain(n, &backlog);
+    while ((n = take(&backlog))) run_chain(n, &backlog);
+    return NULL;
+}
+
+static int run(void *graph) {
+    struct graph *g = graph;
+    int err = check(g);
+    if (err || !g->node_count) return err;
+    count_edges(g);
+    store_rlx(&g->result, 0);
+    struct node *first = &g->nodes[g->order[0]];
+    first->until = g->roots;
+    run_from(first);
+    weft__crew_wait(&g->crew);
+    return load_rlx(&g->result); /* the crew's end has ordered it */
+}
+
+WEFT_PUBLIC int weft_graph_run(struct weft_graph *graph) {
+    if (!graph) return -EINVAL;
+    struct graph *g = graph_of(graph);
+    bool no = false;
+    if (!g) return 0;
+    if (!cas_ar(&g->running, &no, true)) return -EBUSY; /* pairs with the store below */
+    int err = weft__par_enter(run, g);
+    store_rel(&g->running, false); /* pairs with the swap above, and with change */
+    return err;
+}

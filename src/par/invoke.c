@@ -1,0 +1,37 @@
+/*
+ * Calls side by side: halves of the list are forked until one call is left.
+ */
+#include "par/par.h"
+
+struct branches {
+    const struct weft_branch *first;
+    size_t n;
+};
+
+static void make(void *p) {
+    struct branches left = *(struct branches *)p, right = left;
+    if (left.n == 1) {
+        left.first->fn(left.first->arg);
+        return;
+    }
+    left.n = (left.n + 1) / 2;
+    right.first += left.n;
+    right.n -= left.n;
+    struct weft_task task;
+    weft_fork(&task, make, &right);
+    make(&left);
+    weft_task_join(&task);
+}
+
+static int run(void *branches) {
+    make(branches);
+    return 0;
+}
+
+WEFT_PUBLIC int weft_invoke(const struct weft_branch *branches, size_t n) {
+    if (!branches && n) return -EINVAL;
+    for (size_t i = 0; i < n; i++)
+        if (!branches[i].fn) return -EINVAL;
+    struct branches all = {branches, n};
+    return n ? weft__par_enter(run, &all) : 0;
+}

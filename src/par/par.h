@@ -1,0 +1,45 @@
+/*
+ * What loops and algorithms share: the way in from a thread, waiting that nothing ends early, and the two
+ * questions that they put to the scheduler between pieces.
+ */
+#ifndef WEFT_PAR_PAR_H
+#define WEFT_PAR_PAR_H
+
+#include "sched/dispatch.h"
+
+/* Is the caller a fiber, or something else that must not park on a worker? */
+static inline bool weft__par_in_fiber(void) {
+    struct weft__worker *w = weft__self();
+    return likely(w != NULL) && load_rlx(&w->current);
+}
+
+/* fn(arg) in a fiber: the caller, or one that is made for it and waited for. Its result, or -ESRCH, -ENOMEM,
+ * -EAGAIN. (enter.c) */
+int weft__par_enter(int (*fn)(void *), void *arg);
+
+/* How many workers a loop of the calling fiber can have. */
+static inline unsigned weft__par_workers(void) { return load_rlx(&weft__self()->cluster->wanted); }
+
+/* Does somebody look for work? */
+static inline bool weft__somebody_hungry(void) {
+    return load_rlx(&weft__self()->cluster->idle.state) & (WEFT_IDLE_SEARCHERS | WEFT_IDLE_SLEEPERS);
+}
+
+/* Somebody else is ready here: if it has been our turn for long enough, it is theirs. (enter.c) */
+void weft__let_in_slow(struct weft__worker *w);
+
+/* Between two pieces of a loop: fibers that wait for this worker get their turn now and then. */
+static inline void weft__let_in(void) {
+    struct weft__worker *w = weft__self();
+    if (unlikely(weft__ready_length(&w->ready) || load_rlx(&w->aside.count) || !weft__mailbox_empty(&w->mailbox) ||
+                 load_rlx(&w->cluster->injector.length)))
+        weft__let_in_slow(w);
+}
+
+/* The first value that is not 0 ends the whole; later ones are forgotten. */
+static inline void weft__par_end(_Atomic int *result, int value) {
+    int none = 0;
+    if (unlikely(value)) cas_ar(result, &none, value); /* pairs with the caller's look when all have ended */
+}
+
+#endif

@@ -1,0 +1,245 @@
+/*
+ * Prefix sums. The range is cut into blocks, and whoever is free asks for the next thing to do:
+ *
+ *   1. the first block that nobody has touched, if the value before it is known: scan it, in one pass;
+ *   2. else a block that was folded, and the value before it has become known since: scan it;
+ *   3. else the first block that nobody has touched: fold it, so that others can go on behind it.
+ *
+ * The value before a block is known when all blocks before it were folded or scanned. So on one worker every
+ * block is scanned by rule 1, as in a plain loop; on two, one scans the front while the other folds the block
+ * behind it and then scans that: three blocks in the time of two, which is the best there is. What is to be
+ * done next is decided under a lock, once a block.
+ *
+ *      touched: blocks from here on are as nobody has left them        known: values are known up to here
+ */
+#include "par/loop.h"
+
+#include <string.h>
+
+#define WEFT_SCAN_BLOCKS 32 /* a worker, at most */
+#define WEFT_SCAN_LEAST 256 /* elements of a block, unless the options ask for more */
+
+enum { UNTOUCHED, FOLDING, FOLDED, SCANNING, SCANNED };
+
+struct scan {
+    const struct weft_prefix *how;
+    void *arg;
+    size_t begin, end, each; /* elements, and of a block */
+    size_t blocks, size;
+    size_t touched, known;
+    size_t pending; /* the first block that may be folded and not scanned */
+    uint8_t *state;
+    char *values; /* of each block: what it adds; from `known` on backwards: what stands before it */
+    void *value;  /* what stands before block `known` */
+    bool advancing;
+    struct weft__lock lock;
+    _Atomic int result;
+};
+
+static void *value_of(struct scan *s, size_t block) { return s->values + block * s->size; }
+
+/* What to do next: the block, or `blocks` for nothing; *scanning: or folding. Locked. */
+static size_t choose(struct scan *s, bool *scanning) {
+    *scanning = true;
+    if (load_rlx(&s->result)) return s->blocks;
+    if (s->touched == s->known && s->known < s->blocks) return s->touched++;
+    for (; s->pending < s->known && s->state[s->pending] >= SCANNING; s->pending++) {
+    }
+    for (size_t i = s->pending; i < s->known; i++)
+        if (s->state[i] == FOLDED) return i;
+    *scanning = false;
+    return s->touched < s->blocks ? s->touched++ : s->blocks;
+}
+
+/*
+ * Blocks at `known` that were folded: the value behind them can be told. Each keeps what stands before it, for
+ * its scan. The user's function is called without the lock; one does this at a time, and whoever folds meanwhile
+ * leaves it to that one. s->value is that one's: nobody else begins at `known` while the block there is folded.
+ */
+static void advance(struct scan *s, void *swap) {
+    if (s->advancing) return;
+    s->advancing = true;
+    while (s->known < s->blocks && s->state[s->known] == FOLDED) {
+        size_t block = s->known;
+        weft__unlock(&s->lock);
+        memcpy(swap, s->value, s->size);
+        s->how->reduction.combine(s->value, value_of(s, block), s->arg);
+        memcpy(value_of(s, block), swap, s->size);
+        weft__lock(&s->lock);
+        s->known++;
+    }
+    s->advancing = false;
+}
+
+/* A block at `known` was scanned: value is what stands behind it. Locked. */
+static void scanned_in_front(struct scan *s, size_t block, const void *value, void *swap) {
+    memcpy(s->value, value, s->size);
+    s->state[block] = SCANNED;
+    s->known++;
+    advance(s, swap);
+}
+
+/* mine: two values, of this worker. */
+static bool next(struct scan *s, char *mine) {
+    bool scanning;
+    void *value = mine, *swap = mine + s->size;
+    weft__lock(&s->lock);
+    size_t block = choose(s, &scanning);
+    bool in_front = scanning && block == s->known;
+    if (block < s->blocks) {
+        s->state[block] = scanning ? SCANNING : FOLDING;
+        memcpy(value, !scanning ? s->how->reduction.identity : in_front ? s->value : value_of(s, block), s->size);
+    }
+    weft__unlock(&s->lock);
+    if (block == s->blocks) return false;
+
+    size_t begin = s->begin + block * s->each, end = block + 1 < s->blocks ? begin + s->each : s->end;
+    int result = (scanning ? s->how->scan : s->how->reduction.fold)(begin, end, value, s->arg);
+    weft__par_end(&s->result, result);
+
+    weft__lock(&s->lock);
+    if (in_front)
+        scanned_in_front(s, block, value, swap);
+    else if (scanning)
+        s->state[block] = SCANNED;
+    else {
+        s->state[block] = FOLDED;
+        memcpy(value_of(s, block), value, s->size);
+        advance(s, swap);
+    }
+    weft__unlock(&s->lock);
+    weft__let_in();
+    return true;
+}
+
+/* One who takes part. Which of them gets which of the values is of no matter. */
+struct part {
+    struct weft_task task;
+    struct scan *scan;
+    char *mine;
+};
+
+static void take_part(void *p) {
+    struct part *part = p;
+    while (next(part->scan, part->mine)) {
+    }
+}
+
+static void run_parts(struct part *part, size_t n) {
+    if (n > 1) weft_fork(&part[1].task, take_part, &part[1]);
+    for (size_t i = 2; i < n; i++) weft_fork(&part[i].task, take_part, &part[i]);
+    take_part(&part[0]);
+    for (size_t i = n; --i > 0;) weft_task_join(&part[i].task);
+}
+
+/* Blocks of equal size, that begin at cache lines. */
+static void cut(struct scan *s, const struct weft__loop *options, unsigned workers) {
+    size_t n = s->end - s->begin, most = workers > 1 ? (size_t)workers * WEFT_SCAN_BLOCKS : 1;
+    size_t least = options->grain > 1 ? options->grain : WEFT_SCAN_LEAST, unit = options->unit ? options->unit : 1;
+    s->each = n / most + 1 > least ? n / most + 1 : least;
+    if (s->each <= SIZE_MAX - unit) s->each = weft__round_up(s->each, unit);
+    s->blocks = n / s->each + (n % s->each != 0);
+}
+
+struct call {
+    struct scan scan;
+    struct weft__loop options;
+};
+
+static int run(void *p) {
+    struct call *c = p;
+    struct scan *s = &c->scan;
+    if (s->begin == s->end) return 0;
+    unsigned workers = weft__par_workers();
+    cut(s, &c->options, workers);
+    size_t parts = workers < s->blocks ? workers : s->blocks;
+    if (s->size > SIZE_MAX / 2 / (s->blocks + 2 * parts)) return -ENOMEM;
+    struct part *part = weft__alloc(parts * sizeof *part);
+    s->values = weft__alloc((s->blocks + 2 * parts) * s->size);
+    s->state = weft__alloc(s->blocks);
+    int err = part && s->values && s->state ? 0 : -ENOMEM;
+    for (size_t i = 0; !err && i < parts; i++)
+        part[i] = (struct part){.scan = s, .mine = s->values + (s->blocks + 2 * i) * s->size};
+    if (!err) {
+        run_parts(part, parts);
+        err = load_rlx(&s->result); /* the joins have ordered it */
+    }
+    weft__free(s->state);
+    weft__free(s->values);
+    weft__free(part);
+    return err;
+}
+
+WEFT_PUBLIC int weft_scan(size_t begin, size_t end, void *value, const struct weft_prefix *how, void *arg,
+                          const struct weft_for_options *options) {
+    if (!value || !how || !how->scan || end < begin) return -EINVAL;
+    const struct weft_reduction *r = &how->reduction;
+    if (!r->size || !r->identity || !r->fold || !r->combine) return -EINVAL;
+    struct call c = {.scan = {.how = how, .arg = arg, .begin = begin, .end = end, .size = r->size, .value = value}};
+    int err = weft__loop_options(&c.options, options);
+    return err ? err : weft__par_enter(run, &c);
+}
+
+/* --- arrays ------------------------------------------------------------------------------------- */
+
+#define WEFT_SCAN_ELEMENT 4096
+
+struct array {
+    char *out;
+    const char *in;
+    size_t size;
+    void (*combine)(void *left, const void *right, void *arg);
+    void *arg;
+};
+
+static void combine(void *left, const void *right, void *p) {
+    struct array *a = p;
+    a->combine(left, right, a->arg);
+}
+static int fold(size_t begin, size_t end, void *value, void *p) {
+    struct array *a = p;
+    for (size_t i = begin; i < end; i++) a->combine(value, a->in + i * a->size, a->arg);
+    return 0;
+}
+static int scan_inclusive(size_t begin, size_t end, void *value, void *p) {
+    struct array *a = p;
+    for (size_t i = begin; i < end; i++) {
+        a->combine(value, a->in + i * a->size, a->arg);
+        memcpy(a->out + i * a->size, value, a->size);
+    }
+    return 0;
+}
+static int scan_exclusive(size_t begin, size_t end, void *value, void *p) {
+    struct array *a = p;
+    max_align_t element[a->size / sizeof(max_align_t) + 1]; /* it may stand where the result goes */
+    for (size_t i = begin; i < end; i++) {
+        memcpy(element, a->in + i * a->size, a->size);
+        memcpy(a->out + i * a->size, value, a->size);
+        a->combine(value, element, a->arg);
+    }
+    return 0;
+}
+
+static int scan_array(void *out, const void *in, size_t n, const struct weft_prefix *how, struct array *array) {
+    size_t size = how->reduction.size;
+    if (!size || size > WEFT_SCAN_ELEMENT || !how->reduction.identity || !array->combine) return -EINVAL;
+    if (!n) return 0;
+    if (!out || !in || n > SIZE_MAX / size) return -EINVAL;
+    max_align_t value[size / sizeof(max_align_t) + 1];
+    memcpy(value, how->reduction.identity, size);
+    return weft_scan(0, n, value, how, array, &(struct weft_for_options){.element = size});
+}
+
+WEFT_PUBLIC int weft_scan_inclusive(void *out, const void *in, size_t n, size_t size, const void *identity,
+                                    void (*op)(void *left, const void *right, void *arg), void *arg) {
+    struct array array = {out, in, size, op, arg};
+    struct weft_prefix how = {{size, identity, fold, combine}, scan_inclusive};
+    return scan_array(out, in, n, &how, &array);
+}
+
+WEFT_PUBLIC int weft_scan_exclusive(void *out, const void *in, size_t n, size_t size, const void *identity,
+                                    void (*op)(void *left, const void *right, void *arg), void *arg) {
+    struct array array = {out, in, size, op, arg};
+    struct weft_prefix how = {{size, identity, fold, combine}, scan_exclusive};
+    return scan_array(out, in, n, &how, &array);
+}

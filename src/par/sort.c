@@ -1,0 +1,100 @@
+/*
+ * Sorting elements that only the caller knows. The algorithm is the one of weft/sort.h, made for elements of 4,
+ * 8 and 16 bytes that are compared by a call. Others are sorted as pointers, and then moved once each.
+ */
+#include "par/par.h"
+
+/* Of any alignment, and whatever the user has there. */
+#define ELEMENT(name, type) \
+    struct name { \
+        type value; \
+    } __attribute__((packed, may_alias))
+ELEMENT(four_bytes, uint32_t);
+ELEMENT(eight_bytes, uint64_t);
+struct sixteen_bytes {
+    uint64_t value[2];
+} __attribute__((packed, may_alias));
+
+struct order {
+    int (*compare)(const void *, const void *, void *);
+    void *arg;
+};
+static inline bool is_less(const void *a, const void *b, const struct order *order) {
+    return order->compare(a, b, order->arg) < 0;
+}
+
+#define WEFT_SORT_NAME sort_fours
+#define WEFT_SORT_TYPE struct four_bytes
+#define WEFT_SORT_LESS(a, b, arg) is_less(a, b, arg)
+#include "weft/sort.h"
+#define WEFT_SORT_NAME sort_eights
+#define WEFT_SORT_TYPE struct eight_bytes
+#define WEFT_SORT_LESS(a, b, arg) is_less(a, b, arg)
+#include "weft/sort.h"
+#define WEFT_SORT_NAME sort_sixteens
+#define WEFT_SORT_TYPE struct sixteen_bytes
+#define WEFT_SORT_LESS(a, b, arg) is_less(a, b, arg)
+#include "weft/sort.h"
+#define WEFT_SORT_NAME sort_pointers
+#define WEFT_SORT_TYPE const char *
+#define WEFT_SORT_LESS(a, b, arg) is_less(*(a), *(b), arg)
+#include "weft/sort.h"
+
+struct request {
+    char *base, *buffer;
+    size_t n, size;
+    const char **pointers; /* n of them, and as many again as a buffer */
+    struct order order;
+};
+
+static int point(size_t begin, size_t end, void *p) {
+    struct request *r = p;
+    for (size_t i = begin; i < end; i++) r->pointers[i] = r->base + i * r->size;
+    return 0;
+}
+static int gather(size_t begin, size_t end, void *p) {
+    struct request *r = p;
+    for (size_t i = begin; i < end; i++) memcpy(r->buffer + i * r->size, r->pointers[i], r->size);
+    return 0;
+}
+static int copy_back(size_t begin, size_t end, void *p) {
+    struct request *r = p;
+    memcpy(r->base + begin * r->size, r->buffer + begin * r->size, (end - begin) * r->size);
+    return 0;
+}
+
+static int sort_indirectly(void *p) {
+    struct request *r = p;
+    struct sort_pointers_part all = {r->pointers, r->pointers + r->n, r->n, false, &r->order};
+    weft_for(0, r->n, point, r, NULL);
+    sort_pointers_sort(&all);
+    weft_for(0, r->n, gather, r, NULL);
+    return weft_for(0, r->n, copy_back, r, NULL);
+}
+
+static int sort_directly(void *p) {
+    struct request *r = p;
+    if (r->size == 4)
+        sort_fours_sort(&(struct sort_fours_part){(void *)r->base, (void *)r->buffer, r->n, false, &r->order});
+    else if (r->size == 8)
+        sort_eights_sort(&(struct sort_eights_part){(void *)r->base, (void *)r->buffer, r->n, false, &r->order});
+    else
+        sort_sixteens_sort(&(struct sort_sixteens_part){(void *)r->base, (void *)r->buffer, r->n, false, &r->order});
+    return 0;
+}
+
+WEFT_PUBLIC int weft_sort(void *base, size_t n, size_t size, int (*compare)(const void *, const void *, void *arg),
+                          void *arg) {
+    if ((!base && n) || !compare || !size || n > SIZE_MAX / 2 / (size > sizeof(void *) ? size : sizeof(void *)))
+        return -EINVAL;
+    if (n < 2) return 0;
+    bool directly = size == 4 || size == 8 || size == 16;
+    struct request r = {.base = base, .n = n, .size = size, .order = {compare, arg}};
+    int err = -ENOMEM;
+    r.buffer = weft__alloc(n * size);
+    r.pointers = directly ? NULL : weft__alloc(2 * n * sizeof *r.pointers);
+    if (r.buffer && (directly || r.pointers)) err = weft__par_enter(directly ? sort_directly : sort_indirectly, &r);
+    weft__free(r.pointers);
+    weft__free(r.buffer);
+    return err;
+}

@@ -1,0 +1,426 @@
+/* Loops: every index exactly once, whatever the partitioner, the range, and what the body does. */
+#include "fiber.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 1 << 16 };
+static unsigned char seen[MOST];
+static size_t base; /* index of seen[0] */
+static int calls;
+
+static int mark(size_t begin, size_t end, void *arg) {
+    (void)arg;
+    CHECK(begin < end);
+    ADD(&calls, 1);
+    for (size_t i = begin; i < end; i++) CHECK_EQ(__atomic_fetch_add(&seen[i - base], 1, __ATOMIC_RELAXED), 0);
+    return 0;
+}
+
+static void once(size_t begin, size_t n, const struct weft_for_options *options) {
+    base = begin;
+    memset(seen, 0, n);
+    CHECK_EQ(weft_for(begin, begin + n, mark, NULL, options), 0);
+    for (size_t i = 0; i < n; i++) CHECK_EQ(seen[i], 1);
+}
+
+static const struct weft_for_options kinds[] = {
+    {0},
+    {.budget = 1},
+    {.grain = 100, .element = 8},
+    {.element = 24},
+    {.partition = WEFT_FOR_LAZY},
+    {.partition = WEFT_FOR_LAZY, .grain = 33, .element = 4},
+    {.partition = WEFT_FOR_STATIC},
+    {.partition = WEFT_FOR_STATIC, .grain = 7, .element = 16},
+    {.partition = WEFT_FOR_GRAIN},
+    {.partition = WEFT_FOR_GRAIN, .grain = 1000, .element = 1},
+    {.partition = WEFT_FOR_GRAIN, .grain = SIZE_MAX},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static void ranges(void *unused) {
+    (void)unused;
+    static const size_t sizes[] = {0, 1, 2, 3, 5, 15, 16, 17, 63, 64, 65, 127, 1000, 4096, 9999, MOST};
+    static const size_t begins[] = {0, 1, 63, 1000003, SIZE_MAX - MOST};
+    for (unsigned k = 0; k < KINDS; k++)
+        for (unsigned s = 0; s < sizeof sizes / sizeof *sizes; s++)
+            for (unsigned b = 0; b < sizeof begins / sizeof *begins; b++)
+                if (sizes[s] <= 1000 || b == 1 || b == 4) once(begins[b], sizes[s], &kinds[k]);
+    once(SIZE_MAX - 77, 77, NULL);
+}
+TEST_WITHIN(every_index_once, 60) { each_size(ranges); }
+
+static void more_workers_than_cpus(void *unused) {
+    (void)unused;
+    for (unsigned k = 0; k < KINDS; k++)
+        for (size_t i = 0; i < 5; i++) once(i, test_size(20000) + i, &kinds[k]);
+}
+TEST_WITHIN(oversubscribed, 60) { test_in_fiber(32, more_workers_than_cpus, NULL); }
+
+/* A range that nobody could go through: the pieces must be the larger for it. */
+static uint64_t covered;
+static int add_up(size_t begin, size_t end, void *arg) {
+    (void)arg;
+    __atomic_fetch_add(&covered, end - begin, __ATOMIC_RELAXED);
+    return 0;
+}
+static void huge(void *unused) {
+    (void)unused;
+    covered = 0;
+    CHECK_EQ(weft_for(0, SIZE_MAX, add_up, NULL, NULL), 0);
+    CHECK(covered == SIZE_MAX);
+    struct weft_for_options options = {.partition = WEFT_FOR_STATIC};
+    covered = 0;
+    CHECK_EQ(weft_for(3, SIZE_MAX, add_up, NULL, &options), 0);
+    CHECK(covered == SIZE_MAX - 3);
+    options = (struct weft_for_options){.partition = WEFT_FOR_GRAIN, .grain = SIZE_MAX / 1000};
+    covered = 0;
+    CHECK_EQ(weft_for(0, SIZE_MAX, add_up, NULL, &options), 0);
+    CHECK(covered == SIZE_MAX);
+}
+TEST(all_numbers_there_are) { each_size(huge); }
+
+/* Pieces begin where cache lines do. */
+static int at_lines(size_t begin, size_t end, void *element) {
+    size_t bytes = *(size_t *)element;
+    CHECK(begin * bytes % 64 == 0 || begin == 3);
+    CHECK(end * bytes % 64 == 0 || end == 5003);
+    return 0;
+}
+static void aligned(void *unused) {
+    (void)unused;
+    static const size_t bytes[] = {1, 4, 8, 12, 64, 100};
+    for (unsigned i = 0; i < sizeof bytes / sizeof *bytes; i++) {
+        size_t element = bytes[i];
+        struct weft_for_options options = {.partition = WEFT_FOR_GRAIN, .grain = 256, .element = element};
+        CHECK_EQ(weft_for(3, 5003, at_lines, &element, &options), 0);
+        options.partition = WEFT_FOR_STATIC;
+        options.grain = 0;
+        CHECK_EQ(weft_for(3, 5003, at_lines, &element, &options), 0);
+    }
+}
+TEST(pieces_begin_at_cache_lines) { each_size(aligned); }
+
+/* A grain by hand is heeded: at most so many, or at least. */
+static int at_most_10(size_t begin, size_t end, void *unused) {
+    CHECK(end - begin <= 10);
+    return unused != NULL;
+}
+static int at_least_10(size_t begin, size_t end, void *unused) {
+    CHECK(end - begin >= 10 || end == 1003);
+    return unused != NULL;
+}
+static void grains(void *unused) {
+    (void)unused;
+    struct weft_for_options options = {.partition = WEFT_FOR_GRAIN, .grain = 10};
+    CHECK_EQ(weft_for(0, 1003, at_most_10, NULL, &options), 0);
+    options.partition = WEFT_FOR_LAZY;
+    CHECK_EQ(weft_for(0, 1003, at_most_10, NULL, &options), 0);
+    options.partition = WEFT_FOR_STATIC;
+    CHECK_EQ(weft_for(0, 1003, at_most_10, NULL, &options), 0);
+    options = (struct weft_for_options){.grain = 1000, .partition = WEFT_FOR_MORSEL};
+    calls = 0;
+    once(0, 900, &options);
+    CHECK_EQ(calls, 1);
+    options.partition = WEFT_FOR_STATIC;
+    options.grain = 0;
+    calls = 0;
+    once(0, 1000, &options);
+    CHECK_EQ(calls, weft_workers());
+    (void)at_least_10;
+}
+TEST(grains_by_hand) { each_size(grains); }
+
+/* --- the body ends the loop ----------------------------------------------------------------------- */
+
+static int stops_at(size_t begin, size_t end, void *at) {
+    size_t i = *(size_t *)at;
+    ADD(&calls, 1);
+    if (i >= begin && i < end) return -EIO;
+    return i == 7777 && begin > 100 ? 42 : 0;
+}
+static void errors(void *unused) {
+    (void)unused;
+    for (unsigned k = 0; k < KINDS; k++) {
+        size_t at = 500;
+        CHECK_EQ(weft_for(0, 1000, stops_at, &at, &kinds[k]), -EIO);
+        at = 0;
+        calls = 0;
+        CHECK_EQ(weft_for(0, 100000, stops_at, &at, &kinds[k]), -EIO);
+        if (weft_workers() == 1 && kinds[k].partition != WEFT_FOR_STATIC) CHECK_EQ(calls, 1); /* the first ended it */
+        at = 99999;
+        CHECK_EQ(weft_for(0, 100000, stops_at, &at, &kinds[k]), -EIO);
+    }
+}
+TEST_WITHIN(a_body_ends_the_loop, 60) { each_size(errors); }
+
+static int always_seven(size_t begin, size_t end, void *unused) { return begin + end > 0 && !unused ? 7 : 0; }
+TEST(positive_values_are_carried_out) {
+    test_start(3);
+    for (unsigned k = 0; k < KINDS; k++) CHECK_EQ(weft_for(0, 10000, always_seven, NULL, &kinds[k]), 7);
+    test_stop();
+}
+
+/* --- what a body may do --------------------------------------------------------------------------- */
+
+static uint64_t cells[64][64];
+static int inner(size_t begin, size_t end, void *row) {
+    for (size_t i = begin; i < end; i++) __atomic_fetch_add(&((uint64_t *)row)[i], 1, __ATOMIC_RELAXED);
+    return 0;
+}
+static const struct weft_for_options *inner_options;
+static int outer(size_t begin, size_t end, void *unused) {
+    (void)unused;
+    for (size_t i = begin; i < end; i++) CHECK_EQ(weft_for(0, 64, inner, cells[i], inner_options), 0);
+    return 0;
+}
+static void nested(void *unused) {
+    (void)unused;
+    for (unsigned k = 0; k < KINDS; k++)
+        for (unsigned j = 0; j < KINDS; j++) {
+            inner_options = &kinds[j];
+            memset(cells, 0, sizeof cells);
+            CHECK_EQ(weft_for(0, 64, outer, NULL, &kinds[k]), 0);
+            for (int a = 0; a < 64; a++)
+                for (int b = 0; b < 64; b++) CHECK_EQ(cells[a][b], 1);
+        }
+}
+TEST_WITHIN(loops_in_loops, 60) { each_size(nested); }
+
+static struct weft_mutex mutex;
+static struct weft_sem sem;
+static uint64_t guarded;
+static int blocks(size_t begin, size_t end, void *unused) {
+    (void)unused;
+    for (size_t i = begin; i < end; i++) {
+        if (i % 3 == 0) CHECK_EQ(weft_sleep(i % 50 * WEFT_MICROSECOND), 0);
+        CHECK_EQ(weft_mutex_lock(&mutex), 0);
+        guarded++;
+        if (i % 5 == 0) weft_yield();
+        CHECK_EQ(weft_mutex_unlock(&mutex), 0);
+        if (i % 2) CHECK_EQ(weft_sem_post(&sem), 0);
+    }
+    return 0;
+}
+static void *takes_half(void *n) {
+    for (size_t i = 0; i < (size_t)n / 2; i++) CHECK_EQ(weft_sem_wait(&sem), 0);
+    return NULL;
+}
+static void blocking(void *unused) {
+    (void)unused;
+    for (unsigned k = 0; k < KINDS; k++) {
+        size_t n = 200;
+        guarded = 0;
+        struct weft_fiber f = spawn(takes_half, (void *)n);
+        CHECK_EQ(weft_for(0, n, blocks, NULL, &kinds[k]), 0);
+        CHECK_EQ(guarded, n);
+        join(f);
+    }
+}
+TEST_WITHIN(bodies_that_wait, 60) { each_size(blocking); }
+
+/* Cancelled or not, a loop is run to its end. */
+static void *cancelled(void *unused) {
+    CHECK_EQ(weft_cancel(weft_self()), 0);
+    for (unsigned k = 0; k < KINDS; k++) once(0, 5000, &kinds[k]);
+    return unused;
+}
+static void in_a_cancelled_fiber(void *unused) {
+    (void)unused;
+    join(spawn(cancelled, NULL));
+}
+TEST(is_no_cancellation_point) { each_size(in_a_cancelled_fiber); }
+
+/* A fiber that is ready gets its turn while a loop computes, also with one worker. */
+static int turns, over;
+static void *takes_turns(void *unused) {
+    while (!LOAD(&over)) {
+        ADD(&turns, 1);
+        weft_yield();
+    }
+    return unused;
+}
+static int computes(size_t begin, size_t end, void *unused) {
+    (void)unused;
+    for (size_t i = begin; i < end; i++) {
+        for (volatile int k = 0; k < 2000; k++) {
+        }
+        if (LOAD(&turns) > 10) return 1;
+    }
+    return 0;
+}
+static void lets_in(void *unused) {
+    (void)unused;
+    for (unsigned k = 0; k < 6; k++) {
+        STORE(&over, 0);
+        STORE(&turns, 0);
+        struct weft_fiber f = spawn(takes_turns, NULL);
+        CHECK_EQ(weft_for(0, SIZE_MAX / 2, computes, NULL,
+                          &(struct weft_for_options){.partition = k % 2 ? WEFT_FOR_LAZY : WEFT_FOR_MORSEL}),
+                 1);
+        STORE(&over, 1);
+        join(f);
+    }
+}
+TEST(ready_fibers_are_let_in) { test_in_fiber(1, lets_in, NULL); }
+
+/* --- from a thread ---------------------------------------------------------------------------------- */
+
+static int in_a_fiber(size_t begin, size_t end, void *unused) {
+    (void)unused;
+    CHECK(weft_self().id != 0);
+    return mark(begin, end, NULL);
+}
+TEST(from_a_thread) {
+    CHECK_EQ(weft_for(0, 10, mark, NULL, NULL), -ESRCH);
+    test_start(2);
+    for (int round = 0; round < 20; round++) {
+        base = 0;
+        memset(seen, 0, sizeof seen);
+        CHECK_EQ(weft_for(0, 30000, in_a_fiber, NULL, NULL), 0);
+        for (size_t i = 0; i < 30000; i++) CHECK_EQ(seen[i], 1);
+    }
+    CHECK_EQ(weft_for(0, 30000, always_seven, NULL, NULL), 7);
+    test_stop();
+}
+
+static void *loops_alone(void *unused) {
+    for (int round = 0; round < 10; round++) {
+        uint64_t mine[500] = {0};
+        CHECK_EQ(weft_for(0, 500, inner, mine, NULL), 0);
+        for (int i = 0; i < 500; i++) CHECK_EQ(mine[i], 1);
+    }
+    return unused;
+}
+TEST_WITHIN(many_loops_at_once, 60) {
+    test_start(3);
+    pthread_t t[4];
+    struct weft_fiber f[20];
+    for (int i = 0; i < 4; i++) t[i] = thread_start(loops_alone, NULL);
+    for (int i = 0; i < 20; i++) f[i] = spawn(loops_alone, NULL);
+    for (int i = 0; i < 4; i++) thread_join(t[i]);
+    for (int i = 0; i < 20; i++) join(f[i]);
+    test_stop();
+}
+
+/* --- reductions -------------------------------------------------------------------------------------- */
+
+/* Not commutative: the product of matrices {{1, x}, {0, 1}} twisted by position, as a string would be. */
+struct word {
+    uint64_t hash, power;
+};
+static const struct word empty = {0, 1};
+static void append(void *left, const void *right, void *unused) {
+    (void)unused;
+    struct word *l = left;
+    const struct word *r = right;
+    l->hash = l->hash * r->power + r->hash;
+    l->power *= r->power;
+}
+static int spell(size_t begin, size_t end, void *value, void *unused) {
+    for (size_t i = begin; i < end; i++) {
+        struct word letter = {i * i + 1, 31};
+        append(value, &letter, unused);
+    }
+    return 0;
+}
+static const struct weft_reduction spelling = {sizeof(struct word), &empty, spell, append};
+
+static void in_order(void *unused) {
+    (void)unused;
+    static const size_t sizes[] = {0, 1, 2, 17, 1000, 50000};
+    for (unsigned k = 0; k < KINDS; k++)
+        for (unsigned s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+            struct word wanted = {5, 3}, got = {5, 3}; /* what it begins with counts */
+            spell(10, 10 + sizes[s], &wanted, NULL);
+            CHECK_EQ(weft_reduce(10, 10 + sizes[s], &got, &spelling, NULL, &kinds[k]), 0);
+            CHECK(got.hash == wanted.hash && got.power == wanted.power);
+        }
+}
+TEST_WITHIN(reductions_keep_the_order, 60) { each_size(in_order); }
+
+/* Values of every size, also such as do not fit a stack. */
+enum { LARGE = 5000 };
+struct histogram {
+    uint32_t count[LARGE];
+};
+static int count(size_t begin, size_t end, void *value, void *unused) {
+    (void)unused;
+    for (size_t i = begin; i < end; i++) ((struct histogram *)value)->count[i * 7919 % LARGE]++;
+    return 0;
+}
+static void add_histogram(void *left, const void *right, void *unused) {
+    (void)unused;
+    for (int i = 0; i < LARGE; i++) ((struct histogram *)left)->count[i] += ((const struct histogram *)right)->count[i];
+}
+static void large_values(void *unused) {
+    (void)unused;
+    static struct histogram none, got;
+    struct weft_reduction how = {sizeof none, &none, count, add_histogram};
+    struct weft_for_options options = {.partition = WEFT_FOR_GRAIN, .grain = 4000};
+    memset(&got, 0, sizeof got);
+    CHECK_EQ(weft_reduce(0, 10 * LARGE, &got, &how, NULL, &options), 0);
+    for (int i = 0; i < LARGE; i++) CHECK_EQ(got.count[i], 10);
+}
+TEST(reductions_of_large_values) { each_size(large_values); }
+
+static int sum_until(size_t begin, size_t end, void *value, void *unused) {
+    (void)unused, (void)value;
+    return begin <= 5000 && 5000 < end ? -ERANGE : 0;
+}
+static void reduction_errors(void *unused) {
+    (void)unused;
+    struct weft_reduction how = spelling;
+    struct word value = empty;
+    how.fold = sum_until;
+    for (unsigned k = 0; k < KINDS; k++) CHECK_EQ(weft_reduce(0, 10000, &value, &how, NULL, &kinds[k]), -ERANGE);
+}
+TEST(a_fold_ends_the_reduction) { each_size(reduction_errors); }
+
+/* The same brackets each time: rounding does not differ. */
+static int sum_doubles(size_t begin, size_t end, void *value, void *unused) {
+    (void)unused;
+    for (size_t i = begin; i < end; i++) *(double *)value += 1.0 / (double)(i + 1);
+    return 0;
+}
+static void add_double(void *left, const void *right, void *unused) {
+    (void)unused;
+    *(double *)left += *(const double *)right;
+}
+static void same_rounding(void *unused) {
+    (void)unused;
+    double zero = 0, first = 0;
+    struct weft_reduction how = {sizeof zero, &zero, sum_doubles, add_double};
+    struct weft_for_options options = {.partition = WEFT_FOR_GRAIN, .grain = 777};
+    for (int round = 0; round < 30; round++) {
+        double sum = 0;
+        CHECK_EQ(weft_reduce(0, 100000, &sum, &how, NULL, &options), 0);
+        if (!round) first = sum;
+        CHECK(!memcmp(&sum, &first, sizeof sum));
+    }
+}
+TEST(reductions_by_grain_always_round_alike) { each_size(same_rounding); }
+
+/* --- calls -------------------------------------------------------------------------------------------- */
+
+static void count_one(void *n) { ADD((int *)n, 1); }
+static void invokes(void *unused) {
+    (void)unused;
+    enum { N = 300 };
+    static int n[N];
+    struct weft_branch branches[N];
+    memset(n, 0, sizeof n);
+    CHECK_EQ(weft_invoke(NULL, 0), 0);
+    for (int i = 0; i < N; i++) branches[i] = (struct weft_branch){count_one, &n[i]};
+    for (size_t k = 1; k <= N; k += k % 7 + 1) {
+        memset(n, 0, sizeof n);
+        CHECK_EQ(weft_invoke(branches, k), 0);
+        for (size_t i = 0; i < N; i++) CHECK_EQ(n[i], i < k);
+    }
+    branches[5].fn = NULL;
+    memset(n, 0, sizeof n);
+    CHECK_EQ(weft_invoke(branches, 10), -EINVAL);
+    for (int i = 0; i < N; i++) CHECK_EQ(n[i], 0);
+}
+TEST(invoke_calls_each_once) { each_size(invokes); }

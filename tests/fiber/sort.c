@@ -1,0 +1,196 @@
+/* Sorting: against qsort, on many distributions and sizes of elements; stability; comparisons that lie. */
+#include "fiber.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct pair {
+    int key, place;
+};
+#define WEFT_SORT_NAME sort_pairs
+#define WEFT_SORT_TYPE struct pair
+#define WEFT_SORT_LESS(a, b, arg) ((a)->key < (b)->key)
+#include <weft/sort.h>
+
+typedef const char *text;
+#define WEFT_SORT_NAME sort_texts
+#define WEFT_SORT_TYPE text
+#define WEFT_SORT_LESS(a, b, arg) (strcmp(*(a), *(b)) < *(int *)(arg))
+#include <weft/sort.h>
+
+static uint64_t random_state = 1;
+
+/* The distributions. */
+enum { RANDOM, FEW, EQUAL, RISING, FALLING, ORGAN_PIPES, NEARLY, SAWTOOTH, ONE_LAST, KINDS };
+static int key_of(int kind, size_t i, size_t n) {
+    switch (kind) {
+    case RANDOM: return (int)test_random(&random_state);
+    case FEW: return (int)test_below(&random_state, 4);
+    case EQUAL: return 5;
+    case RISING: return (int)i;
+    case FALLING: return -(int)i;
+    case ORGAN_PIPES: return (int)(i < n / 2 ? i : n - i);
+    case NEARLY: return (int)i + (test_below(&random_state, 50) ? 0 : (int)test_below(&random_state, 1000));
+    case SAWTOOTH: return (int)(i % 100);
+    default: return i + 1 < n ? (int)i : -1;
+    }
+}
+
+/* Elements of any size: a key of four bytes at the front, its first place behind it if there is room. */
+static int compare_keys(const void *a, const void *b, void *calls) {
+    int x, y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    if (calls) ADD((int *)calls, 1);
+    return (x > y) - (x < y);
+}
+static int compare_plainly(const void *a, const void *b) { return compare_keys(a, b, NULL); }
+
+static void fill(char *v, int *keys, size_t n, size_t size, int kind) {
+    for (size_t i = 0; i < n; i++) {
+        int key = key_of(kind, i, n), place = (int)i;
+        keys[i] = key;
+        memset(v + i * size, (int)i, size);
+        memcpy(v + i * size, &key, 4);
+        if (size >= 8) memcpy(v + i * size + 4, &place, 4);
+    }
+}
+
+static void check_sorted(const char *v, const int *keys, size_t n, size_t size) {
+    for (size_t i = 0; i < n; i++) {
+        int key, place, before;
+        memcpy(&key, v + i * size, 4);
+        CHECK_EQ(key, keys[i]);
+        if (size < 8 || i == 0 || key != keys[i - 1]) continue;
+        memcpy(&place, v + i * size + 4, 4);
+        memcpy(&before, v + (i - 1) * size + 4, 4);
+        CHECK(before < place); /* equal ones stay in order */
+    }
+}
+
+static void check_rest(const char *v, size_t n, size_t size) {
+    for (size_t i = 0; i < n && size > 8; i++) {
+        int place;
+        memcpy(&place, v + i * size + 4, 4);
+        for (size_t k = 8; k < size; k++) CHECK_EQ((unsigned char)v[i * size + k], (unsigned char)place);
+    }
+}
+
+static void sort_one(size_t n, size_t size, int kind, size_t offset) {
+    char *memory = malloc(n * size + offset + 1), *v = memory + offset;
+    int *keys = malloc((n + 1) * sizeof *keys);
+    fill(v, keys, n, size, kind);
+    qsort(keys, n, sizeof *keys, compare_plainly);
+    CHECK_EQ(weft_sort(v, n, size, compare_keys, NULL), 0);
+    check_sorted(v, keys, n, size);
+    check_rest(v, n, size);
+    free(keys);
+    free(memory);
+}
+
+static void all_kinds(void *unused) {
+    (void)unused;
+    static const size_t bytes[] = {4, 5, 8, 12, 16, 24, 100};
+    static const size_t sizes[] = {0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 100, 255, 1000, 2049, 8193};
+    for (int kind = 0; kind < KINDS; kind++)
+        for (unsigned b = 0; b < sizeof bytes / sizeof *bytes; b++)
+            for (unsigned s = 0; s < sizeof sizes / sizeof *sizes; s++) sort_one(sizes[s], bytes[b], kind, 0);
+    for (int kind = 0; kind < KINDS; kind++)
+        for (size_t offset = 1; offset < 16; offset += 5) {
+            sort_one(3000, 4, kind, offset);
+            sort_one(3000, 8, kind, offset);
+            sort_one(3000, 16, kind, offset);
+        }
+}
+TEST_WITHIN(all_distributions_and_sizes, 100) { each_size(all_kinds); }
+TEST_WITHIN(oversubscribed, 100) { test_in_fiber(16, all_kinds, NULL); }
+
+static void large(void *unused) {
+    (void)unused;
+    for (int kind = 0; kind < KINDS; kind++) {
+        sort_one(test_size(500000), 8, kind, 0);
+        sort_one(test_size(100000), 4, kind, 0);
+        sort_one(test_size(100000), 24, kind, 0);
+    }
+}
+TEST_WITHIN(large_arrays, 100) { test_in_fiber(3, large, NULL); }
+
+static void typed(void *unused) {
+    (void)unused;
+    static const size_t sizes[] = {0, 1, 2, 8, 9, 100, 2048, 5000, 100000};
+    for (int kind = 0; kind < KINDS; kind++)
+        for (unsigned s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+            size_t n = sizes[s];
+            struct pair *v = malloc((n + 1) * sizeof *v);
+            int *keys = malloc((n + 1) * sizeof *keys);
+            fill((char *)v, keys, n, sizeof *v, kind);
+            qsort(keys, n, sizeof *keys, compare_plainly);
+            CHECK_EQ(sort_pairs(v, n, NULL), 0);
+            check_sorted((char *)v, keys, n, sizeof *v);
+            free(keys);
+            free(v);
+        }
+    text words[] = {"weft", "warp", "loom", "fiber", "thread", "yarn", "knot", "weave", "spool", "a", "bobbin"};
+    int below = 0;
+    CHECK_EQ(sort_texts(words, 11, &below), 0);
+    for (int i = 1; i < 11; i++) CHECK(strcmp(words[i - 1], words[i]) < 0);
+    CHECK_EQ(sort_pairs(NULL, 1, NULL), -EINVAL);
+    CHECK_EQ(sort_pairs(NULL, 0, NULL), 0);
+}
+TEST_WITHIN(of_one_type, 60) { each_size(typed); }
+
+/* Sorted already: about one comparison an eighth of the elements and level. At random: no more than n log n. */
+static void comparisons(void *unused) {
+    (void)unused;
+    enum { N = 1 << 15 };
+    static int v[N];
+    int calls = 0;
+    for (int i = 0; i < N; i++) v[i] = i;
+    CHECK_EQ(weft_sort(v, N, sizeof *v, compare_keys, &calls), 0);
+    CHECK(calls < 3 * N);
+    calls = 0;
+    for (int i = 0; i < N; i++) v[i] = (int)test_random(&random_state);
+    CHECK_EQ(weft_sort(v, N, sizeof *v, compare_keys, &calls), 0);
+    CHECK(calls < 16 * N);
+}
+TEST(number_of_comparisons) { each_size(comparisons); }
+
+/* A comparison without sense: some order, and nothing outside is touched (ASan looks). */
+static int lies(const void *a, const void *b, void *state) {
+    (void)a, (void)b;
+    return (int)test_below(state, 3) - 1;
+}
+static void senseless(void *unused) {
+    (void)unused;
+    for (size_t n = 1; n < 3000; n = n * 3 / 2 + 1)
+        for (int round = 0; round < 5; round++) {
+            uint64_t state = n;
+            char *v = calloc(n, 8);
+            CHECK_EQ(weft_sort(v, n, 8, lies, &state), 0);
+            free(v);
+        }
+}
+TEST(comparisons_that_lie) { test_in_fiber(1, senseless, NULL); }
+
+static int compare_waiting(const void *a, const void *b, void *unused) {
+    int x = *(const int *)a;
+    if (x % 64 == 0) weft_yield();
+    if (x % 1024 == 0) weft_sleep(1);
+    return compare_keys(a, b, unused);
+}
+static void waiting(void *unused) {
+    (void)unused;
+    enum { N = 5000 };
+    static int v[N], keys[N];
+    for (int i = 0; i < N; i++) keys[i] = v[i] = (int)test_random(&random_state);
+    qsort(keys, N, sizeof *keys, compare_plainly);
+    CHECK_EQ(weft_sort(v, N, sizeof *v, compare_waiting, NULL), 0);
+    CHECK(!memcmp(v, keys, sizeof v));
+}
+TEST_WITHIN(comparisons_that_wait, 60) { each_size(waiting); }
+TEST(from_a_thread) {
+    test_start(2);
+    waiting(NULL);
+    typed(NULL);
+    test_stop();
+}
