@@ -1,0 +1,51 @@
+/* A graph of things to do: breakfast. And a value for each worker: who did how much. */
+#include <stdio.h>
+#include <weft.h>
+
+static struct weft_combinable steps = WEFT_COMBINABLE_INIT(sizeof(int), NULL); /* begins as zero */
+
+static int step(void *name) {
+    weft_sleep(2 * WEFT_MILLISECOND); /* others go on */
+    printf("  %s\n", (const char *)name);
+    int *mine = weft_combinable_take(&steps); /* nobody else has it until it is put back */
+    if (!mine) return -ENOMEM;
+    ++*mine;
+    return weft_combinable_put(&steps, mine);
+}
+
+static void add(void *sum, const void *part, void *unused) {
+    (void)unused;
+    *(int *)sum += *(const int *)part;
+}
+
+static int run(void *unused) {
+    (void)unused;
+    struct weft_graph g = WEFT_GRAPH_INIT;
+    int water = weft_graph_node(&g, step, "boil water"), grind = weft_graph_node(&g, step, "grind beans");
+    int coffee = weft_graph_node(&g, step, "make coffee"), toast = weft_graph_node(&g, step, "toast bread");
+    int butter = weft_graph_node(&g, step, "butter the toast"), eat = weft_graph_node(&g, step, "have breakfast");
+
+    weft_graph_edge(&g, water, coffee); /* the first before the second */
+    weft_graph_edge(&g, grind, coffee);
+    weft_graph_edge(&g, toast, butter);
+    weft_graph_edge(&g, coffee, eat);
+    weft_graph_edge(&g, butter, eat);
+
+    for (int day = 1; day <= 2; day++) { /* as often as one likes */
+        printf("day %d\n", day);
+        if (weft_graph_run(&g)) return 1;
+    }
+
+    /* A circle is noticed before anything is called. */
+    weft_graph_edge(&g, eat, water);
+    if (weft_graph_run(&g) != -ELOOP) return 1;
+    weft_graph_clear(&g);
+
+    int sum = 0;
+    weft_combinable_each(&steps, &sum, add, NULL);
+    weft_combinable_clear(&steps);
+    printf("%d steps\n", sum);
+    return sum != 12;
+}
+
+int main(void) { return weft_run(run, NULL, NULL); }
