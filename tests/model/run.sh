@@ -134,6 +134,14 @@ share_models() {
     for m in LOOKS_ONCE NO_CURRENT NO_HEAVY NO_LOOK NO_SECOND_LOOK TAKES_ANYWAY; do mutant share $m -DTURNS=1; done
 }
 
+split_models() {
+    check "split, three places, four calls" split -DPLACES=3 -DCALLS=4
+    [ "$quick" = brief ] || more "split, four places, five calls" split -DPLACES=4 -DCALLS=5
+    for m in BOUND_AFTER_FENCE HEAD_AFTER_FORGET HEAD_ONCE LOOKS_BEFORE_HEAD NO_FENCE POP_STORES; do
+        mutant split $m -DPLACES=3 -DCALLS=4
+    done
+}
+
 wait_models() {
     check "wait, park, permits, cancellation, deadlines" wait -DSCENE=1
     more "wait, semaphore, posts, cancellation, deadlines" wait -DSCENE=2
@@ -257,6 +265,7 @@ brief() {
     check "stop, one is stuck" stop -DSTUCK
     mutant sleep NO_SECOND_LOOK -DN=2 -DSCENE=6
     share_models
+    split_models
 }
 
 if [ "$quick" = brief ]; then
@@ -272,6 +281,7 @@ if command -v spin >/dev/null 2>&1; then
     join_models
     stop_models
     share_models
+    split_models
 else
     echo "model: spin is not installed: its models are skipped"
 fi
