@@ -27,8 +27,8 @@ static void sum(void *arg) {
     struct range left = {r->first, middle, 0}, right = {middle, r->last, 0};
     struct weft_task task;
     if (weft_fork(&task, sum, &left)) abort();
-    sum(&right);                            /* the other half we do ourselves */
-    if (weft_task_join(&task)) abort();     /* left.sum can be read now */
+    sum(&right);                        /* the other half we do ourselves */
+    if (weft_task_join(&task)) abort(); /* left.sum can be read now */
     r->sum = left.sum + right.sum;
 }
 

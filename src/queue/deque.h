@@ -57,6 +57,13 @@ struct weft__deque_kind {
     int (*make)(struct weft__deque *d); /* once a deque; may be NULL. -ENOMEM */
 };
 
+/* Calls from this place on were forked while that was in force for their owner; see sched/tasks.c. */
+#define WEFT_DEQUE_MARKS 32
+struct weft__deque_mark {
+    uint32_t place;
+    void *what;
+};
+
 struct weft__deque {
     struct weft_deque in; /* what is used inline */
     /* The owner's. */
@@ -75,6 +82,8 @@ struct weft__deque {
     _Atomic uint64_t asked;               /* when span became 0 */
     struct weft__deque *after, *before;   /* among the suspended ones, under their lock */
     bool listed;
+    unsigned marks; /* above the lowest; those beyond the room are not kept. Written under the lock */
+    struct weft__deque_mark mark[WEFT_DEQUE_MARKS];
 };
 
 extern const struct weft__deque_kind weft__deque_split;

@@ -121,6 +121,7 @@ void weft__region_enter(struct weft__fiber *me, struct weft__region *r) {
     me->frames = weft__frames_with(&r->frame);
     if (s) weft__unlock(&s->lock);
     weft__frames_unlock(me, WEFT_OPEN_REGIONS);
+    weft__tasks_region(true);
 }
 
 bool weft__region_leave(struct weft__fiber *me, struct weft__region *r) {
@@ -141,6 +142,7 @@ bool weft__region_leave(struct weft__fiber *me, struct weft__region *r) {
     }
     if (s) weft__unlock(&s->lock);
     weft__frames_unlock(me, over && r->first == r ? 0 : WEFT_OPEN_REGIONS);
+    if (over) weft__tasks_region(false);
     return over;
 }
 

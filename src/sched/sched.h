@@ -503,6 +503,8 @@ void weft__tasks_ask(struct weft__cluster *c);
 /* Is there any call that nobody has begun? Of the fiber that the worker runs; of the cluster. */
 bool weft__tasks_wait_at(struct weft__worker *w);
 bool weft__tasks_in_sight(struct weft__cluster *c);
+/* The caller has begun, or ended, a scope or a shield. */
+void weft__tasks_region(bool begun);
 void weft__tasks_flush(struct weft__worker *w);
 void weft__tasks_reset(struct weft__cluster *c);
 

@@ -32,6 +32,7 @@
 
 #include "base/say.h"
 #include "sched/block.h"
+#include "sched/region.h"
 
 #define WEFT_WAKE_PATIENCE_MOST 1023
 #define WEFT_DEQUES_CACHED 4
@@ -73,6 +74,8 @@ WEFT_COLD struct weft__deque *weft__tasks_begin(struct weft__worker *w) {
     if (d || !have_deque(w)) return d;
     d = take_deque(w);
     d->owner = load_rlx(&w->current);
+    d->marks = 0;
+    d->mark[0] = (struct weft__deque_mark){0, weft__scope_here()};
     store_rel(&w->deque, d); /* pairs with thieves */
     return d;
 }
@@ -86,6 +89,47 @@ WEFT_COLD void weft__tasks_end(struct weft__worker *w, struct weft__fiber *f) {
     if (in_use(d)) weft__die("%s ended before it had joined all that it forked", weft__describe(f, &text));
     store_rlx(&w->deque, NULL);
     put_deque(w, d);
+}
+
+/* --- scopes ---------------------------------------------------------------------------------------
+ *
+ * A stolen call is cancelled with the scope that it was forked in. A fork does not note which one that
+ * is: the deque remembers from which place on a scope was in force, when one begins or ends.
+ */
+
+static WEFT_COLD _Noreturn void left_behind(struct weft__deque *d) {
+    struct weft__text text;
+    weft__die("%s ended a scope or shield before it had joined what it forked there", weft__describe(d->owner, &text));
+}
+
+void weft__tasks_region(bool begun) {
+    struct weft__worker *w = weft__self();
+    struct weft__deque *d = w ? load_rlx(&w->deque) : NULL;
+    if (likely(!d)) return;
+    uint32_t head = weft__deque_place(d, d->in.head);
+    weft__lock(&d->lock); /* against thieves that look */
+    if (begun) {
+        if (++d->marks < WEFT_DEQUE_MARKS) d->mark[d->marks] = (struct weft__deque_mark){head, weft__scope_here()};
+    } else {
+        uint32_t since = d->marks < WEFT_DEQUE_MARKS ? d->mark[d->marks].place : 0;
+        if (d->marks < WEFT_DEQUE_MARKS && head > since) left_behind(d);
+        if (d->marks)
+            d->marks--;
+        else
+            d->mark[0].what = weft__scope_here();
+    }
+    weft__unlock(&d->lock);
+}
+
+/* The scope in which a call was forked that we have taken. */
+static struct weft__scope *scope_of(struct weft__deque *d, const struct weft_call *c) {
+    uint32_t place = weft__deque_place(d, c);
+    weft__lock(&d->lock);
+    unsigned i = d->marks < WEFT_DEQUE_MARKS ? d->marks : WEFT_DEQUE_MARKS - 1;
+    while (i && d->mark[i].place > place) i--;
+    struct weft__scope *scope = d->mark[i].what;
+    weft__unlock(&d->lock);
+    return scope;
 }
 
 /* --- suspended ones ------------------------------------------------------------------------------ */
@@ -215,9 +259,13 @@ static void *run_stolen(void *deque) {
     struct weft__deque *d = deque;
     struct weft__worker *w = weft__self();
     struct weft_call *c = d->stolen;
-    store_rel(&w->deque, d); /* pairs with thieves */
+    struct weft__scope *scope = d->mark[0].what;
+    struct weft__region member;
     d->entered = 1;
+    if (scope) weft__scope_inherit(&member, d->owner, scope);
+    store_rel(&w->deque, d); /* pairs with thieves */
     if (begin(c)) c->run(&d->in, c);
+    if (scope) weft__scope_disinherit(&member, d->owner);
     d->entered = 0;
     finish(c);
     return NULL;
@@ -238,6 +286,8 @@ static struct weft__fiber *steal_into_fiber(struct weft__worker *w, struct weft_
     struct weft__deque *d = take_deque(w);
     d->owner = f;
     d->stolen = call;
+    d->marks = 0;
+    d->mark[0] = (struct weft__deque_mark){0, scope_of(victim, call)};
     if (owner->context.stack_class != class) {
         struct weft__stack *as_large = weft__stack_get(w->stacks, owner->context.stack_class);
         if (as_large) {

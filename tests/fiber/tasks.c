@@ -216,6 +216,75 @@ static void check_dead_join(void *unused) {
 TEST(no_dead_join) { test_in_fiber(1, check_dead_join, NULL); }
 TEST(no_dead_join_of_four) { test_in_fiber(4, check_dead_join, NULL); }
 
+/* --- scopes ---------------------------------------------------------------------------------------- */
+
+struct sleeper {
+    struct weft_task task;
+    int began;
+    uint64_t nanoseconds;
+    int result;
+};
+static void sleep_in_task(void *p) {
+    struct sleeper *s = p;
+    STORE(&s->began, 1);
+    s->result = weft_sleep(s->nanoseconds);
+}
+static void fork_stolen(struct sleeper *s) {
+    CHECK_EQ(weft_fork(&s->task, sleep_in_task, s), 0);
+    while (!LOAD(&s->began)) weft_yield();
+}
+
+/* A stolen task is cancelled with the scope that it was forked in, and with no other. */
+static void check_scopes(void *unused) {
+    (void)unused;
+    struct weft_scope outer, inner;
+    struct sleeper before = {.nanoseconds = 20 * WEFT_MILLISECOND}, in_outer = {.nanoseconds = WEFT_SECOND * 3600},
+                   in_inner = {.nanoseconds = WEFT_SECOND * 3600}, in_shield = {.nanoseconds = 20 * WEFT_MILLISECOND};
+    struct weft_shield shield;
+    fork_stolen(&before);
+    CHECK_EQ(weft_scope_begin(&outer, WEFT_FOREVER), 0);
+    fork_stolen(&in_outer);
+    CHECK_EQ(weft_scope_begin(&inner, WEFT_FOREVER), 0);
+    fork_stolen(&in_inner);
+    CHECK_EQ(weft_scope_cancel(&inner), 0);
+    CHECK_EQ(weft_task_join(&in_inner.task), 0);
+    CHECK_EQ(in_inner.result, -ECANCELED);
+    CHECK_EQ(weft_scope_end(&inner), -ECANCELED);
+    CHECK_EQ(weft_shield_begin(&shield), 0);
+    fork_stolen(&in_shield);
+    CHECK_EQ(weft_scope_cancel(&outer), 0);
+    CHECK_EQ(weft_task_join(&in_shield.task), 0);
+    CHECK_EQ(in_shield.result, 0);
+    CHECK_EQ(weft_shield_end(&shield), 0);
+    CHECK_EQ(weft_task_join(&in_outer.task), 0);
+    CHECK_EQ(in_outer.result, -ECANCELED);
+    CHECK_EQ(weft_scope_end(&outer), -ECANCELED);
+    CHECK_EQ(weft_task_join(&before.task), 0);
+    CHECK_EQ(before.result, 0);
+}
+TEST(scopes) { each_size(check_scopes); }
+
+static int leave_in_scope(void *unused) {
+    (void)unused;
+    static struct weft_task task;
+    static int ran;
+    struct weft_scope scope;
+    weft_scope_begin(&scope, WEFT_FOREVER);
+    weft_fork(&task, add_one, &ran);
+    weft_scope_end(&scope);
+    return 0;
+}
+static void run_leaving_scope(void *unused) {
+    (void)unused;
+    weft_run(leave_in_scope, NULL, NULL);
+}
+TEST(not_joined_in_scope) {
+    struct test_child child;
+    test_child(&child, run_leaving_scope, NULL);
+    CHECK(test_child_aborted(&child));
+    CHECK_HAS(child.said, "ended a scope");
+}
+
 /* --- sizes ---------------------------------------------------------------------------------------- */
 
 WEFT_VOID_TASK_1(count_typed, int *, n) { ADD(n, 1); }

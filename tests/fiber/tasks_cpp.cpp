@@ -28,7 +28,9 @@ static void check_cpp(void *) {
     CHECK_EQ(stored, 7);
     weft_task task = WEFT_TASK_INIT;
     int ran = 0;
-    CHECK_EQ(weft_fork(&task, [](void *p) { ++*static_cast<int *>(p); }, &ran), 0);
+    CHECK_EQ(weft_fork(
+                 &task, [](void *p) { ++*static_cast<int *>(p); }, &ran),
+             0);
     CHECK_EQ(weft_task_join(&task), 0);
     CHECK_EQ(ran, 1);
 }

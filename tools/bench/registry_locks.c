@@ -6,36 +6,33 @@
 #define MOST(name) \
     { name, "ratio", "most/least", false }
 
-const struct bench benches_of_locks[] =
+const struct bench benches_of_locks[] = {
     {
-        {
-            .name = "mutex",
-            .summary = "lock, compute, unlock, compute: alone, and 2, 8 and 64 contenders, 100 ns inside and outside",
-            .measurement = "mutex",
-            .quick = "span=100",
-            .variants =
-                {
-                    {.params = "",
-                     .metrics = {LESS("ns per lock and unlock, alone", "ns")},
-                     .measurement = "mutex-alone"},
-                    {.params = "fibers=2 inside=60 outside=60 span=1000",
-                     .metrics = {MORE("million sections a second, 2 contenders", "M/s"),
-                                 MOST("most served over least, 2 contenders")}},
-                    {.params = "fibers=8 inside=60 outside=60 span=1000",
-                     .metrics = {MORE("million sections a second, 8 contenders", "M/s"),
-                                 MOST("most served over least, 8 contenders")}},
-                    {.params = "fibers=64 inside=60 outside=60 span=1000",
-                     .metrics = {MORE("million sections a second, 64 contenders", "M/s"),
-                                 MOST("most served over least, 64 contenders")}},
-                    {.params = "fibers=8 inside=60 outside=60 yield=1 span=1000",
-                     .metrics = {MORE("million sections a second, 8 contenders, a yield inside", "M/s"),
-                                 MOST("most served over least, 8 contenders, a yield inside")}},
-                    {.params = "fibers=64 inside=60 outside=60 yield=1 span=1000",
-                     .metrics = {MORE("million sections a second, 64 contenders, a yield inside", "M/s"),
-                                 MOST("most served over least, 64 contenders, a yield inside")}},
-                },
-            .entrants = {WEFT, GO, BOOST, PTHREAD},
-            .workers = {1, 2},
-        },
-        {.name = NULL},
+        .name = "mutex",
+        .summary = "lock, compute, unlock, compute: alone, and 2, 8 and 64 contenders, 100 ns inside and outside",
+        .measurement = "mutex",
+        .quick = "span=100",
+        .variants =
+            {
+                {.params = "", .metrics = {LESS("ns per lock and unlock, alone", "ns")}, .measurement = "mutex-alone"},
+                {.params = "fibers=2 inside=60 outside=60 span=1000",
+                 .metrics = {MORE("million sections a second, 2 contenders", "M/s"),
+                             MOST("most served over least, 2 contenders")}},
+                {.params = "fibers=8 inside=60 outside=60 span=1000",
+                 .metrics = {MORE("million sections a second, 8 contenders", "M/s"),
+                             MOST("most served over least, 8 contenders")}},
+                {.params = "fibers=64 inside=60 outside=60 span=1000",
+                 .metrics = {MORE("million sections a second, 64 contenders", "M/s"),
+                             MOST("most served over least, 64 contenders")}},
+                {.params = "fibers=8 inside=60 outside=60 yield=1 span=1000",
+                 .metrics = {MORE("million sections a second, 8 contenders, a yield inside", "M/s"),
+                             MOST("most served over least, 8 contenders, a yield inside")}},
+                {.params = "fibers=64 inside=60 outside=60 yield=1 span=1000",
+                 .metrics = {MORE("million sections a second, 64 contenders, a yield inside", "M/s"),
+                             MOST("most served over least, 64 contenders, a yield inside")}},
+            },
+        .entrants = {WEFT, GO, BOOST, PTHREAD},
+        .workers = {1, 2},
+    },
+    {.name = NULL},
 };
