@@ -19,7 +19,8 @@
  *     anew after such a call. errno is taken care of below.
  *
  * The order: the runtime, fibers, park and unpark, cancellation, fiber-local values, time, clusters,
- * statistics; then weft/sync.h: counters, semaphores, mutexes, condition variables.
+ * statistics; then weft/sync.h: counters, semaphores, mutexes, condition variables; weft/poll.h: readiness
+ * of descriptors.
  */
 #ifndef WEFT_H
 #define WEFT_H
@@ -427,6 +428,7 @@ int weft_stats_print(void);
 #endif
 
 #include "weft/chan.h"
+#include "weft/poll.h"
 #include "weft/scope.h"
 #include "weft/sync.h"
 #include "weft/task.h"

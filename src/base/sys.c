@@ -9,11 +9,15 @@
 #include "weft.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -33,26 +37,24 @@
 
 #ifdef WEFT_FAULTS
 _Atomic long weft__fault_countdown = -1;
-static bool fault(void) {
+bool weft__fault(void) {
     long n = load_rlx(&weft__fault_countdown);
     return n > 0 && add_ar(&weft__fault_countdown, -1) == 1;
 }
-#else
-static inline bool fault(void) { return false; }
 #endif
 
-void *weft__alloc(size_t bytes) { return fault() ? NULL : calloc(1, bytes); }
+void *weft__alloc(size_t bytes) { return weft__fault() ? NULL : calloc(1, bytes); }
 
 void *weft__alloc_aligned(size_t alignment, size_t bytes) {
     bytes = weft__round_up(bytes, alignment);
-    void *p = fault() ? NULL : aligned_alloc(alignment, bytes);
+    void *p = weft__fault() ? NULL : aligned_alloc(alignment, bytes);
     return p ? memset(p, 0, bytes) : NULL;
 }
 
 void weft__free(void *memory) { free(memory); }
 
 int weft__map(void **out, size_t bytes) {
-    if (fault()) return -ENOMEM;
+    if (weft__fault()) return -ENOMEM;
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) return -errno;
     madvise(p, bytes, MADV_NOHUGEPAGE);
@@ -87,22 +89,37 @@ static int advise(const struct weft__range *ranges, size_t n, int advice) {
 
 int weft__guard(const struct weft__range *ranges, size_t n) {
     enum { NO_SUCH_ADVICE = 0x7fff };
-    if (fault()) return -ENOMEM;
+    if (weft__fault()) return -ENOMEM;
     /* Emulators say yes to every advice and follow none: then their yes means nothing. */
     if (!madvise(ranges[0].start, WEFT_PAGE, NO_SUCH_ADVICE)) return -EINVAL;
     return advise(ranges, n, MADV_GUARD_INSTALL);
 }
 
 int weft__protect(const struct weft__range *range) {
-    if (fault()) return -ENOMEM;
+    if (weft__fault()) return -ENOMEM;
     return mprotect(range->start, range->bytes, PROT_NONE) ? -errno : 0;
 }
 
 void weft__discard(const struct weft__range *ranges, size_t n) { advise(ranges, n, MADV_DONTNEED); }
 
 int weft__thread_create(pthread_t *thread, void *(*fn)(void *), void *arg) {
-    return fault() ? -EAGAIN : -pthread_create(thread, NULL, fn, arg);
+    return weft__fault() ? -EAGAIN : -pthread_create(thread, NULL, fn, arg);
 }
+
+int weft__thread_create_deaf(pthread_t *thread, void *(*fn)(void *), void *arg) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int err = weft__thread_create(thread, fn, arg);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return err;
+}
+
+static int result(int r) { return r < 0 ? -errno : r; }
+
+int weft__epoll_create(void) { return weft__fault() ? -ENOMEM : result(epoll_create1(EPOLL_CLOEXEC)); }
+int weft__eventfd(void) { return weft__fault() ? -ENOMEM : result(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
+int weft__pipe(int ends[2]) { return weft__fault() ? -ENOMEM : result(pipe2(ends, O_CLOEXEC | O_NONBLOCK)); }
 
 int weft__futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline) {
     struct timespec at, *until = NULL;
@@ -126,6 +143,8 @@ void weft__fence_init(void) {
     if (!weft__fence_is_symmetric) return;
     weft__fence_is_symmetric = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0;
 }
+
+void weft__fence_forked(void) { weft__fence_is_symmetric = true; }
 
 void weft__fence_heavy(void) {
     fence_sc();

@@ -34,6 +34,13 @@ int weft__protect(const struct weft__range *range);
 void weft__discard(const struct weft__range *ranges, size_t n);
 
 int weft__thread_create(pthread_t *thread, void *(*fn)(void *), void *arg);
+/* The same, and it blocks all signals: the program's handlers do not run on it. */
+int weft__thread_create_deaf(pthread_t *thread, void *(*fn)(void *), void *arg);
+
+/* Descriptors that an exec closes and that never block. */
+int weft__epoll_create(void);
+int weft__eventfd(void);
+int weft__pipe(int ends[2]);
 
 /* Sleeps while *word == value, until the deadline (monotonic, WEFT_FOREVER: none) or a wake. May
  * return early. -ETIMEDOUT when the deadline has passed. */
@@ -52,6 +59,8 @@ static inline void weft__fence_light(void) {
     if (unlikely(weft__fence_is_symmetric)) fence_sc();
 }
 void weft__fence_init(void);
+/* In a forked child: it must say anew that it wants membarrier. */
+void weft__fence_forked(void);
 
 /* Nanoseconds of the monotonic clock. */
 uint64_t weft__clock(void);
@@ -62,6 +71,9 @@ void weft__nap(uint64_t nanoseconds);
 #ifdef WEFT_FAULTS
 /* Test builds: the call that brings this to zero fails; below zero nothing does. */
 extern _Atomic long weft__fault_countdown;
+bool weft__fault(void);
+#else
+static inline bool weft__fault(void) { return false; }
 #endif
 
 #endif

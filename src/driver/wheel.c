@@ -151,6 +151,12 @@ void weft__wheel_clear(struct weft__wheel *w) {
     weft__unlock(&w->lock);
 }
 
+void weft__wheel_forked(struct weft__wheel *w) {
+    bool held = load_rlx(&w->lock.held);
+    weft__unlock(&w->lock);
+    if (!held) weft__wheel_clear(w);
+}
+
 /* Moves `current` to the tick, turning what expires on the way over to the overdue list. */
 static void advance(struct weft__wheel *w, uint64_t tick) {
     unsigned place;

@@ -67,6 +67,10 @@ bool weft__wheel_cancel(struct weft__timer *t);
 /* Forgets all timers, as if each had been cancelled. */
 void weft__wheel_clear(struct weft__wheel *w);
 
+/* In a forked child, in which nobody looks at this wheel any more: its timers are not armed, and may still be
+ * cancelled if a thread that is not there was just changing it. */
+void weft__wheel_forked(struct weft__wheel *w);
+
 /* Hands out at most n of the timers whose deadline is not after now. */
 unsigned weft__wheel_expire(struct weft__wheel *w, uint64_t now, struct weft__due *due, unsigned n);
 

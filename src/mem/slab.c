@@ -99,3 +99,11 @@ WEFT_COLD void weft__slab_put_slow(struct weft__slab *s, struct weft__slab_cache
 }
 
 WEFT_COLD void weft__slab_flush(struct weft__slab *s, struct weft__slab_cache *c) { give_back(s, c, c->count); }
+
+void weft__slab_forked(struct weft__slab *s) {
+    for (unsigned node = 0; node < WEFT_MEM_NODES; node++) {
+        if (load_rlx(&s->pool[node].lock.held)) s->pool[node].free = NULL;
+        weft__unlock(&s->pool[node].lock);
+    }
+    weft__unlock(&s->lock);
+}

@@ -71,6 +71,9 @@ static inline void weft__slab_put(struct weft__slab *s, struct weft__slab_cache 
     c->count++;
 }
 
+/* In a forked child: what was just being changed by a thread that is not there is forgotten. */
+void weft__slab_forked(struct weft__slab *s);
+
 /* The record with this number, free or in use; NULL when there is none. Whoever knows the size of
  * the records at compile time saves a multiplication. */
 static inline struct weft__slot *weft__slab_at_sized(struct weft__slab *s, uint32_t index, size_t record_size) {

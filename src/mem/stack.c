@@ -269,3 +269,15 @@ const struct weft__stack *weft__stack_of_guard(const void *address) {
     }
     return NULL;
 }
+
+static void forget_if_held(struct pool *p) {
+    if (load_rlx(&p->lock.held)) p->warm = p->cold = NULL;
+    weft__unlock(&p->lock);
+}
+
+void weft__stack_forked(void) {
+    for (unsigned node = 0; node < WEFT_MEM_NODES; node++)
+        for (unsigned class = 0; class < WEFT_STACK_CLASSES; class ++) forget_if_held(&pools[node].class[class]);
+    store_rlx(&in_use, 0);
+    store_rlx(&weft__stack_none_left, false);
+}

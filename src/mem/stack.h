@@ -105,6 +105,9 @@ static inline bool weft__stack_exhausted(void) { return load_rlx(&weft__stack_no
 /* The stack in whose guard the address lies, or NULL. Usable in a signal handler. */
 const struct weft__stack *weft__stack_of_guard(const void *address);
 
+/* In a forked child: what was just being changed by a thread that is not there is forgotten. */
+void weft__stack_forked(void);
+
 /* In use now, of all classes; for messages and tests. */
 size_t weft__stack_in_use(void);
 

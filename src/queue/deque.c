@@ -80,3 +80,8 @@ WEFT_COLD void weft__deque_trim(void) {
         weft__deque_put(d);
     }
 }
+
+void weft__deque_forked(void) {
+    if (load_rlx(&lock.held)) pool = NULL;
+    weft__unlock(&lock);
+}

@@ -117,6 +117,8 @@ static inline bool weft__deque_asked(struct weft__deque *d) {
 /* An empty one of this kind, or NULL. It belongs to the caller until it is put back, empty. */
 struct weft__deque *weft__deque_get(const struct weft__deque_kind *kind);
 void weft__deque_put(struct weft__deque *d);
+/* In a forked child: what was just being changed by a thread that is not there is forgotten. */
+void weft__deque_forked(void);
 /* Gives the pages back that large ones no longer use; of those that nobody has. */
 void weft__deque_trim(void);
 /* The owner, when the place after c does not exist: no more can be pushed. */

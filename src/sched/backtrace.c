@@ -21,6 +21,7 @@
 #define _GNU_SOURCE
 #include "arch/interrupted.h"
 #include "sched/cluster.h"
+#include "sched/fork.h"
 
 #include <execinfo.h>
 #include <fcntl.h>
@@ -122,6 +123,10 @@ void weft__backtrace_unwatch(void) {
 /* The next number, idle. */
 static uint32_t after(uint32_t state) { return (state | PHASE) + 1; }
 static void forget(void) { store_rlx(&request.state, after(load_rlx(&request.state))); }
+void weft__backtrace_forked(void) {
+    pthread_mutex_init(&asking, NULL);
+    forget();
+}
 /* True: no handler has it, nor will have it. */
 static bool withdraw(uint32_t state) {
     return (state & PHASE) == ASKED && cas_ar(&request.state, &state, after(state));

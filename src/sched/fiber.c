@@ -180,6 +180,7 @@ static _Noreturn void end(struct weft__fiber *f, void *result) {
     if (unlikely(f->locals != NULL)) weft__locals_destroy(f);
     weft__locks_check(f, "ends");
     struct weft__worker *w = weft__self(); /* only now: destructors may have parked */
+    if (unlikely(!w)) weft__forked_end(f);
     if (unlikely(load_rlx(&w->deque) != NULL)) weft__tasks_end(w, f);
     struct weft__stack *stack = f->stack;
     struct weft_counter *counter = (struct weft_counter *)f->frames;

@@ -2,6 +2,7 @@
  * Fiber-local values: a table of keys for the process, and for each fiber that sets one an array
  * of values. A key that is deleted and made again has a new version; values of the old one are gone.
  */
+#include "sched/fork.h"
 #include "sched/wait.h"
 
 struct weft__locals {
@@ -52,6 +53,8 @@ WEFT_PUBLIC int weft_key_delete(struct weft_key key) {
     weft__unlock(&keys_lock);
     return k ? 0 : -EINVAL;
 }
+
+void weft__keys_forked(void) { weft__unlock(&keys_lock); }
 
 WEFT_PUBLIC void *weft_local_get(struct weft_key key) {
     uint32_t version;

@@ -2,7 +2,7 @@
  * When does nothing happen any more? Asked by a stop, of all clusters, and by a drain, of one.
  *
  * A cluster is quiet when all its workers are asleep or retired, no timer of theirs is armed, no queue
- * holds anything, and every fiber of it is in a wait. What is looked at one after the other was so at
+ * holds anything, and every fiber of it is in a wait, for something that is not outside. What is looked at one after the other was so at
  * one moment, if nobody woke up meanwhile.
  *
  * Who waits for that is told by the last worker that goes to sleep, and by threads that take back
@@ -11,6 +11,7 @@
 #include "sched/quiet.h"
 
 #include "sched/block.h"
+#include "sched/fork.h"
 
 struct weft__quiet weft__quiet;
 
@@ -27,7 +28,7 @@ bool weft__each_live(bool (*fn)(struct weft__fiber *, void *), void *arg) {
 
 static bool waits_if_ours(struct weft__fiber *f, void *cluster) {
     if (weft__cluster_of(load_rlx(&f->context.place)) != cluster) return true;
-    return load_acq(&f->wait) & WEFT_WAIT_WAITING;
+    return (load_acq(&f->wait) & (WEFT_WAIT_WAITING | WEFT_WAIT_OUTSIDE)) == WEFT_WAIT_WAITING;
 }
 
 static bool all_rest(struct weft__cluster *c) { return weft__idle_resting(load_acq(&c->idle.state)) == c->count; }
@@ -123,4 +124,10 @@ WEFT_COLD void weft__tell_quiet(void) {
     weft__drain_collect();
     add_ar(&weft__quiet.told, 1);
     weft__futex_wake(&weft__quiet.told, 1);
+}
+
+void weft__quiet_forked(void) {
+    weft__unlock(&lock);
+    drainers = NULL;
+    store_rlx(&weft__quiet.waiting, 0);
 }

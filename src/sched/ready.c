@@ -224,9 +224,10 @@ void weft__expire(struct weft__worker *w, struct weft__wheel *wheel, uint64_t no
         n = weft__wheel_expire(wheel, now, due, AT_ONCE);
         count_add(&w->numbers.timers, n);
         for (unsigned i = 0; i < n; i++) {
-            if (due[i].fn)
+            if (due[i].fn) {
                 due[i].fn(due[i].arg);
-            else if (weft__wait_win(due[i].arg, due[i].ticket, WEFT_WON_DEADLINE))
+                if (unlikely(weft__self() != w)) weft__forked_end(NULL);
+            } else if (weft__wait_win(due[i].arg, due[i].ticket, WEFT_WON_DEADLINE))
                 weft__make_ready(due[i].arg);
         }
     } while (n == AT_ONCE);

@@ -11,6 +11,7 @@
 #include "base/say.h"
 #include "sched/cluster.h"
 #include "sched/config.h"
+#include "sched/fork.h"
 #include "sched/quiet.h"
 #include "sched/wait.h"
 
@@ -142,6 +143,7 @@ static void shut_down(void) {
     if (weft__cluster.print_stats) weft__stats_print(&weft__cluster);
     weft__each_cluster(end_it, NULL);
     weft__cluster_end(&weft__cluster); /* the last one: until then no other begins or ends */
+    weft__layers_stopped();
     weft__backtrace_unwatch();
     weft__overflow_unwatch();
 }
@@ -196,6 +198,11 @@ static int stop_for_good(void) {
     weft__each_live(abandon_it, NULL);
     shut_down();
     return -EBUSY;
+}
+
+void weft__runtime_forked(void) {
+    pthread_mutex_init(&control, NULL);
+    pthread_mutex_init(&weft__clusters_change, NULL);
 }
 
 /* --- the public calls -------------------------------------------------------------------------- */

@@ -518,6 +518,20 @@ void weft__fiber_init(struct weft__fiber *f, void *(*fn)(void *), void *arg, con
 /* The fiber that joins by this word, won and to be made ready; or NULL, if it no longer does. */
 struct weft__fiber *weft__join_win(uint64_t join);
 
+/* --- the layers above (fork.c) ------------------------------------------------------------------ */
+
+/* What a layer that the scheduler knows nothing of must see to. Added once, before main. */
+struct weft__layer {
+    void (*stopped)(void); /* the runtime has stopped */
+    void (*forked)(void);  /* this is a forked child: all threads but the caller are gone */
+    struct weft__layer *next;
+};
+void weft__layer_add(struct weft__layer *layer);
+void weft__layers_stopped(void);
+
+/* A fiber, or a timer's function, came to its end in a forked child: nothing is there to go on with. */
+_Noreturn void weft__forked_end(const struct weft__fiber *f);
+
 /* --- ending, messages ------------------------------------------------------------------------- */
 
 void weft__locals_destroy(struct weft__fiber *f);

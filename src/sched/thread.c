@@ -2,6 +2,7 @@
  * Threads that are no carriers: a record for each that ever waits, made at its first wait and put
  * back when the thread ends.
  */
+#include "sched/fork.h"
 #include "sched/wait.h"
 
 #include "base/say.h"
@@ -37,6 +38,13 @@ static struct weft__fiber *make_record(void) {
         weft__slab_put(&weft__fibers, NULL, slot);
         return NULL;
     }
+    return f;
+}
+
+struct weft__fiber *weft__thread_adopt(struct weft__fiber *f) {
+    pthread_once(&once, make_key);
+    if (!f) return pthread_getspecific(key);
+    pthread_setspecific(key, f); /* without memory for that, it gets another one when it waits */
     return f;
 }
 

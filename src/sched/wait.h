@@ -41,6 +41,8 @@
 #define WEFT_WAIT_BY_CANCEL UINT64_C(0x10)
 #define WEFT_WAIT_REASON UINT64_C(0x60)
 #define WEFT_WAIT_LOOK UINT64_C(0x80)
+/* While it waits, in the place of the reason: what it waits for is outside, so it is not blocked for ever. */
+#define WEFT_WAIT_OUTSIDE UINT64_C(0x40)
 #define WEFT_WAIT_EPOCH (~UINT64_C(0xff))
 #define WEFT_WAIT_ONE UINT64_C(0x100)
 #define WEFT_WAIT_STICKY (WEFT_WAIT_PERMIT | WEFT_WAIT_CANCEL | WEFT_WAIT_LOOK)

@@ -36,9 +36,21 @@ static void load_ours(void) {
     ours = &flat;
 }
 
+/* hwloc has locks of its own, which a child must not inherit from a thread that is just loading. */
+static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
+
+static void load_ours_unforked(void) {
+    pthread_mutex_lock(&loading);
+    load_ours();
+    pthread_mutex_unlock(&loading);
+}
+
+void weft__topology_before_fork(void) { pthread_mutex_lock(&loading); }
+void weft__topology_after_fork(void) { pthread_mutex_unlock(&loading); }
+
 const struct weft__topology *weft__topology(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, load_ours);
+    pthread_once(&once, load_ours_unforked);
     return ours;
 }
 

@@ -25,6 +25,10 @@ struct weft__topology {
  * cannot be read, all CPUs are cores of their own that share one cache. */
 const struct weft__topology *weft__topology(void);
 
+/* Around a fork, in parent and child: nobody reads the machine meanwhile. */
+void weft__topology_before_fork(void);
+void weft__topology_after_fork(void);
+
 /* NULL: this machine. Else hwloc's description of one: "package:2 numa:1 l3:8 core:8 pu:1". Returns
  * NULL when it cannot be read or there is no memory; to be freed with weft__free. */
 struct weft__topology *weft__topology_load(const char *description);

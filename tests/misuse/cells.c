@@ -1,7 +1,10 @@
 /* The lists, made into functions and tables. See misuse.h. */
+#define _GNU_SOURCE
 #include "misuse.h"
 #include "par.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 static int create_all_keys(void) {
@@ -25,6 +28,20 @@ static struct weft_fiber inhabit(void) {
     struct weft_fiber f = {0};
     weft_spawn(&f, &(struct weft_attr){.cluster = fx.second}, parks_there, NULL);
     return f;
+}
+
+/* Descriptors: one that has something to read, one that never has, a regular file, one that was open. */
+static int pipe_with(const char *text) {
+    int ends[2];
+    return pipe2(ends, O_NONBLOCK) || write(ends[1], text, strlen(text)) < 0 ? -1 : ends[0];
+}
+static int readable(void) { return pipe_with("text"); }
+static int silent(void) { return pipe_with(""); }
+static int a_file(void) { return open("/proc/self/exe", O_RDONLY | O_CLOEXEC); }
+static int closed(void) {
+    int fd = silent();
+    close(fd);
+    return fd;
 }
 
 static struct weft_cluster clusters[64];
@@ -87,6 +104,9 @@ static int item;
 #define LIST par
 #include "cells_par.h"
 #undef LIST
+#define LIST process
+#include "cells_process.h"
+#undef LIST
 #undef CELL
 #undef NONE
 
@@ -136,4 +156,9 @@ const struct cell cells_of_chan[] = {
 #define LIST par
 const struct cell cells_of_par[] = {
 #include "cells_par.h"
+    {NULL, NULL, NOTHING, 0, NULL}};
+#undef LIST
+#define LIST process
+const struct cell cells_of_process[] = {
+#include "cells_process.h"
     {NULL, NULL, NOTHING, 0, NULL}};

@@ -17,7 +17,8 @@ static const char *const cases[] = {"null",  "zero",       "stale",  "garbage", 
                                     "state", "no_runtime", "thread", "fiber",   "timer"};
 #define CASES (sizeof cases / sizeof *cases)
 static const struct cell *const lists[] = {cells_of_runtime, cells_of_fibers, cells_of_clusters, cells_of_values,
-                                           cells_of_sync,    cells_of_scope,  cells_of_tasks,    cells_of_chan, cells_of_par};
+                                           cells_of_sync,    cells_of_scope,  cells_of_tasks,    cells_of_chan,
+                                           cells_of_par,     cells_of_process};
 #define LISTS (sizeof lists / sizeof *lists)
 
 /* --- the fixture ------------------------------------------------------------------------------------------ */

@@ -1,0 +1,69 @@
+/* See poller.h. */
+#define _GNU_SOURCE
+#include "driver/poller.h"
+
+#include "base/sys.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+_Static_assert(EPOLLIN == POLLIN && EPOLLPRI == POLLPRI && EPOLLOUT == POLLOUT && EPOLLERR == POLLERR &&
+                   EPOLLHUP == POLLHUP && EPOLLRDNORM == POLLRDNORM && EPOLLWRNORM == POLLWRNORM,
+               "poll and epoll have the same bits");
+
+enum { WEFT_REPORTS_MOST = 64 };
+#define BELL UINT64_MAX
+
+static uint64_t pack(int fd, uint32_t round) { return (uint64_t)round << 32 | (uint32_t)fd; }
+
+/* The bell is edge-triggered: it wakes once for each time that it is rung, and need not be read. */
+int weft__poller_open(struct weft__poller *p) {
+    struct epoll_event bell = {.events = EPOLLIN | EPOLLET, .data.u64 = BELL};
+    if ((p->epoll = weft__epoll_create()) < 0) return p->epoll;
+    int err = p->bell = weft__eventfd();
+    if (err < 0) goto close_epoll;
+    if (!epoll_ctl(p->epoll, EPOLL_CTL_ADD, p->bell, &bell)) return 0;
+    err = -errno;
+    close(p->bell);
+close_epoll:
+    close(p->epoll);
+    return err;
+}
+
+void weft__poller_close(struct weft__poller *p) {
+    close(p->bell);
+    close(p->epoll);
+}
+
+/* Most descriptors are known from an earlier arm. */
+int weft__poller_arm(struct weft__poller *p, int fd, uint32_t events, uint32_t round) {
+    struct epoll_event e = {.events = events | EPOLLONESHOT, .data.u64 = pack(fd, round)};
+    if (!epoll_ctl(p->epoll, EPOLL_CTL_MOD, fd, &e)) return 0;
+    if (errno != ENOENT) return -errno;
+    if (weft__fault()) return -ENOMEM;
+    return epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
+}
+
+int weft__poller_watch(struct weft__poller *p, int fd) {
+    struct epoll_event e = {.events = EPOLLIN, .data.u64 = pack(fd, 0)};
+    return epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
+}
+
+unsigned weft__poller_wait(struct weft__poller *p, struct weft__report *reports, unsigned n, const sigset_t *mask) {
+    struct epoll_event e[WEFT_REPORTS_MOST];
+    int most = n < WEFT_REPORTS_MOST ? (int)n : WEFT_REPORTS_MOST, got = epoll_pwait(p->epoll, e, most, -1, mask);
+    unsigned count = 0;
+    for (int i = 0; i < got; i++)
+        if (e[i].data.u64 != BELL)
+            reports[count++] =
+                (struct weft__report){(int)(uint32_t)e[i].data.u64, (uint32_t)(e[i].data.u64 >> 32), e[i].events};
+    return count;
+}
+
+void weft__poller_ring(struct weft__poller *p) {
+    uint64_t one = 1;
+    ssize_t ignored = write(p->bell, &one, sizeof one); /* fails only when it was rung 2^64 times */
+    (void)ignored;
+}
