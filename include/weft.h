@@ -20,7 +20,7 @@
  *
  * The order: the runtime, fibers, park and unpark, cancellation, fiber-local values, time, clusters,
  * statistics; then weft/sync.h: counters, semaphores, mutexes, condition variables; weft/poll.h: readiness
- * of descriptors.
+ * of descriptors; weft/signal.h: signals.
  */
 #ifndef WEFT_H
 #define WEFT_H
@@ -430,6 +430,7 @@ int weft_stats_print(void);
 #include "weft/chan.h"
 #include "weft/poll.h"
 #include "weft/scope.h"
+#include "weft/signal.h"
 #include "weft/sync.h"
 #include "weft/task.h"
 #include "weft/par.h"

@@ -20,6 +20,7 @@
  */
 #define _GNU_SOURCE
 #include "arch/interrupted.h"
+#include "base/handler.h"
 #include "sched/cluster.h"
 #include "sched/fork.h"
 
@@ -88,10 +89,8 @@ static void on_signal(int sig, siginfo_t *info, void *context) {
     struct weft__worker *w = weft__self();
     if (info->si_code == SI_QUEUE && info->si_value.sival_ptr == &request) {
         if (w) answer(w, context);
-    } else if (before.sa_flags & SA_SIGINFO) {
-        before.sa_sigaction(sig, info, context);
-    } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
-        before.sa_handler(sig);
+    } else {
+        weft__handler_pass_on(&before, sig, info, context);
     }
     errno = saved;
 }
@@ -108,13 +107,9 @@ static int watch(void) {
     return 0;
 }
 
-/* Not if somebody put another handler in front of ours: see weft__overflow_unwatch. */
 void weft__backtrace_unwatch(void) {
-    struct sigaction now;
     pthread_mutex_lock(&asking);
-    if (in_place && !sigaction(WEFT_TRACE_SIGNAL, NULL, &now) && (now.sa_flags & SA_SIGINFO) &&
-        now.sa_sigaction == on_signal)
-        in_place = sigaction(WEFT_TRACE_SIGNAL, &before, NULL) != 0;
+    if (in_place) in_place = !weft__handler_restore(WEFT_TRACE_SIGNAL, on_signal, &before);
     pthread_mutex_unlock(&asking);
 }
 

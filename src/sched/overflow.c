@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "sched/sched.h"
 
+#include "base/handler.h"
 #include "base/say.h"
 
 #include <signal.h>
@@ -32,17 +33,11 @@ static void report(const struct weft__stack *s) {
 }
 
 static void pass_on(int sig, siginfo_t *info, void *context) {
-    struct sigaction *old = &before[sig == SIGBUS];
-    if (old->sa_flags & SA_SIGINFO) {
-        old->sa_sigaction(sig, info, context);
-    } else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN) {
-        old->sa_handler(sig);
-    } else {
-        /* As if we had not been there: the instruction faults again, and the default applies. A
-         * signal that was sent does not come again by itself. */
-        signal(sig, SIG_DFL);
-        if (info->si_code <= 0) raise(sig);
-    }
+    if (weft__handler_pass_on(&before[sig == SIGBUS], sig, info, context)) return;
+    /* As if we had not been there: the instruction faults again, and the default applies. A signal
+     * that was sent does not come again by itself. */
+    signal(sig, SIG_DFL);
+    if (info->si_code <= 0) raise(sig);
 }
 
 static void on_fault(int sig, siginfo_t *info, void *context) {
@@ -66,14 +61,10 @@ int weft__overflow_watch(void) {
     return 0;
 }
 
-/* Only if nobody put another handler in front of ours: that one may call ours, so it must stay what
- * it is, and must not be put in front of that one again. */
+/* One that stays, behind another that was put in front of it, is not put in front of that one again. */
 void weft__overflow_unwatch(void) {
-    for (int i = 0; i < 2; i++) {
-        struct sigaction now;
-        if (!sigaction(signals[i], NULL, &now) && (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_fault)
-            in_place[i] = sigaction(signals[i], &before[i], NULL) != 0;
-    }
+    for (int i = 0; i < 2; i++)
+        if (in_place[i]) in_place[i] = !weft__handler_restore(signals[i], on_fault, &before[i]);
 }
 
 int weft__signal_stack(void **memory) {

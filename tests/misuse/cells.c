@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
 static int create_all_keys(void) {
@@ -43,6 +44,9 @@ static int closed(void) {
     close(fd);
     return fd;
 }
+
+static struct weft_signals signals;
+static void subscribed(int number) { weft_signals_begin(&signals, WEFT_SIGNAL(number)); }
 
 static struct weft_cluster clusters[64];
 static struct weft_delays delays;

@@ -1,0 +1,29 @@
+/* A signal handler that stands in front of another. Needs _GNU_SOURCE. */
+#ifndef WEFT_BASE_HANDLER_H
+#define WEFT_BASE_HANDLER_H
+
+#include "base/base.h"
+
+#include <signal.h>
+
+/* Calls the handler that was there before. False: there was none, the signal was ignored or at its default. */
+static inline bool weft__handler_pass_on(const struct sigaction *before, int sig, siginfo_t *info, void *context) {
+    if (before->sa_flags & SA_SIGINFO)
+        before->sa_sigaction(sig, info, context);
+    else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN)
+        before->sa_handler(sig);
+    else
+        return false;
+    return true;
+}
+
+/* Puts back what was before; false: somebody put another in front of ours, which may call ours, so ours
+ * must stay what it is. */
+static inline bool weft__handler_restore(int sig, void (*ours)(int, siginfo_t *, void *),
+                                         const struct sigaction *before) {
+    struct sigaction now;
+    return !sigaction(sig, NULL, &now) && (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == ours &&
+           !sigaction(sig, before, NULL);
+}
+
+#endif

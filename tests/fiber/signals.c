@@ -1,0 +1,344 @@
+/* Signals that fibers wait for: who gets them, what is kept, what was there before, and what is left. */
+#define _GNU_SOURCE
+#include "threads.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+static const uint64_t term_hup = WEFT_SIGNAL(SIGTERM) | WEFT_SIGNAL(SIGHUP);
+static void send(int sig) { CHECK(!kill(getpid(), sig)); }
+
+struct asker {
+    struct weft_signals *from;
+    uint64_t deadline;
+    int got;
+    struct weft_signal what;
+};
+static void *asks(void *arg) {
+    struct asker *a = arg;
+    a->got = weft_signals_next_until(a->from, &a->what, a->deadline ? a->deadline : WEFT_FOREVER);
+    return NULL;
+}
+
+/* --- one subscription ------------------------------------------------------------------------------------------ */
+
+static void one_after_the_other(void *unused) {
+    (void)unused;
+    struct weft_signals s = WEFT_SIGNALS_INIT;
+    struct weft_signal what;
+    CHECK_EQ(weft_signals_begin(&s, term_hup | WEFT_SIGNAL(SIGUSR1) | WEFT_SIGNAL(SIGINT)), 0);
+    CHECK_EQ(weft_signals_next_try(&s, NULL), -EAGAIN);
+    static const int all[] = {SIGTERM, SIGHUP, SIGINT, SIGUSR1};
+    for (int i = 0; i < 40; i++) {
+        send(all[i % 4]);
+        CHECK_EQ(weft_signals_next(&s, &what), all[i % 4]);
+        CHECK_EQ(what.number, all[i % 4]);
+        CHECK_EQ(what.pid, getpid());
+        CHECK_EQ(what.uid, getuid());
+        CHECK_EQ(what.code, SI_USER);
+        CHECK_EQ(what.count, 1);
+    }
+    CHECK_EQ(weft_signals_next_until(&s, NULL, weft_now() + 2 * WEFT_MILLISECOND), -ETIMEDOUT);
+    CHECK_EQ(weft_signals_end(&s), 0);
+    CHECK_EQ(weft_signals_end(&s), -EINVAL);
+    CHECK_EQ(weft_signals_next(&s, NULL), -EINVAL);
+}
+TEST(one_signal_after_the_other) {
+    each_size(one_after_the_other);
+    one_after_the_other(NULL); /* a thread, and no runtime */
+}
+
+/* All workers sleep when it comes, from another process. */
+TEST(from_another_process_while_all_sleep) {
+    struct weft_signals s = WEFT_SIGNALS_INIT;
+    test_start(3);
+    CHECK_EQ(weft_signals_begin(&s, term_hup), 0);
+    struct asker a = {.from = &s};
+    struct weft_fiber f = spawn(asks, &a);
+    test_nap_ms(150);
+    pid_t parent = getpid(), pid = fork();
+    if (!pid) {
+        kill(parent, SIGTERM);
+        _exit(0);
+    }
+    join(f);
+    CHECK_EQ(a.got, SIGTERM);
+    CHECK_EQ(a.what.pid, pid);
+    CHECK_EQ(waitpid(pid, NULL, 0), pid);
+    CHECK_EQ(weft_signals_end(&s), 0);
+    test_stop();
+}
+
+/* What comes while nobody asks is there when somebody does, each signal once and counted. */
+static bool has_come(void *s) { return __builtin_popcountll(__atomic_load_n((uint64_t *)s, __ATOMIC_ACQUIRE)) == 2; }
+static void kept(void *unused) {
+    (void)unused;
+    struct weft_signals s = WEFT_SIGNALS_INIT;
+    struct weft_signal what;
+    CHECK_EQ(weft_signals_begin(&s, term_hup | WEFT_SIGNAL(SIGRTMIN)), 0);
+    for (int i = 0; i < 5; i++) CHECK(!sigqueue(getpid(), SIGRTMIN, (union sigval){.sival_int = i + 1}));
+    send(SIGTERM);
+    test_until(has_come, &s.pending);
+    CHECK_EQ(weft_signals_next(&s, &what), SIGTERM);
+    for (uint64_t seen = 0; seen < 5; seen += what.count) { /* those are not coalesced by the kernel */
+        CHECK_EQ(weft_signals_next(&s, &what), SIGRTMIN);
+        CHECK_EQ(what.code, SI_QUEUE);
+        CHECK((intptr_t)what.value >= 1 && (intptr_t)what.value <= 5); /* each may have come by another thread */
+    }
+    CHECK_EQ(weft_signals_next_try(&s, &what), -EAGAIN);
+    CHECK_EQ(weft_signals_end(&s), 0);
+}
+TEST(what_comes_between_two_questions_is_kept) { each_size(kept); }
+
+/* More than the pipe holds, while the service cannot read: nothing that was sent is not seen. */
+TEST(a_flood) {
+    struct weft_signals s = WEFT_SIGNALS_INIT;
+    struct weft_signal what;
+    uint64_t seen = 0;
+    CHECK_EQ(weft_signals_begin(&s, WEFT_SIGNAL(SIGRTMIN) | WEFT_SIGNAL(SIGHUP)), 0);
+    for (int i = 0; i < 20000; i++) pthread_kill(pthread_self(), SIGRTMIN);
+    send(SIGHUP);
+    do {
+        CHECK(weft_signals_next(&s, &what) > 0);
+        if (what.number == SIGRTMIN) seen += what.count;
+    } while (what.number != SIGHUP);
+    while (weft_signals_next_until(&s, &what, weft_now() + 20 * WEFT_MILLISECOND) > 0) seen += what.count;
+    CHECK(seen > 0 && seen <= 20000);
+    CHECK_EQ(weft_signals_end(&s), 0);
+}
+
+/* --- several ---------------------------------------------------------------------------------------------------- */
+
+static void several(void *unused) {
+    (void)unused;
+    struct weft_signals s = WEFT_SIGNALS_INIT, other = WEFT_SIGNALS_INIT;
+    struct asker a[4];
+    struct weft_fiber f[4];
+    int total = 0;
+    CHECK_EQ(weft_signals_begin(&s, term_hup), 0);
+    CHECK_EQ(weft_signals_begin(&other, WEFT_SIGNAL(SIGTERM)), 0);
+    CHECK_EQ(weft_signals_begin(&s, term_hup), -EBUSY);
+    for (int i = 0; i < 4; i++) {
+        a[i] = (struct asker){.from = &s};
+        f[i] = spawn(asks, &a[i]);
+    }
+    settle();
+    send(SIGTERM); /* to the first of them, and to the other subscription */
+    join(f[0]);
+    CHECK_EQ(a[0].got, SIGTERM);
+    CHECK_EQ(weft_signals_next(&other, NULL), SIGTERM);
+    CHECK_EQ(weft_cancel(f[1]), 0);
+    join(f[1]);
+    CHECK_EQ(a[1].got, -ECANCELED);
+    CHECK_EQ(weft_signals_end(&other), 0);
+    send(SIGTERM); /* s is still subscribed to it */
+    join(f[2]);
+    CHECK_EQ(a[2].got, SIGTERM);
+    CHECK_EQ(weft_signals_end(&s), 0); /* the last one is told */
+    join(f[3]);
+    CHECK_EQ(a[3].got, -ESRCH);
+    for (int i = 0; i < 4; i++) total += a[i].got > 0;
+    CHECK_EQ(total, 2);
+}
+TEST(several_ask_and_several_are_subscribed) { each_size(several); }
+
+static void cancelled(void *unused) {
+    (void)unused;
+    struct weft_signals s = WEFT_SIGNALS_INIT;
+    CHECK_EQ(weft_signals_begin(&s, term_hup), 0);
+    send(SIGHUP);
+    while (!__atomic_load_n(&s.pending, __ATOMIC_ACQUIRE)) weft_sleep(100000);
+    CHECK_EQ(weft_cancel(weft_self()), 0);
+    CHECK_EQ(weft_signals_next(&s, NULL), SIGHUP); /* it is there */
+    CHECK_EQ(weft_signals_next(&s, NULL), -ECANCELED);
+    CHECK_EQ(weft_signals_end(&s), 0);
+}
+TEST(a_cancelled_fiber_takes_what_is_there) { each_size(cancelled); }
+
+/* --- children --------------------------------------------------------------------------------------------------- */
+
+static void children(void *unused) {
+    (void)unused;
+    struct weft_signals s = WEFT_SIGNALS_INIT;
+    struct weft_signal what;
+    CHECK_EQ(weft_signals_begin(&s, WEFT_SIGNAL(SIGCHLD)), 0);
+    for (int i = 0; i < 5; i++) {
+        int status;
+        pid_t pid = fork();
+        if (!pid) _exit(40 + i);
+        CHECK_EQ(weft_signals_next(&s, &what), SIGCHLD);
+        CHECK_EQ(what.pid, pid);
+        CHECK_EQ(what.code, CLD_EXITED);
+        CHECK_EQ(what.status, 40 + i);
+        CHECK_EQ(waitpid(pid, &status, WNOHANG), pid);
+    }
+    CHECK_EQ(weft_signals_end(&s), 0);
+}
+TEST(children_that_end) { each_size(children); }
+
+/* A child that was forked is not subscribed, and what it gets is not the parent's. */
+static void subscribes_anew(void) {
+    struct weft_signals mine = WEFT_SIGNALS_INIT;
+    CHECK_EQ(weft_signals_begin(&mine, WEFT_SIGNAL(SIGHUP)), 0);
+    send(SIGHUP);
+    CHECK_EQ(weft_signals_next(&mine, NULL), SIGHUP);
+    CHECK_EQ(weft_signals_end(&mine), 0);
+}
+static void not_the_parents(void *unused) {
+    (void)unused;
+    struct weft_signals s = WEFT_SIGNALS_INIT;
+    int status;
+    CHECK_EQ(weft_signals_begin(&s, term_hup), 0);
+    size_t files = test_open_files();
+    pid_t pid = fork();
+    if (!pid) {
+        CHECK_EQ(weft_signals_next(&s, NULL), -EINVAL);
+        CHECK_EQ(test_open_files(), files - 4); /* epoll, bell, both ends of the pipe */
+        if (!TEST_TSAN) subscribes_anew();      /* which cannot start threads in a child */
+        send(SIGTERM);                          /* as if nobody had ever subscribed */
+        _exit(9);
+    }
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+    CHECK_EQ(weft_signals_next_until(&s, NULL, weft_now() + 5 * WEFT_MILLISECOND), -ETIMEDOUT);
+    send(SIGTERM);
+    CHECK_EQ(weft_signals_next(&s, NULL), SIGTERM);
+    CHECK_EQ(weft_signals_end(&s), 0);
+}
+TEST(a_forked_child_is_not_subscribed) {
+    each_size(not_the_parents);
+    not_the_parents(NULL);
+}
+
+/* --- masks and handlers ------------------------------------------------------------------------------------------ */
+
+/* All threads of the program block it: weft's own takes it, and nothing of the program is interrupted. */
+TEST(blocked_by_all_threads) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGUSR2);
+    CHECK(!pthread_sigmask(SIG_BLOCK, &set, NULL));
+    struct weft_signals s = WEFT_SIGNALS_INIT;
+    test_start(2);
+    send(SIGTERM); /* before anybody is subscribed: pending, and not lost */
+    CHECK_EQ(weft_signals_begin(&s, term_hup), 0);
+    struct asker a = {.from = &s};
+    join(spawn(asks, &a));
+    CHECK_EQ(a.got, SIGTERM);
+    send(SIGUSR2); /* what nobody is subscribed to stays pending: our thread blocks it as well */
+    test_nap_ms(5);
+    struct timespec now = {0, 0};
+    CHECK_EQ(sigtimedwait(&set, NULL, &now), SIGUSR2);
+    CHECK_EQ(weft_signals_end(&s), 0);
+    test_stop();
+}
+
+static int handled;
+static void handler(int sig) { ADD(&handled, sig); }
+TEST(the_handler_from_before_comes_back) {
+    struct sigaction ours = {.sa_handler = handler}, now;
+    struct weft_signals s = WEFT_SIGNALS_INIT, t = WEFT_SIGNALS_INIT;
+    CHECK(!sigaction(SIGHUP, &ours, NULL));
+    test_start(2);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(weft_signals_begin(&s, term_hup), 0);
+        CHECK_EQ(weft_signals_begin(&t, term_hup), 0);
+        raise(SIGHUP);
+        CHECK_EQ(weft_signals_next(&s, NULL), SIGHUP);
+        CHECK_EQ(LOAD(&handled), i * SIGHUP);
+        CHECK_EQ(weft_signals_end(&t), 0);
+        CHECK_EQ(weft_signals_end(&s), 0);
+        CHECK(!sigaction(SIGHUP, NULL, &now) && now.sa_handler == handler);
+        CHECK(!sigaction(SIGTERM, NULL, &now) && now.sa_handler == SIG_DFL);
+        raise(SIGHUP);
+        CHECK_EQ(LOAD(&handled), (i + 1) * SIGHUP);
+    }
+    test_stop();
+}
+
+TEST(what_cannot_be_awaited) {
+    static const int none[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL,
+                               SIGTRAP, SIGSYS,  SIGABRT, SIGURG, 32,     33};
+    struct weft_signals s = WEFT_SIGNALS_INIT;
+    struct sigaction now;
+    size_t files = test_open_files();
+    for (unsigned i = 0; i < sizeof none / sizeof *none; i++)
+        CHECK_EQ(weft_signals_begin(&s, WEFT_SIGNAL(none[i]) | WEFT_SIGNAL(SIGTERM)), -EINVAL);
+    CHECK(!sigaction(SIGTERM, NULL, &now) && now.sa_handler == SIG_DFL);
+    CHECK_EQ(weft_signals_begin(&s, 0), -EINVAL);
+    CHECK_EQ(test_open_files(), files);
+    CHECK_EQ(weft_signals_next(&s, NULL), -EINVAL);
+    await_alone();
+}
+
+/* A read that is under way is not disturbed: it goes on. */
+static int ends[2];
+static void *reads(void *unused) {
+    char c;
+    CHECK_EQ(read(ends[0], &c, 1), 1);
+    return unused;
+}
+TEST(blocking_calls_are_restarted) {
+    struct weft_signals s = WEFT_SIGNALS_INIT;
+    CHECK(!pipe2(ends, O_CLOEXEC));
+    test_start(2);
+    CHECK_EQ(weft_signals_begin(&s, term_hup), 0);
+    pthread_t t = thread_start(reads, NULL);
+    test_nap_ms(5);
+    for (int i = 0; i < 10; i++) {
+        CHECK(!pthread_kill(t, SIGHUP));
+        CHECK_EQ(weft_signals_next(&s, NULL), SIGHUP);
+    }
+    CHECK_EQ(write(ends[1], "x", 1), 1);
+    thread_join(t);
+    CHECK_EQ(weft_signals_end(&s), 0);
+    test_stop();
+}
+
+/* --- what is left ------------------------------------------------------------------------------------------------- */
+
+TEST(nothing_is_left) {
+    size_t files = test_open_files();
+    for (int i = 0; i < 5; i++) {
+        struct weft_signals s = WEFT_SIGNALS_INIT;
+        if (i % 2) test_start(2);
+        CHECK_EQ(weft_signals_begin(&s, term_hup), 0);
+        send(SIGTERM);
+        if (i % 2) test_stop(); /* the subscription outlives the runtime */
+        CHECK_EQ(weft_signals_next(&s, NULL), SIGTERM);
+        CHECK_EQ(weft_signals_end(&s), 0);
+        await_alone();
+        CHECK_EQ(test_open_files(), files);
+    }
+}
+
+/* Each signal that is sent is seen, whoever ends and begins meanwhile. */
+static int over;
+static void *comes_and_goes(void *unused) {
+    while (!LOAD(&over)) {
+        struct weft_signals s = WEFT_SIGNALS_INIT;
+        CHECK_EQ(weft_signals_begin(&s, term_hup | WEFT_SIGNAL(SIGUSR2)), 0);
+        weft_yield();
+        CHECK_EQ(weft_signals_end(&s), 0);
+    }
+    return unused;
+}
+static void with_others(void *unused) {
+    (void)unused;
+    struct weft_signals s = WEFT_SIGNALS_INIT;
+    CHECK_EQ(weft_signals_begin(&s, WEFT_SIGNAL(SIGTERM)), 0);
+    STORE(&over, 0);
+    struct weft_fiber f[2] = {spawn(comes_and_goes, NULL), spawn(comes_and_goes, NULL)};
+    for (size_t i = 0; i < test_size(500); i++) {
+        send(SIGTERM);
+        CHECK_EQ(weft_signals_next(&s, NULL), SIGTERM);
+    }
+    STORE(&over, 1);
+    join(f[0]);
+    join(f[1]);
+    CHECK_EQ(weft_signals_end(&s), 0);
+}
+TEST(while_others_come_and_go) { each_size(with_others); }
