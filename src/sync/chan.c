@@ -56,7 +56,7 @@ static inline __attribute__((always_inline)) int meet(struct weft_chan *c, void 
     p.waiter.fiber = me;
     p.item = item;
     uint64_t word = weft__chan_lock(c);
-    int err = weft__chan_do_locked(c, &word, item, sends, NULL, &won);
+    int err = weft__chan_do_locked(c, &word, item, sends, &won);
     if (unlikely(err != -EAGAIN)) {
         weft__chan_unlock(c, word);
         if (won) weft__make_ready(won);
@@ -156,7 +156,7 @@ WEFT_PUBLIC int weft_chan_recv_try(struct weft_chan *chan, void *item) {
 /* --- closing ---------------------------------------------------------------------------------- */
 
 static void turn_away(struct weft_waiter **chain, struct weft__list *won) {
-    for (struct weft__party *p; (p = weft__chan_win(chain, NULL));) {
+    for (struct weft__party *p; (p = weft__chan_win(chain));) {
         p->result = -EPIPE;
         weft__list_put(won, &p->waiter.fiber->slot.link);
     }

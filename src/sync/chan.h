@@ -91,7 +91,7 @@ static inline void weft__chan_enter(struct weft_chan *c, struct weft__party *p, 
 /* The wait has ended for another reason: out of the chain, if it is still in it. */
 static inline void weft__chan_leave(struct weft_chan *c, struct weft__party *p, bool sends) {
     uint64_t word = weft__chan_lock(c);
-    if (p->waiter.chained) weft__chain_remove(weft__chan_chain(c, sends), &p->waiter);
+    weft__chain_take_out(weft__chan_chain(c, sends), &p->waiter);
     weft__chan_unlock(c, word);
 }
 
@@ -121,11 +121,12 @@ static inline void weft__chan_take(struct weft_chan *c, void *item) {
 
 /* --- partners --------------------------------------------------------------------------------- */
 
-/* Takes out the first party that can still be won, but not one of `self`, and wins it. Locked. */
-static inline struct weft__party *weft__chan_win(struct weft_waiter **chain, const struct weft__fiber *self) {
-    for (struct weft_waiter *w = *chain, *next; w; w = next) {
-        next = w->next;
-        if (unlikely(w->fiber == self)) continue;
+/*
+ * Takes out the first party that can still be won, and wins it. Locked. A select has taken its own wait back before it
+ * comes here, so it does not find itself.
+ */
+static inline struct weft__party *weft__chan_win(struct weft_waiter **chain) {
+    for (struct weft_waiter *w; (w = *chain);) {
         weft__chain_remove(chain, w);
         if (likely(weft__wait_win(w->fiber, w->ticket, WEFT_WON_DONE)))
             return container_of(w, struct weft__party, waiter);
@@ -138,9 +139,9 @@ static inline struct weft__party *weft__chan_win(struct weft_waiter **chain, con
  * would have to wait. *word is to be given back; *won is to be made ready after that, unless NULL.
  */
 static inline int weft__chan_send_locked(struct weft_chan *c, uint64_t *word, const void *item,
-                                         const struct weft__fiber *self, struct weft__fiber **won) {
+                                         struct weft__fiber **won) {
     if (unlikely(*word & WEFT_CHAN_CLOSED)) return -EPIPE;
-    struct weft__party *p = weft__chan_win(&c->receivers, self);
+    struct weft__party *p = weft__chan_win(&c->receivers);
     if (p) {
         if (likely(p->item != NULL)) weft__chan_copy(p->item, item, c->size);
         p->result = 0;
@@ -153,11 +154,10 @@ static inline int weft__chan_send_locked(struct weft_chan *c, uint64_t *word, co
     return 0;
 }
 
-static inline int weft__chan_recv_locked(struct weft_chan *c, uint64_t *word, void *item,
-                                         const struct weft__fiber *self, struct weft__fiber **won) {
+static inline int weft__chan_recv_locked(struct weft_chan *c, uint64_t *word, void *item, struct weft__fiber **won) {
     bool buffered = weft__chan_items(*word) > 0;
     if (buffered) weft__chan_take(c, item);
-    struct weft__party *p = weft__chan_win(&c->senders, self);
+    struct weft__party *p = weft__chan_win(&c->senders);
     if (p) {
         if (buffered)
             weft__chan_put(c, p->item); /* it has waited for this place: as many are there as before */
@@ -173,8 +173,8 @@ static inline int weft__chan_recv_locked(struct weft_chan *c, uint64_t *word, vo
 }
 
 static inline int weft__chan_do_locked(struct weft_chan *c, uint64_t *word, void *item, bool sends,
-                                       const struct weft__fiber *self, struct weft__fiber **won) {
-    return sends ? weft__chan_send_locked(c, word, item, self, won) : weft__chan_recv_locked(c, word, item, self, won);
+                                       struct weft__fiber **won) {
+    return sends ? weft__chan_send_locked(c, word, item, won) : weft__chan_recv_locked(c, word, item, won);
 }
 
 /* The same with taking and giving back the lock: for whoever does not want to wait. */
@@ -182,7 +182,7 @@ static inline int weft__chan_do(struct weft_chan *c, void *item, bool sends) {
     struct weft__fiber *won = NULL;
     weft__chan_foresee(c);
     uint64_t word = weft__chan_lock(c);
-    int result = weft__chan_do_locked(c, &word, item, sends, NULL, &won);
+    int result = weft__chan_do_locked(c, &word, item, sends, &won);
     weft__chan_unlock(c, word);
     if (won) {
         weft__queue_foresee_run(won);

@@ -15,7 +15,7 @@ static int complete(struct weft_future *f, void *value, int error) {
     }
     f->value = value;
     f->error = error;
-    for (struct weft__party *p; (p = weft__chan_win(&q->first, NULL));) {
+    for (struct weft__party *p; (p = weft__chan_win(&q->first));) {
         p->result = error;
         weft__list_put(&won, &p->waiter.fiber->slot.link);
     }

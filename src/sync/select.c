@@ -134,7 +134,7 @@ static int enter_chan(struct weft_case *c, struct weft__party *p) {
     } else if (!weft__wait_win(me, p->waiter.ticket, WEFT_WON_DONE)) {
         what = LOST;
     } else {
-        c->result = weft__chan_do_locked(chan, &word, c->item, sends(c), me, &won);
+        c->result = weft__chan_do_locked(chan, &word, c->item, sends(c), &won);
         what = c->result == -EAGAIN ? AGAIN : DONE;
     }
     weft__chan_unlock(chan, word);

@@ -188,7 +188,7 @@ stop_models() {
 
 # explorer name [folder with other source]
 explorer() {
-    $CC -O2 -w -std=gnu11 -ffunction-sections -Wl,--gc-sections -I"$here/explore" ${2:+-I"$2"} -I"$src" -I"$include" \
+    $CC -O2 -w -std=gnu11 -ffunction-sections -Wl,--gc-sections -I"$here/explore/$(dirname "$1")" ${2:+-I"$2"} -I"$src" -I"$include" \
         -o "$dir/explorer" "$here/explore/$1.c" >"$dir/cc.out" 2>&1
 }
 
@@ -241,7 +241,47 @@ planted() {
     rm -rf "$dir/queue"
 }
 
+# planted_chan name file expression: the same for channels, select and futures
+planted_chan() {
+    rm -rf "$dir/sync"
+    cp -r "$src/sync" "$dir/sync"
+    sed -i "$3" "$dir/sync/$2"
+    if cmp -s "$src/sync/$2" "$dir/sync/$2"; then
+        fail "chan: mutant $1: the source has changed, plant it anew"
+    elif explorer whole/chan "$dir" && ! timeout 100 "$dir/explorer" >/dev/null 2>&1; then
+        pass "chan: mutant $1: found"
+    else
+        fail "chan: mutant $1: NOT found"
+    fi
+    rm -rf "$dir/sync"
+}
+
+channels() {
+    explore whole/chan
+    planted_chan "a party is taken as won" chan.h 's/if (likely(weft__wait_win(w->fiber, w->ticket, WEFT_WON_DONE)))/weft__wait_win(w->fiber, w->ticket, WEFT_WON_DONE);/'
+    planted_chan "is its own partner" select.c 's/if (w->fiber == me) continue;//'
+    planted_chan "the word forgets senders" chan.h 's/if (c->senders) word |= WEFT_CHAN_SENDERS;//'
+    planted_chan "the word forgets receivers" chan.h 's/if (c->receivers) word |= WEFT_CHAN_RECEIVERS;//'
+    planted_chan "a place is freed, and the sender not told" chan.h 's/struct weft__party \*p = weft__chan_win(&c->senders);/struct weft__party *p = buffered ? NULL : weft__chan_win(\&c->senders);/'
+    planted_chan "a sender's item goes before those in the buffer" chan.h 's/if (buffered) weft__chan_take(c, item);/if (buffered \&\& !c->senders) weft__chan_take(c, item);/; s/        if (buffered)$/        if (false)/'
+    planted_chan "the item is not moved" chan.h 's/if (likely(p->item != NULL)) weft__chan_copy(p->item, item, c->size);//'
+    planted_chan "who leaves stays in the chain" chan.h 's/^    weft__chain_take_out.*$//'
+    planted_chan "puts without looking for the lock" chan.c 's/WEFT_CHAN_LOCKED | WEFT_CHAN_RECEIVERS | WEFT_CHAN_CLOSED/WEFT_CHAN_RECEIVERS | WEFT_CHAN_CLOSED/'
+    planted_chan "puts past who waits" chan.c 's/WEFT_CHAN_LOCKED | WEFT_CHAN_RECEIVERS | WEFT_CHAN_CLOSED/WEFT_CHAN_LOCKED | WEFT_CHAN_CLOSED/'
+    planted_chan "puts into what is closed" chan.c 's/WEFT_CHAN_LOCKED | WEFT_CHAN_RECEIVERS | WEFT_CHAN_CLOSED/WEFT_CHAN_LOCKED | WEFT_CHAN_RECEIVERS/'
+    planted_chan "takes past who waits" chan.c 's/word & (WEFT_CHAN_LOCKED | WEFT_CHAN_SENDERS)/word \& WEFT_CHAN_LOCKED/'
+    planted_chan "closing forgets receivers" chan.c 's/turn_away(&chan->receivers, &won);//'
+    planted_chan "closing forgets senders" chan.c 's/turn_away(&chan->senders, &won);//'
+    planted_chan "enters without a second look" select.c 's/if (likely(!can_be_done_locked(c, word, me))) {/if (true) {/'
+    planted_chan "does a case without taking its wait back" select.c 's/} else if (!weft__wait_win(me, p->waiter.ticket, WEFT_WON_DONE)) {/} else if (false) {/'
+    planted_chan "does two cases" select.c 's/        what = LOST;/        what = DONE, c->result = weft__chan_do_locked(chan, \&word, c->item, sends(c), \&won);/'
+    planted_chan "a try looks once" select.c 's/while (which == -EAGAIN && !unchanged(cases, n));/while (0);/'
+    planted_chan "a future that is done is waited for" select.c 's/    if (!done) weft__queue_append/    weft__queue_append/; s/    if (!done) return WAITS;/    return WAITS;/'
+    planted_chan "a future wakes one" future.c 's/for (struct weft__party \*p; (p = weft__chan_win(&q->first));) {/for (struct weft__party *p = weft__chan_win(\&q->first); p; p = NULL) {/'
+}
+
 explorations() {
+    channels
     explore wait
     explore ready
     planted "tail before the item" ready.h '/store_rlx(&ring->slot\[t & ring->mask\], item);/d; s/store_rel(&q->tail, t + 1);/store_rel(\&q->tail, t + 1); store_rlx(\&ring->slot[t \& ring->mask], item);/'
@@ -254,6 +294,7 @@ explorations() {
 }
 
 brief() {
+    explore whole/chan
     explore wait
     explore ready
     command -v spin >/dev/null 2>&1 || { echo "model: spin is not installed: its models are skipped"; return; }
