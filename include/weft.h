@@ -76,7 +76,10 @@ struct weft_config {
     unsigned deque;       /* where forked tasks wait: WEFT_DEQUE_SPLIT; others for comparisons */
 };
 enum {
-    WEFT_DEQUE_SPLIT, /* without fences or locked instructions, as long as nobody looks for work */
+    WEFT_DEQUE_SPLIT,     /* without fences or locked instructions, as long as nobody looks for work */
+    WEFT_DEQUE_CHASE_LEV, /* a fence a join */
+    WEFT_DEQUE_ABP,       /* the same; bounded: of tasks beyond the bound only the oldest are stolen */
+    WEFT_DEQUE_LOCKED,    /* a lock a fork, and a join */
     WEFT_DEQUES
 };
 enum {

@@ -8,6 +8,9 @@ _Static_assert(sizeof(struct weft__deque) <= WEFT_PAGE, "a page before the calls
 
 const struct weft__deque_kind *const weft__deque_kinds[] = {
     [WEFT_DEQUE_SPLIT] = &weft__deque_split,
+    [WEFT_DEQUE_CHASE_LEV] = &weft__deque_chase_lev,
+    [WEFT_DEQUE_ABP] = &weft__deque_abp,
+    [WEFT_DEQUE_LOCKED] = &weft__deque_locked,
     [WEFT_DEQUES] = NULL,
 };
 

@@ -17,7 +17,8 @@
  *                  Reads nothing of a call. A call is handed out once, by pop or by steal.
  *   press(d, now)  anybody who found nothing to steal: asks the owner to be more generous, and does more
  *                  if it was asked long ago. NULL: not needed.
- *   ready(d)       anybody: would a steal find something now? A guess, that reads no line the owner writes.
+ *   ready(d)       anybody: would a steal find something now? A guess; that of the split deque reads no line
+ *                  the owner writes.
  *   some(d)        anybody: are there calls that could be taken, public or after some pressing? A guess,
  *                  but exact after a full fence while the owner does nothing.
  *   yield(d)       owner: make all public, it goes away for a while. NULL: they are.
@@ -86,7 +87,7 @@ struct weft__deque {
     struct weft__deque_mark mark[WEFT_DEQUE_MARKS];
 };
 
-extern const struct weft__deque_kind weft__deque_split;
+extern const struct weft__deque_kind weft__deque_split, weft__deque_chase_lev, weft__deque_abp, weft__deque_locked;
 
 /* All kinds, by their numbers in a configuration (WEFT_DEQUE_...); then NULL. */
 extern const struct weft__deque_kind *const weft__deque_kinds[];
