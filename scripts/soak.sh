@@ -39,6 +39,20 @@ held_locks() { # build
     return "$status"
 }
 
+# A thousand million operations on all deques, a million a round.
+deque_operations() { # build
+    rounds=0
+    while [ "$rounds" -lt 1000 ]; do
+        "$1/tests/stress/stress" deques --seconds 60 --workers 4 --seed "$((rounds + 1))" >"$log.deques" 2>&1 || break
+        more=$(sed -n 's/.*, \([0-9]*\) rounds: .*/\1/p' "$log.deques")
+        rounds=$((rounds + ${more:-0}))
+    done
+    [ "$rounds" -ge 1000 ] || { cat "$log.deques" && echo "deques: 0 passed, 1 failed" && return 1; }
+    rm -f "$log.deques"
+    echo "deques: $rounds million operations"
+    echo "deques: 1 passed, 0 failed"
+}
+
 configure release
 step "release" tests/run.sh build/release
 for build in debug lto frames clang; do
@@ -65,5 +79,6 @@ configure aarch64
 step "aarch64 under qemu" env WEFT_TEST_SCALE=20 WEFT_STRESS_WORKERS=2 QEMU_LD_PREFIX=/usr/aarch64-linux-gnu \
     WEFT_TEST_UNDER=qemu-aarch64 tests/run.sh build/aarch64 unit fiber
 step "models" tests/model/run.sh
+step "deques" deque_operations build/release
 step "stress" stress_for build/release "${SOAK_MINUTES:-60}"
 finish

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CLEAN = 0, NO_FAULT = 3, WRONG = 4, FIBERS = 600 };
+enum { CLEAN = 0, NO_FAULT = 3, WRONG = 4, FIBERS = 600, FEW = 30, TASKS = 3000 };
 
 #define MUST(condition) \
     do { \
@@ -24,6 +24,7 @@ enum { CLEAN = 0, NO_FAULT = 3, WRONG = 4, FIBERS = 600 };
         } \
     } while (0)
 
+static int fibers; /* to spawn */
 static _Atomic int ran;
 static struct weft_key key;
 static struct weft_sem sem;
@@ -52,16 +53,28 @@ static void *child(void *number) {
     return number;
 }
 
+static void forked(void *count) { atomic_fetch_add((_Atomic int *)count, 1); }
+
+/* More than a deque has room for at first. A fork that lacks memory is a call. */
+static void fork_many(void) {
+    static struct weft_task tasks[TASKS];
+    _Atomic int count = 0;
+    for (int i = 0; i < TASKS; i++) MUST(!weft_fork(&tasks[i], forked, &count));
+    for (int i = TASKS; i > 0; i--) MUST(!weft_task_join(&tasks[i - 1]));
+    MUST(atomic_load(&count) == TASKS);
+}
+
 static void *root(void *unused) {
     (void)unused;
     static struct weft_fiber f[FIBERS];
-    for (uintptr_t i = 0; i < FIBERS; i++) {
+    fork_many();
+    for (uintptr_t i = 0; i < (uintptr_t)fibers; i++) {
         struct weft_attr attr = {
             .name = "child", .stack_size = i % 3 ? 0 : (size_t)16384 << i % 5, .pinned = i % 11 == 0};
         while (try_again(weft_spawn(&f[i], &attr, child, (void *)i))) weft_yield();
     }
-    for (int i = 0; i < FIBERS; i++) MUST(!weft_sem_wait(&sem));
-    for (uintptr_t i = 0; i < FIBERS; i++) {
+    for (int i = 0; i < fibers; i++) MUST(!weft_sem_wait(&sem));
+    for (uintptr_t i = 0; i < (uintptr_t)fibers; i++) {
         void *n;
         MUST(!weft_join(f[i], &n));
         MUST((uintptr_t)n == i);
@@ -85,8 +98,8 @@ static void *from_a_thread(void *unused) {
     return NULL;
 }
 
-static int scenario(long nth) {
-    struct weft_config config = {.workers = 3};
+static int scenario(long nth, unsigned deque) {
+    struct weft_config config = {.workers = 3, .deque = deque};
     pthread_t thread;
     alarm(20);
     store_rlx(&weft__fault_countdown, nth);
@@ -96,7 +109,7 @@ static int scenario(long nth) {
     MUST(!pthread_create(&thread, NULL, from_a_thread, NULL));
     MUST(!pthread_join(thread, NULL));
     MUST(!weft_stop());
-    MUST(atomic_load(&ran) == FIBERS);
+    MUST(atomic_load(&ran) == fibers);
     bool fault_happened = load_rlx(&weft__fault_countdown) <= 0;
     store_rlx(&weft__fault_countdown, -1);
     /* And once more: what failed has left nothing behind. */
@@ -105,12 +118,13 @@ static int scenario(long nth) {
     return fault_happened ? CLEAN : NO_FAULT;
 }
 
-int main(void) {
-    int passed = 0, failed = 0;
-    for (long nth = 1;; nth++) {
+static int passed, failed;
+
+static void every_call_fails_once(unsigned deque) {
+    for (long nth = 1; failed < 20; nth++) {
         fflush(NULL);
         pid_t pid = fork();
-        if (pid == 0) _exit(scenario(nth));
+        if (pid == 0) _exit(scenario(nth, deque));
         int status;
         waitpid(pid, &status, 0);
         if (WIFEXITED(status) && WEXITSTATUS(status) == NO_FAULT) break;
@@ -118,8 +132,16 @@ int main(void) {
             passed++;
             continue;
         }
-        printf("the %ldth call fails: status %#x\n", nth, status);
-        if (++failed > 20) break;
+        printf("deque %u, the %ldth call fails: status %#x\n", deque, nth, status);
+        failed++;
+    }
+}
+
+/* The other kinds of deques with fewer fibers: those are the same. */
+int main(void) {
+    for (unsigned deque = 0; deque < WEFT_DEQUES; deque++) {
+        fibers = deque ? FEW : FIBERS;
+        every_call_fails_once(deque);
     }
     printf("fault/fault: %d passed, %d failed\n", passed, failed);
     return failed > 0;
