@@ -225,18 +225,18 @@ explore() {
     done <"$dir/out"
 }
 
-# planted name file expression: the source with a mistake must be found out
+# planted program name file expression: the source with a mistake must be found out
 planted() {
     rm -rf "$dir/queue"
     mkdir "$dir/queue"
-    cp "$src/queue/ready.h" "$src/queue/ready.c" "$dir/queue"
-    sed -i "$3" "$dir/queue/$2"
-    if cmp -s "$src/queue/$2" "$dir/queue/$2"; then
-        fail "ready: mutant $1: the source has changed, plant it anew"
-    elif explorer ready "$dir" && ! timeout 100 "$dir/explorer" >/dev/null 2>&1; then
-        pass "ready: mutant $1: found"
+    cp "$src/queue/$1.h" "$src/queue/$1.c" "$dir/queue"
+    sed -i "$4" "$dir/queue/$3"
+    if cmp -s "$src/queue/$3" "$dir/queue/$3"; then
+        fail "$1: mutant $2: the source has changed, plant it anew"
+    elif explorer "$1" "$dir" && ! timeout 100 "$dir/explorer" >/dev/null 2>&1; then
+        pass "$1: mutant $2: found"
     else
-        fail "ready: mutant $1: NOT found"
+        fail "$1: mutant $2: NOT found"
     fi
     rm -rf "$dir/queue"
 }
@@ -284,19 +284,36 @@ explorations() {
     channels
     explore wait
     explore ready
-    planted "tail before the item" ready.h '/store_rlx(&ring->slot\[t & ring->mask\], item);/d; s/store_rel(&q->tail, t + 1);/store_rel(\&q->tail, t + 1); store_rlx(\&ring->slot[t \& ring->mask], item);/'
-    planted "one too many before growth" ready.h 's/t - q->head_seen > ring->mask/t - q->head_seen > ring->mask + 1/'
-    planted "growth forgets the oldest" ready.c 's/for (uint64_t i = h; i != t; i++)/for (uint64_t i = h + 1; i != t; i++)/'
-    planted "takes more than there is" ready.h 's/(uint64_t)there < n ? (uint64_t)there : n/n/'
-    planted "takes without a swap" ready.h 's/likely(cas_ar(&q->head, &h, h + k))/(store_rlx(\&q->head, h + k), true)/'
-    planted "pops without a swap" ready.h 's/likely(q->alone)/true/'
-    planted "swaps before it reads" ready.h 's/load_rlx(&ring->slot\[(h + i) & ring->mask\]);/NULL;/; s/if (likely(cas_ar(&q->head, &h, h + k))) return k;/if (cas_ar(\&q->head, \&h, h + k)) { for (uint64_t i = 0; i < k; i++) items[i] = load_rlx(\&ring->slot[(h + i) \& ring->mask]); return k; }/'
+    planted ready "tail before the item" ready.h '/store_rlx(&ring->slot\[t & ring->mask\], item);/d; s/store_rel(&q->tail, t + 1);/store_rel(\&q->tail, t + 1); store_rlx(\&ring->slot[t \& ring->mask], item);/'
+    planted ready "one too many before growth" ready.h 's/t - q->head_seen > ring->mask/t - q->head_seen > ring->mask + 1/'
+    planted ready "growth forgets the oldest" ready.c 's/for (uint64_t i = h; i != t; i++)/for (uint64_t i = h + 1; i != t; i++)/'
+    planted ready "takes more than there is" ready.h 's/(uint64_t)there < n ? (uint64_t)there : n/n/'
+    planted ready "takes without a swap" ready.h 's/likely(cas_ar(&q->head, &h, h + k))/(store_rlx(\&q->head, h + k), true)/'
+    planted ready "pops without a swap" ready.h 's/likely(load_rlx(&q->alone))/true/'
+    planted ready "swaps before it reads" ready.h 's/load_rlx(&ring->slot\[(h + i) & ring->mask\]);/NULL;/; s/if (likely(cas_ar(&q->head, &h, h + k))) return k;/if (cas_ar(\&q->head, \&h, h + k)) { for (uint64_t i = 0; i < k; i++) items[i] = load_rlx(\&ring->slot[(h + i) \& ring->mask]); return k; }/'
+
+    explore chase_lev
+    planted chase_lev "bottom before the item" chase_lev.c '/store_rlx(&ring->slot\[b & ring->mask\], item);/d; s/store_rel(&q->bottom, b + 1);/store_rel(\&q->bottom, b + 1); store_rlx(\&ring->slot[b \& ring->mask], item);/'
+    planted chase_lev "pops the last without a swap" chase_lev.c 's/if (!cas_ar(&q->top, &t, t + 1)) item = NULL;/store_rlx(\&q->top, t + 1);/'
+    planted chase_lev "takes the last for one of many" chase_lev.c 's/if (left > 0) {/if (left >= 0) {/'
+    planted chase_lev "bottom stays low when empty" chase_lev.c 's/store_rlx(&q->bottom, b + 1); .*empty.*/;/'
+    planted chase_lev "one too many before growth" chase_lev.c 's/b - q->top_seen > ring->mask/b - q->top_seen > ring->mask + 1/'
+    planted chase_lev "growth forgets the oldest" chase_lev.c 's/for (uint64_t i = t; i != b; i++)/for (uint64_t i = t + 1; i != b; i++)/'
+    planted chase_lev "takes nothing for an item" chase_lev.c 's/return item && cas_ar/return cas_ar/'
+    planted chase_lev "looks at the ring before bottom" chase_lev.c 's/uint64_t t = load_acq(&q->top); .*/struct weft__chase_lev_ring *ring = load_acq(\&q->ring); uint64_t t = load_acq(\&q->top);/; s/struct weft__chase_lev_ring \*ring = load_acq(&q->ring); .*pairs with move.*//'
+    explore abp
+    planted abp "the tag stays" abp.c 's/((age >> 32) + 1) << 32/(age >> 32) << 32/'
+    planted abp "age before bottom" abp.c '/^static void begin_anew/,/^}/{/store_rlx(&q->bottom, 0);/d; s/store_rel(&q->age, next_tag(age));/store_rel(\&q->age, next_tag(age)); store_rlx(\&q->bottom, 0);/}'
+    planted abp "pops the last without a swap" abp.c 's/if (cas_ar(&q->age, &seen, next_tag(age))) return item;/store_rel(\&q->age, next_tag(age)); return item;/'
+    planted abp "one beyond the bound" abp.c 's/if (top_of(age) < b) return -ENOSPC;/if (top_of(age) + 1 < b) return -ENOSPC;/'
 }
 
 brief() {
     explore whole/chan
     explore wait
     explore ready
+    explore chase_lev
+    explore abp
     command -v spin >/dev/null 2>&1 || { echo "model: spin is not installed: its models are skipped"; return; }
     check "sleep, one worker, stop" sleep -DN=1 -DSCENE=1 -DSTOP
     check "sleep, two workers, scene 1" sleep -DN=2 -DCOARSE -DSCENE=1

@@ -14,6 +14,8 @@
  *     oldest value that it may still read. A load returns any value from there on.
  *   - A release carries the storing thread's view along, an acquire that reads it takes it over; a
  *     swap reads the newest value, and goes on with what the value it replaces carried.
+ *   - Full fences have an order: each takes over what the threads of those before had seen and stored, and
+ *     carries the thread's own view along.
  *   - Loads that the program says so of (may_be_late) need not be done when the thread goes on: they
  *     may be done at any moment until the thread's next release. That is what machines do with loads.
  *
@@ -32,8 +34,8 @@
 
 #define THREADS 3
 #define PLACES 26
-#define VALUES 12 /* stored in one place, at most */
-#define LOG 120
+#define VALUES 16 /* stored in one place, at most */
+#define LOG 240
 #define LATE 4 /* loads of a thread that are not done yet, at most */
 
 /* --- the state --------------------------------------------------------------------------------- */
@@ -65,7 +67,8 @@ struct state {
     struct message value[PLACES][VALUES];
     uint8_t values[PLACES];
     struct thread thread[THREADS];
-    uint8_t allocated; /* words of the arena */
+    struct view fenced; /* what the full fences so far have carried along */
+    uint8_t allocated;  /* words of the arena */
 };
 
 /* --- what the program says ---------------------------------------------------------------------- */
@@ -152,7 +155,7 @@ uint64_t explore_step(enum step_kind kind, const volatile void *at, unsigned ord
         return answer;
     }
     next_op = (struct op){
-        kind, kind == STEP_ALLOC ? 0 : place_of(at), order_at(order, site), value, expected ? *expected : 0, at};
+        kind, kind >= STEP_FENCE ? 0 : place_of(at), order_at(order, site), value, expected ? *expected : 0, at};
     longjmp(replay.stop, 1);
 }
 
@@ -216,7 +219,14 @@ static bool postpone(struct thread *t, const struct op *op) {
 static bool step(struct state *s, unsigned which, const struct op *op, unsigned c) {
     struct thread *t = &s->thread[which];
     unsigned oldest = t->view.at[op->place], last = s->values[op->place] - 1u;
-    if (op->kind == STEP_ALLOC) {
+    if (op->kind == STEP_FENCE) {
+        if (c) return false;
+        if (op->order == ORDER_FULL) {
+            view_join(&t->view, &s->fenced);
+            s->fenced = t->view;
+        }
+        answer(t, 0);
+    } else if (op->kind == STEP_ALLOC) {
         if (c) return false;
         answer(t, s->allocated);
         s->allocated = (uint8_t)(s->allocated + op->value / 8);
@@ -280,6 +290,9 @@ static bool is_new(const struct state *s) {
             memcpy(v, &s->value[p][i].view, sizeof(struct view));
             h = mix(h, v, sizeof v);
         }
+    uint64_t fenced[4] = {0};
+    memcpy(fenced, &s->fenced, sizeof s->fenced);
+    h = mix(h, fenced, sizeof fenced);
     for (unsigned t = 0; t < THREADS; t++) {
         const struct thread *th = &s->thread[t];
         uint64_t v[4] = {0};

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum step_kind { STEP_LOAD, STEP_STORE, STEP_SWAP, STEP_ALLOC };
-enum { ORDER_RELAXED = 0, ORDER_ACQUIRE = 1, ORDER_RELEASE = 2, ORDER_BOTH = 3 };
+enum step_kind { STEP_LOAD, STEP_STORE, STEP_SWAP, STEP_FENCE, STEP_ALLOC };
+enum { ORDER_RELAXED = 0, ORDER_ACQUIRE = 1, ORDER_RELEASE = 2, ORDER_BOTH = 3, ORDER_FULL = 4 };
 
 /* Where in the source a step stands, by name and text: line numbers change. */
 struct explore_site {
@@ -34,12 +34,12 @@ uint64_t explore_step(enum step_kind kind, const volatile void *at, unsigned ord
 #define cas_ar(p, e, d) \
     ((bool)explore_step(STEP_SWAP, p, ORDER_BOTH, (uint64_t)(uintptr_t)(d), (uint64_t *)(void *)(e), \
                         EXPLORE_HERE("cas_ar(" #p ", " #e ", " #d ")")))
+#define fence_sc() ((void)explore_step(STEP_FENCE, NULL, ORDER_FULL, 0, NULL, EXPLORE_HERE("fence_sc()")))
 
 /* Not needed by what is explored; here so that the headers compile. */
 #define add_rlx(p, v) atomic_fetch_add_explicit(p, v, memory_order_relaxed)
 #define add_ar(p, v) atomic_fetch_add_explicit(p, v, memory_order_acq_rel)
 #define xchg_ar(p, v) atomic_exchange_explicit(p, v, memory_order_acq_rel)
-#define fence_sc() atomic_thread_fence(memory_order_seq_cst)
 #define fence_compiler() atomic_signal_fence(memory_order_seq_cst)
 #define count_add(p, n) store_rlx(p, load_rlx(p) + (n))
 
