@@ -200,7 +200,10 @@ static void out_of_the_middle(void *unused) {
     if (weft_workers() == 1)
         for (int i = 0; i < CROWD / 2; i++) CHECK_EQ(order[i], 2 * i);
 }
-TEST(cancelled_out_of_a_chain) { each_size(out_of_the_middle); }
+TEST(cancelled_out_of_a_chain) {
+    no_rescue();
+    each_size(out_of_the_middle);
+}
 
 /* --- what a cancelled fiber can still do -------------------------------------------------------------------- */
 

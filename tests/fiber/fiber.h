@@ -5,6 +5,7 @@
 #include "../test.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 
 #define LOAD(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
@@ -34,7 +35,14 @@ static inline void each_size(void (*fn)(void *)) {
     for (unsigned workers = 1; workers <= 4; workers *= 2) test_in_fiber(workers, fn, NULL);
 }
 
-/* Until the other ready fibers of this worker, and those that they make ready, are all waiting. */
+/*
+ * For tests of an order on one worker. One whose kernel thread has no processor for a while may look stuck
+ * to the monitor, and then another worker runs in its stead.
+ */
+static inline void no_rescue(void) { CHECK(!setenv("WEFT_RESCUE", "0", 1)); }
+
+/* Mostly until the other ready fibers, and those that they make ready, are all waiting. On a busy machine not
+ * always: what a test proves may be less then, but it must not fail. See state.h. */
 static inline void settle(void) {
     for (int i = 0; i < 20; i++) weft_yield();
     CHECK_EQ(weft_sleep(2 * WEFT_MILLISECOND), 0);

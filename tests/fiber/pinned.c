@@ -72,8 +72,9 @@ TEST(woken_by_a_thread_while_all_sleep) {
 }
 
 /* Neither kind keeps the other from running, however much it yields. */
-static int pinned_turns, other_turns, enough;
+static int pinned_turns, other_turns, all_there, enough;
 static void *yields(void *turns) {
+    await_yielding(&all_there, 1); /* none has a start */
     while (!LOAD(&enough)) {
         ADD((int *)turns, 1);
         weft_yield();
@@ -81,10 +82,12 @@ static void *yields(void *turns) {
     return NULL;
 }
 TEST(pinned_and_others_take_turns) {
+    no_rescue();
     test_start(1);
     struct weft_attr pinned = {.pinned = 1};
     struct weft_fiber f[6];
     for (int i = 0; i < 6; i++) f[i] = i < 3 ? spawn_with(&pinned, yields, &pinned_turns) : spawn(yields, &other_turns);
+    STORE(&all_there, 1);
     test_await(&pinned_turns, 3000);
     test_await(&other_turns, 3000);
     STORE(&enough, 1);

@@ -41,7 +41,10 @@ static void in_order(void *unused) {
     CHECK(high >= EACH * 2 / 3); /* a quarter of the turns is the others' */
     CHECK(low <= 2 * EACH / 32 + 2);
 }
-TEST(high_before_normal_before_low) { test_in_fiber(1, in_order, NULL); }
+TEST(high_before_normal_before_low) {
+    no_rescue();
+    test_in_fiber(1, in_order, NULL);
+}
 
 /* The same when a thread hands them in while the worker is busy. */
 static void *waits_for_all(void *unused) {
@@ -50,6 +53,7 @@ static void *waits_for_all(void *unused) {
     return unused;
 }
 TEST(high_before_low_from_a_thread) {
+    no_rescue();
     test_start(1);
     struct weft_fiber busy = spawn(waits_for_all, NULL);
     CHECK_EQ(weft_counter_add(&all, 2 * 30), 0);
@@ -161,6 +165,7 @@ static void *share_of(void *least_and_most) {
 static void share(const struct weft_attr *attr, int least, int most) {
     const int bounds[2] = {least, most};
     struct weft_fiber f[20];
+    no_rescue();
     test_start(1);
     for (int i = 0; i < 20; i++) f[i] = spawn(normal_turns, NULL);
     join(spawn_with(attr, share_of, (void *)(uintptr_t)bounds));
