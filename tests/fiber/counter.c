@@ -13,8 +13,8 @@ static void *waits_for(void *arg) {
     struct waiter *w = arg;
     CHECK_EQ(weft_counter_wait(&c, w->at_most), 0);
     CHECK(weft_counter_value(&c) <= w->at_most); /* nobody adds meanwhile */
-    STORE(&woken[w->number], 1);
     ADD(&total, 1);
+    STORE(&woken[w->number], 1); /* whoever sees this sees that it is counted */
     return NULL;
 }
 

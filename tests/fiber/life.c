@@ -1,6 +1,8 @@
 /* The life of a fiber: spawn, self, yield, exit, join, detach. */
 #include "fiber.h"
 
+#include "../state.h"
+
 static void *same(void *arg) { return arg; }
 
 static void *add_one(void *n) {
@@ -133,8 +135,8 @@ static void detach_after_the_end(void *unused) {
     (void)unused;
     int done = 0;
     struct weft_fiber f = spawn(add_one, &done);
-    await_yielding(&done, 1);
-    settle();
+    await_state(state_ended, f);
+    CHECK_EQ(LOAD(&done), 1);
     CHECK_EQ(weft_detach(f), 0);
     CHECK_EQ(weft_detach(f), -ESRCH);
     CHECK_EQ(weft_join(f, NULL), -ESRCH);
@@ -163,7 +165,7 @@ static void refused(void *unused) {
     await_yielding(&done, 1); /* while nobody else joins it */
     join(self);
     struct weft_fiber f = spawn(parked, &gate), first = spawn(joins, &f);
-    settle();
+    await_state(state_joined, f);
     CHECK_EQ(weft_join(f, &result), -EBUSY);
     CHECK_EQ(weft_join_until(f, NULL, weft_now() + WEFT_MILLISECOND), -EBUSY);
     CHECK_EQ(weft_detach(f), -EBUSY);
@@ -203,7 +205,10 @@ static void late_joiner(void *unused) {
         join(y);
     }
 }
-TEST(a_second_collector_gets_nothing) { test_in_fiber(1, late_joiner, NULL); }
+TEST(a_second_collector_gets_nothing) {
+    no_rescue();
+    test_in_fiber(1, late_joiner, NULL);
+}
 
 static void deadlines(void *unused) {
     (void)unused;
@@ -218,7 +223,7 @@ static void deadlines(void *unused) {
     CHECK_EQ(weft_join_until(f, &result, weft_now() + 10 * WEFT_SECOND), 0);
     CHECK(result == &gate);
     f = spawn(same, &gate);
-    settle();
+    await_state(state_ended, f);
     CHECK_EQ(weft_join_until(f, NULL, 0), 0); /* it has ended: no wait */
 }
 TEST(join_with_a_deadline) { each_size(deadlines); }

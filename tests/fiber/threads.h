@@ -50,7 +50,11 @@ static inline bool threads_meet(const struct threads *a, const struct threads *b
     return false;
 }
 
-/* Only the caller is left; the kernel may count one that was joined for a moment more. */
+/* No more threads than that; the kernel may count one that was joined for a moment more. */
+static inline bool threads_at_most(void *n) { return test_threads() <= *(size_t *)n; }
+static inline void await_threads(size_t most) { test_until(threads_at_most, &most); }
+
+/* Only the caller is left. */
 static inline bool alone(void *unused) {
     (void)unused;
     return test_threads() == 1;

@@ -5,6 +5,8 @@
 #define _GNU_SOURCE
 #include "misuse.h"
 
+#include "../state.h"
+
 #include "sched/sched.h"
 
 #include <glob.h>
@@ -91,6 +93,7 @@ static void prepare_gone_cluster(void) {
 }
 
 static void prepare_fibers(void) {
+    struct weft_fiber opener, receiver;
     int fired = 0;
     weft_spawn(&fx.stale, NULL, nothing_to_do, NULL);
     weft_join(fx.stale, NULL);
@@ -100,14 +103,22 @@ static void prepare_fibers(void) {
     weft_detach(fx.detached);
     weft_spawn(&fx.joined, NULL, parks, NULL);
     weft_spawn(NULL, NULL, joins, &fx.joined);
-    weft_spawn(NULL, NULL, opens_and_parks, NULL);
-    weft_spawn(NULL, NULL, receives, fx.waited_for);
+    weft_spawn(&opener, NULL, opens_and_parks, NULL);
+    weft_detach(opener);
+    weft_spawn(&receiver, NULL, receives, fx.waited_for);
+    weft_detach(receiver);
     weft_timer_arm(&fx.armed, LATER, does_nothing, NULL);
     weft_timer_arm(&fx.fired, 0, set, &fired);
     weft_cluster_create(&fx.second, &(struct weft_config){.workers = 1});
     prepare_gone_cluster();
     while (__atomic_load_n(&stage, __ATOMIC_SEQ_CST) < 6 || !__atomic_load_n(&fired, __ATOMIC_SEQ_CST)) test_nap_ms(1);
-    test_nap_ms(3); /* the last steps into the wait */
+    await_state(state_ended, fx.ended);
+    await_state(state_waits, fx.parked);
+    await_state(state_waits, fx.detached);
+    await_state(state_waits, fx.joined);
+    await_state(state_joined, fx.joined);
+    await_state(state_waits, opener);
+    await_state(state_waits, receiver);
 }
 
 /* --- one cell, in a child ------------------------------------------------------------------------------------ */
@@ -135,7 +146,7 @@ static void run_job(void *arg) {
     struct job *j = arg;
     struct weft_fiber f;
     struct weft_timer timer = WEFT_TIMER_INIT;
-    alarm(TEST_TSAN || TEST_ASAN ? 40 : 10);
+    alarm(120);
     prepare_objects();
     if (j->in == NOTHING) { /* there was one: handles and timers of it are left */
         weft_start(&(struct weft_config){.workers = 2});
@@ -154,7 +165,7 @@ static void run_job(void *arg) {
     } else if (j->in == FIBER) {
         /* Joined late: one that is being joined would refuse others for that reason. */
         weft_spawn(&f, NULL, run_in_fiber, (void *)(uintptr_t)j->cell);
-        for (int i = 0; i < 50 && __atomic_load_n(&stage, __ATOMIC_SEQ_CST) < 1000; i++) test_nap_ms(1);
+        while (__atomic_load_n(&stage, __ATOMIC_SEQ_CST) < 1000 && !state_ended(f)) test_nap_ms(1);
         weft_join(f, NULL);
     } else {
         weft_timer_arm(&timer, 0, run_in_timer, (void *)(uintptr_t)j->cell);
