@@ -92,16 +92,20 @@ TEST(of_a_cluster_whose_size_changes) {
     test_stop();
 }
 
-/* Soon after it is quiet: a drain that is only noticed by chance, some time later, adds up. */
-static void drain_quickly(void *unused) {
-    (void)unused;
+/* Soon after it is quiet: a drain that is only noticed by chance, some time later, adds up, each time again. On
+ * a busy machine it may take some attempts. */
+static bool drains_quickly(void) {
     uint64_t since = weft_now();
     size_t rounds = test_size(300);
     for (size_t i = 0; i < rounds; i++) {
         spawn_detached(works, NULL);
         CHECK_EQ(weft_cluster_drain(own), 0);
     }
-    CHECK(weft_now() - since < rounds * 20 * WEFT_MILLISECOND);
+    return weft_now() - since < rounds * 20 * WEFT_MILLISECOND;
+}
+static void drain_quickly(void *unused) {
+    (void)unused;
+    while (!drains_quickly()) continue;
 }
 TEST_WITHIN(at_once, 60) { each_size(drain_quickly); }
 
@@ -140,14 +144,13 @@ TEST(until_the_timers_of_threads_have_fired) {
 }
 
 static struct weft_timer far;
-static int armed;
+static int timed_out;
 static void *arms(void *unused) {
     CHECK_EQ(weft_timer_arm(&far, weft_now() + 3600 * WEFT_SECOND, fires, NULL), 0);
-    STORE(&armed, 1);
     return unused;
 }
 static void *cancels(void *unused) {
-    while (!LOAD(&armed)) weft_yield();
+    while (!LOAD(&timed_out)) weft_yield();
     CHECK_EQ(weft_sleep(300 * WEFT_MILLISECOND), 0); /* the workers have nothing to get up for any more */
     CHECK_EQ(weft_timer_cancel(&far), 0);
     while (!LOAD(&over)) weft_yield(); /* its own cluster does not become quiet */
@@ -165,6 +168,7 @@ static void drain_cancelled(bool by_fiber) {
         t = thread_start(cancels, NULL);
     join(spawn_with(&(struct weft_attr){.cluster = c}, arms, NULL));
     CHECK_EQ(weft_cluster_drain_until(c, weft_now() + WEFT_MILLISECOND), -ETIMEDOUT);
+    STORE(&timed_out, 1);
     CHECK_EQ(weft_cluster_drain(c), 0);
     STORE(&over, 1);
     if (by_fiber)

@@ -155,6 +155,9 @@ static void *works(void *number) {
     return NULL;
 }
 
+/* Mostly nothing moves while one is held; a hang if that stays so. A busy machine may hold all of them. */
+static bool they_wait_for_it(void) { return LOAD(&shared->moved_meanwhile) <= LOAD(&shared->held) / 4; }
+
 static void run_frozen(unsigned workers, bool pinned, bool resizes) {
     struct weft_fiber f[FIBERS];
     if (TEST_TSAN || test_valgrind() || test_emulated()) test_skip("another tool has the threads in hand");
@@ -171,7 +174,7 @@ static void run_frozen(unsigned workers, bool pinned, bool resizes) {
         f[i] = spawn_with(&attr, works, (void *)i);
     }
     size_t freezes = test_size(150);
-    for (unsigned i = 0; LOAD(&shared->held) < (int)freezes; i++) {
+    for (unsigned i = 0; LOAD(&shared->held) < (int)freezes || they_wait_for_it(); i++) {
         publish_threads();
         if (resizes) CHECK_EQ(weft_cluster_resize((struct weft_cluster){0}, 1 + i % workers), 0);
         test_nap_ms(2);
@@ -183,7 +186,6 @@ static void run_frozen(unsigned workers, bool pinned, bool resizes) {
     test_stop();
     for (int i = 0; i < FIBERS; i++) CHECK_EQ(inside[i], 0);
     CHECK_EQ(guarded, wanted);
-    CHECK(shared->moved_meanwhile > shared->held / 4); /* the others did not wait for it */
 }
 TEST_WITHIN(one_worker, 60) { run_frozen(1, true, false); }
 TEST_WITHIN(two_workers, 60) { run_frozen(2, true, false); }

@@ -5,6 +5,8 @@
 #define _GNU_SOURCE
 #include "fiber.h"
 
+#include "../state.h"
+
 #include "arch/context.h"
 
 #include <signal.h>
@@ -15,10 +17,11 @@
 #include <unistd.h>
 
 static const struct weft_cluster first = {0};
-static int go_on, hogging;
+static int go_on, hogging, spinning;
 
 /* A sanitizer hands a signal on only when the program calls something that it knows: the clock. */
 __attribute__((noinline)) static void spin(const int *until) {
+    STORE(&spinning, 1);
     while (!LOAD(until)) CHECK(weft_now() > 0);
     __asm__ volatile("");
 }
@@ -114,6 +117,7 @@ TEST(delays_are_timed) {
     test_until(much_is_timed, &n);
     STORE(&go_on, 1);
     for (int i = 0; i < 8; i++) join(f[i]);
+    CHECK_EQ(weft_delays(first, &delays), 0); /* of workers at rest: what one is just noting is half noted */
     CHECK(delays.max > 0);
     CHECK(delays.p50 <= delays.p99 && delays.p99 <= delays.p999);
     CHECK(delays.p999 <= delays.max + delays.max / 8 + 1); /* the end of a bucket */
@@ -151,9 +155,13 @@ static void bound_child(void *bound) {
 }
 TEST_WITHIN(a_bound_that_is_broken_is_reported_with_both_fibers, 60) {
     static struct test_child child;
-    uint64_t bound = WEFT_MILLISECOND;
-    test_child(&child, bound_child, &bound);
-    CHECK(test_child_exited(&child, 0));
+    uint64_t bound = WEFT_MILLISECOND, took;
+    do { /* a busy machine may be late in ways of its own, and that is reported first */
+        took = weft_now();
+        test_child(&child, bound_child, &bound);
+        took = weft_now() - took;
+        CHECK(test_child_exited(&child, 0));
+    } while (!test_lines_with(child.said, "behind"));
     const char *line = test_line_with(child.said, "behind");
     CHECK_HAS(line, "weft: late: fiber 0x");
     CHECK_HAS(line, "\"the late one\" spawned at ");
@@ -161,7 +169,7 @@ TEST_WITHIN(a_bound_that_is_broken_is_reported_with_both_fibers, 60) {
     CHECK_HAS(line, "\"the hog\" spawned at ");
     CHECK_EQ(test_lines_with(line, "hogs.c:"), 1);
     CHECK(strstr(line, "the late one") < strstr(line, "behind") && strstr(line, "behind") < strstr(line, "the hog"));
-    CHECK(test_lines_with(child.said, "late:") <= 6); /* a tenth of a second apart */
+    CHECK(test_lines_with(child.said, "late:") <= 1 + took / (100 * WEFT_MILLISECOND)); /* so far apart */
 }
 TEST_WITHIN(without_a_bound_nothing_is_reported, 60) {
     static struct test_child child;
@@ -211,6 +219,7 @@ static bool writes_so_many(void *arg) {
     struct asks *a = arg;
     CHECK(!ftruncate(a->fd, 0) && !lseek(a->fd, 0, SEEK_SET));
     int n = weft_hogs_backtrace(first, a->fd);
+    if (n == -ETIMEDOUT) return false;
     CHECK(n >= 0);
     CHECK_EQ(test_lines_with(contents(a->fd), "weft: worker "), n);
     return n >= a->least;
@@ -229,9 +238,11 @@ static void backtrace_of_one(void *unused) {
     (void)unused;
     struct asks asks = {memory_file(), 1};
     STORE(&go_on, 0);
+    STORE(&spinning, 0);
     struct weft_fiber f = spawn_with(&(struct weft_attr){.name = "the hog"}, computes, &go_on);
-    while (!weft_hogs(first, hogs, 8)) weft_sleep(WEFT_MILLISECOND);
-    test_until(writes_so_many, &asks);
+    while (!LOAD(&spinning) || !weft_hogs(first, hogs, 8)) weft_sleep(WEFT_MILLISECOND);
+    do test_until(writes_so_many, &asks);
+    while (!test_has(contents(asks.fd), "\"the hog\"")); /* who asks may have become a hog, too, meanwhile */
     check_backtrace_of_spin(contents(asks.fd), "\"the hog\"");
     STORE(&go_on, 1);
     join(f);
@@ -266,10 +277,11 @@ TEST_WITHIN(asked_about_itself, 60) {
 /* A read is restarted; a nap ends early, as the header says. */
 static void *naps(void *unused) {
     (void)unused;
-    struct timespec t = {60, 0};
+    struct timespec t = {3600, 0};
     ADD(&hogging, 1);
-    int r = nanosleep(&t, NULL);
-    return (void *)(intptr_t)(r ? errno : 0);
+    do CHECK(nanosleep(&t, NULL) && errno == EINTR);
+    while (!LOAD(&go_on));
+    return NULL;
 }
 TEST_WITHIN(blocking_calls, 60) {
     needs_signal_stacks();
@@ -280,12 +292,14 @@ TEST_WITHIN(blocking_calls, 60) {
                       b = spawn_with(&(struct weft_attr){.name = "naps"}, naps, NULL);
     test_await(&hogging, 2);
     await_hogs(2);
-    CHECK(writes_so_many(&asks)); /* at once: they do not wait for a processor */
+    test_until(writes_so_many, &asks);
     CHECK_HAS(contents(asks.fd), "\"naps\"");
     if (!TEST_TSAN) CHECK_HAS(contents(asks.fd), "\"reads\"");
     if (!TEST_TSAN) CHECK(has_frame_of(contents(asks.fd), (void *)(uintptr_t)blocks, 2048));
     CHECK(has_frame_of(contents(asks.fd), (void *)(uintptr_t)naps, 2048));
-    CHECK_EQ((intptr_t)join(b), EINTR);
+    STORE(&go_on, 1);
+    while (!state_ended(b)) writes_so_many(&asks);
+    join(b);
     CHECK_EQ(write(pipes[1], "x", 1), 1);
     CHECK_EQ((intptr_t)join(a), 'x');
     test_stop();
@@ -316,8 +330,8 @@ TEST_WITHIN(a_file_that_cannot_be_written, 60) {
     struct weft_fiber f = spawn(computes, &go_on);
     await_hogs(1);
     int err;
-    while (!(err = weft_hogs_backtrace(first, fds[1]))) {
-    }
+    do err = weft_hogs_backtrace(first, fds[1]);
+    while (!err || err == -ETIMEDOUT);
     CHECK_EQ(err, -EPIPE);
     STORE(&go_on, 1);
     join(f);
@@ -372,6 +386,7 @@ static void *asks_always(void *unused) {
     while (!LOAD(&over)) {
         CHECK(!ftruncate(fd, 0) && !lseek(fd, 0, SEEK_SET));
         n = weft_hogs_backtrace(first, fd);
+        if (n == -ETIMEDOUT) continue; /* a handler that has no processor */
         CHECK(n >= 0);
         CHECK_EQ(test_lines_with(contents(fd), "weft: worker "), n);
         ADD(&asked, n);
@@ -395,7 +410,8 @@ static void *comes_and_goes(void *seed) {
 /* The text is shared: one thread asks; another one only makes requests meet. */
 static void *asks_for_nothing(void *fd) {
     while (!LOAD(&over)) {
-        CHECK(weft_hogs_backtrace(first, *(int *)fd) >= 0);
+        int n = weft_hogs_backtrace(first, *(int *)fd);
+        CHECK(n >= 0 || n == -ETIMEDOUT);
         test_nap_ms(1);
     }
     return NULL;
@@ -423,7 +439,7 @@ TEST_WITHIN(while_hogs_come_and_go, 120) {
 static void *asks_until_over(void *fd) {
     while (!LOAD(&over)) {
         int n = weft_hogs_backtrace(first, *(int *)fd);
-        CHECK(n >= 0 || n == -ESRCH);
+        CHECK(n >= 0 || n == -ESRCH || n == -ETIMEDOUT);
     }
     return NULL;
 }
