@@ -11,7 +11,7 @@ examples_run() {
     bad=0
     for example in examples/*.c; do
         name=$(basename "$example" .c)
-        if timeout 20 "build/release/examples/$name"; then ok=$((ok + 1)); else bad=$((bad + 1)); fi
+        if timeout 100 "build/release/examples/$name"; then ok=$((ok + 1)); else bad=$((bad + 1)); fi
     done
     echo "examples: $ok passed, $bad failed"
     [ "$bad" -eq 0 ]

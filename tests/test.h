@@ -55,7 +55,7 @@ struct test {
 };
 void test_add(struct test *test);
 
-/* Seconds are of a plain build; sanitizers and valgrind get several times that. */
+/* Seconds are of a plain build on an idle machine; see limit_of in runner.c for what they are multiplied by. */
 #define TEST_WITHIN(name, limit) \
     static void test_##name(void); \
     static struct test entry_##name = {#name, test_##name, limit, NULL}; \

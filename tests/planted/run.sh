@@ -9,7 +9,7 @@ trap 'rm -f "$out"' EXIT
 expect() { # what the report must say, then the command
     want=$1
     shift
-    timeout 60 "$@" >"$out" 2>&1
+    timeout 300 "$@" >"$out" 2>&1
     if grep -q "$want" "$out"; then
         passed=$((passed + 1))
     else
@@ -27,7 +27,7 @@ expect_once() {
     fi
 }
 expect_nothing() {
-    if timeout 60 "$@" >"$out" 2>&1 && [ ! -s "$out" ]; then
+    if timeout 300 "$@" >"$out" 2>&1 && [ ! -s "$out" ]; then
         passed=$((passed + 1))
     else
         echo "$*: a report of nothing, or an error"
@@ -64,7 +64,7 @@ none)
         # From the fault up to the first instruction of the fiber, and no further.
         expect "second.*" gdb -batch -ex run -ex bt --args "$program" deep
         expect "in weft.*context_entry" gdb -batch -ex run -ex bt --args "$program" deep
-        timeout 60 gdb -batch -ex run -ex bt --args "$program" deep 2>&1 | grep -q "corrupt stack\|previous frame" && {
+        timeout 300 gdb -batch -ex run -ex bt --args "$program" deep 2>&1 | grep -q "corrupt stack\|previous frame" && {
             echo "the backtrace does not end at the fiber's entry"
             failed=$((failed + 1))
         }

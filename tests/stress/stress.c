@@ -24,16 +24,18 @@ void broken(const char *file, int line, const char *what, long long got, long lo
     abort();
 }
 
+/* Long, because only a hang pays for it, and machines may be busy. */
+#define WATCHED_SECONDS 60
 static void *watchdog(void *unused) {
     (void)unused;
     uint64_t last = 0;
-    for (unsigned still = 0; still < 20; sleep(1)) {
+    for (unsigned still = 0; still < WATCHED_SECONDS; sleep(1)) {
         uint64_t now = atomic_load_explicit(&moves, memory_order_relaxed);
         still = now == last ? still + 1 : 0;
         last = now;
     }
     dump();
-    broken(__FILE__, __LINE__, "seconds without progress", 20, 0);
+    broken(__FILE__, __LINE__, "seconds without progress", WATCHED_SECONDS, 0);
 }
 
 const struct part *const part_tables[] = {parts_of_fibers,

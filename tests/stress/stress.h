@@ -1,7 +1,7 @@
 /*
  * The stress test: one program, many parts. Each part runs for some seconds on some number of
  * workers and accounts for every item: what went in has come out, once. A watchdog ends the program
- * with the statistics when nothing has moved for twenty seconds.
+ * with the statistics when nothing has moved for a minute.
  *
  *     stress list
  *     stress PART --seconds S --workers N [--seed X]
