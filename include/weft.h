@@ -19,8 +19,8 @@
  *     anew after such a call. errno is taken care of below.
  *
  * The order: the runtime, fibers, park and unpark, cancellation, fiber-local values, time, clusters,
- * statistics; then weft/sync.h: counters, semaphores, mutexes, condition variables; weft/poll.h: readiness
- * of descriptors; weft/signal.h: signals.
+ * statistics; then weft/sync.h: counters, semaphores, mutexes, condition variables, reader-writer
+ * locks, barriers, once, latches; weft/poll.h: readiness of descriptors; weft/signal.h: signals.
  */
 #ifndef WEFT_H
 #define WEFT_H

@@ -125,6 +125,103 @@ int weft_cond_wait_until(struct weft_cond *cond, struct weft_mutex *mutex, uint6
 int weft_cond_signal(struct weft_cond *cond);
 int weft_cond_broadcast(struct weft_cond *cond);
 
+/*
+ * Reader-writer locks: several read at once, one writes alone. Neither side can keep the other out: a
+ * reader waits when a writer waits, and a writer that leaves lets in all readers that wait then. Who
+ * writes is checked, who reads is counted.
+ */
+struct weft_rwlock {
+    uint64_t word; /* how many read, whether one writes, whether somebody waits */
+    struct weft_waiter *readers, *writers;
+    void *owner;
+};
+#define WEFT_RWLOCK_INIT \
+    { 0, NULL, NULL, NULL }
+
+/* -EINVAL: NULL. -EDEADLK: the caller writes. -ETIMEDOUT. -ECANCELED. To read again while one reads may
+ * wait for ever, behind a writer that waits.  [fiber thread; parks, cancel] */
+int weft_rwlock_read(struct weft_rwlock *rwlock);
+int weft_rwlock_read_until(struct weft_rwlock *rwlock, uint64_t deadline);
+
+/* -EBUSY: somebody writes, or waits to.  [fiber thread] */
+int weft_rwlock_read_try(struct weft_rwlock *rwlock);
+
+/* -EINVAL: NULL. -EDEADLK: the caller writes. -ETIMEDOUT. -ECANCELED. For who reads it waits for ever.
+ * [fiber thread; parks, cancel] */
+int weft_rwlock_write(struct weft_rwlock *rwlock);
+int weft_rwlock_write_until(struct weft_rwlock *rwlock, uint64_t deadline);
+
+/* -EBUSY: somebody reads or writes.  [fiber thread] */
+int weft_rwlock_write_try(struct weft_rwlock *rwlock);
+
+/* -EINVAL: NULL. -EPERM: nobody reads, or the caller does not write.  [fiber thread] */
+int weft_rwlock_unlock_read(struct weft_rwlock *rwlock);
+int weft_rwlock_unlock_write(struct weft_rwlock *rwlock);
+
+/* Barriers: so many wait for each other, again and again. */
+struct weft_barrier {
+    struct weft_queue queue;
+    uint64_t count;
+};
+#define WEFT_BARRIER_INIT(count) \
+    { {0, NULL, NULL}, (uint64_t)(count) }
+#define WEFT_BARRIER_SERIAL 1
+
+/* Initialises a barrier that nobody uses. -EINVAL: NULL, 0, or more than 2^60.  [fiber thread] */
+int weft_barrier_init(struct weft_barrier *barrier, uint64_t count);
+
+/*
+ * Arrives, and waits until `count` have. WEFT_BARRIER_SERIAL for the last one to arrive, 0 for the
+ * others. -ETIMEDOUT, -ECANCELED: the caller's arrival is taken back, as if it had not come; the
+ * others go on waiting, for as many as are missing now. -EINVAL: NULL, or zeros. The memory must stay
+ * until all have returned.  [fiber thread; parks, cancel]
+ */
+int weft_barrier_wait(struct weft_barrier *barrier);
+int weft_barrier_wait_until(struct weft_barrier *barrier, uint64_t deadline);
+
+/* Once: something that is done by whoever comes first. */
+struct weft_once {
+    struct weft_queue queue;
+    void *runner;
+};
+#define WEFT_ONCE_INIT \
+    { {0, NULL, NULL}, NULL }
+
+/*
+ * Calls fn(arg), unless that was done; returns 0 when it has been done, and sees what it wrote. While
+ * another does it, waits. If fn returns anything but 0, or is left by an exception, it has not been
+ * done: its caller gets that result, and the next one tries, with its own fn. A fiber that is
+ * cancelled while it runs fn goes on with it; one that waits gets -ECANCELED. An fn that never returns
+ * (weft_exit) keeps the others waiting. -EINVAL: NULL. -EDEADLK: called by fn. -ETIMEDOUT: another
+ * was still at it.  [fiber thread; parks, cancel]
+ */
+int weft_once(struct weft_once *once, int (*fn)(void *), void *arg);
+int weft_once_until(struct weft_once *once, int (*fn)(void *), void *arg, uint64_t deadline);
+
+/* Latches: open when so many have counted down, and open for ever. */
+struct weft_latch {
+    struct weft_counter counter;
+};
+#define WEFT_LATCH_INIT(count) \
+    { \
+        { \
+            { (uint64_t)(count) << 2, NULL, NULL } \
+        } \
+    }
+
+/* Initialises a latch that nobody uses. -EINVAL: NULL, or more than 2^60.  [fiber thread] */
+int weft_latch_init(struct weft_latch *latch, uint64_t count);
+
+/* n less are missing. -EINVAL: NULL, or not so many were.  [fiber thread] */
+int weft_latch_count_down(struct weft_latch *latch, uint64_t n);
+
+/* Waits until none is missing. -EINVAL: NULL. -ETIMEDOUT. -ECANCELED.  [fiber thread; parks, cancel] */
+int weft_latch_wait(struct weft_latch *latch);
+int weft_latch_wait_until(struct weft_latch *latch, uint64_t deadline);
+
+/* -EAGAIN: some are missing.  [fiber thread] */
+int weft_latch_try(struct weft_latch *latch);
+
 #ifdef __cplusplus
 }
 #endif

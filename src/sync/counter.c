@@ -2,7 +2,7 @@
  * Counters: how much is outstanding, and who waits for it to become little enough. Several may
  * wait, each for its own value; whoever waits for a larger one need not stand behind the others.
  */
-#include "sync/queue.h"
+#include "sync/counter.h"
 
 #include "sched/region.h"
 
@@ -32,25 +32,30 @@ static void win_content(struct weft_queue *q, uint64_t value, struct weft__list 
     }
 }
 
-WEFT_PUBLIC int weft_counter_complete(struct weft_counter *counter) {
-    if (unlikely(!counter)) return -EINVAL;
+static inline int lower(struct weft_counter *counter, uint64_t n) {
     struct weft_queue *q = &counter->queue;
     _Atomic uint64_t *word = weft__queue_word(q);
     uint64_t w = load_rlx(word);
     while (!(w & WEFT_QUEUE_BUSY)) {
-        if (unlikely(w < WEFT_QUEUE_ONE)) return -EINVAL;
-        if (likely(cas_ar(word, &w, w - WEFT_QUEUE_ONE))) return 0; /* pairs with wait */
+        if (unlikely(w >> 2 < n)) return -EINVAL;
+        if (likely(cas_ar(word, &w, w - n * WEFT_QUEUE_ONE))) return 0; /* pairs with wait */
     }
     struct weft__list won = {NULL, NULL};
     w = weft__queue_lock(q);
-    bool some = w >= WEFT_QUEUE_ONE;
-    if (some) {
-        w -= WEFT_QUEUE_ONE;
+    bool enough = w >> 2 >= n;
+    if (enough) {
+        w -= n * WEFT_QUEUE_ONE;
         win_content(q, w >> 2, &won);
     }
     weft__queue_unlock(q, w);
     weft__make_all_ready(&won);
-    return some ? 0 : -EINVAL;
+    return enough ? 0 : -EINVAL;
+}
+
+int weft__counter_lower(struct weft_counter *counter, uint64_t n) { return lower(counter, n); }
+
+WEFT_PUBLIC int weft_counter_complete(struct weft_counter *counter) {
+    return likely(counter != NULL) ? lower(counter, 1) : -EINVAL;
 }
 
 static WEFT_SWITCHES int wait_for_few(struct weft_counter *counter, uint64_t n, uint64_t ways, uint64_t deadline) {

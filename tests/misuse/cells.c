@@ -48,6 +48,8 @@ static int closed(void) {
 static struct weft_signals signals;
 static void subscribed(int number) { weft_signals_begin(&signals, WEFT_SIGNAL(number)); }
 
+static int once_again(void *unused) { return (void)unused, weft_once(&fx.once, once_again, NULL); }
+
 static struct weft_cluster clusters[64];
 static struct weft_delays delays;
 static struct weft_hog hogs[4];
@@ -96,6 +98,9 @@ static int item;
 #define LIST sync
 #include "cells_sync.h"
 #undef LIST
+#define LIST locks
+#include "cells_locks.h"
+#undef LIST
 #define LIST tasks
 #include "cells_tasks.h"
 #undef LIST
@@ -140,6 +145,11 @@ const struct cell cells_of_values[] = {
 #define LIST sync
 const struct cell cells_of_sync[] = {
 #include "cells_sync.h"
+    {NULL, NULL, NOTHING, 0, NULL}};
+#undef LIST
+#define LIST locks
+const struct cell cells_of_locks[] = {
+#include "cells_locks.h"
     {NULL, NULL, NOTHING, 0, NULL}};
 #undef LIST
 #define LIST tasks

@@ -19,7 +19,7 @@ static const char *const cases[] = {"null",  "zero",       "stale",  "garbage", 
                                     "state", "no_runtime", "thread", "fiber",   "timer"};
 #define CASES (sizeof cases / sizeof *cases)
 static const struct cell *const lists[] = {cells_of_runtime, cells_of_fibers, cells_of_clusters, cells_of_values,
-                                           cells_of_sync,    cells_of_scope,  cells_of_tasks,    cells_of_chan,
+                                           cells_of_sync,    cells_of_locks, cells_of_scope,  cells_of_tasks,    cells_of_chan,
                                            cells_of_par,     cells_of_process};
 #define LISTS (sizeof lists / sizeof *lists)
 
@@ -45,9 +45,12 @@ static void *parks(void *unused) {
     weft_park();
     return NULL;
 }
+static int parks_within(void *unused) { return parks(unused) != NULL; }
 static void *holds_and_parks(void *unused) {
     weft_mutex_lock(&fx.others);
-    return parks(unused);
+    weft_rwlock_write(&fx.others_rw);
+    weft_once(&fx.others_once, parks_within, NULL);
+    return unused;
 }
 static void *opens_and_parks(void *unused) {
     weft_scope_begin(&fx.open, WEFT_FOREVER);
@@ -72,6 +75,8 @@ static void prepare_objects(void) {
     fx.one = (struct weft_sem)WEFT_SEM_INIT(1);
     fx.full = (struct weft_sem)WEFT_SEM_INIT(UINT64_C(1) << 60);
     weft_counter_add(&fx.outstanding, 1);
+    weft_barrier_init(&fx.barrier, 2);
+    weft_latch_init(&fx.latch, 1);
     weft_counter_add(&fx.most, UINT64_C(1) << 60);
     weft_key_create(&fx.deleted, NULL);
     weft_key_delete(fx.deleted);

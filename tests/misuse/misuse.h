@@ -38,7 +38,7 @@ struct cell {
     long long (*run)(void); /* NULL: there is no such input */
 };
 extern const struct cell cells_of_runtime[], cells_of_fibers[], cells_of_clusters[], cells_of_values[], cells_of_sync[],
-    cells_of_scope[], cells_of_tasks[], cells_of_chan[], cells_of_par[], cells_of_process[];
+    cells_of_locks[], cells_of_scope[], cells_of_tasks[], cells_of_chan[], cells_of_par[], cells_of_process[];
 
 /* Things in all kinds of states, prepared before the cell runs. */
 extern struct fixture {
@@ -47,6 +47,10 @@ extern struct fixture {
     struct weft_mutex free, others;
     struct weft_counter nothing, outstanding, most;
     struct weft_cond cond;
+    struct weft_rwlock free_rw, others_rw; /* the other is written by somebody */
+    struct weft_barrier barrier;           /* of two */
+    struct weft_once once, others_once;    /* the other is being done */
+    struct weft_latch latch;               /* one is missing */
     struct weft_timer idle, armed, fired, garbage;
     struct weft_key key, deleted;
     struct weft_cluster second, gone; /* one that lasts, and one that was destroyed */

@@ -17,15 +17,6 @@ static _Atomic unsigned holders; /* of units */
 static uint64_t guarded;         /* plain, by the mutex */
 static _Atomic uint64_t entered, added, completed;
 
-static uint64_t soon(uint64_t *random) { return weft_now() + below(random, 30000); }
-
-/* An outcome that the call may have; true: it was got. */
-static bool got(int err, bool timed, bool tried) {
-    if (err == 0) return true;
-    SO(err == -ECANCELED ? weft_cancelled() : timed ? err == -ETIMEDOUT : tried && (err == -EAGAIN || err == -EBUSY));
-    return false;
-}
-
 static void use_sem(uint64_t *random) {
     uint64_t way = below(random, 3);
     int err = way == 0 ? weft_sem_wait(&sem) : way == 1 ? weft_sem_wait_until(&sem, soon(random)) : weft_sem_try(&sem);
@@ -93,22 +84,8 @@ static void *work_a_while(void *arg) {
     return NULL;
 }
 
-/* Employs one fiber after another, and cancels some of them in the middle of whatever they do. */
-static void *employ(void *arg) {
-    uint64_t *random = arg;
-    while (!over()) {
-        uint64_t seed = roll(random);
-        if (!weft_self().id) { /* a thread cannot be cancelled, it does the work itself */
-            work_a_while(&seed);
-            continue;
-        }
-        struct weft_fiber f = spawn(NULL, work_a_while, &seed);
-        if (below(random, 2)) {
-            pause_a_bit(random);
-            OK(weft_cancel(f));
-        }
-        join(f);
-    }
+static void *employ(void *random) {
+    employ_one_after_another(random, NULL, work_a_while);
     return NULL;
 }
 

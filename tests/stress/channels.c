@@ -21,8 +21,6 @@ static _Atomic uint32_t numbered;
 static struct weft_future finished; /* the channels are closed */
 static struct weft_cluster second;
 
-static uint64_t soon(uint64_t *random) { return weft_now() + below(random, 30000); }
-
 static bool is_over(void) { return !weft_future_try(&finished, NULL); }
 
 /* A new number; the last one may be had again and again, and is not looked at. */

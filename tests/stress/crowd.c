@@ -16,6 +16,22 @@ void crowd(unsigned fibers, unsigned threads, void *(*fn)(void *), void *each, s
     free(t);
 }
 
+void employ_one_after_another(uint64_t *random, const struct weft_attr *attr, void *(*work)(void *seed)) {
+    while (!over()) {
+        uint64_t seed = roll(random);
+        if (!weft_self().id) {
+            work(&seed);
+            continue;
+        }
+        struct weft_fiber f = spawn(attr, work, &seed);
+        if (below(random, 2)) {
+            pause_a_bit(random);
+            OK(weft_cancel(f));
+        }
+        join(f);
+    }
+}
+
 struct guest {
     const struct part *part;
     uint64_t random;

@@ -37,6 +37,19 @@ static inline void pause_a_bit(uint64_t *random) {
     }
 }
 
+static inline uint64_t soon(uint64_t *random) { return weft_now() + below(random, 30000); }
+
+/* An outcome that the call may have; true: it was got. */
+static inline bool got(int err, bool timed, bool tried) {
+    if (err == 0) return true;
+    SO(err == -ECANCELED ? weft_cancelled() : timed ? err == -ETIMEDOUT : tried && (err == -EAGAIN || err == -EBUSY));
+    return false;
+}
+
+/* Until the time is over: spawns a fiber that runs work(&seed), and cancels some of them in the middle of whatever
+ * they do. A thread cannot be cancelled, it does the work itself. */
+void employ_one_after_another(uint64_t *random, const struct weft_attr *attr, void *(*work)(void *seed));
+
 /* Runs fn(&each[i]) as `fibers` fibers and then `threads` threads, until all have returned. */
 void crowd(unsigned fibers, unsigned threads, void *(*fn)(void *), void *each, size_t size);
 
