@@ -21,7 +21,10 @@ static struct weft__scope *of_region(struct weft__region *r) { return container_
 
 /* --- cancelling ---------------------------------------------------------------------------------- */
 
-enum { STEPS_LOCKED = 32, STEPS_AT_ONCE = 256 };
+#ifndef WEFT_SCOPE_STEPS
+#define WEFT_SCOPE_STEPS 32 /* with the lock held; the model takes fewer */
+#endif
+enum { STEPS_AT_ONCE = 8 * WEFT_SCOPE_STEPS };
 
 /* The scope is cancelled: tells its own fiber, and makes the chain ready to be gone over. Locked. */
 static void mark(struct weft__scope *s, uint64_t cause, struct weft__list *won) {
@@ -54,7 +57,7 @@ static struct weft__scope *go_over(struct weft__scope *s, unsigned *steps) {
     struct weft__list won = {NULL, NULL};
     struct weft__scope *next = s;
     weft__lock(&s->lock);
-    for (unsigned i = 0; i < STEPS_LOCKED && s->cursor.next != &s->chain; i++) {
+    for (unsigned i = 0; i < WEFT_SCOPE_STEPS && s->cursor.next != &s->chain; i++) {
         struct weft__circle *at = s->cursor.next;
         weft__circle_remove(&s->cursor);
         weft__circle_insert(at, &s->cursor);

@@ -280,8 +280,64 @@ channels() {
     planted_chan "a future wakes one" future.c 's/for (struct weft__party \*p; (p = weft__chan_win(&q->first));) {/for (struct weft__party *p = weft__chan_win(\&q->first); p; p = NULL) {/'
 }
 
+# interleaver name [folder with other source]
+interleaver() {
+    $CC -O2 -w -std=gnu11 -D_GNU_SOURCE -ffunction-sections -Wl,--gc-sections -I"$here/interleave" ${2:+-I"$2"} -I"$src" \
+        -I"$include" -o "$dir/explorer" "$here/interleave/$1.c" >"$dir/cc.out" 2>&1
+}
+
+# interleave name [brief]: each line says how many states, and "ok"
+interleave() {
+    if ! interleaver "$1"; then
+        cat "$dir/cc.out"
+        fail "interleave $1: does not build"
+        return
+    fi
+    timeout 300 "$dir/explorer" ${2:-} >"$dir/out" 2>&1 || fail "interleave $1: $(tail -1 "$dir/out")"
+    while IFS= read -r line; do
+        case $line in
+        *', ok') pass "$line" ;;
+        esac
+    done <"$dir/out"
+}
+
+# planted_scope name file expression: the source with a mistake must be found out
+planted_scope() {
+    rm -rf "$dir/sched"
+    mkdir "$dir/sched"
+    sed "$3" "$src/sched/$2" >"$dir/sched/$2"
+    if cmp -s "$src/sched/$2" "$dir/sched/$2"; then
+        fail "scope: mutant $1: the source has changed, plant it anew"
+    elif interleaver scope "$dir" && ! timeout 100 "$dir/explorer" >/dev/null 2>&1; then
+        pass "scope: mutant $1: found"
+    else
+        fail "scope: mutant $1: NOT found"
+    fi
+    rm -rf "$dir/sched"
+}
+
+scope_explorations() {
+    interleave scope
+    planted_scope "a member does not look" region.c '/if (cause) weft__tell(m->fiber, cause);/d'
+    planted_scope "an end does not look again" region.c 's/weft__counter_at_rest(&container_of(r, struct weft__scope, region)->outstanding)/true/'
+    planted_scope "a scope begins as if nothing were" region.c 's/uint64_t cause = inherited(me, r, s);/uint64_t cause = (inherited(me, r, s), 0);/'
+    planted_scope "a scope leaves as if nothing were" region.c 's/now_told(me, cause, !r->frame.told);/now_told(me, 0, false);/'
+    planted_scope "a request is forgotten" region.c '/r->frame.requested = true;/d'
+    planted_scope "a request holds nothing" region.c '/if (s) weft_counter_add/d; /weft_counter_complete(&s->outstanding);/d'
+    planted_scope "a request without the lock" region.c 's/uint8_t open = weft__frames_lock(f);/uint8_t open = load_rlx(\&f->context.open);/; s/    weft__frames_unlock(f, open);//'
+    planted_scope "cancelling counts for nobody" scope.c '/for who goes over it/d; /if (done) weft_counter_complete/d'
+    planted_scope "cancelling lets go too early" scope.c 's/    bool done = s->cursor.next == &s->chain;/&\n    if (done) weft_counter_complete(\&s->outstanding);/; s/^    if (done) weft_counter_complete(&s->outstanding);$//'
+    planted_scope "the timer is not counted" scope.c '/^static void deadline_passed/,/^}/ s/weft_counter_complete(&s->outstanding);//; /^static int arm/,/^}/ s/weft_counter_add(&s->outstanding, 1);//; /^static void disarm/,/^}/ s/if (taken_back.*//'
+    planted_scope "a timer that was called is taken for taken back" scope.c 's/if (taken_back || !t->due.fn)/if (true)/'
+    planted_scope "the covered are told" scope.c 's/if (!r->frame.covered \&\& weft__tell/if (weft__tell/'
+    planted_scope "inner scopes are left out" scope.c 's/if (!load_rlx(&inner->cause)) {/if (false) {/'
+    planted_scope "the body is not told" scope.c 's/if (!s->region.frame.covered \&\& weft__tell(f, cause))/if (false)/'
+    planted_scope "cancelled twice" scope.c 's/bool first = !load_rlx(&s->cause);/bool first = true;/'
+}
+
 explorations() {
     channels
+    scope_explorations
     explore wait
     explore ready
     planted ready "tail before the item" ready.h '/store_rlx(&ring->slot\[t & ring->mask\], item);/d; s/store_rel(&q->tail, t + 1);/store_rel(\&q->tail, t + 1); store_rlx(\&ring->slot[t \& ring->mask], item);/'
@@ -314,6 +370,7 @@ brief() {
     explore ready
     explore chase_lev
     explore abp
+    interleave scope brief
     command -v spin >/dev/null 2>&1 || { echo "model: spin is not installed: its models are skipped"; return; }
     check "sleep, one worker, stop" sleep -DN=1 -DSCENE=1 -DSTOP
     check "sleep, two workers, scene 1" sleep -DN=2 -DCOARSE -DSCENE=1

@@ -51,6 +51,7 @@ const struct part *const part_tables[] = {parts_of_fibers,
                                           parts_alone,
                                           parts_of_elastic,
                                           parts_of_channels,
+                                          parts_of_scopes,
                                           parts_of_tasks,
                                           parts_together,
                                           NULL};

@@ -1,0 +1,285 @@
+/*
+ * The real scopes (src/sched/region.c, scope.c, with wait.c and sync/counter.c): every order in which they
+ * begin and end, wait, fail, are cancelled from outside and run out of time, in small cases.
+ */
+#define WEFT_SCOPE_STEPS 1 /* so that the lock is given back in the middle */
+
+#include "sched/region.h"
+
+struct shared {
+    struct weft__fiber fiber[4];
+    struct weft_scope s, t;
+    bool armed;
+    uint32_t ended; /* bits of those who have */
+    int result[4];  /* what each thread says */
+    int second[4];
+};
+
+#include "interleave.h"
+
+#include "sched/region.c"
+#include "sched/scope.c"
+#include "sched/wait.c"
+#include "sync/counter.c"
+#include "sync/queue.c"
+
+enum { BODY, ONE, TWO, OTHER }; /* OTHER: the clock, or somebody who cancels */
+
+/* --- what is underneath ---------------------------------------------------------------------------- */
+
+__thread struct weft__worker *weft__tls;
+static struct weft__worker worker;
+struct weft__slab weft__fibers = {.record_size = sizeof(struct weft__fiber)};
+
+#if defined(__x86_64__)
+/* How functions that switch return (arch/entry_x86_64.S); nothing is switched here. */
+__asm__(".globl __x86_return_thunk\n__x86_return_thunk: ret");
+#endif
+
+static void entering(unsigned t) { atomic_store(&worker.current, &shared.fiber[t]); }
+
+struct weft__fiber *weft__me_slow(void) {
+    abort();
+}
+struct weft__fiber *weft__me_if_any(void) {
+    return atomic_load(&worker.current);
+}
+void weft__note_told(struct weft__fiber *f, int why) { (void)f, (void)why; }
+uint64_t weft__clock(void) { return 1; }
+
+void interleave_make_ready(struct weft__fiber *f) { release((unsigned)(f - shared.fiber)); }
+void weft__make_all_ready(struct weft__list *won) {
+    for (struct weft__link *l; (l = weft__list_take(won));) interleave_make_ready(weft__fiber_of_link(l));
+}
+
+static struct weft_fiber handle(unsigned t) { return (struct weft_fiber){(uint64_t)t << 32 | 1}; }
+
+static void make_fiber(unsigned t) {
+    struct weft__fiber *f = &shared.fiber[t];
+    f->slot.index = t;
+    atomic_store(&f->slot.generation, 1);
+    atomic_store(&f->context.kind, WEFT_KIND_FIBER);
+}
+
+static bool other_follows(unsigned t);
+
+/* Which thread it is stands in the argument. */
+int weft__spawn_child(struct weft__scope *s, const struct weft_attr *attr, int (*fn)(void *), void *arg,
+                      const char *where) {
+    unsigned t = (unsigned)(uintptr_t)arg;
+    (void)attr, (void)where;
+    make_fiber(t);
+    atomic_store(&shared.fiber[t].wait, WEFT_WAIT_LOOK);
+    shared.fiber[t].frames = (uintptr_t)&s->outstanding;
+    shared.fiber[t].child = fn;
+    start_thread(t, false);
+    if (other_follows(t)) start_thread(OTHER, false);
+    return 0;
+}
+/* No fiber for the rest of the chain: the caller does it all. */
+int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *attr, void *(*fn)(void *), void *arg,
+                  const char *where) {
+    return (void)fiber, (void)attr, (void)fn, (void)arg, (void)where, -ENOMEM;
+}
+void weft_yield(void) {}
+void weft__frames_unwind(struct weft__fiber *me, void *result, bool returned) {
+    (void)me, (void)result, (void)returned;
+    wrong = true;
+}
+
+/* A timer that may come at any moment, until it is taken back. */
+static void run_clock(void);
+int weft_timer_arm(struct weft_timer *timer, uint64_t deadline, void (*fn)(void *), void *arg) {
+    (void)deadline;
+    ((struct weft__timer *)(void *)timer)->due = (struct weft__due){fn, arg, 0};
+    shared.armed = true;
+    start_thread(OTHER, true);
+    return 0;
+}
+int weft_timer_cancel(struct weft_timer *timer) {
+    (void)timer;
+    interleave_point();
+    if (!shared.armed) return -EALREADY;
+    shared.armed = false;
+    arena.actor[OTHER].state = DONE;
+    return 0;
+}
+static void run_clock(void) {
+    struct weft__due due = ((struct weft__timer *)(void *)&((struct weft__scope *)(void *)&shared.s)->timer)->due;
+    shared.armed = false;
+    arena.actor[OTHER].optional = false;
+    interleave_point();
+    due.fn(due.arg);
+}
+
+/* --- what the threads do ------------------------------------------------------------------------------ */
+
+static int wait_here(void) {
+    uint64_t ticket;
+    struct weft__fiber *me = atomic_load(&worker.current);
+    int err = weft__wait_begin(me, WEFT_WAIT_BY_CANCEL, &ticket);
+    return err ? err : weft__wait_block(me, ticket, WEFT_FOREVER);
+}
+
+/* The scope is the caller's again: who touches it now is found out by it. */
+#define GONE 0xa5
+static int end_scope(struct weft_scope *s) {
+    int result = weft_scope_end(s);
+    memset(s, GONE, sizeof *s);
+    return result;
+}
+static bool is_gone(const struct weft_scope *s) {
+    for (size_t i = 0; i < sizeof *s; i++)
+        if (((const unsigned char *)s)[i] != GONE) return false;
+    return true;
+}
+
+static int child_returns(void *t) { return shared.result[(uintptr_t)t] = 0; }
+static int child_fails(void *t) { return shared.result[(uintptr_t)t] = -EIO; }
+static int child_waits(void *t) {
+    shared.result[(uintptr_t)t] = wait_here();
+    return 0;
+}
+static int child_cancels(void *t) { return shared.result[(uintptr_t)t] = weft_scope_cancel(&shared.s); }
+/* In a scope of its own, and after it. */
+static int child_nests(void *t) {
+    weft_scope_begin(&shared.t, WEFT_FOREVER);
+    wait_here();
+    shared.result[(uintptr_t)t] = end_scope(&shared.t);
+    shared.second[(uintptr_t)t] = wait_here();
+    return 0;
+}
+static int child_shields(void *t) {
+    struct weft_shield shield;
+    weft_shield_begin(&shield);
+    if (weft_cancelled()) wrong = true;
+    weft_shield_end(&shield);
+    shared.result[(uintptr_t)t] = wait_here();
+    return 0;
+}
+
+static void spawn_child(int (*fn)(void *), unsigned t) {
+    if (!weft_scope_spawn(&shared.s, NULL, fn, (void *)(uintptr_t)t)) return;
+    shared.result[t] = wait_here(); /* refused: the scope is cancelled, and the body told in its stead */
+    shared.ended |= 1u << t;
+}
+
+static const struct scene {
+    const char *name;
+    int (*one)(void *), (*two)(void *);
+    uint64_t deadline;
+    void (*body)(void); /* between the spawns and the end */
+    void (*other)(void);
+    bool (*good)(void);
+    unsigned after; /* the other begins when that child was made; 0: at once */
+    bool large;
+} * scene;
+static bool other_follows(unsigned t) { return scene->after == t; }
+
+static void body_cancels(void) { weft_scope_cancel(&shared.s); }
+static void body_waits(void) { shared.second[BODY] = wait_here(); }
+static void body_nests(void) {
+    weft_scope_begin(&shared.t, WEFT_FOREVER);
+    shared.second[BODY] = end_scope(&shared.t);
+}
+static void cancel_body(void) { shared.result[OTHER] = weft_cancel(handle(BODY)); }
+static void cancel_one(void) { shared.result[OTHER] = weft_cancel(handle(ONE)); }
+
+static void run_thread(unsigned t) {
+    if (t == ONE || t == TWO) {
+        weft__child_main((void *)(uintptr_t)t);
+        shared.ended |= 1u << t;
+        weft_counter_complete((struct weft_counter *)shared.fiber[t].frames);
+        return;
+    }
+    if (t == OTHER) {
+        if (scene->other)
+            scene->other();
+        else
+            run_clock();
+        return;
+    }
+    weft_scope_begin(&shared.s, scene->deadline);
+    if (scene->one) spawn_child(scene->one, ONE);
+    if (scene->two) spawn_child(scene->two, TWO);
+    if (scene->body) scene->body();
+    shared.result[BODY] = end_scope(&shared.s);
+    uint32_t all = (scene->one ? 1u << ONE : 0) | (scene->two ? 1u << TWO : 0);
+    wrong |= (shared.ended & all) != all;
+}
+
+/* --- what must hold -------------------------------------------------------------------------------------- */
+
+static bool both_told(int err, int result) {
+    return shared.result[BODY] == result && (!scene->two || shared.result[TWO] == err);
+}
+static bool failed_first(void) { return both_told(-ECANCELED, -EIO); }
+static bool cancelled(void) { return both_told(-ECANCELED, -ECANCELED); }
+static bool late(void) { return both_told(-ETIMEDOUT, -ETIMEDOUT); }
+static bool perhaps_late(void) { return !shared.result[BODY] || shared.result[BODY] == -ETIMEDOUT; }
+static bool sticks_inside(void) {
+    return shared.result[BODY] == -ECANCELED && shared.result[ONE] == -ECANCELED && shared.second[ONE] == -ECANCELED;
+}
+/* It was asked itself, and so everything that it had begun; and it stays asked. */
+static bool asked(void) {
+    return both_told(-ECANCELED, -ECANCELED) && (atomic_load(&shared.fiber[BODY].wait) & WEFT_WAIT_CANCEL);
+}
+/* Before it began, in the middle, or after the end. */
+static bool asked_some_time(void) {
+    return (!shared.result[BODY] || shared.result[BODY] == -ECANCELED) &&
+           (atomic_load(&shared.fiber[BODY].wait) & WEFT_WAIT_CANCEL);
+}
+static bool nest_told(void) {
+    return shared.result[BODY] == -EIO && shared.result[ONE] == -ECANCELED && shared.second[ONE] == -ECANCELED;
+}
+static bool one_asked(void) { return shared.result[ONE] == -ECANCELED && !shared.result[BODY]; }
+
+static const struct scene scenes[] = {
+    {"a failure, and one that waits", child_fails, child_waits, WEFT_FOREVER, NULL, NULL, failed_first},
+    {"a failure, and the body waits", child_fails, NULL, WEFT_FOREVER, body_waits, NULL, failed_first},
+    {"the last child cancels", child_cancels, NULL, WEFT_FOREVER, NULL, NULL, cancelled},
+    {"cancelled by the body, two that wait", child_waits, child_waits, WEFT_FOREVER, body_cancels, NULL, cancelled},
+    {"a deadline at any moment", child_returns, NULL, 100, NULL, NULL, perhaps_late},
+    {"a deadline at any moment, nested", NULL, NULL, 100, body_nests, NULL, perhaps_late},
+    {"a deadline, one that waits", NULL, child_waits, 100, NULL, NULL, late},
+    {"a deadline, the body waits", NULL, NULL, 100, body_waits, NULL, late},
+    {"an inner scope, the outer one cancelled", child_nests, NULL, WEFT_FOREVER, body_cancels, NULL, sticks_inside},
+    {"a shield, the outer scope cancelled", NULL, child_shields, WEFT_FOREVER, body_cancels, NULL, cancelled},
+    {"the body asked, two that wait", child_waits, child_waits, WEFT_FOREVER, NULL, cancel_body, asked, 0, true},
+    {"the body asked, nested", NULL, NULL, WEFT_FOREVER, body_nests, cancel_body, asked_some_time},
+    {"a child asked", child_waits, NULL, WEFT_FOREVER, NULL, cancel_one, one_asked, ONE},
+    {"a child asked, another fails", child_nests, child_fails, WEFT_FOREVER, NULL, cancel_one, nest_told, ONE, true},
+};
+#define SCENES (sizeof scenes / sizeof *scenes)
+
+static void check(void) {
+    bool nested = scene->body == body_nests || scene->one == child_nests;
+    wrong |= !is_gone(&shared.s) || (nested && !is_gone(&shared.t));
+    wrong |= scene->good && !scene->good();
+    for (unsigned t = 0; t < 4; t++)
+        wrong |= (shared.fiber[t].frames & WEFT_FRAMES_TAG) || atomic_load(&shared.fiber[t].context.open);
+    wrong |= shared.fiber[BODY].frames != 0;
+}
+
+static void set_up(void) {
+    weft__tls = &worker;
+    atomic_store(&weft__fibers.records, 4);
+    atomic_store(&weft__fibers.chunk[0], (char *)shared.fiber);
+    make_fiber(BODY);
+    start_thread(BODY, false);
+    if (scene->other && !scene->after) start_thread(OTHER, false);
+}
+
+/* scope brief: without the two largest. */
+int main(int argc, char **argv) {
+    bool brief = argc > 1 && !strcmp(argv[1], "brief");
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    for (scene = scenes; scene < scenes + SCENES; scene++) {
+        if (brief && scene->large) continue;
+        bool good = explore_all();
+        printf("scope, %s: %llu states, %llu ends, %s\n", scene->name, (unsigned long long)states,
+               (unsigned long long)ends, good ? "ok" : "WRONG");
+        if (!good) return 1;
+    }
+    return 0;
+}
