@@ -109,6 +109,20 @@ const struct bench benches_of_fibers[] =
             .workers = {1, 2},
         },
         {
+            .name = "scope",
+            .summary = "a scope of 1000 children, spawned and joined; Go: a WaitGroup",
+            .measurement = "scope",
+            .variants =
+                {
+                    {.params = "batch=1000", .metrics = {LESS("ns per child", "ns")}},
+                },
+            .entrants = {WEFT,
+                         {"go", "go", "", "create"},
+                         {"boost", "boost", "", "create"},
+                         {"pthread", "pthread", "", "create"}},
+            .workers = {1, 2},
+        },
+        {
             .name = "pingpong",
             .summary = "two fibers and two semaphores",
             .measurement = "pingpong",

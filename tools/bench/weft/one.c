@@ -40,9 +40,10 @@ void sys_run(const struct args *args, measure_fn *run, struct result *result) {
 }
 
 static const struct measurement own[] = {
-    {"wake", bench_wake, false}, {"switch", own_switch, true},       {"timers", own_timers, false},
-    {"idle", own_idle, true},    {"startstop", own_startstop, true}, {"select", own_select, false},
-    {NULL, NULL, false},
+    {"wake", bench_wake, false},        {"switch", own_switch, true},
+    {"timers", own_timers, false},      {"idle", own_idle, true},
+    {"startstop", own_startstop, true}, {"select", own_select, false},
+    {"scope", own_scope, false},        {NULL, NULL, false},
 };
 
 int bench_one(int argc, char **argv) {

@@ -1,0 +1,33 @@
+/* A deadline over everything that is done in a block, however deep: no call in it needs one of its own. */
+#include <stdio.h>
+#include <weft.h>
+
+static struct weft_sem reply = WEFT_SEM_INIT(0); /* never comes */
+
+static int ask(void *unused) {
+    (void)unused;
+    return weft_sem_wait(&reply); /* -ETIMEDOUT when the time of the scope is up */
+}
+
+/* Knows nothing of any deadline; begins a scope of its own, which ends in time with the outer one. */
+static int ask_both(void) {
+    struct weft_scope both;
+    weft_scope_begin(&both, WEFT_FOREVER);
+    weft_scope_spawn(&both, NULL, ask, NULL);
+    weft_scope_spawn(&both, NULL, ask, NULL);
+    return weft_scope_end(&both);
+}
+
+static int run(void *unused) {
+    (void)unused;
+    struct weft_scope limit;
+    weft_scope_begin(&limit, weft_now() + 20 * WEFT_MILLISECOND);
+    int inner = ask_both();
+    int outer = weft_scope_end(&limit);
+    printf("inside: %s, outside: %s\n", inner == -ETIMEDOUT ? "timed out" : "?", outer == -ETIMEDOUT ? "timed out" : "?");
+    /* The limit is over with its scope. */
+    printf("and afterwards one may wait again: %s\n", weft_sleep(WEFT_MILLISECOND) == 0 ? "yes" : "no");
+    return inner == -ETIMEDOUT && outer == -ETIMEDOUT ? 0 : 1;
+}
+
+int main(void) { return weft_run(run, NULL, NULL); }
