@@ -14,8 +14,9 @@ static int writer(void *unused) {
     (void)unused;
     struct weft_cleanup cleanup;
     weft_cleanup_push(&cleanup, save, (void *)"journal");
-    while (weft_sleep(WEFT_SECOND) == 0) {} /* ends when we are asked to stop */
-    weft_exit_if_cancelled();               /* here and now: runs the handler, does not return */
+    while (weft_sleep(WEFT_SECOND) == 0) {
+    }                         /* ends when we are asked to stop */
+    weft_exit_if_cancelled(); /* here and now: runs the handler, does not return */
     return weft_cleanup_pop(&cleanup, 0);
 }
 

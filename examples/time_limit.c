@@ -24,7 +24,8 @@ static int run(void *unused) {
     weft_scope_begin(&limit, weft_now() + 20 * WEFT_MILLISECOND);
     int inner = ask_both();
     int outer = weft_scope_end(&limit);
-    printf("inside: %s, outside: %s\n", inner == -ETIMEDOUT ? "timed out" : "?", outer == -ETIMEDOUT ? "timed out" : "?");
+    printf("inside: %s, outside: %s\n", inner == -ETIMEDOUT ? "timed out" : "?",
+           outer == -ETIMEDOUT ? "timed out" : "?");
     /* The limit is over with its scope. */
     printf("and afterwards one may wait again: %s\n", weft_sleep(WEFT_MILLISECOND) == 0 ? "yes" : "no");
     return inner == -ETIMEDOUT && outer == -ETIMEDOUT ? 0 : 1;

@@ -12,6 +12,8 @@ static struct objects {
     struct weft_mutex held, own;
     struct weft_counter counter;
     struct weft_cond cond;
+    struct weft_chan chan;
+    struct weft_future future;
     struct weft_fiber target;
     int stage;
 } o;
@@ -27,6 +29,15 @@ static int do_cond(uint64_t d) {
     int err = weft_cond_wait_until(&o.cond, &o.own, d);
     CHECK_EQ(weft_mutex_unlock(&o.own), 0); /* held again, whatever happened */
     return err;
+}
+static int do_send(uint64_t d) { return weft_chan_send_until(&o.chan, NULL, d); }
+static int do_recv(uint64_t d) { return weft_chan_recv_until(&o.chan, NULL, d); }
+static int do_future(uint64_t d) { return weft_future_wait_until(&o.future, NULL, d); }
+static int do_all(uint64_t d) { return weft_future_all_until((struct weft_future *[]){&o.future}, 1, d); }
+static int do_any(uint64_t d) { return weft_future_any_until((struct weft_future *[]){&o.future}, 1, d); }
+static int do_select(uint64_t d) {
+    struct weft_case cases[] = {WEFT_CASE_RECV(&o.chan, NULL), WEFT_CASE_FUTURE(&o.future, NULL)};
+    return weft_select_until(cases, 2, d);
 }
 /* The same without a deadline. */
 static int park_(uint64_t d) { return (void)d, weft_park(); }
@@ -56,6 +67,12 @@ static const struct wait {
     {"mutex_lock_until", do_mutex, true, -ETIMEDOUT},
     {"counter_wait_until", do_counter, true, -ETIMEDOUT},
     {"cond_wait_until", do_cond, true, -ETIMEDOUT},
+    {"chan_send_until", do_send, true, -ETIMEDOUT},
+    {"chan_recv_until", do_recv, true, -ETIMEDOUT},
+    {"future_wait_until", do_future, true, -ETIMEDOUT},
+    {"future_all_until", do_all, true, -ETIMEDOUT},
+    {"future_any_until", do_any, true, -ETIMEDOUT},
+    {"select_until", do_select, true, -ETIMEDOUT},
     {"park", park_, false, 0},
     {"sleep", sleep_, false, 0},
     {"join", join_, false, 0},
@@ -105,6 +122,7 @@ static void check_untouched(void) {
     CHECK_EQ(weft_mutex_try(&o.held), 0);
     CHECK_EQ(weft_mutex_unlock(&o.held), 0);
     CHECK(!o.sem.queue.first && !o.held.queue.first && !o.cond.queue.first && !o.counter.queue.first);
+    CHECK(!o.chan.receivers && !o.chan.senders && !o.future.queue.first);
 }
 
 /* --- deadlines ------------------------------------------------------------------------------------------ */
@@ -173,6 +191,46 @@ static void cancelled_before(void *unused) {
 }
 TEST(cancelled_before_the_wait) { each_size(cancelled_before); }
 
+/* The same by a scope, for each of its reasons; what the waits end with follows from that. */
+struct in_scope {
+    const struct wait *wait;
+    int wanted;
+};
+static int waits_in_scope(void *arg) {
+    const struct in_scope *in = arg;
+    ADD(&waiting, 1);
+    EXPECT(in->wait, in->wait->call(WEFT_FOREVER), in->wanted);
+    CHECK(weft_cancelled());
+    EXPECT(in->wait, in->wait->call(weft_now() + 3600 * WEFT_SECOND), in->wanted);
+    return 0;
+}
+static void wait_in_scope(const struct wait *w, int reason) {
+    struct weft_scope scope;
+    struct in_scope in = {w, reason == -ETIMEDOUT ? -ETIMEDOUT : -ECANCELED};
+    prepare();
+    STORE(&waiting, 0);
+    uint64_t deadline = reason == -ETIMEDOUT ? weft_now() + 2 * WEFT_MILLISECOND : WEFT_FOREVER;
+    CHECK_EQ(weft_scope_begin(&scope, deadline), 0);
+    int err = weft_scope_spawn(&scope, NULL, waits_in_scope, &in);
+    CHECK(!err || weft_now() >= deadline); /* so slow that it was over already */
+    if (reason != -ETIMEDOUT) {
+        await_yielding(&waiting, 1);
+        for (int i = 0; i < 5; i++) weft_yield();
+        CHECK_EQ(weft_scope_fail(&scope, reason), 0);
+    }
+    CHECK(weft_sleep(WEFT_FOREVER) == in.wanted);
+    CHECK_EQ(weft_scope_end(&scope), reason);
+    check_untouched();
+}
+static void by_a_scope(void *unused) {
+    (void)unused;
+    for (const struct wait *w = waits; w < waits + WAITS; w++) {
+        wait_in_scope(w, -EIO);
+        wait_in_scope(w, -ETIMEDOUT);
+    }
+}
+TEST(cancelled_by_a_scope) { each_size(by_a_scope); }
+
 /* Many in one chain, every other one cancelled; the rest is served, in order. */
 enum { CROWD = 40 };
 static int order[CROWD], served;
@@ -222,11 +280,13 @@ static void *goes_on(void *unused) {
     /* What gives something back does, too. */
     CHECK_EQ(weft_sem_post(&sem), 0);
     CHECK_EQ(weft_mutex_unlock(&mutex), 0);
+    CHECK_EQ(weft_chan_close(&o.chan), 0);
     weft_yield();
     return (void *)(intptr_t)weft_cancelled();
 }
 static void still_alive(void *unused) {
     (void)unused;
+    memset(&o, 0, sizeof o);
     struct weft_fiber f = spawn(goes_on, NULL);
     weft_yield();
     CHECK_EQ(weft_cancelled(), 0);
