@@ -82,6 +82,7 @@ int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *attr, void *
     return (void)fiber, (void)attr, (void)fn, (void)arg, (void)where, -ENOMEM;
 }
 void weft_yield(void) {}
+void weft__tasks_region(bool begun) { (void)begun; } /* nothing is forked */
 void weft__frames_unwind(struct weft__fiber *me, void *result, bool returned) {
     (void)me, (void)result, (void)returned;
     wrong = true;
