@@ -77,6 +77,7 @@ static size_t number_after(const char *path, const char *label) {
 }
 
 size_t test_rss_kib(void) { return number_after("/proc/self/status", "VmRSS:"); }
+size_t test_mapped_kib(void) { return number_after("/proc/self/status", "VmSize:"); }
 size_t test_threads(void) { return number_after("/proc/self/status", "Threads:"); }
 size_t test_available_mib(void) { return number_after("/proc/meminfo", "MemAvailable:") / 1024; }
 

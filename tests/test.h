@@ -97,6 +97,7 @@ bool test_emulated(void); /* another machine's instructions, by qemu */
 
 /* What the process holds, and what the machine has left. */
 size_t test_rss_kib(void);
+size_t test_mapped_kib(void);
 size_t test_open_files(void);
 size_t test_threads(void);
 size_t test_available_mib(void);

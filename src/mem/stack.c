@@ -93,13 +93,12 @@ free_arena:
     return err;
 }
 
-/* How many the next arena has: twice as many each time, from a few stacks to some tens of megabytes
- * of address space, so that a small program maps little and a large one asks seldom. Locked. */
-static unsigned next_count(struct pool *p, unsigned class) {
+/* How many the next arena has: twice as many as the last one that was to be had, from a few stacks to some
+ * tens of megabytes of address space, so that a small program maps little and a large one asks seldom. */
+#define FEWEST 4
+static unsigned twice(unsigned class, unsigned count) {
     size_t stride = ((size_t)1 << (class + WEFT_STACK_MIN_LOG)) + WEFT_STACK_GUARD;
-    unsigned count = p->next_count ? p->next_count : 4;
-    p->next_count = count < 256 && count * 2 * stride <= (size_t)64 << 20 ? count * 2 : count;
-    return count;
+    return count < 256 && count * 2 * stride <= (size_t)64 << 20 ? count * 2 : count;
 }
 
 static void had_stacks(void) {
@@ -144,13 +143,16 @@ static unsigned fill_from_others(struct weft__stack_cache *c, unsigned class) {
     return got;
 }
 
-/* Makes stacks for the cache's node, and fills it; returns how many it got. */
+/* Makes stacks for the cache's node, and fills it; returns how many it got. Where so many are not to be had, a
+ * few may be: whoever waits for a stack asks again and again, and must not ask for too much each time. */
 static int make_and_fill(struct weft__stack_cache *c, unsigned class, unsigned count) {
     struct pool *p = &pools[c->node].class[class];
     struct weft__stack *made = NULL;
-    int err = make_arena(class, c->node, count, &made);
+    int err;
+    while ((err = make_arena(class, c->node, count, &made)) && count > FEWEST) count /= 2;
     if (err) return err;
     weft__lock(&p->lock);
+    p->next_count = twice(class, count);
     while (made) {
         struct weft__stack *s = made;
         made = s->next;
@@ -166,7 +168,7 @@ WEFT_COLD struct weft__stack *weft__stack_get_slow(struct weft__stack_cache *cac
     struct weft__stack_cache *c = &caches[class];
     struct pool *p = &pools[c->node].class[class];
     weft__lock(&p->lock);
-    unsigned got = fill(p, c), count = got ? 0 : next_count(p, class);
+    unsigned got = fill(p, c), count = p->next_count ? p->next_count : FEWEST;
     weft__unlock(&p->lock);
     if (!got) {
         int made = make_and_fill(c, class, count);

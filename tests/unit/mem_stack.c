@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static struct weft__stack_cache caches[WEFT_STACK_CLASSES];
 
@@ -194,6 +195,33 @@ TEST(trim_gives_memory_back) {
         CHECK_EQ(s->low[0] | weft__stack_top(s)[-1], 0);
         s->low[0] = 1;
     }
+}
+
+/* As many as fit where not as many as usual do at a time; and there are more when there is more room. */
+static void use_all_room(void *unused) {
+    enum { SOME = 600, CLASS = 3, FIT = 16 };
+    struct rlimit all, little;
+    size_t of_arenas = 4, fit = 0;
+    (void)unused;
+    for (int i = 0; i < SOME; i++) CHECK(weft__stack_get(caches, CLASS));
+    for (unsigned n = 8; of_arenas < SOME; n = n < 256 ? 2 * n : n) of_arenas += n;
+    CHECK(!getrlimit(RLIMIT_AS, &all));
+    little = all;
+    little.rlim_cur = test_mapped_kib() * 1024 + (FIT + 1) * size_of(CLASS);
+    CHECK(!setrlimit(RLIMIT_AS, &little));
+    while (weft__stack_get(caches, CLASS)) fit++;
+    CHECK(weft__stack_exhausted());
+    fit -= of_arenas - SOME;
+    CHECK(fit >= 4 && fit <= FIT);
+    CHECK(!setrlimit(RLIMIT_AS, &all));
+    CHECK(weft__stack_get(caches, CLASS) && !weft__stack_exhausted());
+}
+TEST(a_few_stacks_where_many_do_not_fit) {
+    static struct test_child child;
+    if (TEST_ASAN || TEST_TSAN || test_valgrind() || test_emulated()) test_skip("address space is the tool's");
+    test_child(&child, use_all_room, NULL);
+    if (!test_child_exited(&child, 0)) test_fail(__FILE__, __LINE__, "%s", child.said);
+    CHECK_EQ(test_lines_with(child.said, "no more stacks"), 1);
 }
 
 #ifdef WEFT_FAULTS
