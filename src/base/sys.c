@@ -39,7 +39,7 @@
 _Atomic long weft__fault_countdown = -1;
 bool weft__fault(void) {
     long n = load_rlx(&weft__fault_countdown);
-    return n > 0 && add_ar(&weft__fault_countdown, -1) == 1;
+    return n == WEFT_FAULT_ALL || (n > 0 && add_ar(&weft__fault_countdown, -1) == 1);
 }
 #endif
 

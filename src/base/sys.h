@@ -69,7 +69,8 @@ void weft__cpu_yield(void);
 void weft__nap(uint64_t nanoseconds);
 
 #ifdef WEFT_FAULTS
-/* Test builds: the call that brings this to zero fails; below zero nothing does. */
+/* Test builds: the call that brings this to zero fails; at -1 none does, at WEFT_FAULT_ALL all do. */
+#define WEFT_FAULT_ALL (-2L)
 extern _Atomic long weft__fault_countdown;
 bool weft__fault(void);
 #else

@@ -187,15 +187,6 @@ TEST_WITHIN(each_call_fails_once, 300) {
 /* --- all calls fail for a while -------------------------------------------------------------------------------------
  */
 
-static int starving;
-static void *starve(void *unused) {
-    (void)unused;
-    while (LOAD(&starving))
-        if (weft__fault_countdown <= 0) weft__fault_countdown = 1;
-    weft__fault_countdown = -1;
-    return NULL;
-}
-
 /* A runtime that works is starved while it is used; what it accepted is done when there is memory again. */
 static void starved(void *unused) {
     (void)unused;
@@ -203,9 +194,7 @@ static void starved(void *unused) {
     ran = accepted = fired = destroyed = ready = errors = 0;
     CHECK_EQ(weft_key_create(&key, NULL), 0);
     test_start(3);
-    STORE(&starving, 1);
-    pthread_t t = thread_start(starve, NULL);
-    test_nap_ms(5);
+    weft__fault_countdown = WEFT_FAULT_ALL;
     for (int i = 0; i < 200; i++) {
         start_one((struct weft_attr){.stack_size = 16384}, parks_a_while);
         start_one((struct weft_attr){.name = "locals"}, has_locals);
@@ -213,8 +202,7 @@ static void starved(void *unused) {
         if (i % 50 == 0) test_nap_ms(5);
     }
     int refused = LOAD(&errors);
-    STORE(&starving, 0);
-    thread_join(t);
+    weft__fault_countdown = -1;
     CHECK(refused > 0);
     for (int i = LOAD(&accepted) + 200 * CROWD; i > 0; i--) CHECK_EQ(weft_sem_post(&sem), 0);
     CHECK_EQ(weft_counter_wait(&outstanding, 0), 0);
