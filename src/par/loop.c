@@ -91,10 +91,10 @@ static size_t cut(const struct weft__loop *loop, size_t begin, size_t end) {
     return at_line(loop, begin, end, begin + (n < 16 ? (n + 1) / 2 : n / 16 * 9));
 }
 
-/* Where part k of a static loop begins. */
+/* Where part k begins. */
 static size_t part_begin(const struct weft__loop *loop, size_t k) {
-    size_t n = loop->end - loop->begin, each = n / loop->workers, more = n % loop->workers;
-    if (k == 0 || k == loop->workers) return k ? loop->end : loop->begin;
+    size_t n = loop->end - loop->begin, each = n / loop->parts, more = n % loop->parts;
+    if (k == 0 || k == loop->parts) return k ? loop->end : loop->begin;
     size_t at = loop->begin + each * k + (k < more ? k : more), line = loop->unit ? at - at % loop->unit : at;
     return line > loop->begin ? line : loop->begin;
 }
@@ -220,12 +220,22 @@ int weft__loop_options(struct weft__loop *loop, const struct weft_for_options *o
     return 0;
 }
 
+void weft__loop_part(struct weft__loop *loop, size_t part, void *value) {
+    size_t begin = part_begin(loop, part), end = part_begin(loop, part + 1), step = loop->grain;
+    if (loop->partition == WEFT_FOR_STATIC)
+        call_part(loop, part, value);
+    else if (begin < end)
+        run_left(loop, begin, end, value, &step);
+}
+
 int weft__loop_run(struct weft__loop *loop, void *value) {
     size_t step = loop->grain;
     if (loop->begin == loop->end) return 0;
-    loop->workers = weft__par_workers();
+    loop->workers = loop->parts = weft__par_workers();
+    bool directed = loop->spread != WEFT_SPREAD_NONE || loop->affinity;
+    if (directed && weft__loop_spread(loop, value)) return load_rlx(&loop->result);
     if (loop->partition == WEFT_FOR_STATIC)
-        tree(loop, 0, loop->workers, value, &step);
+        tree(loop, 0, loop->parts, value, &step);
     else if (loop->partition == WEFT_FOR_MORSEL) {
         size_t rest = probe(loop, value, &step);
         if (rest < loop->end) tree(loop, rest, loop->end, value, &step);

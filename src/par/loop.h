@@ -18,6 +18,7 @@ struct weft__loop {
     size_t grain, unit;
     uint64_t budget;
     unsigned partition, spread, workers;
+    unsigned parts; /* static and directed loops: how many equal ones */
     struct weft_affinity *affinity;
     _Atomic int result;
 };
@@ -27,6 +28,12 @@ int weft__loop_options(struct weft__loop *loop, const struct weft_for_options *o
 
 /* Where a range may be cut for elements of this size: multiples of so many begin a cache line. */
 size_t weft__loop_unit(size_t element);
+
+/* Runs one of its parts, cut into pieces as the partitioner says. */
+void weft__loop_part(struct weft__loop *loop, size_t part, void *value);
+
+/* Runs the loop with its parts sent to workers; false: that is not possible. (spread.c) */
+bool weft__loop_spread(struct weft__loop *loop, void *value);
 
 /* Runs the loop over its range, into the value; in a fiber. Returns loop->result. */
 int weft__loop_run(struct weft__loop *loop, void *value);

@@ -24,6 +24,7 @@ static void once(size_t begin, size_t n, const struct weft_for_options *options)
     for (size_t i = 0; i < n; i++) CHECK_EQ(seen[i], 1);
 }
 
+static struct weft_affinity affinity, other_affinity;
 static const struct weft_for_options kinds[] = {
     {0},
     {.budget = 1},
@@ -36,6 +37,13 @@ static const struct weft_for_options kinds[] = {
     {.partition = WEFT_FOR_GRAIN},
     {.partition = WEFT_FOR_GRAIN, .grain = 1000, .element = 1},
     {.partition = WEFT_FOR_GRAIN, .grain = SIZE_MAX},
+    {.spread = WEFT_SPREAD_EVEN},
+    {.spread = WEFT_SPREAD_UNEVEN, .element = 8},
+    {.spread = WEFT_SPREAD_EVEN, .partition = WEFT_FOR_STATIC},
+    {.spread = WEFT_SPREAD_UNEVEN, .partition = WEFT_FOR_LAZY, .grain = 20},
+    {.spread = WEFT_SPREAD_EVEN, .partition = WEFT_FOR_GRAIN, .grain = 9},
+    {.affinity = &affinity},
+    {.affinity = &other_affinity, .spread = WEFT_SPREAD_EVEN, .partition = WEFT_FOR_GRAIN, .grain = 64},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -175,10 +183,11 @@ static int outer(size_t begin, size_t end, void *unused) {
     for (size_t i = begin; i < end; i++) CHECK_EQ(weft_for(0, 64, inner, cells[i], inner_options), 0);
     return 0;
 }
+enum { WITHOUT_AFFINITY = KINDS - 2 }; /* one loop at a time may use that */
 static void nested(void *unused) {
     (void)unused;
     for (unsigned k = 0; k < KINDS; k++)
-        for (unsigned j = 0; j < KINDS; j++) {
+        for (unsigned j = 0; j < WITHOUT_AFFINITY; j++) {
             inner_options = &kinds[j];
             memset(cells, 0, sizeof cells);
             CHECK_EQ(weft_for(0, 64, outer, NULL, &kinds[k]), 0);
@@ -424,3 +433,81 @@ static void invokes(void *unused) {
     for (int i = 0; i < N; i++) CHECK_EQ(n[i], 0);
 }
 TEST(invoke_calls_each_once) { each_size(invokes); }
+
+/* --- directed loops ------------------------------------------------------------------------------------ */
+
+/* Which worker ran what. */
+static int by_worker[64];
+static unsigned char ran_by[64];
+static int note_worker(size_t begin, size_t end, void *unused) {
+    (void)unused;
+    for (size_t i = begin; i < end; i++) {
+        uint64_t until = weft_now() + 20 * WEFT_MICROSECOND;
+        while (weft_now() < until) {
+        }
+        ran_by[i] = (unsigned char)weft_worker();
+        ADD(&by_worker[weft_worker()], 1);
+    }
+    return 0;
+}
+static void directed(void *unused) {
+    (void)unused;
+    for (unsigned spread = WEFT_SPREAD_EVEN; spread <= WEFT_SPREAD_UNEVEN; spread++) {
+        struct weft_affinity remembers = WEFT_AFFINITY_INIT;
+        struct weft_for_options options = {
+            .spread = spread, .partition = WEFT_FOR_GRAIN, .grain = 1, .affinity = &remembers};
+        for (int round = 0; round < 20; round++) {
+            memset(by_worker, 0, sizeof by_worker);
+            CHECK_EQ(weft_for(0, 64, note_worker, NULL, &options), 0);
+            int sum = 0;
+            for (unsigned i = 0; i < 64; i++) sum += by_worker[i];
+            CHECK_EQ(sum, 64);
+            CHECK(remembers.parts >= weft_workers());
+            for (unsigned part = 0; part < remembers.parts; part++)
+                CHECK(remembers.worker[part] >= 1 && remembers.worker[part] <= 64);
+        }
+    }
+}
+TEST_WITHIN(parts_are_mailed_to_workers, 60) {
+    test_in_fiber(2, directed, NULL);
+    test_in_fiber(5, directed, NULL);
+}
+
+/* An affinity from a runtime with more workers, or that was never used, is no harm. */
+TEST(affinity_outlives_the_runtime) {
+    struct weft_affinity kept = WEFT_AFFINITY_INIT;
+    struct weft_for_options options = {.affinity = &kept};
+    for (unsigned workers = 6; workers >= 1; workers--) {
+        test_start(workers);
+        for (int i = 0; i < 5; i++) once(0, 5000, &options);
+        test_stop();
+    }
+}
+
+/* Mail to a worker that does not come by: the others do what it was sent, and it finds nothing to do. */
+static int hog_runs;
+static void *hogs_worker(void *unused) {
+    STORE(&hog_runs, 1);
+    while (LOAD(&hog_runs) == 1) {
+    }
+    return unused;
+}
+static void *past_a_hog(void *unused) {
+    struct weft_attr there = {.pinned = 2};
+    struct weft_for_options options = {.spread = WEFT_SPREAD_UNEVEN};
+    struct weft_fiber f = spawn_with(&there, hogs_worker, NULL);
+    while (LOAD(&hog_runs) == 0) weft_yield();
+    for (int i = 0; i < 200; i++) once(0, 1000, &options);
+    STORE(&hog_runs, 2);
+    join(f);
+    once(0, 1000, &options);
+    STORE(&hog_runs, 0);
+    return unused;
+}
+TEST(mail_that_is_found_late) {
+    struct weft_config config = {.workers = 2, .no_rescue = 1, .no_helping = 1};
+    CHECK_EQ(weft_start(&config), 0);
+    struct weft_attr here = {.pinned = 1};
+    for (int i = 0; i < 5; i++) join(spawn_with(&here, past_a_hog, NULL));
+    test_stop();
+}

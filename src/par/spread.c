@@ -1,0 +1,184 @@
+/*
+ * Directed loops: the range is cut into parts, each of which is meant for a worker and mailed to it (mail.h),
+ * so that every worker begins at once, with data that it may have had before, instead of looking for work.
+ *
+ *   part    a fraction of the range, cut into pieces as the partitioner says when it is run (loop.c)
+ *   group   parts that follow one another and are meant for the same worker
+ *   share   groups that are mailed together, to the worker of the first. Who runs a share mails all but the
+ *           first group on, in halves (even) or one by one (uneven), and runs that one itself
+ *
+ * Each share that was mailed also stands in the deque of the sender, who joins it and waits for it. Thieves find
+ * it there only when all of the sender's mail is out; and for WEFT_HOLD from the beginning on they leave what
+ * is meant for others alone: a worker that was asleep needs that long to come. What they have left, the sender
+ * runs in the end, unless its worker has.
+ */
+#include "par/crew.h"
+#include "par/loop.h"
+#include "par/mail.h"
+
+#include <string.h>
+
+#define WEFT_HOLD (100 * WEFT_MICROSECOND)
+#define WEFT_PARTS 4 /* a worker, for affinity */
+#define WEFT_PARTS_MOST (sizeof((struct weft_affinity *)0)->worker / sizeof(uint16_t))
+
+struct share {
+    struct weft_task task;
+    struct weft__proxy *proxy; /* NULL: not mailed */
+    struct spread *spread;
+    struct share *before, *after; /* those that the same sender sent */
+    struct weft__crew *sent;      /* how many of these have not run */
+    unsigned first, end;          /* groups */
+    _Atomic bool joining;         /* the sender has come for it */
+    bool settled;                 /* who ran its task has reached the proxy */
+};
+
+struct group {
+    unsigned first, end; /* parts */
+    unsigned worker;
+};
+
+struct spread {
+    struct weft__loop *loop;
+    unsigned parts, groups;
+    uint64_t hold_until;
+    struct group *group;
+    struct share *share; /* by their first group; [0] is not mailed */
+    char *values;        /* of each part */
+};
+
+static _Atomic uint16_t *ran_on(struct weft_affinity *affinity, unsigned part) {
+    return (_Atomic uint16_t *)&affinity->worker[part];
+}
+
+/* --- running ------------------------------------------------------------------------------------ */
+
+static void run_part(struct spread *s, unsigned part) {
+    struct weft__loop *loop = s->loop;
+    if (loop->affinity) store_rlx(ran_on(loop->affinity, part), (uint16_t)(weft__self()->index + 1));
+    weft__loop_part(loop, part, s->values ? s->values + part * loop->size : NULL);
+}
+
+static void run_share(struct share *share);
+
+static void complete(struct share *share) { weft_counter_complete(&share->sent->alive); }
+
+/* The worker has found its mail. */
+static void run_mailed(void *p) {
+    run_share(p);
+    complete(p);
+}
+
+/* By the deque, or by the sender: if the mail was not found. */
+static void run_otherwise(struct share *share) {
+    share->settled = true;
+    if (!share->proxy || weft__proxy_reach(share->proxy)) run_mailed(share);
+}
+
+static void run_forked(void *p) {
+    struct share *share = p;
+    if (!load_rlx(&share->joining) && share->proxy && weft__clock() < share->spread->hold_until &&
+        weft__self()->index != share->spread->group[share->first].worker)
+        return; /* not yet */
+    run_otherwise(share);
+}
+
+/* Mails groups [first, end), and remembers them in the chain. */
+static struct share *send(struct spread *s, unsigned first, unsigned end, struct weft__crew *sent, struct share *last) {
+    struct share *share = &s->share[first];
+    *share = (struct share){.spread = s, .before = last, .sent = sent, .first = first, .end = end};
+    if (last) last->after = share;
+    weft_counter_add(&sent->alive, 1);
+    if (s->group[first].worker != weft__self()->index)
+        share->proxy = weft__mail_call(s->group[first].worker, run_mailed, share);
+    return share;
+}
+
+/* The sender comes for what it has sent. */
+static void collect(struct share *share) {
+    store_rlx(&share->joining, true);
+    weft_task_join(&share->task);
+    if (!share->settled) run_otherwise(share);
+}
+
+static void run_share(struct share *share) {
+    struct spread *s = share->spread;
+    struct weft__crew sent = {WEFT_COUNTER_INIT};
+    struct share *last = NULL, *largest = NULL;
+    bool even = s->loop->spread == WEFT_SPREAD_EVEN;
+    unsigned first = share->first;
+    for (unsigned end = share->end, mid; end - first > 1; end = mid) {
+        mid = even ? first + (end - first + 1) / 2 : end - 1;
+        last = send(s, mid, end, &sent, last);
+        if (!largest) largest = last;
+    }
+    /* The largest was mailed first, and is forked first: thieves take the oldest. */
+    for (struct share *i = largest; i; i = i->after) weft_fork(&i->task, run_forked, i);
+    for (unsigned part = s->group[first].first; part < s->group[first].end; part++) run_part(s, part);
+    for (struct share *i = last; i; i = i->before) collect(i);
+    if (last) weft__crew_wait(&sent);
+}
+
+/* --- who gets what ------------------------------------------------------------------------------- */
+
+/* For whom the part is meant. */
+static unsigned worker_of(const struct spread *s, unsigned part) {
+    struct weft__loop *loop = s->loop;
+    unsigned ran = loop->affinity ? load_rlx(ran_on(loop->affinity, part)) : 0;
+    return ran && ran <= loop->workers ? ran - 1 : (unsigned)((uint64_t)part * loop->workers / s->parts);
+}
+
+/* Groups of parts for the same worker; one of the caller's comes first, because the caller runs that one. */
+static void form_groups(struct spread *s, unsigned self) {
+    unsigned mine = 0;
+    s->groups = 0;
+    for (unsigned part = 0; part < s->parts; part++) {
+        unsigned worker = worker_of(s, part);
+        struct group *last = s->groups ? &s->group[s->groups - 1] : NULL;
+        if (last && last->worker == worker)
+            last->end = part + 1;
+        else
+            s->group[s->groups++] = (struct group){part, part + 1, worker};
+        if (worker == self) mine = s->groups - 1;
+    }
+    struct group first = s->group[mine];
+    s->group[mine] = s->group[0];
+    s->group[0] = first;
+}
+
+static void begin_with_identity(struct spread *s) {
+    for (unsigned i = 0; s->values && i < s->parts; i++)
+        memcpy(s->values + i * s->loop->size, s->loop->identity, s->loop->size);
+}
+
+static void run(struct spread *s, void *value) {
+    struct weft__loop *loop = s->loop;
+    struct share all = {.spread = s};
+    form_groups(s, weft__self()->index);
+    begin_with_identity(s);
+    all.end = s->groups;
+    s->hold_until = weft__clock() + WEFT_HOLD;
+    run_share(&all);
+    for (unsigned i = 0; s->values && i < s->parts; i++) loop->combine(value, s->values + i * loop->size, loop->arg);
+}
+
+bool weft__loop_spread(struct weft__loop *loop, void *value) {
+    if (loop->workers < 2) return false;
+    struct spread s = {.loop = loop, .parts = loop->workers};
+    if (loop->affinity) {
+        s.parts = loop->workers * WEFT_PARTS < WEFT_PARTS_MOST ? loop->workers * WEFT_PARTS : WEFT_PARTS_MOST;
+        if (loop->affinity->parts != s.parts) memset(loop->affinity, 0, sizeof *loop->affinity);
+        loop->affinity->parts = (uint16_t)s.parts;
+    }
+    loop->parts = s.parts;
+    if (loop->size > SIZE_MAX / 2 / s.parts) return false;
+    s.group = weft__alloc(s.parts * sizeof *s.group);
+    s.share = weft__alloc(s.parts * sizeof *s.share);
+    s.values = loop->size ? weft__alloc(s.parts * loop->size) : NULL;
+    bool possible = s.group && s.share && (s.values || !loop->size);
+    if (possible) run(&s, value);
+    weft__free(s.values);
+    weft__free(s.share);
+    weft__free(s.group);
+    return possible;
+}
