@@ -291,7 +291,8 @@ static void combines(void *unused) {
 }
 TEST(values_for_each_worker) { each_size(combines); }
 TEST(values_from_threads) {
-    struct weft_combinable c = WEFT_COMBINABLE_INIT(100, "identity");
+    static const char identity[100] = "identity";
+    struct weft_combinable c = WEFT_COMBINABLE_INIT(sizeof identity, identity);
     char *a = weft_combinable_take(&c), *b = weft_combinable_take(&c);
     CHECK(a && b && a != b);
     CHECK(!memcmp(a, "identity", 9));
