@@ -38,6 +38,11 @@ static const struct stop stops[] = {
     {"Sleeping", "A hundred thousand fibers sleep for 500 ms at once (ten thousand kernel threads).", "sleepers", 0, 0,
      1, false},
     {"Semaphores", "Two fibers, each posts for the other and waits: a round trip.", "pingpong", 0, 0, 3, false},
+    {"Channels", "A number goes to another fiber through a channel, and comes back.", "chan", 0, 0, 3, false},
+    {"Forking and joining",
+     "fib(35), a fork for every second call: 15 million tasks, of a few instructions each. generic is the form "
+     "with a function pointer, serial plain calls.",
+     "fib", 0, 1, 1, false},
     {"Sharing uneven work",
      "1024 pieces of work made by one fiber, a tenth of them a hundred times as long as the others. Idle workers "
      "take work from busy ones; nosteal is weft without that, serial a plain loop.",
