@@ -53,6 +53,7 @@ const struct part *const part_tables[] = {parts_of_fibers,
                                           parts_of_channels,
                                           parts_of_scopes,
                                           parts_of_tasks,
+                                          parts_of_loops,
                                           parts_together,
                                           NULL};
 

@@ -1,0 +1,59 @@
+/*
+ * The Nth call for memory, mappings or threads fails, for N = 1, 2, ... until a run has fewer calls than that.
+ * Each run is a child: errors are the documented ones, and what failed can be tried again.
+ */
+#ifndef WEFT_TESTS_FAULT_NTH_H
+#define WEFT_TESTS_FAULT_NTH_H
+
+#include "base/sys.h"
+#include "weft.h"
+
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CLEAN = 0, NO_FAULT = 3, WRONG = 4 };
+
+#define MUST(condition) \
+    do { \
+        if (!(condition)) { \
+            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+            _exit(WRONG); \
+        } \
+    } while (0)
+
+/* The errors that a lack of something may have; the call is then made again. */
+static inline bool try_again(int err) {
+    MUST(err == 0 || err == -ENOMEM || err == -EAGAIN);
+    return err != 0;
+}
+
+/* A scenario sets weft__fault_countdown to its argument; what it says in the end: did a call fail? */
+static inline int fault_outcome(void) {
+    bool happened = load_rlx(&weft__fault_countdown) <= 0;
+    store_rlx(&weft__fault_countdown, -1);
+    return happened ? CLEAN : NO_FAULT;
+}
+
+/* Runs it for every N; the status of the program. */
+static inline int each_fault(const char *name, int (*scenario)(long nth)) {
+    int passed = 0, failed = 0;
+    for (long nth = 1;; nth++) {
+        fflush(NULL);
+        pid_t pid = fork();
+        if (pid == 0) _exit(scenario(nth));
+        int status;
+        waitpid(pid, &status, 0);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == NO_FAULT) break;
+        if (WIFEXITED(status) && WEXITSTATUS(status) == CLEAN) {
+            passed++;
+            continue;
+        }
+        printf("the %ldth call fails: status %#x\n", nth, status);
+        if (++failed > 20) break;
+    }
+    printf("%s: %d passed, %d failed\n", name, passed, failed);
+    return failed > 0;
+}
+
+#endif
