@@ -37,7 +37,8 @@ g++ -std=gnu++17 -O2 -DNDEBUG -Wall -Wextra -Werror -D_GNU_SOURCE -Ibench/peers/
     -o "$out/boost" -x c++ bench/peers/boost/main.cpp $shared -x none -pthread -lboost_fiber -lboost_context
 
 forkjoin='tools/bench/measure.c'
-for name in bfs cilksort fib flat forkjoin heat knapsack matmul matrix mergesort nqueens pi quicksort sorting strassen; do
+for name in bfs cilksort efficiency fib flat forkjoin heat knapsack latency loops matmul matrix mergesort nqueens pi \
+    quicksort sorting strassen; do
     forkjoin="$forkjoin tools/bench/forkjoin/$name.c"
 done
 # compile language compiler system program libraries...

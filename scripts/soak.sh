@@ -43,7 +43,7 @@ held_locks() { # build
 deque_operations() { # build
     rounds=0
     while [ "$rounds" -lt 1000 ]; do
-        "$1/tests/stress/stress" deques --seconds 60 --workers 4 --seed "$((rounds + 1))" >"$log.deques" 2>&1 || break
+        "$1/tests/stress/stress" steals --seconds 60 --workers 4 --seed "$((rounds + 1))" >"$log.deques" 2>&1 || break
         more=$(sed -n 's/.*, \([0-9]*\) rounds: .*/\1/p' "$log.deques")
         rounds=$((rounds + ${more:-0}))
     done
@@ -51,6 +51,17 @@ deque_operations() { # build
     rm -f "$log.deques"
     echo "deques: $rounds million operations"
     echo "deques: 1 passed, 0 failed"
+}
+
+# What forks, with the other kinds of deques.
+tasks_in_deques() { # build
+    for kind in 1 2 3; do
+        WEFT_DEQUE=$kind "$1/tests/fiber/tasks" || return 1
+        for part in trees flats typed deques; do
+            WEFT_DEQUE=$kind "$1/tests/stress/stress" $part --seconds 20 --workers 4 || return 1
+        done
+    done
+    echo "tasks in deques: 1 passed, 0 failed"
 }
 
 configure release
@@ -80,5 +91,6 @@ step "aarch64 under qemu" env WEFT_TEST_SCALE=20 WEFT_STRESS_WORKERS=2 QEMU_LD_P
     WEFT_TEST_UNDER=qemu-aarch64 tests/run.sh build/aarch64 unit fiber
 step "models" tests/model/run.sh
 step "deques" deque_operations build/release
+step "tasks in all deques" tasks_in_deques build/release
 step "stress" stress_for build/release "${SOAK_MINUTES:-60}"
 finish

@@ -71,4 +71,4 @@ static void deques_round(uint64_t random) {
     s.sort->destroy(s.q);
 }
 
-const struct part parts_of_deques[] = {{"deques", deques_round, true, false}, {NULL, NULL, false, false}};
+const struct part parts_of_deques[] = {{"steals", deques_round, true, false}, {NULL, NULL, false, false}};

@@ -32,7 +32,7 @@ struct entrant {
 };
 
 #define BENCH_VARIANTS 6
-#define BENCH_ENTRANTS 8
+#define BENCH_ENTRANTS 12
 #define BENCH_WORKERS 2
 
 struct bench {

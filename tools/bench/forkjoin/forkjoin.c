@@ -26,11 +26,14 @@ void FORM(measure)(const struct workload *workload, const struct args *args, str
     result->values[0] = median(times, count) / workload->unit();
 }
 
-#define EACH(of) \
+#define EACH_TREE(of) \
     of(fib) of(nqueens) of(knapsack) of(matmul) of(strassen) of(cilksort) of(quicksort) of(mergesort) of(pi) of(heat) \
-        of(bfs) of(flat)
+        of(bfs) of(flat) of(efficiency)
+#define EACH_LOOP(of) of(loops) of(latency)
 #define DECLARE(name) measure_fn FORM(name);
-#define ENTRY(name) {#name, FORM(name), false},
+#define TREE(name) {#name, FORM(name), false},
+#define LOOP(name) {#name, FORM(name), FORM_LOOPS_OUTSIDE},
 
-EACH(DECLARE)
-const struct measurement FORM(measurements)[] = {EACH(ENTRY){NULL, NULL, false}};
+EACH_TREE(DECLARE)
+EACH_LOOP(DECLARE)
+const struct measurement FORM(measurements)[] = {EACH_TREE(TREE) EACH_LOOP(LOOP){NULL, NULL, false}};

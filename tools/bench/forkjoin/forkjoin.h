@@ -15,6 +15,11 @@
  *   ROOT(f, ...)               a call by a function that is none of these
  *   FORM(name)                 a global name of this form
  *
+ *   form_prepare(workers)      once, before the first of these
+ *   form_for(n, how, body)     calls body(begin, end) for parts of [0, n), each index once
+ *   form_sleep(ns)             of the caller; the workers have nothing to do
+ *   FORM_LOOPS_OUTSIDE         whether the loops want to be called by the program's first thread
+ *
  * Arguments of a fork are not arrays: a form may copy what it finds there. All is C and C++.
  *
  * A workload does the same work in every form, whoever runs which part of it, and its result is

@@ -6,7 +6,7 @@
 #ifndef BENCH_FORM_H
 #define BENCH_FORM_H
 
-#include <stdbool.h>
+#include "measure.h"
 
 #include "plain.h"
 
@@ -19,5 +19,13 @@
 /* All processes are ready; all have measured enough. */
 void form_begin(void);
 bool form_over(void);
+
+#define FORM_LOOPS_OUTSIDE false
+static inline void form_prepare(unsigned workers) { (void)workers; }
+static inline void form_for(size_t n, unsigned how, void (*body)(size_t, size_t)) {
+    (void)how;
+    body(0, n);
+}
+static inline void form_sleep(uint64_t nanoseconds) { pause_ns(nanoseconds); }
 
 #endif

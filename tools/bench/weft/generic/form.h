@@ -5,8 +5,7 @@
 #ifndef BENCH_FORM_H
 #define BENCH_FORM_H
 
-#include "measure.h"
-#include "weft.h"
+#include "loop.h"
 
 #define FORM(name) generic_##name
 
@@ -48,8 +47,5 @@
 #define SYNC
 #define JOIN(s, f) (must(weft_task_join(&(s).task), "join"), (s).result)
 #define ROOT(f, ...) f(__VA_ARGS__)
-
-static inline void form_begin(void) {}
-static inline bool form_over(void) { return true; }
 
 #endif

@@ -4,7 +4,7 @@
 #ifndef BENCH_FORM_H
 #define BENCH_FORM_H
 
-#include "weft.h"
+#include "loop.h"
 
 #define FORM(name) typed_##name
 
@@ -37,8 +37,5 @@
 #define SYNC
 #define JOIN(s, f) WEFT_SYNC(f)
 #define ROOT(f, ...) WEFT_RUN(f, __VA_ARGS__)
-
-static inline void form_begin(void) {}
-static inline bool form_over(void) { return true; }
 
 #endif

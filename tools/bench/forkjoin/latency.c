@@ -1,0 +1,49 @@
+/*
+ * latency: when each of tasks= pieces of a loop begins, counted from the call; each then takes 20 us.
+ *
+ *   pause=  us before each loop: 0, and the workers have just worked; thousands, and they sleep
+ *   how=    how the system is to hand the pieces out; see its form.h
+ *
+ * Metrics: us until half of them have begun; until the last has; both medians over the loops.
+ */
+#include "forkjoin.h"
+
+#define TASK_NS 20000
+#define MOST 1024
+
+static uint64_t origin, starts[MOST];
+
+static void body(size_t begin, size_t end) {
+    for (size_t i = begin; i < end; i++) {
+        uint64_t now = clock_ns();
+        starts[i] = now - origin;
+        while (clock_ns() - now < TASK_NS) {
+        }
+    }
+}
+
+void FORM(latency)(const struct args *args, struct result *result) {
+    enum { LOOPS = 101 };
+    static double middle[LOOPS], last[LOOPS], sorted[MOST];
+    size_t tasks = arg(args, "tasks");
+    uint64_t pause = arg(args, "pause") * 1000;
+    unsigned how = (unsigned)arg_or(args, "how", 0);
+    if (tasks > MOST) fail("tasks", EINVAL);
+    form_prepare((unsigned)arg(args, "workers"));
+    result->right = true;
+    for (int loop = -5; loop < LOOPS; loop++) { /* the first few do not count */
+        for (size_t i = 0; i < tasks; i++) starts[i] = UINT64_MAX;
+        if (pause) form_sleep(pause);
+        origin = clock_ns();
+        form_for(tasks, how, body);
+        for (size_t i = 0; i < tasks; i++) {
+            result->right &= starts[i] != UINT64_MAX;
+            sorted[i] = (double)starts[i] / 1e3;
+        }
+        if (loop < 0) continue;
+        middle[loop] = median(sorted, tasks);
+        last[loop] = sorted[tasks - 1];
+    }
+    result->values[0] = median(middle, LOOPS);
+    result->values[1] = median(last, LOOPS);
+}
