@@ -12,9 +12,9 @@
  *   3. Blocks. Whoever wins the ticket has done that case, and written its result.
  *   4. Leaves all chains.
  *
- * Two selects may meet as partners, each having taken back its own wait: then both fail and both begin
- * again. Who begins again has taken the other's party out of the chain, and the other goes through all
- * of its cases, so that does not go on: see the exploration in tests/model.
+ * Two selects may find each other, on two channels, each having taken back its own wait: then both fail and
+ * both begin again. If both went through the channels in the same order that could not be; each begins with a
+ * case chosen by lot, anew every time, so it does not go on.
  *
  * A kind of case is a few lines in each of three functions: can_be_done, enter and leave.
  */
@@ -166,11 +166,22 @@ static inline int enter(struct weft_case *c, struct weft__fiber *me, uint64_t ti
 
 /* --- 4: leaving ------------------------------------------------------------------------------- */
 
-/* The first n have been entered. Which of them was done by a partner, or -1. */
-static int leave(struct weft_case *cases, unsigned n) {
+/* Cases are entered from one chosen by lot on; so if a channel stands in several, each has its chance, too. */
+struct round {
+    struct weft_case *cases;
+    unsigned n, start;
+};
+static inline unsigned nth(const struct round *r, unsigned k) {
+    unsigned i = r->start + k;
+    return i < r->n ? i : i - r->n;
+}
+
+/* So many have been entered. Which of them was done by a partner, or -1. */
+static int leave(const struct round *r, unsigned entered) {
     int done = -1;
-    for (unsigned i = 0; i < n; i++) {
-        struct weft_case *c = &cases[i];
+    for (unsigned k = 0; k < entered; k++) {
+        unsigned i = nth(r, k);
+        struct weft_case *c = &r->cases[i];
         struct weft__party *p = &place_of(c)->party;
         if (!c->on) continue;
         if (p->result != WEFT_PARTY_WAITS) { /* the partner has taken it out */
@@ -188,18 +199,19 @@ static WEFT_SWITCHES int wait_for_one(struct weft_case *cases, unsigned n, uint6
     struct weft__fiber *me = weft__me();
     if (!me) return -ENOMEM;
     for (;;) {
+        struct round r = {cases, n, n > 1 ? draw(n) : 0};
         uint64_t ticket;
         int what = WAITS, err = weft__wait_begin(me, WEFT_WAIT_BY_CANCEL, &ticket);
         if (unlikely(err)) return err;
-        unsigned i = 0;
-        while (i < n && (what = enter(&cases[i], me, ticket)) == WAITS) i++;
+        unsigned k = 0;
+        while (k < n && (what = enter(&cases[nth(&r, k)], me, ticket)) == WAITS) k++;
         if (likely(what == WAITS))
             err = weft__wait_block(me, ticket, deadline);
         else if (what == LOST) /* somebody has won: the way out leads through a queue */
             err = weft__wait_block(me, ticket, WEFT_FOREVER);
-        int done = leave(cases, i);
+        int done = leave(&r, k);
         if (what == AGAIN) continue;
-        return what == DONE ? (int)i : err ? err : done;
+        return what == DONE ? (int)nth(&r, k) : err ? err : done;
     }
 }
 

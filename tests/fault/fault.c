@@ -64,10 +64,28 @@ static void fork_many(void) {
     MUST(atomic_load(&count) == TASKS);
 }
 
+/* A channel on the heap, and futures that are too many for the stack. */
+static void channels(void) {
+    enum { MANY = 20 };
+    struct weft_future futures[MANY], *all[MANY];
+    struct weft_chan *c;
+    int which;
+    while (!(c = weft_chan_make(8, 100))) weft_yield();
+    MUST(!weft_chan_send(c, &(uint64_t){7}) && !weft_chan_free(c));
+    for (int i = 0; i < MANY; i++) {
+        futures[i] = (struct weft_future)WEFT_FUTURE_INIT;
+        all[i] = &futures[i];
+    }
+    MUST(!weft_future_set(&futures[MANY - 1], NULL));
+    while ((which = weft_future_any(all, MANY)) == -ENOMEM) weft_yield();
+    MUST(which == MANY - 1);
+}
+
 static void *root(void *unused) {
     (void)unused;
     static struct weft_fiber f[FIBERS];
     fork_many();
+    channels();
     for (uintptr_t i = 0; i < (uintptr_t)fibers; i++) {
         struct weft_attr attr = {
             .name = "child", .stack_size = i % 3 ? 0 : (size_t)16384 << i % 5, .pinned = i % 11 == 0};

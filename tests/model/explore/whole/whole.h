@@ -28,7 +28,7 @@
 #define STACK 8192
 #define RED_ZONE 128 /* below the stack pointer, in use too */
 #define DEPTH 4000
-#define MOST_WAITS 5 /* of one thread, at most: what would go on is cut off, and counted */
+#define MOST_WAITS 3 /* of one thread, at most: what would go on is cut off, and counted */
 #ifdef __x86_64__
 #define WHOLE_CALL 8 /* bytes that a call leaves on the stack */
 #else

@@ -1,0 +1,42 @@
+/* Channels: a pipeline of fibers that hand numbers on, and end when there are no more. */
+#include <stdio.h>
+#include <weft.h>
+
+/* A stage receives from one channel and sends to the next. */
+struct stage {
+    struct weft_chan *in, *out;
+};
+
+static void *squares(void *arg) {
+    struct stage *s = (struct stage *)arg;
+    /* The loop ends when the channel is closed and empty: recv then says -EPIPE. */
+    for (long x; weft_chan_recv(s->in, &x) == 0;) {
+        x *= x;
+        weft_chan_send(s->out, &x);
+    }
+    weft_chan_close(s->out); /* this stage is the only one that sends there */
+    return NULL;
+}
+
+static int run(void *unused) {
+    (void)unused;
+    /* No buffer: the sender waits until its number was taken. */
+    struct weft_chan numbers = WEFT_CHAN_INIT(sizeof(long));
+    /* Room for eight: the sender waits only when eight are not taken yet. */
+    long room[8];
+    struct weft_chan results = WEFT_CHAN_BUFFERED(room);
+
+    struct stage stage = {&numbers, &results};
+    struct weft_fiber f;
+    weft_spawn(&f, NULL, squares, &stage);
+    for (long i = 1; i <= 5; i++) weft_chan_send(&numbers, &i);
+    weft_chan_close(&numbers);
+
+    long sum = 0;
+    for (long x; weft_chan_recv(&results, &x) == 0; sum += x) printf("%ld ", x);
+    printf("= %ld\n", sum);
+    weft_join(f, NULL);
+    return sum == 55 ? 0 : 1;
+}
+
+int main(void) { return weft_run(run, NULL, NULL); }

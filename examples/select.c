@@ -1,0 +1,46 @@
+/* Select: whichever comes first, two sources, the end, or a deadline. */
+#include <stdio.h>
+#include <weft.h>
+
+static struct weft_chan words = WEFT_CHAN_INIT(sizeof(const char *)), numbers = WEFT_CHAN_INIT(sizeof(int));
+static struct weft_future end = WEFT_FUTURE_INIT;
+
+static void *speaks(void *unused) {
+    const char *text[] = {"warp", "weft"};
+    for (int i = 0; i < 2; i++) weft_chan_send(&words, &text[i]);
+    return unused;
+}
+
+static void *counts(void *unused) {
+    for (int i = 1; i <= 3; i++) {
+        weft_sleep(2 * WEFT_MILLISECOND);
+        weft_chan_send(&numbers, &i);
+    }
+    weft_future_set(&end, NULL); /* says to everybody who waits for it that it is over */
+    return unused;
+}
+
+static int run(void *unused) {
+    (void)unused;
+    weft_spawn(NULL, NULL, speaks, NULL);
+    weft_spawn(NULL, NULL, counts, NULL);
+    for (;;) {
+        const char *word;
+        int number;
+        struct weft_case cases[] = {
+            WEFT_CASE_RECV(&words, &word),
+            WEFT_CASE_RECV(&numbers, &number),
+            WEFT_CASE_FUTURE(&end, NULL),
+        };
+        /* Exactly one of the three is done; of those that can be, any. */
+        switch (weft_select_until(cases, 3, weft_now() + WEFT_SECOND)) {
+        case 0: printf("a word: %s\n", word); break;
+        case 1: printf("a number: %d\n", number); break;
+        case 2: printf("the end\n"); return 0;
+        case -ETIMEDOUT: printf("nothing for a second\n"); return 1;
+        default: return 1;
+        }
+    }
+}
+
+int main(void) { return weft_run(run, NULL, NULL); }
