@@ -135,15 +135,6 @@ int weft__spawn_child(struct weft__scope *s, const struct weft_attr *attr, int (
 
 /* --- begin and end ---------------------------------------------------------------------------- */
 
-struct weft__fiber *weft__join_win(uint64_t join) {
-    uint32_t index = (uint32_t)(join >> 3) & ((1u << WEFT_JOIN_INDEX_BITS) - 1);
-    struct weft__fiber *joiner = weft__fiber_at(index);
-    uint64_t ticket = load_rlx(&joiner->wait) & WEFT_WAIT_EPOCH;
-    /* Of the epoch, the word holds 35 bits; a joiner that has gone on fails here or in win. */
-    bool waits = weft__join_by(index, ticket) == join && weft__wait_win(joiner, ticket, WEFT_WON_DONE);
-    return waits ? joiner : NULL;
-}
-
 /* Publishes the end; the record is not touched after that, it is the joiner's. Returns who is to be
  * made ready by it. */
 static struct weft__fiber *announce_end(struct weft__worker *w, struct weft__fiber *f) {

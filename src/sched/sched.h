@@ -515,8 +515,6 @@ struct weft__fiber *weft__fiber_get(struct weft__worker *w);
 /* It is live, and fresh. tag: WEFT_JOIN_NOBODY or WEFT_JOIN_DETACHED. */
 void weft__fiber_init(struct weft__fiber *f, void *(*fn)(void *), void *arg, const char *where, uint8_t class,
                       uint32_t place, uint64_t tag);
-/* The fiber that joins by this word, won and to be made ready; or NULL, if it no longer does. */
-struct weft__fiber *weft__join_win(uint64_t join);
 
 /* --- the layers above (fork.c) ------------------------------------------------------------------ */
 
