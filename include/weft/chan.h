@@ -147,13 +147,13 @@ int weft_future_any_until(struct weft_future *const *futures, unsigned n, uint64
  * ------------------------------------------------------------------------------------------ */
 
 struct weft_case {
-    void *on;   /* the channel or future */
-    void *item; /* to send, or where to receive; of a future: void **, where to store the value */
+    void *on;   /* the channel or future, or the descriptor + 1 */
+    void *item; /* to send, or where to receive; of a future: void **, where to store the value; or the events */
     unsigned kind;
     int result;       /* of the case that was chosen: what the call by itself would have returned */
     void *opaque[10]; /* in use until the select returns */
 };
-enum { WEFT_CASE_NONE, WEFT_CASE_SENDS, WEFT_CASE_RECEIVES, WEFT_CASE_AWAITS };
+enum { WEFT_CASE_NONE, WEFT_CASE_SENDS, WEFT_CASE_RECEIVES, WEFT_CASE_AWAITS, WEFT_CASE_POLLS };
 #define WEFT_CASE_SEND(chan, pointer) \
     { \
         (chan), (void *)(pointer), WEFT_CASE_SENDS, 0, { NULL } \
@@ -166,12 +166,18 @@ enum { WEFT_CASE_NONE, WEFT_CASE_SENDS, WEFT_CASE_RECEIVES, WEFT_CASE_AWAITS };
     { \
         (future), (pointer), WEFT_CASE_AWAITS, 0, { NULL } \
     }
+/* Until a descriptor is ready, see weft/poll.h; the result is what weft_ready would have returned. A
+ * descriptor of -1 never is. */
+#define WEFT_CASE_READY(fd, events) \
+    { \
+        (void *)((intptr_t)(fd) + 1), (void *)(intptr_t)(events), WEFT_CASE_POLLS, 0, { NULL } \
+    }
 
 /*
  * Waits until one of the n cases can be done, does it, and returns its index; its outcome is in its
- * `result`: 0, or -EPIPE for a channel that is closed, or a future's error. Zeros are a case that can
+ * `result`: 0, or -EPIPE for a channel that is closed, or a future's error, or the events. Zeros are a case that can
  * never be done. -EINVAL: cases NULL and n not 0, n too large for an int, an unknown kind, a send of
- * NULL. -ETIMEDOUT. -ECANCELED: then none was done.  [fiber thread; parks, cancel]
+ * NULL, unknown events. With a descriptor among them, and none that can be done, also the errors of weft_ready. -ETIMEDOUT. -ECANCELED: then none was done.  [fiber thread; parks, cancel]
  */
 int weft_select(struct weft_case *cases, unsigned n);
 int weft_select_until(struct weft_case *cases, unsigned n, uint64_t deadline);

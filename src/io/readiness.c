@@ -32,11 +32,12 @@ static uint64_t next_round(uint64_t value) {
 
 static int arm(struct weft_queue *q, int fd, uint64_t *value) {
     uint32_t events = 0, round = (uint32_t)((*value = next_round(*value)) / WEFT_QUEUE_ONE);
-    for each_waiter(w, q) {
-        if (of(w)->fd != fd) continue;
-        of(w)->round = round;
-        events |= of(w)->events;
-    }
+    for
+        each_waiter(w, q) {
+            if (of(w)->fd != fd) continue;
+            of(w)->round = round;
+            events |= of(w)->events;
+        }
     return weft__service_arm(fd, events, round);
 }
 
@@ -45,12 +46,15 @@ static void end_wait(struct weft_queue *q, struct weft__descriptor *d, int got, 
     struct weft__fiber *f = d->waiter.fiber;
     weft__queue_remove(q, &d->waiter);
     d->got = got;
-    if (weft__wait_win(f, d->waiter.ticket, WEFT_WON_DONE)) weft__list_put(won, &f->slot.link);
+    if (weft__wait_win(f, d->waiter.ticket, WEFT_WON_DONE))
+        weft__list_put(won, &f->slot.link);
+    else
+        d->got = 0; /* another has; it leaves under the lock that we hold, so the memory is still there */
 }
 
 static void end_all(struct weft_queue *q, int fd, int got, struct weft__list *won) {
-    for each_waiter(w, q)
-        if (of(w)->fd == fd) end_wait(q, of(w), got, won);
+    for
+        each_waiter(w, q) if (of(w)->fd == fd) end_wait(q, of(w), got, won);
 }
 
 /* --- both sides ----------------------------------------------------------------------------------------- */
@@ -65,22 +69,26 @@ int weft__readiness_enter(struct weft__descriptor *d) {
     return err;
 }
 
-void weft__readiness_leave(struct weft__descriptor *d) { weft__queue_leave(queue_of(d->fd), &d->waiter); }
+bool weft__readiness_leave(struct weft__descriptor *d) {
+    weft__queue_leave(queue_of(d->fd), &d->waiter);
+    return d->got != 0;
+}
 
 /* A report of an earlier round is ignored: what it was about is reported again in this one, if it is so. */
 void weft__readiness_fire(const struct weft__report *report, struct weft__list *won) {
     struct weft_queue *q = queue_of(report->fd);
     bool others = false;
     uint64_t value = weft__queue_lock(q);
-    for each_waiter(w, q) {
-        struct weft__descriptor *d = of(w);
-        if (d->fd != report->fd || d->round != report->round) continue;
-        uint32_t hits = report->events & (d->events | WEFT_ALWAYS);
-        if (hits)
-            end_wait(q, d, (int)hits, won);
-        else
-            others = true;
-    }
+    for
+        each_waiter(w, q) {
+            struct weft__descriptor *d = of(w);
+            if (d->fd != report->fd || d->round != report->round) continue;
+            uint32_t hits = report->events & (d->events | WEFT_ALWAYS);
+            if (hits)
+                end_wait(q, d, (int)hits, won);
+            else
+                others = true;
+        }
     int err = others ? arm(q, report->fd, &value) : 0;
     if (unlikely(err)) end_all(q, report->fd, err, won);
     weft__queue_unlock(q, value);
@@ -98,6 +106,8 @@ void weft__readiness_closes(int fd) {
 void weft__readiness_forked(void) { memset(queues, 0, sizeof queues); }
 
 /* --- the public calls ------------------------------------------------------------------------------------ */
+
+bool weft__readiness_valid(short events) { return !(events & ~WEFT_ASKABLE); }
 
 int weft__readiness_look(int fd, short events) {
     struct pollfd p = {fd, events, 0};
@@ -120,7 +130,7 @@ static WEFT_SWITCHES int wait(struct weft__descriptor *d, uint64_t deadline) {
 }
 
 WEFT_PUBLIC int weft_ready_until(int fd, short events, uint64_t deadline) {
-    if (events & ~WEFT_ASKABLE) return -EINVAL;
+    if (!weft__readiness_valid(events)) return -EINVAL;
     int found = weft__readiness_look(fd, events);
     if (found) return found;
     struct weft__descriptor d = {.waiter = {.fiber = weft__me()}, .fd = fd, .events = (uint16_t)events};
@@ -136,7 +146,7 @@ WEFT_PUBLIC int weft_ready_until(int fd, short events, uint64_t deadline) {
 WEFT_PUBLIC int weft_ready(int fd, short events) { return weft_ready_until(fd, events, WEFT_FOREVER); }
 
 WEFT_PUBLIC int weft_ready_try(int fd, short events) {
-    if (events & ~WEFT_ASKABLE) return -EINVAL;
+    if (!weft__readiness_valid(events)) return -EINVAL;
     int found = weft__readiness_look(fd, events);
     return found ? found : -EAGAIN;
 }

@@ -24,15 +24,19 @@ struct weft__descriptor {
     int fd;
     uint32_t events;
     uint32_t round; /* of the last arm */
-    int got;        /* when it was won: the events, or -EBADF if it was closed, or another error */
+    int got;        /* when it was won: the events, or -EBADF if it was closed, or another error; else 0 */
 };
 
 /* What is ready now: the events, 0, or -EBADF. */
 int weft__readiness_look(int fd, short events);
 
-/* Steps 2 and 4. The service is held. -EPERM: nobody can wait for this kind of file. -EBADF, -ENOMEM, -ENOSPC. */
+/* Are these events that can be asked for? */
+bool weft__readiness_valid(short events);
+
+/* Steps 2 and 4. The service is held. -EPERM: nobody can wait for this kind of file. -EBADF, -ENOMEM, -ENOSPC.
+ * Left: true, it was won, and `got` is set. */
 int weft__readiness_enter(struct weft__descriptor *d);
-void weft__readiness_leave(struct weft__descriptor *d);
+bool weft__readiness_leave(struct weft__descriptor *d);
 
 /* The descriptor is about to be closed: ends all waits for it, with -EBADF. */
 void weft__readiness_closes(int fd);

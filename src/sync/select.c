@@ -21,11 +21,14 @@
 #include "sync/future.h"
 
 #include "base/random.h"
+#include "io/readiness.h"
+#include "io/service.h"
 
 /* What stands in the opaque part of a case: at first what its word was, then the party. */
 union place {
     uint64_t seen;
     struct weft__party party;
+    struct weft__descriptor descriptor;
 };
 _Static_assert(sizeof(union place) <= sizeof((struct weft_case){0}.opaque), "a party fits");
 
@@ -33,12 +36,20 @@ static union place *place_of(struct weft_case *c) { return (union place *)(void 
 
 static bool sends(const struct weft_case *c) { return c->kind == WEFT_CASE_SENDS; }
 
+/* A descriptor stands in the place of a pointer; none for NULL. */
+static int descriptor_of(const struct weft_case *c) { return (int)(intptr_t)c->on - 1; }
+static short events_of(const struct weft_case *c) { return (short)(intptr_t)c->item; }
+
 /* --- 1: what can be done ---------------------------------------------------------------------- */
 
 /* Looks, and remembers what it saw in the place. Acquire: what is looked at next is not older; see unchanged. */
 static inline bool can_be_done(struct weft_case *c) {
     if (!c->on) return false;
     if (c->kind == WEFT_CASE_AWAITS) return weft__future_done(c->on);
+    if (c->kind == WEFT_CASE_POLLS) {
+        place_of(c)->seen = (uint64_t)weft__readiness_look(descriptor_of(c), events_of(c));
+        return place_of(c)->seen != 0;
+    }
     uint64_t word = load_acq(weft__chan_word(c->on)) & ~WEFT_CHAN_LOCKED; /* pairs with unlock */
     place_of(c)->seen = word;
     return sends(c) ? weft__chan_sendable(c->on, word) : weft__chan_receivable(word);
@@ -64,11 +75,12 @@ static inline int choose(struct weft_case *cases, unsigned n) {
 
 /* 0: done, the result is in the case. -EAGAIN: it can no longer be done. */
 static inline int do_it(struct weft_case *c) {
-    if (c->kind == WEFT_CASE_AWAITS)
-        c->result = weft__future_result(c->on, c->item);
-    else
-        c->result = weft__chan_do(c->on, c->item, sends(c));
-    return c->kind != WEFT_CASE_AWAITS && c->result == -EAGAIN ? -EAGAIN : 0;
+    switch (c->kind) {
+    case WEFT_CASE_AWAITS: c->result = weft__future_result(c->on, c->item); return 0;
+    case WEFT_CASE_POLLS: c->result = (int)place_of(c)->seen; return 0;
+    }
+    c->result = weft__chan_do(c->on, c->item, sends(c));
+    return c->result == -EAGAIN ? -EAGAIN : 0;
 }
 
 /* The one that was done, or -EAGAIN. */
@@ -81,14 +93,15 @@ static inline int do_one(struct weft_case *cases, unsigned n) {
 /*
  * choose() has looked at one case after the other: each could not be done when it was looked at, but
  * perhaps there was no moment at which none could. If all channels are still as they were seen, there
- * was: between the two looks. Futures need no second look: not done now, not done before.
+ * was: between the two looks. For futures the second look is enough: not done now, not done before. A
+ * descriptor that is ready, was not, and is not again, is no better than one that became so a little later.
  */
 static bool unchanged(struct weft_case *cases, unsigned n) {
     for (unsigned i = 0; i < n; i++) {
         struct weft_case *c = &cases[i];
         if (!c->on) continue;
-        if (c->kind == WEFT_CASE_AWAITS) {
-            if (weft__future_done(c->on)) return false;
+        if (c->kind >= WEFT_CASE_AWAITS) {
+            if (can_be_done(c)) return false;
         } else if ((load_acq(weft__chan_word(c->on)) & ~WEFT_CHAN_LOCKED) != place_of(c)->seen) /* pairs with unlock */
             return false;
     }
@@ -154,8 +167,21 @@ static int enter_future(struct weft_case *c, struct weft__party *p) {
     return DONE;
 }
 
+/* One that nobody can wait for is done at once: its result says so. */
+static int enter_descriptor(struct weft_case *c, struct weft__fiber *me, uint64_t ticket) {
+    struct weft__descriptor *d = &place_of(c)->descriptor;
+    *d = (struct weft__descriptor){.waiter = {.fiber = me, .ticket = ticket}, .fd = descriptor_of(c)};
+    d->events = (uint16_t)events_of(c);
+    int err = weft__readiness_enter(d);
+    if (likely(!err)) return WAITS;
+    if (!weft__wait_win(me, ticket, WEFT_WON_DONE)) return LOST;
+    c->result = err;
+    return DONE;
+}
+
 static inline int enter(struct weft_case *c, struct weft__fiber *me, uint64_t ticket) {
     struct weft__party *p = &place_of(c)->party;
+    if (c->on && c->kind == WEFT_CASE_POLLS) return enter_descriptor(c, me, ticket);
     p->result = WEFT_PARTY_WAITS;
     if (!c->on) return WAITS;
     p->waiter.fiber = me;
@@ -184,7 +210,11 @@ static int leave(const struct round *r, unsigned entered) {
         struct weft_case *c = &r->cases[i];
         struct weft__party *p = &place_of(c)->party;
         if (!c->on) continue;
-        if (p->result != WEFT_PARTY_WAITS) { /* the partner has taken it out */
+        if (c->kind == WEFT_CASE_POLLS) {
+            if (!weft__readiness_leave(&place_of(c)->descriptor)) continue;
+            c->result = place_of(c)->descriptor.got;
+            done = (int)i;
+        } else if (p->result != WEFT_PARTY_WAITS) { /* the partner has taken it out */
             c->result = c->kind == WEFT_CASE_AWAITS ? weft__future_result(c->on, c->item) : p->result;
             done = (int)i;
         } else if (c->kind == WEFT_CASE_AWAITS)
@@ -195,13 +225,12 @@ static int leave(const struct round *r, unsigned entered) {
     return done;
 }
 
-static WEFT_SWITCHES int wait_for_one(struct weft_case *cases, unsigned n, uint64_t deadline) {
-    struct weft__fiber *me = weft__me();
-    if (!me) return -ENOMEM;
+static WEFT_SWITCHES int wait_by(struct weft__fiber *me, struct weft_case *cases, unsigned n, uint64_t ways,
+                                 uint64_t deadline) {
     for (;;) {
         struct round r = {cases, n, n > 1 ? draw(n) : 0};
         uint64_t ticket;
-        int what = WAITS, err = weft__wait_begin(me, WEFT_WAIT_BY_CANCEL, &ticket);
+        int what = WAITS, err = weft__wait_begin(me, ways, &ticket);
         if (unlikely(err)) return err;
         unsigned k = 0;
         while (k < n && (what = enter(&cases[nth(&r, k)], me, ticket)) == WAITS) k++;
@@ -215,6 +244,27 @@ static WEFT_SWITCHES int wait_for_one(struct weft_case *cases, unsigned n, uint6
     }
 }
 
+static WEFT_COLD int wait_outside(struct weft__fiber *me, struct weft_case *cases, unsigned n, uint64_t deadline) {
+    int err = weft__service_hold(me);
+    if (err) return err;
+    err = wait_by(me, cases, n, WEFT_WAIT_BY_CANCEL | WEFT_WAIT_OUTSIDE, deadline);
+    weft__service_release(me);
+    return err;
+}
+
+static bool has_descriptor(const struct weft_case *cases, unsigned n) {
+    for (unsigned i = 0; i < n; i++)
+        if (cases[i].on && cases[i].kind == WEFT_CASE_POLLS) return true;
+    return false;
+}
+
+static inline int wait_for_one(struct weft_case *cases, unsigned n, uint64_t deadline) {
+    struct weft__fiber *me = weft__me();
+    if (!me) return -ENOMEM;
+    if (unlikely(has_descriptor(cases, n))) return wait_outside(me, cases, n, deadline);
+    return wait_by(me, cases, n, WEFT_WAIT_BY_CANCEL, deadline);
+}
+
 /* ---------------------------------------------------------------------------------------------- */
 
 static inline int check(const struct weft_case *cases, unsigned n) {
@@ -222,7 +272,8 @@ static inline int check(const struct weft_case *cases, unsigned n) {
     for (unsigned i = 0; i < n; i++) {
         const struct weft_case *c = &cases[i];
         if (!c->on) continue;
-        if (unlikely(c->kind == WEFT_CASE_NONE || c->kind > WEFT_CASE_AWAITS)) return -EINVAL;
+        if (unlikely(c->kind == WEFT_CASE_NONE || c->kind > WEFT_CASE_POLLS)) return -EINVAL;
+        if (unlikely(c->kind == WEFT_CASE_POLLS && !weft__readiness_valid(events_of(c)))) return -EINVAL;
         if (unlikely(sends(c) && !c->item && ((struct weft_chan *)c->on)->size)) return -EINVAL;
     }
     return 0;

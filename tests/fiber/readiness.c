@@ -273,6 +273,91 @@ static void reused(void *unused) {
 }
 TEST(a_number_that_is_used_again) { each_size(reused); }
 
+/* --- select ----------------------------------------------------------------------------------------------------- */
+
+static void selects(void *unused) {
+    (void)unused;
+    int p[2], q[2], item = 0, one = 1, buffer[4];
+    make_pipe(p);
+    make_pipe(q);
+    struct weft_chan chan = WEFT_CHAN_OVER(buffer, sizeof(int), 4);
+    struct weft_case cases[] = {WEFT_CASE_READY(p[0], POLLIN), WEFT_CASE_RECV(&chan, &item),
+                                WEFT_CASE_READY(q[0], POLLIN), WEFT_CASE_READY(-1, POLLIN)};
+    CHECK_EQ(weft_select_try(cases, 4), -EAGAIN);
+    CHECK_EQ(weft_select_until(cases, 4, weft_now() + WEFT_MILLISECOND), -ETIMEDOUT);
+    put_byte(q[1]);
+    CHECK_EQ(weft_select(cases, 4), 2);
+    CHECK_EQ(cases[2].result, POLLIN);
+    take_byte(q[0]);
+    CHECK_EQ(weft_chan_send(&chan, &one), 0);
+    CHECK_EQ(weft_select(cases, 4), 1);
+    CHECK_EQ(item, 1);
+    close_both(p);
+    CHECK_EQ(weft_select(cases, 4), 0);
+    CHECK_EQ(cases[0].result, -EBADF);
+    cases[0] = (struct weft_case)WEFT_CASE_READY(q[0], POLLNVAL);
+    CHECK_EQ(weft_select(cases, 4), -EINVAL);
+    close_both(q);
+}
+TEST(select_over_descriptors) {
+    each_size(selects);
+    selects(NULL); /* a thread, and no runtime */
+}
+
+/* Items by a channel and bytes by pipes, taken by selects that time out and are cancelled: each once. */
+enum { PIPES = 4, ITEMS = 300, SELECTORS = 6 };
+static int pipes[PIPES][2], sent, received;
+static struct weft_chan items;
+static void *selector(void *seed) {
+    uint64_t r = (uintptr_t)seed + 1;
+    for (;;) {
+        int item;
+        struct weft_case c[PIPES + 1] = {WEFT_CASE_RECV(&items, &item)};
+        for (int i = 0; i < PIPES; i++) c[i + 1] = (struct weft_case)WEFT_CASE_READY(pipes[i][0], POLLIN);
+        int which = test_below(&r, 2) ? weft_select(c, PIPES + 1)
+                                      : weft_select_until(c, PIPES + 1, weft_now() + test_below(&r, 200000));
+        char byte;
+        if (which == -ECANCELED || (which == 0 && c[0].result == -EPIPE)) return NULL;
+        if (which == 0) ADD(&received, 1);
+        if (which > 0) {
+            CHECK_EQ(c[which].result, POLLIN);
+            if (read(pipes[which - 1][0], &byte, 1) == 1) ADD(&received, 1);
+        }
+    }
+}
+static void *sender(void *seed) {
+    uint64_t r = (uintptr_t)seed + 77;
+    for (int i = 0; i < ITEMS; i++) {
+        if (test_below(&r, 2))
+            CHECK_EQ(weft_chan_send(&items, &i), 0);
+        else
+            put_byte(pipes[test_below(&r, PIPES)][1]);
+        ADD(&sent, 1);
+        if (test_below(&r, 4) == 0) CHECK_EQ(weft_sleep(test_below(&r, 100000)), 0);
+    }
+    return NULL;
+}
+static void crossing(void *unused) {
+    (void)unused;
+    static int buffer[2];
+    struct weft_fiber s[SELECTORS], f[2];
+    items = (struct weft_chan)WEFT_CHAN_OVER(buffer, sizeof(int), 2);
+    sent = received = 0;
+    for (int i = 0; i < PIPES; i++) make_pipe(pipes[i]);
+    for (uintptr_t i = 0; i < SELECTORS; i++) s[i] = spawn(selector, (void *)i);
+    for (uintptr_t i = 0; i < 2; i++) f[i] = spawn(sender, (void *)i);
+    weft_sleep(3 * WEFT_MILLISECOND);
+    CHECK_EQ(weft_cancel(s[0]), 0);
+    for (int i = 0; i < 2; i++) join(f[i]);
+    while (LOAD(&received) < sent) CHECK_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+    CHECK_EQ(weft_chan_close(&items), 0);
+    for (int i = 0; i < SELECTORS; i++) join(s[i]);
+    CHECK_EQ(received, sent);
+    CHECK_EQ(sent, 2 * ITEMS);
+    for (int i = 0; i < PIPES; i++) close_both(pipes[i]);
+}
+TEST(selects_that_cross) { each_size(crossing); }
+
 /* --- many ---------------------------------------------------------------------------------------------------- */
 
 static void many(void *unused) {
