@@ -1,0 +1,30 @@
+/* fork from a fiber: the child has no runtime, and may start one of its own. */
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <weft.h>
+
+static int in_child(void *unused) {
+    (void)unused;
+    printf("child: a runtime of its own, %u workers\n", weft_workers());
+    return 0;
+}
+
+static int run(void *unused) {
+    (void)unused;
+    int status;
+    fflush(stdout); /* as always before a fork: what is buffered would be written twice */
+    pid_t pid = fork();
+    if (!pid) {
+        /* We go on here as an ordinary thread, on our own stack. The parent's fibers are not here. */
+        printf("child: %u workers\n", weft_workers());
+        weft_run(in_child, NULL, &(struct weft_config){.workers = 2});
+        fflush(stdout);
+        _exit(0); /* or exec; returning from here would end the child with a complaint */
+    }
+    waitpid(pid, &status, 0); /* blocks this worker; others take over what waits for it */
+    printf("parent: %u workers, the child said %d\n", weft_workers(), WEXITSTATUS(status));
+    return WEXITSTATUS(status);
+}
+
+int main(void) { return weft_run(run, NULL, &(struct weft_config){.workers = 4}); }
