@@ -97,7 +97,7 @@ TEST(cancellation_and_deadlines) {
     test_start(2);
     int cancelled = -ECANCELED, fine = 0;
     struct weft_fiber runner = spawn(runs_it, &cancelled);
-    while (!once.queue.word) test_nap_ms(1);
+    while (!LOAD(&once.queue.word)) test_nap_ms(1);
     CHECK_EQ(weft_once_until(&once, holds, NULL, weft_now() + WEFT_MILLISECOND), -ETIMEDOUT);
     struct weft_fiber waiter = spawn(runs_it, &cancelled), next;
     await_chain(&once.queue, 1);

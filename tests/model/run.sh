@@ -241,19 +241,47 @@ planted() {
     rm -rf "$dir/queue"
 }
 
-# planted_chan name file expression: the same for channels, select and futures
-planted_chan() {
+# planted_sync explorer name file expression: the same for what is in sync
+planted_sync() {
     rm -rf "$dir/sync"
     cp -r "$src/sync" "$dir/sync"
-    sed -i "$3" "$dir/sync/$2"
-    if cmp -s "$src/sync/$2" "$dir/sync/$2"; then
-        fail "chan: mutant $1: the source has changed, plant it anew"
-    elif explorer whole/chan "$dir" && ! timeout 100 "$dir/explorer" >/dev/null 2>&1; then
-        pass "chan: mutant $1: found"
+    sed -i "$4" "$dir/sync/$3"
+    if cmp -s "$src/sync/$3" "$dir/sync/$3"; then
+        fail "$1: mutant $2: the source has changed, plant it anew"
+    elif explorer "whole/$1" "$dir" && ! timeout 100 "$dir/explorer" >/dev/null 2>&1; then
+        pass "$1: mutant $2: found"
     else
-        fail "chan: mutant $1: NOT found"
+        fail "$1: mutant $2: NOT found"
     fi
     rm -rf "$dir/sync"
+}
+planted_chan() {
+    planted_sync chan "$@"
+}
+planted_lock() {
+    planted_sync locks "$@"
+}
+
+locks() {
+    explore whole/locks
+    planted_lock "unlock leaves the lock of the queue out" mutex.c 's/        if (w & WEFT_QUEUE_LOCKED) {/        if (false) {/'
+    planted_lock "takes without looking for the lock" mutex.c 's/!(w & (WEFT_MUTEX_HELD | WEFT_QUEUE_LOCKED))/!(w \& WEFT_MUTEX_HELD)/'
+    planted_lock "anybody takes what is the heir's" mutex.c 's/(heir || w < WEFT_MUTEX_FULL)/(heir || w)/'
+    planted_lock "passes are not counted" mutex.c 's/(w | WEFT_MUTEX_HELD) + WEFT_MUTEX_PASS : WEFT_MUTEX_HELD/w | WEFT_MUTEX_HELD : WEFT_MUTEX_HELD/'
+    planted_lock "an heir that waits again stays the heir" mutex.c 's/if (heir) w = (w & ~WEFT_MUTEX_HEIR) | WEFT_MUTEX_FULL;//'
+    planted_lock "an unlock wakes nobody" mutex.c 's/^    if (heir) weft__make_ready(heir);//'
+    planted_lock "an unlock with an heir forgets him" mutex.c 's/w & WEFT_MUTEX_HEIR ? w & ~WEFT_MUTEX_HELD : 0/0/'
+    planted_lock "the heir takes and forgets who waits" mutex.c 's/return (w & WEFT_QUEUE_WAITERS) | WEFT_MUTEX_HELD;/return WEFT_MUTEX_HELD;/'
+    planted_lock "the mutex is free before the chain was looked at" mutex.c 's/heir ? (w & ~WEFT_MUTEX_HELD) | WEFT_MUTEX_HEIR : 0/0/'
+    planted_lock "who gives up stays in the chain" mutex.c 's/^            weft__queue_leave(q, &waiter);//'
+    planted_lock "a signal before the waiter is in the chain" cond.c 's/    if (!err) weft__queue_append(q, &waiter);//; s/    err = weft__wait_block(waiter.fiber, waiter.ticket, deadline);/    weft__queue_lock(q); weft__queue_append(q, \&waiter); weft__queue_unlock(q, 0); err = weft__wait_block(waiter.fiber, waiter.ticket, deadline);/'
+    planted_lock "a reader comes in past a writer that waits" rwlock.c 's/if (readers_first) w = let_readers_in(l, w, &won);/w = let_readers_in(l, w, \&won) | WEFT_RW_WRITER;/'
+    planted_lock "a writer that gives up leaves the readers waiting" rwlock.c 's/^    if (!(w & WEFT_RW_WRITER) && weft__chain_is_empty(&l->writers)) w = let_readers_in(l, w, &won);//'
+    planted_lock "the last reader hands over to nobody" rwlock.c 's/^    pass_on(rwlock, w - WEFT_RW_READER, false);/    unlock(rwlock, w - WEFT_RW_READER);/'
+    planted_lock "a reader leaves while others hold the word" rwlock.c 's/if (unlikely(w & WEFT_QUEUE_LOCKED)) {/if (false) {/'
+    planted_lock "readers that are let in are not counted" rwlock.c 's/; w += WEFT_RW_READER)/;)/'
+    planted_lock "who gives up has still arrived" barrier.c 's/waits ? w - WEFT_QUEUE_ONE : w/w/'
+    planted_lock "who was counted says that it gave up" barrier.c 's/unlikely(err) && take_back(q, &waiter) ? err : 0/(take_back(q, \&waiter), err)/'
 }
 
 channels() {
@@ -338,6 +366,7 @@ scope_explorations() {
 explorations() {
     channels
     scope_explorations
+    locks
     explore wait
     explore ready
     planted ready "tail before the item" ready.h '/store_rlx(&ring->slot\[t & ring->mask\], item);/d; s/store_rel(&q->tail, t + 1);/store_rel(\&q->tail, t + 1); store_rlx(\&ring->slot[t \& ring->mask], item);/'
@@ -366,6 +395,7 @@ explorations() {
 
 brief() {
     explore whole/chan
+    explore whole/locks
     explore wait
     explore ready
     explore chase_lev

@@ -1,0 +1,251 @@
+/*
+ * Explores the real mutexes, condition variables, reader-writer locks and barriers (whole.h): nobody is inside who
+ * may not be, who was cancelled has nothing, nobody waits for ever who could go on, and nothing is left in the end.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "weft.h"
+
+struct shared {
+    struct weft_mutex mutex;
+    struct weft_cond cond;
+    struct weft_rwlock rwlock;
+    struct weft_barrier barrier;
+    _Atomic uint64_t somewhere; /* a step to be made inside */
+    uint8_t holders, readers, writers, flag;
+    uint8_t waits_first, passed; /* thread 1 is the first in the chain, and was passed so often */
+    int result[3];
+};
+
+#include "whole.h"
+
+/* Small bounds: what they bound is all gone through. */
+#define WEFT_MUTEX_PASSES 1
+#define WEFT_MUTEX_SPINS 2
+#define take take_mutex
+#define lock lock_mutex
+#include "sync/mutex.c"
+#undef lock
+#undef take
+#include "sync/barrier.c"
+#include "sync/cond.c"
+#include "sync/queue.c"
+#include "sync/rwlock.c"
+
+#define S (&all.shared)
+
+/* --- what a thread does ------------------------------------------------------------------------- */
+
+static void step(void) { (void)load_rlx(&S->somewhere); }
+
+static void section(void) {
+    claim(S->holders++ == 0, "two hold the mutex");
+    step();
+    S->holders--;
+}
+
+static int guarded(int err) {
+    if (err) return err;
+    section();
+    claim(!weft_mutex_unlock(&S->mutex), "the owner cannot unlock");
+    return 0;
+}
+static int use(void) { return guarded(weft_mutex_lock(&S->mutex)); }
+static int try(void) { return guarded(weft_mutex_try(&S->mutex)); }
+
+static int read_it(int err) {
+    if (err) return err;
+    S->readers++;
+    claim(!S->writers, "one reads while another writes");
+    step();
+    S->readers--;
+    claim(!weft_rwlock_unlock_read(&S->rwlock), "a reader cannot leave");
+    return 0;
+}
+static int write_it(int err) {
+    if (err) return err;
+    claim(S->writers++ == 0 && !S->readers, "one writes, and is not alone");
+    step();
+    S->writers--;
+    claim(!weft_rwlock_unlock_write(&S->rwlock), "a writer cannot leave");
+    return 0;
+}
+static int reads(void) { return read_it(weft_rwlock_read(&S->rwlock)); }
+static int writes(void) { return write_it(weft_rwlock_write(&S->rwlock)); }
+
+static int waits_for_flag(void) {
+    int err = weft_mutex_lock(&S->mutex);
+    if (err) return err;
+    while (!S->flag && !err) err = weft_cond_wait(&S->cond, &S->mutex);
+    section();
+    claim(!weft_mutex_unlock(&S->mutex), "not held after the condition");
+    return err;
+}
+static void raises_flag(void) {
+    if (weft_mutex_lock(&S->mutex)) return;
+    S->flag = 1;
+    weft_cond_signal(&S->cond);
+    weft_mutex_unlock(&S->mutex);
+}
+
+/* How often thread 1 is passed while it is the first: counted by whoever takes the mutex, inside. */
+static void counts_passes(void) {
+    if (weft_mutex_lock(&S->mutex)) return;
+    if (S->waits_first) S->passed++;
+    claim(S->passed <= WEFT_MUTEX_PASSES, "passed too often");
+    struct weft_waiter *first = S->mutex.queue.first; /* unless an heir is before it */
+    if (first && first->fiber == &all.thread[1].record && !(S->mutex.queue.word & WEFT_MUTEX_HEIR)) S->waits_first = 1;
+    weft_mutex_unlock(&S->mutex);
+}
+static void is_passed(void) {
+    if (weft_mutex_lock(&S->mutex)) return;
+    S->waits_first = S->passed = 0;
+    weft_mutex_unlock(&S->mutex);
+}
+
+/* --- the programs --------------------------------------------------------------------------------- */
+
+enum { THREE, CANCELLED, TRIES, PASSES, CONDITION, SIGNAL, PHASES, WRITERS, GIVES_UP, GIVES_UP_INSIDE, PARTIES };
+static unsigned program;
+
+static void run_thread(unsigned t) {
+    int *r = &S->result[t];
+    switch (program) {
+    case THREE: /* one of them twice */
+        *r = use();
+        if (t == 0) *r |= use();
+        break;
+    case CANCELLED: /* one waits and is cancelled, perhaps as the heir */
+        if (t == 2) cancel(1);
+        *r = use();
+        if (t == 0) *r |= use();
+        break;
+    case TRIES: *r = t == 1 ? try() : use(); break;
+    case PASSES:
+        if (t == 1)
+            is_passed();
+        else
+            for (unsigned i = 0; i < 3 - t; i++) counts_passes();
+        break;
+    case CONDITION: /* a signal and a cancellation */
+        if (t == 0)
+            *r = waits_for_flag();
+        else if (t == 1)
+            raises_flag();
+        else
+            cancel(0);
+        break;
+    case SIGNAL: /* and somebody else at the mutex */
+        if (t == 0)
+            *r = waits_for_flag();
+        else if (t == 1)
+            raises_flag();
+        else
+            *r = use();
+        break;
+    case PHASES: /* two read, one of them twice, one writes */
+        *r = t == 2 ? writes() : reads();
+        if (t == 0) *r |= reads();
+        break;
+    case WRITERS: /* two write, one of them twice, one reads */
+        *r = t == 2 ? reads() : writes();
+        if (t == 0) *r |= writes();
+        break;
+    case GIVES_UP: /* a writer is cancelled, between two that read, of whom the first stays */
+        if (t == 2) cancel(1);
+        *r = t == 0 ? weft_rwlock_read(&S->rwlock) : t == 1 ? writes() : reads();
+        break;
+    case GIVES_UP_INSIDE: /* a reader is cancelled, between two that write */
+        if (t == 2) cancel(1);
+        *r = t == 1 ? reads() : writes();
+        break;
+    case PARTIES: /* of two; one of three that come is cancelled */
+        if (t == 2) cancel(0);
+        *r = weft_barrier_wait(&S->barrier);
+        break;
+    }
+}
+
+static void set_up(void) {
+    struct weft_barrier of_two = WEFT_BARRIER_INIT(2);
+    S->barrier = of_two;
+}
+/* Whoever holds the mutex seems to run all the time: others wait a moment for it. */
+static void set_up_running(void) {
+    for (unsigned t = 0; t < THREADS; t++) atomic_store(&all.thread[t].record.context.on_stack, WEFT_STOOD_ON);
+}
+
+/* --- what must hold in the end ----------------------------------------------------------------------- */
+
+static void all_free(void) {
+    claim(!S->mutex.queue.word && !S->mutex.queue.first && !S->mutex.owner, "something is left of the mutex");
+    claim(!S->rwlock.word && !S->rwlock.readers && !S->rwlock.writers && !S->rwlock.owner,
+          "something is left of the reader-writer lock");
+    claim(!S->cond.queue.word && !S->cond.queue.first, "something is left of the condition");
+}
+static void all_done(void) {
+    for (unsigned t = 0; t < n_threads; t++) {
+        claim(all.thread[t].ended, "waits for ever");
+        claim(!S->result[t], "failed");
+    }
+    all_free();
+}
+/* Thread `victim` may have been cancelled, the others were not. */
+static void all_but(unsigned victim, int otherwise) {
+    for (unsigned t = 0; t < n_threads; t++) {
+        claim(all.thread[t].ended, "waits for ever");
+        claim(!S->result[t] || (t == victim && S->result[t] == otherwise), "another outcome");
+    }
+    all_free();
+}
+static void all_but_0(void) { all_but(0, -ECANCELED); }
+static void all_but_1(void) { all_but(1, -ECANCELED); }
+static void all_but_busy(void) { all_but(1, -EBUSY); }
+
+/* One who reads is still inside. */
+static void all_but_1_and_a_reader(void) {
+    claim(S->rwlock.word == WEFT_RW_READER, "the reader that stayed is not alone");
+    S->rwlock.word = 0;
+    all_but_1();
+}
+
+/* Two have passed, of whom one was told; the third was cancelled, or waits for another. */
+static void two_of_three(void) {
+    unsigned passed = 0, told = 0, cancelled = 0;
+    for (unsigned t = 0; t < n_threads; t++) {
+        if (!all.thread[t].ended) continue;
+        passed += S->result[t] >= 0;
+        told += S->result[t] == WEFT_BARRIER_SERIAL;
+        cancelled += S->result[t] == -ECANCELED;
+    }
+    claim(passed == 2 && told == 1, "not exactly two have passed");
+    claim(cancelled + passed + (S->barrier.queue.word >> 2) == 3, "an arrival too many, or too few");
+}
+
+static bool ok = true;
+static void one(const char *name, unsigned what, void (*begin)(void), void (*end)(void)) {
+    program = what;
+    if (ok && !explore_all(name, 3, begin, end)) ok = false;
+    if (cut) {
+        printf("%s: goes on for ever\n", name);
+        ok = false;
+    }
+}
+
+int main(void) {
+    one("rwlock, two read and one writes", PHASES, set_up, all_done);
+    one("rwlock, two write and one reads", WRITERS, set_up, all_done);
+    one("rwlock, a writer gives up", GIVES_UP, set_up, all_but_1_and_a_reader);
+    one("rwlock, a reader gives up", GIVES_UP_INSIDE, set_up, all_but_1);
+    one("barrier of two, three come, one is cancelled", PARTIES, set_up, two_of_three);
+    one("condition, a signal", SIGNAL, set_up, all_done);
+    one("condition, a signal and a cancellation", CONDITION, set_up, all_but_0);
+    one("mutex, a try", TRIES, set_up, all_but_busy);
+    one("mutex, three", THREE, set_up, all_done);
+    one("mutex, three, who holds it runs", THREE, set_up_running, all_done);
+    one("mutex, one is cancelled", CANCELLED, set_up, all_but_1);
+    one("mutex, one is cancelled, who holds it runs", CANCELLED, set_up_running, all_but_1);
+    one("mutex, how often one is passed", PASSES, set_up, all_done);
+    return !ok;
+}
