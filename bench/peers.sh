@@ -55,4 +55,7 @@ echo 'peers: building OpenMP'
 compile c 'gcc -std=gnu11' openmp libgomp -fopenmp
 compile c 'clang -std=gnu11' openmp libomp -fopenmp=libomp
 
+echo 'peers: building weft with counters'
+ninja -C build/release --quiet tools/peers/counted
+
 ls -l "$out"

@@ -12,6 +12,7 @@
 #define load_acq(p) atomic_load_explicit(p, memory_order_acquire)
 #define store_rlx(p, v) atomic_store_explicit(p, v, memory_order_relaxed)
 #define store_rel(p, v) atomic_store_explicit(p, v, memory_order_release)
+#define xchg_acq(p, v) atomic_exchange_explicit(p, v, memory_order_acquire)
 #define xchg_ar(p, v) atomic_exchange_explicit(p, v, memory_order_acq_rel)
 #define add_rlx(p, v) atomic_fetch_add_explicit(p, v, memory_order_relaxed)
 #define add_ar(p, v) atomic_fetch_add_explicit(p, v, memory_order_acq_rel)

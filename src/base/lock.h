@@ -26,7 +26,7 @@ static inline void weft__backoff(unsigned *turn) {
 
 static inline bool weft__lock_try(struct weft__lock *l) {
     /* Acquire: pairs with the release of the holder before. */
-    return !load_rlx(&l->held) && !atomic_exchange_explicit(&l->held, 1, memory_order_acquire);
+    return !load_rlx(&l->held) && !xchg_acq(&l->held, 1);
 }
 
 static inline void weft__lock(struct weft__lock *l) {
