@@ -193,7 +193,8 @@ static void *monitor_main(void *unused) {
 int weft__monitor_start(void) {
     store_rlx(&quits, 0);
     store_rlx(&weft__monitor_rests, 0);
-    return weft__thread_create_deaf(&thread, monitor_main, NULL);
+    return weft__thread_create(&thread, monitor_main,
+                               NULL); /* carriers that it makes inherit its mask: that of the start */
 }
 
 void weft__monitor_stop(void) {
