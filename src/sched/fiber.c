@@ -15,8 +15,9 @@ __thread struct weft__worker *weft__tls WEFT_USED;
 
 /* --- spawn ------------------------------------------------------------------------------------ */
 
-/* What a spawn was asked for, checked. */
-static int apply_attr(struct weft__cluster **c, const struct weft_attr *attr, uint8_t *class, uint32_t *place) {
+/* What a spawn was asked for, checked. Inlined, or those three would live in memory also without attributes. */
+static inline __attribute__((always_inline)) int apply_attr(struct weft__cluster **c, const struct weft_attr *attr,
+                                                            uint8_t *class, uint32_t *place) {
     if (attr->cluster.id) {
         if (!(*c = weft__cluster_find(attr->cluster))) return -ESRCH;
         *class = (*c)->stack_class;

@@ -81,10 +81,32 @@ static void channels(void) {
     MUST(which == MANY - 1);
 }
 
+/* More than one call tells: without memory for a fiber that does the rest, the caller does it. */
+static _Atomic int begun, told;
+static int waits_in_scope(void *unused) {
+    (void)unused;
+    atomic_fetch_add(&begun, 1);
+    if (weft_park() == -ECANCELED) atomic_fetch_add(&told, 1);
+    return 0;
+}
+static void cancel_many(void) {
+    struct weft_scope scope, inner;
+    MUST(!weft_scope_begin(&scope, weft_now() + 3600 * WEFT_SECOND));
+    MUST(!weft_scope_begin(&inner, WEFT_FOREVER));
+    for (int i = 0; i < fibers; i++)
+        while (try_again(weft_scope_spawn(i % 2 ? &scope : &inner, NULL, waits_in_scope, NULL))) weft_yield();
+    while (atomic_load(&begun) < fibers) weft_yield();
+    MUST(!weft_scope_cancel(&scope));
+    MUST(weft_scope_end(&inner) == -ECANCELED);
+    MUST(weft_scope_end(&scope) == -ECANCELED);
+    MUST(atomic_load(&told) == fibers);
+}
+
 static void *root(void *unused) {
     (void)unused;
     static struct weft_fiber f[FIBERS];
     fork_many();
+    cancel_many();
     channels();
     for (uintptr_t i = 0; i < (uintptr_t)fibers; i++) {
         struct weft_attr attr = {
@@ -113,6 +135,10 @@ static void *from_a_thread(void *unused) {
     while (try_again(weft_join(f, NULL))) {
     }
     while (!atomic_load(&flag)) weft_sleep(10000);
+    struct weft_scope scope; /* the record of a thread */
+    while (try_again(weft_scope_begin(&scope, WEFT_FOREVER))) {
+    }
+    MUST(!weft_scope_end(&scope));
     return NULL;
 }
 
