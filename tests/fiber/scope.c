@@ -24,7 +24,7 @@ static int waits(void *told) {
     ADD(&ended, 1);
     return err;
 }
-#define ERROR(err) ((void *)(intptr_t)(err))
+#define ERROR(err) ((void *)(intptr_t)(err)) /* a number for an argument */
 
 static void reset(void) { ran = ended = 0; }
 static void begin(struct weft_scope *s) { CHECK_EQ(weft_scope_begin(s, WEFT_FOREVER), 0); }
@@ -442,14 +442,14 @@ static int digs(void *depth) {
     if (!depth) return waits(NULL);
     struct weft_scope s;
     begin(&s);
-    child(&s, digs, (char *)depth - 1);
+    child(&s, digs, ERROR((intptr_t)depth - 1));
     return weft_scope_end(&s);
 }
 static void deep(void *unused) {
     (void)unused;
     reset();
     begin(&outer);
-    child(&outer, digs, (char *)NULL + 600);
+    child(&outer, digs, ERROR(600));
     while (!LOAD(&ran)) weft_yield();
     settle();
     CHECK_EQ(weft_scope_cancel(&outer), 0);
