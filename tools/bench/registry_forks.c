@@ -19,7 +19,10 @@
     { WEFT, GENERIC, SERIAL, TBB, GOMP, OMP }
 /* The libraries' own sorts. */
 #define SORTS \
-    { WEFT, GENERIC, SERIAL, {"qsort", "serial", "", "sort"}, TBB, {"tbb-sort", "tbb", "", "sort"}, GOMP, OMP }
+    { \
+        WEFT, GENERIC, {"weft-sort", NULL, "", "sort"}, SERIAL, {"qsort", "serial", "", "sort"}, TBB, \
+            {"tbb-sort", "tbb", "", "sort"}, GOMP, OMP \
+    }
 #define MS LESS("ms for all of it", "ms")
 
 const struct bench benches_of_forks[] =

@@ -6,9 +6,10 @@
 #include "own.h"
 
 static const struct measurement own[] = {
-    {"wake", bench_wake, false},   {"switch", own_switch, true},       {"timers", own_timers, false},
-    {"idle", own_idle, true},      {"startstop", own_startstop, true}, {"migration", own_migration, false},
-    {"select", own_select, false}, {"scope", own_scope, false},        {NULL, NULL, false},
+    {"wake", bench_wake, false}, {"switch", own_switch, true},       {"timers", own_timers, false},
+    {"idle", own_idle, true},    {"startstop", own_startstop, true}, {"migration", own_migration, false},
+    {"sort", typed_sort, false}, {"select", own_select, false},      {"scope", own_scope, false},
+    {NULL, NULL, false},
 };
 
 int bench_one(int argc, char **argv) {

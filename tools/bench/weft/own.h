@@ -8,6 +8,8 @@
 /* The fork-join benchmarks (forkjoin/), with typed forks and with generic ones. */
 extern const struct measurement typed_measurements[], generic_measurements[];
 
+measure_fn typed_sort;
+
 measure_fn own_switch, own_migration, own_timers, own_idle, own_startstop, own_select, own_scope;
 
 /* argv[1] is the benchmark. Returns the exit code. */

@@ -1,0 +1,416 @@
+#!/bin/sh
+# Checks all models, and that each planted weakening is noticed. See README.md.
+#   run.sh          everything: some minutes
+#   run.sh quick    one configuration a model, and the mutants: about half
+#   run.sh brief    the explorer, and a few configurations of each model: about a minute
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+src=$here/../../src
+include=$here/../../include
+: "${CC:=gcc}"
+quick=${1:-}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' INT TERM
+passed=0
+failed=0
+
+pass() {
+    passed=$((passed + 1))
+    echo "$1"
+}
+fail() {
+    failed=$((failed + 1))
+    echo "FAILED $1"
+}
+
+# --- spin ---------------------------------------------------------------------------------------
+
+# build model flags...: the checker of a model, in $dir/pan
+build() {
+    model=$1
+    shift
+    rm -f "$dir"/*
+    cp "$here/$model.pml" "$dir" &&
+        (cd "$dir" && spin -a "$@" "$model.pml" >spin.out 2>&1 && $CC -O2 -w -DSAFETY -DCOLLAPSE -DMEMLIM=1900 -o pan pan.c >cc.out 2>&1)
+}
+
+# The models judge themselves what a valid end is; only in sleep.pml spin does.
+search() {
+    ends=-E
+    [ "$model" = sleep ] && ends=
+    (cd "$dir" && timeout 300 ./pan $ends -m200000 -w23 >pan.out 2>&1)
+}
+
+# check name model flags...
+check() {
+    name=$1
+    shift
+    if ! build "$@"; then
+        cat "$dir"/*.out
+        fail "$name: does not build"
+        return
+    fi
+    search
+    states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' "$dir/pan.out")
+    if grep -q 'errors: 0' "$dir/pan.out" && ! grep -Eq 'not completed|too small|out of memory' "$dir/pan.out"; then
+        pass "$name: $states states, ok"
+    else
+        fail "$name: $(grep -E '^(pan|error)' "$dir/pan.out" | head -1)"
+    fi
+}
+more() {
+    [ "$quick" = quick ] || check "$@"
+}
+
+# mutant model macro flags...: must be found
+mutant() {
+    m=$2
+    model=$1
+    shift 2
+    if build "$model" "-DMUT_$m" "$@" && search && grep -q 'errors: 1' "$dir/pan.out"; then
+        pass "$model: mutant $m: found"
+    else
+        fail "$model: mutant $m: NOT found"
+    fi
+}
+
+# limit what model flags...: a shortcoming that is known and documented; the model shows it as long as it is there
+limit() {
+    what=$1
+    shift
+    if build "$@" && search && grep -q 'errors: 1' "$dir/pan.out"; then
+        pass "known limit, shown: $what"
+    else
+        fail "known limit is gone: $what: make it a check"
+    fi
+}
+
+sleep_models() {
+    two="-DN=2 -DCOARSE"
+    rest="-DCOARSE -DAT_REST -DEARLY=0"
+    for scene in 1 2 3 4 8 11; do check "sleep, one worker, scene $scene" sleep -DN=1 -DSCENE=$scene; done
+    check "sleep, one worker, stop" sleep -DN=1 -DSCENE=1 -DSTOP
+    for scene in 1 3 4 5 6 8 9 11 12 15 16; do check "sleep, two workers, scene $scene" sleep $two -DSCENE=$scene; done
+    check "sleep, two workers, stop" sleep -DN=2 -DSCENE=0 -DSTOP
+    check "sleep, two workers, scene 14, prompt" sleep -DN=2 -DSCENE=14 -DPROMPT
+    check "sleep, no stealing, scene 12" sleep $two -DSCENE=12 -DNO_STEALING
+    for scene in 2 4 5 7 9 10 12; do check "sleep, three workers, scene $scene" sleep -DN=3 $rest -DSCENE=$scene; done
+    check "sleep, three workers, stop" sleep -DN=3 $rest -DSCENE=1 -DSTOP
+    check "sleep, four workers, scene 7" sleep -DN=4 $rest -DSCENE=7
+    more "sleep, two workers, scene 2" sleep $two -DSCENE=2
+    more "sleep, two workers, fine steps, scene 4" sleep -DN=2 -DSCENE=4
+    more "sleep, two workers, fine steps, scene 5" sleep -DN=2 -DSCENE=5
+    more "sleep, two workers, fine steps, scene 8" sleep -DN=2 -DSCENE=8
+    more "sleep, two workers, a real fence for the light one" sleep $two -DSCENE=4 -DSYMMETRIC
+    more "sleep, two workers, long searches" sleep $two -DSCENE=5 -DLONG_SEARCH
+    more "sleep, two workers, stop after work" sleep $two -DSCENE=1 -DSTOP
+    more "sleep, three workers, scene 7, one more timeout" sleep -DN=3 -DCOARSE -DAT_REST -DEARLY=1 -DSCENE=7
+    more "sleep, three workers, fine steps, scene 7" sleep -DN=3 -DAT_REST -DEARLY=0 -DSCENE=7
+    more "sleep, three workers from the start, scene 5" sleep -DN=3 -DCOARSE -DEARLY=0 -DSCENE=5
+    more "sleep, three workers from the start, scene 6" sleep -DN=3 -DCOARSE -DEARLY=0 -DSCENE=6
+
+    limit "a timer armed on a worker that computes, while the others sleep unwatched, is late" sleep $two -DSCENE=13
+
+    for m in ALWAYS_LEFT_TO_WATCHMAN INJECT_NO_FENCE NEVER_STALE NO_FENCE_OF_SLEEPER NO_FUTEX_WAKE NO_LOOK_AT_INJECTOR \
+        NO_SECOND_LOOK SLEEP_NO_CAS STAYS_ON_STACK WAKE_NO_XCHG WAKE_ONLY_ASLEEP; do
+        mutant sleep $m -DN=2 -DSCENE=6
+    done
+    mutant sleep LAST_DOES_NOT_LOOK $two -DSCENE=5
+    for m in MAIL_NO_FENCE WAKE_ONLY_IF_ASLEEP; do mutant sleep $m $two -DSCENE=3; done
+    mutant sleep ARM_WAKES_NOBODY $two -DSCENE=8
+    mutant sleep NO_LOOK_AT_OWN $two -DSCENE=16
+    for m in NO_WATCHMAN TIMERS_ARE_LEFT; do mutant sleep $m $two -DSCENE=9; done
+    mutant sleep FULL_FENCE_OF_SLEEPER -DN=2 -DSCENE=14 -DPROMPT
+    mutant sleep POLL_NOTIFIES_NOBODY $two -DSCENE=15
+    mutant sleep NO_LOOK_WITHOUT_STEALING $two -DSCENE=12 -DNO_STEALING
+    for m in FULL_FENCE_AT_END NO_LOOK_AT_QUEUES QUEUES_OF_ONE_ARE_LEFT; do mutant sleep $m -DN=3 $rest -DSCENE=7; done
+    for m in NO_LOOK_AT_STOPPING STOP_NO_FENCE STOP_WAKES_NOBODY; do mutant sleep $m -DN=2 -DSTOP -DSCENE=0; done
+}
+
+share_models() {
+    check "share, taking alone or not, one change" share -DTURNS=1
+    [ "$quick" = brief ] || more "share, taking alone or not, two changes" share -DTURNS=2
+    for m in LOOKS_ONCE NO_CURRENT NO_HEAVY NO_LOOK NO_SECOND_LOOK TAKES_ANYWAY; do mutant share $m -DTURNS=1; done
+}
+
+split_models() {
+    check "split, three places, four calls" split -DPLACES=3 -DCALLS=4
+    [ "$quick" = brief ] || more "split, four places, five calls" split -DPLACES=4 -DCALLS=5
+    for m in BOUND_AFTER_FENCE HEAD_AFTER_FORGET HEAD_ONCE LOOKS_BEFORE_HEAD NO_FENCE POP_STORES; do
+        mutant split $m -DPLACES=3 -DCALLS=4
+    done
+}
+
+wait_models() {
+    check "wait, park, permits, cancellation, deadlines" wait -DSCENE=1
+    more "wait, semaphore, posts, cancellation, deadlines" wait -DSCENE=2
+    check "wait, everything, one after the other" wait -DSCENE=3
+    check "wait, two fibers, each other's stack" wait -DSCENE=4
+    check "wait, two fibers at one semaphore" wait -DSCENE=5
+    check "wait, a semaphore that dies with the wait" wait -DSCENE=6
+    check "wait, the same with a thread" wait -DSCENE=7
+    check "wait, a thread that waits again and again" wait -DSCENE=8
+    check "wait, two fibers won while they leave" wait -DSCENE=9
+    for m in NO_LEAVE POST_ONE_TRY READY_BEFORE_UNLOCK SAME_EPOCH THREAD_LOOKS_AT_WORD UNLOCK_FORGETS_WAITERS WIN_STORES; do
+        mutant wait $m -DSCENE=7
+    done
+    for m in ENTERS_UNSEEN LETS_GO_FIRST TIMER_STAYS; do mutant wait $m -DSCENE=6; done
+    for m in BEGIN_STORES PERMIT_STAYS POKE_STORES; do mutant wait $m -DSCENE=4; done
+    mutant wait WIN_ANY_EPOCH -DSCENE=1
+    mutant wait BEGIN_FORGETS -DSCENE=2
+    mutant wait WAITS_IN_PLACE -DSCENE=9
+}
+
+join_models() {
+    check "join, one joiner, a detacher, a late canceller" join -DJOINERS=1
+    check "join, two joiners" join -DJOINERS=2 -DNO_CANCELLER -DNO_DETACHER
+    more "join, two joiners and a detacher" join -DJOINERS=2 -DNO_CANCELLER
+    for m in ANEW_SAME_EPOCH COLLECT_WITHOUT_SWAP END_FORGETS_JOINER END_STORES LEAVE_STORES NO_LIFE_IN_WORD \
+        POKE_LOOKS_ONCE TOUCHES_AFTER_END WAKES_WHOEVER_WAITS; do
+        mutant join $m -DJOINERS=1
+    done
+}
+
+stop_models() {
+    check "stop, all end" stop -DLIVE
+    check "stop, one is stuck" stop -DSTUCK
+    check "stop, one is stuck, a timer is cancelled" stop -DSTUCK -DTIMER
+    check "stop, one is stuck, a spawn is refused" stop -DSTUCK -DSPAWN
+    for m in LAST_DOES_NOT_TELL ONE_LOOK STOP_DOES_NOT_SAY STOP_SLEEPS_BLINDLY TELLS_NOBODY WAKES_NOT_COUNTED; do
+        mutant stop $m -DLIVE
+    done
+    mutant stop CANCEL_TELLS_NOBODY -DSTUCK -DTIMER
+    mutant stop SPAWN_TELLS_NOBODY -DSTUCK -DSPAWN
+}
+
+# --- the explorer, over the real source ------------------------------------------------------------
+
+# explorer name [folder with other source]
+explorer() {
+    $CC -O2 -w -std=gnu11 -ffunction-sections -Wl,--gc-sections -I"$here/explore/$(dirname "$1")" ${2:+-I"$2"} -I"$src" -I"$include" \
+        -o "$dir/explorer" "$here/explore/$1.c" >"$dir/cc.out" 2>&1
+}
+
+# Its own lines: states and "ok", or a mutant; those that are not found must be argued for in writing.
+explore() {
+    if ! explorer "$1"; then
+        cat "$dir/cc.out"
+        fail "explore $1: does not build"
+        return
+    fi
+    timeout 300 "$dir/explorer" >"$dir/out" 2>&1 || fail "explore $1: $(tail -1 "$dir/out")"
+    while IFS= read -r line; do
+        case $line in
+        *', ok') pass "$line" ;;
+        *': NOT found')
+            what=${line#mutant }
+            what=${what%: NOT found}
+            if grep -qF "$what | " "$here/explore/argued"; then
+                pass "mutant $what: not found, argued"
+            else
+                fail "$line"
+            fi
+            ;;
+        *': found')
+            what=${line#mutant }
+            what=${what%: found}
+            if grep -qF "$what | " "$here/explore/argued"; then
+                fail "$line, although argued: strike it out there"
+            else
+                pass "$line"
+            fi
+            ;;
+        esac
+    done <"$dir/out"
+}
+
+# planted program name file expression: the source with a mistake must be found out
+planted() {
+    rm -rf "$dir/queue"
+    mkdir "$dir/queue"
+    cp "$src/queue/$1.h" "$src/queue/$1.c" "$dir/queue"
+    sed -i "$4" "$dir/queue/$3"
+    if cmp -s "$src/queue/$3" "$dir/queue/$3"; then
+        fail "$1: mutant $2: the source has changed, plant it anew"
+    elif explorer "$1" "$dir" && ! timeout 100 "$dir/explorer" >/dev/null 2>&1; then
+        pass "$1: mutant $2: found"
+    else
+        fail "$1: mutant $2: NOT found"
+    fi
+    rm -rf "$dir/queue"
+}
+
+# planted_sync explorer name file expression: the same for what is in sync
+planted_sync() {
+    rm -rf "$dir/sync"
+    cp -r "$src/sync" "$dir/sync"
+    sed -i "$4" "$dir/sync/$3"
+    if cmp -s "$src/sync/$3" "$dir/sync/$3"; then
+        fail "$1: mutant $2: the source has changed, plant it anew"
+    elif explorer "whole/$1" "$dir" && ! timeout 100 "$dir/explorer" >/dev/null 2>&1; then
+        pass "$1: mutant $2: found"
+    else
+        fail "$1: mutant $2: NOT found"
+    fi
+    rm -rf "$dir/sync"
+}
+planted_chan() {
+    planted_sync chan "$@"
+}
+planted_lock() {
+    planted_sync locks "$@"
+}
+
+locks() {
+    explore whole/locks
+    planted_lock "unlock leaves the lock of the queue out" mutex.c 's/        if (w & WEFT_QUEUE_LOCKED) {/        if (false) {/'
+    planted_lock "takes without looking for the lock" mutex.c 's/!(w & (WEFT_MUTEX_HELD | WEFT_QUEUE_LOCKED))/!(w \& WEFT_MUTEX_HELD)/'
+    planted_lock "anybody takes what is the heir's" mutex.c 's/(heir || w < WEFT_MUTEX_FULL)/(heir || w)/'
+    planted_lock "passes are not counted" mutex.c 's/(w | WEFT_MUTEX_HELD) + WEFT_MUTEX_PASS : WEFT_MUTEX_HELD/w | WEFT_MUTEX_HELD : WEFT_MUTEX_HELD/'
+    planted_lock "an heir that waits again stays the heir" mutex.c 's/if (heir) w = (w & ~WEFT_MUTEX_HEIR) | WEFT_MUTEX_FULL;//'
+    planted_lock "an unlock wakes nobody" mutex.c 's/^    if (heir) weft__make_ready(heir);//'
+    planted_lock "an unlock with an heir forgets him" mutex.c 's/w & WEFT_MUTEX_HEIR ? w & ~WEFT_MUTEX_HELD : 0/0/'
+    planted_lock "the heir takes and forgets who waits" mutex.c 's/return (w & WEFT_QUEUE_WAITERS) | WEFT_MUTEX_HELD;/return WEFT_MUTEX_HELD;/'
+    planted_lock "the mutex is free before the chain was looked at" mutex.c 's/heir ? (w & ~WEFT_MUTEX_HELD) | WEFT_MUTEX_HEIR : 0/0/'
+    planted_lock "who gives up stays in the chain" mutex.c 's/^            weft__queue_leave(q, &waiter);//'
+    planted_lock "a signal before the waiter is in the chain" cond.c 's/    if (!err) weft__queue_append(q, &waiter);//; s/    err = weft__wait_block(waiter.fiber, waiter.ticket, deadline);/    weft__queue_lock(q); weft__queue_append(q, \&waiter); weft__queue_unlock(q, 0); err = weft__wait_block(waiter.fiber, waiter.ticket, deadline);/'
+    planted_lock "a reader comes in past a writer that waits" rwlock.c 's/if (readers_first) w = let_readers_in(l, w, &won);/w = let_readers_in(l, w, \&won) | WEFT_RW_WRITER;/'
+    planted_lock "a writer that gives up leaves the readers waiting" rwlock.c 's/^    if (!(w & WEFT_RW_WRITER) && weft__chain_is_empty(&l->writers)) w = let_readers_in(l, w, &won);//'
+    planted_lock "the last reader hands over to nobody" rwlock.c 's/^    pass_on(rwlock, w - WEFT_RW_READER, false);/    unlock(rwlock, w - WEFT_RW_READER);/'
+    planted_lock "a reader leaves while others hold the word" rwlock.c 's/if (unlikely(w & WEFT_QUEUE_LOCKED)) {/if (false) {/'
+    planted_lock "readers that are let in are not counted" rwlock.c 's/; w += WEFT_RW_READER)/;)/'
+    planted_lock "who gives up has still arrived" barrier.c 's/waits ? w - WEFT_QUEUE_ONE : w/w/'
+    planted_lock "who was counted says that it gave up" barrier.c 's/unlikely(err) && take_back(q, &waiter) ? err : 0/(take_back(q, \&waiter), err)/'
+}
+
+channels() {
+    explore whole/chan
+    planted_chan "a party is taken as won" chan.h 's/if (likely(weft__wait_win(w->fiber, w->ticket, WEFT_WON_DONE)))/weft__wait_win(w->fiber, w->ticket, WEFT_WON_DONE);/'
+    planted_chan "is its own partner" select.c 's/if (w->fiber == me) continue;//'
+    planted_chan "the word forgets senders" chan.h 's/if (c->senders) word |= WEFT_CHAN_SENDERS;//'
+    planted_chan "the word forgets receivers" chan.h 's/if (c->receivers) word |= WEFT_CHAN_RECEIVERS;//'
+    planted_chan "a place is freed, and the sender not told" chan.h 's/struct weft__party \*p = weft__chan_win(&c->senders);/struct weft__party *p = buffered ? NULL : weft__chan_win(\&c->senders);/'
+    planted_chan "a sender's item goes before those in the buffer" chan.h 's/if (buffered) weft__chan_take(c, item);/if (buffered \&\& !c->senders) weft__chan_take(c, item);/; s/        if (buffered)$/        if (false)/'
+    planted_chan "the item is not moved" chan.h 's/if (likely(p->item != NULL)) weft__chan_copy(p->item, item, c->size);//'
+    planted_chan "who leaves stays in the chain" chan.h 's/^    weft__chain_take_out.*$//'
+    planted_chan "puts without looking for the lock" chan.c 's/WEFT_CHAN_LOCKED | WEFT_CHAN_RECEIVERS | WEFT_CHAN_CLOSED/WEFT_CHAN_RECEIVERS | WEFT_CHAN_CLOSED/'
+    planted_chan "puts past who waits" chan.c 's/WEFT_CHAN_LOCKED | WEFT_CHAN_RECEIVERS | WEFT_CHAN_CLOSED/WEFT_CHAN_LOCKED | WEFT_CHAN_CLOSED/'
+    planted_chan "puts into what is closed" chan.c 's/WEFT_CHAN_LOCKED | WEFT_CHAN_RECEIVERS | WEFT_CHAN_CLOSED/WEFT_CHAN_LOCKED | WEFT_CHAN_RECEIVERS/'
+    planted_chan "takes past who waits" chan.c 's/word & (WEFT_CHAN_LOCKED | WEFT_CHAN_SENDERS)/word \& WEFT_CHAN_LOCKED/'
+    planted_chan "closing forgets receivers" chan.c 's/turn_away(&chan->receivers, &won);//'
+    planted_chan "closing forgets senders" chan.c 's/turn_away(&chan->senders, &won);//'
+    planted_chan "enters without a second look" select.c 's/if (likely(!can_be_done_locked(c, word, me))) {/if (true) {/'
+    planted_chan "does a case without taking its wait back" select.c 's/} else if (!weft__wait_win(me, p->waiter.ticket, WEFT_WON_DONE)) {/} else if (false) {/'
+    planted_chan "does two cases" select.c 's/        what = LOST;/        what = DONE, c->result = weft__chan_do_locked(chan, \&word, c->item, sends(c), \&won);/'
+    planted_chan "a try looks once" select.c 's/while (which == -EAGAIN && !unchanged(cases, n));/while (0);/'
+    planted_chan "a future that is done is waited for" select.c 's/    if (!done) weft__queue_append/    weft__queue_append/; s/    if (!done) return WAITS;/    return WAITS;/'
+    planted_chan "a future wakes one" future.c 's/for (struct weft__party \*p; (p = weft__chan_win(&q->first));) {/for (struct weft__party *p = weft__chan_win(\&q->first); p; p = NULL) {/'
+}
+
+# interleaver name [folder with other source]
+interleaver() {
+    $CC -O2 -w -std=gnu11 -D_GNU_SOURCE -ffunction-sections -Wl,--gc-sections -I"$here/interleave" ${2:+-I"$2"} -I"$src" \
+        -I"$include" -o "$dir/explorer" "$here/interleave/$1.c" >"$dir/cc.out" 2>&1
+}
+
+# interleave name [brief]: each line says how many states, and "ok"
+interleave() {
+    if ! interleaver "$1"; then
+        cat "$dir/cc.out"
+        fail "interleave $1: does not build"
+        return
+    fi
+    timeout 300 "$dir/explorer" ${2:-} >"$dir/out" 2>&1 || fail "interleave $1: $(tail -1 "$dir/out")"
+    while IFS= read -r line; do
+        case $line in
+        *', ok') pass "$line" ;;
+        esac
+    done <"$dir/out"
+}
+
+# planted_scope name file expression: the source with a mistake must be found out
+planted_scope() {
+    rm -rf "$dir/sched"
+    mkdir "$dir/sched"
+    sed "$3" "$src/sched/$2" >"$dir/sched/$2"
+    if cmp -s "$src/sched/$2" "$dir/sched/$2"; then
+        fail "scope: mutant $1: the source has changed, plant it anew"
+    elif interleaver scope "$dir" && ! timeout 100 "$dir/explorer" >/dev/null 2>&1; then
+        pass "scope: mutant $1: found"
+    else
+        fail "scope: mutant $1: NOT found"
+    fi
+    rm -rf "$dir/sched"
+}
+
+scope_explorations() {
+    interleave scope
+    planted_scope "a member does not look" region.c '/if (cause) weft__tell(m->fiber, cause);/d'
+    planted_scope "an end does not look again" region.c 's/weft__counter_at_rest(&container_of(r, struct weft__scope, region)->outstanding)/true/'
+    planted_scope "a scope begins as if nothing were" region.c 's/uint64_t cause = inherited(me, r, s);/uint64_t cause = (inherited(me, r, s), 0);/'
+    planted_scope "a scope leaves as if nothing were" region.c 's/now_told(me, cause, !r->frame.told);/now_told(me, 0, false);/'
+    planted_scope "a request is forgotten" region.c '/r->frame.requested = true;/d'
+    planted_scope "a request holds nothing" region.c '/if (s) weft_counter_add/d; /weft_counter_complete(&s->outstanding);/d'
+    planted_scope "a request without the lock" region.c 's/uint8_t open = weft__frames_lock(f);/uint8_t open = load_rlx(\&f->context.open);/; s/    weft__frames_unlock(f, open);//'
+    planted_scope "cancelling counts for nobody" scope.c '/for who goes over it/d; /if (done) weft_counter_complete/d'
+    planted_scope "cancelling lets go too early" scope.c 's/    bool done = s->cursor.next == &s->chain;/&\n    if (done) weft_counter_complete(\&s->outstanding);/; s/^    if (done) weft_counter_complete(&s->outstanding);$//'
+    planted_scope "the timer is not counted" scope.c '/^static void deadline_passed/,/^}/ s/weft_counter_complete(&s->outstanding);//; /^static int arm/,/^}/ s/weft_counter_add(&s->outstanding, 1);//; /^static void disarm/,/^}/ s/if (taken_back.*//'
+    planted_scope "a timer that was called is taken for taken back" scope.c 's/if (taken_back || !t->due.fn)/if (true)/'
+    planted_scope "the covered are told" scope.c 's/if (!r->frame.covered \&\& weft__tell/if (weft__tell/'
+    planted_scope "inner scopes are left out" scope.c 's/if (!load_rlx(&inner->cause)) {/if (false) {/'
+    planted_scope "the body is not told" scope.c 's/if (!s->region.frame.covered \&\& weft__tell(f, cause))/if (false)/'
+    planted_scope "cancelled twice" scope.c 's/bool first = !load_rlx(&s->cause);/bool first = true;/'
+}
+
+explorations() {
+    channels
+    scope_explorations
+    locks
+    explore wait
+    explore ready
+    planted ready "tail before the item" ready.h '/store_rlx(&ring->slot\[t & ring->mask\], item);/d; s/store_rel(&q->tail, t + 1);/store_rel(\&q->tail, t + 1); store_rlx(\&ring->slot[t \& ring->mask], item);/'
+    planted ready "one too many before growth" ready.h 's/t - q->head_seen > ring->mask/t - q->head_seen > ring->mask + 1/'
+    planted ready "growth forgets the oldest" ready.c 's/for (uint64_t i = h; i != t; i++)/for (uint64_t i = h + 1; i != t; i++)/'
+    planted ready "takes more than there is" ready.h 's/(uint64_t)there < n ? (uint64_t)there : n/n/'
+    planted ready "takes without a swap" ready.h 's/likely(cas_ar(&q->head, &h, h + k))/(store_rlx(\&q->head, h + k), true)/'
+    planted ready "pops without a swap" ready.h 's/likely(load_rlx(&q->alone))/true/'
+    planted ready "swaps before it reads" ready.h 's/load_rlx(&ring->slot\[(h + i) & ring->mask\]);/NULL;/; s/if (likely(cas_ar(&q->head, &h, h + k))) return k;/if (cas_ar(\&q->head, \&h, h + k)) { for (uint64_t i = 0; i < k; i++) items[i] = load_rlx(\&ring->slot[(h + i) \& ring->mask]); return k; }/'
+
+    explore chase_lev
+    planted chase_lev "bottom before the item" chase_lev.c '/store_rlx(&ring->slot\[b & ring->mask\], item);/d; s/store_rel(&q->bottom, b + 1);/store_rel(\&q->bottom, b + 1); store_rlx(\&ring->slot[b \& ring->mask], item);/'
+    planted chase_lev "pops the last without a swap" chase_lev.c 's/if (!cas_ar(&q->top, &t, t + 1)) item = NULL;/store_rlx(\&q->top, t + 1);/'
+    planted chase_lev "takes the last for one of many" chase_lev.c 's/if (left > 0) {/if (left >= 0) {/'
+    planted chase_lev "bottom stays low when empty" chase_lev.c 's/store_rlx(&q->bottom, b + 1); .*empty.*/;/'
+    planted chase_lev "one too many before growth" chase_lev.c 's/b - q->top_seen > ring->mask/b - q->top_seen > ring->mask + 1/'
+    planted chase_lev "growth forgets the oldest" chase_lev.c 's/for (uint64_t i = t; i != b; i++)/for (uint64_t i = t + 1; i != b; i++)/'
+    planted chase_lev "takes nothing for an item" chase_lev.c 's/return item && cas_ar/return cas_ar/'
+    planted chase_lev "looks at the ring before bottom" chase_lev.c 's/uint64_t t = load_acq(&q->top); .*/struct weft__chase_lev_ring *ring = load_acq(\&q->ring); uint64_t t = load_acq(\&q->top);/; s/struct weft__chase_lev_ring \*ring = load_acq(&q->ring); .*pairs with move.*//'
+    explore abp
+    planted abp "the tag stays" abp.c 's/((age >> 32) + 1) << 32/(age >> 32) << 32/'
+    planted abp "age before bottom" abp.c '/^static void begin_anew/,/^}/{/store_rlx(&q->bottom, 0);/d; s/store_rel(&q->age, next_tag(age));/store_rel(\&q->age, next_tag(age)); store_rlx(\&q->bottom, 0);/}'
+    planted abp "pops the last without a swap" abp.c 's/if (cas_ar(&q->age, &seen, next_tag(age))) return item;/store_rel(\&q->age, next_tag(age)); return item;/'
+    planted abp "one beyond the bound" abp.c 's/if (top_of(age) < b) return -ENOSPC;/if (top_of(age) + 1 < b) return -ENOSPC;/'
+}
+
+brief() {
+    explore whole/chan
+    explore whole/locks
+    explore wait
+    explore ready
+    explore chase_lev
+    explore abp
+    interleave scope brief
+    command -v spin >/dev/null 2>&1 || { echo "model: spin is not installed: its models are skipped"; return; }
+    check "sleep, one worker, stop" sleep -DN=1 -DSCENE=1 -DSTOP
+    check "sleep, two workers, scene 1" sleep -DN=2 -DCOARSE -DSCENE=1
+    check "sleep, two workers, stop" sleep -DN=2 -DSCENE=0 -DSTOP
+    check "wait, two fibers at one semaphore" wait -DSCENE=5
+    check "join, two joiners" join -DJOINERS=2 -DNO_CANCELLER -DNO_DETACHER
+    check "stop, one is stuck" stop -DSTUCK
+    mutant sleep NO_SECOND_LOOK -DN=2 -DSCENE=6
+    share_models
+    split_models
+}
+
+explore ready; explore chase_lev; explore abp; echo "$passed passed $failed failed"
