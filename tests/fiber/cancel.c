@@ -14,6 +14,10 @@ static struct objects {
     struct weft_cond cond;
     struct weft_chan chan;
     struct weft_future future;
+    struct weft_rwlock rwlock;
+    struct weft_barrier barrier;
+    struct weft_once once;
+    struct weft_latch latch;
     struct weft_fiber target;
     int stage;
 } o;
@@ -39,6 +43,12 @@ static int do_select(uint64_t d) {
     struct weft_case cases[] = {WEFT_CASE_RECV(&o.chan, NULL), WEFT_CASE_FUTURE(&o.future, NULL)};
     return weft_select_until(cases, 2, d);
 }
+static int nothing_to_do(void *unused) { return unused != NULL; }
+static int do_read(uint64_t d) { return weft_rwlock_read_until(&o.rwlock, d); }
+static int do_write(uint64_t d) { return weft_rwlock_write_until(&o.rwlock, d); }
+static int do_barrier(uint64_t d) { return weft_barrier_wait_until(&o.barrier, d); }
+static int do_once(uint64_t d) { return weft_once_until(&o.once, nothing_to_do, NULL, d); }
+static int do_latch(uint64_t d) { return weft_latch_wait_until(&o.latch, d); }
 /* The same without a deadline. */
 static int park_(uint64_t d) { return (void)d, weft_park(); }
 static int sleep_(uint64_t d) { return (void)d, weft_sleep(WEFT_FOREVER); }
@@ -73,6 +83,11 @@ static const struct wait {
     {"future_all_until", do_all, true, -ETIMEDOUT},
     {"future_any_until", do_any, true, -ETIMEDOUT},
     {"select_until", do_select, true, -ETIMEDOUT},
+    {"rwlock_read_until", do_read, true, -ETIMEDOUT},
+    {"rwlock_write_until", do_write, true, -ETIMEDOUT},
+    {"barrier_wait_until", do_barrier, true, -ETIMEDOUT},
+    {"once_until", do_once, true, -ETIMEDOUT},
+    {"latch_wait_until", do_latch, true, -ETIMEDOUT},
     {"park", park_, false, 0},
     {"sleep", sleep_, false, 0},
     {"join", join_, false, 0},
@@ -88,11 +103,17 @@ static const struct wait {
         if (got_ != (wanted)) test_fail(__FILE__, __LINE__, "%s: %d, not %d", (w)->name, got_, wanted); \
     } while (0)
 
+static int park_inside(void *unused) {
+    (void)unused;
+    STORE(&o.stage, 1);
+    return weft_park();
+}
 static void *holder(void *unused) {
     (void)unused;
     CHECK_EQ(weft_mutex_lock(&o.held), 0);
-    STORE(&o.stage, 1);
-    CHECK_EQ(weft_park(), 0);
+    CHECK_EQ(weft_rwlock_write(&o.rwlock), 0);
+    CHECK_EQ(weft_once(&o.once, park_inside, NULL), 0);
+    CHECK_EQ(weft_rwlock_unlock_write(&o.rwlock), 0);
     CHECK_EQ(weft_mutex_unlock(&o.held), 0);
     return &o;
 }
@@ -100,6 +121,8 @@ static void *holder(void *unused) {
 static void prepare(void) {
     memset(&o, 0, sizeof o);
     CHECK_EQ(weft_counter_add(&o.counter, 1), 0);
+    CHECK_EQ(weft_barrier_init(&o.barrier, 2), 0);
+    CHECK_EQ(weft_latch_init(&o.latch, 1), 0);
     o.target = spawn(holder, NULL);
     await_yielding(&o.stage, 1);
 }
@@ -117,8 +140,15 @@ static void check_untouched(void) {
     CHECK_EQ(weft_counter_value(&o.counter), 1);
     CHECK_EQ(weft_counter_complete(&o.counter), 0);
     CHECK_EQ(weft_counter_wait_until(&o.counter, 0, 0), 0);
+    CHECK_EQ(weft_latch_try(&o.latch), -EAGAIN);
+    CHECK_EQ(weft_rwlock_read_try(&o.rwlock), -EBUSY);
     CHECK_EQ(weft_unpark(o.target), 0);
     CHECK(join(o.target) == &o);
+    CHECK_EQ(weft_rwlock_write_try(&o.rwlock), 0);
+    CHECK_EQ(weft_rwlock_unlock_write(&o.rwlock), 0);
+    CHECK_EQ(weft_once(&o.once, park_inside, NULL), 0); /* it was done */
+    CHECK_EQ(o.barrier.queue.word, 0);                  /* nobody has arrived */
+    CHECK(!o.rwlock.word && !o.rwlock.readers && !o.rwlock.writers && !o.once.queue.first && !o.barrier.queue.first);
     CHECK_EQ(weft_mutex_try(&o.held), 0);
     CHECK_EQ(weft_mutex_unlock(&o.held), 0);
     CHECK(!o.sem.queue.first && !o.held.queue.first && !o.cond.queue.first && !o.counter.queue.first);
