@@ -6,8 +6,9 @@
 
 measure_fn bench_yield, bench_cycle, bench_churn, bench_create, bench_pingpong, bench_memory, bench_work, bench_wake,
     bench_sleep, bench_sleepers, bench_transfer, bench_starve, bench_rescue, bench_locality, bench_mutex,
-    bench_mutex_alone, bench_chan_trip, bench_chan_stream, bench_ring;
+    bench_mutex_alone, bench_rwlock, bench_chan_trip, bench_chan_stream, bench_ring;
 
-extern const struct measurement bench_fibers[]; /* all but wake: not every system can be woken from outside */
+extern const struct measurement bench_fibers[]; /* all but wake and rwlock: not every system can
+                                                   be woken from outside, or has such locks */
 
 #endif

@@ -32,7 +32,24 @@ const struct bench benches_of_locks[] = {
                              MOST("most served over least, 64 contenders, a yield inside")}},
             },
         .entrants = {WEFT, GO, BOOST, PTHREAD},
-        .workers = {1, 2},
+        .workers = {2}, /* on one, whoever runs has it to itself: nobody parks */
+    },
+    {
+        .name = "rwlock",
+        .summary = "64 fibers that read or write a table, 100 ns inside and outside; 95 and 50 in a hundred read",
+        .measurement = "rwlock",
+        .quick = "span=100",
+        .variants =
+            {
+                {.params = "fibers=64 reads=95 inside=60 outside=60 span=1000",
+                 .metrics = {MORE("million sections a second, 95 in a hundred read", "M/s"),
+                             MOST("most served over least, 95 in a hundred read")}},
+                {.params = "fibers=64 reads=50 inside=60 outside=60 span=1000",
+                 .metrics = {MORE("million sections a second, 50 in a hundred read", "M/s"),
+                             MOST("most served over least, 50 in a hundred read")}},
+            },
+        .entrants = {WEFT, GO, PTHREAD}, /* Boost.Fiber has none */
+        .workers = {2},                  /* on one, whoever runs has it to itself: nobody parks */
     },
     {.name = NULL},
 };

@@ -42,6 +42,7 @@ var benches = map[string]func() result{
 
 	"mutex":       mutex,
 	"mutex-alone": mutexAlone,
+	"rwlock":      rwlock,
 	"chan-trip":   chanTrip,
 	"chan-stream": chanStream,
 	"select":      selecting,

@@ -205,6 +205,7 @@ static void startstop(const struct args *args, struct result *result) {
 
 static const struct measurement own[] = {
     {"wake", bench_wake, true}, /* as it is: neither a worker nor a thread of weft is bound to a cpu */
+    {"rwlock", bench_rwlock, false},
     {"switch", switch_to, false},
     {"startstop", startstop, true},
     {NULL, NULL, false},

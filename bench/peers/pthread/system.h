@@ -89,6 +89,20 @@ void sys_chan_send(struct sys_chan *chan, uint64_t number);
 bool sys_chan_recv(struct sys_chan *chan, uint64_t *number);
 void sys_chan_close(struct sys_chan *chan);
 
+struct sys_rwlock {
+    pthread_rwlock_t lock;
+};
+
+static inline void sys_rwlock_init(struct sys_rwlock *lock) { pthread_rwlock_init(&lock->lock, NULL); }
+static inline void sys_rwlock_read(struct sys_rwlock *lock) { must(-pthread_rwlock_rdlock(&lock->lock), "read"); }
+static inline void sys_rwlock_write(struct sys_rwlock *lock) { must(-pthread_rwlock_wrlock(&lock->lock), "write"); }
+static inline void sys_rwlock_unlock_read(struct sys_rwlock *lock) {
+    must(-pthread_rwlock_unlock(&lock->lock), "unlock");
+}
+static inline void sys_rwlock_unlock_write(struct sys_rwlock *lock) {
+    must(-pthread_rwlock_unlock(&lock->lock), "unlock");
+}
+
 /* Runs on as many cpus as there are workers. */
 void sys_run(const struct args *args, measure_fn *run, struct result *result);
 

@@ -6,6 +6,7 @@
 #include "own.h"
 
 static const struct measurement own[] = {
+    {"rwlock", bench_rwlock, false},
     {"wake", bench_wake, false}, {"switch", own_switch, true},       {"timers", own_timers, false},
     {"idle", own_idle, true},    {"startstop", own_startstop, true}, {"migration", own_migration, false},
     {"sort", typed_sort, false}, {"select", own_select, false},      {"scope", own_scope, false},

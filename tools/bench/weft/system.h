@@ -6,7 +6,7 @@
  *   sys_permit   where one fiber, the one it was bound to after its spawn, waits until somebody
  *                gives the permit; a permit given before the wait is not lost
  *   sys_sem      a counting semaphore; drain takes all there is and says how many it was
- *   sys_mutex    a mutex
+ *   sys_mutex    a mutex; sys_rwlock, where the system has it, a reader-writer lock
  *   sys_chan     a channel of numbers with room for so many, or none; recv is false when it is closed and empty
  *   sys_run      starts the system with workers= workers, calls run as a fiber, stops it
  */
@@ -92,6 +92,20 @@ static inline bool sys_chan_recv(struct sys_chan *chan, uint64_t *number) {
     return !weft_chan_recv(&chan->chan, number);
 }
 static inline void sys_chan_close(struct sys_chan *chan) { must(weft_chan_close(&chan->chan), "weft_chan_close"); }
+
+struct sys_rwlock {
+    struct weft_rwlock lock;
+};
+
+static inline void sys_rwlock_init(struct sys_rwlock *lock) { lock->lock = (struct weft_rwlock)WEFT_RWLOCK_INIT; }
+static inline void sys_rwlock_read(struct sys_rwlock *lock) { must(weft_rwlock_read(&lock->lock), "read"); }
+static inline void sys_rwlock_write(struct sys_rwlock *lock) { must(weft_rwlock_write(&lock->lock), "write"); }
+static inline void sys_rwlock_unlock_read(struct sys_rwlock *lock) {
+    must(weft_rwlock_unlock_read(&lock->lock), "unlock_read");
+}
+static inline void sys_rwlock_unlock_write(struct sys_rwlock *lock) {
+    must(weft_rwlock_unlock_write(&lock->lock), "unlock_write");
+}
 
 void sys_run(const struct args *args, measure_fn *run, struct result *result);
 
