@@ -12,6 +12,7 @@
  *   pop(d, c)      owner; c is the youngest that was pushed and not popped. True: it is the owner's again;
  *                  false: somebody has taken it, or is doing so at this moment and will succeed.
  *   forget(d, c)   owner, after a pop that said false, when the taken call has run: its place is free.
+ *   reset(d)       owner, when it is empty and goes to somebody else. NULL: not needed.
  *   steal(d)       anybody, at any time, also with a pointer to a deque that is another fiber's by now:
  *                  the oldest, which is the caller's from then on; or NULL: none, or somebody was quicker.
  *                  Reads nothing of a call. A call is handed out once, by pop or by steal.
@@ -50,6 +51,7 @@ struct weft__deque_kind {
     void (*push)(struct weft__deque *d, struct weft_call *c);
     bool (*pop)(struct weft__deque *d, struct weft_call *c);
     void (*forget)(struct weft__deque *d, struct weft_call *c);
+    void (*reset)(struct weft__deque *d);
     struct weft_call *(*steal)(struct weft__deque *d);
     void (*press)(struct weft__deque *d, uint64_t now);
     bool (*ready)(struct weft__deque *d);
@@ -71,6 +73,7 @@ struct weft__deque {
     const struct weft__deque_kind *kind WEFT_ALIGNED;
     struct weft_call *calls;  /* the first place */
     uint32_t used;            /* places that were perhaps touched since they were last given back */
+    bool lags;                /* split: tail and split are above the head, where all that lay there was taken */
     unsigned entered;         /* frames that hold a pointer to it */
     unsigned holes;           /* calls that were joined before younger ones; written under the lock */
     void *owner;              /* the fiber that forks */

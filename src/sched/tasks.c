@@ -56,6 +56,7 @@ static struct weft__deque *take_deque(struct weft__worker *w) {
 }
 
 static void put_deque(struct weft__worker *w, struct weft__deque *d) {
+    if (d->kind->reset) d->kind->reset(d);
     if (w->deques_count >= WEFT_DEQUES_CACHED || d->kind != w->cluster->tasks.kind) {
         weft__deque_put(d);
         return;

@@ -57,6 +57,7 @@ end:
 byte mine; /* the owner's own head: it sees its stores at once */
 byte own[PLACES];
 byte forked;
+bool lags;
 
 inline give() { /* split_push, when asked */
     lock();
@@ -80,25 +81,28 @@ inline collect(c) {
     done[c]; /* waits */
     assert(ran[own[c]] == 1);
     done[c] = false;
-#ifdef MUT_HEAD_AFTER_FORGET
-    lock();
-    drain();
-    tail = c;
-    split = c;
-    bound = c;
-    unlock();
-    buffer ! 0, c
-#else
     buffer ! 0, c;
-    lock();
-    drain();
-    atomic { tail = c; split = c };
-    bound = c;
-    unlock()
-#endif
+    lags = true /* split_forget */
 }
 
-inline pop(c) { /* split_pop */
+inline settle(c) {
+    lock();
+    drain();
+#ifdef MUT_SETTLES_ABOVE
+    atomic { tail = c; split = c + 1 };
+#else
+    atomic { tail = c; split = c };
+#endif
+    bound = c;
+    lags = false;
+    unlock()
+}
+
+inline pop(c) { /* split_pop; the first look is without the lock */
+    if
+    :: c < tail -> taken_back = false; goto popped
+    :: else
+    fi;
     lock();
     drain();
 #ifdef MUT_POP_STORES
@@ -132,6 +136,10 @@ active proctype owner() {
         mine++;
         buffer ! 0, mine;
         if
+        :: lags -> settle(mine - 1)
+        :: else
+        fi;
+        if
         :: asked ->
             asked = false;
             give()
@@ -150,6 +158,7 @@ active proctype owner() {
         :: mine >= seen -> run_own(mine)
         :: else ->
             pop(mine);
+popped:
             if
             :: taken_back -> run_own(mine)
             :: else -> collect(mine)
