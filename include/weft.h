@@ -63,17 +63,18 @@ int *weft_errno_location(void);
 /* Start from WEFT_CONFIG_INIT; a zero is a default. The environment (see the README's table) fills
  * in what is left at its default. */
 struct weft_config {
-    unsigned workers;     /* kernel threads that run fibers; 0: affinity mask and CPU quota decide */
-    size_t stack_size;    /* bytes a fiber may use; 0: 128 KiB. Rounded up to a power of two */
-    unsigned no_stealing; /* 1: a worker runs only what it made ready itself; for comparisons */
-    unsigned no_helping;  /* 1: a worker with work of its own takes no other's, however long that waits */
-    unsigned no_rescue;   /* 1: nobody takes over what waits for a worker that is stuck */
-    unsigned no_guards;   /* 1: stacks without guard pages: an overflow is not noticed */
-    unsigned stats;       /* 1: print the statistics to standard error at the stop */
-    uint64_t bound;       /* ns; 0: none. A ready fiber that waits longer is reported, with what it waits behind */
-    unsigned bind;        /* 1: each worker stays on a CPU of its own; 0: where the kernel puts it */
-    unsigned unpark;      /* where a fiber that is woken goes on: WEFT_UNPARK_LOCAL, WEFT_UNPARK_LAST */
-    unsigned deque;       /* where forked tasks wait: WEFT_DEQUE_SPLIT; others for comparisons */
+    unsigned workers;       /* kernel threads that run fibers; 0: affinity mask and CPU quota decide */
+    size_t stack_size;      /* bytes a fiber may use; 0: 128 KiB. Rounded up to a power of two */
+    unsigned no_stealing;   /* 1: a worker runs only what it made ready itself; for comparisons */
+    unsigned no_helping;    /* 1: a worker with work of its own takes no other's, however long that waits */
+    unsigned no_rescue;     /* 1: nobody takes over what waits for a worker that is stuck */
+    unsigned no_guards;     /* 1: stacks without guard pages: an overflow is not noticed */
+    unsigned stats;         /* 1: print the statistics to standard error at the stop */
+    uint64_t bound;         /* ns; 0: none. A ready fiber that waits longer is reported, with what it waits behind */
+    unsigned bind;          /* 1: each worker stays on a CPU of its own; 0: where the kernel puts it */
+    unsigned unpark;        /* where a fiber that is woken goes on: WEFT_UNPARK_LOCAL, WEFT_UNPARK_LAST */
+    unsigned continuations; /* 1: a fork runs the call at once, and the caller's rest can be stolen meanwhile */
+    unsigned deque;         /* where forked tasks wait: WEFT_DEQUE_SPLIT; others for comparisons */
 };
 enum {
     WEFT_DEQUE_SPLIT,     /* without fences or locked instructions, as long as nobody looks for work */
@@ -305,7 +306,7 @@ int weft_timer_cancel(struct weft_timer *timer);
 
 /*
  * Makes a cluster; of the configuration (may be NULL) workers, stack_size, no_stealing, no_helping,
- * unpark and deque count. It lasts until it is destroyed, or the runtime is stopped.
+ * unpark, deque and continuations count. It lasts until it is destroyed, or the runtime is stopped.
  * -EINVAL: cluster NULL, or out of range. -ESRCH: no runtime. -ENOMEM: no memory, or 64 exist. -EAGAIN:
  * no threads.  [fiber thread; blocks the kernel thread while threads are made]
  */

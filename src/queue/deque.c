@@ -3,8 +3,14 @@
 
 #include "base/san.h"
 
-#define WEFT_DEQUE_BYTES (WEFT_PAGE + (size_t)WEFT_DEQUE_MOST * sizeof(struct weft_call))
-_Static_assert(sizeof(struct weft__deque) <= WEFT_PAGE, "a page before the calls");
+/*
+ * A page or so for the deque, then the calls. Neither begins at the same place of a page in each: with
+ * continuation stealing a deque is in use for every call that is nested, and they would share a few sets of
+ * the nearest cache.
+ */
+#define WEFT_DEQUE_COLOURS 16
+#define WEFT_DEQUE_BYTES (2 * WEFT_PAGE + (size_t)WEFT_DEQUE_MOST * sizeof(struct weft_call))
+_Static_assert(sizeof(struct weft__deque) + WEFT_DEQUE_COLOURS * WEFT_APART <= WEFT_PAGE, "a page before the calls");
 
 const struct weft__deque_kind *const weft__deque_kinds[] = {
     [WEFT_DEQUE_SPLIT] = &weft__deque_split,
@@ -20,9 +26,12 @@ static struct weft__deque *pool; /* last in, first out */
 static struct weft__deque *make(void) {
     void *memory;
     if (weft__map(&memory, WEFT_DEQUE_BYTES)) return NULL;
-    struct weft__deque *d = memory;
+    static _Atomic unsigned made;
+    unsigned colour = add_rlx(&made, 5) % WEFT_DEQUE_COLOURS;
+    struct weft__deque *d = (struct weft__deque *)(void *)((char *)memory + colour * WEFT_APART);
     san_root(memory, WEFT_PAGE + WEFT_DEQUE_FIRST * sizeof(struct weft_call));
-    d->calls = (struct weft_call *)(void *)((char *)memory + WEFT_PAGE);
+    d->memory = memory;
+    d->calls = (struct weft_call *)(void *)((char *)memory + WEFT_PAGE) + colour * 4 + 2;
     d->in.head = d->calls;
     d->in.low = d->calls + 1;
     d->used = WEFT_DEQUE_FIRST;
@@ -41,7 +50,7 @@ struct weft__deque *weft__deque_get(const struct weft__deque_kind *kind) {
     if (d || !(d = make())) return d;
     d->kind = kind;
     if (kind->make && kind->make(d)) {
-        weft__unmap(d, WEFT_DEQUE_BYTES); /* nobody has seen it */
+        weft__unmap(d->memory, WEFT_DEQUE_BYTES); /* nobody has seen it */
         return NULL;
     }
     return d;
@@ -56,7 +65,9 @@ void weft__deque_put(struct weft__deque *d) {
 
 /* The pages read as zeros afterwards, as a free place does. */
 static void discard(struct weft__deque *d) {
-    struct weft__range r = {d->calls + WEFT_DEQUE_FIRST, (d->used - WEFT_DEQUE_FIRST) * sizeof(struct weft_call)};
+    char *first = (char *)weft__round_up((uintptr_t)(d->calls + WEFT_DEQUE_FIRST), WEFT_PAGE);
+    char *last = (char *)weft__round_up((uintptr_t)(d->calls + d->used), WEFT_PAGE);
+    struct weft__range r = {first, (size_t)(last - first)};
     weft__discard(&r, 1);
     d->used = WEFT_DEQUE_FIRST;
     if (d->kind == &weft__deque_split)

@@ -71,6 +71,7 @@ struct weft__deque {
     struct weft_deque in; /* what is used inline */
     /* The owner's. */
     const struct weft__deque_kind *kind WEFT_ALIGNED;
+    void *memory;             /* the mapping that it lies in */
     struct weft_call *calls;  /* the first place */
     uint32_t used;            /* places that were perhaps touched since they were last given back */
     bool lags;                /* split: tail and split are above the head, where all that lay there was taken */

@@ -10,11 +10,11 @@
  */
 #include "sched/cluster.h"
 
-#include "queue/deque.h"
 #include "sched/block.h"
 #include "sched/config.h"
 #include "sched/cpus.h"
 #include "sched/quiet.h"
+#include "sched/tasks.h"
 
 pthread_mutex_t weft__clusters_change = PTHREAD_MUTEX_INITIALIZER;
 struct weft__past weft__past;
@@ -88,7 +88,7 @@ int weft__cluster_start(struct weft__cluster *c, const struct weft_config *confi
     c->stack_class = (uint8_t)weft__stack_class(config->stack_size);
     store_rlx(&c->stopping, false);
     store_rlx(&c->idle.state, 0);
-    c->tasks.kind = weft__deque_kinds[config->deque];
+    c->tasks.kind = config->continuations ? &weft__deque_kept : weft__deque_kinds[config->deque];
     store_rlx(&c->injector.spawned, 0);
     int err = weft__resize(c, config->workers);
     if (err) {

@@ -37,6 +37,7 @@ int weft__config_complete(struct weft_config *c, bool *automatic) {
     if (!c->bound) c->bound = from_env("WEFT_BOUND", 1, 1000000000, 0) * WEFT_MICROSECOND;
     if (!c->unpark) c->unpark = (unsigned)from_env("WEFT_UNPARK", 0, 1, 0);
     if (!c->deque) c->deque = (unsigned)from_env("WEFT_DEQUE", 0, WEFT_DEQUES - 1, 0);
+    if (!c->continuations) c->continuations = (unsigned)from_env("WEFT_CONTINUATIONS", 0, 1, 0);
     if (!c->bind) c->bind = (unsigned)from_env("WEFT_BIND", 0, 1, 0);
     if (!c->stats) c->stats = (unsigned)from_env("WEFT_STATS", 0, 1, 0);
     if (c->workers > WEFT_WORKERS_MAX || c->unpark > WEFT_UNPARK_LAST || c->deque >= WEFT_DEQUES ||

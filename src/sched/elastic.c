@@ -41,6 +41,7 @@ static int make_worker(struct weft__cluster *c, unsigned index) {
     store_rlx(&w->age.since, weft__clock());
     store_rlx(&w->stuck, false);
     store_rlx(&w->deque, NULL);
+    store_rlx(&w->parents, NULL);
     store_rlx(&w->sharing, WEFT_SHARED);
     store_rlx(&w->hog.fiber, NULL);
     store_rlx(&w->hog.waited, 0);

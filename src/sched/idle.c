@@ -189,7 +189,7 @@ static void trim(struct weft__worker *w, uint64_t now) {
     if (!w->idle_since || now < w->idle_since + WEFT_TRIM_AFTER) return;
     weft__stack_flush(w->stacks, WEFT_KEEP_STACKS);
     weft__slab_flush(&weft__fibers, &w->records);
-    weft__tasks_flush(w);
+    weft__tasks_flush(w, false);
     weft__deque_trim();
     if (!weft__stack_trim()) w->idle_since = 0; /* done, until there was work again */
 }
@@ -226,7 +226,7 @@ void weft__idle_retire(struct weft__worker *w) {
     stop_searching(w);
     weft__give_away(w);
     weft__stack_flush(w->stacks, 0);
-    weft__tasks_flush(w);
+    weft__tasks_flush(w, false);
     weft__slab_flush(&weft__fibers, &w->records);
     weft__lock(&idle->lock);
     w->is_retired = true;

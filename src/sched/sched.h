@@ -210,6 +210,7 @@ struct weft__worker {
     struct weft__san home_san;
     struct weft__deque *deques; /* for fibers that fork; see tasks.c */
     unsigned deques_count;
+    struct weft__deque *children; /* continuation stealing, see continue.c */
     struct weft__slab_cache records;
     struct weft__stack_cache stacks[WEFT_STACK_CLASSES];
     uint64_t random;
@@ -241,12 +242,13 @@ struct weft__worker {
     struct weft__driver driver;
     struct weft__worker *sleeper_below, *sleeper_above; /* idle.c, under its lock */
     bool is_sleeper;
-    bool is_retired;                     /* under the same lock */
-    _Atomic uint8_t sharing;             /* WEFT_ALONE ...: may others take from its queue? See elastic.c */
-    _Atomic uint16_t cpu;                /* where it runs, or ran a while ago: written only when it has changed */
-    _Atomic(struct weft__deque *) deque; /* of the fiber that runs, if it forks; see tasks.h */
-    _Atomic bool stuck;                  /* others serve its timers, mail and pinned fibers */
-    struct weft__hog hog;                /* the monitor's */
+    bool is_retired;                       /* under the same lock */
+    _Atomic uint8_t sharing;               /* WEFT_ALONE ...: may others take from its queue? See elastic.c */
+    _Atomic uint16_t cpu;                  /* where it runs, or ran a while ago: written only when it has changed */
+    _Atomic(struct weft__deque *) parents; /* continuation stealing, see continue.c */
+    _Atomic(struct weft__deque *) deque;   /* of the fiber that runs, if it forks; see tasks.h */
+    _Atomic bool stuck;                    /* others serve its timers, mail and pinned fibers */
+    struct weft__hog hog;                  /* the monitor's */
     struct weft__wheel wheel WEFT_ALIGNED;
 };
 
@@ -505,7 +507,7 @@ bool weft__tasks_wait_at(struct weft__worker *w);
 bool weft__tasks_in_sight(struct weft__cluster *c);
 /* The caller has begun, or ended, a scope or a shield. */
 void weft__tasks_region(bool begun);
-void weft__tasks_flush(struct weft__worker *w);
+void weft__tasks_flush(struct weft__worker *w, bool all);
 void weft__tasks_reset(struct weft__cluster *c);
 
 /* --- records (fiber.c) -------------------------------------------------------------------------- */

@@ -66,8 +66,9 @@ static void put_deque(struct weft__worker *w, struct weft__deque *d) {
     w->deques_count++;
 }
 
-void weft__tasks_flush(struct weft__worker *w) {
+void weft__tasks_flush(struct weft__worker *w, bool all) {
     while (w->deques) weft__deque_put(take_deque(w));
+    weft__children_flush(w, all);
 }
 
 WEFT_COLD struct weft__deque *weft__tasks_begin(struct weft__worker *w) {
@@ -160,6 +161,7 @@ WEFT_SWITCHES struct weft__worker *weft__suspend_forking(struct weft__worker *w,
     struct weft__deque *d = load_rlx(&w->deque);
     struct weft__cluster *c = w->cluster;
     store_rlx(&w->deque, NULL);
+    if (load_rlx(&w->parents)) weft__parents_ready(w);
     if (!in_use(d)) {
         put_deque(w, d);
         return weft__suspend_plain(w, self);
@@ -213,6 +215,10 @@ WEFT_COLD int weft__tasks_pushed(struct weft__deque *d, struct weft_call *c) {
     return 0;
 }
 
+static void ask(struct weft__deque *d, uint64_t now) {
+    if (d && d->kind->press && load_rlx(weft__deque_span(d))) d->kind->press(d, now);
+}
+
 /* Somebody who goes to sleep wants to hear of the next fork. */
 void weft__tasks_ask(struct weft__cluster *c) {
     struct weft__tasks *t = &c->tasks;
@@ -224,7 +230,8 @@ void weft__tasks_ask(struct weft__cluster *c) {
     uint64_t now = weft__clock();
     for (unsigned i = 0; i < load_acq(&c->count); i++) {
         struct weft__deque *d = load_acq(&c->workers[i]->deque); /* pairs with weft__tasks_begin */
-        if (d && d->kind->press && load_rlx(weft__deque_span(d))) d->kind->press(d, now);
+        ask(d, now);
+        ask(load_acq(&c->workers[i]->parents), now);
     }
 }
 
@@ -237,7 +244,7 @@ bool weft__tasks_in_sight(struct weft__cluster *c) {
 
 bool weft__tasks_wait_at(struct weft__worker *w) {
     struct weft__deque *d = load_acq(&w->deque); /* pairs with weft__tasks_begin */
-    return d && d->kind->some(d);
+    return (d && d->kind->some(d)) || weft__parents_wait_at(w);
 }
 
 /* --- stolen calls --------------------------------------------------------------------------------- */
@@ -315,6 +322,7 @@ put_stack:
 struct weft__fiber *weft__tasks_steal(struct weft__worker *w, struct weft__worker *from, uint64_t now) {
     struct weft__deque *d = load_acq(&from->deque); /* pairs with weft__tasks_begin */
     if (!d) return NULL;
+    if (d->kind == &weft__deque_kept) return weft__parents_steal(w, from, now);
     struct weft__fiber *f = steal_into_fiber(w, d);
     if (!f && d->kind->press) d->kind->press(d, now);
     return f;

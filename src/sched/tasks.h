@@ -29,4 +29,17 @@ int weft__tasks_pushed(struct weft__deque *d, struct weft_call *c);
 /* Waits until the thief no longer needs the call. */
 void weft__tasks_await(struct weft__deque *d, struct weft_call *c);
 
+/* --- continuation stealing (continue.c) --- */
+
+extern const struct weft__deque_kind weft__deque_kept;
+/* Runs the call that was pushed, on a stack of its own, and returns when the caller goes on. */
+void weft__continue_fork(struct weft__deque *d, struct weft_call *c);
+/* The fiber that the worker runs gives it away: the parents that wait there become ready. */
+void weft__parents_ready(struct weft__worker *w);
+/* The oldest parent of another worker, to be entered; NULL: none. */
+struct weft__fiber *weft__parents_steal(struct weft__worker *w, struct weft__worker *from, uint64_t now);
+bool weft__parents_wait_at(struct weft__worker *w);
+/* What the worker keeps goes back; all: its deque of parents, too. */
+void weft__children_flush(struct weft__worker *w, bool all);
+
 #endif

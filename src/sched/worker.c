@@ -110,9 +110,9 @@ void *weft__carrier_main(void *worker) {
     w->until_poll = WEFT_POLL_EVERY;
     fence_sc(); /* pairs with try_alone */
     for (struct weft__fiber *f; (f = find(w));) enter(w, f);
+    weft__tasks_flush(w, true);
     weft__slab_flush(&weft__fibers, &w->records);
     weft__stack_flush(w->stacks, 0);
-    weft__tasks_flush(w);
     weft__signal_stack_free(signal_stack);
     weft__tls = NULL;
     return NULL;

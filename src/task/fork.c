@@ -39,7 +39,11 @@ static WEFT_COLD int fork_by_running(struct weft_task *task, void (*fn)(void *),
 }
 
 /* Somebody should know of it; or there was only just room: then it is taken back, unless it was stolen already. */
-static WEFT_COLD int fork_slowly(struct weft__deque *d, struct weft_call *c, struct weft_task *task) {
+static WEFT_NOINLINE int fork_slowly(struct weft__deque *d, struct weft_call *c, struct weft_task *task) {
+    if (d->kind == &weft__deque_kept && !weft__deque_full(d, c)) {
+        weft__continue_fork(d, c);
+        return 0;
+    }
     if (likely(!weft__tasks_pushed(d, c))) return 0;
     task->opaque[0] = RAN;
     if (weft__task_take(&d->in, c)) run_generic(&d->in, c);
@@ -73,7 +77,9 @@ WEFT_PUBLIC int weft_fork(struct weft_task *task, void (*fn)(void *), void *arg)
 WEFT_PUBLIC void weft__task_pushed(struct weft_deque *in, struct weft_call *c) {
     struct weft__text text;
     struct weft__deque *d = weft__deque_of(in);
-    if (unlikely(weft__tasks_pushed(d, c)))
+    if (d->kind == &weft__deque_kept && !weft__deque_full(d, c))
+        weft__continue_fork(d, c);
+    else if (unlikely(weft__tasks_pushed(d, c)))
         weft__die("%s has %z tasks outstanding, and there is no room for more", weft__describe(d->owner, &text),
                   (size_t)WEFT_DEQUE_MOST);
 }
@@ -110,8 +116,14 @@ static bool take_back(struct weft__deque *d, struct weft_call *c) {
     return mine;
 }
 
-WEFT_PUBLIC WEFT_COLD int weft__task_pop(struct weft_deque *in, struct weft_call *c) {
-    return take_back(weft__deque_of(in), c);
+/* Under continuation stealing every join comes here, and mostly the call has run. */
+WEFT_PUBLIC int weft__task_pop(struct weft_deque *in, struct weft_call *c) {
+    struct weft__deque *d = weft__deque_of(in);
+    if (load_acq(weft__call_state(c)) == WEFT_CALL_DONE && d->kind == &weft__deque_kept && !d->holes) {
+        store_rlx(weft__call_state(c), WEFT_CALL_FREE);
+        return 0;
+    }
+    return take_back(d, c);
 }
 
 /* Not the youngest. */

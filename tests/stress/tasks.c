@@ -182,8 +182,29 @@ static void *hand_on(void *arg) {
 }
 static void handed_round(uint64_t random) { each_forks(random, hand_on); }
 
-const struct part parts_of_tasks[] = {{"trees", trees_round, false, false},
-                                      {"flats", flats_round, false, false},
-                                      {"typed", typed_round, false, false},
-                                      {"deques", handed_round, false, false},
-                                      {NULL, NULL, false, false}};
+/* --- continued ------------------------------------------------------------------------------------
+ *
+ * The same in a cluster where the parents are stolen.
+ */
+
+static void continued_round(uint64_t random) {
+    void *(*const kinds[])(void *) = {plant_many, flat_many, typed_many, hand_on};
+    struct weft_config config = {.workers = workers, .continuations = 1};
+    struct weft_cluster cluster;
+    struct weft_fiber f[FORKERS];
+    uint64_t each[FORKERS];
+    OK(weft_cluster_create(&cluster, &config));
+    for (unsigned i = 0; i < FORKERS; i++) {
+        each[i] = roll(&random);
+        f[i] = spawn(&(struct weft_attr){.cluster = cluster}, kinds[i % 4], &each[i]);
+    }
+    for (unsigned i = 0; i < FORKERS; i++) join(f[i]);
+    int err;
+    while ((err = weft_cluster_destroy(cluster)) == -EBUSY) weft_sleep(WEFT_MILLISECOND); /* children that end */
+    OK(err);
+}
+
+const struct part parts_of_tasks[] = {
+    {"continued", continued_round, false, false}, {"trees", trees_round, false, false},
+    {"flats", flats_round, false, false},         {"typed", typed_round, false, false},
+    {"deques", handed_round, false, false},       {NULL, NULL, false, false}};

@@ -1,0 +1,245 @@
+/*
+ * Continuation stealing, chosen for a cluster: a fork runs the child at once, on a stack of its own, and
+ * what can be stolen meanwhile is the parent. So one worker runs the program in its serial order, and
+ * however many calls are forked before the first join, no more stacks are in use than calls are nested.
+ *
+ *   the fork                                        the child, when it has run
+ *   1. pushes the parent onto the worker's deque    1. pops its parent
+ *      of parents                                   2. it is there: goes back to it, as a call returns
+ *   2. switches to a child, which runs the call     3. it was stolen, and all older ones with it: says DONE in
+ *   3. goes on here or elsewhere: returns              the call, wakes the parent if it joins already, and
+ *                                                      looks for something else to run
+ *
+ * Children are kept by the worker, stack and all, each suspended in its loop (run_calls): to use one is a
+ * push, a switch, and the call. A child is its deque (tasks.h): `owner` is its fiber, `stolen` its call.
+ *
+ * The calls of a fiber lie in its deque as ever, but nobody steals from it: `kept`, the kind, closes the
+ * fast paths, so that both forms come here; a call is TAKEN from its fork until it is DONE.
+ *
+ * A fiber that parks takes its worker away from the parents that wait there: they become ready.
+ */
+#include "sched/tasks.h"
+
+#include "sched/block.h"
+#include "sched/region.h"
+
+static bool kept_pop(struct weft__deque *d, struct weft_call *c) { return (void)d, (void)c, false; }
+static bool kept_no(struct weft__deque *d) { return (void)d, false; }
+static struct weft_call *kept_steal(struct weft__deque *d) { return (void)d, NULL; }
+static int kept_make(struct weft__deque *d) {
+    weft__deque_close_fast_path(d);
+    return 0;
+}
+const struct weft__deque_kind weft__deque_kept = {
+    .name = "kept", .pop = kept_pop, .steal = kept_steal, .ready = kept_no, .some = kept_no, .make = kept_make};
+
+static struct weft__fiber **parent_in(struct weft_call *c) { return (struct weft__fiber **)(void *)c->data; }
+
+/* --- parents ---------------------------------------------------------------------------------------- */
+
+/* The thief has its fiber from there: the place can be used again. */
+static void forget_stolen(struct weft__deque *p, struct weft_call *c) {
+    unsigned turn = 0;
+    while (load_acq(weft__call_state(c)) != WEFT_CALL_DONE) weft__backoff(&turn); /* pairs with steal_parent */
+    store_rlx(weft__call_state(c), WEFT_CALL_FREE);
+    p->kind->forget(p, c);
+}
+
+/* The youngest parent of the worker, or NULL: none, or all were stolen. */
+static inline struct weft__fiber *pop_parent(struct weft__deque *p) {
+    struct weft_call *c = p->in.head;
+    while (c-- > p->calls) {
+        store_rlx(weft__deque_head(p), c);
+        fence_compiler(); /* as in weft__task_take */
+        if (likely(c >= load_rlx(weft__deque_bound(p))) || p->kind->pop(p, c)) return *parent_in(c);
+        forget_stolen(p, c);
+    }
+    return NULL;
+}
+
+/* The running fiber gives the worker away: its parents wait for nobody any more. The oldest first. */
+WEFT_COLD void weft__parents_ready(struct weft__worker *w) {
+    struct weft__deque *p = load_rlx(&w->parents);
+    struct weft__link *chain = NULL;
+    for (struct weft__fiber *f; (f = pop_parent(p));) {
+        f->slot.link.next = chain;
+        chain = &f->slot.link;
+    }
+    while (chain) {
+        struct weft__fiber *f = weft__fiber_of_link(chain);
+        chain = chain->next;
+        weft__push(w, f);
+    }
+    weft__notify(w);
+}
+
+struct weft__fiber *weft__parents_steal(struct weft__worker *w, struct weft__worker *from, uint64_t now) {
+    struct weft__deque *p = load_acq(&from->parents); /* pairs with have_parents */
+    if (!p) return NULL;
+    struct weft_call *c = p->kind->ready(p) ? p->kind->steal(p) : NULL;
+    if (!c) {
+        p->kind->press(p, now);
+        return NULL;
+    }
+    struct weft__fiber *f = *parent_in(c);
+    store_rel(weft__call_state(c), WEFT_CALL_DONE); /* pairs with forget_stolen */
+    count_add(&w->numbers.tasks_stolen, 1);
+    return f;
+}
+
+bool weft__parents_wait_at(struct weft__worker *w) {
+    struct weft__deque *p = load_acq(&w->parents);
+    return p && p->kind->some(p);
+}
+
+static bool have_parents(struct weft__worker *w) {
+    struct weft__deque *p = load_rlx(&w->parents);
+    if (likely(p != NULL)) return true;
+    if (!(p = weft__deque_get(&weft__deque_split))) return false;
+    store_rel(&w->parents, p); /* pairs with thieves */
+    return true;
+}
+
+/* --- children --------------------------------------------------------------------------------------- */
+
+static struct weft__fiber *fiber_of(const struct weft__deque *child) { return child->owner; }
+
+static void keep(struct weft__worker *w, struct weft__deque *child) {
+    struct weft__fiber *f = fiber_of(child);
+    store_rlx(&f->join, weft__join_of(weft__handle(f), WEFT_JOIN_COLLECTED)); /* for who goes over all fibers */
+    child->next = w->children;
+    w->children = child;
+}
+
+/* What one life of a fiber leaves to the next. */
+static WEFT_COLD void clean(struct weft__fiber *f) {
+    if (f->locals) weft__locals_destroy(f);
+    weft__wait_anew(f, 0);
+}
+
+/* Runs the call of its child. The worker, which may be another then. */
+static struct weft__worker *run_call(struct weft__deque *child, struct weft_call *c) {
+    struct weft__fiber *f = fiber_of(child);
+    struct weft__scope *scope = child->mark[0].what;
+    struct weft__region member;
+    if (unlikely(scope != NULL)) weft__scope_inherit(&member, f, scope);
+    c->run(&child->in, c);
+    if (unlikely(scope != NULL)) weft__scope_disinherit(&member, f);
+    if (unlikely(f->locals || (load_rlx(&f->wait) & WEFT_WAIT_STICKY))) clean(f);
+    return weft__self();
+}
+
+/* What the worker runs after a child whose parent was stolen. */
+static WEFT_COLD struct weft__fiber *after_child(struct weft__worker *w, struct weft_call *c) {
+    uint64_t was = xchg_ar(weft__call_state(c), WEFT_CALL_DONE); /* pairs with weft__tasks_await */
+    struct weft__fiber *joiner = was > WEFT_CALL_SELF ? weft__join_win(was) : NULL;
+    if (joiner) weft__make_ready(joiner);
+    return weft__choose(w, weft__next(w));
+}
+
+static void *run_calls(void *deque) {
+    struct weft__deque *child = deque;
+    struct weft__fiber *self = fiber_of(child);
+    for (;;) {
+        struct weft_call *c = child->stolen;
+        struct weft__worker *w = run_call(child, c);
+        struct weft__deque *parents = load_rlx(&w->parents);
+        struct weft__fiber *next = likely(parents != NULL) ? pop_parent(parents) : NULL;
+        keep(w, child);
+        store_rlx(&w->deque, NULL);
+        if (likely(next != NULL)) {
+            store_rel(weft__call_state(c), WEFT_CALL_DONE); /* the parent has not gone on, so it does not wait */
+            store_rlx(&next->context.on_stack, WEFT_STOOD_ON);
+            store_rel(&w->current, next); /* pairs with weft__share_by_force */
+        } else
+            next = after_child(w, c);
+        san_leave(&self->stack->san, weft__san_of(next, w), false);
+        w = weft__switch(&self->context, next ? &next->context : &w->home, w);
+        san_enter(&self->stack->san, &w->home_san);
+    }
+    return NULL;
+}
+
+static WEFT_COLD struct weft__deque *make_child(struct weft__worker *w, uint8_t class) {
+    struct weft__deque *child = weft__deque_get(&weft__deque_kept);
+    struct weft__stack *stack = child ? weft__stack_get(w->stacks, class) : NULL;
+    struct weft__fiber *f = stack ? weft__fiber_get(w) : NULL;
+    if (!f) {
+        if (stack) weft__stack_put(w->stacks, stack);
+        if (child) weft__deque_put(child);
+        return NULL;
+    }
+    child->owner = f;
+    child->entered = 1;
+    child->marks = 0;
+    weft__fiber_init(f, run_calls, child, "a task", class, load_rlx(&w->cluster->fibers), WEFT_JOIN_COLLECTED);
+    weft__adopt(f, stack);
+    return child;
+}
+
+static void unmake_child(struct weft__worker *w, struct weft__deque *child) {
+    struct weft__fiber *f = fiber_of(child);
+    san_unwound(f->stack->low, weft__stack_top(f->stack)); /* its loop is left where it is */
+    weft__stack_put(w->stacks, f->stack);
+    weft__slab_put(&weft__fibers, &w->records, &f->slot);
+    child->entered = 0;
+    weft__deque_put(child);
+}
+
+void weft__children_flush(struct weft__worker *w, bool all) {
+    struct weft__deque *p = load_rlx(&w->parents);
+    while (w->children) {
+        struct weft__deque *child = w->children;
+        w->children = child->next;
+        unmake_child(w, child);
+    }
+    if (!all || !p) return;
+    store_rlx(&w->parents, NULL);
+    p->kind->reset(p);
+    weft__deque_put(p);
+}
+
+/* A child with a stack like the parent's; NULL: none can be had, or the parent cannot go elsewhere. */
+static inline struct weft__deque *take_child(struct weft__worker *w, struct weft__fiber *parent) {
+    struct weft__deque *child = w->children;
+    if (unlikely(weft__has_wishes(w, parent) || !have_parents(w))) return NULL;
+    if (unlikely(w->exceptions->caught || w->exceptions->uncaught)) return NULL;
+    if (unlikely(!child || fiber_of(child)->context.stack_class != parent->context.stack_class))
+        return make_child(w, parent->context.stack_class);
+    w->children = child->next;
+    return child;
+}
+
+/* --- the fork ----------------------------------------------------------------------------------------- */
+
+static WEFT_COLD void run_here(struct weft__deque *d, struct weft_call *c) {
+    c->run(&d->in, c);
+    store_rel(weft__call_state(c), WEFT_CALL_DONE);
+}
+
+void weft__continue_fork(struct weft__deque *d, struct weft_call *c) {
+    struct weft__worker *w = weft__self();
+    struct weft__fiber *me = d->owner;
+    struct weft__deque *child = take_child(w, me);
+    store_rlx(weft__call_state(c), WEFT_CALL_TAKEN);
+    if (unlikely(!child)) {
+        run_here(d, c);
+        return;
+    }
+    struct weft__fiber *f = fiber_of(child);
+    child->stolen = c;
+    child->mark[0] = (struct weft__deque_mark){0, unlikely(me->frames) ? weft__scope_here() : NULL};
+    count_add(&f->slot.generation, 2); /* another life: old handles do not fit */
+    store_rlx(&f->join, weft__join_of(weft__handle(f), WEFT_JOIN_DETACHED));
+    store_rlx(&f->context.on_stack, WEFT_STOOD_ON);
+    store_rel(&w->deque, child); /* pairs with thieves */
+    store_rel(&w->current, f);   /* pairs with weft__share_by_force */
+    struct weft__deque *parents = load_rlx(&w->parents);
+    struct weft_call *place = parents->in.head;
+    *parent_in(place) = me;
+    weft__task_push(&parents->in, place); /* from here on it can be stolen; nobody enters it before it is left */
+    san_leave(&me->stack->san, &f->stack->san, false);
+    w = weft__switch(&me->context, &f->context, w);
+    san_enter(&me->stack->san, &w->home_san);
+    store_rel(&w->deque, d); /* pairs with thieves */
+}
