@@ -6,11 +6,12 @@
  *
  * To hand the mutex to the first that waits leaves it idle until that one has come to run; to fibers
  * that want it again in a moment, each section then costs a switch. (64 contenders, two workers: 7.6
- * instead of 9.3 million sections a second; docs/decisions/mutex.md.) So an unlock makes the mutex free, and wakes the
- * first that waits: the heir. While there is one, nobody else is woken, and whoever runs and wants the mutex may take
- * it, which is counted: a pass. When there were WEFT_MUTEX_PASSES, or when the heir has come to run and found the mutex
- * held by somebody who does not run, it is passed no more: the mutex is free for the heir alone, all others queue up
- * behind. With the heir's taking the count begins anew, for the next one.
+ * instead of 9.3 million sections a second; docs/decisions/mutex.md.) So an unlock makes the mutex
+ * free, and wakes the first that waits: the heir. While there is one, nobody else is woken, and whoever
+ * runs and wants the mutex may take it, which is counted: a pass. When there were WEFT_MUTEX_PASSES, or
+ * when the heir has come to run and found the mutex held by somebody who does not run, it is passed no
+ * more: the mutex is free for the heir alone, all others queue up behind. With the heir's taking the
+ * count begins anew, for the next one.
  *
  * So each that waits is passed WEFT_MUTEX_PASSES times at most when it is the first, and those in the
  * chain go in the order in which they came.
