@@ -41,6 +41,16 @@ WEFT_PUBLIC size_t weft_chan_len(const struct weft_chan *chan) {
 
 WEFT_PUBLIC size_t weft_chan_cap(const struct weft_chan *chan) { return chan ? chan->capacity : 0; }
 
+WEFT_NOINLINE uint64_t weft__chan_lock_slow(struct weft_chan *c) {
+    unsigned turn = 0;
+    uint64_t w;
+    do {
+        weft__stay_away(&turn);
+        w = load_rlx(weft__chan_word(c));
+    } while ((w & WEFT_CHAN_LOCKED) || !cas_ar(weft__chan_word(c), &w, w | WEFT_CHAN_LOCKED)); /* pairs with unlock */
+    return w;
+}
+
 /* --- waiting ---------------------------------------------------------------------------------- */
 
 /* By deadline or cancellation. */

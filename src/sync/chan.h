@@ -41,7 +41,6 @@
 #define WEFT_CHAN_ITEM_SHIFT 8
 #define WEFT_CHAN_ITEM (UINT64_C(1) << WEFT_CHAN_ITEM_SHIFT)
 #define WEFT_CHAN_TURN (UINT64_C(1) << 40)
-_Static_assert(WEFT_CHAN_LOCKED == WEFT_QUEUE_LOCKED, "weft__word_lock serves both");
 
 /* Waits at a channel or future. */
 struct weft__party {
@@ -64,8 +63,14 @@ static inline bool weft__chan_receivable(uint64_t word) {
     return (word & (WEFT_CHAN_SENDERS | WEFT_CHAN_CLOSED)) || weft__chan_items(word);
 }
 
+/* When another core holds the lock. */
+uint64_t weft__chan_lock_slow(struct weft_chan *c);
 static inline uint64_t weft__chan_lock(struct weft_chan *c) {
-    return weft__word_lock(weft__chan_word(c), load_rlx(weft__chan_word(c)));
+    uint64_t w = load_rlx(weft__chan_word(c));
+    if (likely(!(w & WEFT_CHAN_LOCKED)) &&
+        likely(cas_ar(weft__chan_word(c), &w, w | WEFT_CHAN_LOCKED))) /* pairs with unlock */
+        return w;
+    return weft__chan_lock_slow(c);
 }
 static inline void weft__chan_unlock(struct weft_chan *c, uint64_t word) {
     word &= ~(WEFT_CHAN_LOCKED | WEFT_CHAN_RECEIVERS | WEFT_CHAN_SENDERS);

@@ -288,6 +288,7 @@ static void one(const char *name, unsigned what, unsigned n, unsigned a, unsigne
     char full[100];
     snprintf(full, sizeof full, "chan, %s, room for %u", name, a);
     program = what;
+    most_waits = what == THREE ? 1 : 3;
     capacities[0] = a, capacities[1] = b, capacities[2] = 0;
     if (ok && !explore_all(full, n, begin, end)) ok = false;
     if (cut && what != THREE && what != CROSSED) { /* see select.c */

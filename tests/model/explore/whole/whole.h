@@ -28,7 +28,7 @@
 #define STACK 8192
 #define RED_ZONE 128 /* below the stack pointer, in use too */
 #define DEPTH 4000
-#define MOST_WAITS 3 /* of one thread, at most: what would go on is cut off, and counted */
+static unsigned most_waits = 3; /* of one thread: what would go on is cut off, and counted */
 #ifdef __x86_64__
 #define WHOLE_CALL 8 /* bytes that a call leaves on the stack */
 #else
@@ -219,7 +219,7 @@ static __attribute__((noinline)) void go_on(unsigned t) {
 
 static bool goes_too_far(void) {
     for (unsigned t = 0; t < n_threads; t++)
-        if (atomic_load(&all.thread[t].record.wait) >= (MOST_WAITS + 1) * WEFT_WAIT_ONE) return true;
+        if (atomic_load(&all.thread[t].record.wait) >= (most_waits + 1) * WEFT_WAIT_ONE) return true;
     return false;
 }
 

@@ -8,5 +8,6 @@ struct weft__lock {
     _Atomic uint32_t held;
 };
 static inline void weft__backoff(unsigned *turn) { (void)turn; }
+static inline void weft__stay_away(unsigned *turn) { (void)turn; }
 
 #endif
