@@ -7,7 +7,9 @@
 #include "base/sys.h"
 #include "weft.h"
 
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,6 +104,20 @@ static void cancel_many(void) {
     MUST(atomic_load(&told) == fibers);
 }
 
+/* The service is made here: its descriptors and its thread. */
+static void wait_outside(void) {
+    struct weft_signals signals = WEFT_SIGNALS_INIT;
+    int ends[2], err;
+    MUST(!pipe(ends));
+    while (try_again(weft_signals_begin(&signals, WEFT_SIGNAL(SIGUSR1)))) {}
+    MUST(!raise(SIGUSR1));
+    MUST(weft_signals_next(&signals, NULL) == SIGUSR1);
+    MUST(!weft_signals_end(&signals));
+    while ((err = weft_ready_until(ends[0], POLLIN, weft_now() + 1000)) != -ETIMEDOUT) try_again(err);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 static void *root(void *unused) {
     (void)unused;
     static struct weft_fiber f[FIBERS];
@@ -119,6 +135,7 @@ static void *root(void *unused) {
         MUST(!weft_join(f[i], &n));
         MUST((uintptr_t)n == i);
     }
+    wait_outside();
     return NULL;
 }
 
