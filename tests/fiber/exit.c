@@ -129,10 +129,11 @@ static void main_returns(void *unused) {
     CHECK(!atexit(calls_weft) && !atexit(uses_the_library));
 }
 TEST(main_returns_while_it_runs) {
+    if (TEST_TSAN) test_skip("libraries that hwloc loads are taken down without order there");
     leave_out_leaks();
     for (int i = 0; i < 5; i++) {
         test_child(&child, main_returns, NULL);
-        CHECK(test_child_exited(&child, 0));
+        if (!test_child_exited(&child, 0)) test_fail(__FILE__, __LINE__, "%x: %s", (unsigned)child.status, child.said);
         CHECK_HAS(child.said, "handler 1\ncalled\n");
     }
 }
