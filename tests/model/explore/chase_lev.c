@@ -3,6 +3,8 @@
  * is given back then reads as nothing.
  */
 #define WEFT_CHASE_LEV_LARGE 48 /* bytes: a ring of four slots is one to give back */
+#define VALUES 16
+#define LOG 240
 #include "deques.h"
 
 #include "queue/chase_lev.h"

@@ -34,8 +34,10 @@
 
 #define THREADS 3
 #define PLACES 26
-#define VALUES 16 /* stored in one place, at most */
-#define LOG 240
+#ifndef VALUES
+#define VALUES 12 /* stored in one place, at most */
+#define LOG 120   /* operations of a thread */
+#endif
 #define LATE 4 /* loads of a thread that are not done yet, at most */
 
 /* --- the state --------------------------------------------------------------------------------- */
