@@ -122,7 +122,11 @@ struct weft__fiber *weft__search(struct weft__worker *w, bool once) {
             if (!once) adapt(w, f != NULL);
             return f;
         }
-        for (unsigned i = weft__random_below(&w->random, pause) + pause; i > 0; i--) weft__pause();
+        /* Mail is for this worker alone, and looking for it disturbs nobody. */
+        for (unsigned i = weft__random_below(&w->random, pause) + pause; i > 0; i--) {
+            weft__pause();
+            if (!weft__mailbox_empty(&w->mailbox)) break;
+        }
         if (pause < 256) pause *= 2;
         now = weft__clock();
     }
