@@ -63,7 +63,7 @@ struct weft_for_options {
     size_t grain;                   /* elements that a piece has at least, or for WEFT_FOR_GRAIN at most; 0: 1 */
     size_t element;                 /* bytes of an element: if element 0 begins a cache line, so does each piece. 0: not
                                        known; large pieces begin at multiples of 64 then */
-    uint64_t budget;                /* ns; 0: 20 us */
+    uint64_t budget;                /* ns; 0: 40 us */
     struct weft_affinity *affinity; /* NULL: none */
 };
 #define WEFT_FOR_INIT WEFT_ZERO

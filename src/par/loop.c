@@ -11,21 +11,25 @@
  *   probe  a morsel loop over many elements first runs a few of them, alone, until a quarter of a budget has
  *          passed. A loop that is over by then has forked nothing and woken nobody.
  *
- * A range is cut a little off the middle, at nine sixteenths: halves of halves would begin at addresses that
- * share the same few sets of a cache. And at multiples of `unit`, where cache lines begin, so that no two
- * workers write the same line.
+ * A range is cut a little off the middle: halves of halves would begin at addresses that share the same few
+ * sets of a cache. At seven sixteenths, so that what stands in the middle is begun early, by whoever takes the
+ * right part; one long element there would else come last. And at multiples of `unit`, where cache lines begin,
+ * so that no two workers write the same line.
  *
  * A reduction has a value for each piece: the left part goes on with the one of the whole, the right part
  * begins with the identity, and is combined into it by whoever joins. So the order of the elements is kept.
  */
 #include "par/loop.h"
 
+#include "queue/deque.h"
+
 #include <string.h>
 
-#define WEFT_FOR_BUDGET (20 * WEFT_MICROSECOND)
+#define WEFT_FOR_BUDGET (40 * WEFT_MICROSECOND)
 #define WEFT_LINE 64
 #define WEFT_PROBE_FROM 32 /* elements a worker; with fewer, each is likely to be long */
 #define WEFT_GROW_MOST 8
+#define WEFT_MORSELS 32 /* a worker, at least */
 #define WEFT_VALUE_ON_STACK 512
 
 struct piece {
@@ -47,7 +51,8 @@ static void call(struct weft__loop *loop, size_t begin, size_t end, void *value)
 }
 
 /* What the next piece should have, when one of n elements took so long. A short one tells that there may be
- * more, but not that there should be less: it may just have been short. */
+ * more, but not that there should be less: it may just have been short. Never more than loop->most: elsewhere in
+ * the range they may cost more than here. */
 static size_t next_step(const struct weft__loop *loop, size_t step, size_t n, uint64_t took) {
     size_t next;
     if (took >= loop->budget)
@@ -58,6 +63,7 @@ static size_t next_step(const struct weft__loop *loop, size_t step, size_t n, ui
         next = n > SIZE_MAX / WEFT_GROW_MOST ? SIZE_MAX : n * more;
         if (took < loop->budget / 2 && next < step) next = step;
     }
+    if (next > loop->most) next = loop->most;
     return next > loop->grain ? next : loop->grain;
 }
 
@@ -88,7 +94,7 @@ static size_t at_line(const struct weft__loop *loop, size_t begin, size_t end, s
 static size_t cut(const struct weft__loop *loop, size_t begin, size_t end) {
     size_t n = end - begin;
     if (loop->partition == WEFT_FOR_STATIC) return begin + (n + 1) / 2;
-    return at_line(loop, begin, end, begin + (n < 16 ? (n + 1) / 2 : n / 16 * 9));
+    return at_line(loop, begin, end, begin + (n < 16 ? n / 2 : n / 16 * 7));
 }
 
 /* Where part k begins. */
@@ -114,6 +120,15 @@ static void run_piece(void *piece);
 
 static void run_left(struct weft__loop *loop, size_t begin, size_t mid, void *value, size_t *step);
 
+/*
+ * The next fork may be a morsel away, and thieves should not have to ask and wait for it: if nothing of what
+ * was forked is public, all of it becomes so. The join then takes a lock, which is little beside a morsel.
+ */
+static void offer(void) {
+    struct weft__deque *d = load_rlx(&weft__self()->deque);
+    if (d && d->kind->yield && !d->kind->ready(d)) d->kind->yield(d);
+}
+
 /* Forks [mid, end), runs [begin, mid), joins. room: for the value of the right part. */
 static void cut_in_two(struct weft__loop *loop, size_t begin, size_t mid, size_t end, void *value, size_t *step,
                        void *room) {
@@ -121,6 +136,7 @@ static void cut_in_two(struct weft__loop *loop, size_t begin, size_t mid, size_t
     store_rlx(&right.step, *step);
     if (loop->size) memcpy(room, loop->identity, loop->size);
     weft_fork(&right.task, run_piece, &right);
+    if (loop->partition == WEFT_FOR_MORSEL) offer();
     run_left(loop, begin, mid, value, step);
     store_rlx(&right.step, *step); /* whoever begins it from now on knows better */
     weft_task_join(&right.task);
@@ -232,6 +248,7 @@ int weft__loop_run(struct weft__loop *loop, void *value) {
     size_t step = loop->grain;
     if (loop->begin == loop->end) return 0;
     loop->workers = loop->parts = weft__par_workers();
+    loop->most = (loop->end - loop->begin) / loop->workers / WEFT_MORSELS;
     bool directed = loop->spread != WEFT_SPREAD_NONE || loop->affinity;
     if (directed && weft__loop_spread(loop, value)) return load_rlx(&loop->result);
     if (loop->partition == WEFT_FOR_STATIC)

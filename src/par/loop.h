@@ -16,6 +16,7 @@ struct weft__loop {
     size_t size;       /* of a value; 0: there are none */
     size_t begin, end; /* the whole range */
     size_t grain, unit;
+    size_t most; /* elements of a morsel */
     uint64_t budget;
     unsigned partition, spread, workers;
     unsigned parts; /* static and directed loops: how many equal ones */
