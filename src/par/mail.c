@@ -28,7 +28,8 @@ static void *open_mail(void *p) {
 }
 
 struct weft__proxy *weft__mail_call(unsigned worker, void (*fn)(void *), void *arg) {
-    struct weft__worker *w = weft__self(), *to = w->cluster->workers[worker];
+    struct weft__worker *w = weft__self();
+    if (unlikely(worker >= load_acq(&w->cluster->count))) return NULL; /* pairs with the making of a worker */
     if (unlikely(weft__stack_exhausted())) return NULL;
     struct weft__slot *slot = weft__slab_get(&proxies, NULL);
     struct weft__fiber *f = slot ? weft__fiber_get(w) : NULL;
@@ -43,6 +44,6 @@ struct weft__proxy *weft__mail_call(unsigned worker, void (*fn)(void *), void *a
     weft__fiber_init(f, open_mail, proxy, WEFT_HERE, w->cluster->stack_class, load_rlx(&w->cluster->fibers),
                      WEFT_JOIN_DETACHED);
     count_add(&w->numbers.spawned, 1);
-    weft__mail(to, f);
+    weft__mail(w->cluster->workers[worker], f);
     return proxy;
 }

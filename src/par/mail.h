@@ -22,8 +22,8 @@
 
 struct weft__proxy;
 
-/* Mails fn(arg) to a worker of the caller's cluster. The proxy, whose other way is the caller's; NULL: no memory,
- * nothing was mailed. */
+/* Mails fn(arg) to a worker of the caller's cluster. The proxy, whose other way is the caller's; NULL: no memory, or no
+ * such worker yet, and nothing was mailed. */
 struct weft__proxy *weft__mail_call(unsigned worker, void (*fn)(void *), void *arg);
 
 /* The other way, once. True: the call is the caller's to run; false: the mail was found, and it runs or has run. */
