@@ -310,6 +310,7 @@ static void *runs_on_the_spare(void *unused) {
 }
 TEST(a_spare_that_becomes_a_regular_worker_is_bound) {
     struct weft_config config = {.workers = 1, .bind = 1};
+    NEEDS_ITS_PLACE();
     look_at_the_machine();
     if (cpus < 2) test_skip("one CPU");
     CHECK_EQ(weft_start(&config), 0);

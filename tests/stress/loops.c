@@ -211,9 +211,10 @@ static void *flows(void *p) {
 
 /* --- all at once ----------------------------------------------------------------------------------- */
 
-static struct looper loopers[LOOPERS];
+/* The parts may run at the same time: each has its own. */
+static struct looper of_loops[LOOPERS], of_sorts[LOOPERS], of_flows[LOOPERS];
 
-static void run_loopers(uint64_t random, void *(*fn)(void *)) {
+static void run_loopers(uint64_t random, void *(*fn)(void *), struct looper *loopers) {
     struct weft_fiber f[LOOPERS];
     for (unsigned i = 0; i < LOOPERS; i++) {
         loopers[i].random = roll(&random);
@@ -225,9 +226,9 @@ static void run_loopers(uint64_t random, void *(*fn)(void *)) {
     fn(&loopers[0]); /* and once from this thread */
 }
 
-static void round_of_loops(uint64_t random) { run_loopers(random, loops); }
-static void round_of_sorts(uint64_t random) { run_loopers(random, sorts); }
-static void round_of_flows(uint64_t random) { run_loopers(random, flows); }
+static void round_of_loops(uint64_t random) { run_loopers(random, loops, of_loops); }
+static void round_of_sorts(uint64_t random) { run_loopers(random, sorts, of_sorts); }
+static void round_of_flows(uint64_t random) { run_loopers(random, flows, of_flows); }
 
 const struct part parts_of_loops[] = {
     {"loops", round_of_loops, false, false},

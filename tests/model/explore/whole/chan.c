@@ -32,6 +32,13 @@ struct shared {
 
 WEFT_PUBLIC void weft__free(void *p) { (void)p; }
 void *weft__alloc(size_t n) { return (void)n, NULL; }
+/* No case here waits for a descriptor. */
+int weft__readiness_look(int fd, short events) { return (void)fd, (void)events, -EBADF; }
+bool weft__readiness_valid(short events) { return (void)events, false; }
+int weft__readiness_enter(struct weft__descriptor *d) { return (void)d, -EBADF; }
+bool weft__readiness_leave(struct weft__descriptor *d) { return (void)d, true; }
+int weft__service_hold(const struct weft__fiber *me) { return (void)me, -EBADF; }
+void weft__service_release(const struct weft__fiber *me) { (void)me; }
 #define S (&all.shared)
 
 /* --- what a thread does ------------------------------------------------------------------------ */
