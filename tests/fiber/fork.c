@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "fiber.h"
 
+#include "../state.h"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -413,7 +415,7 @@ TEST(descriptors_are_waited_for_anew) {
     size_t files = test_open_files();
     test_start(2);
     struct weft_fiber f = spawn(waits_for_byte, NULL);
-    test_nap_ms(5);
+    await_state(state_waits, f);                                            /* what it needs for that is there */
     for (int i = 0; i < 5; i++) fork_once(waits_in_child, (long)files + 1); /* and its end of the pipe */
     CHECK_EQ(write(ends[1], "x", 1), 1);
     join(f);
