@@ -17,28 +17,33 @@ examples_run() {
     [ "$bad" -eq 0 ]
 }
 
-# They take a processor for two minutes, and wait for nothing: beside the tests, which mostly sleep.
-models=$(mktemp)
-trap 'rm -f "$log" "$failures" "$models"' EXIT
-tests/model/run.sh brief >"$models" 2>&1 &
-models_run=$!
-models_end() {
-    wait "$models_run"
-    status=$?
-    cat "$models"
-    return "$status"
+# Most tests sleep more than they compute, so two of these go on side by side: what is begun `beside` writes
+# to a file, and is looked at in the end.
+beside=$(mktemp -d)
+trap 'rm -rf "$log" "$failures" "$beside"' EXIT
+begin() { # name, command
+    name=$1
+    shift
+    "$@" >"$beside/$name" 2>&1
+    echo $? >"$beside/$name.status"
+}
+end() { # name
+    wait "$lane"
+    cat "$beside/$1"
+    return "$(cat "$beside/$1.status")"
 }
 
-configure release
+for build in release asan tsan migrate faults; do configure $build; done
+{
+    begin models tests/model/run.sh brief
+    begin tsan env WEFT_TEST_SCALE=50 WEFT_STRESS_WORKERS=8 tests/run.sh build/tsan unit fiber stress planted
+} &
+lane=$!
 step "release" tests/run.sh build/release unit fiber misuse stress sim
 step "examples" examples_run
-configure asan
 step "AddressSanitizer" env WEFT_TEST_SCALE=20 WEFT_STRESS_WORKERS=8 tests/run.sh build/asan unit fiber misuse stress planted
-configure tsan
-step "ThreadSanitizer" env WEFT_TEST_SCALE=50 WEFT_STRESS_WORKERS=8 tests/run.sh build/tsan unit fiber stress planted
-configure migrate
 step "every switch migrates" env WEFT_TEST_SCALE=20 WEFT_STRESS_WORKERS=8 tests/run.sh build/migrate fiber stress
-configure faults
 step "every call fails once" tests/run.sh build/faults fault
-step "models" models_end
+step "models" end models
+step "ThreadSanitizer" end tsan
 finish
