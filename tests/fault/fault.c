@@ -4,8 +4,7 @@
  * run must end: errors are the documented ones, what failed can be tried again, every fiber that was
  * spawned ran exactly once, and the runtime stops.
  */
-#include "base/sys.h"
-#include "weft.h"
+#include "nth.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -16,27 +15,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CLEAN = 0, NO_FAULT = 3, WRONG = 4, FIBERS = 600, FEW = 30, TASKS = 3000 };
-
-#define MUST(condition) \
-    do { \
-        if (!(condition)) { \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-            _exit(WRONG); \
-        } \
-    } while (0)
+enum { FIBERS = 600, FEW = 30, TASKS = 3000 };
 
 static int fibers; /* to spawn */
 static _Atomic int ran;
 static struct weft_key key;
 static struct weft_sem sem;
 static struct weft_mutex mutex;
-
-/* The errors that a lack of something may have; the call is then made again. */
-static bool try_again(int err) {
-    MUST(err == 0 || err == -ENOMEM || err == -EAGAIN);
-    return err != 0;
-}
 
 static void *child(void *number) {
     uintptr_t n = (uintptr_t)number;
@@ -109,7 +94,8 @@ static void wait_outside(void) {
     struct weft_signals signals = WEFT_SIGNALS_INIT;
     int ends[2], err;
     MUST(!pipe(ends));
-    while (try_again(weft_signals_begin(&signals, WEFT_SIGNAL(SIGUSR1)))) {}
+    while (try_again(weft_signals_begin(&signals, WEFT_SIGNAL(SIGUSR1)))) {
+    }
     MUST(!raise(SIGUSR1));
     MUST(weft_signals_next(&signals, NULL) == SIGUSR1);
     MUST(!weft_signals_end(&signals));
@@ -159,7 +145,9 @@ static void *from_a_thread(void *unused) {
     return NULL;
 }
 
-static int scenario(long nth, unsigned deque) {
+static unsigned deque; /* the kind */
+
+static int scenario(long nth) {
     struct weft_config config = {.workers = 3, .deque = deque};
     pthread_t thread;
     alarm(20);
@@ -171,38 +159,19 @@ static int scenario(long nth, unsigned deque) {
     MUST(!pthread_join(thread, NULL));
     MUST(!weft_stop());
     MUST(atomic_load(&ran) == fibers);
-    bool fault_happened = load_rlx(&weft__fault_countdown) <= 0;
-    store_rlx(&weft__fault_countdown, -1);
+    int outcome = fault_outcome();
     /* And once more: what failed has left nothing behind. */
     MUST(!weft_start(&config));
     MUST(!weft_stop());
-    return fault_happened ? CLEAN : NO_FAULT;
-}
-
-static int passed, failed;
-
-static void every_call_fails_once(unsigned deque) {
-    for (long nth = 1; failed < 20; nth++) {
-        fflush(NULL);
-        pid_t pid = fork();
-        if (pid == 0) _exit(scenario(nth, deque));
-        int status;
-        waitpid(pid, &status, 0);
-        if (WIFEXITED(status) && WEXITSTATUS(status) == NO_FAULT) break;
-        if (WIFEXITED(status) && WEXITSTATUS(status) == CLEAN) {
-            passed++;
-            continue;
-        }
-        printf("deque %u, the %ldth call fails: status %#x\n", deque, nth, status);
-        failed++;
-    }
+    return outcome;
 }
 
 /* The other kinds of deques with fewer fibers: those are the same. */
 int main(void) {
-    for (unsigned deque = 0; deque < WEFT_DEQUES; deque++) {
+    int passed = 0, failed = 0;
+    for (deque = 0; deque < WEFT_DEQUES; deque++) {
         fibers = deque ? FEW : FIBERS;
-        every_call_fails_once(deque);
+        each_fault(scenario, &passed, &failed);
     }
     printf("fault/fault: %d passed, %d failed\n", passed, failed);
     return failed > 0;

@@ -144,4 +144,9 @@ static int scenario(long nth) {
     return outcome;
 }
 
-int main(void) { return each_fault("fault/loops", scenario); }
+int main(void) {
+    int passed = 0, failed = 0;
+    each_fault(scenario, &passed, &failed);
+    printf("fault/loops: %d passed, %d failed\n", passed, failed);
+    return failed > 0;
+}

@@ -1,5 +1,6 @@
 /* Loops: every index exactly once, whatever the partitioner, the range, and what the body does. */
 #include "fiber.h"
+#include "word.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -314,18 +315,6 @@ TEST_WITHIN(many_loops_at_once, 60) {
 
 /* --- reductions -------------------------------------------------------------------------------------- */
 
-/* Not commutative: the product of matrices {{1, x}, {0, 1}} twisted by position, as a string would be. */
-struct word {
-    uint64_t hash, power;
-};
-static const struct word empty = {0, 1};
-static void append(void *left, const void *right, void *unused) {
-    (void)unused;
-    struct word *l = left;
-    const struct word *r = right;
-    l->hash = l->hash * r->power + r->hash;
-    l->power *= r->power;
-}
 static int spell(size_t begin, size_t end, void *value, void *unused) {
     for (size_t i = begin; i < end; i++) {
         struct word letter = {i * i + 1, 31};

@@ -1,20 +1,10 @@
 /* Prefix sums: inclusive and exclusive, in place, of operations that do not commute. */
 #include "fiber.h"
+#include "word.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct word {
-    uint64_t hash, power;
-};
-static const struct word empty = {0, 1};
-static void append(void *left, const void *right, void *unused) {
-    (void)unused;
-    struct word *l = left;
-    const struct word *r = right;
-    l->hash = l->hash * r->power + r->hash;
-    l->power *= r->power;
-}
 static void append_parking(void *left, const void *right, void *unused) {
     if (((const struct word *)right)->hash % 64 == 0) weft_yield();
     append(left, right, unused);
