@@ -42,6 +42,8 @@ peers: build
 	@bench/peers.sh
 
 install: build
+	@meson configure build/release -Dprefix=$(abspath $(PREFIX)) # it may have been set up with another
+	@ninja -C build/release --quiet >/dev/null
 	@meson install -C build/release --no-rebuild
 
 format:
