@@ -23,18 +23,18 @@ int weft__poller_open(struct weft__poller *p) {
     struct epoll_event bell = {.events = EPOLLIN | EPOLLET, .data.u64 = BELL};
     if ((p->epoll = weft__epoll_create()) < 0) return p->epoll;
     int err = p->bell = weft__eventfd();
-    if (err < 0) goto close_epoll;
+    if (err < 0) goto half_open;
     if (!epoll_ctl(p->epoll, EPOLL_CTL_ADD, p->bell, &bell)) return 0;
     err = -errno;
-    close(p->bell);
-close_epoll:
-    close(p->epoll);
+half_open:
+    weft__poller_close(p);
     return err;
 }
 
 void weft__poller_close(struct weft__poller *p) {
-    close(p->bell);
-    close(p->epoll);
+    if (p->bell >= 0) close(p->bell);
+    if (p->epoll >= 0) close(p->epoll);
+    p->bell = p->epoll = -1;
 }
 
 /* Most descriptors are known from an earlier arm. */

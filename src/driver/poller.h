@@ -21,6 +21,8 @@ struct weft__poller {
     int epoll;
     int bell; /* an event descriptor: ends a wait */
 };
+#define WEFT_POLLER_INIT \
+    { -1, -1 } /* not open */
 
 struct weft__report {
     int fd;
@@ -30,7 +32,7 @@ struct weft__report {
 
 /* -EMFILE, -ENFILE, -ENOMEM. */
 int weft__poller_open(struct weft__poller *p);
-void weft__poller_close(struct weft__poller *p);
+void weft__poller_close(struct weft__poller *p); /* also of one that is not open, or only half */
 
 /* One report of these events, and of errors and hang-ups. -EBADF: not open. -EPERM: of a kind that is
  * never waited for. -ENOMEM, -ENOSPC. Anybody, at any time. */

@@ -12,7 +12,7 @@ static _Atomic bool serving;
 static _Atomic bool quits;
 static unsigned holders;
 static pthread_t thread;
-static struct weft__poller poller;
+static struct weft__poller poller = WEFT_POLLER_INIT;
 static _Atomic uint64_t heard;
 static void (*_Atomic on_watched)(void);
 
@@ -31,7 +31,7 @@ static void hand_on(const struct weft__report *reports, unsigned n) {
         if (reports[i].round)
             weft__readiness_fire(&reports[i], &won);
         else
-            load_acq(&on_watched)(); /* pairs with watch */
+            load_acq (&on_watched)(); /* pairs with watch */
     }
     weft__make_all_ready(&won);
 }
@@ -97,9 +97,7 @@ void weft__service_release(const struct weft__fiber *me) {
     pthread_mutex_unlock(&change);
 }
 
-int weft__service_arm(int fd, uint32_t events, uint32_t round) {
-    return weft__poller_arm(&poller, fd, events, round);
-}
+int weft__service_arm(int fd, uint32_t events, uint32_t round) { return weft__poller_arm(&poller, fd, events, round); }
 
 int weft__service_watch(int fd, void (*fn)(void)) {
     store_rel(&on_watched, fn); /* pairs with hand_on */
@@ -122,7 +120,7 @@ static void stopped(void) {
 /* The thread is the parent's, and so is what our copies of its descriptors stand for. */
 static void forked(void) {
     pthread_mutex_init(&change, NULL);
-    if (load_rlx(&serving)) weft__poller_close(&poller);
+    weft__poller_close(&poller); /* also one that the parent was just about to open */
     store_rlx(&serving, false);
     store_rlx(&heard, 0);
     holders = 0;
