@@ -6,7 +6,7 @@ static int saved;
 
 /* Called by weft_exit, in a shield: although the fiber was cancelled, this may wait. */
 static void save(void *what) {
-    if (weft_sleep(WEFT_MILLISECOND) == 0) saved = 1;
+    if (weft_sleep_for(WEFT_MILLISECOND) == 0) saved = 1;
     printf("saved the %s\n", (const char *)what);
 }
 
@@ -14,7 +14,7 @@ static int writer(void *unused) {
     (void)unused;
     struct weft_cleanup cleanup;
     weft_cleanup_push(&cleanup, save, (void *)"journal");
-    while (weft_sleep(WEFT_SECOND) == 0) {
+    while (weft_sleep_for(WEFT_SECOND) == 0) {
     }                         /* ends when we are asked to stop */
     weft_exit_if_cancelled(); /* here and now: runs the handler, does not return */
     return weft_cleanup_pop(&cleanup, 0);
@@ -23,12 +23,12 @@ static int writer(void *unused) {
 /* The same by hand, for one that goes on afterwards. */
 static int reader(void *unused) {
     (void)unused;
-    int err = weft_sleep(WEFT_FOREVER);
+    int err = weft_sleep_for(WEFT_FOREVER);
     struct weft_shield shield;
     struct weft_scope brief;
     weft_shield_begin(&shield);
     weft_scope_begin(&brief, weft_now() + 5 * WEFT_MILLISECOND); /* clean-up, but not for ever */
-    weft_sleep(WEFT_FOREVER);
+    weft_sleep_for(WEFT_FOREVER);
     printf("the goodbye %s\n", weft_scope_end(&brief) == -ETIMEDOUT ? "was cut short" : "?");
     weft_shield_end(&shield);
     return err;
@@ -40,7 +40,7 @@ static int run(void *unused) {
     weft_scope_begin(&scope, WEFT_FOREVER);
     weft_scope_spawn(&scope, &(struct weft_attr){.name = "writer"}, writer, NULL);
     weft_scope_spawn(&scope, &(struct weft_attr){.name = "reader"}, reader, NULL);
-    weft_sleep(2 * WEFT_MILLISECOND);
+    weft_sleep_for(2 * WEFT_MILLISECOND);
     weft_scope_cancel(&scope);
     int err = weft_scope_end(&scope);
     struct weft_cancellation list[8];

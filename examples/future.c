@@ -9,7 +9,7 @@ struct lookup {
 
 static void *looks_up(void *arg) {
     struct lookup *l = (struct lookup *)arg;
-    weft_sleep((uint64_t)l->key * WEFT_MILLISECOND); /* it takes a while */
+    weft_sleep_for((uint64_t)l->key * WEFT_MILLISECOND); /* it takes a while */
     if (l->key == 3)
         weft_future_fail(&l->answer, -ENOENT);
     else

@@ -5,7 +5,7 @@
 static struct weft_combinable steps = WEFT_COMBINABLE_INIT(sizeof(int), NULL); /* begins as zero */
 
 static int step(void *name) {
-    weft_sleep(2 * WEFT_MILLISECOND); /* others go on */
+    weft_sleep_for(2 * WEFT_MILLISECOND); /* others go on */
     printf("  %s\n", (const char *)name);
     int *mine = weft_combinable_take(&steps); /* nobody else has it until it is put back */
     if (!mine) return -ENOMEM;

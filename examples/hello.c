@@ -3,7 +3,7 @@
 #include <weft.h>
 
 static void *greet(void *n) {
-    weft_sleep(WEFT_SECOND);
+    weft_sleep_for(WEFT_SECOND);
     return n;
 }
 

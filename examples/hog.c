@@ -10,7 +10,7 @@ static void *blocks(void *unused) {
 
 static void *ticks(void *unused) {
     int n = 0;
-    for (uint64_t end = weft_now() + 250 * WEFT_MILLISECOND; weft_now() < end; n++) weft_sleep(10 * WEFT_MILLISECOND);
+    for (uint64_t end = weft_now() + 250 * WEFT_MILLISECOND; weft_now() < end; n++) weft_sleep_for(10 * WEFT_MILLISECOND);
     printf("%d ticks of 10 ms in a quarter of a second, beside it\n", n);
     struct weft_hog hog;
     if (weft_hogs(weft_cluster_self(), &hog, 1) > 0)

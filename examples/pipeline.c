@@ -25,7 +25,7 @@ static int make(void **item, void *lines) {
 static int work(void **item, void *unused) {
     (void)unused;
     struct line *line = *item;
-    weft_sleep((uint64_t)(line->number * 37 % 5) * WEFT_MILLISECOND / 4);
+    weft_sleep_for((uint64_t)(line->number * 37 % 5) * WEFT_MILLISECOND / 4);
     for (const char *c = line->text; *c; c++) line->sum = line->sum * 31 + (unsigned char)*c;
     return line->number % 10 == 9 ? WEFT_PIPELINE_END : 0; /* these lines go no further */
 }

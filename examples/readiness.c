@@ -10,7 +10,7 @@ static int ends[2];
 static void *writer(void *unused) {
     (void)unused;
     for (int i = 0; i < 3; i++) {
-        weft_sleep(2 * WEFT_MILLISECOND);
+        weft_sleep_for(2 * WEFT_MILLISECOND);
         if (write(ends[1], "tick", 4) != 4) break;
     }
     close(ends[1]); /* the reader sees a hang-up */

@@ -12,7 +12,7 @@ struct part {
 /* Returns 0, or a negative errno: then it has failed, and with it the scope. */
 static int fetch(void *arg) {
     struct part *p = (struct part *)arg;
-    int err = weft_sleep(p->takes); /* -ECANCELED as soon as another has failed */
+    int err = weft_sleep_for(p->takes); /* -ECANCELED as soon as another has failed */
     p->stopped = err == -ECANCELED;
     return err ? err : p->outcome;
 }

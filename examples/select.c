@@ -13,7 +13,7 @@ static void *speaks(void *unused) {
 
 static void *counts(void *unused) {
     for (int i = 1; i <= 3; i++) {
-        weft_sleep(2 * WEFT_MILLISECOND);
+        weft_sleep_for(2 * WEFT_MILLISECOND);
         weft_chan_send(&numbers, &i);
     }
     weft_future_set(&end, NULL); /* says to everybody who waits for it that it is over */

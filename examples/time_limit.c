@@ -27,7 +27,7 @@ static int run(void *unused) {
     printf("inside: %s, outside: %s\n", inner == -ETIMEDOUT ? "timed out" : "?",
            outer == -ETIMEDOUT ? "timed out" : "?");
     /* The limit is over with its scope. */
-    printf("and afterwards one may wait again: %s\n", weft_sleep(WEFT_MILLISECOND) == 0 ? "yes" : "no");
+    printf("and afterwards one may wait again: %s\n", weft_sleep_for(WEFT_MILLISECOND) == 0 ? "yes" : "no");
     return inner == -ETIMEDOUT && outer == -ETIMEDOUT ? 0 : 1;
 }
 

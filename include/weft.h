@@ -273,7 +273,7 @@ int weft_local_set(struct weft_key key, void *value);
 uint64_t weft_now(void);
 
 /* -ECANCELED.  [fiber thread; parks, cancel] */
-int weft_sleep(uint64_t nanoseconds);
+int weft_sleep_for(uint64_t nanoseconds);
 int weft_sleep_until(uint64_t deadline);
 
 /*

@@ -27,7 +27,7 @@ static inline bool state_ended(struct weft_fiber f) {
 
 /* From a fiber or a thread; the harness's time limit is the bound. */
 static inline void await_state(bool (*is)(struct weft_fiber), struct weft_fiber f) {
-    while (!is(f)) weft_sleep(100 * WEFT_MICROSECOND);
+    while (!is(f)) weft_sleep_for(100 * WEFT_MICROSECOND);
 }
 
 #endif

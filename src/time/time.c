@@ -15,7 +15,7 @@ WEFT_PUBLIC int weft_sleep_until(uint64_t deadline) {
     return err && weft__wait_was_late(me) ? 0 : err;
 }
 
-WEFT_PUBLIC int weft_sleep(uint64_t nanoseconds) {
+WEFT_PUBLIC int weft_sleep_for(uint64_t nanoseconds) {
     uint64_t now = weft__clock();
     return weft_sleep_until(nanoseconds < WEFT_FOREVER - now ? now + nanoseconds : WEFT_FOREVER);
 }

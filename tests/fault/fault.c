@@ -29,7 +29,7 @@ static void *child(void *number) {
     MUST(!err || err == -ENOMEM);
     MUST(weft_local_get(key) == (err ? NULL : &sem));
     weft_yield();
-    if (n % 7 == 0) MUST(!weft_sleep(n % 50 * 1000));
+    if (n % 7 == 0) MUST(!weft_sleep_for(n % 50 * 1000));
     MUST(!weft_sem_post(&sem));
     MUST(!weft_mutex_lock(&mutex));
     weft_yield();
@@ -137,7 +137,7 @@ static void *from_a_thread(void *unused) {
     MUST(!weft_timer_arm(&timer, weft_now() + 100000, fired, &flag));
     while (try_again(weft_join(f, NULL))) {
     }
-    while (!atomic_load(&flag)) weft_sleep(10000);
+    while (!atomic_load(&flag)) weft_sleep_for(10000);
     struct weft_scope scope; /* the record of a thread */
     while (try_again(weft_scope_begin(&scope, WEFT_FOREVER))) {
     }

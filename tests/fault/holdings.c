@@ -42,7 +42,7 @@ static void *parks_a_while(void *unused) {
 static void *has_locals(void *unused) {
     (void)unused;
     ADD(&ran, 1);
-    if (worked(weft_local_set(key, &key)) && worked(weft_sleep(100000))) CHECK(weft_local_get(key) == &key);
+    if (worked(weft_local_set(key, &key)) && worked(weft_sleep_for(100000))) CHECK(weft_local_get(key) == &key);
     return NULL;
 }
 static void *waits_for_cond(void *unused) {
@@ -91,7 +91,7 @@ static void use_everything(void) {
     for (int i = 0; i < TIMERS; i++)
         armed += worked(weft_timer_arm(&timer[i], weft_now() + (uint64_t)i * 100000, fire, NULL));
     pthread_t t = thread_start(thread_waits, NULL);
-    worked(weft_sleep(2 * WEFT_MILLISECOND));
+    worked(weft_sleep_for(2 * WEFT_MILLISECOND));
     while (!worked(weft_mutex_lock(&mutex))) {
     }
     ready = 1;

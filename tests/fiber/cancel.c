@@ -51,7 +51,7 @@ static int do_once(uint64_t d) { return weft_once_until(&o.once, nothing_to_do, 
 static int do_latch(uint64_t d) { return weft_latch_wait_until(&o.latch, d); }
 /* The same without a deadline. */
 static int park_(uint64_t d) { return (void)d, weft_park(); }
-static int sleep_(uint64_t d) { return (void)d, weft_sleep(WEFT_FOREVER); }
+static int sleep_(uint64_t d) { return (void)d, weft_sleep_for(WEFT_FOREVER); }
 static int join_(uint64_t d) { return (void)d, weft_join(o.target, NULL); }
 static int sem_(uint64_t d) { return (void)d, weft_sem_wait(&o.sem); }
 static int mutex_(uint64_t d) { return (void)d, weft_mutex_lock(&o.held); }
@@ -248,7 +248,7 @@ static void wait_in_scope(const struct wait *w, int reason) {
         for (int i = 0; i < 5; i++) weft_yield();
         CHECK_EQ(weft_scope_fail(&scope, reason), 0);
     }
-    CHECK(weft_sleep(WEFT_FOREVER) == in.wanted);
+    CHECK(weft_sleep_for(WEFT_FOREVER) == in.wanted);
     CHECK_EQ(weft_scope_end(&scope), reason);
     check_untouched();
 }
@@ -355,7 +355,7 @@ static void of_oneself(void *unused) {
     (void)unused;
     CHECK_EQ(weft_cancel(weft_self()), 0);
     CHECK_EQ(weft_cancelled(), 1);
-    CHECK_EQ(weft_sleep(WEFT_SECOND), -ECANCELED);
+    CHECK_EQ(weft_sleep_for(WEFT_SECOND), -ECANCELED);
     CHECK_EQ(weft_park(), -ECANCELED);
 }
 TEST(of_oneself) { each_size(of_oneself); }

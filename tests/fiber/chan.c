@@ -384,7 +384,7 @@ static void nobody_starves(void *unused) {
     STORE(&stop_now, 0);
     memset(count, 0, sizeof count);
     for (int i = 0; i < 4; i++) f[i] = spawn(i % 2 ? sends_all_the_time : receives_all_the_time, count[i]);
-    CHECK_EQ(weft_sleep(30 * WEFT_MILLISECOND), 0);
+    CHECK_EQ(weft_sleep_for(30 * WEFT_MILLISECOND), 0);
     STORE(&stop_now, 1);
     for (int i = 0; i < 4; i++) join(f[i]);
     for (int i = 0; i < 4; i++) CHECK(*count[i] > 0);

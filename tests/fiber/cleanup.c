@@ -65,7 +65,7 @@ TEST(an_exit_runs_them_from_the_last_to_the_first) { each_size(exit_unwinds); }
 static void waits_a_little(void *unused) {
     (void)unused;
     CHECK_EQ(weft_cancelled(), 0);
-    CHECK_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+    CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0);
     note(A);
 }
 static void *stops_when_told(void *unused) {
@@ -92,7 +92,7 @@ static int stops_in_scope(void *unused) {
     struct weft_cleanup c;
     (void)unused;
     CHECK_EQ(weft_cleanup_push(&c, waits_a_little, NULL), 0);
-    weft_sleep(WEFT_FOREVER);
+    weft_sleep_for(WEFT_FOREVER);
     weft_exit_if_cancelled();
     return 0;
 }

@@ -156,7 +156,7 @@ static void *stays(void *number) {
         CHECK_EQ(weft_workers(), (unsigned)n + 1);
         CHECK(weft_worker() >= 0);
         threads_add(&of[n]);
-        if (i % 3 == 0) CHECK_EQ(weft_sleep(50 * WEFT_MICROSECOND), 0);
+        if (i % 3 == 0) CHECK_EQ(weft_sleep_for(50 * WEFT_MICROSECOND), 0);
         weft_yield();
     }
     return NULL;
@@ -221,7 +221,7 @@ static void *goes_round(void *unused) {
         CHECK_EQ(weft_cluster_self().id, clusters[to].id);
         threads_add(&of[to]);
         if (i % 7 == 0) weft_yield();
-        if (i % 11 == 0) CHECK_EQ(weft_sleep(20 * WEFT_MICROSECOND), 0);
+        if (i % 11 == 0) CHECK_EQ(weft_sleep_for(20 * WEFT_MICROSECOND), 0);
         CHECK_EQ(weft_cluster_self().id, clusters[to].id);
         threads_add(&of[to]);
     }
@@ -301,7 +301,7 @@ TEST(moved_while_it_runs) {
 static int slept;
 static void *sleeps(void *started) {
     ADD((int *)started, 1);
-    CHECK_EQ(weft_sleep(100 * WEFT_MILLISECOND), 0);
+    CHECK_EQ(weft_sleep_for(100 * WEFT_MILLISECOND), 0);
     ADD(&slept, 1);
     return NULL;
 }
@@ -340,7 +340,7 @@ static void *moves_back_late(void *cluster) {
     struct weft_cluster c;
     CHECK_EQ(weft_cluster_create(&c, NULL), 0);
     CHECK_EQ(weft_cluster_destroy(c), 0);
-    CHECK_EQ(weft_sleep(10 * WEFT_MILLISECOND), 0); /* its deadline stands where it was, at first */
+    CHECK_EQ(weft_sleep_for(10 * WEFT_MILLISECOND), 0); /* its deadline stands where it was, at first */
     return cluster;
 }
 /* Moved out, it still runs on a thread of the old one, makes clusters and sleeps, while that is ended. */
@@ -498,7 +498,7 @@ static int handed_over;
 static void *hands_over(void *cluster) {
     int last = (int)(intptr_t)cluster;
     if (last >= 200) return NULL;
-    CHECK_EQ(weft_sleep(100 * WEFT_MICROSECOND), 0);
+    CHECK_EQ(weft_sleep_for(100 * WEFT_MICROSECOND), 0);
     struct weft_attr attr = {.cluster = clusters[last % 2]};
     CHECK_EQ(weft_spawn(NULL, &attr, hands_over, (void *)(intptr_t)(last + 1)), 0); /* a fiber may, while it stops */
     ADD(&handed_over, 1);

@@ -29,7 +29,7 @@ static void all_wait(int n) {
         int now = LOAD(&waiting);
         CHECK_EQ(weft_mutex_unlock(&m), 0);
         if (now == n) return;
-        weft_sleep(100 * WEFT_MICROSECOND);
+        weft_sleep_for(100 * WEFT_MICROSECOND);
     }
 }
 

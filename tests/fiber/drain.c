@@ -12,7 +12,7 @@ static struct weft_cluster create(unsigned workers) {
 static void *works(void *unused) {
     for (int i = 0; i < 5; i++) {
         weft_yield();
-        if (i == 3) CHECK_EQ(weft_sleep(100 * WEFT_MICROSECOND), 0);
+        if (i == 3) CHECK_EQ(weft_sleep_for(100 * WEFT_MICROSECOND), 0);
     }
     ADD(&ran, 1);
     return unused;
@@ -151,7 +151,7 @@ static void *arms(void *unused) {
 }
 static void *cancels(void *unused) {
     while (!LOAD(&timed_out)) weft_yield();
-    CHECK_EQ(weft_sleep(300 * WEFT_MILLISECOND), 0); /* the workers have nothing to get up for any more */
+    CHECK_EQ(weft_sleep_for(300 * WEFT_MILLISECOND), 0); /* the workers have nothing to get up for any more */
     CHECK_EQ(weft_timer_cancel(&far), 0);
     while (!LOAD(&over)) weft_yield(); /* its own cluster does not become quiet */
     return unused;

@@ -171,7 +171,7 @@ static void *wakes_now_and_then(void *worker) {
     for (int i = 0; i < 40; i++) {
         CHECK_EQ(weft_worker(), (int)(intptr_t)worker);
         if (i % 2)
-            CHECK_EQ(weft_sleep(200 * WEFT_MICROSECOND), 0);
+            CHECK_EQ(weft_sleep_for(200 * WEFT_MICROSECOND), 0);
         else
             CHECK_EQ(weft_park(), 0);
         ADD(&ran, 1);
@@ -202,7 +202,7 @@ static void fires(void *unused) {
     ADD(&ran, 1);
 }
 static void *sleeps(void *unused) {
-    CHECK_EQ(weft_sleep(60 * WEFT_MILLISECOND), 0);
+    CHECK_EQ(weft_sleep_for(60 * WEFT_MILLISECOND), 0);
     return counts(unused);
 }
 static void *arms(void *timer) {
@@ -245,14 +245,14 @@ static void *takes_turns(void *number) {
         turns[n]++;
         CHECK_EQ(ADD(&inside[n], -1), 1);
         if (turns[n] % 64 == n % 64)
-            CHECK_EQ(weft_sleep(30 * WEFT_MICROSECOND), 0);
+            CHECK_EQ(weft_sleep_for(30 * WEFT_MICROSECOND), 0);
         else
             weft_yield();
     }
     return NULL;
 }
 static void *ticks(void *unused) { /* leaves a deadline in the wheel of whatever worker it is on */
-    while (!LOAD(&over)) CHECK_EQ(weft_sleep(100 * WEFT_MICROSECOND), 0);
+    while (!LOAD(&over)) CHECK_EQ(weft_sleep_for(100 * WEFT_MICROSECOND), 0);
     return unused;
 }
 TEST_WITHIN(from_one_and_back, 60) {

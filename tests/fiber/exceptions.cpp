@@ -17,7 +17,7 @@ static void join(struct weft_fiber f) { CHECK_EQ(weft_join(f, nullptr), 0); }
 /* Gives the worker away, and with some luck comes back on another one. */
 static void wander(uint64_t i) {
     weft_yield();
-    if (i % 3 == 0) CHECK_EQ(weft_sleep(i % 7 * 10000), 0);
+    if (i % 3 == 0) CHECK_EQ(weft_sleep_for(i % 7 * 10000), 0);
 }
 
 /* fn in many fibers at once, so that their exceptions mix, on 1, 2 and 4 workers. */

@@ -21,7 +21,7 @@ static void *churns(void *unused) {
         free(malloc(100));
         weft_yield();
         CHECK_EQ(weft_sem_wait(&sem), 0);
-        weft_sleep(1000);
+        weft_sleep_for(1000);
     }
     return unused;
 }
@@ -51,7 +51,7 @@ static void calls_weft(void) {
     CHECK(weft_workers() == 4);
     CHECK_EQ(weft_mutex_lock(&m), 0);
     CHECK_EQ(weft_mutex_unlock(&m), 0);
-    CHECK_EQ(weft_sleep(WEFT_MILLISECOND), 0); /* parks, if it is a fiber that exits */
+    CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0); /* parks, if it is a fiber that exits */
     CHECK_EQ(weft_spawn(NULL, NULL, parks, NULL), 0);
     say("called\n");
 }
@@ -179,7 +179,7 @@ static void *thread_exits(void *unused) {
 static int waits_for_ever(void *unused) {
     (void)unused;
     thread_start(thread_exits, NULL);
-    return weft_sleep(3600 * WEFT_SECOND);
+    return weft_sleep_for(3600 * WEFT_SECOND);
 }
 static void runs_and_a_thread_exits(void *unused) {
     (void)unused;

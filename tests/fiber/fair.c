@@ -44,7 +44,7 @@ static void all_move(void *unused) {
     for (int i = 0; i < N; i++) f[i] = spawn(yields, &turns[i]);
     for (int least = 0; least < 100;) {
         least = 1000;
-        CHECK_EQ(weft_sleep(WEFT_MILLISECOND), 0); /* a sleep passes between yields, too */
+        CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0); /* a sleep passes between yields, too */
         for (int i = 0; i < N; i++) {
             long n = __atomic_load_n(&turns[i], __ATOMIC_RELAXED);
             if (n < least) least = (int)n;
@@ -151,7 +151,7 @@ static void one_is_free(void *unused) {
     for (size_t i = 0; i < test_size(30); i++) {
         for (unsigned k = 0; k < hogs; k++) f[k] = spawn(hogs_for_one, NULL);
         for (unsigned k = 0; k < hogs; k++) join(f[k]);
-        if (i % 3 == 0) CHECK_EQ(weft_sleep(2 * WEFT_MILLISECOND), 0);
+        if (i % 3 == 0) CHECK_EQ(weft_sleep_for(2 * WEFT_MILLISECOND), 0);
     }
 }
 TEST_WITHIN(one_free_worker_is_enough, 60) {
@@ -186,7 +186,7 @@ static void meet_in_fiber(void *unused) {
     for (int i = 0; i < 40; i++) {
         STORE(&meeting, 0);
         struct weft_fiber a = spawn(meets, NULL);
-        if (i % 2) CHECK_EQ(weft_sleep(2 * WEFT_MILLISECOND), 0);
+        if (i % 2) CHECK_EQ(weft_sleep_for(2 * WEFT_MILLISECOND), 0);
         struct weft_fiber b = spawn(meets, NULL);
         join(a);
         join(b);
@@ -208,7 +208,7 @@ static void *answers(void *unused) {
 static void spawns_and_blocks(void *unused) {
     (void)unused;
     for (size_t i = 0; i < test_size(300); i++) {
-        if (i % 10 == 0) CHECK_EQ(weft_sleep(WEFT_MILLISECOND), 0); /* the others fall asleep */
+        if (i % 10 == 0) CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0); /* the others fall asleep */
         spawn_detached(answers, NULL);
         CHECK_EQ(weft_sem_wait(&answer), 0);
         spawn_detached(answers, NULL);

@@ -45,7 +45,7 @@ static inline void no_rescue(void) { CHECK(!setenv("WEFT_RESCUE", "0", 1)); }
  * always: what a test proves may be less then, but it must not fail. See state.h. */
 static inline void settle(void) {
     for (int i = 0; i < 20; i++) weft_yield();
-    CHECK_EQ(weft_sleep(2 * WEFT_MILLISECOND), 0);
+    CHECK_EQ(weft_sleep_for(2 * WEFT_MILLISECOND), 0);
 }
 
 /* A fiber's or thread's own way of waiting for a flag. */

@@ -34,7 +34,7 @@ static int in_parallel(void **item, void *unused) {
     (void)unused;
     struct item *i = *item;
     if (i->number % 7 == 0) weft_yield();
-    if (i->number % 31 == 0) CHECK_EQ(weft_sleep(20 * WEFT_MICROSECOND), 0);
+    if (i->number % 31 == 0) CHECK_EQ(weft_sleep_for(20 * WEFT_MICROSECOND), 0);
     if (i->number == fails_at) {
         ADD(&under_way, -1);
         return -EIO;
@@ -164,7 +164,7 @@ static int visit(void *number) {
     int n = (int)(intptr_t)number;
     for (int i = 0; i < before_count[n]; i++) CHECK_EQ(LOAD(&ran[befores[n][i]]), LOAD(&ran[n]) + 1);
     if (n % 17 == 0) weft_yield();
-    if (n % 191 == 0) CHECK_EQ(weft_sleep(10 * WEFT_MICROSECOND), 0);
+    if (n % 191 == 0) CHECK_EQ(weft_sleep_for(10 * WEFT_MICROSECOND), 0);
     if (n == ends_at) return -EIO;
     ADD(&ran[n], 1);
     return 0;

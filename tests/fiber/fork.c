@@ -70,7 +70,7 @@ static int sums(void *unused) {
     for (int i = 0; i < 50; i++) f[i] = spawn(adds, &n);
     for (int i = 0; i < 50; i++) join(f[i]);
     CHECK_EQ(weft_sem_wait_until(&sem, weft_now() + WEFT_MILLISECOND), -ETIMEDOUT);
-    CHECK_EQ(weft_sleep(1000), 0);
+    CHECK_EQ(weft_sleep_for(1000), 0);
     return n;
 }
 
@@ -96,7 +96,7 @@ static void no_runtime_here(void) {
     CHECK_EQ(weft_park(), -EPERM);
     CHECK_EQ(weft_cancelled(), 0);
     CHECK_EQ(weft_cluster_self().id, 0);
-    CHECK_EQ(weft_sleep(1000), 0); /* as a thread does */
+    CHECK_EQ(weft_sleep_for(1000), 0); /* as a thread does */
 }
 
 static void uses_all(int fd) {
@@ -283,7 +283,7 @@ static void parents_things(void *unused) {
     CHECK_EQ(weft_cluster_create(&second, &(struct weft_config){.workers = 1}), 0);
     CHECK_EQ(weft_timer_arm(&timer, weft_now() + 60 * WEFT_SECOND, fire, NULL), 0);
     parked = spawn(waits_for_shared, NULL);
-    CHECK_EQ(weft_sleep(2 * WEFT_MILLISECOND), 0);
+    CHECK_EQ(weft_sleep_for(2 * WEFT_MILLISECOND), 0);
     fork_once(meets_the_parents, 1);
     CHECK_EQ(weft_timer_cancel(&timer), 0);
     CHECK_EQ(weft_sem_post(&shared), 0);

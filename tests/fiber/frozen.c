@@ -122,7 +122,7 @@ static void *nothing(void *arg) { return arg; }
 
 static void one_turn(int n) {
     switch (turns[n] % 7) {
-    case 0: CHECK_EQ(weft_sleep(20 * WEFT_MICROSECOND), 0); break;
+    case 0: CHECK_EQ(weft_sleep_for(20 * WEFT_MICROSECOND), 0); break;
     case 1:
         CHECK_EQ(weft_mutex_lock(&mutex), 0);
         guarded++;

@@ -240,7 +240,7 @@ static void backtrace_of_one(void *unused) {
     STORE(&go_on, 0);
     STORE(&spinning, 0);
     struct weft_fiber f = spawn_with(&(struct weft_attr){.name = "the hog"}, computes, &go_on);
-    while (!LOAD(&spinning) || !weft_hogs(first, hogs, 8)) weft_sleep(WEFT_MILLISECOND);
+    while (!LOAD(&spinning) || !weft_hogs(first, hogs, 8)) weft_sleep_for(WEFT_MILLISECOND);
     do test_until(writes_so_many, &asks);
     while (!test_has(contents(asks.fd), "\"the hog\"")); /* who asks may have become a hog, too, meanwhile */
     check_backtrace_of_spin(contents(asks.fd), "\"the hog\"");
@@ -403,7 +403,7 @@ static void *comes_and_goes(void *seed) {
         end = weft_now() + (2 + test_below(&random, 10)) * WEFT_MILLISECOND;
         while (weft_now() < end) {
         }
-        if (test_below(&random, 2)) CHECK_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+        if (test_below(&random, 2)) CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0);
     }
     return NULL;
 }

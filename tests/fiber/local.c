@@ -16,7 +16,7 @@ static void *has_its_own(void *arg) {
     CHECK_EQ(weft_local_set(plain, (char *)arg + 1), 0);
     for (int i = 0; i < 50; i++) {
         weft_yield();
-        if (i == 25) CHECK_EQ(weft_sleep(100 * WEFT_MICROSECOND), 0);
+        if (i == 25) CHECK_EQ(weft_sleep_for(100 * WEFT_MICROSECOND), 0);
         CHECK(weft_local_get(key) == arg);
         CHECK(weft_local_get(plain) == (char *)arg + 1);
     }
@@ -58,7 +58,7 @@ static struct weft_sem sem;
 static struct weft_fiber ends;
 static void destroy_parking(void *value) {
     CHECK(weft_self().id == ends.id);
-    CHECK_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+    CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0);
     CHECK_EQ(weft_sem_wait(&sem), 0);
     weft_yield();
     CHECK(weft_self().id == ends.id);

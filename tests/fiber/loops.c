@@ -203,7 +203,7 @@ static uint64_t guarded;
 static int blocks(size_t begin, size_t end, void *unused) {
     (void)unused;
     for (size_t i = begin; i < end; i++) {
-        if (i % 3 == 0) CHECK_EQ(weft_sleep(i % 50 * WEFT_MICROSECOND), 0);
+        if (i % 3 == 0) CHECK_EQ(weft_sleep_for(i % 50 * WEFT_MICROSECOND), 0);
         CHECK_EQ(weft_mutex_lock(&mutex), 0);
         guarded++;
         if (i % 5 == 0) weft_yield();

@@ -90,7 +90,7 @@ static void *keeps_registers(void *arg) {
     double x = (double)n, y = x * 2, z = x / 3, u = x + 0.5, v = x * x, w = x - 1;
     for (int i = 0; i < 200; i++) {
         weft_yield();
-        if (i % 50 == 0) CHECK_EQ(weft_sleep(1000), 0);
+        if (i % 50 == 0) CHECK_EQ(weft_sleep_for(1000), 0);
         CHECK(a == n + 1 && b == n * 3 && c == (n ^ 5) && d == n << 2 && e == n + 7 && f == n * 11 && g == n - 1);
         CHECK(x == (double)n && y == x * 2 && z == x / 3 && u == x + 0.5 && v == x * x && w == x - 1);
     }

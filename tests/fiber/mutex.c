@@ -51,7 +51,7 @@ static void *holds_across_moves(void *unused) {
     for (size_t i = test_size(500); i > 0; i--) {
         CHECK_EQ(weft_mutex_lock(&m), 0);
         weft_yield();
-        if (i % 50 == 0) CHECK_EQ(weft_sleep(1000), 0);
+        if (i % 50 == 0) CHECK_EQ(weft_sleep_for(1000), 0);
         CHECK_EQ(weft_mutex_lock(&m), -EDEADLK);
         CHECK_EQ(weft_mutex_unlock(&m), 0);
     }

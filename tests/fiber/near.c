@@ -83,7 +83,7 @@ static void *stays_on_one(void *cpu) {
         if (i % 2)
             weft_yield();
         else
-            CHECK_EQ(weft_sleep(100 * WEFT_MICROSECOND), 0);
+            CHECK_EQ(weft_sleep_for(100 * WEFT_MICROSECOND), 0);
     }
     return NULL;
 }
@@ -159,7 +159,7 @@ static void *begins_on(void *node) {
 }
 static void *idles(void *unused) {
     (void)unused;
-    for (int i = 0; i < 5; i++) CHECK_EQ(weft_sleep(2 * WEFT_MILLISECOND), 0);
+    for (int i = 0; i < 5; i++) CHECK_EQ(weft_sleep_for(2 * WEFT_MILLISECOND), 0);
     return NULL;
 }
 /* A worker looks only now and then where it is, and has not yet when it was just made. */
@@ -341,7 +341,7 @@ static void *runs_there(void *arg) {
         if (i % 2)
             weft_yield();
         else
-            CHECK_EQ(weft_sleep(100 * WEFT_MICROSECOND), 0);
+            CHECK_EQ(weft_sleep_for(100 * WEFT_MICROSECOND), 0);
     }
     return NULL;
 }

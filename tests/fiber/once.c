@@ -7,7 +7,7 @@ static int calls, value; /* value is plain: ThreadSanitizer watches, too */
 static int does_it(void *unused) {
     (void)unused;
     CHECK_EQ(ADD(&calls, 1), 0);
-    weft_sleep(WEFT_MILLISECOND);
+    weft_sleep_for(WEFT_MILLISECOND);
     value = 42;
     return 0;
 }
@@ -35,7 +35,7 @@ TEST(done_once_by_fibers_and_threads) {
 
 static int fails(void *result) {
     ADD(&calls, 1);
-    weft_sleep(100 * WEFT_MICROSECOND);
+    weft_sleep_for(100 * WEFT_MICROSECOND);
     return *(int *)result;
 }
 static int again(void *unused) {
@@ -86,7 +86,7 @@ TEST(each_failure_is_one_callers) { each_size(attempts); }
 static int hold = 1;
 static int holds(void *unused) {
     (void)unused;
-    while (LOAD(&hold)) weft_sleep(WEFT_MILLISECOND);
+    while (LOAD(&hold)) weft_sleep_for(WEFT_MILLISECOND);
     return weft_cancelled() ? -ECANCELED : 0;
 }
 static void *runs_it(void *wanted) {

@@ -9,7 +9,7 @@ static void *stays(void *arg) {
     for (int i = 0; i < 20; i++) {
         weft_yield();
         CHECK_EQ(weft_worker(), home);
-        CHECK_EQ(weft_sleep(50 * WEFT_MICROSECOND), 0);
+        CHECK_EQ(weft_sleep_for(50 * WEFT_MICROSECOND), 0);
         CHECK_EQ(weft_worker(), home);
         CHECK_EQ(weft_sem_post(&sem), 0);
         CHECK_EQ(weft_sem_wait(&sem), 0); /* woken by whoever comes by */

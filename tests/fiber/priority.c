@@ -112,7 +112,7 @@ TEST(on_several_workers_all_run) { starve(4, (const int[]){10, 20, 10}); }
 static int came;
 static void *comes(void *unused) {
     ADD(&came, 1);
-    CHECK_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+    CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0);
     ADD(&came, 1);
     return unused;
 }
@@ -147,7 +147,7 @@ static void *share_of(void *least_and_most) {
     const int *bounds = least_and_most;
     struct weft_sem sem = WEFT_SEM_INIT(0);
     for (int i = 0; i < 5; i++) {
-        if (i == 1) CHECK_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+        if (i == 1) CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0);
         if (i == 2) CHECK_EQ(weft_park_until(weft_now() + WEFT_MILLISECOND), -ETIMEDOUT);
         if (i == 3) CHECK_EQ(weft_sem_wait_until(&sem, weft_now() + WEFT_MILLISECOND), -ETIMEDOUT);
         if (i == 4) CHECK_EQ(weft_cluster_move((struct weft_fiber){0}, (struct weft_cluster){0}), 0);

@@ -260,7 +260,7 @@ static void reused(void *unused) {
     CHECK_EQ(dup2(other[0], number), number);
     struct waiter w = {number, POLLIN, weft_now() + 20 * WEFT_MILLISECOND, 0};
     struct weft_fiber f = spawn(waits, &w);
-    weft_sleep(2 * WEFT_MILLISECOND);
+    weft_sleep_for(2 * WEFT_MILLISECOND);
     put_byte(p[1]); /* the old file is ready, the new one is not */
     join(f);
     CHECK_EQ(w.got, -ETIMEDOUT);
@@ -333,7 +333,7 @@ static void *sender(void *seed) {
         else
             put_byte(pipes[test_below(&r, PIPES)][1]);
         ADD(&sent, 1);
-        if (test_below(&r, 4) == 0) CHECK_EQ(weft_sleep(test_below(&r, 100000)), 0);
+        if (test_below(&r, 4) == 0) CHECK_EQ(weft_sleep_for(test_below(&r, 100000)), 0);
     }
     return NULL;
 }
@@ -346,10 +346,10 @@ static void crossing(void *unused) {
     for (int i = 0; i < PIPES; i++) make_pipe(pipes[i]);
     for (uintptr_t i = 0; i < SELECTORS; i++) s[i] = spawn(selector, (void *)i);
     for (uintptr_t i = 0; i < 2; i++) f[i] = spawn(sender, (void *)i);
-    weft_sleep(3 * WEFT_MILLISECOND);
+    weft_sleep_for(3 * WEFT_MILLISECOND);
     CHECK_EQ(weft_cancel(s[0]), 0);
     for (int i = 0; i < 2; i++) join(f[i]);
-    while (LOAD(&received) < sent) CHECK_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+    while (LOAD(&received) < sent) CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0);
     CHECK_EQ(weft_chan_close(&items), 0);
     for (int i = 0; i < SELECTORS; i++) join(s[i]);
     CHECK_EQ(received, sent);

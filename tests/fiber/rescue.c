@@ -42,7 +42,7 @@ static void *runs(void *unused) {
 static void fires(void *unused) { runs(unused); }
 static void *runs_more(void *unused) {
     for (int i = 0; i < 10; i++) weft_yield();
-    CHECK_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+    CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0);
     return runs(unused);
 }
 static void *parks(void *unused) {
@@ -50,7 +50,7 @@ static void *parks(void *unused) {
     return runs(unused);
 }
 static void *sleeps(void *unused) {
-    CHECK_EQ(weft_sleep(20 * WEFT_MILLISECOND), 0);
+    CHECK_EQ(weft_sleep_for(20 * WEFT_MILLISECOND), 0);
     return runs(unused);
 }
 

@@ -132,7 +132,7 @@ TEST(many_blocked_are_a_few_lines) {
 
 /* The stop waits while somebody sleeps: that one will go on. */
 static void *sleeps(void *arg) {
-    CHECK_EQ(weft_sleep(20 * WEFT_MILLISECOND), 0);
+    CHECK_EQ(weft_sleep_for(20 * WEFT_MILLISECOND), 0);
     STORE((int *)arg, 1);
     return NULL;
 }

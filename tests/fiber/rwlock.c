@@ -51,7 +51,7 @@ static void *reads(void *arg) {
     CHECK_EQ(weft_rwlock_read(&l), 0);
     order[ADD(&served, 1)] = (int)(intptr_t)arg;
     ADD(&inside, 1);
-    while (LOAD(&inside) < 3) weft_sleep(100 * WEFT_MICROSECOND); /* all of the phase are in at once */
+    while (LOAD(&inside) < 3) weft_sleep_for(100 * WEFT_MICROSECOND); /* all of the phase are in at once */
     CHECK_EQ(weft_rwlock_unlock_read(&l), 0);
     return NULL;
 }

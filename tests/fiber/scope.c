@@ -36,7 +36,7 @@ static void child(struct weft_scope *s, int (*fn)(void *), void *arg) {
 static void waits_in(struct weft_scope *s, int *told) {
     int err = weft_scope_spawn(s, NULL, waits, told);
     CHECK(!err || err == -ECANCELED);
-    if (err) *told = weft_sleep(1);
+    if (err) *told = weft_sleep_for(1);
 }
 
 /* --- ending ---------------------------------------------------------------------------------------------- */
@@ -75,7 +75,7 @@ static void first_failure_wins(void *unused) {
     CHECK_EQ(ran, 11);
     CHECK_EQ(ended, 10);
     CHECK_EQ(weft_cancelled(), 0);
-    CHECK_EQ(weft_sleep(1), 0);
+    CHECK_EQ(weft_sleep_for(1), 0);
 }
 TEST(the_first_failure_cancels_the_rest) { each_size(first_failure_wins); }
 
@@ -118,22 +118,22 @@ static void deadline(void *unused) {
     uint64_t until = weft_now() + 3 * WEFT_MILLISECOND;
     CHECK_EQ(weft_scope_begin(&s, until), 0);
     waits_in(&s, &told);
-    CHECK_EQ(weft_sleep(WEFT_FOREVER), -ETIMEDOUT);
+    CHECK_EQ(weft_sleep_for(WEFT_FOREVER), -ETIMEDOUT);
     CHECK(weft_now() >= until);
     CHECK_EQ(weft_cancelled(), WEFT_BY_DEADLINE);
     CHECK_EQ(weft_sem_wait_until(&never, weft_now() + WEFT_SECOND), -ETIMEDOUT);
     CHECK_EQ(weft_scope_end(&s), -ETIMEDOUT);
     CHECK_EQ(told, -ETIMEDOUT);
-    CHECK_EQ(weft_sleep(1), 0);
+    CHECK_EQ(weft_sleep_for(1), 0);
     /* Over before it: nothing is left of it. */
     CHECK_EQ(weft_scope_begin(&s, weft_now() + 3 * WEFT_MILLISECOND), 0);
     int err = weft_scope_end(&s);
     CHECK(!err || weft_now() >= until + 3 * WEFT_MILLISECOND);
-    CHECK_EQ(weft_sleep(5 * WEFT_MILLISECOND), 0);
+    CHECK_EQ(weft_sleep_for(5 * WEFT_MILLISECOND), 0);
     /* Past from the start. */
     CHECK_EQ(weft_scope_begin(&s, 0), 0);
     CHECK_EQ(weft_scope_spawn(&s, NULL, succeeds, NULL), -ECANCELED);
-    CHECK_EQ(weft_sleep(1), -ETIMEDOUT);
+    CHECK_EQ(weft_sleep_for(1), -ETIMEDOUT);
     CHECK_EQ(weft_scope_end(&s), -ETIMEDOUT);
 }
 TEST(a_deadline_ends_the_waits) { each_size(deadline); }
@@ -143,7 +143,7 @@ static void own_deadlines(void *unused) {
     (void)unused;
     struct weft_scope s;
     CHECK_EQ(weft_scope_begin(&s, weft_now() + 3600 * WEFT_SECOND), 0);
-    CHECK_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+    CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0);
     CHECK_EQ(weft_sem_wait_until(&never, weft_now() + WEFT_MILLISECOND), -ETIMEDOUT);
     CHECK_EQ(weft_cancelled(), 0);
     CHECK_EQ(weft_scope_end(&s), 0);
@@ -162,7 +162,7 @@ static int nests(void *told) {
     waits_in(&inner, told);
     int err = weft_scope_end(&inner);
     CHECK(weft_cancelled()); /* the outer state is in force again */
-    CHECK(weft_sleep(1) < 0);
+    CHECK(weft_sleep_for(1) < 0);
     return err;
 }
 
@@ -197,17 +197,17 @@ static void inner_stays_inside(void *unused) {
     begin(&outer);
     begin(&inner);
     CHECK_EQ(weft_scope_cancel(&inner), 0);
-    CHECK_EQ(weft_sleep(1), -ECANCELED);
+    CHECK_EQ(weft_sleep_for(1), -ECANCELED);
     CHECK_EQ(weft_scope_end(&inner), -ECANCELED);
     CHECK_EQ(weft_cancelled(), 0);
-    CHECK_EQ(weft_sleep(1), 0);
+    CHECK_EQ(weft_sleep_for(1), 0);
     child(&outer, succeeds, NULL);
     CHECK_EQ(weft_scope_end(&outer), 0);
     /* Begun in one that is cancelled, it is, too. */
     begin(&outer);
     CHECK_EQ(weft_scope_fail(&outer, -EIO), 0);
     begin(&inner);
-    CHECK_EQ(weft_sleep(1), -ECANCELED);
+    CHECK_EQ(weft_sleep_for(1), -ECANCELED);
     CHECK_EQ(weft_scope_spawn(&inner, NULL, succeeds, NULL), -ECANCELED);
     CHECK_EQ(weft_scope_end(&inner), -ECANCELED);
     CHECK_EQ(weft_scope_end(&outer), -EIO);
@@ -251,7 +251,7 @@ static void *has_scopes(void *unused) {
     STORE(&stage, 1);
     seen[2] = weft_scope_end(&second);
     seen[3] = weft_scope_end(&first);
-    CHECK_EQ(weft_sleep(1), -ECANCELED); /* it was asked itself */
+    CHECK_EQ(weft_sleep_for(1), -ECANCELED); /* it was asked itself */
     CHECK_EQ(weft_cancelled(), WEFT_BY_REQUEST);
     return unused;
 }
@@ -273,7 +273,7 @@ TEST(a_request_reaches_what_the_fiber_has_begun) { each_size(request_goes_inward
 
 static void *begins_late(void *unused) {
     struct weft_scope s;
-    CHECK_EQ(weft_sleep(WEFT_FOREVER), -ECANCELED);
+    CHECK_EQ(weft_sleep_for(WEFT_FOREVER), -ECANCELED);
     begin(&s);
     CHECK_EQ(weft_scope_spawn(&s, NULL, succeeds, NULL), -ECANCELED);
     CHECK_EQ(weft_scope_end(&s), -ECANCELED);
@@ -317,19 +317,19 @@ static int shielded(void *unused) {
     CHECK_EQ(weft_sem_wait(&never), -ECANCELED);
     CHECK_EQ(weft_shield_begin(&shield), 0);
     CHECK_EQ(weft_cancelled(), 0);
-    CHECK_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+    CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0);
     CHECK_EQ(weft_shield_begin(&inner), 0);
-    CHECK_EQ(weft_sleep(1), 0);
+    CHECK_EQ(weft_sleep_for(1), 0);
     CHECK_EQ(weft_shield_end(&shield), -EINVAL);
     CHECK_EQ(weft_shield_end(&inner), 0);
-    CHECK_EQ(weft_sleep(1), 0);
+    CHECK_EQ(weft_sleep_for(1), 0);
     /* A scope in the shield is cancelled by itself only. */
     CHECK_EQ(weft_scope_begin(&s, weft_now() + 2 * WEFT_MILLISECOND), 0);
-    CHECK_EQ(weft_sleep(WEFT_FOREVER), -ETIMEDOUT);
+    CHECK_EQ(weft_sleep_for(WEFT_FOREVER), -ETIMEDOUT);
     CHECK_EQ(weft_scope_end(&s), -ETIMEDOUT);
-    CHECK_EQ(weft_sleep(1), 0);
+    CHECK_EQ(weft_sleep_for(1), 0);
     CHECK_EQ(weft_shield_end(&shield), 0);
-    CHECK_EQ(weft_sleep(1), -ECANCELED);
+    CHECK_EQ(weft_sleep_for(1), -ECANCELED);
     return 0;
 }
 static void in_a_shield(void *unused) {
@@ -351,9 +351,9 @@ static int waits_in_a_shield(void *unused) {
     child(&around, waits, &seen[0]);
     CHECK_EQ(weft_shield_begin(&shield), 0);
     STORE(&stage, 1);
-    while (!LOAD(&ended)) CHECK_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+    while (!LOAD(&ended)) CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0);
     CHECK_EQ(weft_shield_end(&shield), 0);
-    CHECK_EQ(weft_sleep(1), -ECANCELED);
+    CHECK_EQ(weft_sleep_for(1), -ECANCELED);
     return weft_scope_end(&around);
 }
 static void *waits_in_a_shield_alone(void *unused) {

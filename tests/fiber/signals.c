@@ -164,7 +164,7 @@ static void several(void *unused) {
     CHECK_EQ(weft_signals_end(&other), 0);
     send(SIGTERM); /* s is still subscribed to it */
     while (count(a, 4, SIGTERM) < 2) weft_yield();
-    weft_sleep(20 * WEFT_MILLISECOND); /* all wait by now */
+    weft_sleep_for(20 * WEFT_MILLISECOND); /* all wait by now */
     CHECK_EQ(weft_signals_end(&s), 0); /* the others are told */
     for (int i = 0; i < 4; i++) join(f[i]);
     CHECK_EQ(count(a, 4, SIGTERM), 2);
@@ -180,7 +180,7 @@ static void cancelled(void *unused) {
     struct weft_signals s = WEFT_SIGNALS_INIT;
     CHECK_EQ(weft_signals_begin(&s, term_hup), 0);
     send(SIGHUP);
-    while (!has_come(&s.pending)) weft_sleep(100000);
+    while (!has_come(&s.pending)) weft_sleep_for(100000);
     CHECK_EQ(weft_cancel(weft_self()), 0);
     CHECK_EQ(weft_signals_next(&s, NULL), SIGHUP); /* it is there */
     CHECK_EQ(weft_signals_next(&s, NULL), -ECANCELED);

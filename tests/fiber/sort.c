@@ -175,7 +175,7 @@ TEST(comparisons_that_lie) { test_in_fiber(1, senseless, NULL); }
 static int compare_waiting(const void *a, const void *b, void *unused) {
     int x = *(const int *)a;
     if (x % 64 == 0) weft_yield();
-    if (x % 1024 == 0) weft_sleep(1);
+    if (x % 1024 == 0) weft_sleep_for(1);
     return compare_keys(a, b, unused);
 }
 static void waiting(void *unused) {

@@ -58,7 +58,7 @@ static void busy_stop(void) {
 static void with_others_asleep(void *(*hog)(void *)) {
     for (size_t i = test_size(ROUNDS); i > 0; i--) {
         STORE(&seen, 0);
-        if (i % 2) CHECK_EQ(weft_sleep(3 * WEFT_MILLISECOND), 0);
+        if (i % 2) CHECK_EQ(weft_sleep_for(3 * WEFT_MILLISECOND), 0);
         join(spawn(hog, NULL));
     }
 }
@@ -215,7 +215,7 @@ static int sleeper_on; /* 1 + the worker */
 static void *sleeps(void *unused) {
     (void)unused;
     STORE(&sleeper_on, weft_worker() + 1);
-    CHECK_EQ(weft_sleep(20 * WEFT_MILLISECOND), 0);
+    CHECK_EQ(weft_sleep_for(20 * WEFT_MILLISECOND), 0);
     return sees(NULL);
 }
 static void *computes(void *unused) {

@@ -9,7 +9,7 @@ static void *works(void *unused) {
     (void)unused;
     weft_yield();
     CHECK_EQ(weft_sem_wait(&sem), 0);
-    CHECK_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+    CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0);
     return NULL;
 }
 

@@ -141,7 +141,7 @@ TEST(typed_several) { each_size(check_several); }
 
 static void park_a_little(void *p) {
     for (int i = 0; i < 3; i++) weft_yield();
-    CHECK_EQ(weft_sleep(100 * WEFT_MICROSECOND), 0);
+    CHECK_EQ(weft_sleep_for(100 * WEFT_MICROSECOND), 0);
     add_one(p);
 }
 
@@ -156,7 +156,7 @@ static void check_parks(void *unused) {
             CHECK_EQ(weft_fork(&task[i], park_a_little, &ran), 0);
             weft_yield();
         }
-        CHECK_EQ(weft_sleep(50 * WEFT_MICROSECOND), 0);
+        CHECK_EQ(weft_sleep_for(50 * WEFT_MICROSECOND), 0);
         for (int i = N; i-- > 0;) {
             weft_yield();
             CHECK_EQ(weft_task_join(&task[i]), 0);
@@ -231,7 +231,7 @@ struct sleeper {
 static void sleep_in_task(void *p) {
     struct sleeper *s = p;
     STORE(&s->began, 1);
-    s->result = weft_sleep(s->nanoseconds);
+    s->result = weft_sleep_for(s->nanoseconds);
 }
 static void fork_stolen(struct sleeper *s) {
     CHECK_EQ(weft_fork(&s->task, sleep_in_task, s), 0);

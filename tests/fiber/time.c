@@ -5,7 +5,7 @@ static void *sleeps(void *seed) {
     uint64_t random = (uint64_t)(uintptr_t)seed;
     for (size_t i = test_size(30); i > 0; i--) {
         uint64_t length = test_below(&random, 5 * WEFT_MILLISECOND), start = weft_now();
-        CHECK_EQ(weft_sleep(length), 0);
+        CHECK_EQ(weft_sleep_for(length), 0);
         CHECK(weft_now() >= start + length);
         uint64_t until = weft_now() + test_below(&random, WEFT_MILLISECOND);
         CHECK_EQ(weft_sleep_until(until), 0);
@@ -30,7 +30,7 @@ TEST(a_thread_sleeps_too) {
 
 static void no_length(void *unused) {
     (void)unused;
-    CHECK_EQ(weft_sleep(0), 0);
+    CHECK_EQ(weft_sleep_for(0), 0);
     CHECK_EQ(weft_sleep_until(0), 0);
     CHECK_EQ(weft_sleep_until(1), 0);
     CHECK_EQ(weft_sleep_until(weft_now()), 0);
@@ -39,7 +39,7 @@ TEST(sleeps_that_are_over) { each_size(no_length); }
 
 static void *sleeps_for_ever(void *arg) {
     uint64_t *length = arg;
-    CHECK_EQ(*length ? weft_sleep(*length) : weft_sleep_until(WEFT_FOREVER), -ECANCELED);
+    CHECK_EQ(*length ? weft_sleep_for(*length) : weft_sleep_until(WEFT_FOREVER), -ECANCELED);
     return NULL;
 }
 static void for_ever(void *unused) {
@@ -68,7 +68,7 @@ static void crowd(void *unused) {
     STORE(&awake, 0);
     for (int i = 0; i < 10; i++) until[i] = weft_now() + (uint64_t)(20 + i) * WEFT_MILLISECOND;
     for (int i = 0; i < n; i++) spawn_detached(sleeps_until, &until[i % 10]);
-    while (LOAD(&awake) < n) CHECK_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+    while (LOAD(&awake) < n) CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0);
 }
 TEST_WITHIN(a_crowd_of_sleepers, 60) { each_size(crowd); }
 
@@ -101,10 +101,10 @@ static void once(void *unused) {
     CHECK_EQ(weft_timer_arm(&a.timer, 0, on_alarm, &a), -EBUSY);
     CHECK_EQ(weft_timer_cancel(&a.timer), 0);
     arm(&a, 50 * WEFT_MILLISECOND);
-    while (LOAD(&fired) < 1) CHECK_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+    while (LOAD(&fired) < 1) CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0);
     CHECK_EQ(weft_timer_cancel(&a.timer), -EALREADY);
     arm(&a, 0); /* used again */
-    while (LOAD(&fired) < 2) CHECK_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+    while (LOAD(&fired) < 2) CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0);
     arm(&a, WEFT_SECOND * 3600);
     CHECK_EQ(weft_timer_cancel(&a.timer), 0);
     CHECK_EQ(weft_timer_cancel(&a.timer), -EALREADY);
@@ -145,7 +145,7 @@ static void fires_or_is_cancelled(void *unused) {
         a[i].cancelled = 1;
         cancelled++;
     }
-    while (LOAD(&fired) + cancelled < N) CHECK_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+    while (LOAD(&fired) + cancelled < N) CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0);
     settle();
     for (int i = 0; i < N; i++) CHECK_EQ(LOAD(&a[i].fired), !a[i].cancelled);
     CHECK(cancelled > 10);
@@ -198,7 +198,7 @@ static void from_a_timer(void *unused) {
     CHECK_EQ(weft_sem_wait(&sem), 0);
     CHECK_EQ(weft_sem_wait(&sem), 0);
     CHECK_EQ(weft_counter_wait(&counter, 0), 0);
-    while (!LOAD(&second.fired)) CHECK_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+    while (!LOAD(&second.fired)) CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0);
 }
 TEST(what_a_timer_may_do) { each_size(from_a_timer); }
 

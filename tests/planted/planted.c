@@ -135,14 +135,14 @@ static void *yields(void *unused) {
 static void *parks(void *unused) {
     (void)unused;
     pthread_rwlock_rdlock(&rwlock);
-    weft_sleep(1000);
+    weft_sleep_for(1000);
     pthread_rwlock_unlock(&rwlock);
     return NULL;
 }
 static void *tries(void *unused) {
     (void)unused;
     pthread_spin_init(&spin, 0);
-    if (!pthread_spin_trylock(&spin)) weft_sleep(1000);
+    if (!pthread_spin_trylock(&spin)) weft_sleep_for(1000);
     pthread_spin_unlock(&spin);
     return NULL;
 }
@@ -187,7 +187,7 @@ static void *innocent(void *unused) {
         if (i % 2)
             weft_yield();
         else
-            weft_sleep(1000);
+            weft_sleep_for(1000);
     }
     if (!weft_cluster_create(&cluster, &(struct weft_config){.workers = 1})) {
         weft_cluster_resize(cluster, 2);

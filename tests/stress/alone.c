@@ -82,7 +82,7 @@ static void visit_all_processors(void) {
         if (!CPU_ISSET(cpu, &all)) continue;
         CPU_ZERO(&one);
         CPU_SET(cpu, &one);
-        if (!sched_setaffinity(0, sizeof one, &one)) weft_sleep(WEFT_MILLISECOND);
+        if (!sched_setaffinity(0, sizeof one, &one)) weft_sleep_for(WEFT_MILLISECOND);
     }
     OK(sched_setaffinity(0, sizeof all, &all));
 }
@@ -104,7 +104,7 @@ static bool await_arrival(uint64_t sent) {
             if (turn % 16 == 15) weft_yield();
             continue;
         }
-        weft_sleep(WEFT_MILLISECOND);
+        weft_sleep_for(WEFT_MILLISECOND);
         same = overslept(&sleeps) && sleeps == seen ? same + 1 : 0;
         seen = sleeps;
         stuck = stuck || (same >= LOOKS && really_overslept(sent, seen));

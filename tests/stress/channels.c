@@ -135,7 +135,7 @@ static void *employ(void *arg) {
 /* Lets them work for a while, and ends it. */
 static void *finish(void *arg) {
     uint64_t random = *(uint64_t *)arg;
-    weft_sleep((5 + below(&random, 40)) * WEFT_MILLISECOND);
+    weft_sleep_for((5 + below(&random, 40)) * WEFT_MILLISECOND);
     for (int i = 0; i < CHANS; i++) OK(weft_chan_close(chans[i]));
     OK(weft_future_set(&finished, NULL));
     return NULL;

@@ -29,7 +29,7 @@ static inline void pause_a_bit(uint64_t *random) {
     switch (below(random, 8)) {
     case 0:
     case 1: weft_yield(); break;
-    case 2: weft_sleep(below(random, 20000)); break;
+    case 2: weft_sleep_for(below(random, 20000)); break;
     case 3:
         for (uint64_t n = below(random, 500); n; n--) __asm__ volatile("" ::: "memory");
         break;

@@ -26,7 +26,7 @@ static void step_out(struct actor *a) {
 static struct weft_sem baton;
 static void wait_somehow(uint64_t *random) {
     switch (below(random, 8)) {
-    case 0: OK(weft_sleep(below(random, 50000))); break;
+    case 0: OK(weft_sleep_for(below(random, 50000))); break;
     case 1: WANT(weft_park_until(weft_now() + below(random, 30000)), -ETIMEDOUT); break;
     case 2:
         OK(weft_sem_post(&baton));
@@ -70,7 +70,7 @@ static void *resize_all_the_time(void *random_of) {
         unsigned most = workers < 2 ? 4 : workers;
         unsigned n = below(&random, 2) ? 1 : 1 + (unsigned)below(&random, most);
         OK(weft_cluster_resize((struct weft_cluster){0}, n));
-        if (below(&random, 4) == 0) OK(weft_sleep(below(&random, 300000)));
+        if (below(&random, 4) == 0) OK(weft_sleep_for(below(&random, 300000)));
     }
     return NULL;
 }
@@ -118,7 +118,7 @@ static void *roam(void *seed) {
         if (below(&random, 2)) gone_or(weft_cluster_move((struct weft_fiber){0}, to), 0);
         if (other.id && below(&random, 4) == 0) gone_or(weft_cluster_move(other, to), 0);
         if (to.id && below(&random, 16) == 0) gone_or(weft_cluster_resize(to, 1 + (unsigned)below(&random, 3)), 0);
-        if (below(&random, 4) == 0) OK(weft_sleep(below(&random, 30000)));
+        if (below(&random, 4) == 0) OK(weft_sleep_for(below(&random, 30000)));
         if (below(&random, 4) == 0) weft_yield();
         atomic_fetch_add(&roamer_steps, 1);
         moved();

@@ -68,7 +68,7 @@ struct prey {
 static void *short_life(void *random) {
     uint64_t r = (uintptr_t)random;
     for (uint64_t n = r % 4; n > 0; n--) weft_yield();
-    if (r % 5 == 0) weft_sleep(r % 20000);
+    if (r % 5 == 0) weft_sleep_for(r % 20000);
     if (r % 7 == 0) weft_exit(random);
     return random;
 }
@@ -178,7 +178,7 @@ static void *burster(void *random) {
         OK(weft_spawn(NULL, NULL, answer, NULL));
         OK(weft_sem_wait(&answers));
         moved();
-        weft_sleep(roll(&r) % 200000);
+        weft_sleep_for(roll(&r) % 200000);
     }
     return (void *)(uintptr_t)sent;
 }
@@ -194,7 +194,7 @@ static void bursts_round(uint64_t random) {
         OK(pthread_join(t[i], &n));
         sent += (uintptr_t)n;
     }
-    while (atomic_load(&arrived) < sent) weft_sleep(10000);
+    while (atomic_load(&arrived) < sent) weft_sleep_for(10000);
     WANT(atomic_load(&arrived), sent);
 }
 
@@ -261,7 +261,7 @@ static void *hands_in(void *unused) {
             atomic_fetch_add(&handed_in, 1);
         else
             WANT(err, -ESRCH);
-        if (err) weft_sleep(1000);
+        if (err) weft_sleep_for(1000);
     }
     return NULL;
 }
@@ -275,7 +275,7 @@ static void restart_round(uint64_t random) {
     OK(pthread_create(&t, NULL, hands_in, NULL));
     for (int i = 0; i < 10; i++) {
         OK(weft_start(&config));
-        weft_sleep(roll(&random) % 300000);
+        weft_sleep_for(roll(&random) % 300000);
         if (i == 9) atomic_store(&restart_over, true);
         OK(weft_stop());
         moved();

@@ -42,7 +42,7 @@ static int visit(size_t begin, size_t end, void *p) {
     for (size_t i = begin; i < end; i++) WANT(__atomic_fetch_add(&l->seen[i], 1, __ATOMIC_RELAXED), 0);
     switch (below(&random, 24)) {
     case 0: weft_yield(); break;
-    case 1: weft_sleep(below(&random, 20000)); break;
+    case 1: weft_sleep_for(below(&random, 20000)); break;
     case 2: {
         _Atomic size_t sum = 0;
         OK(weft_for(0, 100, inner, &sum, NULL));
@@ -143,7 +143,7 @@ static int make(void **item, void *p) {
 static int work(void **item, void *p) {
     uint64_t random = (uintptr_t)*item * 31 + (uintptr_t)p;
     if (below(&random, 8) == 0) weft_yield();
-    if (below(&random, 32) == 0) weft_sleep(below(&random, 20000));
+    if (below(&random, 32) == 0) weft_sleep_for(below(&random, 20000));
     return 0;
 }
 static int in_order(void **item, void *p) {

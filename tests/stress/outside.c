@@ -86,10 +86,10 @@ static void *hand_in(void *arg) {
     }
     while (!over()) {
         for (unsigned n = 1 + (unsigned)below(&o->random, 12); n; n--) sent = one_item(o, n, sent);
-        while (atomic_load(&o->arrived) < sent) OK(weft_sleep(2000));
+        while (atomic_load(&o->arrived) < sent) OK(weft_sleep_for(2000));
         WANT(atomic_load(&o->arrived), sent);
         moved();
-        if (below(&o->random, 2)) OK(weft_sleep(below(&o->random, 500000)));
+        if (below(&o->random, 2)) OK(weft_sleep_for(below(&o->random, 500000)));
     }
     atomic_store(&o->ends, 1);
     for (unsigned k = 0; k < PARKED; k++) {
@@ -157,7 +157,7 @@ static void rivals_round(uint64_t random) {
         for (unsigned k = 0; k < TIMERS; k++) {
             struct contested *c = &contested[i][k];
             if (!weft_timer_cancel(&c->timer)) atomic_fetch_add(&c->cancelled, 1);
-            while (atomic_load(&c->fired) + atomic_load(&c->cancelled) < atomic_load(&c->armed)) OK(weft_sleep(100000));
+            while (atomic_load(&c->fired) + atomic_load(&c->cancelled) < atomic_load(&c->armed)) OK(weft_sleep_for(100000));
             WANT(atomic_load(&c->fired) + atomic_load(&c->cancelled), atomic_load(&c->armed));
         }
 }
@@ -192,7 +192,7 @@ static void *hog(void *arg) {
             }
         OK(weft_sem_post(&may_hog));
         moved();
-        if (below(random, 4) == 0) OK(weft_sleep(below(random, 300000)));
+        if (below(random, 4) == 0) OK(weft_sleep_for(below(random, 300000)));
     }
     return NULL;
 }

@@ -69,7 +69,7 @@ static void *keep(void *arg) {
         atomic_store(&s->sent, 0);
         s->sitter = spawn(NULL, sit, s);
         atomic_store(&s->open, true);
-        OK(weft_sleep(below(&s->random, 2000000)));
+        OK(weft_sleep_for(below(&s->random, 2000000)));
         bool close_first = below(&s->random, 2);
         if (!close_first) OK(weft_cancel(s->sitter));
         atomic_store(&s->open, false);
@@ -117,7 +117,7 @@ static void *new_life(void *arg) {
     SO(!weft_cancelled());
     WANT(weft_park_until(0), -ETIMEDOUT); /* no permit of somebody else's */
     if (below(&random, 2)) weft_yield();
-    WANT(weft_sleep(below(&random, 2) ? 0 : 1000), 0);
+    WANT(weft_sleep_for(below(&random, 2) ? 0 : 1000), 0);
     SO(!weft_cancelled());
     WANT(weft_park_until(0), -ETIMEDOUT);
     return arg;

@@ -39,7 +39,7 @@ static void clean(void *unused) {
     atomic_fetch_add(&cleaned, 1);
 }
 static void clean_slowly(void *unused) {
-    if (weft_self().id && !weft_cancelled()) weft_sleep(2000);
+    if (weft_self().id && !weft_cancelled()) weft_sleep_for(2000);
     clean(unused);
 }
 
@@ -77,7 +77,7 @@ static void plant(struct grove *g, uint64_t *random) {
 static void wait_somehow(uint64_t *random) {
     switch (below(random, 4)) {
     case 0: weft_yield(); break;
-    case 1: may_have(weft_sleep(below(random, 20000))); break;
+    case 1: may_have(weft_sleep_for(below(random, 20000))); break;
     case 2: {
         int err = weft_sem_wait_until(&sem, weft_now() + below(random, 20000));
         if (!err) atomic_fetch_add(&received, 1);
@@ -96,11 +96,11 @@ static void take_shelter(uint64_t *random) {
     struct weft_shield shield;
     OK(weft_shield_begin(&shield));
     WANT(weft_cancelled(), 0);
-    OK(weft_sleep(below(random, 5000)));
+    OK(weft_sleep_for(below(random, 5000)));
     if (below(random, 2)) {
         struct grove g = {.depth = DEEP};
         OK(weft_scope_begin(&g.scope, WEFT_FOREVER));
-        OK(weft_sleep(0));
+        OK(weft_sleep_for(0));
         OK(weft_scope_end(&g.scope));
     }
     OK(weft_shield_end(&shield));
@@ -199,7 +199,7 @@ static void scopes_round(uint64_t random) {
     while (!weft_sem_try(&sem)) atomic_fetch_add(&received, 1);
     WANT(atomic_load(&received), atomic_load(&sent));
     int err;
-    while ((err = weft_cluster_destroy(second)) == -EBUSY) weft_sleep(100000); /* the last ones are on their way out */
+    while ((err = weft_cluster_destroy(second)) == -EBUSY) weft_sleep_for(100000); /* the last ones are on their way out */
     OK(err);
 }
 

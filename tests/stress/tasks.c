@@ -8,7 +8,7 @@ enum { FORKERS = 12 };
 static void park_now_and_then(uint64_t *random) {
     switch (below(random, 48)) {
     case 0: weft_yield(); break;
-    case 1: weft_sleep(below(random, 20000)); break; /* may be cancelled */
+    case 1: weft_sleep_for(below(random, 20000)); break; /* may be cancelled */
     default: break;
     }
 }
@@ -200,7 +200,7 @@ static void continued_round(uint64_t random) {
     }
     for (unsigned i = 0; i < FORKERS; i++) join(f[i]);
     int err;
-    while ((err = weft_cluster_destroy(cluster)) == -EBUSY) weft_sleep(WEFT_MILLISECOND); /* children that end */
+    while ((err = weft_cluster_destroy(cluster)) == -EBUSY) weft_sleep_for(WEFT_MILLISECOND); /* children that end */
     OK(err);
 }
 

@@ -32,7 +32,7 @@ static void sleeps_round(uint64_t random) {
     for (unsigned i = 0; i < SLEEPERS / shrink; i++)
         OK(weft_spawn(&f[i], NULL, sleeper, (void *)(uintptr_t)roll(&random)));
     for (int i = 0; i < 50; i++) {
-        weft_sleep(roll(&random) % 50000);
+        weft_sleep_for(roll(&random) % 50000);
         weft_cancel(f[roll(&random) % (SLEEPERS / shrink)]);
     }
     for (unsigned i = 0; i < SLEEPERS / shrink; i++) OK(weft_join(f[i], NULL));
@@ -62,7 +62,7 @@ static void *timer_user(void *random) {
             a[i] = (struct alarm_clock){.timer = WEFT_TIMER_INIT, .fired = 0, .done = WEFT_SEM_INIT(0)};
             OK(weft_timer_arm(&a[i].timer, weft_now() + roll(&r) % 200000, ring, &a[i]));
         }
-        if (roll(&r) % 2) weft_sleep(roll(&r) % 100000);
+        if (roll(&r) % 2) weft_sleep_for(roll(&r) % 100000);
         for (int i = 0; i < TIMERS; i++) {
             if (roll(&r) % 2 && !weft_timer_cancel(&a[i].timer)) {
                 WANT(atomic_load(&a[i].fired), 0);

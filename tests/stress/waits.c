@@ -33,7 +33,7 @@ static void *giver(void *p) {
         OK(weft_unpark(d->taker));
         for (unsigned turn = 0; atomic_load(&d->taken) < n; turn++)
             if (turn % 16 == 15)
-                weft_sleep(1000);
+                weft_sleep_for(1000);
             else
                 weft_yield();
         WANT(atomic_load(&d->taken), n);
@@ -91,7 +91,7 @@ static void tokens_round(uint64_t random) {
     for (int i = 0; i < USERS; i++) OK(weft_spawn(&f[i], NULL, token_user, (void *)(uintptr_t)roll(&random)));
     for (int i = 0; i < THREADS; i++) OK(pthread_create(&t[i], NULL, token_thread, (void *)(uintptr_t)roll(&random)));
     for (int i = 0; i < USERS / 4; i++) {
-        weft_sleep(roll(&random) % 100000);
+        weft_sleep_for(roll(&random) % 100000);
         weft_cancel(f[roll(&random) % USERS]);
     }
     for (int i = 0; i < USERS; i++) OK(weft_join(f[i], NULL));
@@ -136,7 +136,7 @@ static void mutex_round(uint64_t random) {
     for (int i = 0; i < LOCKERS; i++) OK(weft_spawn(&f[i], NULL, locker, (void *)(uintptr_t)roll(&random)));
     for (int i = 0; i < THREADS; i++) OK(pthread_create(&t[i], NULL, locker, (void *)(uintptr_t)roll(&random)));
     for (int i = 0; i < 4; i++) {
-        weft_sleep(roll(&random) % 100000);
+        weft_sleep_for(roll(&random) % 100000);
         weft_cancel(f[roll(&random) % LOCKERS]);
     }
     for (int i = 0; i < LOCKERS; i++) OK(weft_join(f[i], NULL));

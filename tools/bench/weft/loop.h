@@ -26,6 +26,6 @@ static inline void form_for(size_t n, unsigned how, void (*body)(size_t, size_t)
     struct form_body it = {body};
     must(weft_for(0, n, form_piece, &it, &options), "weft_for");
 }
-static inline void form_sleep(uint64_t nanoseconds) { must(weft_sleep(nanoseconds), "weft_sleep"); }
+static inline void form_sleep(uint64_t nanoseconds) { must(weft_sleep_for(nanoseconds), "weft_sleep_for"); }
 
 #endif

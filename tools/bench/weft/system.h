@@ -30,7 +30,7 @@ static inline void sys_join(struct sys_fiber *fiber) { must(weft_join(fiber->han
 
 static inline void sys_yield(void) { weft_yield(); }
 
-static inline void sys_sleep(uint64_t nanoseconds) { must(weft_sleep(nanoseconds), "weft_sleep"); }
+static inline void sys_sleep(uint64_t nanoseconds) { must(weft_sleep_for(nanoseconds), "weft_sleep_for"); }
 
 struct sys_permit {
     struct weft_fiber owner;
