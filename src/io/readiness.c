@@ -129,10 +129,7 @@ static WEFT_SWITCHES int wait(struct weft__descriptor *d, uint64_t deadline) {
     return err ? err : d->got;
 }
 
-WEFT_PUBLIC int weft_ready_until(int fd, short events, uint64_t deadline) {
-    if (!weft__readiness_valid(events)) return -EINVAL;
-    int found = weft__readiness_look(fd, events);
-    if (found) return found;
+static int await(int fd, short events, uint64_t deadline) {
     struct weft__descriptor d = {.waiter = {.fiber = weft__me()}, .fd = fd, .events = (uint16_t)events};
     struct weft__fiber *me = d.waiter.fiber;
     if (!me) return -ENOMEM;
@@ -141,6 +138,14 @@ WEFT_PUBLIC int weft_ready_until(int fd, short events, uint64_t deadline) {
     err = wait(&d, deadline);
     weft__service_release(me);
     return err;
+}
+
+int weft__readiness_await(int fd, short events) { return await(fd, events, WEFT_FOREVER); }
+
+WEFT_PUBLIC int weft_ready_until(int fd, short events, uint64_t deadline) {
+    if (!weft__readiness_valid(events)) return -EINVAL;
+    int found = weft__readiness_look(fd, events);
+    return found ? found : await(fd, events, deadline);
 }
 
 WEFT_PUBLIC int weft_ready(int fd, short events) { return weft_ready_until(fd, events, WEFT_FOREVER); }

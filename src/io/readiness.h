@@ -38,6 +38,9 @@ bool weft__readiness_valid(short events);
 int weft__readiness_enter(struct weft__descriptor *d);
 bool weft__readiness_leave(struct weft__descriptor *d);
 
+/* All of the steps: waits for valid events, without a look before, and returns those found, or an error. */
+int weft__readiness_await(int fd, short events);
+
 /* The descriptor is about to be closed: ends all waits for it, with -EBADF. */
 void weft__readiness_closes(int fd);
 

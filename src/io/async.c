@@ -1,0 +1,180 @@
+/*
+ * Operations under way. A ring makes them as they are; what it cannot make, and everything without a ring, a
+ * fiber of their own makes, as if the caller had spawned it.
+ */
+#define _GNU_SOURCE
+#include "io/async.h"
+
+#include "io/engine.h"
+#include "sched/self.h"
+
+#include <fcntl.h>
+
+void weft__io_done(struct weft__io *io, ssize_t result) {
+    if (result < 0)
+        weft_future_fail(&io->future, (int)result);
+    else
+        weft_future_set(&io->future, (void *)(intptr_t)result);
+}
+
+static void *make_it(void *arg) {
+    struct weft__io *io = arg;
+    weft__io_done(io, weft__io_run(&io->request));
+    return NULL;
+}
+
+/* Detached: a handle of one that has ended does not fit any more. */
+static int spawn(struct weft__io *io) {
+    static const struct weft_attr attr = {.name = "io", .detached = 1};
+    return weft_spawn(&io->fiber, &attr, make_it, io);
+}
+
+static int begin(struct weft_io *public, struct weft__request r) {
+    struct weft__io *io = (struct weft__io *)public;
+    struct weft__worker *w = weft__self();
+    if (!io) return -EINVAL;
+    if (!w || !load_rlx(&w->current)) return -EPERM;
+    *io = (struct weft__io){.future = WEFT_FUTURE_INIT, .request = r};
+    const struct weft__engine *engine = weft__engine();
+    if (r.code == WEFT_IO_CLOSE) engine->closes(r.fd);
+    int err = engine->start(io);
+    return err == -ENOTSUP ? spawn(io) : err;
+}
+
+WEFT_PUBLIC int weft_io_cancel(struct weft_io *public) {
+    struct weft__io *io = (struct weft__io *)public;
+    if (!io) return -EINVAL;
+    if (weft_future_try(&io->future, NULL) != -EAGAIN) return -EALREADY;
+    if (io->fiber.id)
+        weft_cancel(io->fiber);
+    else
+        weft__engine()->cancel(io);
+    return 0;
+}
+
+/* Its end is waited for in a shield: the memory is not the caller's before. */
+WEFT_PUBLIC ssize_t weft_io_wait(struct weft_io *io) {
+    if (!io) return -EINVAL;
+    void *value = NULL;
+    int err = weft_future_wait(&io->future, &value);
+    if ((err == -ECANCELED || err == -ETIMEDOUT) && weft_future_try(&io->future, NULL) == -EAGAIN) {
+        struct weft_shield shield;
+        weft_io_cancel(io);
+        weft_shield_begin(&shield);
+        err = weft_future_wait(&io->future, &value);
+        weft_shield_end(&shield);
+    }
+    return err ? err : (ssize_t)(intptr_t)value;
+}
+
+/* --- what each of them is ---------------------------------------------------------------------------------- */
+
+#define BEGIN(...) begin(io, (struct weft__request){__VA_ARGS__})
+
+WEFT_PUBLIC int weft_io_read(struct weft_io *io, int fd, void *buffer, size_t size) {
+    return BEGIN(.code = WEFT_IO_READ, .fd = fd, .memory = buffer, .size = size, .offset = WEFT_IO_HERE);
+}
+
+WEFT_PUBLIC int weft_io_write(struct weft_io *io, int fd, const void *buffer, size_t size) {
+    return BEGIN(.code = WEFT_IO_WRITE, .fd = fd, .memory = (void *)buffer, .size = size, .offset = WEFT_IO_HERE);
+}
+
+WEFT_PUBLIC int weft_io_pread(struct weft_io *io, int fd, void *buffer, size_t size, off_t offset) {
+    return BEGIN(.code = WEFT_IO_READ, .fd = fd, .memory = buffer, .size = size, .offset = offset);
+}
+
+WEFT_PUBLIC int weft_io_pwrite(struct weft_io *io, int fd, const void *buffer, size_t size, off_t offset) {
+    return BEGIN(.code = WEFT_IO_WRITE, .fd = fd, .memory = (void *)buffer, .size = size, .offset = offset);
+}
+
+WEFT_PUBLIC int weft_io_preadv(struct weft_io *io, int fd, const struct iovec *parts, int n, off_t offset) {
+    return BEGIN(.code = WEFT_IO_READV, .fd = fd, .memory = (void *)parts, .size = (unsigned)n, .offset = offset);
+}
+
+WEFT_PUBLIC int weft_io_pwritev(struct weft_io *io, int fd, const struct iovec *parts, int n, off_t offset) {
+    return BEGIN(.code = WEFT_IO_WRITEV, .fd = fd, .memory = (void *)parts, .size = (unsigned)n, .offset = offset);
+}
+
+WEFT_PUBLIC int weft_io_readv(struct weft_io *io, int fd, const struct iovec *parts, int n) {
+    return weft_io_preadv(io, fd, parts, n, WEFT_IO_HERE);
+}
+
+WEFT_PUBLIC int weft_io_writev(struct weft_io *io, int fd, const struct iovec *parts, int n) {
+    return weft_io_pwritev(io, fd, parts, n, WEFT_IO_HERE);
+}
+
+WEFT_PUBLIC int weft_io_openat(struct weft_io *io, int dir, const char *path, int flags, mode_t mode) {
+    return BEGIN(.code = WEFT_IO_OPEN, .fd = dir, .memory = (void *)path, .size = mode, .flags = (uint32_t)flags);
+}
+
+WEFT_PUBLIC int weft_io_close(struct weft_io *io, int fd) { return BEGIN(.code = WEFT_IO_CLOSE, .fd = fd); }
+
+WEFT_PUBLIC int weft_io_fsync(struct weft_io *io, int fd) { return BEGIN(.code = WEFT_IO_SYNC, .fd = fd); }
+
+WEFT_PUBLIC int weft_io_fdatasync(struct weft_io *io, int fd) {
+    return BEGIN(.code = WEFT_IO_SYNC, .fd = fd, .flags = 1);
+}
+
+WEFT_PUBLIC int weft_io_statx(struct weft_io *io, int dir, const char *path, int flags, unsigned mask,
+                              struct statx *result) {
+    return BEGIN(.code = WEFT_IO_STAT, .fd = dir, .memory = (void *)path, .size = mask, .extra = result,
+                 .flags = (uint32_t)flags);
+}
+
+WEFT_PUBLIC int weft_io_unlinkat(struct weft_io *io, int dir, const char *path, int flags) {
+    return BEGIN(.code = WEFT_IO_UNLINK, .fd = dir, .memory = (void *)path, .flags = (uint32_t)flags);
+}
+
+WEFT_PUBLIC int weft_io_renameat(struct weft_io *io, int from_dir, const char *from, int to_dir, const char *to) {
+    return BEGIN(.code = WEFT_IO_RENAME, .fd = from_dir, .memory = (void *)from, .other = to_dir, .extra = (void *)to);
+}
+
+WEFT_PUBLIC int weft_io_mkdirat(struct weft_io *io, int dir, const char *path, mode_t mode) {
+    return BEGIN(.code = WEFT_IO_MKDIR, .fd = dir, .memory = (void *)path, .size = mode);
+}
+
+WEFT_PUBLIC int weft_io_accept(struct weft_io *io, int fd, struct sockaddr *address, socklen_t *length, int flags) {
+    return BEGIN(.code = WEFT_IO_ACCEPT, .fd = fd, .memory = address, .extra = length, .flags = (uint32_t)flags);
+}
+
+WEFT_PUBLIC int weft_io_connect(struct weft_io *io, int fd, const struct sockaddr *address, socklen_t length) {
+    return BEGIN(.code = WEFT_IO_CONNECT, .fd = fd, .memory = (void *)address, .size = length);
+}
+
+WEFT_PUBLIC int weft_io_send(struct weft_io *io, int fd, const void *buffer, size_t size, int flags) {
+    return BEGIN(.code = WEFT_IO_SEND, .fd = fd, .memory = (void *)buffer, .size = size, .flags = (uint32_t)flags);
+}
+
+WEFT_PUBLIC int weft_io_recv(struct weft_io *io, int fd, void *buffer, size_t size, int flags) {
+    return BEGIN(.code = WEFT_IO_RECV, .fd = fd, .memory = buffer, .size = size, .flags = (uint32_t)flags);
+}
+
+WEFT_PUBLIC int weft_io_sendmsg(struct weft_io *io, int fd, const struct msghdr *message, int flags) {
+    return BEGIN(.code = WEFT_IO_SENDMSG, .fd = fd, .memory = (void *)message, .flags = (uint32_t)flags);
+}
+
+WEFT_PUBLIC int weft_io_recvmsg(struct weft_io *io, int fd, struct msghdr *message, int flags) {
+    return BEGIN(.code = WEFT_IO_RECVMSG, .fd = fd, .memory = message, .flags = (uint32_t)flags);
+}
+
+WEFT_PUBLIC int weft_io_shutdown(struct weft_io *io, int fd, int how) {
+    return BEGIN(.code = WEFT_IO_SHUTDOWN, .fd = fd, .flags = (uint32_t)how);
+}
+
+WEFT_PUBLIC int weft_io_poll(struct weft_io *io, int fd, short events) {
+    return BEGIN(.code = WEFT_IO_POLL, .fd = fd, .flags = (uint16_t)events);
+}
+
+WEFT_PUBLIC int weft_io_splice(struct weft_io *io, int in, off_t *in_offset, int out, off_t *out_offset, size_t size,
+                               unsigned flags) {
+    return BEGIN(.code = WEFT_IO_SPLICE, .fd = out, .other = in, .memory = out_offset, .extra = in_offset, .size = size,
+                 .flags = flags);
+}
+
+WEFT_PUBLIC int weft_io_sendfile(struct weft_io *io, int out, int in, off_t *offset, size_t size) {
+    return BEGIN(.code = WEFT_IO_SENDFILE, .fd = out, .other = in, .extra = offset, .size = size);
+}
+
+WEFT_PUBLIC int weft_io_waitpid(struct weft_io *io, pid_t pid, int *status, int options) {
+    return BEGIN(.code = WEFT_IO_WAIT, .fd = pid, .memory = status, .flags = (uint32_t)options);
+}

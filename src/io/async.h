@@ -1,0 +1,16 @@
+/* What is in a struct weft_io. */
+#ifndef WEFT_IO_ASYNC_H
+#define WEFT_IO_ASYNC_H
+
+#include "driver/ring.h"
+#include "io/request.h"
+
+struct weft__io {
+    struct weft_future future;
+    struct weft__request request;
+    struct weft_fiber fiber; /* that makes the request, if the engine cannot make it under way; else {0} */
+    struct weft__op op;      /* the ring's */
+};
+_Static_assert(sizeof(struct weft__io) <= sizeof(struct weft_io), "it has the room");
+
+#endif

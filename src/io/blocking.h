@@ -1,0 +1,10 @@
+/* Calls that block, made by a thread of the pool while a fiber waits. See weft/io.h, weft_blocking. */
+#ifndef WEFT_IO_BLOCKING_H
+#define WEFT_IO_BLOCKING_H
+
+#include "io/request.h"
+
+/* The request's result, or -ECANCELED, -ETIMEDOUT, -EAGAIN, -ENOMEM: then it was not made. */
+ssize_t weft__blocking_request(const struct weft__request *r);
+
+#endif

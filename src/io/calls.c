@@ -1,0 +1,289 @@
+/* The look-alikes: each says what it is as a request. What the originals do beyond that stands here. */
+#define _GNU_SOURCE
+#include "io/engine.h"
+
+#include "base/sys.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static ssize_t posix(ssize_t result) {
+    if (likely(result >= 0)) return result;
+    errno = (int)-result;
+    return -1;
+}
+
+#define RUN(...) posix(weft__io_run(&(struct weft__request){__VA_ARGS__}))
+
+/* --- bytes -------------------------------------------------------------------------------------------- */
+
+/* A write that blocks returns when all is written: what an attempt leaves is written by the next one. */
+static ssize_t write_all(struct weft__request r) {
+    size_t done = 0;
+    for (;;) {
+        ssize_t n = weft__io_run(&r);
+        if (n < 0) return done ? (ssize_t)done : posix(n);
+        done += (size_t)n;
+        if (likely((size_t)n >= r.size) || !n) return (ssize_t)done;
+        r.memory = (char *)r.memory + n;
+        r.size -= (size_t)n;
+        if (r.offset != WEFT_IO_HERE) r.offset += n;
+    }
+}
+
+/* The same in parts: after one that was written in part, its rest, and then the others. */
+static ssize_t write_parts(int fd, const struct iovec *parts, int n, off_t offset) {
+    size_t done = 0;
+    for (;;) {
+        ssize_t got = weft__io_run(&(struct weft__request){
+            .code = WEFT_IO_WRITEV, .fd = fd, .memory = (void *)parts, .size = (size_t)n, .offset = offset});
+        if (got < 0) return done ? (ssize_t)done : posix(got);
+        done += (size_t)got;
+        if (offset != WEFT_IO_HERE) offset += got;
+        size_t written = (size_t)got;
+        while (n && written >= parts->iov_len) written -= (parts++)->iov_len, n--;
+        if (!n || !got) return (ssize_t)done;
+        if (!written) continue;
+        size_t rest = parts->iov_len - written;
+        got = write_all((struct weft__request){.code = WEFT_IO_WRITE,
+                                               .fd = fd,
+                                               .memory = (char *)parts->iov_base + written,
+                                               .size = rest,
+                                               .offset = offset});
+        if (got > 0) done += (size_t)got;
+        if (got < 0 || (size_t)got < rest || !--n) return (ssize_t)done;
+        if (offset != WEFT_IO_HERE) offset += got;
+        parts++;
+    }
+}
+
+WEFT_PUBLIC ssize_t weft_read(int fd, void *buffer, size_t size) {
+    return RUN(.code = WEFT_IO_READ, .fd = fd, .memory = buffer, .size = size, .offset = WEFT_IO_HERE);
+}
+
+WEFT_PUBLIC ssize_t weft_write(int fd, const void *buffer, size_t size) {
+    return write_all((struct weft__request){
+        .code = WEFT_IO_WRITE, .fd = fd, .memory = (void *)buffer, .size = size, .offset = WEFT_IO_HERE});
+}
+
+WEFT_PUBLIC ssize_t weft_pread(int fd, void *buffer, size_t size, off_t offset) {
+    if (offset < 0) return posix(-EINVAL);
+    return RUN(.code = WEFT_IO_READ, .fd = fd, .memory = buffer, .size = size, .offset = offset);
+}
+
+WEFT_PUBLIC ssize_t weft_pwrite(int fd, const void *buffer, size_t size, off_t offset) {
+    if (offset < 0) return posix(-EINVAL);
+    return write_all((struct weft__request){
+        .code = WEFT_IO_WRITE, .fd = fd, .memory = (void *)buffer, .size = size, .offset = offset});
+}
+
+WEFT_PUBLIC ssize_t weft_readv(int fd, const struct iovec *parts, int n) {
+    if (n < 0) return posix(-EINVAL);
+    return RUN(.code = WEFT_IO_READV, .fd = fd, .memory = (void *)parts, .size = (size_t)n, .offset = WEFT_IO_HERE);
+}
+
+WEFT_PUBLIC ssize_t weft_writev(int fd, const struct iovec *parts, int n) {
+    return n < 0 ? posix(-EINVAL) : write_parts(fd, parts, n, WEFT_IO_HERE);
+}
+
+WEFT_PUBLIC ssize_t weft_preadv(int fd, const struct iovec *parts, int n, off_t offset) {
+    if (offset < 0 || n < 0) return posix(-EINVAL);
+    return RUN(.code = WEFT_IO_READV, .fd = fd, .memory = (void *)parts, .size = (size_t)n, .offset = offset);
+}
+
+WEFT_PUBLIC ssize_t weft_pwritev(int fd, const struct iovec *parts, int n, off_t offset) {
+    return offset < 0 || n < 0 ? posix(-EINVAL) : write_parts(fd, parts, n, offset);
+}
+
+WEFT_PUBLIC ssize_t weft_splice(int in, off_t *in_offset, int out, off_t *out_offset, size_t size, unsigned flags) {
+    return RUN(.code = WEFT_IO_SPLICE, .fd = out, .other = in, .memory = out_offset, .extra = in_offset, .size = size,
+               .flags = flags);
+}
+
+WEFT_PUBLIC ssize_t weft_sendfile(int out, int in, off_t *offset, size_t size) {
+    size_t done = 0;
+    while (done < size) {
+        ssize_t n = weft__io_run(&(struct weft__request){
+            .code = WEFT_IO_SENDFILE, .fd = out, .other = in, .extra = offset, .size = size - done});
+        if (n < 0) return done ? (ssize_t)done : posix(n);
+        if (!n) break;
+        done += (size_t)n;
+    }
+    return (ssize_t)done;
+}
+
+/* --- files --------------------------------------------------------------------------------------------- */
+
+static int open_at(int dir, const char *path, int flags, va_list args) {
+    bool has_mode = (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE;
+    mode_t mode = has_mode ? va_arg(args, mode_t) : 0;
+    return (int)RUN(.code = WEFT_IO_OPEN, .fd = dir, .memory = (void *)path, .size = mode, .flags = (uint32_t)flags);
+}
+
+WEFT_PUBLIC int weft_open(const char *path, int flags, ...) {
+    va_list args;
+    va_start(args, flags);
+    int fd = open_at(AT_FDCWD, path, flags, args);
+    va_end(args);
+    return fd;
+}
+
+WEFT_PUBLIC int weft_openat(int dir, const char *path, int flags, ...) {
+    va_list args;
+    va_start(args, flags);
+    int fd = open_at(dir, path, flags, args);
+    va_end(args);
+    return fd;
+}
+
+WEFT_PUBLIC int weft_close(int fd) { return (int)RUN(.code = WEFT_IO_CLOSE, .fd = fd); }
+
+WEFT_PUBLIC int weft_fsync(int fd) { return (int)RUN(.code = WEFT_IO_SYNC, .fd = fd); }
+
+WEFT_PUBLIC int weft_fdatasync(int fd) { return (int)RUN(.code = WEFT_IO_SYNC, .fd = fd, .flags = 1); }
+
+WEFT_PUBLIC int weft_statx(int dir, const char *path, int flags, unsigned mask, struct statx *result) {
+    return (int)RUN(.code = WEFT_IO_STAT, .fd = dir, .memory = (void *)path, .size = mask, .extra = result,
+                    .flags = (uint32_t)flags);
+}
+
+WEFT_PUBLIC int weft_unlinkat(int dir, const char *path, int flags) {
+    return (int)RUN(.code = WEFT_IO_UNLINK, .fd = dir, .memory = (void *)path, .flags = (uint32_t)flags);
+}
+
+WEFT_PUBLIC int weft_renameat(int from_dir, const char *from, int to_dir, const char *to) {
+    return (int)RUN(.code = WEFT_IO_RENAME, .fd = from_dir, .memory = (void *)from, .other = to_dir,
+                    .extra = (void *)to);
+}
+
+WEFT_PUBLIC int weft_mkdirat(int dir, const char *path, mode_t mode) {
+    return (int)RUN(.code = WEFT_IO_MKDIR, .fd = dir, .memory = (void *)path, .size = mode);
+}
+
+/* --- sockets -------------------------------------------------------------------------------------------- */
+
+WEFT_PUBLIC int weft_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags) {
+    return (int)RUN(.code = WEFT_IO_ACCEPT, .fd = fd, .memory = address, .extra = length, .flags = (uint32_t)flags);
+}
+
+WEFT_PUBLIC int weft_accept(int fd, struct sockaddr *address, socklen_t *length) {
+    return weft_accept4(fd, address, length, SOCK_CLOEXEC);
+}
+
+WEFT_PUBLIC int weft_connect(int fd, const struct sockaddr *address, socklen_t length) {
+    return (int)RUN(.code = WEFT_IO_CONNECT, .fd = fd, .memory = (void *)address, .size = length);
+}
+
+/* MSG_DONTWAIT is the caller's word that nothing is to be waited for: then there is nothing to do here. */
+WEFT_PUBLIC ssize_t weft_send(int fd, const void *buffer, size_t size, int flags) {
+    struct weft__request r = {.code = WEFT_IO_SEND,
+                              .fd = fd,
+                              .memory = (void *)buffer,
+                              .size = size,
+                              .offset = WEFT_IO_HERE,
+                              .flags = (uint32_t)flags};
+    return flags & MSG_DONTWAIT ? posix(weft__request_perform(&r)) : write_all(r);
+}
+
+WEFT_PUBLIC ssize_t weft_recv(int fd, void *buffer, size_t size, int flags) {
+    struct weft__request r = {.code = WEFT_IO_RECV, .fd = fd, .memory = buffer, .size = size, .flags = (uint32_t)flags};
+    return posix(flags & MSG_DONTWAIT ? weft__request_perform(&r) : weft__io_run(&r));
+}
+
+WEFT_PUBLIC ssize_t weft_sendmsg(int fd, const struct msghdr *message, int flags) {
+    struct weft__request r = {.code = WEFT_IO_SENDMSG, .fd = fd, .memory = (void *)message, .flags = (uint32_t)flags};
+    return posix(flags & MSG_DONTWAIT ? weft__request_perform(&r) : weft__io_run(&r));
+}
+
+WEFT_PUBLIC ssize_t weft_recvmsg(int fd, struct msghdr *message, int flags) {
+    struct weft__request r = {.code = WEFT_IO_RECVMSG, .fd = fd, .memory = message, .flags = (uint32_t)flags};
+    return posix(flags & MSG_DONTWAIT ? weft__request_perform(&r) : weft__io_run(&r));
+}
+
+WEFT_PUBLIC ssize_t weft_sendto(int fd, const void *buffer, size_t size, int flags, const struct sockaddr *to,
+                                socklen_t length) {
+    if (!to) return weft_send(fd, buffer, size, flags);
+    struct iovec part = {(void *)buffer, size};
+    return weft_sendmsg(
+        fd, &(struct msghdr){.msg_name = (void *)to, .msg_namelen = length, .msg_iov = &part, .msg_iovlen = 1}, flags);
+}
+
+WEFT_PUBLIC ssize_t weft_recvfrom(int fd, void *buffer, size_t size, int flags, struct sockaddr *from,
+                                  socklen_t *length) {
+    struct iovec part = {buffer, size};
+    struct msghdr message = {
+        .msg_name = from, .msg_namelen = from && length ? *length : 0, .msg_iov = &part, .msg_iovlen = 1};
+    ssize_t n = weft_recvmsg(fd, &message, flags);
+    if (n >= 0 && from && length) *length = message.msg_namelen;
+    return n;
+}
+
+WEFT_PUBLIC int weft_shutdown(int fd, int how) {
+    return (int)RUN(.code = WEFT_IO_SHUTDOWN, .fd = fd, .flags = (uint32_t)how);
+}
+
+/* --- several descriptors ------------------------------------------------------------------------------ */
+
+/* Those that are ready now; how many. */
+static int look_at_all(struct pollfd *fds, nfds_t n) {
+    int found = poll(fds, n, 0);
+    return found < 0 ? errno == EINTR ? 0 : -errno : found;
+}
+
+/* Waits for the first of them, and then looks at all: several may be ready by then. */
+static int wait_for_any(struct pollfd *fds, nfds_t n, uint64_t deadline) {
+    struct weft_case *cases = weft__alloc(n * sizeof *cases);
+    if (!cases) return -ENOMEM;
+    for (nfds_t i = 0; i < n; i++) cases[i] = (struct weft_case)WEFT_CASE_READY(fds[i].fd, fds[i].events);
+    int found = 0;
+    while (!found) {
+        int which = weft_select_until(cases, (unsigned)n, deadline);
+        if (which < 0 && which != -EPERM) found = which;
+        if (!found) found = look_at_all(fds, n);
+    }
+    weft__free(cases);
+    return found;
+}
+
+WEFT_PUBLIC int weft_poll(struct pollfd *fds, nfds_t n, int milliseconds) {
+    if (n > INT32_MAX / sizeof(struct weft_case) || (!fds && n)) return (int)posix(n ? -EFAULT : -EINVAL);
+    int found = look_at_all(fds, n);
+    if (found || !milliseconds) return (int)posix(found);
+    uint64_t deadline = milliseconds < 0 ? WEFT_FOREVER : weft_now() + (uint64_t)milliseconds * WEFT_MILLISECOND;
+    found = wait_for_any(fds, n, deadline);
+    return found == -ETIMEDOUT && weft_now() >= deadline ? 0 : (int)posix(found);
+}
+
+/* --- processes and time ------------------------------------------------------------------------------- */
+
+WEFT_PUBLIC pid_t weft_waitpid(pid_t pid, int *status, int options) {
+    return (pid_t)RUN(.code = WEFT_IO_WAIT, .fd = pid, .memory = status, .flags = (uint32_t)options);
+}
+
+WEFT_PUBLIC int weft_nanosleep(const struct timespec *time, struct timespec *left) {
+    if (!time) return (int)posix(-EFAULT);
+    if (time->tv_sec < 0 || time->tv_nsec < 0 || time->tv_nsec >= 1000000000) return (int)posix(-EINVAL);
+    uint64_t start = weft_now(), until = WEFT_FOREVER;
+    uint64_t whole;
+    if (!__builtin_mul_overflow((uint64_t)time->tv_sec, WEFT_SECOND, &whole) &&
+        !__builtin_add_overflow(whole + (uint64_t)time->tv_nsec, start, &until))
+        until = start + whole + (uint64_t)time->tv_nsec;
+    int err = weft_sleep_until(until);
+    if (!err) return 0;
+    uint64_t now = weft_now(), rest = now < until ? until - now : 0;
+    if (left) *left = (struct timespec){(time_t)(rest / WEFT_SECOND), (long)(rest % WEFT_SECOND)};
+    return (int)posix(err);
+}
+
+WEFT_PUBLIC unsigned weft_sleep(unsigned seconds) {
+    struct timespec left;
+    if (!weft_nanosleep(&(struct timespec){.tv_sec = seconds}, &left)) return 0;
+    return (unsigned)left.tv_sec + (left.tv_nsec != 0);
+}
+
+WEFT_PUBLIC int weft_usleep(unsigned microseconds) {
+    return weft_nanosleep(
+        &(struct timespec){.tv_sec = microseconds / 1000000, .tv_nsec = (long)(microseconds % 1000000) * 1000}, NULL);
+}

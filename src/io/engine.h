@@ -1,0 +1,41 @@
+/*
+ * The engine: who makes a fiber's requests. There are two, with the same contract; which one it is
+ * is decided once a process, when the first request is made (engine.c).
+ *
+ *   uring.c    hands them to the ring of the worker (driver/ring.h)
+ *   epoll.c    makes them itself: at once if they do not block, else when the descriptor is ready
+ *              (readiness.h), or on a thread of the pool (blocking.h)
+ */
+#ifndef WEFT_IO_ENGINE_H
+#define WEFT_IO_ENGINE_H
+
+#include "io/request.h"
+#include "sched/sched.h"
+
+/* An operation under way: what is in a struct weft_io. */
+struct weft__io;
+
+struct weft__engine {
+    const char *name;
+
+    /* Makes the request for the calling fiber, which waits: the result or a negative errno. */
+    ssize_t (*run)(struct weft__fiber *me, const struct weft__request *r);
+
+    /* The same under way; the future is done when it is. 0, or -ENOMEM and nothing was begun. */
+    int (*start)(struct weft__io *io);
+    void (*cancel)(struct weft__io *io);
+
+    /* The descriptor is about to be closed: ends what waits for it, with -EBADF. */
+    void (*closes)(int fd);
+
+    int (*submit)(const struct io_uring_sqe *entries, int *results, unsigned n);
+};
+
+extern const struct weft__engine weft__engine_uring, weft__engine_epoll;
+
+const struct weft__engine *weft__engine(void);
+
+/* For any caller: a fiber's goes to the engine, a thread makes the call. The result or a negative errno. */
+ssize_t weft__io_run(const struct weft__request *r);
+
+#endif

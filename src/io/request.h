@@ -1,0 +1,89 @@
+/*
+ * A request: one call of the POSIX family as data, so that it can be made by a system call, handed to a
+ * ring, or to another thread. What the fields mean, by code; a request is only read by whoever makes it.
+ *
+ *   code       fd      memory     size    offset        other       extra          flags
+ *   READ       fd      buffer     bytes   or WEFT_HERE  -           -              -
+ *   READV      fd      iovecs     n       or WEFT_HERE  -           -              -
+ *   WRITE, WRITEV      the same
+ *   OPEN       dir     path       mode    -             -           -              open's
+ *   CLOSE      fd
+ *   SYNC       fd      -          -       -             -           -              1: data only
+ *   STAT       dir     path       mask    -             -           struct statx   AT_...
+ *   UNLINK     dir     path       -       -             -           -              AT_...
+ *   RENAME     dir     path       -       -             to dir      to path        -
+ *   MKDIR      dir     path       mode
+ *   ACCEPT     fd      sockaddr   -       -             -           socklen_t      SOCK_...
+ *   CONNECT    fd      sockaddr   bytes
+ *   SEND, RECV fd      buffer     bytes   -             -           -              MSG_...
+ *   SENDMSG, RECVMSG   msghdr     -       -             -           -              MSG_...
+ *   SHUTDOWN   fd      -          -       -             -           -              how
+ *   POLL       fd      -          -       -             -           -              events; result: those found
+ *   SPLICE     out     out offset bytes   -             in          in offset      SPLICE_F_...
+ *   SENDFILE   out     -          bytes   -             in          in offset      -
+ *   WAIT       pid     int status -       -             -           -              waitpid's
+ *
+ * The offsets of SPLICE and SENDFILE are off_t *, or NULL.
+ */
+#ifndef WEFT_IO_REQUEST_H
+#define WEFT_IO_REQUEST_H
+
+#include "weft/io.h"
+
+#include "base/base.h"
+
+enum weft__code {
+    WEFT_IO_READ,
+    WEFT_IO_READV,
+    WEFT_IO_WRITE,
+    WEFT_IO_WRITEV,
+    WEFT_IO_OPEN,
+    WEFT_IO_CLOSE,
+    WEFT_IO_SYNC,
+    WEFT_IO_STAT,
+    WEFT_IO_UNLINK,
+    WEFT_IO_RENAME,
+    WEFT_IO_MKDIR,
+    WEFT_IO_ACCEPT,
+    WEFT_IO_CONNECT,
+    WEFT_IO_SEND,
+    WEFT_IO_RECV,
+    WEFT_IO_SENDMSG,
+    WEFT_IO_RECVMSG,
+    WEFT_IO_SHUTDOWN,
+    WEFT_IO_POLL,
+    WEFT_IO_SPLICE,
+    WEFT_IO_SENDFILE,
+    WEFT_IO_WAIT,
+    WEFT_IO_CODES
+};
+
+#define WEFT_IO_HERE (-1) /* offset: where the file's position is */
+
+struct weft__request {
+    uint8_t code;
+    int fd;
+    int other;
+    uint32_t flags;
+    void *memory;
+    size_t size;
+    int64_t offset;
+    void *extra;
+};
+
+/* Makes the call, and blocks if it must: the result or a negative errno. Repeated if it is interrupted. */
+ssize_t weft__request_perform(const struct weft__request *r);
+
+/*
+ * Makes the call if it can be told that it does not block: the result, a negative errno, or
+ *   -EAGAIN      it would have to wait for weft__request_awaits(r) on r->fd
+ *   -EINPROGRESS only for CONNECT: it is under way, and ends with weft__request_connected
+ *   -ENOTSUP     that cannot be told, or be waited for: another thread must make the call
+ */
+ssize_t weft__request_attempt(const struct weft__request *r);
+
+/* POLLIN or POLLOUT ...; which descriptor to wait for before the next attempt. */
+short weft__request_awaits(const struct weft__request *r);
+int weft__request_waits_at(const struct weft__request *r);
+
+#endif
