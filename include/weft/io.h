@@ -31,7 +31,6 @@
 #include <sys/uio.h>
 #include <time.h>
 
-struct addrinfo;
 struct statx;
 struct io_uring_sqe;
 
@@ -173,67 +172,6 @@ int weft_io_cancel(struct weft_io *io);
  */
 #define WEFT_URING_MOST 64
 int weft_uring(const struct io_uring_sqe *entries, int *results, unsigned n);
-
-/* ---------------------------------------------------------------------------------------------
- * For servers
- * ------------------------------------------------------------------------------------------ */
-
-/*
- * A listener: accepts for all fibers that ask it, in multishot where that is possible: one request to
- * the kernel for many connections. The socket listens already, and stays the caller's; `flags` as for
- * accept4. -EINVAL: NULL. -ENOMEM. -EPERM: no fiber.  [fiber]
- */
-struct weft_listener {
-    void *opaque[24];
-};
-int weft_listener_begin(struct weft_listener *listener, int fd, int flags);
-
-/* The next connection: a descriptor, or a negative errno: what accept ends with; -ETIMEDOUT, -ECANCELED.
- * [fiber; parks, cancel] */
-int weft_listener_accept(struct weft_listener *listener);
-
-/* Ends it; connections that nobody has asked for are closed. Nobody may be in weft_listener_accept;
- * cancel them first: -EBUSY.  [fiber; parks] */
-int weft_listener_end(struct weft_listener *listener);
-
-/*
- * Receives into memory that weft lends: a connection on which nothing happens needs no buffer. *data is
- * where the bytes are, WEFT_LEASE_SIZE at most; give it back soon, because all connections of a worker
- * share a pool; when that is used up, heap memory is lent. The number of bytes, 0 at the end, or a
- * negative errno, and then there is nothing to give back; nor is there after 0.
- * -EINVAL: NULL. -ENOMEM. -ETIMEDOUT. -ECANCELED.  [fiber; parks, cancel]
- */
-#define WEFT_LEASE_SIZE 4096
-struct weft_lease {
-    void *data;
-    void *opaque[2];
-};
-ssize_t weft_recv_lease(int fd, struct weft_lease *lease);
-void weft_lease_return(struct weft_lease *lease);
-
-/* ---------------------------------------------------------------------------------------------
- * Calls that block
- * ------------------------------------------------------------------------------------------ */
-
-/*
- * Runs fn(arg) on a thread of a bounded pool, while the fiber waits for its end; *result (unless NULL)
- * is what it returned. Not cancelled: fn may use the caller's memory. Calls beyond the bound wait for
- * their turn, and that wait can be cancelled: then fn has not run. -EINVAL: fn NULL. -EAGAIN: no thread
- * could be made. -ENOMEM. -ECANCELED, -ETIMEDOUT.  [fiber thread; parks, cancel]
- */
-int weft_blocking(void *(*fn)(void *), void *arg, void **result);
-
-/*
- * The same, but a caller that is cancelled goes away at once, and fn runs on: it owns arg, heap memory
- * that destroy(arg) frees when fn has ended and the caller was not there any more, or when fn has never
- * run; else it is the caller's again. With -ECANCELED or -ETIMEDOUT arg must not be touched any more; with
- * every other result it is the caller's.  [fiber thread; parks, cancel]
- */
-int weft_blocking_owned(void *(*fn)(void *), void *arg, void (*destroy)(void *), void **result);
-
-/* getaddrinfo, on that pool; result and errors as there. Cancelled: EAI_SYSTEM, and errno tells.
- * [fiber thread; parks, cancel] */
-int weft_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **result);
 
 /* "io_uring", "epoll": what is used. "none" as long as nothing has been done.  [fiber thread] */
 const char *weft_io_engine(void);

@@ -248,7 +248,8 @@ static int wait_for_any(struct pollfd *fds, nfds_t n, uint64_t deadline) {
 }
 
 WEFT_PUBLIC int weft_poll(struct pollfd *fds, nfds_t n, int milliseconds) {
-    if (n > INT32_MAX / sizeof(struct weft_case) || (!fds && n)) return (int)posix(n ? -EFAULT : -EINVAL);
+    if (n > INT32_MAX / sizeof(struct weft_case)) return (int)posix(-EINVAL);
+    if (!fds && n) return (int)posix(-EFAULT);
     int found = look_at_all(fds, n);
     if (found || !milliseconds) return (int)posix(found);
     uint64_t deadline = milliseconds < 0 ? WEFT_FOREVER : weft_now() + (uint64_t)milliseconds * WEFT_MILLISECOND;

@@ -1,5 +1,6 @@
 /* The lists, made into functions and tables. See misuse.h. */
 #define _GNU_SOURCE
+#include "io.h"
 #include "misuse.h"
 #include "par.h"
 
@@ -116,6 +117,12 @@ static int item;
 #define LIST process
 #include "cells_process.h"
 #undef LIST
+#define LIST io
+#include "cells_io.h"
+#undef LIST
+#define LIST io_async
+#include "cells_io_async.h"
+#undef LIST
 #undef CELL
 #undef NONE
 
@@ -175,4 +182,14 @@ const struct cell cells_of_par[] = {
 #define LIST process
 const struct cell cells_of_process[] = {
 #include "cells_process.h"
+    {NULL, NULL, NOTHING, 0, NULL}};
+#undef LIST
+#define LIST io
+const struct cell cells_of_io[] = {
+#include "cells_io.h"
+    {NULL, NULL, NOTHING, 0, NULL}};
+#undef LIST
+#define LIST io_async
+const struct cell cells_of_io_async[] = {
+#include "cells_io_async.h"
     {NULL, NULL, NOTHING, 0, NULL}};

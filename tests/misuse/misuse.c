@@ -20,7 +20,7 @@ static const char *const cases[] = {"null",  "zero",       "stale",  "garbage", 
 #define CASES (sizeof cases / sizeof *cases)
 static const struct cell *const lists[] = {cells_of_runtime, cells_of_fibers, cells_of_clusters, cells_of_values,
                                            cells_of_sync,    cells_of_locks, cells_of_scope,  cells_of_tasks,    cells_of_chan,
-                                           cells_of_par,     cells_of_process};
+                                           cells_of_par,     cells_of_process, cells_of_io,     cells_of_io_async};
 #define LISTS (sizeof lists / sizeof *lists)
 
 /* --- the fixture ------------------------------------------------------------------------------------------ */

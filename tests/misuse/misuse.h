@@ -38,7 +38,8 @@ struct cell {
     long long (*run)(void); /* NULL: there is no such input */
 };
 extern const struct cell cells_of_runtime[], cells_of_fibers[], cells_of_clusters[], cells_of_values[], cells_of_sync[],
-    cells_of_locks[], cells_of_scope[], cells_of_tasks[], cells_of_chan[], cells_of_par[], cells_of_process[];
+    cells_of_locks[], cells_of_scope[], cells_of_tasks[], cells_of_chan[], cells_of_par[], cells_of_process[],
+    cells_of_io[], cells_of_io_async[];
 
 /* Things in all kinds of states, prepared before the cell runs. */
 extern struct fixture {

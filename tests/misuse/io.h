@@ -1,0 +1,100 @@
+/* What the cells of calls for input and output use. */
+#ifndef WEFT_TESTS_MISUSE_IO_H
+#define WEFT_TESTS_MISUSE_IO_H
+
+#include "misuse.h"
+#include "weft/io.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/io_uring.h>
+#include <netinet/in.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char buffer[8];
+static struct iovec part = {buffer, sizeof buffer};
+static struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+static struct statx status;
+static struct sockaddr_in address = {.sin_family = AF_INET};
+static struct io_uring_sqe entry;
+static int number;
+static struct weft_io io;
+
+static long long told(long long n) { return n < 0 ? -errno : n; }
+static struct weft_io *done(void) {
+    weft_future_set(&io.future, NULL);
+    return &io;
+}
+static long long finish(int err) { return err ? err : weft_io_wait(&io); }
+
+/* Descriptors, besides those of cells.c: one that takes everything, pipes that are empty and full, sockets. */
+static int sink(void) { return open("/dev/null", O_RDWR | O_CLOEXEC); }
+static int pipe_end(void) {
+    int ends[2];
+    return pipe2(ends, O_CLOEXEC) ? -1 : ends[1];
+}
+static int fill(int fd) {
+    static char much[65536];
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    while (write(fd, much, sizeof much) > 0) {
+    }
+    while (write(fd, much, 1) > 0) {
+    }
+    return fd;
+}
+static int full(void) { return fill(pipe_end()); }
+static int talk(const char *text) {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) return -1;
+    return write(ends[1], text, strlen(text)) < 0 ? -1 : ends[0];
+}
+static int clogged(void) { return fill(talk("")); }
+static int stream(void) { return socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); }
+/* A socket that listens, with so many connections that wait for being accepted. */
+static int listener(unsigned connections) {
+    socklen_t size = sizeof address;
+    int fd = stream();
+    address = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    CHECK(!bind(fd, (struct sockaddr *)&address, size) && !listen(fd, 8) &&
+          !getsockname(fd, (struct sockaddr *)&address, &size));
+    for (; connections; connections--) CHECK(!connect(stream(), (struct sockaddr *)&address, size));
+    return fd;
+}
+static struct sockaddr_in *listening(void) { return listener(0), &address; }
+static int connected(void) {
+    int fd = stream();
+    CHECK(!connect(fd, (struct sockaddr *)listening(), sizeof address));
+    return fd;
+}
+static struct pollfd *asked(int fd) {
+    static struct pollfd p;
+    p = (struct pollfd){fd, POLLIN, 0};
+    return &p;
+}
+
+static pid_t child(void) {
+    pid_t pid = fork();
+    if (!pid) _exit(0);
+    return pid;
+}
+static pid_t waited_for(void) {
+    pid_t pid = child();
+    waitpid(pid, NULL, 0);
+    return pid;
+}
+
+static const char *long_name(void) {
+    static char name[PATH_MAX + 2];
+    memset(name, 'x', PATH_MAX + 1);
+    return name;
+}
+
+/* A submission of one's own, where there is a ring. */
+static bool does_nothing_by_ring(void) {
+    int err = weft_uring(&entry, &number, 1);
+    return (!err && !number) || err == -ENOTSUP;
+}
+
+#endif
