@@ -17,6 +17,7 @@ need_command make make
 need_command meson meson
 need_command ninja ninja-build
 need_file /usr/include/hwloc.h libhwloc-dev
+need_file /usr/include/liburing.h liburing-dev
 case "$1" in
 build) ;;
 check)

@@ -1,6 +1,7 @@
 /*
  * The driver: how a carrier sleeps and is woken. It talks to the kernel, says what became ready,
- * and never calls the scheduler. A ring that also wakes for I/O can take its place.
+ * and never calls the scheduler. A worker whose ring has requests sleeps in the ring instead, which wakes
+ * for these as well (ring.h); the wakers do not notice.
  *
  * The three-state flag saves both system calls when the wake-up comes early:
  *
@@ -18,14 +19,15 @@
 
 enum { WEFT_AWAKE, WEFT_SEARCHING, WEFT_ASLEEP };
 
+struct weft__uring;
 struct weft__driver {
     _Atomic uint32_t state;
 };
 
 static inline void weft__driver_announce(struct weft__driver *d) { store_rlx(&d->state, WEFT_SEARCHING); }
 
-/* Sleeps until woken or the deadline; true when it was woken, or did not need to sleep. */
-bool weft__driver_sleep(struct weft__driver *d, uint64_t deadline);
+/* Sleeps until woken, the deadline, or a completion of the ring; true when it was woken, or did not need to sleep. */
+bool weft__driver_sleep(struct weft__driver *d, struct weft__uring *ring, uint64_t deadline);
 
 /* The worker changed its mind between announce and sleep. */
 static inline void weft__driver_stay(struct weft__driver *d) { store_rlx(&d->state, WEFT_AWAKE); }

@@ -1,9 +1,117 @@
-/* An operation that a ring has under way. */
+/*
+ * The ring: an io_uring of a worker. It takes requests, says which have completed, and never calls the
+ * scheduler. What a request is, and who waits for it, is known above (sched/rings.c, io/uring.c).
+ *
+ * Who may do what:
+ *
+ *   fill entries, take completions   whoever holds the lock: the worker, or another in its stead
+ *   enter the kernel                 anybody, without the lock: the kernel has one of its own
+ *   sleep                            the worker's carrier
+ *
+ * An entry is the kernel's as soon as it was filled and the tail was moved; the next one to enter, for
+ * whatever reason, hands it over. The worker enters once for all that came together between two looks.
+ *
+ * What the kernel does for a request it does in the context of the thread that handed it over, when that
+ * one enters, sleeps, or is interrupted (cooperative task running). Without that it would interrupt the
+ * thread for each completion: up to a third more in all. With it, a carrier that computes delays its
+ * completions by a tick of the kernel at most. Deferred running is cheaper still, but then only one
+ * thread may enter, and nobody could stand in for a worker that is stuck.
+ *
+ * Sleep: the carrier sleeps in the ring, and wakes for a completion or because somebody woke it. The
+ * wakers know nothing of rings, they wake the futex that is the driver's state. A wait for that futex is
+ * one of the ring's requests, handed over by the same call that sleeps:
+ *
+ *   the worker                                       a waker
+ *   1. state -> ASLEEP                               1. state -> AWAKE
+ *   2. no wait for the futex is under way: fill one  2. it was ASLEEP: wake the futex, whoever waits there
+ *      for the value ASLEEP
+ *   3. enter, until there is one completion
+ *
+ * The wait stays under way when the worker wakes for another reason, and serves its next sleep. As long
+ * as it is, the worker must sleep here: a wake of the futex wakes one, and that must not be the wrong one.
+ */
 #ifndef WEFT_DRIVER_RING_H
 #define WEFT_DRIVER_RING_H
 
+#include "base/lock.h"
+
+struct io_uring;
+struct io_uring_sqe;
+struct weft__fiber;
+struct weft__list;
+struct weft__uring;
+
+/* A request that a ring has; in the memory of whoever made it. Its address is what names it. */
 struct weft__op {
+    /* NULL: end the wait. Else called when it has completed, perhaps several times: WEFT_COMPLETION_MORE. */
+    void (*fn)(struct weft__op *op, int result, unsigned flags);
+    struct weft__fiber *fiber; /* who waits, and its ticket */
+    uint64_t ticket;
+    struct weft__uring *ring;
+    int fd; /* that it is about; -1: none */
     int result;
+    bool done; /* under the ring's lock: the result is there, and the ring has forgotten it */
 };
+
+struct weft__uring {
+    struct weft__lock lock;
+    _Atomic bool open;          /* written under the lock */
+    bool armed;                 /* a wait for the futex is under way; under the lock */
+    _Atomic unsigned in_flight; /* requests that have not completed; written under the lock */
+    struct io_uring *kernel;
+};
+
+struct weft__completion {
+    struct weft__op *op;
+    int result;
+    unsigned flags;
+};
+#define WEFT_COMPLETION_MORE 2u /* flags: there will be another one of this op */
+
+/* Opens it for the calling carrier, with room for so many entries. -ENOSYS, -EPERM: no rings here, or none that is
+ * good enough. -ENOMEM, -EMFILE, -ENFILE. */
+int weft__ring_open(struct weft__uring *r, unsigned entries);
+
+/* Ends all requests, and hands out the completions as reap does, until there are none left; then it may be closed.
+ * False: there are some that do not end. */
+bool weft__ring_end(struct weft__uring *r);
+void weft__ring_close(struct weft__uring *r);
+/* In a forked child: our copy goes, the parent's stays. */
+void weft__ring_forget(struct weft__uring *r);
+
+/* --- with the lock --------------------------------------------------------------------------- */
+
+/* n entries, one after the other, zeroed; false: there is no room before the kernel was entered. */
+bool weft__ring_room(struct weft__uring *r, unsigned n);
+struct io_uring_sqe *weft__ring_entry(struct weft__uring *r, unsigned i);
+/* Its completion will be this op's. */
+void weft__ring_name(struct io_uring_sqe *e, struct weft__op *op);
+/* The first n of them are the kernel's now. */
+void weft__ring_push(struct weft__uring *r, unsigned n);
+
+/* At most n completions; returns how many. */
+unsigned weft__ring_reap(struct weft__uring *r, struct weft__completion *out, unsigned n);
+
+/* --- without ----------------------------------------------------------------------------------- */
+
+/* Something to hand over, to let run, or to reap? */
+bool weft__ring_waits(const struct weft__uring *r);
+bool weft__ring_has_completions(const struct weft__uring *r);
+
+/* Hands over what there is, and lets completions come in. 0; -EAGAIN, -EBUSY, -ENOMEM ...: later. */
+int weft__ring_enter(struct weft__uring *r);
+
+/* Must its worker sleep here? */
+static inline bool weft__ring_in_use(const struct weft__uring *r) {
+    return load_rlx(&r->open) && (r->armed || load_rlx(&r->in_flight));
+}
+/* state is ASLEEP. Until a completion is there, somebody has changed it, or the deadline. */
+void weft__ring_sleep(struct weft__uring *r, _Atomic uint32_t *state, uint64_t deadline);
+
+/* Ends all requests for the descriptor that the kernel has; they complete soon. */
+void weft__ring_cancel_fd(struct weft__uring *r, int fd);
+
+/* Fills an entry that asks for the end of a request. */
+void weft__ring_fill_cancel(struct io_uring_sqe *e, const struct weft__op *op);
 
 #endif

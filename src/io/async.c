@@ -24,7 +24,7 @@ static void *make_it(void *arg) {
 }
 
 /* Detached: a handle of one that has ended does not fit any more. */
-static int spawn(struct weft__io *io) {
+int weft__io_spawn(struct weft__io *io) {
     static const struct weft_attr attr = {.name = "io", .detached = 1};
     return weft_spawn(&io->fiber, &attr, make_it, io);
 }
@@ -38,7 +38,7 @@ static int begin(struct weft_io *public, struct weft__request r) {
     const struct weft__engine *engine = weft__engine();
     if (r.code == WEFT_IO_CLOSE) engine->closes(r.fd);
     int err = engine->start(io);
-    return err == -ENOTSUP ? spawn(io) : err;
+    return err == -ENOTSUP ? weft__io_spawn(io) : err;
 }
 
 WEFT_PUBLIC int weft_io_cancel(struct weft_io *public) {

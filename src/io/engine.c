@@ -1,23 +1,67 @@
-/* Which engine it is, and who goes there. See engine.h. */
+/*
+ * Which engine it is, and who goes there. See engine.h. Decided by the first fiber that makes a request: by
+ * WEFT_IO in the environment, or by whether the kernel lets it have a ring. Once it is decided it stays: what is
+ * under way in one engine cannot be ended by the other.
+ */
 #define _GNU_SOURCE
 #include "io/engine.h"
 
-#include "sched/self.h"
+#include "base/say.h"
+#include "sched/rings.h"
 
-const struct weft__engine *weft__engine(void) { return &weft__engine_epoll; }
+#include <stdlib.h>
+#include <string.h>
 
-WEFT_PUBLIC const char *weft_io_engine(void) { return weft__engine()->name; }
+static _Atomic(const struct weft__engine *) decided;
+
+static const struct weft__engine *decide(const struct weft__engine *engine) {
+    const struct weft__engine *none = NULL;
+    if (cas_ar(&decided, &none, engine)) weft__io_name = engine->name;
+    return load_acq(&decided);
+}
+
+/* Out of memory or descriptors just now: epoll for this request, and the next one asks again. */
+static WEFT_COLD const struct weft__engine *choose(void) {
+    const char *wish = getenv("WEFT_IO");
+    int err;
+    if (wish && !strcmp(wish, "epoll")) return decide(&weft__engine_epoll);
+    struct weft__uring *ring = weft__ring_lock_own(1, &err);
+    if (ring) {
+        weft__ring_unlock(ring);
+        return decide(&weft__engine_uring);
+    }
+    if (err == -ENOMEM || err == -EMFILE || err == -ENFILE) return &weft__engine_epoll;
+    if (wish && !strcmp(wish, "uring")) weft__say("WEFT_IO=uring, but this kernel gives no ring: epoll is used");
+    return decide(&weft__engine_epoll);
+}
+
+const struct weft__engine *weft__engine(void) {
+    const struct weft__engine *engine = load_acq(&decided); /* pairs with decide */
+    return likely(engine != NULL) ? engine : choose();
+}
+
+WEFT_PUBLIC const char *weft_io_engine(void) {
+    const struct weft__engine *engine = load_acq(&decided);
+    return engine ? engine->name : "none";
+}
 
 static struct weft__fiber *fiber(void) {
     struct weft__worker *w = weft__self();
     return w ? load_rlx(&w->current) : NULL;
 }
 
+static ssize_t run_on_thread(const struct weft__request *r) {
+    const struct weft__engine *engine = load_acq(&decided);
+    if (engine && r->code == WEFT_IO_CLOSE) engine->closes(r->fd);
+    return weft__request_perform(r);
+}
+
 ssize_t weft__io_run(const struct weft__request *r) {
     struct weft__fiber *me = fiber();
+    if (unlikely(!me)) return run_on_thread(r);
     const struct weft__engine *engine = weft__engine();
     if (unlikely(r->code == WEFT_IO_CLOSE)) engine->closes(r->fd);
-    return likely(me != NULL) ? engine->run(me, r) : weft__request_perform(r);
+    return engine->run(me, r);
 }
 
 WEFT_PUBLIC int weft_uring(const struct io_uring_sqe *entries, int *results, unsigned n) {

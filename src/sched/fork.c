@@ -15,6 +15,7 @@
  * The parent notices nothing.
  */
 #include "sched/fork.h"
+#include "sched/rings.h"
 
 #include "base/say.h"
 #include "queue/deque.h"
@@ -62,6 +63,7 @@ static void bury_workers(struct weft__cluster *c) {
     for (unsigned i = 0; i < WEFT_WORKERS_MAX && c->workers[i]; i++) {
         struct weft__worker *w = c->workers[i];
         weft__wheel_forked(&w->wheel);
+        weft__ring_forget(&w->ring);
         w->sleeper_below = buried;
         buried = w;
         c->workers[i] = NULL;
@@ -101,6 +103,7 @@ static void in_child(void) {
     weft__deque_forked();
     weft__keys_forked();
     weft__quiet_forked();
+    weft__rings_forked();
     weft__backtrace_forked();
     weft__runtime_forked();
     abandon_all(me);

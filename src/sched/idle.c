@@ -212,7 +212,7 @@ bool weft__idle_sleep(struct weft__worker *w) {
     } else {
         if (is_last) last_one_tells(w);
         count_add(&w->numbers.sleeps, 1);
-        woken = weft__driver_sleep(&w->driver, sleep_until(w, now, is_watchman));
+        woken = weft__driver_sleep(&w->driver, &w->ring, sleep_until(w, now, is_watchman));
         count_add(&w->numbers.wakeups, woken);
     }
     wake_up(w);
@@ -242,7 +242,7 @@ void weft__idle_retire(struct weft__worker *w) {
         /* What was left to us as the searcher is somebody else's now. */
         if (load_rlx(&w->cluster->injector.length)) weft__idle_wake_one(w->cluster);
         if (is_last) last_one_tells(w);
-        weft__driver_sleep(&w->driver, weft__wheel_next(&w->wheel));
+        weft__driver_sleep(&w->driver, &w->ring, weft__wheel_next(&w->wheel));
     }
     weft__lock(&idle->lock);
     call_back(idle, w);

@@ -39,6 +39,7 @@ static bool nothing_waits(struct weft__cluster *c) {
     for (unsigned i = 0; i < c->count; i++) {
         struct weft__worker *w = c->workers[i];
         armed += load_rlx(&w->wheel.armed);
+        if (load_rlx(&w->ring.in_flight)) return false;
         if (!weft__mailbox_empty(&w->mailbox) || weft__ready_length(&w->ready) || load_rlx(&w->aside.count))
             return false;
     }

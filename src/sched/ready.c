@@ -12,6 +12,7 @@
  * injector, which is a chain through the records.
  */
 #include "sched/dispatch.h"
+#include "sched/rings.h"
 
 static unsigned pin_of(uint32_t place) { return place & WEFT_PLACE_PIN; }
 
@@ -213,7 +214,9 @@ static void take_mail_of(struct weft__worker *w, struct weft__worker *of) {
 }
 
 void weft__serve_stuck(struct weft__worker *w, struct weft__worker *stuck) {
-    if (unlikely(load_acq(&stuck->stuck))) take_mail_of(w, stuck); /* pairs with the monitor */
+    if (likely(!load_acq(&stuck->stuck))) return; /* pairs with the monitor */
+    take_mail_of(w, stuck);
+    weft__ring_look(&stuck->ring);
 }
 
 void weft__expire(struct weft__worker *w, struct weft__wheel *wheel, uint64_t now) {
@@ -249,6 +252,7 @@ static void look_about(struct weft__worker *w, uint64_t now) {
 WEFT_COLD void weft__poll(struct weft__worker *w, uint64_t now) {
     w->until_poll = WEFT_POLL_EVERY;
     if (weft__wheel_next(&w->wheel) <= now) weft__expire(w, &w->wheel, now);
+    weft__ring_look(&w->ring);
     take_mail_of(w, w);
     if (unlikely(!weft__is_wanted(w))) { /* it runs only what nobody else can */
         weft__give_away(w);

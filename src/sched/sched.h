@@ -33,6 +33,7 @@
 #include "base/san.h"
 #include "base/sys.h"
 #include "driver/driver.h"
+#include "driver/ring.h"
 #include "driver/wheel.h"
 #include "mem/slab.h"
 #include "mem/stack.h"
@@ -240,6 +241,7 @@ struct weft__worker {
     struct weft__aside aside WEFT_ALIGNED;
     struct weft__mailbox mailbox WEFT_ALIGNED;
     struct weft__driver driver;
+    struct weft__uring ring; /* see rings.h */
     struct weft__worker *sleeper_below, *sleeper_above; /* idle.c, under its lock */
     bool is_sleeper;
     bool is_retired;                       /* under the same lock */
@@ -327,6 +329,7 @@ struct weft__cluster {
     struct weft__injector injector WEFT_ALIGNED;
 };
 
+extern const char *weft__io_name; /* what I/O is done by, for the statistics; NULL: there was none */
 extern struct weft__slab weft__fibers;
 extern struct weft__cluster weft__cluster; /* the first one; others are made by the program */
 /* All that ever were, made once and kept; [0] is the first. */

@@ -143,7 +143,8 @@ bool weft__work_in_sight(struct weft__worker *w) {
         struct weft__worker *other = c->workers[i];
         if (load_rlx(&other->sharing) == WEFT_SHARED && weft__ready_length(&other->ready) >= least) return true;
         if (load_rlx(&other->aside.loose) >= least) return true;
-        if (load_rlx(&other->stuck) && (load_rlx(&other->aside.count) || !weft__mailbox_empty(&other->mailbox)))
+        if (load_rlx(&other->stuck) && (load_rlx(&other->aside.count) || !weft__mailbox_empty(&other->mailbox) ||
+                                        weft__ring_waits(&other->ring)))
             return true;
     }
     if (c->stealing && weft__tasks_in_sight(c)) return true;

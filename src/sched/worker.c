@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include "sched/dispatch.h"
+#include "sched/rings.h"
 
 #include <unistd.h>
 
@@ -110,6 +111,7 @@ void *weft__carrier_main(void *worker) {
     w->until_poll = WEFT_POLL_EVERY;
     fence_sc(); /* pairs with try_alone */
     for (struct weft__fiber *f; (f = find(w));) enter(w, f);
+    weft__ring_worker_ends(w);
     weft__tasks_flush(w, true);
     weft__slab_flush(&weft__fibers, &w->records);
     weft__stack_flush(w->stacks, 0);

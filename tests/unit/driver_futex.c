@@ -3,8 +3,11 @@
 
 #include "base/sys.h"
 #include "driver/driver.h"
+#include "driver/ring.h"
 
 #include <pthread.h>
+
+static struct weft__uring no_ring;
 
 TEST(a_wake_before_the_sleep_is_kept) {
     struct weft__driver d = {WEFT_AWAKE};
@@ -12,18 +15,18 @@ TEST(a_wake_before_the_sleep_is_kept) {
         weft__driver_announce(&d);
         weft__driver_wake(&d);
         weft__driver_wake(&d);
-        CHECK(weft__driver_sleep(&d, WEFT_FOREVER));
+        CHECK(weft__driver_sleep(&d, &no_ring, WEFT_FOREVER));
     }
 }
 
 TEST(a_deadline_ends_the_sleep_and_not_early) {
     struct weft__driver d = {WEFT_AWAKE};
     weft__driver_announce(&d);
-    CHECK(!weft__driver_sleep(&d, 0));
+    CHECK(!weft__driver_sleep(&d, &no_ring, 0));
     for (int i = 0; i < 5; i++) {
         uint64_t until = weft__clock() + 3 * WEFT_MILLISECOND;
         weft__driver_announce(&d);
-        CHECK(!weft__driver_sleep(&d, until));
+        CHECK(!weft__driver_sleep(&d, &no_ring, until));
         CHECK(weft__clock() >= until);
     }
 }
@@ -34,7 +37,7 @@ TEST(staying_needs_no_wake) {
     weft__driver_stay(&d);
     weft__driver_wake(&d);
     weft__driver_announce(&d); /* the wake before was for a time that is over */
-    CHECK(!weft__driver_sleep(&d, weft__clock() + WEFT_MILLISECOND));
+    CHECK(!weft__driver_sleep(&d, &no_ring, weft__clock() + WEFT_MILLISECOND));
 }
 
 /* The handshake: items are offered, then the sleeper is woken if it may sleep; all must arrive. */
@@ -73,7 +76,7 @@ TEST_WITHIN(no_wake_is_lost, 60) {
         if (load_acq(&x.offered) != seen)
             weft__driver_stay(&x.d);
         else
-            CHECK(weft__driver_sleep(&x.d, WEFT_FOREVER)); /* hangs if it is lost */
+            CHECK(weft__driver_sleep(&x.d, &no_ring, WEFT_FOREVER)); /* hangs if it is lost */
     }
     CHECK(!pthread_join(thread, NULL));
 }

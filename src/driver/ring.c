@@ -1,0 +1,211 @@
+/* See ring.h. liburing makes the ring; how it is filled and emptied is short enough to stand here. */
+#define _GNU_SOURCE
+#include "driver/ring.h"
+
+#include "base/sys.h"
+#include "driver/driver.h"
+
+#include <errno.h>
+#include <liburing.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Newer than the headers that we may be built with. Linux 6.7. */
+#define WEFT_OP_FUTEX_WAIT 51
+#define WEFT_FUTEX2_U32_PRIVATE (0x02 | 128)
+
+#define WEFT_NOBODY 0 /* user_data of entries whose completion means nothing to anybody */
+#define WEFT_BELL 1   /* of the wait for the futex */
+
+#define WEFT_KERNEL_THREADS 32       /* that the kernel may use for requests which block, of either kind, a ring */
+#define WEFT_COMPLETIONS_A_REQUEST 8 /* room for completions, as a multiple of that for requests */
+#define WEFT_RETRY (1000 * 1000)     /* ns: the kernel had no room; so long do we wait until we ask again */
+
+/* --- open and close ------------------------------------------------------------------------------ */
+
+static bool is_good_enough(struct io_uring *u) {
+    struct io_uring_probe *probe = io_uring_get_probe_ring(u);
+    bool yes = probe && (u->features & IORING_FEAT_NODROP) && (u->features & IORING_FEAT_EXT_ARG) &&
+               probe->last_op >= WEFT_OP_FUTEX_WAIT && io_uring_opcode_supported(probe, WEFT_OP_FUTEX_WAIT);
+    io_uring_free_probe(probe);
+    return yes;
+}
+
+int weft__ring_open(struct weft__uring *r, unsigned entries) {
+    struct io_uring_params p = {.flags = IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG |
+                                         IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CLAMP | IORING_SETUP_CQSIZE,
+                                .cq_entries = entries * WEFT_COMPLETIONS_A_REQUEST};
+    struct io_uring *u = weft__alloc(sizeof *u);
+    if (!u) return -ENOMEM;
+    int err = weft__fault() ? -ENOMEM : io_uring_queue_init_params(entries, u, &p);
+    if (err) {
+        weft__free(u);
+        return err == -EINVAL ? -ENOSYS : err; /* an older kernel does not know the flags */
+    }
+    if (!is_good_enough(u)) {
+        io_uring_queue_exit(u);
+        weft__free(u);
+        return -ENOSYS;
+    }
+    unsigned threads[2] = {WEFT_KERNEL_THREADS, WEFT_KERNEL_THREADS};
+    io_uring_register_iowq_max_workers(u, threads);
+    io_uring_ring_dontfork(u);
+    for (unsigned i = 0; i < u->sq.ring_entries; i++) u->sq.array[i] = i;
+    r->kernel = u;
+    r->armed = false;
+    store_rlx(&r->in_flight, 0);
+    store_rel(&r->open, true); /* pairs with whoever looks without the lock */
+    return 0;
+}
+
+void weft__ring_close(struct weft__uring *r) {
+    weft__lock(&r->lock);
+    struct io_uring *u = load_rlx(&r->open) ? r->kernel : NULL;
+    store_rlx(&r->open, false);
+    weft__unlock(&r->lock);
+    if (!u) return;
+    io_uring_queue_exit(u);
+    weft__free(u);
+}
+
+/* The mappings are not there in the child. */
+void weft__ring_forget(struct weft__uring *r) {
+    weft__unlock(&r->lock);
+    if (load_rlx(&r->open)) {
+        close(r->kernel->ring_fd);
+        weft__free(r->kernel);
+    }
+    store_rlx(&r->open, false);
+}
+
+/* --- entries -------------------------------------------------------------------------------------------- */
+
+_Static_assert(WEFT_COMPLETION_MORE == IORING_CQE_F_MORE, "the kernel's flag");
+
+static _Atomic unsigned *shared(unsigned *p) { return (_Atomic unsigned *)p; }
+
+static unsigned filled(const struct io_uring *u) {
+    return load_rlx(shared(u->sq.ktail)) - load_acq(shared(u->sq.khead)); /* pairs with the kernel */
+}
+
+bool weft__ring_room(struct weft__uring *r, unsigned n) { return r->kernel->sq.ring_entries - filled(r->kernel) >= n; }
+
+struct io_uring_sqe *weft__ring_entry(struct weft__uring *r, unsigned i) {
+    struct io_uring_sq *sq = &r->kernel->sq;
+    struct io_uring_sqe *e = &sq->sqes[(load_rlx(shared(sq->ktail)) + i) & (sq->ring_entries - 1)];
+    memset(e, 0, sizeof *e);
+    return e;
+}
+
+void weft__ring_name(struct io_uring_sqe *e, struct weft__op *op) { e->user_data = (uint64_t)(uintptr_t)op; }
+
+void weft__ring_push(struct weft__uring *r, unsigned n) {
+    struct io_uring_sq *sq = &r->kernel->sq;
+    store_rel(shared(sq->ktail), load_rlx(shared(sq->ktail)) + n); /* pairs with the kernel */
+}
+
+void weft__ring_fill_cancel(struct io_uring_sqe *e, const struct weft__op *op) {
+    e->opcode = IORING_OP_ASYNC_CANCEL;
+    e->fd = -1;
+    e->addr = (uint64_t)(uintptr_t)op;
+    e->user_data = WEFT_NOBODY;
+}
+
+/* --- completions ---------------------------------------------------------------------------------------- */
+
+bool weft__ring_has_completions(const struct weft__uring *r) {
+    struct io_uring_cq *cq = &r->kernel->cq;
+    return load_rlx(shared(cq->khead)) != load_acq(shared(cq->ktail)); /* pairs with the kernel */
+}
+
+static bool must_run(const struct io_uring *u) {
+    return load_rlx(shared(u->sq.kflags)) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW);
+}
+
+bool weft__ring_waits(const struct weft__uring *r) {
+    return load_acq(&r->open) && (filled(r->kernel) || must_run(r->kernel) || weft__ring_has_completions(r));
+}
+
+unsigned weft__ring_reap(struct weft__uring *r, struct weft__completion *out, unsigned n) {
+    struct io_uring_cq *cq = &r->kernel->cq;
+    unsigned head = load_rlx(shared(cq->khead)), tail = load_acq(shared(cq->ktail)),
+             got = 0; /* pairs with the kernel */
+    for (; head != tail && got < n; head++) {
+        const struct io_uring_cqe *c = &cq->cqes[head & (cq->ring_entries - 1)];
+        if (c->user_data == WEFT_BELL) r->armed = false;
+        if (c->user_data == WEFT_BELL || c->user_data == WEFT_NOBODY) continue;
+        out[got++] = (struct weft__completion){(struct weft__op *)(uintptr_t)c->user_data, c->res, c->flags};
+    }
+    store_rel(shared(cq->khead), head); /* the kernel may use them again */
+    return got;
+}
+
+/* --- the kernel ------------------------------------------------------------------------------------------- */
+
+static int enter(struct io_uring *u, unsigned wait_for, const struct __kernel_timespec *limit) {
+    struct io_uring_getevents_arg arg = {.sigmask_sz = 8, .ts = (uint64_t)(uintptr_t)limit};
+    unsigned n = filled(u);
+    int got = weft__fault() ? -EAGAIN
+                            : io_uring_enter2((unsigned)u->ring_fd, n, wait_for,
+                                              IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, (void *)&arg, sizeof arg);
+    if (got < 0) return got == -EINTR ? 0 : got;
+    return (unsigned)got < n ? -EAGAIN : 0;
+}
+
+int weft__ring_enter(struct weft__uring *r) {
+    if (!filled(r->kernel) && !must_run(r->kernel)) return 0;
+    return enter(r->kernel, 0, NULL);
+}
+
+/* No room for it: then the kernel takes what there is first. */
+static void arm(struct weft__uring *r, _Atomic uint32_t *state) {
+    weft__lock(&r->lock);
+    if (!r->armed && weft__ring_room(r, 1)) {
+        struct io_uring_sqe *e = weft__ring_entry(r, 0);
+        e->opcode = WEFT_OP_FUTEX_WAIT;
+        e->fd = WEFT_FUTEX2_U32_PRIVATE;
+        e->addr = (uint64_t)(uintptr_t)state;
+        e->off = WEFT_ASLEEP;  /* wait while it has this value */
+        e->addr3 = UINT32_MAX; /* for any wake */
+        e->user_data = WEFT_BELL;
+        weft__ring_push(r, 1);
+        r->armed = true;
+    }
+    weft__unlock(&r->lock);
+}
+
+void weft__ring_sleep(struct weft__uring *r, _Atomic uint32_t *state, uint64_t deadline) {
+    for (;;) {
+        arm(r, state);
+        if (weft__ring_has_completions(r) || load_acq(state) != WEFT_ASLEEP) return; /* pairs with the waker */
+        uint64_t now = weft__clock();
+        if (now >= deadline) return;
+        struct __kernel_timespec limit = {(int64_t)((deadline - now) / 1000000000),
+                                          (int64_t)((deadline - now) % 1000000000)};
+        int err = enter(r->kernel, r->armed, deadline == UINT64_MAX ? NULL : &limit);
+        if (err == -ETIME) return;
+        if (err) weft__nap(WEFT_RETRY);
+    }
+}
+
+/* What was filled is handed over first: by its number the kernel would find the next file that gets it. */
+void weft__ring_cancel_fd(struct weft__uring *r, int fd) {
+    struct io_uring_sync_cancel_reg c = {
+        .fd = fd, .flags = IORING_ASYNC_CANCEL_FD | IORING_ASYNC_CANCEL_ALL, .timeout = {0, 0}};
+    weft__lock(&r->lock);
+    if (load_rlx(&r->open)) {
+        unsigned turn = 0;
+        while (filled(r->kernel) && enter(r->kernel, 0, NULL) && turn < 256) weft__backoff(&turn);
+        io_uring_register_sync_cancel(r->kernel, &c);
+    }
+    weft__unlock(&r->lock);
+}
+
+bool weft__ring_end(struct weft__uring *r) {
+    struct io_uring_sync_cancel_reg c = {.flags = IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL, .timeout = {0, 0}};
+    enter(r->kernel, 0, NULL);
+    io_uring_register_sync_cancel(r->kernel, &c);
+    struct __kernel_timespec limit = {0, 10 * 1000 * 1000};
+    if (load_rlx(&r->in_flight) && !weft__ring_has_completions(r)) enter(r->kernel, 1, &limit);
+    return !load_rlx(&r->in_flight);
+}

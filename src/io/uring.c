@@ -1,0 +1,264 @@
+/*
+ * The engine on rings. A request becomes an entry of the worker's ring; the fiber parks until it has
+ * completed. See sched/rings.h for the steps, driver/ring.h for the ring.
+ *
+ * What most likely need not wait is tried first, by a plain system call: an entry of its own costs more
+ * than that call unless it shares its way into the kernel with others. Sending nearly always finds room; a file that
+ * was read before is in memory. Receiving nearly always has to wait, for what the answer to the last message brings.
+ */
+#define _GNU_SOURCE
+#include "io/async.h"
+#include "io/engine.h"
+#include "io/readiness.h"
+#include "sched/block.h"
+#include "sched/rings.h"
+
+#include <liburing.h>
+#include <sys/stat.h>
+
+/* --- requests as entries --------------------------------------------------------------------------- */
+
+#define WEFT_MOST_BYTES 0x7ffff000u /* as much as one call of the kernel does */
+
+static void fill_bytes(struct io_uring_sqe *e, const struct weft__request *r) {
+    e->len = (uint32_t)(r->size < WEFT_MOST_BYTES ? r->size : WEFT_MOST_BYTES);
+    e->off = (uint64_t)r->offset;
+}
+
+static void fill_splice(struct io_uring_sqe *e, const struct weft__request *r) {
+    const off_t *out = r->memory, *in = r->extra;
+    e->len = (uint32_t)(r->size < WEFT_MOST_BYTES ? r->size : WEFT_MOST_BYTES);
+    e->off = out ? (uint64_t)*out : UINT64_MAX;
+    e->splice_off_in = in ? (uint64_t)*in : UINT64_MAX;
+    e->splice_fd_in = r->other;
+    e->splice_flags = r->flags;
+}
+
+static const uint8_t opcodes[WEFT_IO_CODES] = {
+    [WEFT_IO_READ] = IORING_OP_READ,       [WEFT_IO_READV] = IORING_OP_READV,     [WEFT_IO_WRITE] = IORING_OP_WRITE,
+    [WEFT_IO_WRITEV] = IORING_OP_WRITEV,   [WEFT_IO_OPEN] = IORING_OP_OPENAT,     [WEFT_IO_SYNC] = IORING_OP_FSYNC,
+    [WEFT_IO_STAT] = IORING_OP_STATX,      [WEFT_IO_UNLINK] = IORING_OP_UNLINKAT, [WEFT_IO_RENAME] = IORING_OP_RENAMEAT,
+    [WEFT_IO_MKDIR] = IORING_OP_MKDIRAT,   [WEFT_IO_ACCEPT] = IORING_OP_ACCEPT,   [WEFT_IO_CONNECT] = IORING_OP_CONNECT,
+    [WEFT_IO_SEND] = IORING_OP_SEND,       [WEFT_IO_RECV] = IORING_OP_RECV,       [WEFT_IO_SENDMSG] = IORING_OP_SENDMSG,
+    [WEFT_IO_RECVMSG] = IORING_OP_RECVMSG, [WEFT_IO_POLL] = IORING_OP_POLL_ADD,   [WEFT_IO_SPLICE] = IORING_OP_SPLICE,
+};
+
+static void fill(struct io_uring_sqe *e, const struct weft__request *r) {
+    e->opcode = opcodes[r->code];
+    e->fd = r->fd;
+    e->addr = (uint64_t)(uintptr_t)r->memory;
+    e->rw_flags = (int)r->flags; /* one word with all the others' flags */
+    switch ((enum weft__code)r->code) {
+    case WEFT_IO_READ:
+    case WEFT_IO_READV:
+    case WEFT_IO_WRITE:
+    case WEFT_IO_WRITEV: fill_bytes(e, r); break;
+    case WEFT_IO_RECV: e->ioprio = IORING_RECVSEND_POLL_FIRST; /* fall through */
+    case WEFT_IO_SEND: e->len = (uint32_t)(r->size < WEFT_MOST_BYTES ? r->size : WEFT_MOST_BYTES); break;
+    case WEFT_IO_SENDMSG:
+    case WEFT_IO_RECVMSG: e->len = 1; break;
+    case WEFT_IO_SYNC: e->fsync_flags = r->flags ? IORING_FSYNC_DATASYNC : 0; break;
+    case WEFT_IO_OPEN:
+    case WEFT_IO_MKDIR: e->len = (uint32_t)r->size; break;
+    case WEFT_IO_STAT:
+        e->len = (uint32_t)r->size;
+        e->off = (uint64_t)(uintptr_t)r->extra;
+        break;
+    case WEFT_IO_RENAME:
+        e->len = (uint32_t)r->other;
+        e->off = (uint64_t)(uintptr_t)r->extra;
+        break;
+    case WEFT_IO_ACCEPT: e->off = (uint64_t)(uintptr_t)r->extra; break;
+    case WEFT_IO_CONNECT: e->off = r->size; break;
+    case WEFT_IO_POLL: e->poll32_events = r->flags; break;
+    case WEFT_IO_SPLICE:
+        e->addr = 0;
+        fill_splice(e, r);
+        break;
+    default: break;
+    }
+}
+
+/* What the kernel would have done to the caller's memory in a call. */
+static void after(const struct weft__request *r, int result) {
+    if (r->code != WEFT_IO_SPLICE || result <= 0) return;
+    off_t *out = r->memory, *in = r->extra;
+    if (out) *out += result;
+    if (in) *in += result;
+}
+
+static bool names_descriptor(const struct weft__request *r) {
+    return r->code != WEFT_IO_OPEN && r->code != WEFT_IO_STAT && r->code != WEFT_IO_UNLINK &&
+           r->code != WEFT_IO_RENAME && r->code != WEFT_IO_MKDIR;
+}
+
+/* --- who need not wait ------------------------------------------------------------------------------- */
+
+/* Descriptors whose reads have had to wait, by the last bits of their number: most likely they will again. A
+ * guess; a wrong one costs a microsecond. */
+enum { WEFT_GUESSES = 1 << 16 };
+static _Atomic bool reads_wait[WEFT_GUESSES];
+static _Atomic bool *guess_of(int fd) { return &reads_wait[(unsigned)fd % WEFT_GUESSES]; }
+
+static bool is_tried_first(const struct weft__request *r) {
+    switch ((enum weft__code)r->code) {
+    case WEFT_IO_READ:
+    case WEFT_IO_READV: return !load_rlx(guess_of(r->fd));
+    case WEFT_IO_WRITE:
+    case WEFT_IO_WRITEV:
+    case WEFT_IO_SEND:
+    case WEFT_IO_SENDMSG: return true;
+    default: return !opcodes[r->code];
+    }
+}
+
+static void learn(const struct weft__request *r) {
+    struct stat s;
+    if ((r->code == WEFT_IO_READ || r->code == WEFT_IO_READV) && !fstat(r->fd, &s) && !S_ISREG(s.st_mode))
+        store_rlx(guess_of(r->fd), true);
+}
+
+/* --- for a fiber that waits -------------------------------------------------------------------------- */
+
+static int push(struct weft__op *op, const struct weft__request *r) {
+    int err;
+    struct weft__uring *ring;
+    ring = weft__ring_lock_own(1, &err);
+    if (unlikely(!ring)) return err;
+    struct io_uring_sqe *e = weft__ring_entry(ring, 0);
+    fill(e, r);
+    weft__ring_claim(ring, e, op);
+    weft__ring_push(ring, 1);
+    weft__ring_unlock(ring);
+    return 0;
+}
+
+/* 0, and the result in the op; or an error, and nothing was done. */
+static WEFT_SWITCHES int once(struct weft__fiber *me, const struct weft__request *r, struct weft__op *op) {
+    int err = weft__wait_begin(me, WEFT_WAIT_BY_CANCEL | WEFT_WAIT_OUTSIDE, &op->ticket);
+    if (unlikely(err)) return err;
+    err = push(op, r);
+    if (unlikely(err)) {
+        int ended = weft__wait_withdraw(me, op->ticket);
+        return ended ? ended : err;
+    }
+    err = weft__wait_block(me, op->ticket, WEFT_FOREVER);
+    if (likely(!err)) return 0;
+    weft__ring_abandon(me, op);
+    return op->result < 0 ? err : 0;
+}
+
+/* Ended, and not by us: somebody has closed it. */
+static ssize_t result_of(const struct weft__request *r, int result) {
+    after(r, result);
+    return unlikely(result == -ECANCELED) ? -EBADF : result;
+}
+
+static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
+    if (is_tried_first(r)) {
+        ssize_t n = weft__request_attempt(r);
+        if (n != -EAGAIN && n != -ENOTSUP && n != -EINPROGRESS) return n;
+        if (n == -EAGAIN) learn(r);
+        if (!opcodes[r->code]) return weft__engine_epoll.run(me, r);
+    }
+    for (;;) {
+        struct weft__op op = {.fiber = me, .fd = names_descriptor(r) ? r->fd : -1};
+        int err = once(me, r, &op);
+        if (unlikely(err == -EBUSY)) {
+            weft_yield();
+            continue;
+        }
+        if (unlikely(err == -ENOMEM || err == -EMFILE || err == -ENFILE)) return weft__engine_epoll.run(me, r);
+        if (unlikely(err)) return err;
+        if (likely(op.result != -EAGAIN && op.result != -EINTR)) return result_of(r, op.result);
+        /* It does not wait there, because of the descriptor's flags. */
+        int ready = weft__readiness_await(r->fd, weft__request_awaits(r));
+        if (ready < 0) return ready;
+    }
+}
+
+/* --- under way ---------------------------------------------------------------------------------------- */
+
+static void completed(struct weft__op *op, int result, unsigned flags) {
+    struct weft__io *io = container_of(op, struct weft__io, op);
+    (void)flags;
+    if (unlikely(result == -EAGAIN) && !weft__io_spawn(io)) return;
+    ssize_t n = io->cancelled ? result : result_of(&io->request, result);
+    weft__io_done(io, n);
+}
+
+static int start(struct weft__io *io) {
+    if (!opcodes[io->request.code]) return -ENOTSUP;
+    io->op = (struct weft__op){.fn = completed, .fd = names_descriptor(&io->request) ? io->request.fd : -1};
+    return push(&io->op, &io->request) ? -ENOTSUP : 0;
+}
+
+static void cancel(struct weft__io *io) {
+    io->cancelled = true;
+    weft__ring_cancel(&io->op);
+}
+
+static void closes(int fd) {
+    if (fd >= 0) store_rlx(guess_of(fd), false);
+    weft__rings_close_fd(fd);
+    weft__readiness_closes(fd);
+}
+
+/* --- direct ------------------------------------------------------------------------------------------- */
+
+struct part {
+    struct weft__op op;
+    struct weft_counter *left;
+};
+
+static void part_completed(struct weft__op *op, int result, unsigned flags) {
+    (void)flags;
+    op->result = result;
+    weft_counter_complete(container_of(op, struct part, op)->left);
+}
+
+static bool is_allowed(const struct io_uring_sqe *e) {
+    if (e->flags & (IOSQE_CQE_SKIP_SUCCESS | IOSQE_BUFFER_SELECT | IOSQE_FIXED_FILE)) return false;
+    if (e->opcode == IORING_OP_POLL_ADD) return !(e->len & IORING_POLL_ADD_MULTI);
+    if (e->opcode == IORING_OP_ACCEPT) return !(e->ioprio & IORING_ACCEPT_MULTISHOT);
+    if (e->opcode == IORING_OP_RECV || e->opcode == IORING_OP_RECVMSG) return !(e->ioprio & IORING_RECV_MULTISHOT);
+    return e->opcode != IORING_OP_SEND_ZC && e->opcode != IORING_OP_SENDMSG_ZC;
+}
+
+static int push_parts(const struct io_uring_sqe *entries, struct part *parts, unsigned n) {
+    int err;
+    struct weft__uring *ring = weft__ring_lock_own(n, &err);
+    if (!ring) return err;
+    for (unsigned i = 0; i < n; i++) {
+        struct io_uring_sqe *e = weft__ring_entry(ring, i);
+        *e = entries[i];
+        weft__ring_claim(ring, e, &parts[i].op);
+    }
+    weft__ring_push(ring, n);
+    weft__ring_unlock(ring);
+    return 0;
+}
+
+static int submit(const struct io_uring_sqe *entries, int *results, unsigned n) {
+    struct part parts[WEFT_URING_MOST];
+    struct weft_counter left = WEFT_COUNTER_INIT;
+    weft_counter_add(&left, n);
+    for (unsigned i = 0; i < n; i++) {
+        if (!is_allowed(&entries[i])) return -EINVAL;
+        parts[i] = (struct part){.op = {.fn = part_completed, .fd = entries[i].fd}, .left = &left};
+    }
+    int err;
+    while ((err = push_parts(entries, parts, n)) == -EBUSY) weft_yield();
+    if (err) return err;
+    if (weft_counter_wait(&left, 0)) {
+        struct weft_shield shield;
+        for (unsigned i = 0; i < n; i++) weft__ring_cancel(&parts[i].op);
+        weft_shield_begin(&shield);
+        weft_counter_wait(&left, 0);
+        weft_shield_end(&shield);
+    }
+    for (unsigned i = 0; i < n; i++) results[i] = parts[i].op.result;
+    return 0;
+}
+
+const struct weft__engine weft__engine_uring = {"io_uring", run, start, cancel, closes, submit};

@@ -1,0 +1,156 @@
+/* See rings.h. */
+#define _GNU_SOURCE
+#include "sched/rings.h"
+
+#include "sched/block.h"
+
+#include <stdlib.h>
+
+/*
+ * How many requests are under way for each descriptor, by its number's last bits; so that whoever closes one need not
+ * ask all rings. Counted before the request is the kernel's, and until it has completed.
+ */
+enum { WEFT_DESCRIPTORS = 1 << 16 };
+static _Atomic uint32_t under_way[WEFT_DESCRIPTORS];
+
+static _Atomic uint32_t *count_of(int fd) { return &under_way[(unsigned)fd % WEFT_DESCRIPTORS]; }
+
+/* --- handing over ---------------------------------------------------------------------------------- */
+
+static unsigned entries(void) {
+    const char *text = getenv("WEFT_RING"); /* a test may ask for a tiny one */
+    int n = text ? atoi(text) : 0;
+    return n > 0 && n <= WEFT_RING_ENTRIES ? (unsigned)n : WEFT_RING_ENTRIES;
+}
+
+struct weft__uring *weft__ring_lock_own(unsigned n, int *err) {
+    for (unsigned tries = 0;; tries++) {
+        struct weft__uring *r = &weft__self()->ring;
+        if (unlikely(!load_rlx(&r->open)) && (*err = weft__ring_open(r, entries()))) return NULL;
+        weft__lock(&r->lock);
+        if (likely(weft__ring_room(r, n))) return r;
+        weft__unlock(&r->lock);
+        if (tries >= 2) break;
+        weft__ring_enter(r);
+    }
+    *err = -EBUSY;
+    return NULL;
+}
+
+void weft__ring_unlock(struct weft__uring *r) { weft__unlock(&r->lock); }
+
+void weft__ring_claim(struct weft__uring *r, struct io_uring_sqe *e, struct weft__op *op) {
+    op->ring = r;
+    op->done = false;
+    weft__ring_name(e, op);
+    if (op->fd >= 0) add_ar(count_of(op->fd), 1); /* pairs with close_fd */
+    store_rlx(&r->in_flight, load_rlx(&r->in_flight) + 1);
+}
+
+/* --- taking back -------------------------------------------------------------------------------------- */
+
+/* Locked. True: it has a function to be called, after the unlock. */
+static bool complete(struct weft__uring *r, const struct weft__completion *c, struct weft__list *won) {
+    struct weft__op *op = c->op;
+    if (likely(!(c->flags & WEFT_COMPLETION_MORE))) {
+        if (op->fd >= 0) add_ar(count_of(op->fd), -1);
+        store_rlx(&r->in_flight, load_rlx(&r->in_flight) - 1);
+        op->done = true;
+    }
+    if (op->fn) return true;
+    struct weft__fiber *f = op->fiber;
+    op->result = c->result;
+    if (likely(weft__wait_win(f, op->ticket, WEFT_WON_DONE))) weft__list_put(won, &f->slot.link);
+    return false;
+}
+
+/* wakes: who waited is made ready; not at the end, when nobody is left but those who were given up. */
+static unsigned reap(struct weft__uring *r, bool wakes) {
+    enum { AT_ONCE = 64 };
+    struct weft__completion c[AT_ONCE];
+    struct weft__list won = {NULL, NULL};
+    unsigned n = 0, called = 0;
+    weft__lock(&r->lock);
+    if (load_rlx(&r->open)) n = weft__ring_reap(r, c, AT_ONCE);
+    for (unsigned i = 0; i < n; i++)
+        if (complete(r, &c[i], &won)) c[called++] = c[i];
+    weft__unlock(&r->lock);
+    if (likely(wakes)) weft__make_all_ready(&won);
+    for (unsigned i = 0; i < called; i++) c[i].op->fn(c[i].op, c[i].result, c[i].flags);
+    return n;
+}
+
+void weft__ring_serve(struct weft__uring *r) {
+    weft__ring_enter(r);
+    while (weft__ring_has_completions(r) && reap(r, true)) {
+    }
+}
+
+/* --- ending early ------------------------------------------------------------------------------------ */
+
+/* Until the kernel has taken it: its worker may be asleep, and would not come by. */
+static void enter_now(struct weft__uring *r) {
+    for (unsigned turn = 0; weft__ring_enter(r);) weft__backoff(&turn);
+}
+
+/* Locked; with room or not. */
+static bool push_cancel(struct weft__uring *r, struct weft__op *op) {
+    if (!weft__ring_room(r, 1)) return false;
+    weft__ring_fill_cancel(weft__ring_entry(r, 0), op);
+    weft__ring_push(r, 1);
+    return true;
+}
+
+void weft__ring_cancel(struct weft__op *op) {
+    struct weft__uring *r = op->ring;
+    bool pushed;
+    do {
+        weft__lock(&r->lock);
+        pushed = op->done || push_cancel(r, op);
+        weft__unlock(&r->lock);
+        enter_now(r);
+    } while (!pushed);
+}
+
+WEFT_SWITCHES void weft__ring_abandon(struct weft__fiber *me, struct weft__op *op) {
+    struct weft__uring *r = op->ring;
+    for (;;) {
+        weft__lock(&r->lock);
+        bool done = op->done, pushed = !done && push_cancel(r, op);
+        if (pushed) weft__wait_begin(me, WEFT_WAIT_OUTSIDE, &op->ticket);
+        weft__unlock(&r->lock);
+        if (done) return;
+        enter_now(r);
+        if (pushed) weft__wait_block(me, op->ticket, WEFT_FOREVER);
+        if (pushed) return;
+    }
+}
+
+static void close_fd_in(struct weft__cluster *c, int fd) {
+    for (unsigned i = 0; i < load_acq(&c->count); i++) { /* pairs with the making of a worker */
+        struct weft__uring *r = &c->workers[i]->ring;
+        if (load_rlx(&r->in_flight)) weft__ring_cancel_fd(r, fd);
+    }
+}
+
+void weft__rings_close_fd(int fd) {
+    if (fd < 0 || likely(!load_acq(count_of(fd)))) return; /* pairs with claim */
+    for (unsigned i = 0; i < WEFT_CLUSTERS_MAX; i++) {
+        struct weft__cluster *c = load_acq(&weft__clusters[i]); /* pairs with its making; they stay */
+        if (c) close_fd_in(c, fd);
+    }
+}
+
+/* --- the end ------------------------------------------------------------------------------------------- */
+
+void weft__ring_worker_ends(struct weft__worker *w) {
+    struct weft__uring *r = &w->ring;
+    if (!load_rlx(&r->open)) return;
+    while (!weft__ring_end(r)) reap(r, false);
+    weft__ring_close(r);
+}
+
+void weft__rings_forked(void) {
+    for (unsigned i = 0; i < WEFT_DESCRIPTORS; i++)
+        if (load_rlx(&under_way[i])) store_rlx(&under_way[i], 0);
+}

@@ -1,0 +1,52 @@
+/*
+ * The workers' rings (driver/ring.h): handing requests to them, and making ready who waited. The worker
+ * looks after its ring at home: when it has nothing to run, and once in a number of dispatches. For one
+ * that is stuck another worker does it.
+ *
+ *   a fiber                                          whoever reaps
+ *   1. begin a wait; the op has fiber and ticket     1. lock; the completion: op->result, op->done
+ *   2. lock the ring of the worker; fill, push;      2. win the wait, if it is still on
+ *      unlock                                        3. unlock; make ready who was won
+ *   3. block
+ *   4. the wait ended by itself: the result is there
+ *      by a cancellation or deadline: lock; done? the result is there. Else begin another wait, that only
+ *      the completion ends, and push a request that ends the first one; unlock; enter; block
+ *
+ * Hence an op, and the memory that its request is about, are in use until the wait is over that its completion
+ * ended, or it was seen done under the lock.
+ */
+#ifndef WEFT_SCHED_RINGS_H
+#define WEFT_SCHED_RINGS_H
+
+#include "sched/sched.h"
+
+#define WEFT_RING_ENTRIES 128
+
+/* The ring of the calling fiber's worker, locked, with room for n entries; it is opened if it is not. NULL and *err:
+ * no ring to be had, as weft__ring_open says; or -EBUSY: the kernel does not take more now. */
+struct weft__uring *weft__ring_lock_own(unsigned n, int *err);
+void weft__ring_unlock(struct weft__uring *r);
+
+/* Entry i, filled but for its user_data, is the request of this op; all of them are pushed together. Locked. */
+void weft__ring_claim(struct weft__uring *r, struct io_uring_sqe *e, struct weft__op *op);
+
+/* Asks for its end, unless it is done. The op's memory is there. */
+void weft__ring_cancel(struct weft__op *op);
+
+/* Step 4, of a fiber whose wait was ended otherwise; when it returns, op->result is there. */
+void weft__ring_abandon(struct weft__fiber *me, struct weft__op *op);
+
+/* The descriptor is about to be closed: the requests for it end, with -ECANCELED. */
+void weft__rings_close_fd(int fd);
+
+/* Hands over what was pushed, and makes ready who waited for what has completed. Anybody, at home. */
+void weft__ring_serve(struct weft__uring *r);
+static inline void weft__ring_look(struct weft__uring *r) {
+    if (unlikely(load_rlx(&r->open)) && weft__ring_waits(r)) weft__ring_serve(r);
+}
+
+/* The carrier ends: its requests are ended, and it waits for that. A thread that exits would cancel them unseen. */
+void weft__ring_worker_ends(struct weft__worker *w);
+void weft__rings_forked(void);
+
+#endif
