@@ -15,6 +15,7 @@ command -v g++ >/dev/null || packages="$packages g++"
 [ -e /usr/include/oneapi/tbb/task_group.h ] || packages="$packages libtbb-dev"
 command -v clang >/dev/null || packages="$packages clang"
 [ -n "$(find /usr/lib/llvm-*/lib -name libomp.so 2>/dev/null)" ] || packages="$packages libomp-dev"
+[ -e /usr/include/liburing.h ] || packages="$packages liburing-dev"
 if [ -n "$packages" ]; then
     root=''
     [ "$(id -u)" = 0 ] || root=sudo
@@ -54,6 +55,14 @@ compile c++ 'g++ -std=gnu++17' tbb tbb -ltbb
 echo 'peers: building OpenMP'
 compile c 'gcc -std=gnu11' openmp libgomp -fopenmp
 compile c 'clang -std=gnu11' openmp libomp -fopenmp=libomp
+
+echo 'peers: building servers'
+for name in epoll uring; do
+    library=''
+    [ $name = epoll ] || library=-luring
+    gcc -std=gnu11 -O2 -DNDEBUG -Wall -Wextra -Werror -D_GNU_SOURCE -o "$out/io-$name" bench/peers/io/$name.c $library
+done
+GO111MODULE=off GOFLAGS='' GOCACHE="$PWD/build/go-cache" go build -o "$out/io-go" ./bench/peers/io/go
 
 echo 'peers: building weft with counters'
 ninja -C build/release --quiet tools/peers/counted

@@ -20,18 +20,19 @@
  */
 static const char *const places[] = {"peers", "../../peers", "../peers", "../libexec/weft/peers"};
 
-static bool find(const struct entrant *entrant, char *path) {
+/* `program` NULL: this one. */
+static bool find(const char *program, char *path) {
     char self[PATH];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     if (length <= 0) return false;
     self[length] = 0;
-    if (!entrant->program) {
+    if (!program) {
         strcpy(path, self);
         return true;
     }
     *strrchr(self, '/') = 0;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        int n = snprintf(path, PATH, "%s/%s/%s", self, places[i], entrant->program);
+        int n = snprintf(path, PATH, "%s/%s/%s", self, places[i], program);
         if (n > 0 && n < PATH && !access(path, X_OK)) return true;
     }
     return false;
@@ -39,19 +40,20 @@ static bool find(const struct entrant *entrant, char *path) {
 
 bool program_installed(const struct entrant *entrant) {
     char path[PATH];
-    return find(entrant, path);
+    return find(entrant->program, path) && find(entrant->server, path);
 }
 
 /* In the child; does not return. */
 static void run_child(const struct entrant *entrant, const char *path, const char *measurement, const char *params,
                       int out) {
-    char words[1024];
+    char words[1024], server[PATH + 8] = "server=";
     char *argv[ARGUMENTS];
     int argc = 0;
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* nothing goes on measuring when the tool was stopped */
     argv[argc++] = (char *)path;
     if (!entrant->program) argv[argc++] = "bench-one";
     argv[argc++] = (char *)measurement;
+    if (entrant->server && find(entrant->server, server + strlen(server))) argv[argc++] = server;
     snprintf(words, sizeof words, "%s", params);
     for (char *word = strtok(words, " "); word && argc < ARGUMENTS - 1; word = strtok(NULL, " ")) argv[argc++] = word;
     argv[argc] = NULL;
@@ -78,7 +80,7 @@ static bool read_all(int in, char *text, size_t size) {
     }
 }
 
-/* A word of up to 15 letters, and all the values. */
+/* A word of up to 15 letters, and the values; those that are not there are 0. */
 static bool read_line(const char *text, char *word, double *values) {
     int length;
     if (sscanf(text, "%15s%n", word, &length) != 1) return false;
@@ -86,7 +88,7 @@ static bool read_line(const char *text, char *word, double *values) {
         char *end;
         text += length;
         values[i] = strtod(text, &end);
-        if (end == text) return false;
+        if (end == text) return i > 0;
         length = (int)(end - text);
     }
     return true;
@@ -96,7 +98,7 @@ bool program_run(const struct entrant *entrant, const char *measurement, const c
     char path[PATH], text[256], word[16];
     int pipes[2], status;
     result->right = false;
-    if (!find(entrant, path)) return false;
+    if (!find(entrant->program, path)) return false;
     if (pipe(pipes)) fail("pipe", errno);
     fflush(NULL);
     pid_t child = fork();

@@ -29,9 +29,10 @@ struct entrant {
     const char *program;     /* in the directory of peers; NULL: this program itself */
     const char *params;      /* these come before those of the variant: the first one found counts */
     const char *measurement; /* NULL: as the variant says */
+    const char *server;      /* in the directory of peers, given as server=PATH: what is measured from outside */
 };
 
-#define BENCH_VARIANTS 6
+#define BENCH_VARIANTS 16
 #define BENCH_ENTRANTS 12
 #define BENCH_WORKERS 2
 

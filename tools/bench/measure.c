@@ -37,6 +37,11 @@ uint64_t arg_or(const struct args *args, const char *key, uint64_t otherwise) {
     return value;
 }
 
+const char *arg_text(const struct args *args, const char *key, const char *otherwise) {
+    const char *text = find(args, key);
+    return text ? text : otherwise;
+}
+
 uint64_t arg(const struct args *args, const char *key) {
     if (!find(args, key)) {
         fprintf(stderr, "missing argument: %s=\n", key);

@@ -35,8 +35,9 @@ struct args {
 /* The number given as key=...; the program ends with a message when there is none. */
 uint64_t arg(const struct args *args, const char *key);
 uint64_t arg_or(const struct args *args, const char *key, uint64_t otherwise);
+const char *arg_text(const struct args *args, const char *key, const char *otherwise);
 
-#define RESULT_VALUES 3
+#define RESULT_VALUES 4
 struct result {
     bool right;
     double values[RESULT_VALUES]; /* in the order of the benchmark's metrics in registry.c */

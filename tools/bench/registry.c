@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-static const struct bench *const tables[] = {benches_of_fibers, benches_of_locks, benches_of_chan, benches_of_forks};
+static const struct bench *const tables[] = {benches_of_fibers, benches_of_locks, benches_of_chan, benches_of_forks,
+                                             benches_of_io};
 
 const struct bench *bench_at(size_t index) {
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)

@@ -7,11 +7,12 @@
 #include "bench.h"
 
 /* Each ends with a NULL name. */
-extern const struct bench benches_of_fibers[], benches_of_locks[], benches_of_chan[], benches_of_forks[];
+extern const struct bench benches_of_fibers[], benches_of_locks[], benches_of_chan[], benches_of_forks[],
+    benches_of_io[];
 
 /* A system, its program, and what it is given. */
 #define SYSTEM(system, program, params) \
-    { system, program, params, NULL }
+    { system, program, params, NULL, NULL }
 #define WEFT SYSTEM("weft", NULL, "")
 #define GO SYSTEM("go", "go", "")
 #define BOOST SYSTEM("boost", "boost", "")

@@ -20,7 +20,7 @@
 /* The libraries' own sorts. */
 #define SORTS \
     { \
-        WEFT, GENERIC, {"weft-sort", NULL, "", "sort"}, SERIAL, {"qsort", "serial", "", "sort"}, TBB, \
+        WEFT, GENERIC, {"weft-sort", NULL, "", "sort", NULL}, SERIAL, {"qsort", "serial", "", "sort", NULL}, TBB, \
             {"tbb-sort", "tbb", "", "sort"}, GOMP, OMP \
     }
 #define MS LESS("ms for all of it", "ms")

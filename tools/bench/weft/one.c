@@ -7,9 +7,19 @@
 
 static const struct measurement own[] = {
     {"rwlock", bench_rwlock, false},
-    {"wake", bench_wake, false}, {"switch", own_switch, true},       {"timers", own_timers, false},
-    {"idle", own_idle, true},    {"startstop", own_startstop, true}, {"migration", own_migration, false},
-    {"sort", typed_sort, false}, {"select", own_select, false},      {"scope", own_scope, false},
+    {"wake", bench_wake, false},
+    {"switch", own_switch, true},
+    {"timers", own_timers, false},
+    {"idle", own_idle, true},
+    {"startstop", own_startstop, true},
+    {"migration", own_migration, false},
+    {"sort", typed_sort, false},
+    {"select", own_select, false},
+    {"scope", own_scope, false},
+    {"echo", own_echo, true},
+    {"serve-echo", own_serve_echo, false},
+    {"accept", own_accept, true},
+    {"serve-accept", own_serve_accept, false},
     {NULL, NULL, false},
 };
 

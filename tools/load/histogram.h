@@ -1,0 +1,38 @@
+/*
+ * Times in nanoseconds, counted by size: exact below 128 ns, above that in steps of at most 1/64 of the
+ * value (1.6 %), up to 18 minutes; what is longer counts as that.
+ */
+#ifndef LOAD_HISTOGRAM_H
+#define LOAD_HISTOGRAM_H
+
+#include <stdint.h>
+
+#define HISTOGRAM_FINE 6 /* bits of a value that tell steps apart */
+#define HISTOGRAM_BITS 40
+#define HISTOGRAM_STEPS (((HISTOGRAM_BITS - HISTOGRAM_FINE + 1) << HISTOGRAM_FINE))
+
+struct histogram {
+    uint64_t count, sum, max;
+    uint64_t steps[HISTOGRAM_STEPS];
+};
+
+static inline unsigned histogram_step(uint64_t value) {
+    if (value >> HISTOGRAM_BITS) return HISTOGRAM_STEPS - 1;
+    if (value < (2 << HISTOGRAM_FINE)) return (unsigned)value;
+    unsigned shift = 63 - HISTOGRAM_FINE - (unsigned)__builtin_clzll(value);
+    return (shift << HISTOGRAM_FINE) + (unsigned)(value >> shift);
+}
+
+static inline void histogram_add(struct histogram *h, uint64_t value) {
+    h->steps[histogram_step(value)]++;
+    h->count++;
+    h->sum += value;
+    if (value > h->max) h->max = value;
+}
+
+/* The greatest value of the step that holds the one which `p` in a hundred do not exceed; never more than
+ * the greatest of all. 0 when it is empty. */
+uint64_t histogram_percentile(const struct histogram *h, double p);
+double histogram_mean(const struct histogram *h);
+
+#endif
