@@ -173,6 +173,43 @@ int weft_io_cancel(struct weft_io *io);
 #define WEFT_URING_MOST 64
 int weft_uring(const struct io_uring_sqe *entries, int *results, unsigned n);
 
+/* ---------------------------------------------------------------------------------------------
+ * For servers
+ * ------------------------------------------------------------------------------------------ */
+
+/*
+ * A listener: accepts for all fibers that ask it, in multishot where that is possible: one request to
+ * the kernel for many connections. The socket listens already, and stays the caller's; `flags` as for
+ * accept4. -EINVAL: NULL. -ENOMEM. -EPERM: no fiber.  [fiber]
+ */
+struct weft_listener {
+    void *opaque[24];
+};
+int weft_listener_begin(struct weft_listener *listener, int fd, int flags);
+
+/* The next connection: a descriptor, or a negative errno: what accept ends with; -ETIMEDOUT, -ECANCELED.
+ * [fiber; parks, cancel] */
+int weft_listener_accept(struct weft_listener *listener);
+
+/* Ends it; connections that nobody has asked for are closed. Nobody may be in weft_listener_accept;
+ * cancel them first: -EBUSY.  [fiber; parks] */
+int weft_listener_end(struct weft_listener *listener);
+
+/*
+ * Receives into memory that weft lends: a connection on which nothing happens needs no buffer. *data is
+ * where the bytes are, WEFT_LEASE_SIZE at most; give it back soon, because all connections of a worker
+ * share a pool; when that is used up, heap memory is lent. The number of bytes, 0 at the end, or a
+ * negative errno, and then there is nothing to give back; nor is there after 0.
+ * -EINVAL: NULL. -ENOMEM. -ETIMEDOUT. -ECANCELED.  [fiber; parks, cancel]
+ */
+#define WEFT_LEASE_SIZE 4096
+struct weft_lease {
+    void *data;
+    void *opaque[2];
+};
+ssize_t weft_recv_lease(int fd, struct weft_lease *lease);
+void weft_lease_return(struct weft_lease *lease);
+
 /* "io_uring", "epoll": what is used. "none" as long as nothing has been done.  [fiber thread] */
 const char *weft_io_engine(void);
 

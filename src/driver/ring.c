@@ -52,10 +52,24 @@ int weft__ring_open(struct weft__uring *r, unsigned entries) {
     io_uring_ring_dontfork(u);
     for (unsigned i = 0; i < u->sq.ring_entries; i++) u->sq.array[i] = i;
     r->kernel = u;
-    r->armed = false;
+    store_rlx(&r->armed, false);
     store_rlx(&r->in_flight, 0);
+    r->lent = NULL;
     store_rel(&r->open, true); /* pairs with whoever looks without the lock */
     return 0;
+}
+
+struct weft__lent {
+    struct io_uring_buf_ring *ring; /* shared with the kernel: what it may use */
+    char *memory;
+};
+
+static void free_lent(struct weft__uring *r) {
+    if (!r->lent) return;
+    weft__unmap(r->lent->ring, WEFT_LENT * sizeof(struct io_uring_buf));
+    weft__unmap(r->lent->memory, WEFT_LENT * WEFT_LENT_SIZE);
+    weft__free(r->lent);
+    r->lent = NULL;
 }
 
 void weft__ring_close(struct weft__uring *r) {
@@ -66,14 +80,16 @@ void weft__ring_close(struct weft__uring *r) {
     if (!u) return;
     io_uring_queue_exit(u);
     weft__free(u);
+    free_lent(r);
 }
 
-/* The mappings are not there in the child. */
+/* The mappings of the ring are not there in the child. */
 void weft__ring_forget(struct weft__uring *r) {
     weft__unlock(&r->lock);
     if (load_rlx(&r->open)) {
         close(r->kernel->ring_fd);
         weft__free(r->kernel);
+        free_lent(r);
     }
     store_rlx(&r->open, false);
 }
@@ -132,12 +148,66 @@ unsigned weft__ring_reap(struct weft__uring *r, struct weft__completion *out, un
              got = 0; /* pairs with the kernel */
     for (; head != tail && got < n; head++) {
         const struct io_uring_cqe *c = &cq->cqes[head & (cq->ring_entries - 1)];
-        if (c->user_data == WEFT_BELL) r->armed = false;
+        if (c->user_data == WEFT_BELL) store_rlx(&r->armed, false);
         if (c->user_data == WEFT_BELL || c->user_data == WEFT_NOBODY) continue;
         out[got++] = (struct weft__completion){(struct weft__op *)(uintptr_t)c->user_data, c->res, c->flags};
     }
     store_rel(shared(cq->khead), head); /* the kernel may use them again */
     return got;
+}
+
+/* --- memory that is lent -------------------------------------------------------------------------------- */
+
+enum { WEFT_LENT_GROUP = 1 };
+
+void weft__ring_give_back(struct weft__uring *r, unsigned index) {
+    io_uring_buf_ring_add(r->lent->ring, r->lent->memory + index * WEFT_LENT_SIZE, WEFT_LENT_SIZE,
+                          (unsigned short)index, io_uring_buf_ring_mask(WEFT_LENT), 0);
+    io_uring_buf_ring_advance(r->lent->ring, 1);
+}
+
+static int make_lent(struct weft__uring *r, struct weft__lent *lent) {
+    void *ring, *memory;
+    int err = weft__map(&ring, WEFT_LENT * sizeof(struct io_uring_buf));
+    if (err) return err;
+    if ((err = weft__map(&memory, WEFT_LENT * WEFT_LENT_SIZE))) {
+        weft__unmap(ring, WEFT_LENT * sizeof(struct io_uring_buf));
+        return err;
+    }
+    *lent = (struct weft__lent){ring, memory};
+    r->lent = lent;
+    struct io_uring_buf_reg reg = {
+        .ring_addr = (uint64_t)(uintptr_t)ring, .ring_entries = WEFT_LENT, .bgid = WEFT_LENT_GROUP};
+    return weft__fault() ? -ENOMEM : io_uring_register_buf_ring(r->kernel, &reg, 0);
+}
+
+int weft__ring_lend(struct weft__uring *r) {
+    if (r->lent) return 0;
+    struct weft__lent *lent = weft__alloc(sizeof *lent);
+    if (!lent) return -ENOMEM;
+    int err = make_lent(r, lent);
+    if (err) {
+        if (r->lent)
+            free_lent(r);
+        else
+            weft__free(lent);
+        return err == -EINVAL ? -ENOSYS : err;
+    }
+    for (unsigned i = 0; i < WEFT_LENT; i++) weft__ring_give_back(r, i);
+    return 0;
+}
+
+void weft__ring_fill_lent(struct io_uring_sqe *e) {
+    e->flags |= IOSQE_BUFFER_SELECT;
+    e->buf_group = WEFT_LENT_GROUP;
+    e->addr = 0;
+    e->len = WEFT_LENT_SIZE;
+}
+
+void *weft__ring_lent(struct weft__uring *r, unsigned flags, unsigned *index) {
+    if (!(flags & IORING_CQE_F_BUFFER)) return NULL;
+    *index = flags >> IORING_CQE_BUFFER_SHIFT;
+    return r->lent->memory + *index * WEFT_LENT_SIZE;
 }
 
 /* --- the kernel ------------------------------------------------------------------------------------------- */
@@ -160,7 +230,7 @@ int weft__ring_enter(struct weft__uring *r) {
 /* No room for it: then the kernel takes what there is first. */
 static void arm(struct weft__uring *r, _Atomic uint32_t *state) {
     weft__lock(&r->lock);
-    if (!r->armed && weft__ring_room(r, 1)) {
+    if (!load_rlx(&r->armed) && weft__ring_room(r, 1)) {
         struct io_uring_sqe *e = weft__ring_entry(r, 0);
         e->opcode = WEFT_OP_FUTEX_WAIT;
         e->fd = WEFT_FUTEX2_U32_PRIVATE;
@@ -169,7 +239,7 @@ static void arm(struct weft__uring *r, _Atomic uint32_t *state) {
         e->addr3 = UINT32_MAX; /* for any wake */
         e->user_data = WEFT_BELL;
         weft__ring_push(r, 1);
-        r->armed = true;
+        store_rlx(&r->armed, true);
     }
     weft__unlock(&r->lock);
 }
@@ -182,7 +252,7 @@ void weft__ring_sleep(struct weft__uring *r, _Atomic uint32_t *state, uint64_t d
         if (now >= deadline) return;
         struct __kernel_timespec limit = {(int64_t)((deadline - now) / 1000000000),
                                           (int64_t)((deadline - now) % 1000000000)};
-        int err = enter(r->kernel, r->armed, deadline == UINT64_MAX ? NULL : &limit);
+        int err = enter(r->kernel, load_rlx(&r->armed), deadline == UINT64_MAX ? NULL : &limit);
         if (err == -ETIME) return;
         if (err) weft__nap(WEFT_RETRY);
     }

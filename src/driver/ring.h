@@ -50,15 +50,17 @@ struct weft__op {
     struct weft__uring *ring;
     int fd; /* that it is about; -1: none */
     int result;
-    bool done; /* under the ring's lock: the result is there, and the ring has forgotten it */
+    unsigned flags; /* of the completion */
+    bool done;      /* under the ring's lock: the result is there, and the ring has forgotten it */
 };
 
 struct weft__uring {
     struct weft__lock lock;
     _Atomic bool open;          /* written under the lock */
-    bool armed;                 /* a wait for the futex is under way; under the lock */
+    _Atomic bool armed;         /* a wait for the futex is under way; written under the lock */
     _Atomic unsigned in_flight; /* requests that have not completed; written under the lock */
     struct io_uring *kernel;
+    struct weft__lent *lent; /* NULL: none was asked for yet */
 };
 
 struct weft__completion {
@@ -92,6 +94,19 @@ void weft__ring_push(struct weft__uring *r, unsigned n);
 /* At most n completions; returns how many. */
 unsigned weft__ring_reap(struct weft__uring *r, struct weft__completion *out, unsigned n);
 
+/*
+ * Memory that the kernel chooses from when something has come to be received, so that whoever waits needs none:
+ * WEFT_LENT buffers of WEFT_LENT_SIZE bytes. -ENOMEM, -ENOSYS: there are none.
+ */
+#define WEFT_LENT 256
+#define WEFT_LENT_SIZE 4096
+int weft__ring_lend(struct weft__uring *r);
+/* The entry is to receive into one of them. */
+void weft__ring_fill_lent(struct io_uring_sqe *e);
+/* Which one its completion has used; it is the caller's until it is given back. */
+void *weft__ring_lent(struct weft__uring *r, unsigned flags, unsigned *index);
+void weft__ring_give_back(struct weft__uring *r, unsigned index);
+
 /* --- without ----------------------------------------------------------------------------------- */
 
 /* Something to hand over, to let run, or to reap? */
@@ -103,7 +118,7 @@ int weft__ring_enter(struct weft__uring *r);
 
 /* Must its worker sleep here? */
 static inline bool weft__ring_in_use(const struct weft__uring *r) {
-    return load_rlx(&r->open) && (r->armed || load_rlx(&r->in_flight));
+    return load_rlx(&r->open) && (load_rlx(&r->armed) || load_rlx(&r->in_flight));
 }
 /* state is ASLEEP. Until a completion is there, somebody has changed it, or the deadline. */
 void weft__ring_sleep(struct weft__uring *r, _Atomic uint32_t *state, uint64_t deadline);

@@ -16,6 +16,12 @@ void weft__ring_push(struct weft__uring *r, unsigned n) { (void)r, (void)n; }
 unsigned weft__ring_reap(struct weft__uring *r, struct weft__completion *out, unsigned n) {
     return (void)r, (void)out, (void)n, 0;
 }
+int weft__ring_lend(struct weft__uring *r) { return (void)r, -ENOSYS; }
+void weft__ring_fill_lent(struct io_uring_sqe *e) { (void)e; }
+void *weft__ring_lent(struct weft__uring *r, unsigned flags, unsigned *index) {
+    return (void)r, (void)flags, (void)index, NULL;
+}
+void weft__ring_give_back(struct weft__uring *r, unsigned index) { (void)r, (void)index; }
 bool weft__ring_waits(const struct weft__uring *r) { return (void)r, false; }
 bool weft__ring_has_completions(const struct weft__uring *r) { return (void)r, false; }
 int weft__ring_enter(struct weft__uring *r) { return (void)r, 0; }

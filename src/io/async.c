@@ -6,7 +6,6 @@
 #include "io/async.h"
 
 #include "io/engine.h"
-#include "sched/self.h"
 
 #include <fcntl.h>
 
@@ -31,9 +30,8 @@ int weft__io_spawn(struct weft__io *io) {
 
 static int begin(struct weft_io *public, struct weft__request r) {
     struct weft__io *io = (struct weft__io *)public;
-    struct weft__worker *w = weft__self();
     if (!io) return -EINVAL;
-    if (!w || !load_rlx(&w->current)) return -EPERM;
+    if (!weft__io_fiber()) return -EPERM;
     *io = (struct weft__io){.future = WEFT_FUTURE_INIT, .request = r};
     const struct weft__engine *engine = weft__engine();
     if (r.code == WEFT_IO_CLOSE) engine->closes(r.fd);

@@ -45,11 +45,6 @@ WEFT_PUBLIC const char *weft_io_engine(void) {
     return engine ? engine->name : "none";
 }
 
-static struct weft__fiber *fiber(void) {
-    struct weft__worker *w = weft__self();
-    return w ? load_rlx(&w->current) : NULL;
-}
-
 static ssize_t run_on_thread(const struct weft__request *r) {
     const struct weft__engine *engine = load_acq(&decided);
     if (engine && r->code == WEFT_IO_CLOSE) engine->closes(r->fd);
@@ -57,7 +52,7 @@ static ssize_t run_on_thread(const struct weft__request *r) {
 }
 
 ssize_t weft__io_run(const struct weft__request *r) {
-    struct weft__fiber *me = fiber();
+    struct weft__fiber *me = weft__io_fiber();
     if (unlikely(!me)) return run_on_thread(r);
     const struct weft__engine *engine = weft__engine();
     if (unlikely(r->code == WEFT_IO_CLOSE)) engine->closes(r->fd);
@@ -66,5 +61,5 @@ ssize_t weft__io_run(const struct weft__request *r) {
 
 WEFT_PUBLIC int weft_uring(const struct io_uring_sqe *entries, int *results, unsigned n) {
     if (!entries || !results || !n || n > WEFT_URING_MOST) return -EINVAL;
-    return fiber() ? weft__engine()->submit(entries, results, n) : -EPERM;
+    return weft__io_fiber() ? weft__engine()->submit(entries, results, n) : -EPERM;
 }

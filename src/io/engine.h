@@ -14,6 +14,7 @@
 
 /* An operation under way: what is in a struct weft_io. */
 struct weft__io;
+struct weft__op;
 
 struct weft__engine {
     const char *name;
@@ -28,12 +29,23 @@ struct weft__engine {
     /* The descriptor is about to be closed: ends what waits for it, with -EBADF. */
     void (*closes)(int fd);
 
+    /* For servers; -ENOTSUP: it has no such thing. Receives into memory of the ring, which the lease then names; calls
+     * op->fn with each connection that comes, until it fails. */
+    ssize_t (*receive)(struct weft__fiber *me, int fd, struct weft_lease *lease);
+    int (*accept_all)(struct weft__op *op, int flags);
+
     int (*submit)(const struct io_uring_sqe *entries, int *results, unsigned n);
 };
 
 extern const struct weft__engine weft__engine_uring, weft__engine_epoll;
 
 const struct weft__engine *weft__engine(void);
+
+/* The calling fiber; NULL: it is none, or a timer's function. */
+static inline struct weft__fiber *weft__io_fiber(void) {
+    struct weft__worker *w = weft__self();
+    return w ? load_rlx(&w->current) : NULL;
+}
 
 /* For any caller: a fiber's goes to the engine, a thread makes the call. The result or a negative errno. */
 ssize_t weft__io_run(const struct weft__request *r);

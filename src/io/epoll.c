@@ -31,8 +31,14 @@ static int start(struct weft__io *io) { return (void)io, -ENOTSUP; }
 
 static void closes(int fd) { weft__readiness_closes(fd); }
 
+static ssize_t receive(struct weft__fiber *me, int fd, struct weft_lease *lease) {
+    return (void)me, (void)fd, (void)lease, -ENOTSUP;
+}
+
+static int accept_all(struct weft__op *op, int flags) { return (void)op, (void)flags, -ENOTSUP; }
+
 static int submit(const struct io_uring_sqe *entries, int *results, unsigned n) {
     return (void)entries, (void)results, (void)n, -ENOTSUP;
 }
 
-const struct weft__engine weft__engine_epoll = {"epoll", run, start, NULL, closes, submit};
+const struct weft__engine weft__engine_epoll = {"epoll", run, start, NULL, closes, receive, accept_all, submit};

@@ -120,13 +120,18 @@ static void learn(const struct weft__request *r) {
 
 /* --- for a fiber that waits -------------------------------------------------------------------------- */
 
-static int push(struct weft__op *op, const struct weft__request *r) {
+/* more: fills what the request does not say; or NULL. */
+static int push(struct weft__op *op, const struct weft__request *r,
+                int (*more)(struct weft__uring *, struct io_uring_sqe *)) {
     int err;
-    struct weft__uring *ring;
-    ring = weft__ring_lock_own(1, &err);
+    struct weft__uring *ring = weft__ring_lock_own(1, &err);
     if (unlikely(!ring)) return err;
     struct io_uring_sqe *e = weft__ring_entry(ring, 0);
     fill(e, r);
+    if (unlikely(more && (err = more(ring, e)))) {
+        weft__ring_unlock(ring);
+        return err;
+    }
     weft__ring_claim(ring, e, op);
     weft__ring_push(ring, 1);
     weft__ring_unlock(ring);
@@ -134,10 +139,11 @@ static int push(struct weft__op *op, const struct weft__request *r) {
 }
 
 /* 0, and the result in the op; or an error, and nothing was done. */
-static WEFT_SWITCHES int once(struct weft__fiber *me, const struct weft__request *r, struct weft__op *op) {
+static WEFT_SWITCHES int once(struct weft__fiber *me, const struct weft__request *r, struct weft__op *op,
+                              int (*more)(struct weft__uring *, struct io_uring_sqe *)) {
     int err = weft__wait_begin(me, WEFT_WAIT_BY_CANCEL | WEFT_WAIT_OUTSIDE, &op->ticket);
     if (unlikely(err)) return err;
-    err = push(op, r);
+    err = push(op, r, more);
     if (unlikely(err)) {
         int ended = weft__wait_withdraw(me, op->ticket);
         return ended ? ended : err;
@@ -163,7 +169,7 @@ static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
     }
     for (;;) {
         struct weft__op op = {.fiber = me, .fd = names_descriptor(r) ? r->fd : -1};
-        int err = once(me, r, &op);
+        int err = once(me, r, &op, NULL);
         if (unlikely(err == -EBUSY)) {
             weft_yield();
             continue;
@@ -190,7 +196,7 @@ static void completed(struct weft__op *op, int result, unsigned flags) {
 static int start(struct weft__io *io) {
     if (!opcodes[io->request.code]) return -ENOTSUP;
     io->op = (struct weft__op){.fn = completed, .fd = names_descriptor(&io->request) ? io->request.fd : -1};
-    return push(&io->op, &io->request) ? -ENOTSUP : 0;
+    return push(&io->op, &io->request, NULL) ? -ENOTSUP : 0;
 }
 
 static void cancel(struct weft__io *io) {
@@ -202,6 +208,45 @@ static void closes(int fd) {
     if (fd >= 0) store_rlx(guess_of(fd), false);
     weft__rings_close_fd(fd);
     weft__readiness_closes(fd);
+}
+
+/* --- for servers -------------------------------------------------------------------------------------- */
+
+static int into_lent(struct weft__uring *ring, struct io_uring_sqe *e) {
+    int err = weft__ring_lend(ring);
+    if (!err) weft__ring_fill_lent(e);
+    return err;
+}
+
+/* The kernel may have taken a buffer also for a result that has no bytes. */
+static void name_lent(struct weft__op *op, struct weft_lease *lease) {
+    unsigned index = 0;
+    weft__lock(&op->ring->lock);
+    lease->data = weft__ring_lent(op->ring, op->flags, &index);
+    if (lease->data && op->result <= 0) weft__ring_give_back(op->ring, index);
+    weft__unlock(&op->ring->lock);
+    lease->opaque[0] = op->ring;
+    lease->opaque[1] = (void *)(uintptr_t)index;
+}
+
+static ssize_t receive(struct weft__fiber *me, int fd, struct weft_lease *lease) {
+    const struct weft__request r = {.code = WEFT_IO_RECV, .fd = fd};
+    struct weft__op op = {.fiber = me, .fd = fd};
+    int err = once(me, &r, &op, into_lent);
+    if (err) return err == -ECANCELED || err == -ETIMEDOUT || err == -EBUSY ? err : -ENOTSUP;
+    name_lent(&op, lease);
+    return op.result == -ENOBUFS || op.result == -EAGAIN ? -ENOTSUP : result_of(&r, op.result);
+}
+
+static int again_and_again(struct weft__uring *ring, struct io_uring_sqe *e) {
+    (void)ring;
+    e->ioprio |= IORING_ACCEPT_MULTISHOT;
+    return 0;
+}
+
+static int accept_all(struct weft__op *op, int flags) {
+    return push(op, &(struct weft__request){.code = WEFT_IO_ACCEPT, .fd = op->fd, .flags = (uint32_t)flags},
+                again_and_again);
 }
 
 /* --- direct ------------------------------------------------------------------------------------------- */
@@ -261,4 +306,4 @@ static int submit(const struct io_uring_sqe *entries, int *results, unsigned n) 
     return 0;
 }
 
-const struct weft__engine weft__engine_uring = {"io_uring", run, start, cancel, closes, submit};
+const struct weft__engine weft__engine_uring = {"io_uring", run, start, cancel, closes, receive, accept_all, submit};

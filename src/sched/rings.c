@@ -60,6 +60,7 @@ static bool complete(struct weft__uring *r, const struct weft__completion *c, st
     if (op->fn) return true;
     struct weft__fiber *f = op->fiber;
     op->result = c->result;
+    op->flags = c->flags;
     if (likely(weft__wait_win(f, op->ticket, WEFT_WON_DONE))) weft__list_put(won, &f->slot.link);
     return false;
 }

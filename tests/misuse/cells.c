@@ -40,8 +40,9 @@ static int pipe_with(const char *text) {
 static int readable(void) { return pipe_with("text"); }
 static int silent(void) { return pipe_with(""); }
 static int a_file(void) { return open("/proc/self/exe", O_RDONLY | O_CLOEXEC); }
+/* A number that nobody is given who opens something next. */
 static int closed(void) {
-    int fd = silent();
+    int fd = fcntl(silent(), F_DUPFD_CLOEXEC, 500);
     close(fd);
     return fd;
 }

@@ -21,6 +21,8 @@ static struct sockaddr_in address = {.sin_family = AF_INET};
 static struct io_uring_sqe entry;
 static int number;
 static struct weft_io io;
+static struct weft_listener listens;
+static struct weft_lease lease;
 
 static long long told(long long n) { return n < 0 ? -errno : n; }
 static struct weft_io *done(void) {
@@ -72,6 +74,19 @@ static struct pollfd *asked(int fd) {
     static struct pollfd p;
     p = (struct pollfd){fd, POLLIN, 0};
     return &p;
+}
+
+static struct weft_listener *listening_at(int fd) {
+    weft_listener_begin(&listens, fd, SOCK_CLOEXEC);
+    return &listens;
+}
+static int and_end_listening(int result) {
+    weft_listener_end(&listens);
+    return result > 0 ? 0 : result;
+}
+static int and_give_back(int result) {
+    weft_lease_return(&lease);
+    return result;
 }
 
 static pid_t child(void) {

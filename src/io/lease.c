@@ -1,0 +1,43 @@
+/* Received into memory that is lent: the ring's, or, where there is none or all of it is in use, the heap's. */
+#define _GNU_SOURCE
+#include "driver/ring.h"
+#include "io/engine.h"
+
+#include "base/sys.h"
+
+_Static_assert(WEFT_LEASE_SIZE == WEFT_LENT_SIZE, "what is promised is what is lent");
+
+/* Only when there is something to receive is there memory for it. */
+static ssize_t receive_on_heap(int fd, struct weft_lease *lease) {
+    for (;;) {
+        ssize_t n = weft__io_run(&(struct weft__request){.code = WEFT_IO_POLL, .fd = fd, .flags = POLLIN});
+        if (n < 0) return n;
+        void *memory = weft__alloc(WEFT_LEASE_SIZE);
+        if (!memory) return -ENOMEM;
+        n = recv(fd, memory, WEFT_LEASE_SIZE, MSG_DONTWAIT);
+        int err = n < 0 ? -errno : 0;
+        *lease = (struct weft_lease){.data = memory, .opaque = {NULL, NULL}};
+        if (n > 0) return n;
+        weft_lease_return(lease);
+        if (err != -EAGAIN && err != -EINTR) return err;
+    }
+}
+
+WEFT_PUBLIC ssize_t weft_recv_lease(int fd, struct weft_lease *lease) {
+    if (!lease) return -EINVAL;
+    struct weft__fiber *me = weft__io_fiber();
+    ssize_t n = me ? weft__engine()->receive(me, fd, lease) : -ENOTSUP;
+    return n == -ENOTSUP || n == -EBUSY ? receive_on_heap(fd, lease) : n;
+}
+
+WEFT_PUBLIC void weft_lease_return(struct weft_lease *lease) {
+    if (!lease || !lease->data) return;
+    struct weft__uring *ring = lease->opaque[0];
+    if (ring) {
+        weft__lock(&ring->lock);
+        weft__ring_give_back(ring, (unsigned)(uintptr_t)lease->opaque[1]);
+        weft__unlock(&ring->lock);
+    } else
+        weft__free(lease->data);
+    lease->data = NULL;
+}

@@ -1,0 +1,145 @@
+/*
+ * Listeners. On a ring one request accepts again and again; what it brings waits in a list until a fiber asks
+ * for it. Without a ring each fiber accepts for itself.
+ *
+ *   whoever asks                                   the ring, for each connection
+ *   1. nothing in the list, and no request under   1. lock; into the list; if it was the last
+ *      way: lock, make one                            of this request, it is not under way; unlock
+ *   2. wait for the semaphore                      2. post
+ *   3. lock; take one out; unlock
+ *
+ * A request ends by an error, which stands in the list as one. Whoever takes it out makes the next request
+ * if others still wait: each of them is told of the error it runs into, and none waits for nobody.
+ */
+#define _GNU_SOURCE
+#include "base/sys.h"
+#include "driver/ring.h"
+#include "io/engine.h"
+#include "sched/rings.h"
+
+#include <unistd.h>
+
+struct listener {
+    struct weft__op op;
+    struct weft_sem there; /* as many as stand in the list */
+    struct weft__lock lock;
+    int flags;
+    bool under_way;
+    _Atomic unsigned asking; /* fibers that do */
+    int *list;
+    unsigned first, count, room;
+};
+_Static_assert(sizeof(struct listener) <= sizeof(struct weft_listener), "it has the room");
+
+/* Locked. No memory for the list: the connection is dropped, as it is when the kernel's own is full. */
+static bool grow(struct listener *l) {
+    unsigned room = l->room ? 2 * l->room : 16;
+    int *list = weft__alloc(room * sizeof *list);
+    if (!list) return false;
+    for (unsigned i = 0; i < l->count; i++) list[i] = l->list[(l->first + i) % l->room];
+    weft__free(l->list);
+    l->list = list;
+    l->first = 0;
+    l->room = room;
+    return true;
+}
+
+static void accepted(struct weft__op *op, int result, unsigned flags) {
+    struct listener *l = container_of(op, struct listener, op);
+    weft__lock(&l->lock);
+    bool kept = l->count < l->room || grow(l);
+    if (kept) l->list[(l->first + l->count++) % l->room] = result == -ECANCELED ? -EBADF : result;
+    if (!(flags & WEFT_COMPLETION_MORE)) l->under_way = false;
+    weft__unlock(&l->lock);
+    if (!kept && result >= 0) close(result);
+    weft_sem_post(&l->there);
+}
+
+/* Makes the request, unless it is under way. */
+static int begin(struct listener *l) {
+    weft__lock(&l->lock);
+    bool is_ours = !l->under_way && !l->count;
+    if (is_ours) l->under_way = true;
+    weft__unlock(&l->lock);
+    if (!is_ours) return 0;
+    int err;
+    while ((err = weft__engine()->accept_all(&l->op, l->flags)) == -EBUSY) weft_yield();
+    if (err) l->under_way = false;
+    return err;
+}
+
+/* -EAGAIN: it was dropped for want of memory. */
+static int take(struct listener *l) {
+    weft__lock(&l->lock);
+    int fd = -EAGAIN;
+    if (l->count) {
+        fd = l->list[l->first];
+        l->first = (l->first + 1) % l->room;
+        l->count--;
+    }
+    weft__unlock(&l->lock);
+    return fd;
+}
+
+static int accept_from_list(struct listener *l) {
+    int err, fd;
+    do {
+        if (weft_sem_try(&l->there)) {
+            if ((err = begin(l)) || (err = weft_sem_wait(&l->there))) return err;
+        }
+        fd = take(l);
+        if (fd < 0 && load_rlx(&l->asking) > 1) begin(l);
+    } while (fd == -EAGAIN);
+    return fd;
+}
+
+WEFT_PUBLIC int weft_listener_accept(struct weft_listener *listener) {
+    struct listener *l = (struct listener *)listener;
+    if (!l) return -EINVAL;
+    if (!weft__io_fiber()) return -EPERM;
+    if (weft__engine() != &weft__engine_uring)
+        return (int)weft__io_run(
+            &(struct weft__request){.code = WEFT_IO_ACCEPT, .fd = l->op.fd, .flags = (uint32_t)l->flags});
+    add_ar(&l->asking, 1);
+    int fd = accept_from_list(l);
+    add_ar(&l->asking, -1);
+    return fd;
+}
+
+WEFT_PUBLIC int weft_listener_begin(struct weft_listener *listener, int fd, int flags) {
+    if (!listener) return -EINVAL;
+    if (!weft__io_fiber()) return -EPERM;
+    struct listener *l = (struct listener *)listener;
+    *l = (struct listener){.op = {.fn = accepted, .fd = fd}, .flags = flags};
+    return 0;
+}
+
+/* The end of the request stands in the list as an error, and is counted like a connection. */
+static void end_request(struct listener *l) {
+    struct weft_shield shield;
+    weft_shield_begin(&shield);
+    weft__ring_cancel(&l->op);
+    for (bool under_way = true; under_way;) {
+        weft_sem_wait(&l->there);
+        int fd = take(l);
+        if (fd >= 0) close(fd);
+        weft__lock(&l->lock);
+        under_way = l->under_way;
+        weft__unlock(&l->lock);
+    }
+    weft_shield_end(&shield);
+}
+
+WEFT_PUBLIC int weft_listener_end(struct weft_listener *listener) {
+    struct listener *l = (struct listener *)listener;
+    if (!l) return -EINVAL;
+    if (!weft__io_fiber()) return -EPERM;
+    if (load_acq(&l->asking)) return -EBUSY;
+    if (l->under_way) end_request(l);
+    for (int fd; (fd = take(l)) != -EAGAIN;)
+        if (fd >= 0) close(fd);
+    weft__free(l->list);
+    l->list = NULL;
+    l->room = 0;
+    return 0;
+}
