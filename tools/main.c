@@ -20,6 +20,7 @@ static const char help[] =
     "      --runs R            medians of R rounds (else: 7)\n"
     "      --quick             shorter where that is possible, 3 rounds\n"
     "      --json              one object a line\n"
+    "  weft load PROTOCOL ...  asks a server and checks its answers; http, memcached, echo; weft load --help\n"
     "  weft --help, --version\n"
     "\n"
     "Exit code: 0, 1 when a result was wrong, 2 for arguments that make no sense.\n";
@@ -50,9 +51,11 @@ static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
 } commands[] = {
-    {"tour", command_tour}, {"bench", command_bench}, {"bench-one", bench_one}, /* called by the tool itself: see
-                                                                                   bench/weft/one.c */
-    {"help", command_help}, {"--help", command_help}, {"-h", command_help},     {"--version", command_version},
+    {"load", command_load},         {"tour", command_tour},   {"bench", command_bench},
+    {"bench-one", bench_one}, /* called by the tool itself: see
+         bench/weft/one.c */
+    {"help", command_help},         {"--help", command_help}, {"-h", command_help},
+    {"--version", command_version},
 };
 
 int main(int argc, char **argv) {

@@ -1,11 +1,9 @@
 /* See report.h. */
 #include "report.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #define NUMBER 32
 
@@ -103,20 +101,4 @@ void report_json(const struct bench *bench, const struct variant *variant, const
         print_ratio_object(bench, variant, o, "speed-up over that of serial processes", &o->share);
     }
     fflush(stdout);
-}
-
-void progress(const char *format, ...) {
-    va_list list;
-    bool terminal = isatty(STDERR_FILENO);
-    if (terminal) fputs("\r\033[K", stderr);
-    va_start(list, format);
-    vfprintf(stderr, format, list);
-    va_end(list);
-    if (!terminal) fputs("\n", stderr);
-    fflush(stderr);
-}
-
-void progress_end(void) {
-    if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr);
-    fflush(stderr);
 }

@@ -1,6 +1,5 @@
 /*
- * What people and programs read: the machine, tables, lines of JSON on standard output; progress on
- * standard error.
+ * What people and programs read: the machine, tables, lines of JSON on standard output.
  */
 #ifndef TOOLS_REPORT_H
 #define TOOLS_REPORT_H
@@ -23,9 +22,5 @@ void report_json(const struct bench *bench, const struct variant *variant, const
 
 /* A figure in `size` bytes of text, with as many digits as are worth reading. Returns text. */
 char *report_number(char *text, size_t size, double value);
-
-/* Says what is being done: in place on a terminal, else a line. progress_end clears it. */
-void progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void progress_end(void);
 
 #endif

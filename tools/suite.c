@@ -1,6 +1,7 @@
 /* See suite.h. */
 #include "suite.h"
 #include "program.h"
+#include "progress.h"
 #include "report.h"
 
 #include <sched.h>

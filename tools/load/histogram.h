@@ -1,6 +1,6 @@
 /*
  * Times in nanoseconds, counted by size: exact below 128 ns, above that in steps of at most 1/64 of the
- * value (1.6 %), up to 18 minutes; what is longer counts as that.
+ * value (1.6 %), up to 18 minutes; what is longer counts as that. Several threads may add at a time.
  */
 #ifndef LOAD_HISTOGRAM_H
 #define LOAD_HISTOGRAM_H
@@ -9,10 +9,10 @@
 
 #define HISTOGRAM_FINE 6 /* bits of a value that tell steps apart */
 #define HISTOGRAM_BITS 40
-#define HISTOGRAM_STEPS (((HISTOGRAM_BITS - HISTOGRAM_FINE + 1) << HISTOGRAM_FINE))
+#define HISTOGRAM_STEPS ((HISTOGRAM_BITS - HISTOGRAM_FINE + 1) << HISTOGRAM_FINE)
 
 struct histogram {
-    uint64_t count, sum, max;
+    uint64_t sum, max;
     uint64_t steps[HISTOGRAM_STEPS];
 };
 
@@ -24,15 +24,18 @@ static inline unsigned histogram_step(uint64_t value) {
 }
 
 static inline void histogram_add(struct histogram *h, uint64_t value) {
-    h->steps[histogram_step(value)]++;
-    h->count++;
-    h->sum += value;
-    if (value > h->max) h->max = value;
+    __atomic_fetch_add(&h->steps[histogram_step(value)], 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&h->sum, value, __ATOMIC_RELAXED);
+    uint64_t max = __atomic_load_n(&h->max, __ATOMIC_RELAXED);
+    while (value > max && !__atomic_compare_exchange_n(&h->max, &max, value, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
 }
+
+uint64_t histogram_count(const struct histogram *h);
+double histogram_mean(const struct histogram *h);
 
 /* The greatest value of the step that holds the one which `p` in a hundred do not exceed; never more than
  * the greatest of all. 0 when it is empty. */
 uint64_t histogram_percentile(const struct histogram *h, double p);
-double histogram_mean(const struct histogram *h);
 
 #endif

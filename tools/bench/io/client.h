@@ -5,7 +5,7 @@
 #ifndef BENCH_IO_CLIENT_H
 #define BENCH_IO_CLIENT_H
 
-#include "load/histogram.h"
+#include "load/load.h"
 #include "process.h"
 
 struct client {

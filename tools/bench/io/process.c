@@ -1,15 +1,15 @@
 /* See process.h. */
 #include "process.h"
 
+#include "load/load.h"
+
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PATIENCE UINT64_C(10000000000)
@@ -83,12 +83,7 @@ void server_start(struct server *server, char *const *argv, unsigned port) {
 
 uint64_t server_cpu(const struct server *server) {
     uint64_t sum = 0;
-    for (int i = 0; i < server->count; i++) {
-        clockid_t clock;
-        struct timespec t;
-        if (clock_getcpuclockid(server->pids[i], &clock) || clock_gettime(clock, &t)) return 0;
-        sum += (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-    }
+    for (int i = 0; i < server->count; i++) sum += load_cpu(server->pids[i]);
     return sum;
 }
 
@@ -100,13 +95,4 @@ void server_stop(struct server *server) {
         if (clock_ns() > deadline) kill(child, SIGKILL);
         pause_ns(2 * MILLISECOND);
     }
-}
-
-void raise_descriptors(uint64_t wanted) {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit)) return;
-    struct rlimit more = {wanted, wanted > limit.rlim_max ? wanted : limit.rlim_max};
-    if (limit.rlim_cur >= wanted || !setrlimit(RLIMIT_NOFILE, &more)) return;
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
 }

@@ -29,7 +29,4 @@ void server_start(struct server *server, char *const *argv, unsigned port);
 uint64_t server_cpu(const struct server *server); /* ns; 0 when it has ended */
 void server_stop(struct server *server);          /* asks, waits a little, then kills it */
 
-/* The soft limit of descriptors becomes the hard one, and that `wanted` where we are allowed to raise it. */
-void raise_descriptors(uint64_t wanted);
-
 #endif

@@ -28,7 +28,7 @@ static void run(const struct args *args, struct result *result, const char *work
     snprintf(extra, sizeof extra, "multishot=%u", (unsigned)arg_or(args, "multishot", 0));
     char *const theirs[] = {(char *)path, (char *)work, port, extra, NULL};
     char *const ours[] = {"/proc/self/exe", "bench-one", (char *)own, port, workers, NULL};
-    raise_descriptors(65536);
+    load_raise_descriptors(65536);
     if (arg_or(args, "epoll", 0)) setenv("WEFT_IO", "epoll", 1);
 
     struct server server;
@@ -42,9 +42,9 @@ static void run(const struct args *args, struct result *result, const char *work
     client_run(client);
     server_stop(&server);
 
-    result->right = !client->errors && client->times.count && client->cpu;
-    result->values[0] = (double)client->cpu / (double)client->times.count / 1e3;
-    result->values[1] = (double)client->times.count / (double)client->elapsed * 1e6;
+    result->right = !client->errors && histogram_count(&client->times) && client->cpu;
+    result->values[0] = (double)client->cpu / (double)histogram_count(&client->times) / 1e3;
+    result->values[1] = (double)histogram_count(&client->times) / (double)client->elapsed * 1e6;
     result->values[2] = (double)histogram_percentile(&client->times, 50) / 1e3;
     result->values[3] = (double)histogram_percentile(&client->times, 99) / 1e3;
     free(client);

@@ -4,7 +4,7 @@
  *
  *   port=  of 127.0.0.1
  */
-#include "io/process.h"
+#include "load/load.h"
 #include "own.h"
 #include "weft/io.h"
 
@@ -18,7 +18,7 @@ static int listen_at(uint64_t port) {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    raise_descriptors(65536);
+    load_raise_descriptors(65536);
     if (fd < 0) fail("socket", errno);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one); /* connections inherit it */

@@ -1,0 +1,170 @@
+/*
+ * The load generator against a server that does not always do what it should: each planted fault is
+ * counted, once, as what it is; and a server that stands still shows in the times of all who would have
+ * come meanwhile.
+ */
+#include "load.h"
+
+#include "../test.h"
+#include "faulty.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MESSAGE 100
+
+static struct load_plan plan_for(const struct faulty *server) {
+    static const struct load_protocol *const protocols[] = {&load_echo, &load_http, &load_memcached};
+    struct load_plan plan = {.protocol = protocols[server->speaks], .workers = 2, .connections = 4, .depth = 1};
+    plan.address.sin_family = AF_INET;
+    plan.address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    plan.address.sin_port = htons((uint16_t)server->port);
+    strcpy(plan.host, "127.0.0.1");
+    strcpy(plan.path, "/");
+    plan.duration = 150 * WEFT_MILLISECOND;
+    plan.timeout = 20 * WEFT_SECOND;
+    plan.size = MESSAGE;
+    plan.updates = 10;
+    plan.keys = FAULTY_KEYS;
+    plan.silent = true;
+    return plan;
+}
+
+/* Only faults of this kind, and as many as were planted; LOAD_FINE: none. */
+static void check_faults(const struct load_tally *tally, enum load_fault kind, uint64_t planted) {
+    if (tally->problem) test_fail(__FILE__, __LINE__, "%s", tally->problem);
+    CHECK(tally->answers > 0 && tally->bytes > 0 && tally->elapsed > 0);
+    CHECK_EQ(load_faults(tally), kind ? planted : 0);
+    CHECK_EQ(tally->faults[kind], kind ? planted : 0);
+    CHECK(!kind || planted);
+}
+
+static void expect(enum faulty_speaks speaks, enum faulty_way way, enum load_fault kind) {
+    struct faulty server = {.speaks = speaks, .way = way, .every = 50, .size = MESSAGE};
+    static struct load_tally tally;
+    faulty_start(&server);
+    struct load_plan plan = plan_for(&server);
+    load_run(&plan, &tally);
+    faulty_stop(&server);
+    check_faults(&tally, kind, server.planted);
+}
+
+TEST(echo_faults_are_counted) {
+    expect(FAULTY_ECHO, FAULTY_NOT, LOAD_FINE);
+    expect(FAULTY_ECHO, FAULTY_CLOSES, LOAD_CLOSED);
+    expect(FAULTY_ECHO, FAULTY_SHORT, LOAD_SHORT);
+    expect(FAULTY_ECHO, FAULTY_WRONG, LOAD_CONTENT);
+    expect(FAULTY_ECHO, FAULTY_MORE, LOAD_LENGTH);
+}
+TEST(http_faults_are_counted) {
+    expect(FAULTY_HTTP, FAULTY_NOT, LOAD_FINE);
+    expect(FAULTY_HTTP, FAULTY_CLOSES, LOAD_CLOSED);
+    expect(FAULTY_HTTP, FAULTY_SHORT, LOAD_SHORT);
+    expect(FAULTY_HTTP, FAULTY_WRONG, LOAD_CONTENT);
+    expect(FAULTY_HTTP, FAULTY_MORE, LOAD_LENGTH);
+    expect(FAULTY_HTTP, FAULTY_STATUS, LOAD_STATUS);
+    expect(FAULTY_HTTP, FAULTY_LENGTH, LOAD_LENGTH);
+}
+TEST(memcached_faults_are_counted) {
+    expect(FAULTY_MEMCACHED, FAULTY_NOT, LOAD_FINE);
+    expect(FAULTY_MEMCACHED, FAULTY_CLOSES, LOAD_CLOSED);
+    expect(FAULTY_MEMCACHED, FAULTY_SHORT, LOAD_SHORT);
+    expect(FAULTY_MEMCACHED, FAULTY_WRONG, LOAD_CONTENT);
+    expect(FAULTY_MEMCACHED, FAULTY_STATUS, LOAD_STATUS);
+    expect(FAULTY_MEMCACHED, FAULTY_MISSING, LOAD_MISSING);
+}
+
+TEST(no_answer_is_a_timeout) {
+    struct faulty server = {.speaks = FAULTY_ECHO, .way = FAULTY_SILENT, .every = 100, .size = MESSAGE};
+    static struct load_tally tally;
+    faulty_start(&server);
+    struct load_plan plan = plan_for(&server);
+    plan.timeout = 100 * WEFT_MILLISECOND;
+    plan.duration = 400 * WEFT_MILLISECOND;
+    load_run(&plan, &tally);
+    faulty_stop(&server);
+    CHECK(tally.faults[LOAD_TIMEOUT] >= server.planted && server.planted); /* a machine that stands still: more */
+    CHECK_EQ(load_faults(&tally), tally.faults[LOAD_TIMEOUT]);
+}
+
+TEST(nobody_there) {
+    struct faulty server = {.speaks = FAULTY_ECHO, .size = MESSAGE};
+    static struct load_tally tally;
+    faulty_start(&server);
+    faulty_stop(&server);
+    struct load_plan plan = plan_for(&server);
+    load_run(&plan, &tally);
+    CHECK(!tally.problem && !tally.answers && tally.faults[LOAD_REFUSED] >= plan.connections);
+    CHECK_EQ(load_faults(&tally), tally.faults[LOAD_REFUSED]);
+    server.speaks = FAULTY_HTTP; /* it has to be asked first what is right */
+    plan = plan_for(&server);
+    load_run(&plan, &tally);
+    CHECK(tally.problem && !tally.answers);
+    server.speaks = FAULTY_MEMCACHED;
+    plan = plan_for(&server);
+    load_run(&plan, &tally);
+    CHECK(tally.problem && !tally.answers);
+}
+
+/* More than one at a time on a connection, and a connection for each. */
+TEST(depth_and_one_request) {
+    for (int speaks = FAULTY_ECHO; speaks <= FAULTY_MEMCACHED; speaks++) {
+        struct faulty server = {.speaks = (enum faulty_speaks)speaks, .size = MESSAGE};
+        static struct load_tally tally;
+        faulty_start(&server);
+        struct load_plan plan = plan_for(&server);
+        plan.depth = 8;
+        load_run(&plan, &tally);
+        check_faults(&tally, LOAD_FINE, 0);
+        CHECK_EQ(tally.answers % 8, 0);
+        CHECK(server.connections <= plan.connections + 1);
+        uint64_t before = __atomic_load_n(&server.connections, __ATOMIC_RELAXED);
+        plan.depth = 1;
+        plan.one_request = true;
+        load_run(&plan, &tally);
+        faulty_stop(&server);
+        check_faults(&tally, LOAD_FINE, 0);
+        CHECK(__atomic_load_n(&server.connections, __ATOMIC_RELAXED) - before >= tally.answers);
+    }
+}
+
+/* A thousand a second for a second; in the middle the server stands still for 300 ms. Three hundred are due
+ * meanwhile, though four connections can have but four under way. */
+TEST(a_pause_is_charged_to_all_who_come_meanwhile) {
+    struct faulty server = {.speaks = FAULTY_ECHO, .way = FAULTY_PAUSES, .every = 400, .size = MESSAGE};
+    static struct load_tally tally;
+    server.pause_ns = 300 * WEFT_MILLISECOND;
+    faulty_start(&server);
+    struct load_plan plan = plan_for(&server);
+    plan.rate = 1000;
+    plan.duration = WEFT_SECOND;
+    load_run(&plan, &tally);
+    faulty_stop(&server);
+    check_faults(&tally, LOAD_FINE, 0);
+    CHECK(server.planted >= 1);
+    CHECK_EQ(tally.answers + tally.unsent, 1000);
+    CHECK(tally.times.max >= server.pause_ns);
+    CHECK(histogram_percentile(&tally.times, 95) >= 200 * WEFT_MILLISECOND);
+    CHECK(histogram_percentile(&tally.times, 85) >= 100 * WEFT_MILLISECOND);
+}
+
+static int compare(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+TEST(percentiles_are_right_to_a_64th) {
+    enum { N = 20000 };
+    static struct histogram h;
+    static uint64_t values[N];
+    uint64_t random = 1;
+    for (int i = 0; i < N; i++) histogram_add(&h, values[i] = test_random(&random) >> test_below(&random, 40) >> 24);
+    qsort(values, N, sizeof *values, compare);
+    CHECK_EQ(histogram_count(&h), N);
+    for (int p = 1; p <= 100; p++) {
+        uint64_t exact = values[N / 100 * p - 1], found = histogram_percentile(&h, p);
+        CHECK(found >= exact && found - exact <= exact / 64);
+    }
+    CHECK_EQ(histogram_percentile(&h, 100), values[N - 1]);
+    histogram_add(&h, UINT64_MAX);
+    CHECK_EQ(histogram_percentile(&h, 100), UINT64_MAX);
+}

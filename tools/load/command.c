@@ -1,0 +1,22 @@
+/* weft load: reads the plan, runs it, tells. See load.h. */
+#include "command.h"
+#include "load.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int command_load(int argc, char **argv) {
+    struct load_plan plan;
+    int code = load_options(argc, argv, &plan);
+    if (code >= 0) return code;
+    struct load_tally *tally = calloc(1, sizeof *tally);
+    if (!tally) return EXIT_WRONG;
+    load_run(&plan, tally);
+    bool good = !tally->problem && !load_faults(tally) && tally->answers;
+    if (tally->problem)
+        fprintf(stderr, "weft: %s: %s\n", plan.host, tally->problem);
+    else
+        load_report(&plan, tally);
+    free(tally);
+    return good ? 0 : EXIT_WRONG;
+}

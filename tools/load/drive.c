@@ -1,0 +1,54 @@
+/*
+ * The fiber of a link: connects, and takes part in each part of the run. See load.h.
+ */
+#include "load.h"
+#include "weft/sync.h"
+
+#define RETRY (10 * WEFT_MILLISECOND) /* after a fault in closed loop: no storm of connections */
+
+static void drive_closed(struct load_link *link) {
+    const struct load *load = link->load;
+    for (uint64_t now; (now = weft_now()) < load->end;)
+        if (load_exchange(link, load->plan->depth, (double)now, 0)) weft_sleep_for(RETRY);
+}
+
+/* Arrivals of this link: `step` apart, its first one after those of the links before it. Those that are due
+ * already go together, `depth` at most. What is left when the part ends counts with its age. */
+static void drive_open(struct load_link *link) {
+    const struct load *load = link->load;
+    double apart = 1e9 / load->plan->rate, step = apart * load->plan->connections;
+    double due = (double)load->begin + apart * link->index, end = (double)load->end;
+    while (due < end) {
+        double now = (double)weft_now();
+        if (now >= end) break;
+        if (now < due) {
+            weft_sleep_until((uint64_t)due);
+            continue;
+        }
+        unsigned n = 1;
+        while (n < load->plan->depth && due + n * step <= now && due + n * step < end) n++;
+        load_exchange(link, n, due, step);
+        due += n * step;
+    }
+    for (double now = (double)weft_now(); load->measured && due < end; due += step) {
+        __atomic_fetch_add(&load->tally->unsent, 1, __ATOMIC_RELAXED);
+        histogram_add(&load->tally->times, (uint64_t)(now - due));
+    }
+}
+
+void *load_drive(void *p) {
+    struct load_link *link = p;
+    struct load *load = link->load;
+    if (!load->plan->one_request) {
+        weft_sem_wait(&load->dialling);
+        enum load_fault fault = load_dial(link);
+        if (fault) __atomic_fetch_add(&load->tally->faults[fault], 1, __ATOMIC_RELAXED);
+        weft_sem_post(&load->dialling);
+    }
+    for (;;) {
+        weft_barrier_wait(&load->turn); /* all are at rest */
+        weft_barrier_wait(&load->turn); /* the next part has been set up */
+        if (load->ended) return NULL;
+        (load->plan->rate > 0 ? drive_open : drive_closed)(link);
+    }
+}

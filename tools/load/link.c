@@ -1,0 +1,168 @@
+/*
+ * A connection: made, used for an exchange, given up. See load.h.
+ *
+ * Connections are reset, not closed, so that no port stays occupied for a minute after it. What comes in
+ * is kept in one buffer a link: bytes [at, at + have) of it have come and were not taken.
+ */
+#include "load.h"
+#include "weft/io.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#define A_SOURCE 20000 /* connections from one address; there are some 28,000 ports */
+#define SOURCES 250    /* addresses: 127.0.0.1 and so on */
+#define ROOM_LEAST 512
+#define ROOM_MOST 65536
+
+struct load_link *load_link_new(struct load *load, unsigned index) {
+    unsigned depth = load->plan->depth;
+    struct load_link *link = calloc(1, sizeof *link + depth * sizeof *link->asked);
+    if (!link) return NULL;
+    size_t room = load->answer_room * depth;
+    if (room < ROOM_LEAST) room = ROOM_LEAST;
+    if (room > ROOM_MOST) room = ROOM_MOST;
+    *link = (struct load_link){.load = load, .index = index, .fd = -1, .random = index * 2 + 1, .room = room};
+    link->out = malloc(load->request_room * depth);
+    link->in = malloc(room);
+    if (link->out && link->in) return link;
+    load_link_free(link);
+    return NULL;
+}
+
+void load_link_free(struct load_link *link) {
+    if (!link) return;
+    load_hang_up(link);
+    free(link->out);
+    free(link->in);
+    free(link);
+}
+
+void load_hang_up(struct load_link *link) {
+    struct linger now = {1, 0};
+    if (link->fd < 0) return;
+    setsockopt(link->fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    weft_close(link->fd);
+    link->fd = -1;
+}
+
+/* The n-th source address; only for servers of this machine that are named by such an address. */
+static bool bind_source(int fd, const struct sockaddr_in *server, unsigned n) {
+    struct sockaddr_in source = {.sin_family = AF_INET};
+    int one = 1;
+    if (ntohl(server->sin_addr.s_addr) >> 24 != 127) return false;
+    source.sin_addr.s_addr = htonl(INADDR_LOOPBACK + n % SOURCES);
+    setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof one);
+    return !bind(fd, (struct sockaddr *)&source, sizeof source);
+}
+
+static enum load_fault dial_from(struct load_link *link, unsigned source) {
+    const struct sockaddr_in *server = &link->load->plan->address;
+    int one = 1;
+    link->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (link->fd < 0) return LOAD_CONNECT;
+    if (source) bind_source(link->fd, server, source);
+    if (weft_connect(link->fd, (const struct sockaddr *)server, sizeof *server)) {
+        int error = errno;
+        load_hang_up(link);
+        errno = error;
+        return error == ECONNREFUSED ? LOAD_REFUSED : error == ETIMEDOUT ? LOAD_TIMEOUT : LOAD_CONNECT;
+    }
+    setsockopt(link->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    link->at = link->have = link->body_at = link->body_end = 0;
+    return LOAD_FINE;
+}
+
+enum load_fault load_dial(struct load_link *link) {
+    unsigned source = link->index / A_SOURCE;
+    enum load_fault fault = dial_from(link, source);
+    for (unsigned i = 1; fault == LOAD_CONNECT && errno == EADDRNOTAVAIL && i < SOURCES; i++)
+        fault = dial_from(link, source + i);
+    return fault;
+}
+
+static enum load_fault receive(struct load_link *link, bool within) {
+    if (link->at) memmove(link->in, link->in + link->at, link->have);
+    link->at = 0;
+    if (link->have == link->room) return LOAD_LENGTH;
+    ssize_t n = weft_recv(link->fd, link->in + link->have, link->room - link->have, 0);
+    if (n <= 0) {
+        if (n < 0 && errno == ETIMEDOUT) return LOAD_TIMEOUT;
+        return within || link->have ? LOAD_SHORT : LOAD_CLOSED;
+    }
+    link->have += (size_t)n;
+    if (link->load->measured) __atomic_fetch_add(&link->load->tally->bytes, (uint64_t)n, __ATOMIC_RELAXED);
+    return LOAD_FINE;
+}
+
+static enum load_fault answer(struct load_link *link, unsigned i) {
+    bool done = false, within = false;
+    enum load_fault fault = LOAD_FINE;
+    for (;;) {
+        if (link->have) {
+            size_t n = link->load->plan->protocol->take(link, i, link->in + link->at, link->have, &done, &fault);
+            link->at += n;
+            link->have -= n;
+            within |= n > 0;
+            if (done || fault) return fault;
+        }
+        if ((fault = receive(link, within))) return fault;
+    }
+}
+
+static enum load_fault ask(struct load_link *link, unsigned n, double from, double step) {
+    struct load *load = link->load;
+    enum load_fault fault = link->fd < 0 ? load_dial(link) : LOAD_FINE;
+    if (fault) return fault;
+    size_t size = 0;
+    for (unsigned i = 0; i < n; i++) size += load->plan->protocol->request(link, i, link->out + size);
+    if (weft_send(link->fd, link->out, size, MSG_NOSIGNAL) != (ssize_t)size)
+        return errno == ETIMEDOUT ? LOAD_TIMEOUT : LOAD_CLOSED;
+    for (unsigned i = 0; i < n; i++) {
+        if ((fault = answer(link, i))) return fault;
+        double took = (double)weft_now() - (from + i * step);
+        if (load->measured) histogram_add(&load->tally->times, took > 0 ? (uint64_t)took : 0);
+    }
+    if (!link->have && load->plan->one_request && load->plan->protocol->server_closes) {
+        fault = receive(link, false);
+        return fault == LOAD_CLOSED ? LOAD_FINE : fault ? fault : LOAD_LENGTH;
+    }
+    return link->have ? LOAD_LENGTH : LOAD_FINE;
+}
+
+enum load_fault load_exchange(struct load_link *link, unsigned n, double from, double step) {
+    struct weft_scope scope;
+    weft_scope_begin(&scope, weft_now() + link->load->plan->timeout);
+    enum load_fault fault = ask(link, n, from, step);
+    weft_scope_end(&scope);
+    if (fault) __atomic_fetch_add(&link->load->tally->faults[fault], 1, __ATOMIC_RELAXED);
+    if (fault || link->load->plan->one_request) load_hang_up(link);
+    return fault;
+}
+
+uint64_t load_cpu(pid_t pid) {
+    clockid_t clock;
+    struct timespec t;
+    if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &t)) return 0;
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+void load_raise_descriptors(uint64_t wanted) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= wanted) return;
+    struct rlimit more = {wanted, wanted > limit.rlim_max ? wanted : limit.rlim_max};
+    if (!setrlimit(RLIMIT_NOFILE, &more)) return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+char *load_pattern(size_t size) {
+    char *bytes = malloc(size + LOAD_PLACES);
+    for (size_t i = 0; bytes && i < size + LOAD_PLACES; i++) bytes[i] = (char)('!' + (i * 31 + i / 93) % 93);
+    return bytes;
+}

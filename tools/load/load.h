@@ -1,0 +1,153 @@
+/*
+ * weft load: a client that asks a server as fast as it answers, or at a rate, and checks every answer.
+ *
+ *   plan        what is asked for (options.c)
+ *   protocol    how a request is written and an answer checked (echo.c, http.c, memcached.c)
+ *   link        a connection and the fiber that uses it (link.c: the connection, drive.c: the fiber)
+ *   exchange    up to `depth` requests sent at once, and their answers
+ *   fault       an exchange that went wrong, by kind; its connection is given up and made anew
+ *   tally       what came of it (report.c)
+ *
+ * A run has two parts, warm-up and measured, each from rest to rest: no request is under way when it begins
+ * or ends, so that what the server did meanwhile is what the counted requests needed.
+ *
+ * Closed loop: each link sends as soon as it has been answered. Open loop: arrivals have fixed times, `rate`
+ * a second, dealt to the links in turn; a time is measured from the arrival, not from when the link was free
+ * to send, so a server that stops for a while is charged for all who would have come meanwhile.
+ */
+#ifndef LOAD_LOAD_H
+#define LOAD_LOAD_H
+
+#include "histogram.h"
+#include "weft.h"
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define LOAD_DEPTH_MAX 1024
+#define LOAD_PATH 1024
+
+enum load_fault {
+    LOAD_FINE,
+    LOAD_REFUSED, /* nobody listens */
+    LOAD_CONNECT, /* another failure to connect */
+    LOAD_CLOSED,  /* the connection ended, or was reset, before an answer */
+    LOAD_SHORT,   /* it ended within one */
+    LOAD_STATUS,  /* another status than asked for; an error message */
+    LOAD_LENGTH,  /* another length, more than was asked for, or no answer that could be read */
+    LOAD_CONTENT, /* right length, wrong bytes */
+    LOAD_MISSING, /* memcached: a key that was stored is not there */
+    LOAD_TIMEOUT,
+    LOAD_FAULTS
+};
+extern const char *const load_fault_names[LOAD_FAULTS];
+
+struct load_plan {
+    const struct load_protocol *protocol;
+    struct sockaddr_in address;
+    char host[LOAD_PATH]; /* as it was given, with the port */
+    char path[LOAD_PATH];
+    unsigned workers, connections, depth;
+    double rate;                         /* requests a second; 0: closed loop */
+    uint64_t warm_up, duration, timeout; /* ns; timeout of an exchange */
+    size_t size;                         /* bytes of a message or a value */
+    bool one_request;                    /* a connection for each exchange */
+    bool no_preload;
+    unsigned updates, keys; /* updates: of a hundred */
+    pid_t server;           /* whose CPU time is told; 0: nobody's */
+    bool silent;            /* no progress */
+    bool json;
+};
+
+struct load_tally {
+    uint64_t answers, bytes;
+    uint64_t faults[LOAD_FAULTS];             /* of both parts; of the last one in open loop: each costs an arrival */
+    uint64_t unsent;                          /* arrivals that were due, but had not been sent at the end */
+    uint64_t elapsed, client_cpu, server_cpu; /* ns of the measured part */
+    struct histogram times;                   /* of answers; of what was not sent, how long it has waited */
+    const char *problem;                      /* why nothing was measured; else NULL */
+};
+
+struct load {
+    const struct load_plan *plan;
+    struct load_tally *tally;
+    const char *request_text; /* protocols' own: a request that is always the same, and what they compare with */
+    size_t request_size;
+    char *content;
+    size_t content_size;
+    size_t request_room, answer_room; /* bytes of one; the protocol's prepare sets them */
+    struct weft_barrier turn;         /* between the parts: all links, and the one who leads */
+    struct weft_sem dialling;         /* not all connect at once */
+    uint64_t begin, end;              /* of the part */
+    bool measured;                    /* this part counts */
+    bool ended;
+};
+
+/* What was asked, to check its answer. */
+struct load_asked {
+    uint32_t key;
+    bool update;
+};
+
+struct load_link {
+    struct load *load;
+    unsigned index;
+    int fd; /* -1: none */
+    uint64_t random;
+    char *out, *in;
+    size_t room, at, have;    /* of `in`: its size; what came and was not taken yet */
+    size_t body_at, body_end; /* http: the part of an answer's body that was seen, and all of it; 0: headers */
+    struct load_asked asked[];
+};
+
+struct load_protocol {
+    const char *name, *port; /* the usual one; NULL: none */
+    bool server_closes;      /* a connection that is for one exchange */
+
+    /* Before the links are there: sets the rooms, and what it keeps in the load. NULL, or what is wrong. */
+    const char *(*prepare)(struct load *load);
+
+    /* Writes the i-th request of an exchange; returns its size, request_room at most. */
+    size_t (*request)(struct load_link *link, unsigned i, char *out);
+
+    /* Takes what it can of the i-th answer from the bytes that came, and returns how many; *done: that was
+     * all of it. */
+    size_t (*take)(struct load_link *link, unsigned i, const char *bytes, size_t size, bool *done,
+                   enum load_fault *fault);
+};
+
+extern const struct load_protocol load_echo, load_http, load_memcached;
+
+/* Runs the plan; starts and stops the runtime. Whether there was anything wrong is in the tally. */
+void load_run(const struct load_plan *plan, struct load_tally *tally);
+uint64_t load_faults(const struct load_tally *tally); /* all of them */
+
+/* link.c. NULL: no memory. */
+struct load_link *load_link_new(struct load *load, unsigned index);
+void load_link_free(struct load_link *link);
+enum load_fault load_dial(struct load_link *link);
+void load_hang_up(struct load_link *link);
+/* n requests, n answers: how many came, and whether something went wrong. The i-th is counted, if this part
+ * is, as having begun at from + i * step. Ends the connection after a fault. */
+enum load_fault load_exchange(struct load_link *link, unsigned n, double from, double step);
+
+/* drive.c: the fiber of a link. */
+void *load_drive(void *link);
+
+/* options.c: the exit code, or -1: go on. */
+int load_options(int argc, char **argv, struct load_plan *plan);
+
+void load_report(const struct load_plan *plan, const struct load_tally *tally);
+
+/* ns of CPU time of a process, all its threads; 0: there is none such. pid 0: this one. */
+uint64_t load_cpu(pid_t pid);
+/* The soft limit of descriptors becomes `wanted`, or the hard one where that may not be raised. */
+void load_raise_descriptors(uint64_t wanted);
+
+/* Bytes for messages and values: `size` from each of 256 places on, all different. NULL: no memory. */
+#define LOAD_PLACES 256
+char *load_pattern(size_t size);
+
+#endif

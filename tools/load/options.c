@@ -1,0 +1,147 @@
+/* The arguments of weft load. See load.h. */
+#include "command.h"
+#include "load.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "weft load http|memcached|echo [options] ADDRESS\n"
+    "\n"
+    "Asks a server as fast as it answers, or at a rate, and checks every answer.\n"
+    "ADDRESS: HOST:PORT, for http also http://HOST:PORT/PATH\n"
+    "\n"
+    "  --connections N   so many at a time (64)\n"
+    "  --depth N         requests sent at once on a connection (1)\n"
+    "  --rate R          open loop: R requests arrive a second, whatever happened to those before; times are\n"
+    "                    measured from the arrival (else closed loop: each connection asks when it was answered)\n"
+    "  --duration S      seconds that are measured (5)\n"
+    "  --warm-up S       seconds before them (1)\n"
+    "  --timeout S       an exchange that takes longer is given up (10)\n"
+    "  --one-request     a connection for each exchange\n"
+    "  --size BYTES      of a message or a value (echo: 64, memcached: 1024)\n"
+    "  --updates P       memcached: P of a hundred requests are sets (3)\n"
+    "  --keys N          memcached: so many, stored before (10000)\n"
+    "  --no-preload      memcached: they are there already\n"
+    "  --workers N       kernel threads (1)\n"
+    "  --pid PID         tell the CPU time that this process needs for a request, too\n"
+    "  --json            one object\n"
+    "\n"
+    "Times are counted in steps of 1.6 %. Exit code: 0, 1 when an answer was wrong or did not come, 2 for\n"
+    "arguments that make no sense.\n";
+
+/* Options with a number: where it goes, and what is allowed. */
+struct option {
+    const char *name;
+    double least, most;
+    enum { UNSIGNED, SIZE, NANOSECONDS, DOUBLE, PID } kind;
+    size_t offset;
+};
+#define INTO(field) offsetof(struct load_plan, field)
+static const struct option options[] = {
+    {"--connections", 1, 1e6, UNSIGNED, INTO(connections)},
+    {"--depth", 1, LOAD_DEPTH_MAX, UNSIGNED, INTO(depth)},
+    {"--rate", 1e-3, 1e9, DOUBLE, INTO(rate)},
+    {"--duration", 1e-3, 1e6, NANOSECONDS, INTO(duration)},
+    {"--warm-up", 0, 1e6, NANOSECONDS, INTO(warm_up)},
+    {"--timeout", 1e-3, 1e6, NANOSECONDS, INTO(timeout)},
+    {"--size", 1, 32768, SIZE, INTO(size)},
+    {"--updates", 0, 100, UNSIGNED, INTO(updates)},
+    {"--keys", 1, 999999999, UNSIGNED, INTO(keys)},
+    {"--workers", 1, WEFT_WORKERS_MAX, UNSIGNED, INTO(workers)},
+    {"--pid", 1, 1 << 30, PID, INTO(server)},
+};
+static const struct {
+    const char *name;
+    size_t offset;
+} switches[] = {{"--one-request", INTO(one_request)}, {"--no-preload", INTO(no_preload)}, {"--json", INTO(json)}};
+
+static bool set_number(const struct option *o, const char *text, struct load_plan *plan) {
+    char *end;
+    void *field = (char *)plan + o->offset;
+    double value = strtod(text, &end);
+    bool whole = o->kind == DOUBLE || o->kind == NANOSECONDS || value == (double)(int64_t)value;
+    if (end == text || *end || !(value >= o->least && value <= o->most) || !whole) return false;
+    switch (o->kind) {
+    case UNSIGNED: *(unsigned *)field = (unsigned)value; break;
+    case SIZE: *(size_t *)field = (size_t)value; break;
+    case NANOSECONDS: *(uint64_t *)field = (uint64_t)(value * 1e9); break;
+    case DOUBLE: *(double *)field = value; break;
+    case PID: *(pid_t *)field = (pid_t)value; break;
+    }
+    return true;
+}
+
+/* 1: it took the next argument, too; 0: it did not; -1: an error that has been told. */
+static int set_option(const char *name, const char *value, struct load_plan *plan) {
+    for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
+        if (!strcmp(switches[i].name, name)) {
+            *((bool *)((char *)plan + switches[i].offset)) = true;
+            return 0;
+        }
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        const struct option *o = &options[i];
+        if (strcmp(o->name, name)) continue;
+        if (value && set_number(o, value, plan)) return 1;
+        usage("%s wants a number from %g to %g, not '%s'", name, o->least, o->most, value ? value : "");
+        return -1;
+    }
+    usage("no such option: %s; try: weft load --help", name);
+    return -1;
+}
+
+static bool find_address(const char *text, struct load_plan *plan) {
+    static const char scheme[] = "http://";
+    if (!strncmp(text, scheme, strlen(scheme))) text += strlen(scheme);
+    size_t length = strcspn(text, "/");
+    if (!length || length >= sizeof plan->host || strlen(text + length) >= sizeof plan->path) return false;
+    memcpy(plan->host, text, length);
+    plan->host[length] = 0;
+    strcpy(plan->path, text[length] ? text + length : "/");
+
+    char name[LOAD_PATH];
+    strcpy(name, plan->host);
+    char *colon = strrchr(name, ':');
+    const char *port = colon ? colon + 1 : plan->protocol->port;
+    if (colon) *colon = 0;
+    struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *found;
+    if (!port || getaddrinfo(name, port, &hints, &found)) return false;
+    memcpy(&plan->address, found->ai_addr, sizeof plan->address);
+    freeaddrinfo(found);
+    return plan->address.sin_port != 0;
+}
+
+int load_options(int argc, char **argv, struct load_plan *plan) {
+    static const struct load_protocol *const protocols[] = {&load_http, &load_memcached, &load_echo};
+    const char *address = NULL;
+    *plan = (struct load_plan){.workers = 1, .connections = 64, .depth = 1, .updates = 3, .keys = 10000};
+    plan->warm_up = WEFT_SECOND;
+    plan->duration = 5 * WEFT_SECOND;
+    plan->timeout = 10 * WEFT_SECOND;
+    for (int i = 1; i < argc; i++)
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+            fputs(help, stdout);
+            return 0;
+        }
+    for (size_t i = 0; argc > 1 && i < sizeof protocols / sizeof *protocols; i++)
+        if (!strcmp(protocols[i]->name, argv[1])) plan->protocol = protocols[i];
+    if (!plan->protocol) return usage("what protocol? http, memcached or echo; try: weft load --help");
+    for (int i = 2; i < argc; i++) {
+        if (argv[i][0] != '-') {
+            if (address) return usage("one address at a time: %s or %s", address, argv[i]);
+            address = argv[i];
+            continue;
+        }
+        int taken = set_option(argv[i], i + 1 < argc ? argv[i + 1] : NULL, plan);
+        if (taken < 0) return EXIT_USAGE;
+        i += taken;
+    }
+    if (!address) return usage("which server? HOST:PORT is missing");
+    if (!find_address(address, plan)) return usage("no such server: %s", address);
+    if (!plan->size) plan->size = plan->protocol == &load_memcached ? 1024 : 64;
+    return -1;
+}
