@@ -75,6 +75,7 @@ struct weft__deque {
     struct weft_call *calls;  /* the first place */
     uint32_t used;            /* places that were perhaps touched since they were last given back */
     bool lags;                /* split: tail and split are above the head, where all that lay there was taken */
+    bool eager;               /* split: forks come by when there are twice as many as the last time */
     unsigned entered;         /* frames that hold a pointer to it */
     unsigned holes;           /* calls that were joined before younger ones; written under the lock */
     void *owner;              /* the fiber that forks */

@@ -6,12 +6,15 @@
  * in.split is never below the split of `public` for an owner that reads it: it is raised before, and
  * lowered after. While there are holes it is at the end.
  *
- * How calls become public. A thief that finds none asks: it sets in.span to 0. The owner's next fork
- * comes to push, which publishes the older half of what is private.
+ * How calls become public. A thief that finds none asks: it sets in.span to 0 and in.split to the end, so
+ * that the owner's next fork comes to push, or its next join to pop; either makes the older half of what is
+ * there public. A thief that takes the last public call asks at once: the answer is there when it has run.
+ * After an ask forks also come by whenever there are twice as many calls as the last time (`eager`): those that
+ * are forked in a row, before the thief is here, would else be private but for the first.
  *
- * An owner that does not fork - it computes, joins only, or blocks in C - does not hear that. A thief that
- * asked WEFT_DEQUE_PATIENCE ago moves the split itself (the thief of last resort), against joins that
- * go on without a fence meanwhile:
+ * An owner that neither forks nor joins - it computes, or blocks in C - does not hear that. A thief that
+ * asked WEFT_DEQUE_PATIENCE ago, which is what the fence costs, moves the split itself (the thief of last
+ * resort), against joins that go on without a fence meanwhile:
  *
  *   the owner's join of call c                    the thief, holding the lock
  *   1. head = c                                   1. in.split = new
@@ -24,7 +27,8 @@
  * Head moves up again by forks only, whose calls are as good as the ones before. Where the kernel has no
  * membarrier nobody moves another's split.
  *
- * The lock is held by whoever moves the split, owner included; thieves that take need it not.
+ * The lock is held by whoever moves the split or lowers in.split, owner included; thieves that take or ask need
+ * it not: an in.split that is too high only brings a join here.
  */
 #include "queue/deque.h"
 
@@ -47,17 +51,20 @@ static void publish(struct weft__deque *d, uint32_t split) {
     }
 }
 
-/* The owner makes its older half public, or all. */
-static void give(struct weft__deque *d, bool all) {
-    uint32_t head = weft__deque_place(d, d->in.head);
-    weft__lock(&d->lock);
-    uint32_t split = split_of(load_rlx(&d->public));
-    if (head > split) {
-        split = all ? head : split + (head - split + 1) / 2;
-        set_bound(d, split);
-        publish(d, split);
-    }
-    weft__unlock(&d->lock);
+/* The owner, whose head stands there, makes the older half public, or all. Locked. */
+static void give(struct weft__deque *d, uint32_t head, bool all) {
+    uint64_t public = load_rlx(&d->public);
+    uint32_t tail = tail_of(public), split = split_of(public);
+    uint32_t new = all ? head : tail + (head - tail + 1) / 2;
+    if (new < split) new = split;
+    set_bound(d, new);
+    if (new > split) publish(d, new);
+}
+
+static void ask(struct weft__deque *d, uint64_t now) {
+    store_rlx(&d->asked, now);
+    store_rlx(weft__deque_span(d), 0);
+    store_rlx(weft__deque_bound(d), d->calls + WEFT_DEQUE_MOST);
 }
 
 /* Places that were forgotten are there again. Below the head all is taken, so no thief swaps, and nobody
@@ -74,17 +81,25 @@ static void split_push(struct weft__deque *d, struct weft_call *c) {
     uint32_t place = weft__deque_place(d, c);
     if (d->lags) settle(d, place);
     if (place >= d->used) d->used = place * 2 < WEFT_DEQUE_MOST ? place * 2 : WEFT_DEQUE_MOST - 1;
-    bool asked = !load_rlx(weft__deque_span(d));
-    store_rlx(weft__deque_span(d), (d->used - 1) * sizeof *c);
-    uint64_t public = load_rlx(&d->public);
-    if (asked && tail_of(public) == split_of(public)) give(d, false);
+    bool hungry = !load_rlx(weft__deque_span(d)) || (d->eager && place);
+    uint32_t twice = 2 * (place + 1) - tail_of(load_rlx(&d->public));
+    d->eager = hungry && twice < d->used;
+    store_rlx(weft__deque_span(d), ((d->eager ? twice : d->used) - 1) * sizeof *c);
+    if (!hungry) return;
+    weft__lock(&d->lock);
+    give(d, place + 1, false);
+    weft__unlock(&d->lock);
 }
 
-static void split_yield(struct weft__deque *d) { give(d, true); }
+static void split_yield(struct weft__deque *d) {
+    weft__lock(&d->lock);
+    give(d, weft__deque_place(d, d->in.head), true);
+    weft__unlock(&d->lock);
+}
 
 /*
- * The call is below the split, as far as the owner knows. If it is still public, the split goes down to
- * half way between tail and call: the next few pops are private, and thieves still find something.
+ * The call is below in.split. If it is still public, the split goes down to half way between tail and call: the
+ * next few pops are private, and thieves still find something. If it is private, somebody has asked.
  */
 static bool split_pop(struct weft__deque *d, struct weft_call *c) {
     uint32_t place = weft__deque_place(d, c);
@@ -102,7 +117,10 @@ static bool split_pop(struct weft__deque *d, struct weft_call *c) {
         }
         break;
     }
-    set_bound(d, split_of(public));
+    if (mine && !load_rlx(weft__deque_span(d)))
+        give(d, place, false);
+    else
+        set_bound(d, split_of(public));
     weft__unlock(&d->lock);
     return mine;
 }
@@ -127,7 +145,9 @@ static struct weft_call *split_steal(struct weft__deque *d) {
     uint64_t public = load_acq(&d->public); /* pairs with publish */
     uint32_t tail = tail_of(public);
     if (tail >= split_of(public)) return NULL;
-    return cas_ar(&d->public, &public, pack(tail + 1, split_of(public))) ? d->calls + tail : NULL;
+    if (!cas_ar(&d->public, &public, pack(tail + 1, split_of(public)))) return NULL;
+    if (tail + 1 == split_of(public)) ask(d, weft__clock());
+    return d->calls + tail;
 }
 
 /* The thief of last resort, step by step as above. */
@@ -148,10 +168,9 @@ static void move_split(struct weft__deque *d) {
 }
 
 static void split_press(struct weft__deque *d, uint64_t now) {
-    if (load_rlx(weft__deque_span(d))) {
-        store_rlx(&d->asked, now);
-        store_rlx(weft__deque_span(d), 0);
-    } else if (now > load_rlx(&d->asked) + WEFT_DEQUE_PATIENCE) {
+    if (load_rlx(weft__deque_span(d)))
+        ask(d, now);
+    else if (now > load_rlx(&d->asked) + WEFT_DEQUE_PATIENCE) {
         store_rlx(&d->asked, now);
         move_split(d);
     }

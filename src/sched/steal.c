@@ -17,6 +17,8 @@
 #define WEFT_SEARCH_LEAST (5 * WEFT_MICROSECOND)
 #define WEFT_SEARCH_MOST (40 * WEFT_MICROSECOND)
 
+#define WEFT_PAUSE_MOST 32 /* a microsecond: who has begun to fork should not have to wait for longer than that */
+
 /* Room for what was seen of all workers there are now. */
 static bool seen_room(struct weft__worker *w, unsigned index) {
     if (likely(index < w->seen_size)) return true;
@@ -127,7 +129,7 @@ struct weft__fiber *weft__search(struct weft__worker *w, bool once) {
             weft__pause();
             if (!weft__mailbox_empty(&w->mailbox)) break;
         }
-        if (pause < 256) pause *= 2;
+        if (pause < WEFT_PAUSE_MOST) pause *= 2;
         now = weft__clock();
     }
 }

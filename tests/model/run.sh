@@ -137,7 +137,7 @@ share_models() {
 split_models() {
     check "split, three places, four calls" split -DPLACES=3 -DCALLS=4
     [ "$quick" = brief ] || more "split, four places, five calls" split -DPLACES=4 -DCALLS=5
-    for m in BOUND_AFTER_FENCE HEAD_ONCE LOOKS_BEFORE_HEAD NO_FENCE POP_STORES SETTLES_ABOVE; do
+    for m in ASK_LOWERS BOUND_AFTER_FENCE HEAD_ONCE LOOKS_BEFORE_HEAD NO_FENCE POP_STORES SETTLES_ABOVE; do
         mutant split $m -DPLACES=3 -DCALLS=4
     done
 }

@@ -1,8 +1,9 @@
 /*
  * The split deque: queue/split.c, the inline halves in weft/task.h, collect() in task/fork.c.
  *
- * An owner that forks and joins, the youngest first, in any pattern; a thief that takes what is public; a
- * thief of last resort that moves the split. Every call runs once, and its join returns after that.
+ * An owner that forks and joins, the youngest first, in any pattern; a thief that takes what is public, and
+ * asks for more at any time; a thief of last resort that moves the split. Every call runs once, and its join
+ * returns after that.
  *
  * Weak memory: what the owner stores without a fence (calls, the head) stands in its buffer, in order,
  * until the machine, a locked instruction of its own, or the thief's heavy fence empties it. What is
@@ -59,16 +60,13 @@ byte own[PLACES];
 byte forked;
 bool lags;
 
-inline give() { /* split_push, when asked */
-    lock();
-    drain();
+inline give(h) { /* locked */
+    seen = tail + (h - tail + 1) / 2; /* the tail may move meanwhile */
     if
-    :: tail == split && mine > split ->
-        bound = split + (mine - split + 1) / 2;
-        split = bound
-    :: else
+    :: seen > split -> bound = seen; split = seen
+    :: else -> bound = split
     fi;
-    unlock()
+    seen = 0
 }
 
 inline run_own(c) {
@@ -121,7 +119,10 @@ inline pop(c) { /* split_pop; the first look is without the lock */
         :: c < tail -> taken_back = false
         fi
     }
-    bound = split;
+    if
+    :: taken_back && asked -> give(c)
+    :: else -> bound = split
+    fi;
     unlock()
 }
 
@@ -140,10 +141,13 @@ active proctype owner() {
         :: else
         fi;
         if
-        :: asked ->
+        :: true -> /* asked, or there are twice as many as the last time */
             asked = false;
-            give()
-        :: else
+            lock();
+            drain();
+            give(mine);
+            unlock()
+        :: !asked
         fi
     :: mine > 0 -> /* join */
 #ifdef MUT_LOOKS_BEFORE_HEAD
@@ -176,7 +180,13 @@ proctype thief() {
 end:
     do
     :: over -> break
-    :: tail == split && !asked -> asked = true
+    :: !asked ->
+        asked = true;
+#ifdef MUT_ASK_LOWERS
+        bound = 0
+#else
+        bound = PLACES
+#endif
     :: atomic { tail < split -> place = tail; tail++ } /* split_steal */
         n = call[place];
         ran[n]++;
