@@ -36,6 +36,8 @@
 
 #define WEFT_WAKE_PATIENCE_MOST 1023
 #define WEFT_DEQUES_CACHED 4
+#define WEFT_JOIN_PATIENCE (20 * WEFT_MICROSECOND)
+#define WEFT_JOIN_LOOKS 16
 
 /* --- a fiber's deque --------------------------------------------------------------------------- */
 
@@ -344,10 +346,26 @@ struct weft__fiber *weft__tasks_steal_suspended(struct weft__worker *w) {
     return d ? steal_into_fiber(w, d) : NULL;
 }
 
+/*
+ * The thief may be done in a moment. While the worker could do nothing else, its fiber waits here: it goes on at
+ * once, and where its data is. Parked, it would go on where the thief is. True: it is done.
+ */
+static bool done_soon(struct weft__worker *w, struct weft_call *c) {
+    uint64_t now = weft__clock(), end = now + WEFT_JOIN_PATIENCE;
+    for (; now < end && weft__wheel_next(&w->wheel) > now; now = weft__clock()) {
+        if (weft__ready_length(&w->ready) || load_rlx(&w->aside.count) || weft__work_in_sight(w)) return false;
+        for (unsigned i = 0; i < WEFT_JOIN_LOOKS; i++) {
+            if (load_acq(weft__call_state(c)) == WEFT_CALL_DONE) return true; /* pairs with finish */
+            weft__pause();
+        }
+    }
+    return false;
+}
+
 WEFT_SWITCHES void weft__tasks_await(struct weft__deque *d, struct weft_call *c) {
     struct weft__fiber *me = d->owner;
     uint64_t ticket, state = load_acq(weft__call_state(c)); /* pairs with finish */
-    if (state == WEFT_CALL_DONE) return;
+    if (state == WEFT_CALL_DONE || done_soon(weft__self(), c)) return;
     weft__wait_begin(me, 0, &ticket); /* neither a permit nor a cancellation ends it */
     uint64_t by = weft__join_by(me->slot.index, ticket);
     while (state != WEFT_CALL_DONE)
