@@ -105,7 +105,8 @@ int weft_nanosleep(const struct timespec *time, struct timespec *left);
  * `future` is done when the operation is: weft_future_any, weft_select and the others wait for it; its
  * value is the result (as intptr_t), or its error the negative errno. The memory of the struct, and all
  * that the operation was given, must stay until weft_io_wait has returned, or a wait for the future
- * has seen it done. A write may write less than it was given.
+ * has seen it done. A write may write less than it was given. An operation under way keeps the runtime
+ * running, as a fiber does.
  *
  * To start one: 0; -EINVAL: io NULL; -ENOMEM; what else is wrong is told by the operation's result.
  * [fiber; a thread: -EPERM]

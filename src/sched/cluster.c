@@ -67,6 +67,7 @@ static void join_carriers(struct weft__cluster *c) {
     fence_sc(); /* pairs with the fence of a worker that announces its sleep: it sees stopping, or we it */
     for (unsigned i = 0; i < c->count; i++) weft__idle_wake(c->workers[i]);
     for (unsigned i = 0; i < c->count; i++) pthread_join(c->workers[i]->thread, NULL);
+    for (unsigned i = 0; i < c->count; i++) weft__ring_close(&c->workers[i]->ring); /* none looks at another's now */
 }
 
 static void release_workers(struct weft__cluster *c) {

@@ -146,9 +146,8 @@ void weft__rings_close_fd(int fd) {
 
 void weft__ring_worker_ends(struct weft__worker *w) {
     struct weft__uring *r = &w->ring;
-    if (!load_rlx(&r->open)) return;
+    if (!load_rlx(&r->open) || !load_rlx(&r->in_flight)) return;
     while (!weft__ring_end(r)) reap(r, false);
-    weft__ring_close(r);
 }
 
 void weft__rings_forked(void) {

@@ -54,7 +54,10 @@ static bool add_ended(struct weft__cluster *c, void *sum) {
 
 static bool add_spawned(struct weft__cluster *c, void *sum) {
     *(uint64_t *)sum += load_acq(&c->injector.spawned);
-    for (unsigned i = 0; i < c->count; i++) *(uint64_t *)sum += load_acq(&c->workers[i]->numbers.spawned);
+    for (unsigned i = 0; i < c->count; i++) {
+        *(uint64_t *)sum += load_acq(&c->workers[i]->numbers.spawned);
+        *(uint64_t *)sum += load_acq(&c->workers[i]->ring.in_flight); /* what is under way has not ended either */
+    }
     return true;
 }
 

@@ -1,0 +1,248 @@
+/*
+ * What can go wrong between workers and their rings: a worker that is stuck with requests that nobody has handed to
+ * the kernel, a ring that is full, one whose worker retires, stops or was forked away, and a wake-up of a worker that
+ * sleeps in its ring. All of it holds without rings, too.
+ */
+#define _GNU_SOURCE
+#include "../state.h"
+#include "fiber.h"
+#include "weft/io.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int pipes[2];
+static void open_pipe(void) { CHECK(!pipe(pipes)); }
+
+/* --- the worker does not come back ------------------------------------------------------------------------------ */
+
+static struct weft_io io;
+static char got[8];
+static int flag;
+
+static void *waits_and_tells(void *unused) {
+    CHECK_EQ(weft_io_wait(&io), 4);
+    STORE(&flag, 1);
+    return unused;
+}
+
+/* Its own request, not handed over yet, is what the flag depends on. */
+static void spins(void *unused) {
+    (void)unused;
+    flag = 0;
+    CHECK_EQ(write(pipes[1], "text", 4), 4);
+    CHECK_EQ(weft_io_read(&io, pipes[0], got, sizeof got), 0);
+    struct weft_fiber other = spawn(waits_and_tells, NULL);
+    while (!LOAD(&flag)) {
+    }
+    join(other);
+}
+TEST(a_request_of_a_worker_that_spins_is_handed_over_by_another) {
+    open_pipe();
+    test_in_fiber(1, spins, NULL);
+    test_in_fiber(2, spins, NULL);
+}
+
+static void blocks(void *unused) {
+    (void)unused;
+    int gate[2];
+    char c;
+    flag = 0;
+    CHECK(!pipe(gate));
+    CHECK_EQ(weft_io_read(&io, pipes[0], got, sizeof got), 0);
+    CHECK_EQ(write(pipes[1], "text", 4), 4);
+    struct weft_fiber other = spawn(waits_and_tells, NULL);
+    struct weft_io let_go;
+    CHECK_EQ(weft_io_write(&let_go, gate[1], "x", 1), 0);
+    CHECK_EQ(read(gate[0], &c, 1), 1); /* the carrier blocks until its own ring has written */
+    join(other);
+    CHECK_EQ(weft_io_wait(&let_go), 1);
+    close(gate[0]);
+    close(gate[1]);
+}
+TEST(a_request_of_a_worker_that_blocks_is_handed_over_by_another) {
+    open_pipe();
+    test_in_fiber(1, blocks, NULL);
+    test_in_fiber(2, blocks, NULL);
+}
+
+/* --- tiny rings ----------------------------------------------------------------------------------------------------
+ */
+
+enum { MANY = 200, ROUNDS = 20 };
+
+static void *echoes(void *ends) {
+    int *fd = ends;
+    char c;
+    while (weft_read(fd[0], &c, 1) == 1) CHECK_EQ(weft_write(fd[0], &c, 1), 1);
+    return NULL;
+}
+static void *asks(void *ends) {
+    int *fd = ends;
+    for (int i = 0; i < ROUNDS; i++) {
+        char c = (char)i, back;
+        CHECK_EQ(weft_write(fd[1], &c, 1), 1);
+        CHECK_EQ(weft_read(fd[1], &back, 1), 1);
+        CHECK_EQ(back, c);
+    }
+    CHECK(!weft_shutdown(fd[1], SHUT_RDWR));
+    return NULL;
+}
+static void many_talk(void *unused) {
+    (void)unused;
+    static int ends[MANY][2];
+    struct weft_fiber fibers[MANY][2];
+    for (int i = 0; i < MANY; i++) {
+        CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends[i]));
+        fibers[i][0] = spawn(echoes, ends[i]);
+        fibers[i][1] = spawn(asks, ends[i]);
+    }
+    for (int i = 0; i < MANY; i++) {
+        join(fibers[i][0]);
+        join(fibers[i][1]);
+        CHECK(!weft_close(ends[i][0]) && !weft_close(ends[i][1]));
+    }
+}
+TEST(a_burst_does_not_fit_a_tiny_ring) {
+    for (int size = 2; size <= 8; size *= 2) {
+        char text[4] = {(char)('0' + size)};
+        CHECK(!setenv("WEFT_RING", text, 1));
+        test_in_fiber(1, many_talk, NULL);
+        test_in_fiber(8, many_talk, NULL);
+    }
+}
+
+/* More completions than fit at once: the kernel keeps them, and we must ask for them. */
+static void many_ready(void *unused) {
+    (void)unused;
+    static struct weft_io reads[MANY];
+    static int ends[MANY][2];
+    static char bytes[MANY];
+    for (int i = 0; i < MANY; i++) {
+        CHECK(!pipe2(ends[i], O_CLOEXEC));
+        CHECK_EQ(weft_io_read(&reads[i], ends[i][0], &bytes[i], 1), 0);
+    }
+    weft_yield();
+    for (int i = 0; i < MANY; i++) CHECK_EQ(write(ends[i][1], "x", 1), 1);
+    for (int i = 0; i < MANY; i++) {
+        CHECK_EQ(weft_io_wait(&reads[i]), 1);
+        CHECK_EQ(bytes[i], 'x');
+        CHECK(!weft_close(ends[i][0]) && !weft_close(ends[i][1]));
+    }
+}
+TEST(more_completions_than_there_is_room_for) {
+    CHECK(!setenv("WEFT_RING", "2", 1));
+    test_in_fiber(1, many_ready, NULL);
+    test_in_fiber(4, many_ready, NULL);
+}
+
+/* --- the worker goes away -------------------------------------------------------------------------------------------
+ */
+
+static void *reads_four(void *unused) {
+    CHECK_EQ(weft_read(pipes[0], got, sizeof got), 4);
+    return unused;
+}
+static void retires(void *unused) {
+    (void)unused;
+    struct weft_fiber reader = spawn_with((&(struct weft_attr){.pinned = 4}), reads_four, NULL);
+    await_state(state_waits, reader);
+    CHECK_EQ(weft_cluster_resize((struct weft_cluster){0}, 1), 0);
+    settle();
+    CHECK_EQ(write(pipes[1], "text", 4), 4);
+    join(reader);
+}
+TEST(a_worker_that_retires_still_serves_its_ring) {
+    open_pipe();
+    test_in_fiber(4, retires, NULL);
+}
+
+static void leaves_one_under_way(void *unused) {
+    (void)unused;
+    CHECK_EQ(weft_io_read(&io, pipes[0], got, sizeof got), 0);
+}
+static void *writes_later(void *unused) {
+    test_nap_ms(5);
+    CHECK_EQ(write(pipes[1], "text", 4), 4);
+    return unused;
+}
+TEST(a_stop_waits_for_what_is_under_way) {
+    open_pipe();
+    for (int i = 0; i < 20; i++) {
+        pthread_t writer = thread_start(writes_later, NULL);
+        test_in_fiber(2, leaves_one_under_way, NULL);
+        CHECK_EQ(weft_future_try(&io.future, NULL), 0);
+        pthread_join(writer, NULL);
+    }
+}
+
+static void reads_in_child(void *unused) { reads_four(unused); }
+static void talks_in_child(void *unused) {
+    (void)unused;
+    struct weft_fiber reader = spawn(reads_four, NULL);
+    await_state(state_waits, reader);
+    pid_t pid = fork();
+    if (!pid) {
+        open_pipe();
+        CHECK_EQ(write(pipes[1], "text", 4), 4);
+        test_in_fiber(2, reads_in_child, NULL);
+        _exit(0);
+    }
+    int status;
+    CHECK_EQ(weft_waitpid(pid, &status, 0), pid);
+    CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
+    CHECK_EQ(write(pipes[1], "text", 4), 4);
+    join(reader);
+}
+TEST(a_forked_child_has_rings_of_its_own) {
+    open_pipe();
+    test_in_fiber(2, talks_in_child, NULL);
+}
+
+/* --- asleep in the ring, and woken
+ * ------------------------------------------------------------------------------------ */
+
+static void *adds(void *n) {
+    ADD((int *)n, 1);
+    return NULL;
+}
+
+/* Wakes its worker by I/O, while others do so by hand. */
+static void *talks_on(void *unused) {
+    int ends[2];
+    char c;
+    CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));
+    while (!LOAD(&flag)) {
+        CHECK_EQ(weft_write(ends[0], "x", 1), 1);
+        CHECK_EQ(weft_read(ends[1], &c, 1), 1);
+        CHECK_EQ(weft_usleep(100), 0);
+    }
+    CHECK(!weft_close(ends[0]) && !weft_close(ends[1]));
+    return unused;
+}
+
+TEST(a_worker_that_sleeps_in_its_ring_is_woken_by_threads) {
+    enum { WORKERS = 2, TIMES = 5000 };
+    struct weft_fiber reader[WORKERS];
+    int n = 0;
+    open_pipe();
+    CHECK_EQ(weft_start(&(struct weft_config){.workers = WORKERS}), 0);
+    for (unsigned i = 0; i < WORKERS; i++)
+        reader[i] = spawn_with((&(struct weft_attr){.pinned = i + 1}), reads_four, NULL);
+    for (unsigned i = 0; i < WORKERS; i++) await_state(state_waits, reader[i]);
+    struct weft_fiber talks = spawn(talks_on, NULL);
+    for (int i = 0; i < TIMES; i++) {
+        if (i == TIMES / 2) {
+            STORE(&flag, 1); /* from here on nothing else wakes them */
+            join(talks);
+        }
+        join(spawn(adds, &n));
+        CHECK_EQ(n, i + 1);
+    }
+    CHECK_EQ(write(pipes[1], "text", 4), 4);
+    while (!state_ended(reader[0]) && !state_ended(reader[1])) test_nap_ms(1);
+    CHECK_EQ(write(pipes[1], "text", 4), 4); /* for the other */
+    for (unsigned i = 0; i < WORKERS; i++) join(reader[i]);
+    CHECK_EQ(weft_stop(), 0);
+}
