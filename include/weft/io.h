@@ -31,6 +31,7 @@
 #include <sys/uio.h>
 #include <time.h>
 
+struct addrinfo;
 struct statx;
 struct io_uring_sqe;
 
@@ -210,6 +211,34 @@ struct weft_lease {
 };
 ssize_t weft_recv_lease(int fd, struct weft_lease *lease);
 void weft_lease_return(struct weft_lease *lease);
+
+/* ---------------------------------------------------------------------------------------------
+ * Calls that block
+ * ------------------------------------------------------------------------------------------ */
+
+/*
+ * Runs fn(arg) on a thread of a pool of 64 at most, while the fiber waits for its end; *result (unless
+ * NULL) is what it returned. A call that has begun is neither cancelled nor interrupted, so fn may use the
+ * caller's memory; who is told to stop meanwhile returns when fn has. Calls beyond the bound wait for
+ * their turn, and that wait can be cancelled: then fn has not run. fn is called on a thread that takes no
+ * signals, and must not wait for another call that may stand in that line. A thread that calls this runs fn
+ * itself. -EINVAL: fn NULL. -EAGAIN: there is no thread, and none could be made. -ECANCELED, -ETIMEDOUT.
+ * [fiber thread; parks, cancel]
+ */
+int weft_blocking(void *(*fn)(void *), void *arg, void **result);
+
+/*
+ * The same, but a caller that is cancelled goes away at once, and fn runs on: it owns arg, heap memory
+ * that destroy(arg) (unless NULL) frees when fn has ended and the caller was not there any more, or when the
+ * caller was told before fn began. With -ECANCELED or -ETIMEDOUT arg must not be touched any more, and what fn
+ * returned is lost: leave results in arg. With every other result arg is the caller's. weft_stop waits for calls
+ * that run on. -ENOMEM, and those above.  [fiber thread; parks, cancel]
+ */
+int weft_blocking_owned(void *(*fn)(void *), void *arg, void (*destroy)(void *), void **result);
+
+/* getaddrinfo, on that pool, and given up when the caller is told to stop: EAI_SYSTEM, and errno tells. Result and
+ * errors as there; no thread: EAI_AGAIN.  [fiber thread; parks, cancel] */
+int weft_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **result);
 
 /* "io_uring", "epoll": what is used. "none" as long as nothing has been done.  [fiber thread] */
 const char *weft_io_engine(void);

@@ -1,5 +1,146 @@
-/* See blocking.h. */
+/*
+ * Calls that block: a job of the pool, and somebody who waits for its end. Where they meet is the state of the
+ * call, under its lock:
+ *
+ *   whoever waits                                 the thread
+ *   1. put: WAITED_FOR                            1. makes the call
+ *   2. waits; it may be told to stop, and takes   2. WAITED_FOR: ENDED, and whoever waits is won. After
+ *      the job back, if that can be done             that the memory of the call is not ours
+ *   3. it cannot: waits on, and is not told.         ABANDONED: the memory is ours, to be freed
+ *      Or, if the call owns what it uses:
+ *      ABANDONED, and goes away
+ *
+ * A call that a thread makes is never interrupted: what would be interrupted is the program's or the C library's,
+ * and neither expects it.
+ */
 #define _GNU_SOURCE
 #include "io/blocking.h"
 
-ssize_t weft__blocking_request(const struct weft__request *r) { return weft__request_perform(r); }
+#include "io/pool.h"
+
+enum { WAITED_FOR, ENDED, ABANDONED };
+
+struct call {
+    struct weft__job job;
+    void *(*fn)(void *);
+    void *arg, *result;
+    void (*destroy)(void *);
+    struct weft__lock lock;
+    uint8_t state;
+    struct weft__fiber *fiber; /* who waits, and by which ticket */
+    uint64_t ticket;
+};
+
+static void destroy_arg(struct call *c) {
+    if (c->destroy) c->destroy(c->arg);
+}
+
+/* --- the thread ------------------------------------------------------------------------------------- */
+
+static void run(struct weft__job *job) {
+    struct call *c = container_of(job, struct call, job);
+    c->result = c->fn(c->arg);
+    weft__lock(&c->lock);
+    bool abandoned = c->state == ABANDONED;
+    struct weft__fiber *f = c->fiber;
+    bool won = !abandoned && weft__wait_win(f, c->ticket, WEFT_WON_DONE);
+    c->state = ENDED;
+    weft__unlock(&c->lock);
+    if (won) weft__make_ready(f);
+    if (!abandoned) return;
+    destroy_arg(c);
+    weft__free(c);
+}
+
+/* --- whoever waits ------------------------------------------------------------------------------------ */
+
+/* Told to stop, but a thread has begun: until it has ended. */
+static WEFT_SWITCHES void wait_on(struct call *c) {
+    struct weft__fiber *me = c->fiber;
+    weft__lock(&c->lock);
+    bool ended = c->state == ENDED;
+    if (!ended) weft__wait_begin(me, WEFT_WAIT_OUTSIDE, &c->ticket);
+    uint64_t ticket = c->ticket;
+    weft__unlock(&c->lock);
+    if (!ended) weft__wait_block(me, ticket, WEFT_FOREVER);
+}
+
+/* True: it runs on, and frees itself. */
+static bool abandon(struct call *c) {
+    weft__lock(&c->lock);
+    bool runs = c->state != ENDED;
+    if (runs) c->state = ABANDONED;
+    weft__unlock(&c->lock);
+    return runs;
+}
+
+/* 0: a thread has made the call, or is at it: *told is what whoever waited was told, or 0. Else it was not made. */
+static WEFT_SWITCHES int make_call(struct call *c, int *told) {
+    struct weft__fiber *me = c->fiber = weft__me();
+    *told = 0;
+    if (!me) return -ENOMEM;
+    int err = weft__wait_begin(me, WEFT_WAIT_BY_CANCEL | WEFT_WAIT_OUTSIDE, &c->ticket);
+    if (err) return err;
+    uint64_t ticket = c->ticket;
+    if ((err = weft__pool_put(&c->job))) {
+        weft__wait_withdraw(me, ticket);
+        return err;
+    }
+    err = weft__wait_block(me, ticket, WEFT_FOREVER);
+    if (err && weft__pool_take_back(&c->job)) return err;
+    *told = err;
+    return 0;
+}
+
+/* The plain form: what it uses is the caller's, so it stays. */
+static int call_and_wait(struct call *c) {
+    int told, err = make_call(c, &told);
+    if (!err && told) wait_on(c);
+    return err;
+}
+
+static bool is_thread(void) { return !weft__self(); }
+
+WEFT_PUBLIC int weft_blocking(void *(*fn)(void *), void *arg, void **result) {
+    struct call c = {.job = {.run = run}, .fn = fn, .arg = arg};
+    if (!fn) return -EINVAL;
+    int err = 0;
+    if (is_thread())
+        c.result = fn(arg);
+    else
+        err = call_and_wait(&c);
+    if (!err && result) *result = c.result;
+    return err;
+}
+
+WEFT_PUBLIC int weft_blocking_owned(void *(*fn)(void *), void *arg, void (*destroy)(void *), void **result) {
+    if (!fn) return -EINVAL;
+    struct call *c = weft__alloc(sizeof *c);
+    if (!c) return -ENOMEM;
+    *c = (struct call){.job = {.run = run}, .fn = fn, .arg = arg, .destroy = destroy};
+    int told, err = make_call(c, &told);
+    if (!err && told && abandon(c)) return told;
+    if (!err && result) *result = c->result;
+    if (err == -ECANCELED || err == -ETIMEDOUT) destroy_arg(c);
+    weft__free(c);
+    return err;
+}
+
+/* --- for the engines ---------------------------------------------------------------------------------- */
+
+struct made {
+    const struct weft__request *request;
+    ssize_t result;
+};
+
+static void *perform(void *arg) {
+    struct made *m = arg;
+    m->result = weft__request_perform(m->request);
+    return NULL;
+}
+
+ssize_t weft__blocking_request(const struct weft__request *r) {
+    struct made m = {r, 0};
+    int err = weft_blocking(perform, &m, NULL);
+    return err ? err : m.result;
+}

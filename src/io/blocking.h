@@ -4,7 +4,8 @@
 
 #include "io/request.h"
 
-/* The request's result, or -ECANCELED, -ETIMEDOUT, -EAGAIN, -ENOMEM: then it was not made. */
+/* The request's result, or -ECANCELED, -ETIMEDOUT, -EAGAIN: then it was not made. Once a thread is at it, its end is
+ * waited for: it may use the memory of the caller. */
 ssize_t weft__blocking_request(const struct weft__request *r);
 
 #endif

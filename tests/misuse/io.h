@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/io_uring.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -20,6 +21,7 @@ static struct statx status;
 static struct sockaddr_in address = {.sin_family = AF_INET};
 static struct io_uring_sqe entry;
 static int number;
+static struct addrinfo *found;
 static struct weft_io io;
 static struct weft_listener listens;
 static struct weft_lease lease;

@@ -1,0 +1,93 @@
+/*
+ * What the tests of input and output share. They know nothing but the public header, so that they hold for every
+ * engine; run.sh runs them with each: WEFT_TEST_IO=uring, epoll, or forbidden: the ring, by a filter for system
+ * calls that every test sets for itself before it starts a runtime.
+ */
+#ifndef WEFT_TESTS_FIBER_IO_H
+#define WEFT_TESTS_FIBER_IO_H
+
+#include "fiber.h"
+#include "weft/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* --- ends of all kinds ----------------------------------------------------------------------------------- */
+
+/* Descriptors that are connected, the first to read from, the second to write to; and whether they block. */
+enum ends { PIPE, PIPE_NONBLOCKING, LOCAL, LOCAL_NONBLOCKING, TCP, TCP_NONBLOCKING, ENDS };
+
+static inline void make_listener(int *fd, struct sockaddr_in *address, int flags) {
+    socklen_t size = sizeof *address;
+    *address = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    *fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+    CHECK(*fd >= 0 && !bind(*fd, (struct sockaddr *)address, size) && !listen(*fd, 4096) &&
+          !getsockname(*fd, (struct sockaddr *)address, &size));
+}
+
+static inline void make_tcp(int ends[2], int flags) {
+    struct sockaddr_in address;
+    int listener;
+    make_listener(&listener, &address, 0);
+    ends[1] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK(!connect(ends[1], (struct sockaddr *)&address, sizeof address));
+    ends[0] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    CHECK(ends[0] >= 0 && !close(listener));
+    for (int i = 0; i < 2; i++) CHECK(!fcntl(ends[i], F_SETFL, flags));
+}
+
+static inline void make_ends(enum ends kind, int ends[2]) {
+    int flags = kind % 2 ? O_NONBLOCK : 0;
+    if (kind <= PIPE_NONBLOCKING)
+        CHECK(!pipe2(ends, O_CLOEXEC | flags));
+    else if (kind <= LOCAL_NONBLOCKING)
+        CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0, ends));
+    else
+        make_tcp(ends, flags);
+}
+
+static inline void close_ends(int ends[2]) { CHECK(!weft_close(ends[0]) && !weft_close(ends[1])); }
+
+/* Until nothing more goes in; how much that was. */
+static inline size_t fill_up(int fd) {
+    static const char much[4096];
+    int flags = fcntl(fd, F_GETFL);
+    size_t total = 0;
+    CHECK(!fcntl(fd, F_SETFL, flags | O_NONBLOCK));
+    for (size_t piece = sizeof much; piece; piece /= 2)
+        for (ssize_t n; (n = write(fd, much, piece)) > 0;) total += (size_t)n;
+    CHECK(!fcntl(fd, F_SETFL, flags));
+    return total;
+}
+
+/* An empty file that has no name. */
+static inline int make_file(void) {
+    char name[] = "/tmp/weft-test-XXXXXX";
+    int fd = mkostemp(name, O_CLOEXEC);
+    CHECK(fd >= 0 && !unlink(name));
+    return fd;
+}
+
+/* --- calls that are expected to end so -------------------------------------------------------------------- */
+
+/* -errno, if it is -1. */
+static inline long long told(long long n) { return n < 0 ? -errno : n; }
+
+/* Mostly, until the fiber waits; there is nothing to be seen from outside. */
+static inline void let_it_wait(void) {
+    for (int i = 0; i < 10; i++) weft_yield();
+    weft_sleep_for(2 * WEFT_MILLISECOND);
+}
+
+/* Runs fn(NULL) as a fiber of runtimes of 1, 2 and 8 workers. */
+static inline void each_runtime(void (*fn)(void *)) {
+    test_in_fiber(1, fn, NULL);
+    test_in_fiber(2, fn, NULL);
+    test_in_fiber(8, fn, NULL);
+}
+
+#endif
