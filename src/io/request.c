@@ -25,6 +25,7 @@ static ssize_t read_or_write(const struct weft__request *r, int how) {
 
 static ssize_t poll_for_ever(const struct weft__request *r) {
     struct pollfd p = {r->fd, (short)r->flags, 0};
+    if (r->fd < 0) return errno = EBADF, -1; /* poll would not look at it, and wait */
     if (poll(&p, 1, -1) < 0) return -1;
     return p.revents & POLLNVAL ? (errno = EBADF, -1) : (uint16_t)p.revents;
 }
