@@ -15,6 +15,8 @@ command -v g++ >/dev/null || packages="$packages g++"
 [ -e /usr/include/oneapi/tbb/task_group.h ] || packages="$packages libtbb-dev"
 command -v clang >/dev/null || packages="$packages clang"
 [ -n "$(find /usr/lib/llvm-*/lib -name libomp.so 2>/dev/null)" ] || packages="$packages libomp-dev"
+command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || packages="$packages nginx-light"
+command -v memcached >/dev/null || packages="$packages memcached"
 [ -e /usr/include/liburing.h ] || packages="$packages liburing-dev"
 if [ -n "$packages" ]; then
     root=''
@@ -62,6 +64,8 @@ for name in epoll uring; do
     [ $name = epoll ] || library=-luring
     gcc -std=gnu11 -O2 -DNDEBUG -Wall -Wextra -Werror -D_GNU_SOURCE -o "$out/io-$name" bench/peers/io/$name.c $library
 done
+cp bench/peers/io/nginx.sh "$out/io-nginx"
+cp bench/peers/io/memcached.sh "$out/io-memcached"
 GO111MODULE=off GOFLAGS='' GOCACHE="$PWD/build/go-cache" go build -o "$out/io-go" ./bench/peers/io/go
 
 echo 'peers: building weft with counters'

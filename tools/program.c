@@ -44,9 +44,9 @@ bool program_installed(const struct entrant *entrant) {
 }
 
 /* In the child; does not return. */
-static void run_child(const struct entrant *entrant, const char *path, const char *measurement, const char *params,
-                      int out) {
-    char words[1024], server[PATH + 8] = "server=";
+static void run_child(const struct entrant *entrant, const char *reference, const char *path, const char *measurement,
+                      const char *params, int out) {
+    char words[1024], server[PATH + 16] = "server=", other[PATH + 16] = "reference=";
     char *argv[ARGUMENTS];
     int argc = 0;
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* nothing goes on measuring when the tool was stopped */
@@ -54,6 +54,7 @@ static void run_child(const struct entrant *entrant, const char *path, const cha
     if (!entrant->program) argv[argc++] = "bench-one";
     argv[argc++] = (char *)measurement;
     if (entrant->server && find(entrant->server, server + strlen(server))) argv[argc++] = server;
+    if (reference && find(reference, other + strlen(other))) argv[argc++] = other;
     snprintf(words, sizeof words, "%s", params);
     for (char *word = strtok(words, " "); word && argc < ARGUMENTS - 1; word = strtok(NULL, " ")) argv[argc++] = word;
     argv[argc] = NULL;
@@ -94,7 +95,8 @@ static bool read_line(const char *text, char *word, double *values) {
     return true;
 }
 
-bool program_run(const struct entrant *entrant, const char *measurement, const char *params, struct result *result) {
+bool program_run(const struct entrant *entrant, const char *reference, const char *measurement, const char *params,
+                 struct result *result) {
     char path[PATH], text[256], word[16];
     int pipes[2], status;
     result->right = false;
@@ -105,7 +107,7 @@ bool program_run(const struct entrant *entrant, const char *measurement, const c
     if (child < 0) fail("fork", errno);
     if (child == 0) {
         close(pipes[0]);
-        run_child(entrant, path, measurement, params, pipes[1]);
+        run_child(entrant, reference, path, measurement, params, pipes[1]);
     }
     close(pipes[1]);
     bool ended = read_all(pipes[0], text, sizeof text);

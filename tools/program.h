@@ -10,10 +10,11 @@
 bool program_installed(const struct entrant *entrant);
 
 /*
- * Runs the entrant's program once: `measurement` and then the words of `params`. What goes wrong
- * (it cannot be run, crashes, takes more than a minute, prints something else) is said on standard
- * error, and the answer is false.
+ * Runs the entrant's program once: `measurement`, the paths of its server and of the reference (NULL: none), and then
+ * the words of `params`. What goes wrong (it cannot be run, crashes, takes more than a minute, prints something else)
+ * is said on standard error, and the answer is false.
  */
-bool program_run(const struct entrant *entrant, const char *measurement, const char *params, struct result *result);
+bool program_run(const struct entrant *entrant, const char *reference, const char *measurement, const char *params,
+                 struct result *result);
 
 #endif

@@ -79,7 +79,7 @@ static void measure(const struct setting *setting, const struct bench *bench, co
     snprintf(params, sizeof params, "workers=%u ms=%u %s %s %s", o->workers, setting->milliseconds,
              setting->quick && bench->quick ? bench->quick : "", o->entrant->params, variant->params);
     struct result r;
-    bool ran = program_run(o->entrant, measurement, params, &r);
+    bool ran = program_run(o->entrant, bench->reference, measurement, params, &r);
     o->ok &= ran && r.right;
     if (!ran) return;
     for (int m = 0; m < RESULT_VALUES; m++) series->values[m][round] = r.values[m];

@@ -40,7 +40,8 @@ struct bench {
     const char *name;
     const char *summary;
     const char *measurement;
-    const char *quick; /* parameters under --quick, before all others */
+    const char *reference; /* in the directory of peers; given as reference=PATH if it is there. NULL: none */
+    const char *quick;     /* parameters under --quick, before all others */
     struct variant variants[BENCH_VARIANTS];
     struct entrant entrants[BENCH_ENTRANTS]; /* weft is the first */
     unsigned workers[BENCH_WORKERS];         /* when none are asked for; 0: no more */

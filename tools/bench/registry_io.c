@@ -21,6 +21,32 @@
             ALSO("us until the answer, 99th percentile, " what, "us", "p99 us"), \
     }
 
+#define BYTES_1 "1024"
+#define BYTES_16 "16384"
+#define BYTES_512 "524288"
+#define FILES(kib, connections) \
+    { \
+        .params = "size=" BYTES_##kib " span=1000 connections=" #connections, \
+        .metrics = TRIPS(#kib " KiB, " #connections " connections") \
+    }
+#define FILES_ONCE(kib) \
+    { .params = "once=1 span=1000 connections=64 size=" BYTES_##kib, .metrics = TRIPS(#kib " KiB, a connection each") }
+#define OVERLOAD(percent) \
+    { \
+        .params = "size=1024 span=2000 connections=1000 quota=25 percent=" #percent, .measurement = "overload", \
+        .metrics = { \
+            MORE("percent of the peak, a quarter of the CPU, asked for " #percent " percent of it", "%"), \
+            {"thousand requests a second, asked for " #percent " percent of the peak", "k/s", "k/s", true}, \
+            ALSO("errors, asked for " #percent " percent of the peak", "errors", "errors"), \
+            ALSO("ms until the answer, 99th percentile, asked for " #percent " percent of the peak", "ms", "p99 ms") \
+        } \
+    }
+#define SETS(percent, connections) \
+    { \
+        .params = "size=1024 span=1000 updates=" #percent " connections=" #connections, \
+        .metrics = TRIPS(#percent " % updates, " #connections " connections") \
+    }
+
 const struct bench benches_of_io[] = {
     {
         .name = "echo",
@@ -43,6 +69,57 @@ const struct bench benches_of_io[] = {
         .quick = "span=300",
         .variants = {{.params = "connections=64 size=0 span=1000", .metrics = TRIPS("a connection")}},
         .entrants = LOOPS,
+        .workers = {1},
+    },
+    {
+        .name = "http",
+        .summary =
+            "files of 1, 16 and 512 KiB: weft serve and nginx; keep-alive, a connection each, and more than they can",
+        .measurement = "http",
+        .quick = "span=300",
+        .variants =
+            {
+                FILES(1, 64),
+                FILES(1, 1000),
+                FILES(1, 10000),
+                FILES(16, 64),
+                FILES(16, 1000),
+                FILES(16, 10000),
+                FILES(512, 64),
+                FILES(512, 1000),
+                FILES(512, 10000),
+                FILES_ONCE(1),
+                FILES_ONCE(16),
+                FILES_ONCE(512),
+                OVERLOAD(120),
+                OVERLOAD(150),
+                OVERLOAD(200),
+            },
+        .entrants = {WEFT, WEFT_EPOLL, SERVER("nginx", "io-nginx", "")},
+        .workers = {1},
+    },
+    {
+        .name = "memcached",
+        .summary = "gets and sets of 1 KiB: weft cached and memcached; p50 and p99 at 80 % of what memcached can do",
+        .measurement = "memcached",
+        .reference = "io-memcached",
+        .quick = "span=300",
+        .variants =
+            {
+                SETS(3, 64),
+                SETS(3, 1000),
+                SETS(3, 15360),
+                SETS(5, 64),
+                SETS(5, 1000),
+                SETS(5, 15360),
+                SETS(10, 64),
+                SETS(10, 1000),
+                SETS(10, 15360),
+                SETS(50, 64),
+                SETS(50, 1000),
+                SETS(50, 15360),
+            },
+        .entrants = {WEFT, WEFT_EPOLL, SERVER("memcached", "io-memcached", "")},
         .workers = {1},
     },
     {.name = NULL},

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -145,11 +146,22 @@ enum load_fault load_exchange(struct load_link *link, unsigned n, double from, d
     return fault;
 }
 
-uint64_t load_cpu(pid_t pid) {
+static uint64_t cpu_of(pid_t pid) {
     clockid_t clock;
     struct timespec t;
     if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &t)) return 0;
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+uint64_t load_cpu(pid_t pid) {
+    uint64_t sum = cpu_of(pid);
+    char path[64];
+    int child;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, pid);
+    FILE *children = pid ? fopen(path, "r") : NULL;
+    while (children && fscanf(children, "%d", &child) == 1) sum += cpu_of(child);
+    if (children) fclose(children);
+    return sum;
 }
 
 void load_raise_descriptors(uint64_t wanted) {

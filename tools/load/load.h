@@ -141,7 +141,7 @@ int load_options(int argc, char **argv, struct load_plan *plan);
 
 void load_report(const struct load_plan *plan, const struct load_tally *tally);
 
-/* ns of CPU time of a process, all its threads; 0: there is none such. pid 0: this one. */
+/* ns of CPU time of a process and of its children, all their threads, user and system; pid 0: of this one. */
 uint64_t load_cpu(pid_t pid);
 /* The soft limit of descriptors becomes `wanted`, or the hard one where that may not be raised. */
 void load_raise_descriptors(uint64_t wanted);

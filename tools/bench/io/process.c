@@ -3,19 +3,24 @@
 
 #include "load/load.h"
 
+#include <fcntl.h>
+#include <ftw.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define PATIENCE UINT64_C(10000000000)
 #define MILLISECOND UINT64_C(1000000)
+#define QUOTA_PERIOD 10000 /* us */
 
-unsigned free_port(void) {
+static unsigned free_port(void) {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof at;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -47,52 +52,85 @@ static bool takes_connections(const struct sockaddr_in *at) {
     return there;
 }
 
-static void find_children(struct server *server) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/children", server->pids[0], server->pids[0]);
-    FILE *f = fopen(path, "r");
-    while (f && server->count < SERVER_PROCESSES && fscanf(f, "%d", &server->pids[server->count]) == 1) server->count++;
-    if (f) fclose(f);
+static bool put(const char *group, const char *name, const char *text) {
+    char path[SERVER_PATH + 64];
+    snprintf(path, sizeof path, "%s/%s", group, name);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool done = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    if (fd >= 0) close(fd);
+    return done;
 }
 
-void server_start(struct server *server, char *const *argv, unsigned port) {
-    *server = (struct server){.address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)}};
+/* Version 1 and version 2 have different words for it. */
+static void make_group(struct server *server, unsigned quota) {
+    static const char *const places[] = {"/sys/fs/cgroup/cpu", "/sys/fs/cgroup"};
+    char one[16], two[64], period[16];
+    snprintf(one, sizeof one, "%u", QUOTA_PERIOD * quota / 100);
+    snprintf(period, sizeof period, "%u", QUOTA_PERIOD);
+    snprintf(two, sizeof two, "%s %s", one, period);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        if (i == 1) put(places[i], "cgroup.subtree_control", "+cpu");
+        snprintf(server->group, sizeof server->group, "%s/weft-bench-%d", places[i], getpid());
+        if (mkdir(server->group, 0755)) continue;
+        if (put(server->group, "cpu.cfs_period_us", period) && put(server->group, "cpu.cfs_quota_us", one)) return;
+        if (put(server->group, "cpu.max", two)) return;
+        rmdir(server->group);
+    }
+    fprintf(stderr, "no control group with a quota of CPU time can be made here\n");
+    exit(1);
+}
+
+void server_prepare(struct server *server) {
+    const char *base = getenv("TMPDIR");
+    *server = (struct server){.port = free_port()};
+    snprintf(server->scratch, sizeof server->scratch, "%s/weft-bench-XXXXXX", base ? base : "/tmp");
+    if (!mkdtemp(server->scratch)) fail("mkdtemp", errno);
+    chmod(server->scratch, 0755);
+    server->address.sin_family = AF_INET;
+    server->address.sin_port = htons((uint16_t)server->port);
     server->address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+}
+
+static void run_child(const struct server *server, char *const *argv) {
+    pin(false);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (server->group[0] && !put(server->group, "cgroup.procs", "0")) fail(server->group, errno);
+    dup2(STDERR_FILENO, STDOUT_FILENO); /* ours is for the result */
+    execv(argv[0], argv);
+    fail(argv[0], errno);
+}
+
+void server_start(struct server *server, char *const *argv, unsigned quota) {
+    if (quota) make_group(server, quota);
     fflush(NULL);
     pin(true);
-    pid_t child = fork();
-    if (child < 0) fail("fork", errno);
-    if (child == 0) {
-        pin(false);
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        dup2(STDERR_FILENO, STDOUT_FILENO); /* ours is for the result */
-        execv(argv[0], argv);
-        fail(argv[0], errno);
-    }
-    server->pids[server->count++] = child;
+    server->pid = fork();
+    if (server->pid < 0) fail("fork", errno);
+    if (server->pid == 0) run_child(server, argv);
     uint64_t deadline = clock_ns() + PATIENCE;
     while (!takes_connections(&server->address)) {
-        if (waitpid(child, NULL, WNOHANG) == child || clock_ns() > deadline) {
-            kill(child, SIGKILL);
+        if (waitpid(server->pid, NULL, WNOHANG) == server->pid || clock_ns() > deadline) {
+            kill(server->pid, SIGKILL);
             fail(argv[0], ECONNREFUSED);
         }
         pause_ns(5 * MILLISECOND);
     }
-    find_children(server);
 }
 
-uint64_t server_cpu(const struct server *server) {
-    uint64_t sum = 0;
-    for (int i = 0; i < server->count; i++) sum += load_cpu(server->pids[i]);
-    return sum;
+uint64_t server_cpu(const struct server *server) { return load_cpu(server->pid); }
+
+static int remove_one(const char *path, const struct stat *s, int kind, struct FTW *ftw) {
+    (void)s, (void)kind, (void)ftw;
+    return remove(path);
 }
 
 void server_stop(struct server *server) {
-    pid_t child = server->pids[0];
     uint64_t deadline = clock_ns() + 1000 * MILLISECOND;
-    kill(child, SIGTERM);
-    while (waitpid(child, NULL, WNOHANG) != child) {
-        if (clock_ns() > deadline) kill(child, SIGKILL);
+    kill(server->pid, SIGTERM);
+    while (waitpid(server->pid, NULL, WNOHANG) != server->pid) {
+        if (clock_ns() > deadline) kill(server->pid, SIGKILL);
         pause_ns(2 * MILLISECOND);
     }
+    for (int i = 0; server->group[0] && rmdir(server->group) && i < 100; i++) pause_ns(10 * MILLISECOND);
+    nftw(server->scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }

@@ -1,7 +1,6 @@
 /*
  * The server that is measured: a process of its own, pinned to the first processor we may use, while we
- * go to the last. Its CPU time is that of all its threads, the kernel's workers for its rings included,
- * and of its children: user and system time, to the nanosecond, with the interrupts that came meanwhile.
+ * go to the last; in a control group with a quota of that processor, if one is asked for.
  */
 #ifndef BENCH_IO_PROCESS_H
 #define BENCH_IO_PROCESS_H
@@ -11,22 +10,25 @@
 #include <netinet/in.h>
 #include <sys/types.h>
 
-#define SERVER_PROCESSES 4
+#define SERVER_PATH 256
 
 struct server {
-    pid_t pids[SERVER_PROCESSES]; /* its own, then its children */
-    int count;
+    pid_t pid;
+    unsigned port;
     struct sockaddr_in address;
+    char scratch[SERVER_PATH]; /* a directory that it may fill; removed at the stop */
+    char group[SERVER_PATH];   /* the control group; "": none */
 };
 
-/* A port of 127.0.0.1 that is free now. */
-unsigned free_port(void);
+/* A port, and the scratch directory. */
+void server_prepare(struct server *server);
 
 /* Starts argv (NULL: no more) and waits until it takes connections at the port; ends the program if it
- * does not within ten seconds. Afterwards we are on the last processor. */
-void server_start(struct server *server, char *const *argv, unsigned port);
+ * does not within ten seconds. Afterwards we are on the last processor. quota: of a hundred parts of its
+ * processor, 0: all of it. */
+void server_start(struct server *server, char *const *argv, unsigned quota);
 
-uint64_t server_cpu(const struct server *server); /* ns; 0 when it has ended */
+uint64_t server_cpu(const struct server *server); /* ns, user and system time of all threads and children */
 void server_stop(struct server *server);          /* asks, waits a little, then kills it */
 
 #endif

@@ -21,9 +21,10 @@
 
 static void run(const struct args *args, struct result *result, const char *work, const char *own) {
     char port[32], workers[32], extra[32];
-    unsigned number = free_port();
     const char *path = arg_text(args, "server", NULL);
-    snprintf(port, sizeof port, "port=%u", number);
+    struct server server;
+    server_prepare(&server);
+    snprintf(port, sizeof port, "port=%u", server.port);
     snprintf(workers, sizeof workers, "workers=%u", (unsigned)arg_or(args, "workers", 1));
     snprintf(extra, sizeof extra, "multishot=%u", (unsigned)arg_or(args, "multishot", 0));
     char *const theirs[] = {(char *)path, (char *)work, port, extra, NULL};
@@ -31,9 +32,8 @@ static void run(const struct args *args, struct result *result, const char *work
     load_raise_descriptors(65536);
     if (arg_or(args, "epoll", 0)) setenv("WEFT_IO", "epoll", 1);
 
-    struct server server;
     struct client *client = allocate(1, sizeof *client);
-    server_start(&server, path ? theirs : ours, number);
+    server_start(&server, path ? theirs : ours, 0);
     client->server = &server;
     client->connections = (unsigned)arg(args, "connections");
     client->size = (unsigned)arg(args, "size");

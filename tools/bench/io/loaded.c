@@ -1,0 +1,181 @@
+/*
+ * http, memcached: a real server on one processor, the load generator (load/load.h) on the other.
+ *
+ *   server=       path of the server's program (bench/peers/io); without it, weft serve or weft cached
+ *   reference=    memcached: path of the one whose greatest rate is the measure for the open loop
+ *   connections=  of the client
+ *   size=         bytes of a file, or of a value
+ *   once=1        http: a connection for each request
+ *   updates=      memcached: of a hundred requests
+ *   quota=        overload: of a hundred parts of the server's processor
+ *   percent=      overload: the rate that is asked for, of a hundred parts of what it can do
+ *   epoll=1       weft's server runs on its epoll engine
+ *   warm=, span=  ms before the measured part, and of it
+ *
+ * Metrics of http and memcached: CPU us of the server a request, and thousand requests a second, in closed
+ * loop; us until the answer, median and 99th percentile: http, in the same loop; memcached, in an open loop
+ * at 80 % of the greatest rate of the reference. Metrics of overload: requests that are answered of a hundred
+ * parts of the greatest rate; thousand a second; errors; ms until the answer, 99th percentile.
+ */
+#include "own.h"
+
+#include "load/load.h"
+#include "process.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WARM_UP 300
+#define LOADED 80 /* percent of the greatest rate */
+#define WORDS 12
+
+static void make_file(const struct server *server, size_t size) {
+    char path[SERVER_PATH + 16];
+    char *bytes = load_pattern(size);
+    snprintf(path, sizeof path, "%s/file", server->scratch);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (!bytes || fd < 0 || write(fd, bytes, size) != (ssize_t)size) fail(path, errno);
+    close(fd);
+    free(bytes);
+}
+
+/* How each is called. One thread or worker each: they have one processor. */
+static void start(struct server *server, const char *path, const struct load_plan *plan, unsigned quota) {
+    char port[32], number[16], connections[32], dir[SERVER_PATH + 8], scratch[SERVER_PATH + 8], most[16];
+    bool http = plan->protocol == &load_http;
+    snprintf(number, sizeof number, "%u", server->port);
+    snprintf(most, sizeof most, "%u", plan->connections + 500);
+    snprintf(port, sizeof port, "port=%u", server->port);
+    snprintf(connections, sizeof connections, "connections=%u", plan->connections);
+    snprintf(dir, sizeof dir, "dir=%s", server->scratch);
+    snprintf(scratch, sizeof scratch, "scratch=%s", server->scratch);
+    char *self = "/proc/self/exe";
+    char *const theirs[] = {(char *)path, (char *)plan->protocol->name, port, dir, scratch, connections, NULL};
+    char *const serve[] = {self, "serve", server->scratch, "--port", number, "--workers", "1", NULL};
+    char *const cached[] = {self, "cached", "-l", "127.0.0.1", "-p", number, "-U", "0",
+                            "-t", "1",      "-m", "512",       "-c", most,   NULL};
+    server_start(server, path ? theirs : http ? serve : cached, quota);
+}
+
+static struct load_plan plan_for(const struct args *args, const struct load_protocol *protocol,
+                                 const struct server *server) {
+    struct load_plan plan = {.protocol = protocol, .address = server->address, .workers = 1, .depth = 1};
+    snprintf(plan.host, sizeof plan.host, "127.0.0.1:%u", server->port);
+    strcpy(plan.path, "/file");
+    plan.connections = (unsigned)arg(args, "connections");
+    plan.size = arg(args, "size");
+    plan.one_request = arg_or(args, "once", 0);
+    plan.updates = (unsigned)arg_or(args, "updates", 0);
+    plan.keys = 10000;
+    plan.warm_up = arg_or(args, "warm", WARM_UP) * WEFT_MILLISECOND;
+    plan.duration = arg(args, "span") * WEFT_MILLISECOND;
+    plan.timeout = 30 * WEFT_SECOND;
+    plan.silent = true;
+    return plan;
+}
+
+/* False, and said, if nothing could be measured. */
+static bool run(const struct load_plan *plan, struct load_tally *tally) {
+    load_run(plan, tally);
+    if (tally->problem) fprintf(stderr, "%s: %s\n", plan->host, tally->problem);
+    for (int i = LOAD_FINE + 1; i < LOAD_FAULTS; i++)
+        if (tally->faults[i]) fprintf(stderr, "%s: %s: %lu\n", plan->host, load_fault_names[i], tally->faults[i]);
+    return !tally->problem && tally->answers;
+}
+
+static double rate_of(const struct load_tally *tally) {
+    return (double)tally->answers / ((double)tally->elapsed / 1e9);
+}
+
+static void tell_closed(const struct load_tally *tally, struct result *result) {
+    result->right = !load_faults(tally) && tally->server_cpu;
+    result->values[0] = (double)tally->server_cpu / (double)tally->answers / 1e3;
+    result->values[1] = rate_of(tally) / 1e3;
+}
+
+static void tell_times(const struct load_tally *tally, struct result *result) {
+    result->values[2] = (double)histogram_percentile(&tally->times, 50) / 1e3;
+    result->values[3] = (double)histogram_percentile(&tally->times, 99) / 1e3;
+}
+
+static void prepare(const struct args *args) {
+    load_raise_descriptors(65536);
+    if (arg_or(args, "epoll", 0)) setenv("WEFT_IO", "epoll", 1);
+}
+
+/* The server inherits the choice of an engine; the client always runs on the default one. */
+static void client_prepare(void) { unsetenv("WEFT_IO"); }
+
+void own_http(const struct args *args, struct result *result) {
+    static struct load_tally tally;
+    struct server server;
+    prepare(args);
+    server_prepare(&server);
+    make_file(&server, arg(args, "size"));
+    struct load_plan plan = plan_for(args, &load_http, &server);
+    start(&server, arg_text(args, "server", NULL), &plan, 0);
+    client_prepare();
+    plan.server = server.pid;
+    if (run(&plan, &tally)) {
+        tell_closed(&tally, result);
+        tell_times(&tally, result);
+    }
+    server_stop(&server);
+}
+
+void own_overload(const struct args *args, struct result *result) {
+    static struct load_tally peak, tally;
+    struct server server;
+    prepare(args);
+    server_prepare(&server);
+    make_file(&server, arg(args, "size"));
+    struct load_plan plan = plan_for(args, &load_http, &server);
+    start(&server, arg_text(args, "server", NULL), &plan, (unsigned)arg(args, "quota"));
+    client_prepare();
+    if (run(&plan, &peak)) {
+        plan.rate = rate_of(&peak) * (double)arg(args, "percent") / 100;
+        result->right = run(&plan, &tally);
+        result->values[0] = 100 * rate_of(&tally) / rate_of(&peak);
+        result->values[1] = rate_of(&tally) / 1e3;
+        result->values[2] = (double)load_faults(&tally);
+        result->values[3] = (double)histogram_percentile(&tally.times, 99) / 1e6;
+    }
+    server_stop(&server);
+}
+
+/* The greatest rate of the reference; 0: there is none. */
+static double reference_rate(const struct args *args, struct load_tally *tally) {
+    const char *reference = arg_text(args, "reference", NULL), *path = arg_text(args, "server", NULL);
+    if (!reference || (path && !strcmp(path, reference))) return 0;
+    struct server server;
+    server_prepare(&server);
+    struct load_plan plan = plan_for(args, &load_memcached, &server);
+    start(&server, reference, &plan, 0);
+    bool ran = run(&plan, tally);
+    server_stop(&server);
+    return ran ? rate_of(tally) : 0;
+}
+
+void own_memcached(const struct args *args, struct result *result) {
+    static struct load_tally tally;
+    struct server server;
+    load_raise_descriptors(65536);
+    double greatest = reference_rate(args, &tally);
+    prepare(args);
+    server_prepare(&server);
+    struct load_plan plan = plan_for(args, &load_memcached, &server);
+    start(&server, arg_text(args, "server", NULL), &plan, 0);
+    client_prepare();
+    plan.server = server.pid;
+    if (run(&plan, &tally)) {
+        tell_closed(&tally, result);
+        plan.rate = (greatest > 0 ? greatest : rate_of(&tally)) * LOADED / 100;
+        plan.no_preload = true;
+        result->right &= run(&plan, &tally) && !load_faults(&tally);
+        tell_times(&tally, result);
+    }
+    server_stop(&server);
+}
