@@ -21,6 +21,13 @@
             ALSO("us until the answer, 99th percentile, " what, "us", "p99 us"), \
     }
 
+#define READS(fibers, direct, what) \
+    { \
+        .params = "blocks=32768 span=1000 fibers=" #fibers " direct=" #direct, .metrics = { \
+            LESS("CPU us a read, " what, "us"), \
+            {"thousand reads a second, " what, "k/s", "k/s", true} \
+        } \
+    }
 #define BYTES_1 "1024"
 #define BYTES_16 "16384"
 #define BYTES_512 "524288"
@@ -120,6 +127,20 @@ const struct bench benches_of_io[] = {
                 SETS(50, 15360),
             },
         .entrants = {WEFT, WEFT_EPOLL, SERVER("memcached", "io-memcached", "")},
+        .workers = {1},
+    },
+    {
+        .name = "file",
+        .summary = "reads of 4 KiB at random places: in the page cache, and with O_DIRECT; 1, 32 and 128 at a time",
+        .measurement = "file",
+        .quick = "span=300",
+        .variants =
+            {
+                READS(1, 0, "in the page cache, 1 fiber"),
+                READS(32, 0, "in the page cache, 32 fibers"),
+                READS(128, 1, "O_DIRECT, 128 fibers"),
+            },
+        .entrants = {WEFT, WEFT_EPOLL, SYSTEM("pread", "io-file", ""), SYSTEM("io_uring", "io-file", "ring=1")},
         .workers = {1},
     },
     {.name = NULL},

@@ -16,6 +16,7 @@ static const struct measurement own[] = {
     {"sort", typed_sort, false},
     {"select", own_select, false},
     {"scope", own_scope, false},
+    {"file", own_file, true},
     {"http", own_http, true},
     {"overload", own_overload, true},
     {"memcached", own_memcached, true},
