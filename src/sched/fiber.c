@@ -166,6 +166,29 @@ static struct weft__fiber *after_end(struct weft__worker *w, struct weft__fiber 
     return joiner;
 }
 
+/* May the fiber begin on this stack, which is about to become free? */
+static inline bool may_adopt(const struct weft__fiber *f, const struct weft__stack *s) {
+    return load_rlx(&f->context.on_stack) == WEFT_FRESH && f->context.stack_class == s->class;
+}
+
+/* Of a scope's child: how many ends its scope is to hear of; of others: 0. */
+static inline uint64_t ends_of(const struct weft__fiber *f) { return f->fn == weft__child_main ? f->owes + 1 : 0; }
+
+/*
+ * A scope's child has ended, and `next` is to run. If that is a sibling that begins, it tells of both ends: the scope
+ * does not end before it, so nobody is kept waiting, and of many short children on two cores few touch the scope.
+ * Returns what is to run.
+ */
+static struct weft__fiber *tell_scope(struct weft__worker *w, struct weft_counter *scope, uint64_t ends,
+                                      struct weft__fiber *next, const struct weft__stack *stack) {
+    if (next && next->frames == (uintptr_t)scope && may_adopt(next, stack)) {
+        w->owed = ends;
+        return next;
+    }
+    weft__counter_lower(scope, ends);
+    return next ? next : weft__next(w);
+}
+
 /* Ends the running fiber and goes on with another. The stack goes to the next fresh fiber, or into
  * the cache. Does not return. */
 static _Noreturn void end(struct weft__fiber *f, void *result) {
@@ -176,15 +199,17 @@ static _Noreturn void end(struct weft__fiber *f, void *result) {
     if (unlikely(load_rlx(&w->deque) != NULL)) weft__tasks_end(w, f);
     struct weft__stack *stack = f->stack;
     struct weft_counter *counter = (struct weft_counter *)f->frames;
+    uint64_t ends = ends_of(f);
     f->result = result;
     w->exceptions->caught = NULL; /* of a fiber that left from inside a handler */
     w->exceptions->uncaught = 0;
     struct weft__fiber *joiner = announce_end(w, f);
-    if (unlikely(counter != NULL)) weft_counter_complete(counter);
+    if (unlikely(counter != NULL) && !ends) weft_counter_complete(counter);
     /* Release: pairs with a stop that counts; all that the fiber did is seen by it. */
     store_rel(&w->numbers.completed, load_rlx(&w->numbers.completed) + 1);
     struct weft__fiber *next = after_end(w, joiner);
-    if (next && load_rlx(&next->context.on_stack) == WEFT_FRESH && next->context.stack_class == stack->class) {
+    if (unlikely(ends)) next = tell_scope(w, counter, ends, next, stack);
+    if (next && may_adopt(next, stack)) {
         san_unwound(stack->low, weft__stack_top(stack));
         weft__adopt(next, stack);
         store_rlx(&next->context.on_stack, WEFT_STOOD_ON);

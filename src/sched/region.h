@@ -22,8 +22,10 @@
  *     handle. Taken before the lock of a scope.
  *   - A scope's lock before that of one in its chain.
  *
- * A child costs the scope one count up and one down, and stands in no chain as long as it does not wait:
- * it is spawned with LOOK in its wait word, so its first wait comes by weft__heed, which enters it.
+ * A child costs the scope one count up and one down at most: the fiber that began the scope takes it from a reserve
+ * that was counted before (scope.c), and a child whose sibling comes next leaves its end to that one (fiber.c). It
+ * stands in no chain as long as it does not wait: it is spawned with LOOK in its wait word, so its first wait comes
+ * by weft__heed, which enters it.
  */
 #ifndef WEFT_SCHED_REGION_H
 #define WEFT_SCHED_REGION_H
@@ -68,6 +70,7 @@ struct weft__scope {
     /* Children, the timer, and whoever goes over the chain: nobody touches the scope after its completion. */
     struct weft_counter outstanding;
     struct weft_timer timer;
+    uint64_t reserve; /* children that are counted already; only the fiber that began the scope looks here */
 };
 _Static_assert(sizeof(struct weft__scope) <= sizeof(struct weft_scope), "the public scope has room");
 _Static_assert(sizeof(struct weft__region) <= sizeof(struct weft_shield), "the public shield has room");
@@ -159,7 +162,9 @@ void *weft__child_main(void *arg);
 int weft__spawn_child(struct weft__scope *s, const struct weft_attr *attr, int (*fn)(void *), void *arg,
                       const char *where);
 
-/* In counter.c: waits until at most n are outstanding, whatever comes. */
+/* In counter.c: n less are outstanding. -EINVAL: not so many were. */
+int weft__counter_lower(struct weft_counter *counter, uint64_t n);
+/* Waits until at most n are outstanding, whatever comes. */
 int weft__counter_wait_always(struct weft_counter *counter, uint64_t n);
 static inline bool weft__counter_at_rest(struct weft_counter *counter) {
     return !load_acq((_Atomic uint64_t *)&counter->queue.word); /* pairs with complete */

@@ -117,8 +117,9 @@ struct weft__fiber {
     /* Second line: what beginning and ending touch. */
     void *(*fn)(void *);
     union {
-        void *arg;    /* until it begins */
-        void *result; /* from its end on */
+        void *arg;     /* until it begins */
+        void *result;  /* from its end on */
+        uint64_t owes; /* between, of a scope's child: so many siblings whose end it is to tell with its own */
     };
     struct weft__stack *stack;
     const char *where; /* of the spawn */
@@ -212,6 +213,7 @@ struct weft__worker {
     struct weft__deque *deques; /* for fibers that fork; see tasks.c */
     unsigned deques_count;
     struct weft__deque *children; /* continuation stealing, see continue.c */
+    uint64_t owed;                /* by the scope's child that begins now, see end() */
     struct weft__slab_cache records;
     struct weft__stack_cache stacks[WEFT_STACK_CLASSES];
     uint64_t random;

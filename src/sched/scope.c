@@ -128,13 +128,16 @@ void weft__member_end(struct weft__fiber *me, struct weft__region *m, int result
 
 /* What a child runs first; its count is completed when it has ended, like any fiber's counter. */
 void *weft__child_main(void *arg) {
-    struct weft__fiber *me = load_rlx(&weft__self()->current);
+    struct weft__worker *w = weft__self();
+    struct weft__fiber *me = load_rlx(&w->current);
     struct weft__region m;
     m.frame = (struct weft__frame){.below = me->frames, .kind = WEFT_FRAME_MEMBER};
     m.fiber = me;
     m.scope = container_of((struct weft_counter *)me->frames, struct weft__scope, outstanding);
     int (*fn)(void *) = me->child;
     me->locals = NULL;
+    me->owes = w->owed;
+    w->owed = 0;
     me->frames = weft__frames_with(&m.frame);
     int result = fn(arg);
     if (unlikely(me->frames != weft__frames_with(&m.frame)))
@@ -144,12 +147,26 @@ void *weft__child_main(void *arg) {
     return NULL;
 }
 
+/*
+ * One more is outstanding. A scope begins with a reserve of children that are counted before they are there: the fiber
+ * that began it takes from that, and what is left is given back at the end. So it and its children, which mostly end
+ * elsewhere, do not take the counter's line from each other at each spawn.
+ */
+#define RESERVE (UINT64_C(1) << 32)
+static inline void count_child(struct weft__scope *s) {
+    struct weft__worker *w = weft__self();
+    if (likely(w && load_rlx(&w->current) == s->region.fiber && s->reserve))
+        s->reserve--;
+    else
+        weft_counter_add(&s->outstanding, 1);
+}
+
 WEFT_PUBLIC int weft_scope_spawn_at(struct weft_scope *scope, const struct weft_attr *attr, int (*fn)(void *),
                                     void *arg, const char *where) {
     struct weft__scope *s = inside(scope);
     if (unlikely(!scope || !fn || !s->region.fiber || (attr && attr->counter))) return -EINVAL;
     if (unlikely(load_rlx(&s->cause))) return -ECANCELED;
-    weft_counter_add(&s->outstanding, 1);
+    count_child(s);
     int err = weft__spawn_child(s, attr, fn, arg, where);
     if (unlikely(err)) weft_counter_complete(&s->outstanding);
     return err;
@@ -180,6 +197,15 @@ static void disarm(struct weft__scope *s) {
     if (taken_back || !t->due.fn) weft_counter_complete(&s->outstanding);
 }
 
+/* The caller's own scope, its innermost: waits until nothing is outstanding, and ends it. */
+static void finish(struct weft__scope *s) {
+    weft__counter_lower(&s->outstanding, s->reserve);
+    s->reserve = 0;
+    if (s->timed) disarm(s);
+    do weft__counter_wait_always(&s->outstanding, 0);
+    while (!weft__region_leave(s->region.fiber, &s->region));
+}
+
 WEFT_PUBLIC int weft_scope_begin(struct weft_scope *scope, uint64_t deadline) {
     if (!scope) return -EINVAL;
     struct weft__scope *s = inside(scope);
@@ -189,6 +215,7 @@ WEFT_PUBLIC int weft_scope_begin(struct weft_scope *scope, uint64_t deadline) {
     s->lock = (struct weft__lock){0};
     s->timed = false;
     s->outstanding = (struct weft_counter)WEFT_COUNTER_INIT;
+    weft_counter_add(&s->outstanding, s->reserve = RESERVE);
     weft__circle_init(&s->chain);
     weft__region_enter(me, &s->region);
     if (deadline == WEFT_FOREVER) return 0;
@@ -197,7 +224,7 @@ WEFT_PUBLIC int weft_scope_begin(struct weft_scope *scope, uint64_t deadline) {
     if (deadline <= weft__clock())
         weft__scope_stop(s, WEFT_BY_DEADLINE, -ETIMEDOUT);
     else if ((err = arm(s, deadline)))
-        weft__region_leave(me, &s->region);
+        finish(s);
     return err;
 }
 
@@ -207,8 +234,6 @@ WEFT_PUBLIC int weft_scope_end(struct weft_scope *scope) {
     struct weft__fiber *me = weft__me_if_any();
     int err = weft__region_check(&s->region, me);
     if (err) return err;
-    if (s->timed) disarm(s);
-    do weft__counter_wait_always(&s->outstanding, 0);
-    while (!weft__region_leave(me, &s->region));
+    finish(s);
     return weft__cause_error(load_rlx(&s->cause));
 }

@@ -2,7 +2,7 @@
  * Counters: how much is outstanding, and who waits for it to become little enough. Several may
  * wait, each for its own value; whoever waits for a larger one need not stand behind the others.
  */
-#include "sync/counter.h"
+#include "sync/queue.h"
 
 #include "sched/region.h"
 

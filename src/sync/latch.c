@@ -1,5 +1,7 @@
 /* Latches: a counter that only falls. See counter.c. */
-#include "sync/counter.h"
+#include "sync/queue.h"
+
+#include "sched/region.h"
 
 WEFT_PUBLIC int weft_latch_init(struct weft_latch *latch, uint64_t count) {
     if (!latch || count > WEFT_QUEUE_MAX) return -EINVAL;

@@ -56,6 +56,51 @@ static void ends_with_its_children(void *unused) {
 }
 TEST(ends_when_all_its_fibers_have_ended) { each_size(ends_with_its_children); }
 
+static int exits(void *unused) {
+    ADD(&ran, 1);
+    weft_exit(unused);
+}
+static int is_let_go(void *sem) {
+    int err = weft_sem_wait(sem);
+    ADD(&ran, 1);
+    return err;
+}
+static void *plain(void *unused) { return ADD(&ran, 1), unused; }
+static void yield_until_ran(int n) {
+    while (LOAD(&ran) < n) weft_yield();
+}
+
+/* Children that end before and behind others: of another scope, on stacks of another size, counted by somebody else,
+ * and one that stays for long; each scope ends with its own, and not with the others. */
+static void ends_among_others(void *unused) {
+    (void)unused;
+    struct weft_sem gate = WEFT_SEM_INIT(0);
+    struct weft_counter counter = WEFT_COUNTER_INIT;
+    struct weft_attr counted = {.counter = &counter}, large = {.stack_size = 1 << 20};
+    for (int round = 0; round < 20; round++) {
+        struct weft_scope outer, inner;
+        reset();
+        begin(&outer);
+        for (int i = 0; i < 10; i++) child(&outer, succeeds, NULL);
+        child(&outer, is_let_go, &gate);
+        begin(&inner);
+        for (int i = 0; i < 60; i++) {
+            child(i % 3 ? &inner : &outer, i % 4 ? succeeds : exits, NULL);
+            if (i % 7) continue;
+            CHECK_EQ(weft_counter_add(&counter, 1), 0);
+            CHECK_EQ(weft_spawn(NULL, &counted, plain, NULL), 0);
+            CHECK_EQ(weft_scope_spawn(&inner, &large, yields, NULL), 0);
+        }
+        CHECK_EQ(weft_scope_end(&inner), 0);
+        CHECK_EQ(weft_counter_wait(&counter, 0), 0);
+        yield_until_ran(10 + 60 + 9 + 9);
+        CHECK_EQ(weft_sem_post(&gate), 0);
+        CHECK_EQ(weft_scope_end(&outer), 0);
+        CHECK_EQ(ran, 10 + 60 + 9 + 9 + 1);
+    }
+}
+TEST(ends_with_its_own_fibers) { each_size(ends_among_others); }
+
 static void first_failure_wins(void *unused) {
     (void)unused;
     struct weft_scope s;

@@ -361,6 +361,8 @@ scope_explorations() {
     planted_scope "inner scopes are left out" scope.c 's/if (!load_rlx(&inner->cause)) {/if (false) {/'
     planted_scope "the body is not told" scope.c 's/if (!s->region.frame.covered \&\& weft__tell(f, cause))/if (false)/'
     planted_scope "cancelled twice" scope.c 's/bool first = !load_rlx(&s->cause);/bool first = true;/'
+    planted_scope "the reserve is not given back" scope.c '/weft__counter_lower(&s->outstanding, s->reserve);/d'
+    planted_scope "what is owed is forgotten" scope.c 's/me->owes = w->owed;/me->owes = 0;/'
 }
 
 explorations() {

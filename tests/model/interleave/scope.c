@@ -13,6 +13,8 @@ struct shared {
     uint32_t ended; /* bits of those who have */
     int result[4];  /* what each thread says */
     int second[4];
+    bool begun;    /* child TWO */
+    uint64_t owed; /* what it is to tell of besides its own end */
 };
 
 #include "interleave.h"
@@ -36,7 +38,11 @@ struct weft__slab weft__fibers = {.record_size = sizeof(struct weft__fiber)};
 __asm__(".globl __x86_return_thunk\n__x86_return_thunk: ret");
 #endif
 
-static void entering(unsigned t) { atomic_store(&worker.current, &shared.fiber[t]); }
+/* Each on a worker of its own, as it were. */
+static void entering(unsigned t) {
+    atomic_store(&worker.current, &shared.fiber[t]);
+    worker.owed = t == TWO ? shared.owed : 0;
+}
 
 struct weft__fiber *weft__me_slow(void) {
     abort();
@@ -174,6 +180,7 @@ static const struct scene {
     bool (*good)(void);
     unsigned after; /* the other begins when that child was made; 0: at once */
     bool large;
+    bool heir; /* child TWO, if it has not begun when ONE ends, tells for both, as if it came next on that worker */
 } * scene;
 static bool other_follows(unsigned t) { return scene->after == t; }
 
@@ -186,11 +193,20 @@ static void body_nests(void) {
 static void cancel_body(void) { shared.result[OTHER] = weft_cancel(handle(BODY)); }
 static void cancel_one(void) { shared.result[OTHER] = weft_cancel(handle(ONE)); }
 
+/* As end() in fiber.c has it. */
+static void run_child(unsigned t) {
+    if (t == TWO) shared.begun = true;
+    weft__child_main((void *)(uintptr_t)t);
+    shared.ended |= 1u << t;
+    if (scene->heir && t == ONE && !shared.begun && shared.fiber[TWO].frames == shared.fiber[ONE].frames)
+        shared.owed = shared.fiber[ONE].owes + 1;
+    else
+        weft__counter_lower((struct weft_counter *)shared.fiber[t].frames, shared.fiber[t].owes + 1);
+}
+
 static void run_thread(unsigned t) {
     if (t == ONE || t == TWO) {
-        weft__child_main((void *)(uintptr_t)t);
-        shared.ended |= 1u << t;
-        weft_counter_complete((struct weft_counter *)shared.fiber[t].frames);
+        run_child(t);
         return;
     }
     if (t == OTHER) {
@@ -250,6 +266,10 @@ static const struct scene scenes[] = {
     {"the body asked, nested", NULL, NULL, WEFT_FOREVER, body_nests, cancel_body, asked_some_time},
     {"a child asked", child_waits, NULL, WEFT_FOREVER, NULL, cancel_one, one_asked, ONE},
     {"a child asked, another fails", child_nests, child_fails, WEFT_FOREVER, NULL, cancel_one, nest_told, ONE, true},
+    {"a failure, told by one that waits", child_fails, child_waits, WEFT_FOREVER, NULL, NULL, failed_first,
+     .heir = true},
+    {"two ends told at once, a deadline at any moment", child_returns, child_returns, 100, NULL, NULL, perhaps_late,
+     .heir = true},
 };
 #define SCENES (sizeof scenes / sizeof *scenes)
 
