@@ -7,6 +7,7 @@
 
 int command_bench(int argc, char **argv);
 int command_load(int argc, char **argv);
+int command_serve(int argc, char **argv);
 int command_tour(int argc, char **argv);
 
 /* One line on standard error; returns EXIT_USAGE. */

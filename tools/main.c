@@ -1,5 +1,5 @@
 /*
- * weft, the command-line tool: the tour of what the library does, and its benchmarks.
+ * weft, the command-line tool: the tour of what the library does, its benchmarks, and a server.
  */
 #include "bench/weft/own.h"
 #include "command.h"
@@ -21,6 +21,7 @@ static const char help[] =
     "      --quick             shorter where that is possible, 3 rounds\n"
     "      --json              one object a line\n"
     "  weft load PROTOCOL ...  asks a server and checks its answers; http, memcached, echo; weft load --help\n"
+    "  weft serve DIR          the files of a directory over HTTP; more: weft serve --help\n"
     "  weft --help, --version\n"
     "\n"
     "Exit code: 0, 1 when a result was wrong, 2 for arguments that make no sense.\n";
@@ -51,11 +52,9 @@ static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
 } commands[] = {
-    {"load", command_load},         {"tour", command_tour},   {"bench", command_bench},
-    {"bench-one", bench_one}, /* called by the tool itself: see
-         bench/weft/one.c */
-    {"help", command_help},         {"--help", command_help}, {"-h", command_help},
-    {"--version", command_version},
+    {"load", command_load},   {"serve", command_serve}, {"tour", command_tour}, {"bench", command_bench},
+    {"bench-one", bench_one}, /* called by the tool itself: see bench/weft/one.c */
+    {"help", command_help},   {"--help", command_help}, {"-h", command_help},   {"--version", command_version},
 };
 
 int main(int argc, char **argv) {

@@ -1,0 +1,91 @@
+/* weft serve: reads what is asked for. */
+#include "command.h"
+
+#include "server.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "weft serve DIR: the files of a directory, over HTTP/1.1\n"
+    "\n"
+    "  --port N       listen at port N (8080); 0: at any that is free, and say which\n"
+    "  --bind ADDR    at that address (127.0.0.1); 0.0.0.0 or :: for all\n"
+    "  --workers N    on N kernel threads (as many as there are processors to use)\n"
+    "  --list         show directories that have no index.html\n"
+    "  --log FILE     a line for each request; -: on standard output. SIGHUP opens it anew\n"
+    "  --cache N      keep N files open (1024); 0: none\n"
+    "  --idle S       seconds that a connection is kept between two requests (60)\n"
+    "  --slow S       seconds for the head of a request, for its body, and for 256 KiB of an answer (15)\n"
+    "  --grace S      seconds that requests under way have when a signal ends it (10)\n"
+    "\n"
+    "SIGINT or SIGTERM ends it, a second one at once. See docs/SERVE.md.\n";
+
+struct settings settings = {.address = "127.0.0.1", .port = 8080, .cache = 1024, .idle = 60, .slow = 15, .grace = 10};
+
+static const struct option {
+    const char *name;
+    unsigned *number; /* from `least` to `most` */
+    unsigned least, most;
+    const char **text;
+    bool *flag;
+} options[] = {
+    {.name = "--port", .number = &settings.port, .most = 65535},
+    {.name = "--workers", .number = &settings.workers, .least = 1, .most = 1024},
+    {.name = "--cache", .number = &settings.cache, .most = 1000000},
+    {.name = "--idle", .number = &settings.idle, .least = 1, .most = 86400},
+    {.name = "--slow", .number = &settings.slow, .least = 1, .most = 86400},
+    {.name = "--grace", .number = &settings.grace, .most = 86400},
+    {.name = "--bind", .text = &settings.address},
+    {.name = "--log", .text = &settings.log},
+    {.name = "--list", .flag = &settings.list},
+};
+
+static const struct option *find(const char *name) {
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (!strcmp(options[i].name, name)) return &options[i];
+    return NULL;
+}
+
+/* Returns 0 or the exit code. */
+static int set_number(const struct option *o, const char *value) {
+    char *end;
+    errno = 0;
+    unsigned long n = strtoul(value, &end, 10);
+    if (value[0] < '0' || value[0] > '9' || *end || errno || n < o->least || n > o->most)
+        return usage("%s wants a number from %u to %u, not '%s'", o->name, o->least, o->most, value);
+    *o->number = (unsigned)n;
+    return 0;
+}
+
+static int read_arguments(int argc, char **argv) {
+    for (int i = 1; i < argc; i++) {
+        const struct option *o = find(argv[i]);
+        if (o && o->flag) {
+            *o->flag = true;
+        } else if (o) {
+            if (++i == argc) return usage("%s wants a value; try: weft serve --help", o->name);
+            if (o->text) *o->text = argv[i];
+            int code = o->number ? set_number(o, argv[i]) : 0;
+            if (code) return code;
+        } else if (argv[i][0] == '-') {
+            return usage("no such option: %s; try: weft serve --help", argv[i]);
+        } else if (settings.directory) {
+            return usage("one directory at a time: %s or %s", settings.directory, argv[i]);
+        } else {
+            settings.directory = argv[i];
+        }
+    }
+    return settings.directory ? 0 : usage("serve which directory? try: weft serve --help");
+}
+
+int command_serve(int argc, char **argv) {
+    if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
+        fputs(help, stdout);
+        return 0;
+    }
+    int code = read_arguments(argc, argv);
+    return code ? code : server_run();
+}

@@ -1,0 +1,151 @@
+/*
+ * The life of a connection: wait, work on what has come, wait again. All that needs room is done in work(),
+ * which has returned, with its buffers, when the connection waits for the next request.
+ */
+#include "connection.h"
+
+#include "base/base.h"
+#include "body.h"
+#include "deadlines.h"
+#include "head.h"
+#include "log.h"
+#include "reply.h"
+#include "server.h"
+#include "weft.h"
+#include "weft/io.h"
+
+#include <arpa/inet.h>
+
+enum next { NEXT_REQUEST, NEXT_REST, NEXT_END, NEXT_LINGER };
+
+/* --- one request -------------------------------------------------------------------------------- */
+
+static const char *peer_of(struct connection *c) {
+    struct sockaddr_storage address;
+    socklen_t size = sizeof address;
+    if (*c->peer) return c->peer;
+    memcpy(c->peer, "-", 2);
+    if (getpeername(c->fd, (struct sockaddr *)&address, &size)) return c->peer;
+    const void *host = address.ss_family == AF_INET6 ? (void *)&((struct sockaddr_in6 *)&address)->sin6_addr
+                                                     : (void *)&((struct sockaddr_in *)&address)->sin_addr;
+    inet_ntop(address.ss_family, host, c->peer, sizeof c->peer);
+    return c->peer;
+}
+
+__attribute__((noinline, cold)) static void say(struct connection *c, const struct request *r, int status) {
+    log_request(peer_of(c), r, status, c->body);
+}
+
+/* A request that cannot be understood, or not in time: what follows it cannot be, either. */
+__attribute__((noinline, cold)) static enum next refuse(struct connection *c, const struct request *r, int status) {
+    c->keep = false;
+    head_error(c, r, status, TEXT(""));
+    if (log_wanted()) say(c, r, status);
+    return NEXT_LINGER;
+}
+
+/* The texts of r lie in the input, where other bytes take their place: after this, only flags and numbers count. */
+__attribute__((noinline, cold)) static enum next with_body(struct connection *c, const struct request *r) {
+    char *copy = buffer_take();
+    if (!copy) return NEXT_END;
+    struct request own;
+    memcpy(copy, input_data(&c->in), r->size);
+    parse_head(&own, copy, r->size, 0);
+    input_use(&c->in, r->size);
+    int status = body_drop(c, &own);
+    enum next next = NEXT_REQUEST;
+    if (status)
+        next = refuse(c, &own, status);
+    else
+        status = reply(c, &own);
+    if (next == NEXT_REQUEST && log_wanted()) say(c, &own, status);
+    buffer_give(copy);
+    return next != NEXT_REQUEST ? next : c->keep ? NEXT_REQUEST : NEXT_END;
+}
+
+/* All requests that have come whole; then what is gathered goes out. */
+__attribute__((noinline)) static enum next work(struct connection *c, uint32_t *seen) {
+    struct request r;
+    enum next next = NEXT_REQUEST;
+    while (next == NEXT_REQUEST && input_size(&c->in) && !c->out.broken) {
+        int found = parse_head(&r, input_data(&c->in), input_size(&c->in), *seen);
+        *seen = found == PARSE_MORE ? input_size(&c->in) : 0;
+        if (found == PARSE_MORE) {
+            next = NEXT_REST;
+        } else if (unlikely(found != PARSE_DONE)) {
+            next = refuse(c, &r, found);
+        } else {
+            c->keep = r.keep && !server_ends();
+            if (unlikely(r.body || r.chunked)) {
+                next = with_body(c, &r);
+                continue;
+            }
+            int status = reply(c, &r);
+            if (unlikely(log_wanted())) say(c, &r, status);
+            input_use(&c->in, r.size);
+            next = c->keep ? NEXT_REQUEST : NEXT_END;
+        }
+    }
+    output_flush(&c->out);
+    return c->out.broken ? NEXT_END : next;
+}
+
+/* The rest of a head did not come, in time or at all. */
+__attribute__((noinline, cold)) static enum next give_up(struct connection *c) {
+    struct request none = {.keep = false};
+    if (!deadline_expired(c->fd) || !input_size(&c->in)) return NEXT_END;
+    return refuse(c, &none, 408);
+}
+
+/* --- its end ----------------------------------------------------------------------------------------- */
+
+/* What the client still sends is read for a moment: a close with bytes unread would be a reset, and might
+ * overtake the answer. */
+__attribute__((noinline, cold)) static void linger(struct connection *c) {
+    enum { SECONDS = 2, MOST = 1024 * 1024 };
+    uint64_t read = 0;
+    output_flush(&c->out);
+    if (c->out.broken || shutdown(c->fd, SHUT_WR)) return;
+    deadline_set(c->fd, PHASE_WRITE, SECONDS);
+    do {
+        read += input_size(&c->in);
+        input_use(&c->in, input_size(&c->in));
+    } while (read < MOST && input_wait(&c->in));
+}
+
+static void end(struct connection *c, enum next next) {
+    output_flush(&c->out);
+    if (next == NEXT_LINGER) linger(c);
+    input_end(&c->in);
+    deadline_end(c->fd);
+    weft_close(c->fd);
+}
+
+void *connection_run(void *arg) {
+    int fd = (int)(intptr_t)arg;
+    struct connection c;
+    c.fd = c.in.fd = c.out.fd = fd;
+    c.in.begin = c.in.end = c.out.used = 0;
+    c.in.buffer = c.out.buffer = NULL;
+    c.out.broken = false;
+    c.peer[0] = '\0';
+    enum next next = NEXT_REST;
+    uint32_t seen = 0;
+    deadline_set(fd, PHASE_READ, settings.slow);
+    for (;;) {
+        if (!input_wait(&c.in)) {
+            next = give_up(&c);
+            break;
+        }
+        enum next before = next;
+        next = work(&c, &seen);
+        if (next >= NEXT_END) break;
+        if (next == NEXT_REQUEST)
+            deadline_set(fd, PHASE_IDLE, settings.idle);
+        else if (before == NEXT_REQUEST || !seen)
+            deadline_set(fd, PHASE_READ, settings.slow); /* for all of the head, however many pieces it comes in */
+        if (server_ends() && next == NEXT_REQUEST) break;
+    }
+    end(&c, next);
+    return NULL;
+}

@@ -1,0 +1,22 @@
+/* A connection: what its fiber knows. Kept small: this and a few frames are all that an idle one has. */
+#ifndef SERVE_CONNECTION_H
+#define SERVE_CONNECTION_H
+
+#include "input.h"
+#include "output.h"
+
+#include <netinet/in.h>
+
+struct connection {
+    int fd;
+    bool keep;     /* after the answer that is being made */
+    uint64_t body; /* its bytes, without the head */
+    struct input in;
+    struct output out;
+    char peer[INET6_ADDRSTRLEN]; /* empty as long as nobody has asked */
+};
+
+/* A fiber's function: arg is the descriptor, which it closes. */
+void *connection_run(void *arg);
+
+#endif

@@ -1,0 +1,17 @@
+/* Dates as HTTP writes them. */
+#ifndef SERVE_DATE_H
+#define SERVE_DATE_H
+
+#include "text.h"
+
+#include <time.h>
+
+#define DATE_SIZE 29 /* "Sun, 06 Nov 1994 08:49:37 GMT" */
+
+/* Writes DATE_SIZE bytes, and no zero. */
+void date_write(char *result, time_t time);
+
+/* All three forms that HTTP has known. -1: it is none. */
+time_t date_read(struct text value);
+
+#endif

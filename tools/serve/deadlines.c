@@ -1,0 +1,88 @@
+/* See deadlines.h. One word a connection: the phase, and above it the second in which it ends. */
+#include "deadlines.h"
+
+#include "base/atomic.h"
+#include "base/base.h"
+#include "tick.h"
+#include "weft.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+
+enum { PHASE_BITS = 3, PHASE_MASK = 7 };
+
+static _Atomic uint64_t *words;
+static unsigned most;
+static _Atomic unsigned highest; /* descriptor so far, and one more */
+
+static enum phase phase_of(uint64_t word) { return (enum phase)(word & PHASE_MASK); }
+
+int deadlines_begin(unsigned n) {
+    words = calloc(n, sizeof *words);
+    most = n;
+    return words ? 0 : -ENOMEM;
+}
+
+void deadlines_end(void) { free(words); }
+
+/* --- the connection ------------------------------------------------------------------------------ */
+
+/* Pairs with expire: what the ticker did to the descriptor is done. */
+static void change(int fd, uint64_t to) {
+    uint64_t old = load_rlx(&words[fd]);
+    while (old != to && (phase_of(old) == PHASE_HELD || !cas_ar(&words[fd], &old, to))) {
+        if (phase_of(old) == PHASE_HELD) weft_yield();
+        old = load_rlx(&words[fd]);
+    }
+}
+
+/* In the same second and phase as before, as most often on a busy connection, nothing is written. */
+void deadline_set(int fd, enum phase phase, unsigned seconds) {
+    change(fd, (uint64_t)(tick_now() + seconds) << PHASE_BITS | phase);
+    for (unsigned h = load_rlx(&highest); unlikely((unsigned)fd >= h);)
+        if (atomic_compare_exchange_weak(&highest, &h, (unsigned)fd + 1)) break;
+}
+
+/* Who was woken by the shutdown may come here before the ticker has said so. */
+bool deadline_expired(int fd) {
+    uint64_t word;
+    while (phase_of(word = load_acq(&words[fd])) == PHASE_HELD) weft_yield(); /* pairs with expire */
+    return phase_of(word) == PHASE_EXPIRED;
+}
+
+void deadline_end(int fd) { change(fd, PHASE_NONE); }
+
+/* --- the ticker ------------------------------------------------------------------------------------- */
+
+/* Who does not take what was sent is told by a reset; who sends too slowly may still get an answer. */
+static void end_waits(int fd, enum phase phase) {
+    struct linger reset = {1, 0};
+    if (phase == PHASE_WRITE) setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+    shutdown(fd, phase == PHASE_WRITE ? SHUT_RDWR : SHUT_RD);
+}
+
+static void expire(int fd, uint64_t word) {
+    if (!cas_ar(&words[fd], &word, PHASE_HELD)) return; /* pairs with change: the descriptor is this connection's */
+    end_waits(fd, phase_of(word));
+    store_rel(&words[fd], PHASE_EXPIRED); /* pairs with change */
+}
+
+unsigned deadlines_pass(uint32_t now) {
+    unsigned count = 0, n = load_rlx(&highest);
+    for (unsigned fd = 0; fd < n; fd++) {
+        uint64_t word = load_rlx(&words[fd]);
+        count += word != PHASE_NONE;
+        if (phase_of(word) >= PHASE_IDLE && word >> PHASE_BITS <= now) expire((int)fd, word);
+    }
+    return count;
+}
+
+unsigned deadlines_expire(enum phase phase) {
+    unsigned count = 0, n = load_rlx(&highest);
+    for (unsigned fd = 0; fd < n; fd++) {
+        uint64_t word = load_rlx(&words[fd]);
+        count += word != PHASE_NONE;
+        if (phase_of(word) == phase) expire((int)fd, word);
+    }
+    return count;
+}

@@ -1,0 +1,11 @@
+/* The list of what is in a directory, as a page. */
+#ifndef SERVE_LISTING_H
+#define SERVE_LISTING_H
+
+#include "connection.h"
+#include "parse.h"
+
+/* `path` is decoded, and ends in a slash or is the root's. Returns the status. */
+int listing_reply(struct connection *c, const struct request *r, const char *path);
+
+#endif

@@ -1,0 +1,98 @@
+/* See log.h. */
+#include "log.h"
+
+#include "tick.h"
+#include "weft.h"
+#include "weft/io.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { ROOM = 64 * 1024, LINE = 2048 };
+
+static const char *name;
+static int fd = -1;
+static struct weft_mutex lock; /* of what follows */
+static char gathered[ROOM];
+static uint32_t used;
+
+static int open_log(void) {
+    if (!strcmp(name, "-")) return dup(STDOUT_FILENO);
+    return open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+}
+
+int log_begin(const char *file) {
+    name = file;
+    if (!name) return 0;
+    fd = open_log();
+    return fd < 0 ? -errno : 0;
+}
+
+bool log_wanted(void) { return fd >= 0; }
+
+/* A client's bytes: quotes and what is not printable are written as numbers. */
+static uint32_t put_quoted(char *to, struct text t) {
+    static const char digits[] = "0123456789abcdef";
+    uint32_t n = 0;
+    to[n++] = '"';
+    for (uint32_t i = 0; i < t.size && n < LINE / 4; i++) {
+        uint8_t c = (uint8_t)t.at[i];
+        if (c >= ' ' && c < 127 && c != '"' && c != '\\') {
+            to[n++] = (char)c;
+        } else {
+            memcpy(to + n, (char[]){'\\', 'x', digits[c >> 4], digits[c & 15]}, 4);
+            n += 4;
+        }
+    }
+    if (!t.size) to[n++] = '-';
+    to[n++] = '"';
+    return n;
+}
+
+static uint32_t put_line(char *to, const char *peer, const struct request *r, int status, uint64_t bytes) {
+    char date[DATE_SIZE + 1]; /* "Sun, 06 Nov 1994 08:49:37 GMT" */
+    date_write(date, tick_time());
+    uint32_t n = (uint32_t)snprintf(to, LINE / 8, "%s - - [%.2s/%.3s/%.4s:%.8s +0000] ", peer, date + 5, date + 8,
+                                    date + 12, date + 17);
+    n += put_quoted(to + n, r->line);
+    n += (uint32_t)snprintf(to + n, LINE / 8, " %d %ju ", status, (uintmax_t)bytes);
+    n += put_quoted(to + n, r->fields[FIELD_REFERER]);
+    to[n++] = ' ';
+    n += put_quoted(to + n, r->fields[FIELD_USER_AGENT]);
+    to[n++] = '\n';
+    return n;
+}
+
+/* A log that cannot be written is no reason not to serve. */
+static void write_out(void) {
+    for (uint32_t done = 0; done < used;) {
+        ssize_t n = weft_write(fd, gathered + done, used - done);
+        if (n <= 0) break;
+        done += (uint32_t)n;
+    }
+    used = 0;
+}
+
+void log_request(const char *peer, const struct request *r, int status, uint64_t bytes) {
+    weft_mutex_lock(&lock);
+    if (used + LINE > ROOM) write_out();
+    used += put_line(gathered + used, peer, r, status, bytes);
+    weft_mutex_unlock(&lock);
+}
+
+void log_write(bool reopen) {
+    if (fd < 0) return;
+    weft_mutex_lock(&lock);
+    write_out();
+    int other = reopen ? open_log() : -1;
+    if (other >= 0) {
+        close(fd);
+        fd = other;
+    }
+    weft_mutex_unlock(&lock);
+}
+
+void log_end(void) {
+    if (fd >= 0) close(fd);
+}

@@ -1,0 +1,21 @@
+/* The access log, in the combined format: gathered, and written once a second or when there is much. */
+#ifndef SERVE_LOG_H
+#define SERVE_LOG_H
+
+#include "parse.h"
+
+#include <stdint.h>
+
+/* 0 or a negative errno. */
+int log_begin(const char *file);
+void log_end(void);
+
+bool log_wanted(void);
+
+/* A line. `peer` is the client's address. */
+void log_request(const char *peer, const struct request *r, int status, uint64_t bytes);
+
+/* Writes what was gathered. `reopen`: to a new file of that name, because the old one was moved away. */
+void log_write(bool reopen);
+
+#endif

@@ -1,0 +1,98 @@
+/* See output.h. */
+#include "output.h"
+
+#include "base/base.h"
+#include "deadlines.h"
+#include "server.h"
+#include "weft.h"
+#include "weft/io.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#define FILE_PIECE (256 * 1024) /* sent within the time for slow clients */
+
+/* The client has not taken the last piece: this one has a time of its own. */
+__attribute__((cold, noinline)) static void send_slowly(struct output *o, const char *data, size_t size, int flags) {
+    deadline_set(o->fd, PHASE_WRITE, settings.slow);
+    ssize_t n = weft_send(o->fd, data, size, flags);
+    if (n < 0 || (size_t)n < size) o->broken = true;
+}
+
+static void send_all(struct output *o, const char *data, size_t size, int more) {
+    int flags = MSG_NOSIGNAL | more;
+    ssize_t n = weft_send(o->fd, data, size, flags | MSG_DONTWAIT);
+    if (likely((size_t)n == size)) return;
+    if (n < 0 && errno != EAGAIN) {
+        o->broken = true;
+        return;
+    }
+    send_slowly(o, n > 0 ? data + n : data, n > 0 ? size - (size_t)n : size, flags);
+}
+
+static void flush(struct output *o, int more) {
+    if (o->used && !o->broken) send_all(o, o->buffer, o->used, more);
+    o->used = 0;
+}
+
+void output_flush(struct output *o) {
+    if (!o->buffer) return;
+    flush(o, 0);
+    buffer_give(o->buffer);
+    o->buffer = NULL;
+}
+
+char *output_room(struct output *o, size_t size) {
+    if (unlikely(o->used + size > BUFFER_SIZE)) flush(o, 0);
+    if (!o->buffer && !(o->buffer = buffer_take())) o->broken = true;
+    return o->broken ? NULL : o->buffer + o->used;
+}
+
+void output_text(struct output *o, struct text text) {
+    char *room = output_room(o, text.size);
+    if (!room) return;
+    memcpy(room, text.at, text.size);
+    output_add(o, text.size);
+}
+
+/* What does not fit is a mistake of the caller's, and not sent. */
+void output_format(struct output *o, const char *format, ...) {
+    enum { MOST = 12 * 1024 };
+    char *room = output_room(o, MOST);
+    if (!room) return;
+    va_list list;
+    va_start(list, format);
+    int n = vsnprintf(room, MOST, format, list);
+    va_end(list);
+    if (n < 0 || n >= MOST)
+        o->broken = true;
+    else
+        output_add(o, (size_t)n);
+}
+
+void output_bytes(struct output *o, const char *data, size_t size) {
+    for (size_t n; size && !o->broken; data += n, size -= n) {
+        n = size < BUFFER_SIZE / 2 ? size : BUFFER_SIZE / 2;
+        output_text(o, (struct text){data, (uint32_t)n});
+    }
+}
+
+/* sendfile waits in the kernel, and with it the worker, unless the socket says otherwise; to receive, it must not
+ * say so. */
+static void set_waiting(int fd, bool waits) { fcntl(fd, F_SETFL, O_RDWR | (waits ? 0 : O_NONBLOCK)); }
+
+/* A file that has become shorter breaks it: the client was promised more. */
+void output_file(struct output *o, int fd, uint64_t offset, uint64_t size) {
+    off_t at = (off_t)offset;
+    flush(o, MSG_MORE);
+    set_waiting(o->fd, false);
+    while (size && !o->broken) {
+        size_t piece = size < FILE_PIECE ? (size_t)size : FILE_PIECE;
+        deadline_set(o->fd, PHASE_WRITE, settings.slow);
+        ssize_t n = weft_sendfile(o->fd, fd, &at, piece);
+        if (n < 0 || (size_t)n < piece) o->broken = true;
+        size -= piece;
+    }
+    set_waiting(o->fd, true);
+}

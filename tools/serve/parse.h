@@ -1,0 +1,63 @@
+/*
+ * The head of a request: its first line and its fields, up to the empty line. Reads memory, changes
+ * nothing, and asks nobody: what it finds are pieces of the memory that it was given.
+ *
+ * It is strict where leniency would let two readers of one stream disagree about where a request ends:
+ * lines end in CR LF, no space before a colon, no folded lines, one Content-Length or one
+ * "Transfer-Encoding: chunked" and never both, one Host.
+ */
+#ifndef SERVE_PARSE_H
+#define SERVE_PARSE_H
+
+#include "text.h"
+
+#include <stddef.h>
+
+#define HEAD_MOST 8192       /* bytes of a head */
+#define HEAD_FIELDS_MOST 100 /* lines of it */
+
+enum method { METHOD_GET, METHOD_HEAD, METHOD_KNOWN, METHOD_UNKNOWN };
+
+enum field {
+    FIELD_HOST,
+    FIELD_CONNECTION,
+    FIELD_CONTENT_LENGTH,
+    FIELD_TRANSFER_ENCODING,
+    FIELD_EXPECT,
+    FIELD_RANGE,
+    FIELD_IF_RANGE,
+    FIELD_IF_MATCH,
+    FIELD_IF_NONE_MATCH,
+    FIELD_IF_MODIFIED_SINCE,
+    FIELD_IF_UNMODIFIED_SINCE,
+    FIELD_REFERER,
+    FIELD_USER_AGENT,
+    FIELDS
+};
+
+struct request {
+    enum method method;
+    struct text line;           /* the first one, without its end */
+    struct text path;           /* as it was sent: with its percent signs, without a query */
+    struct text query;          /* with its question mark */
+    struct text fields[FIELDS]; /* the first of each, trimmed */
+    uint32_t given;             /* a bit for each field that is there */
+    uint32_t size;              /* of the head */
+    uint64_t body;              /* bytes that follow it */
+    bool chunked;               /* or as many as their own lengths say */
+    bool expects;               /* the client waits for "100 Continue" before it sends them */
+    bool old;                   /* HTTP/1.0 */
+    bool keep;                  /* the connection is to be kept */
+};
+
+static inline bool request_has(const struct request *r, enum field f) { return r->given >> f & 1; }
+
+/*
+ * PARSE_MORE: the end has not come yet. PARSE_DONE. Or the status to answer with, 400, 414, 417, 431, 501 or
+ * 505; then only line, method and old are set, as far as they were read, and what follows cannot be understood.
+ * `seen`: the end is not within so many bytes, as an earlier call has told by PARSE_MORE.
+ */
+enum { PARSE_MORE = 0, PARSE_DONE = 200 };
+int parse_head(struct request *r, const char *data, size_t size, size_t seen);
+
+#endif

@@ -1,0 +1,176 @@
+/*
+ * The server: a fiber that accepts, one a connection, and the first one, which is the ticker, hears signals
+ * and sees to the end.
+ *
+ * The end, at SIGTERM or SIGINT: nobody accepts any more; idle connections are shut down; the others finish
+ * the request they are at, and say that it was the last. What is left after the time of grace, or at a
+ * second signal, is reset.
+ */
+#include "server.h"
+
+#include "base/atomic.h"
+#include "cache.h"
+#include "command.h"
+#include "connection.h"
+#include "deadlines.h"
+#include "log.h"
+#include "parts.h"
+#include "tick.h"
+#include "weft.h"
+#include "weft/io.h"
+
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define BACKLOG 4096
+#define DESCRIPTORS_MOST (1u << 20)
+
+static int listener = -1;
+static _Atomic bool ends;
+
+bool server_ends(void) { return load_rlx(&ends); }
+
+/* --- accepting ------------------------------------------------------------------------------------ */
+
+/* A connection that went away before it was accepted is none; when something is short, others may give it back. */
+static bool goes_on(int err) {
+    switch (err) {
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM: return weft_sleep_for(10 * WEFT_MILLISECOND) == 0;
+    case EINVAL:
+    case EBADF:
+    case ECANCELED: return false;
+    default: return true;
+    }
+}
+
+static void *accept_all(void *unused) {
+    while (!server_ends()) {
+        int fd = weft_accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        if (fd < 0) {
+            if (!goes_on(errno)) break;
+        } else if (weft_spawn(NULL, NULL, connection_run, (void *)(intptr_t)fd)) {
+            close(fd);
+        }
+    }
+    return unused;
+}
+
+/* Returns 0 or the exit code. What is set here, the accepted sockets inherit. */
+static int start_listening(void) {
+    char port[8];
+    struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE, .ai_socktype = SOCK_STREAM}, *a;
+    const int on = 1;
+    snprintf(port, sizeof port, "%u", settings.port);
+    if (getaddrinfo(settings.address, port, &hints, &a))
+        return usage("--bind wants an address, 0.0.0.0 or ::1 for instance, not '%s'", settings.address);
+    listener = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    bool ok = listener >= 0 && !setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) &&
+              !setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) &&
+              !bind(listener, a->ai_addr, a->ai_addrlen) && !listen(listener, BACKLOG);
+    freeaddrinfo(a);
+    if (ok) return 0;
+    fprintf(stderr, "weft: cannot listen at %s, port %u: %s; try another --port, or 0 for any\n", settings.address,
+            settings.port, strerror(errno));
+    return EXIT_WRONG;
+}
+
+static void announce(void) {
+    struct sockaddr_storage address;
+    socklen_t size = sizeof address;
+    char host[NI_MAXHOST] = "", port[NI_MAXSERV] = "";
+    getsockname(listener, (struct sockaddr *)&address, &size);
+    getnameinfo((struct sockaddr *)&address, size, host, sizeof host, port, sizeof port,
+                NI_NUMERICHOST | NI_NUMERICSERV);
+    bool v6 = strchr(host, ':');
+    printf("weft: serving %s at http://%s%s%s:%s/ with %u worker%s; SIGINT or SIGTERM ends it\n", settings.directory,
+           v6 ? "[" : "", host, v6 ? "]" : "", port, weft_workers(), weft_workers() == 1 ? "" : "s");
+    fflush(stdout);
+}
+
+/* --- the first fiber --------------------------------------------------------------------------------- */
+
+/* Until a signal says that it is enough. */
+static void tick_on(struct weft_signals *signals) {
+    for (;;) {
+        uint64_t next = tick();
+        int got = weft_signals_next_until(signals, NULL, next);
+        if (got == SIGINT || got == SIGTERM) return;
+        log_write(got == SIGHUP);
+        deadlines_pass(tick_now());
+    }
+}
+
+/* Connections that become idle later see for themselves that it ends; looking again is for those between. */
+static void wait_for_rest(struct weft_signals *signals) {
+    uint64_t until = weft_now() + settings.grace * WEFT_SECOND;
+    while (deadlines_expire(PHASE_IDLE)) {
+        tick();
+        deadlines_pass(tick_now());
+        int got = weft_signals_next_until(signals, NULL, weft_now() + 20 * WEFT_MILLISECOND);
+        if (got == SIGINT || got == SIGTERM || weft_now() > until) break;
+    }
+    while (deadlines_expire(PHASE_IDLE) + deadlines_expire(PHASE_READ) + deadlines_expire(PHASE_WRITE))
+        weft_sleep_for(5 * WEFT_MILLISECOND);
+}
+
+static int run(void *unused) {
+    (void)unused;
+    static struct weft_signals signals; /* not ended: a signal more, at the very end, is to do no harm */
+    struct weft_fiber acceptor;
+    int err = weft_signals_begin(&signals, WEFT_SIGNAL(SIGINT) | WEFT_SIGNAL(SIGTERM) | WEFT_SIGNAL(SIGHUP));
+    if (err) return err;
+    tick();
+    if ((err = weft_spawn(&acceptor, NULL, accept_all, NULL))) return err;
+    announce();
+    tick_on(&signals);
+    store_rlx(&ends, true);
+    weft_cancel(acceptor);
+    weft_join(acceptor, NULL);
+    weft_close(listener);
+    wait_for_rest(&signals);
+    log_write(false);
+    return 0;
+}
+
+/* As many descriptors as may be had, for connections and for files. */
+static unsigned raise_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit)) return 1024;
+    limit.rlim_cur = limit.rlim_max < DESCRIPTORS_MOST ? limit.rlim_max : DESCRIPTORS_MOST;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    return (unsigned)limit.rlim_cur;
+}
+
+static int fail(const char *what, const char *name, int err) {
+    fprintf(stderr, "weft: %s%s: %s\n", what, name, strerror(-err));
+    return EXIT_WRONG;
+}
+
+int server_run(void) {
+    struct weft_config config = {.workers = settings.workers};
+    struct stat stat;
+    int err = files_begin(settings.directory);
+    if (err) return fail("cannot serve ", settings.directory, err);
+    if (file_look("", &stat) == 500) return fail("cannot serve ", "here: Linux 5.6 or later is needed", -ENOSYS);
+    if ((err = log_begin(settings.log))) return fail("cannot write the log ", settings.log, err);
+    err = deadlines_begin(raise_limit());
+    if (!err) err = cache_begin(settings.cache);
+    if (err) return fail("cannot begin", "", err);
+    if ((err = start_listening())) return err;
+    parts_begin();
+    signal(SIGPIPE, SIG_IGN); /* a client that has gone is an error of the call, for sendfile as well */
+    err = weft_run(run, NULL, &config);
+    cache_end();
+    deadlines_end();
+    buffers_end();
+    log_end();
+    files_end();
+    return err ? fail("the server ended", "", err) : 0;
+}

@@ -1,0 +1,27 @@
+/* What the parts of the server share: the settings, which nobody changes while it runs, and its state. */
+#ifndef SERVE_SERVER_H
+#define SERVE_SERVER_H
+
+#include <stdbool.h>
+
+struct settings {
+    const char *directory;
+    const char *address;
+    const char *log; /* a file; "-": standard output; NULL: none */
+    unsigned port;
+    unsigned workers;
+    unsigned cache; /* files that are kept open */
+    unsigned idle;  /* seconds between two requests */
+    unsigned slow;  /* seconds for a head, for a body, and for each piece of an answer */
+    unsigned grace; /* seconds for requests under way, when it is to end */
+    bool list;      /* directories without an index file are shown */
+};
+extern struct settings settings;
+
+/* Runs until a signal ends it: 0, or the exit code. */
+int server_run(void);
+
+/* No new requests: the answer is the connection's last. */
+bool server_ends(void);
+
+#endif
