@@ -25,12 +25,16 @@ check)
     need_command spin spin
     need_command gdb gdb
     need_command valgrind valgrind
+    need_command python3 python3
+    need_command curl curl
     ;;
 soak)
     need_command clang clang
     need_command spin spin
     need_command gdb gdb
     need_command valgrind valgrind
+    need_command python3 python3
+    need_command curl curl
     need_command qemu-aarch64 qemu-user
     need_command aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
     need_command aarch64-linux-gnu-g++ g++-aarch64-linux-gnu
