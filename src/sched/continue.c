@@ -11,7 +11,9 @@
  *                                                      looks for something else to run
  *
  * Children are kept by the worker, stack and all, each suspended in its loop (run_calls): to use one is a
- * push, a switch, and the call. A child is its deque (tasks.h): `owner` is its fiber, `stolen` its call.
+ * push, a switch, and the call. A child is its deque (tasks.h): `owner` is its fiber, `stolen` its call. Kept, its
+ * record has an even generation, like one that is free: nobody who goes over all fibers finds it, and each call is
+ * another life, to which old handles do not fit.
  *
  * The calls of a fiber lie in its deque as ever, but nobody steals from it: `kept`, the kind, closes the
  * fast paths, so that both forms come here; a call is TAKEN from its fork until it is DONE.
@@ -92,12 +94,27 @@ bool weft__parents_wait_at(struct weft__worker *w) {
     return p && p->kind->some(p);
 }
 
+/*
+ * The deque stays with the worker, where those who go to sleep ask it, so a push to its first place is like any
+ * other: whoever forks in a loop pushes there only. The first one comes by for those who sleep already.
+ */
 static bool have_parents(struct weft__worker *w) {
     struct weft__deque *p = load_rlx(&w->parents);
-    if (likely(p != NULL)) return true;
+    if (p) return true;
     if (!(p = weft__deque_get(&weft__deque_split))) return false;
+    p->in.low = p->calls;
+    store_rlx(weft__deque_span(p), 0);
     store_rel(&w->parents, p); /* pairs with thieves */
     return true;
+}
+
+static void give_parents_back(struct weft__worker *w) {
+    struct weft__deque *p = load_rlx(&w->parents);
+    if (!p) return;
+    store_rlx(&w->parents, NULL);
+    p->in.low = p->calls + 1;
+    p->kind->reset(p);
+    weft__deque_put(p);
 }
 
 /* --- children --------------------------------------------------------------------------------------- */
@@ -105,8 +122,7 @@ static bool have_parents(struct weft__worker *w) {
 static struct weft__fiber *fiber_of(const struct weft__deque *child) { return child->owner; }
 
 static void keep(struct weft__worker *w, struct weft__deque *child) {
-    struct weft__fiber *f = fiber_of(child);
-    store_rlx(&f->join, weft__join_of(weft__handle(f), WEFT_JOIN_COLLECTED)); /* for who goes over all fibers */
+    count_add(&fiber_of(child)->slot.generation, 1);
     child->next = w->children;
     w->children = child;
 }
@@ -117,14 +133,21 @@ static WEFT_COLD void clean(struct weft__fiber *f) {
     weft__wait_anew(f, 0);
 }
 
+static WEFT_COLD void run_in_scope(struct weft__deque *child, struct weft_call *c) {
+    struct weft__region member;
+    weft__scope_inherit(&member, fiber_of(child), child->mark[0].what);
+    c->run(&child->in, c);
+    weft__scope_disinherit(&member, fiber_of(child));
+    child->mark[0].what = NULL;
+}
+
 /* Runs the call of its child. The worker, which may be another then. */
 static struct weft__worker *run_call(struct weft__deque *child, struct weft_call *c) {
     struct weft__fiber *f = fiber_of(child);
-    struct weft__scope *scope = child->mark[0].what;
-    struct weft__region member;
-    if (unlikely(scope != NULL)) weft__scope_inherit(&member, f, scope);
-    c->run(&child->in, c);
-    if (unlikely(scope != NULL)) weft__scope_disinherit(&member, f);
+    if (likely(!child->mark[0].what))
+        c->run(&child->in, c);
+    else
+        run_in_scope(child, c);
     if (unlikely(f->locals || (load_rlx(&f->wait) & WEFT_WAIT_STICKY))) clean(f);
     return weft__self();
 }
@@ -133,6 +156,7 @@ static struct weft__worker *run_call(struct weft__deque *child, struct weft_call
 static WEFT_COLD struct weft__fiber *after_child(struct weft__worker *w, struct weft_call *c) {
     uint64_t was = xchg_ar(weft__call_state(c), WEFT_CALL_DONE); /* pairs with weft__tasks_await */
     struct weft__fiber *joiner = was > WEFT_CALL_SELF ? weft__join_win(was) : NULL;
+    store_rlx(&w->deque, NULL);
     if (joiner) weft__make_ready(joiner);
     return weft__choose(w, weft__next(w));
 }
@@ -146,8 +170,7 @@ static void *run_calls(void *deque) {
         struct weft__deque *parents = load_rlx(&w->parents);
         struct weft__fiber *next = likely(parents != NULL) ? pop_parent(parents) : NULL;
         keep(w, child);
-        store_rlx(&w->deque, NULL);
-        if (likely(next != NULL)) {
+        if (likely(next != NULL)) {                         /* which says whose deque it is */
             store_rel(weft__call_state(c), WEFT_CALL_DONE); /* the parent has not gone on, so it does not wait */
             store_rlx(&next->context.on_stack, WEFT_STOOD_ON);
             store_rel(&w->current, next); /* pairs with weft__share_by_force */
@@ -161,7 +184,7 @@ static void *run_calls(void *deque) {
 }
 
 static WEFT_COLD struct weft__deque *make_child(struct weft__worker *w, uint8_t class) {
-    struct weft__deque *child = weft__deque_get(&weft__deque_kept);
+    struct weft__deque *child = have_parents(w) ? weft__deque_get(&weft__deque_kept) : NULL;
     struct weft__stack *stack = child ? weft__stack_get(w->stacks, class) : NULL;
     struct weft__fiber *f = stack ? weft__fiber_get(w) : NULL;
     if (!f) {
@@ -172,8 +195,10 @@ static WEFT_COLD struct weft__deque *make_child(struct weft__worker *w, uint8_t 
     child->owner = f;
     child->entered = 1;
     child->marks = 0;
+    child->mark[0] = (struct weft__deque_mark){0, NULL};
     weft__fiber_init(f, run_calls, child, "a task", class, load_rlx(&w->cluster->fibers), WEFT_JOIN_COLLECTED);
     weft__adopt(f, stack);
+    count_add(&f->slot.generation, 1); /* as if it had been kept */
     return child;
 }
 
@@ -181,30 +206,27 @@ static void unmake_child(struct weft__worker *w, struct weft__deque *child) {
     struct weft__fiber *f = fiber_of(child);
     san_unwound(f->stack->low, weft__stack_top(f->stack)); /* its loop is left where it is */
     weft__stack_put(w->stacks, f->stack);
+    count_add(&f->slot.generation, 1);
     weft__slab_put(&weft__fibers, &w->records, &f->slot);
     child->entered = 0;
     weft__deque_put(child);
 }
 
 void weft__children_flush(struct weft__worker *w, bool all) {
-    struct weft__deque *p = load_rlx(&w->parents);
     while (w->children) {
         struct weft__deque *child = w->children;
         w->children = child->next;
         unmake_child(w, child);
     }
-    if (!all || !p) return;
-    store_rlx(&w->parents, NULL);
-    p->kind->reset(p);
-    weft__deque_put(p);
+    if (all) give_parents_back(w);
 }
 
 /* A child with a stack like the parent's; NULL: none can be had, or the parent cannot go elsewhere. */
 static inline struct weft__deque *take_child(struct weft__worker *w, struct weft__fiber *parent) {
     struct weft__deque *child = w->children;
-    if (unlikely(weft__has_wishes(w, parent) || !have_parents(w))) return NULL;
-    if (unlikely(w->exceptions->caught || w->exceptions->uncaught)) return NULL;
-    if (unlikely(!child || fiber_of(child)->context.stack_class != parent->context.stack_class))
+    if (unlikely(weft__has_wishes(w, parent) || w->exceptions->caught || w->exceptions->uncaught)) return NULL;
+    if (unlikely(!child || !load_rlx(&w->parents) ||
+                 fiber_of(child)->context.stack_class != parent->context.stack_class))
         return make_child(w, parent->context.stack_class);
     w->children = child->next;
     return child;
@@ -227,10 +249,11 @@ void weft__continue_fork(struct weft__deque *d, struct weft_call *c) {
         return;
     }
     struct weft__fiber *f = fiber_of(child);
+    uint32_t life = load_rlx(&f->slot.generation) + 1;
     child->stolen = c;
-    child->mark[0] = (struct weft__deque_mark){0, unlikely(me->frames) ? weft__scope_here() : NULL};
-    count_add(&f->slot.generation, 2); /* another life: old handles do not fit */
-    store_rlx(&f->join, weft__join_of(weft__handle(f), WEFT_JOIN_DETACHED));
+    if (unlikely(me->frames)) child->mark[0].what = weft__scope_here();
+    store_rlx(&f->slot.generation, life);
+    store_rlx(&f->join, weft__join_of((struct weft_fiber){life}, WEFT_JOIN_DETACHED));
     store_rlx(&f->context.on_stack, WEFT_STOOD_ON);
     store_rel(&w->deque, child); /* pairs with thieves */
     store_rel(&w->current, f);   /* pairs with weft__share_by_force */

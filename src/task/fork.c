@@ -74,14 +74,18 @@ WEFT_PUBLIC int weft_fork(struct weft_task *task, void (*fn)(void *), void *arg)
     return likely(d != NULL) ? fork_into(d, task, fn, arg) : fork_first(w, task, fn, arg);
 }
 
-WEFT_PUBLIC void weft__task_pushed(struct weft_deque *in, struct weft_call *c) {
+static WEFT_COLD _Noreturn void no_room(struct weft__deque *d) {
     struct weft__text text;
+    weft__die("%s has %z tasks outstanding, and there is no room for more", weft__describe(d->owner, &text),
+              (size_t)WEFT_DEQUE_MOST);
+}
+
+WEFT_PUBLIC void weft__task_pushed(struct weft_deque *in, struct weft_call *c) {
     struct weft__deque *d = weft__deque_of(in);
-    if (d->kind == &weft__deque_kept && !weft__deque_full(d, c))
+    if (d->kind == &weft__deque_kept && likely(!weft__deque_full(d, c)))
         weft__continue_fork(d, c);
     else if (unlikely(weft__tasks_pushed(d, c)))
-        weft__die("%s has %z tasks outstanding, and there is no room for more", weft__describe(d->owner, &text),
-                  (size_t)WEFT_DEQUE_MOST);
+        no_room(d);
 }
 
 /* --- join ----------------------------------------------------------------------------------------- */
@@ -109,7 +113,7 @@ static void drop_holes(struct weft__deque *d) {
 }
 
 /* The head stands at c: true if it is the owner's to run. */
-static bool take_back(struct weft__deque *d, struct weft_call *c) {
+static WEFT_NOINLINE bool take_back(struct weft__deque *d, struct weft_call *c) {
     bool mine = d->kind->pop(d, c);
     if (!mine) collect(d, c);
     drop_holes(d);

@@ -11,12 +11,15 @@
 #include "registry.h"
 
 #define GENERIC SYSTEM("weft-generic", NULL, "generic=1")
+#define CONTINUE SYSTEM("weft-continue", NULL, "continuations=1")
 #define SERIAL SYSTEM("serial", "serial", "")
 #define TBB SYSTEM("tbb", "tbb", "")
 #define GOMP SYSTEM("libgomp", "libgomp", "")
 #define OMP SYSTEM("libomp", "libomp", "")
 #define FORKS \
     { WEFT, GENERIC, SERIAL, TBB, GOMP, OMP }
+#define SMALL_FORKS \
+    { WEFT, GENERIC, CONTINUE, SERIAL, TBB, GOMP, OMP }
 /* The libraries' own sorts. */
 #define SORTS \
     { \
@@ -37,7 +40,7 @@ const struct bench benches_of_forks[] =
                     {.params = "n=35 cutoff=0", .metrics = {LESS("ns a fork, no cut-off", "ns")}},
                     {.params = "n=38 cutoff=20", .metrics = {LESS("ms, no forks below 20", "ms")}},
                 },
-            .entrants = FORKS,
+            .entrants = SMALL_FORKS,
             .workers = {1, 2},
             .yardstick = true,
         },
@@ -147,7 +150,7 @@ const struct bench benches_of_forks[] =
             .measurement = "flat",
             .quick = "tasks=100000",
             .variants = {{.params = "tasks=1000000", .metrics = {LESS("ns a task", "ns")}}},
-            .entrants = FORKS,
+            .entrants = SMALL_FORKS,
             .workers = {1, 2},
             .yardstick = true,
         },

@@ -7,6 +7,7 @@ struct weft_config sys_config(const struct args *args) {
     config.no_stealing = !arg_or(args, "stealing", 1);
     config.no_helping = !arg_or(args, "helping", 1);
     config.deque = (unsigned)arg_or(args, "deque", WEFT_DEQUE_SPLIT);
+    config.continuations = (unsigned)arg_or(args, "continuations", 0);
     config.unpark = arg_or(args, "last", 0) ? WEFT_UNPARK_LAST : WEFT_UNPARK_LOCAL;
     return config;
 }
