@@ -91,6 +91,22 @@ static bool answer(struct peer *p, size_t size) {
     return send(p->fd, out, n, MSG_NOSIGNAL) == (ssize_t)n && way != FAULTY_SHORT;
 }
 
+static void begin_thread(struct faulty *s, void *(*fn)(void *), void *arg) {
+    pthread_t thread;
+    pthread_mutex_lock(&s->lock);
+    s->threads++;
+    pthread_mutex_unlock(&s->lock);
+    CHECK_EQ(pthread_create(&thread, NULL, fn, arg), 0);
+    pthread_detach(thread);
+}
+
+static void end_thread(struct faulty *s) {
+    pthread_mutex_lock(&s->lock);
+    s->threads--;
+    pthread_cond_signal(&s->ended);
+    pthread_mutex_unlock(&s->lock);
+}
+
 static void *serve(void *arg) {
     struct peer *p = arg;
     ssize_t n;
@@ -105,40 +121,43 @@ static void *serve(void *arg) {
         }
         if (!open) break;
     }
+    struct faulty *s = p->server;
     close(p->fd);
     free(p);
+    end_thread(s);
     return NULL;
 }
 
 static void *accepts(void *arg) {
     struct faulty *s = arg;
     for (int fd; (fd = accept(s->listener, NULL, NULL)) >= 0;) {
-        pthread_t thread;
         struct peer *p = calloc(1, sizeof *p);
         CHECK(p);
         p->server = s;
         p->fd = fd;
         __atomic_fetch_add(&s->connections, 1, __ATOMIC_RELAXED);
-        CHECK_EQ(pthread_create(&thread, NULL, serve, p), 0);
-        pthread_detach(thread);
+        begin_thread(s, serve, p);
     }
+    end_thread(s);
     return NULL;
 }
 
 void faulty_start(struct faulty *s) {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof at;
-    pthread_t thread;
     pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->ended, NULL);
     s->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     CHECK(!bind(s->listener, (struct sockaddr *)&at, sizeof at) && !listen(s->listener, 1024));
     CHECK(!getsockname(s->listener, (struct sockaddr *)&at, &length));
     s->port = ntohs(at.sin_port);
-    CHECK_EQ(pthread_create(&thread, NULL, accepts, s), 0);
-    pthread_detach(thread);
+    begin_thread(s, accepts, s);
 }
 
 void faulty_stop(struct faulty *s) {
     shutdown(s->listener, SHUT_RDWR);
+    pthread_mutex_lock(&s->lock);
+    while (s->threads) pthread_cond_wait(&s->ended, &s->lock);
+    pthread_mutex_unlock(&s->lock);
     close(s->listener);
 }

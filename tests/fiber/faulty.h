@@ -36,13 +36,15 @@ struct faulty {
     int listener;
     unsigned port;
     pthread_mutex_t lock; /* held while it answers: a pause stops all */
+    pthread_cond_t ended;
+    unsigned threads; /* that run */
     uint64_t requests, planted, connections;
     char values[FAULTY_KEYS][FAULTY_SIZE];
     size_t sizes[FAULTY_KEYS];
 };
 
 void faulty_start(struct faulty *server);
-/* Takes no more connections. Threads of connections that are open go on until these are closed. */
+/* Takes no more connections, and waits until those that there are have been closed. */
 void faulty_stop(struct faulty *server);
 
 #endif
