@@ -117,9 +117,9 @@ const struct bench benches_of_fibers[] =
                     {.params = "batch=1000", .metrics = {LESS("ns per child", "ns")}},
                 },
             .entrants = {WEFT,
-                         {"go", "go", "", "create"},
-                         {"boost", "boost", "", "create"},
-                         {"pthread", "pthread", "", "create"}},
+                         {"go", "go", "", "create", NULL},
+                         {"boost", "boost", "", "create", NULL},
+                         {"pthread", "pthread", "", "create", NULL}},
             .workers = {1, 2},
         },
         {

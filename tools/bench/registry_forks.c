@@ -24,7 +24,7 @@
 #define SORTS \
     { \
         WEFT, GENERIC, {"weft-sort", NULL, "", "sort", NULL}, SERIAL, {"qsort", "serial", "", "sort", NULL}, TBB, \
-            {"tbb-sort", "tbb", "", "sort"}, GOMP, OMP \
+            {"tbb-sort", "tbb", "", "sort", NULL}, GOMP, OMP \
     }
 #define MS LESS("ms for all of it", "ms")
 
