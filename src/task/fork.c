@@ -20,6 +20,7 @@ struct generic {
     void *arg;
 };
 #define RAN ((void *)1)
+#define WEFT_ALIGNED_CODE __attribute__((aligned(64)))
 
 static struct generic *generic_of(struct weft_call *c) { return (struct generic *)(void *)c->data; }
 
@@ -62,16 +63,18 @@ static inline int fork_into(struct weft__deque *d, struct weft_task *task, void 
 }
 
 static WEFT_COLD int fork_first(struct weft__worker *w, struct weft_task *task, void (*fn)(void *), void *arg) {
+    if (!task || !fn) return -EINVAL;
     if (!w || !load_rlx(&w->current)) return -EPERM;
     struct weft__deque *d = weft__tasks_begin(w);
     return d ? fork_into(d, task, fn, arg) : fork_by_running(task, fn, arg);
 }
 
-WEFT_PUBLIC int weft_fork(struct weft_task *task, void (*fn)(void *), void *arg) {
+/* Both begin with a cache line of code, which most of either then fits into. (fib: 6.5 -> 6.0 ns a fork.) */
+WEFT_PUBLIC WEFT_ALIGNED_CODE int weft_fork(struct weft_task *task, void (*fn)(void *), void *arg) {
     struct weft__worker *w = weft__self();
-    if (unlikely(!task || !fn)) return -EINVAL;
     struct weft__deque *d = likely(w != NULL) ? load_rlx(&w->deque) : NULL;
-    return likely(d != NULL) ? fork_into(d, task, fn, arg) : fork_first(w, task, fn, arg);
+    if (unlikely(!d || !task || !fn)) return fork_first(w, task, fn, arg);
+    return fork_into(d, task, fn, arg);
 }
 
 static WEFT_COLD _Noreturn void no_room(struct weft__deque *d) {
@@ -159,7 +162,7 @@ static WEFT_COLD int join_slowly(struct weft__worker *w, struct weft_task *task)
     return 0;
 }
 
-WEFT_PUBLIC int weft_task_join(struct weft_task *task) {
+WEFT_PUBLIC WEFT_ALIGNED_CODE int weft_task_join(struct weft_task *task) {
     struct weft__worker *w = weft__self();
     if (unlikely(!task)) return -EINVAL;
     struct weft__deque *d = likely(w != NULL) ? load_rlx(&w->deque) : NULL;
