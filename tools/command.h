@@ -6,6 +6,7 @@
 #define EXIT_USAGE 2
 
 int command_bench(int argc, char **argv);
+int command_cached(int argc, char **argv);
 int command_load(int argc, char **argv);
 int command_serve(int argc, char **argv);
 int command_tour(int argc, char **argv);

@@ -20,6 +20,7 @@ static const char help[] =
     "      --runs R            medians of R rounds (else: 7)\n"
     "      --quick             shorter where that is possible, 3 rounds\n"
     "      --json              one object a line\n"
+    "  weft cached ...         a memcached; weft cached --help tells its options\n"
     "  weft load PROTOCOL ...  asks a server and checks its answers; http, memcached, echo; weft load --help\n"
     "  weft serve DIR          the files of a directory over HTTP; more: weft serve --help\n"
     "  weft --help, --version\n"
@@ -52,9 +53,9 @@ static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
 } commands[] = {
-    {"load", command_load},   {"serve", command_serve}, {"tour", command_tour}, {"bench", command_bench},
-    {"bench-one", bench_one}, /* called by the tool itself: see bench/weft/one.c */
-    {"help", command_help},   {"--help", command_help}, {"-h", command_help},   {"--version", command_version},
+    {"cached", command_cached}, {"load", command_load},   {"serve", command_serve}, {"tour", command_tour},
+    {"bench", command_bench},   {"bench-one", bench_one}, /* called by the tool itself: see bench/weft/one.c */
+    {"help", command_help},     {"--help", command_help}, {"-h", command_help},     {"--version", command_version},
 };
 
 int main(int argc, char **argv) {

@@ -1,0 +1,116 @@
+/*
+ * Commands that are about the cache as a whole. Of memcached's own machinery (slab mover, crawler, watchers) nothing
+ * is there to be controlled: such commands are answered as memcached does that was told to be without it.
+ */
+#include "dump.h"
+
+#define VERBOSITY_MOST 2
+
+static void flush_all(struct mc_session *session, const struct mc_line *line) {
+    int32_t given = 0;
+    mc_noreply(session, line);
+    mc_count(session->cache, MC_CMD_FLUSH, 1);
+    if (session->cache->settings.no_flush) {
+        mc_say(session, "CLIENT_ERROR flush_all not allowed");
+        return;
+    }
+    if (line->count != (session->noreply ? 2 : 1) && !mc_i32(&line->words[1], 0, &given)) {
+        mc_say(session, "CLIENT_ERROR invalid exptime argument");
+        return;
+    }
+    uint32_t at = given > 0 ? mc_expires(given) : 0;
+    mc_flush(&session->cache->store, at > mc_now() ? at : 0);
+    mc_say(session, "OK");
+}
+
+static void verbosity(struct mc_session *session, const struct mc_line *line) {
+    uint32_t level;
+    mc_noreply(session, line);
+    if (!mc_u32(&line->words[1], 0, &level)) {
+        mc_say(session, "CLIENT_ERROR bad command line format");
+        return;
+    }
+    store_rlx(&session->cache->settings.verbosity, level > VERBOSITY_MOST ? VERBOSITY_MOST : level);
+    mc_say(session, "OK");
+}
+
+static void memory_limit(struct mc_session *session, const struct mc_line *line) {
+    uint32_t megabytes;
+    mc_noreply(session, line);
+    if (!mc_u32(&line->words[1], 0, &megabytes)) {
+        mc_say(session, "ERROR");
+    } else if (megabytes < 8) {
+        mc_say(session, "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m");
+    } else if (megabytes > 1000000000) {
+        mc_say(session, "MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes");
+    } else {
+        mc_store_limit(&session->cache->store, (size_t)megabytes << 20);
+        mc_say(session, "OK");
+    }
+}
+
+static void shut_down(struct mc_session *session, const struct mc_line *line) {
+    struct mc_cache *cache = session->cache;
+    if (!cache->settings.shutdown_allowed) {
+        mc_say(session, "ERROR: shutdown not enabled");
+    } else if (line->count > 2 || (line->count == 2 && !mc_word_is(&line->words[1], "graceful"))) {
+        mc_say(session, "CLIENT_ERROR invalid shutdown mode");
+    } else {
+        session->closing = true;
+        if (cache->shut_down) cache->shut_down(cache);
+    }
+}
+
+static void crawler(struct mc_session *session, const struct mc_line *line) {
+    bool dump = line->count == 3 && mc_word_is(&line->words[1], "metadump");
+    if (dump && session->cache->settings.no_dump)
+        mc_say(session, "ERROR metadump not allowed");
+    else if (dump)
+        mc_dump_all(session);
+    else if (line->count == 3 && mc_word_is(&line->words[1], "crawl"))
+        mc_say(session, "CLIENT_ERROR lru crawler disabled");
+    else
+        mc_say(session, "ERROR");
+}
+
+static void slabs(struct mc_session *session, const struct mc_line *line) {
+    bool reassign = line->count == 4 && mc_word_is(&line->words[1], "reassign");
+    mc_say(session, reassign ? "CLIENT_ERROR slab reassignment disabled" : "ERROR");
+}
+
+static void version(struct mc_session *session, const struct mc_line *line) {
+    (void)line;
+    mc_say(session, "VERSION " MC_VERSION);
+}
+
+static void quit(struct mc_session *session, const struct mc_line *line) {
+    (void)line;
+    session->closing = true;
+}
+
+static void watch(struct mc_session *session, const struct mc_line *line) {
+    mc_noreply(session, line);
+    mc_say(session, "CLIENT_ERROR watch commands not allowed");
+}
+
+static const struct {
+    const char *name;
+    void (*run)(struct mc_session *session, const struct mc_line *line);
+    unsigned least, most; /* words */
+} commands[] = {
+    {"version", version, 1, 255},    {"quit", quit, 1, 255},   {"flush_all", flush_all, 1, 3},
+    {"verbosity", verbosity, 2, 3},  {"watch", watch, 1, 255}, {"cache_memlimit", memory_limit, 2, 3},
+    {"shutdown", shut_down, 1, 255}, {"slabs", slabs, 1, 255}, {"lru_crawler", crawler, 1, 255},
+};
+
+bool mc_command_admin(struct mc_session *session, struct mc_line *line) {
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        if (!mc_word_is(&line->words[0], commands[i].name)) continue;
+        if (line->count < commands[i].least || line->count > commands[i].most)
+            mc_say(session, "ERROR");
+        else
+            commands[i].run(session, line);
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,14 @@
+/*
+ * Buffers for connections that have something to do: taken while a command is at work, and given back. The one that
+ * was given back last is taken first, and most likely still in the cache.
+ */
+#ifndef CACHED_BUFFERS_H
+#define CACHED_BUFFERS_H
+
+#define MC_BUFFER 16384u
+
+char *mc_buffer_take(void); /* NULL: no memory */
+void mc_buffer_give(char *buffer);
+void mc_buffers_end(void); /* nobody has one any more */
+
+#endif

@@ -1,0 +1,32 @@
+#include "cache.h"
+
+#include "weft.h"
+
+int mc_cache_begin(struct mc_cache *cache, const struct mc_settings *settings) {
+    memset(cache, 0, sizeof *cache);
+    cache->settings = *settings;
+    store_rlx(&cache->accepting, true);
+    return mc_store_begin(&cache->store, &settings->limits);
+}
+
+void mc_cache_end(struct mc_cache *cache) { mc_store_end(&cache->store); }
+
+void mc_count(struct mc_cache *cache, enum mc_count what, uint64_t n) {
+    int worker = weft_worker();
+    add_rlx(&cache->stripes[worker < 0 ? 0 : (unsigned)worker % MC_STRIPES].counts[what], n);
+}
+
+uint64_t mc_counted(const struct mc_cache *cache, enum mc_count what) {
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < MC_STRIPES; i++) sum += load_rlx(&cache->stripes[i].counts[what]);
+    return sum;
+}
+
+void mc_reset_counts(struct mc_cache *cache) {
+    for (unsigned i = 0; i < MC_STRIPES; i++)
+        for (unsigned what = 0; what < MC_COUNTS; what++) store_rlx(&cache->stripes[i].counts[what], 0);
+    store_rlx(&cache->total_connections, 0);
+    store_rlx(&cache->rejected_connections, 0);
+    store_rlx(&cache->listen_disabled, 0);
+    mc_store_reset_counts(&cache->store);
+}

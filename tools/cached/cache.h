@@ -1,0 +1,47 @@
+/*
+ * The cache as its clients see it: what is stored, how it was configured, and what is counted beside the items.
+ */
+#ifndef CACHED_CACHE_H
+#define CACHED_CACHE_H
+
+#include "store.h"
+
+#define MC_VERSION "1.6.18" /* what clients are told: they decide by it what they may ask for */
+#define MC_STRIPES 16
+
+struct mc_settings {
+    struct mc_limits limits;
+    unsigned connections; /* at most */
+    unsigned port, backlog;
+    unsigned socket_mask;
+    const char *listen; /* addresses, with commas; NULL: all */
+    const char *socket_path;
+    const char *pid_file, *user;
+    bool wait_when_full; /* instead of turning connections away */
+    bool shutdown_allowed, no_flush, no_dump, lock_memory;
+    _Atomic unsigned verbosity;
+};
+
+/* Counted where it happens: a worker mostly has a line of its own. */
+enum mc_count { MC_BYTES_READ, MC_BYTES_WRITTEN, MC_CMD_FLUSH, MC_CMD_META, MC_COUNTS };
+struct mc_stripe {
+    _Atomic uint64_t counts[MC_COUNTS];
+} __attribute__((aligned(64)));
+
+struct mc_cache {
+    struct mc_settings settings;
+    struct mc_store store;
+    struct mc_stripe stripes[MC_STRIPES];
+    _Atomic uint64_t current_connections, total_connections, rejected_connections, listen_disabled, connections_most;
+    _Atomic bool accepting, sizes_enabled;
+    void (*shut_down)(struct mc_cache *cache); /* a client wants the end; may be NULL */
+};
+
+int mc_cache_begin(struct mc_cache *cache, const struct mc_settings *settings); /* -ENOMEM */
+void mc_cache_end(struct mc_cache *cache);
+
+void mc_count(struct mc_cache *cache, enum mc_count what, uint64_t n);
+uint64_t mc_counted(const struct mc_cache *cache, enum mc_count what);
+void mc_reset_counts(struct mc_cache *cache);
+
+#endif

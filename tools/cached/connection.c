@@ -1,0 +1,114 @@
+/*
+ * A fiber a connection. It waits in weft_recv with a small buffer that lies in the same page of its stack as the rest
+ * of it: a client that says nothing costs that page. What has come is fed to the session, whose answers are gathered
+ * in a buffer that is taken for that time only, and sent in one go when all that came has been looked at.
+ *
+ * If the small buffer was filled there is likely more: then a large one is taken, and the rest of it received at once.
+ * Long values are received where they will stay.
+ */
+#include "connection.h"
+
+#include "buffers.h"
+#include "session.h"
+#include "weft/io.h"
+
+#define SMALL 1400u     /* bytes: what most clients say at once */
+#define IN_A_ROW_MOST 8 /* large buffers of one client before others have their turn */
+
+struct connection {
+    struct mc_session session;
+    int fd;
+    char small[SMALL];
+};
+
+static void skip(struct msghdr *message, size_t n) {
+    for (; message->msg_iovlen; message->msg_iov++, message->msg_iovlen--) {
+        struct iovec *part = message->msg_iov;
+        if (n < part->iov_len) {
+            part->iov_base = (char *)part->iov_base + n;
+            part->iov_len -= n;
+            return;
+        }
+        n -= part->iov_len;
+    }
+}
+
+static int send_parts(void *arg, struct iovec *parts, int count) {
+    struct connection *c = arg;
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = (size_t)count};
+    while (message.msg_iovlen) {
+        const struct iovec *first = message.msg_iov;
+        ssize_t n = message.msg_iovlen == 1 ? weft_send(c->fd, first->iov_base, first->iov_len, MSG_NOSIGNAL)
+                                            : weft_sendmsg(c->fd, &message, MSG_NOSIGNAL);
+        if (n < 0) return -1;
+        mc_count(c->session.cache, MC_BYTES_WRITTEN, (uint64_t)n);
+        skip(&message, (size_t)n);
+    }
+    return 0;
+}
+
+static bool goes_on(const struct connection *c) { return !c->session.closing && !c->session.reply.broken; }
+
+/* The rest of what the client has said, as long as it does not have to be waited for. */
+static void feed_more(struct connection *c) {
+    char *buffer = mc_buffer_take(), *where;
+    if (!buffer) {
+        c->session.closing = true;
+        return;
+    }
+    ssize_t n = MC_BUFFER;
+    for (int i = 0; n == MC_BUFFER && i < IN_A_ROW_MOST && goes_on(c); i++) {
+        if (mc_session_target(&c->session, &where)) break;
+        n = recv(c->fd, buffer, MC_BUFFER, MSG_DONTWAIT);
+        if (n <= 0) break; /* nothing, or an end that the next wait will find again */
+        mc_count(c->session.cache, MC_BYTES_READ, (uint64_t)n);
+        mc_session_feed(&c->session, buffer, (size_t)n);
+    }
+    mc_buffer_give(buffer);
+}
+
+/* What has come, from its first bytes to the answer. */
+static void work(struct connection *c, size_t n) {
+    struct mc_reply *reply = &c->session.reply;
+    reply->begin = reply->at = mc_buffer_take();
+    if (!reply->begin) {
+        c->session.closing = true;
+        return;
+    }
+    reply->end = reply->begin + MC_BUFFER;
+    mc_session_feed(&c->session, c->small, n);
+    if (n == SMALL && goes_on(c)) feed_more(c);
+    mc_reply_send(reply);
+    mc_buffer_give(reply->begin);
+}
+
+/* A long value: straight to its place. The answer to it is one line. */
+static void place(struct connection *c, size_t n) {
+    struct mc_reply *reply = &c->session.reply;
+    char line[MC_LINE_MOST];
+    reply->begin = reply->at = line;
+    reply->end = line + sizeof line;
+    mc_session_received(&c->session, n);
+    mc_reply_send(reply);
+}
+
+void mc_connection(struct mc_cache *cache, int fd) {
+    struct connection c;
+    c.fd = fd;
+    mc_session_begin(&c.session, cache, fd);
+    c.session.reply.send = send_parts;
+    c.session.reply.arg = &c;
+    while (goes_on(&c)) {
+        char *where;
+        size_t room = mc_session_target(&c.session, &where);
+        ssize_t n = room ? weft_recv(fd, where, room, 0) : weft_recv(fd, c.small, SMALL, 0);
+        if (n <= 0) break;
+        mc_count(cache, MC_BYTES_READ, (uint64_t)n);
+        if (room)
+            place(&c, (size_t)n);
+        else
+            work(&c, (size_t)n);
+    }
+    mc_session_end(&c.session);
+    weft_close(fd);
+}

@@ -1,0 +1,22 @@
+/*
+ * Going through all items, some chains at a time, so that nobody is kept from them for long. An item that is stored or
+ * moved meanwhile may be missed or seen twice.
+ */
+#ifndef CACHED_DUMP_H
+#define CACHED_DUMP_H
+
+#include "session.h"
+
+/* `before` may wait; `each` is called with the shard held, for live items, until it returns false. */
+struct mc_visitor {
+    void (*before)(struct mc_session *session);
+    bool (*each)(struct mc_session *session, const struct mc_item *item, void *arg);
+    void *arg;
+};
+void mc_visit(struct mc_session *session, const struct mc_visitor *visitor);
+
+void mc_dump_class(struct mc_session *session, unsigned cls, uint32_t most); /* stats cachedump */
+void mc_dump_all(struct mc_session *session);                                /* lru_crawler metadump */
+void mc_dump_sizes(struct mc_session *session);                              /* stats sizes */
+
+#endif

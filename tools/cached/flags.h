@@ -1,0 +1,29 @@
+/*
+ * The flags of a meta command: single letters, some with a value behind them.
+ */
+#ifndef CACHED_FLAGS_H
+#define CACHED_FLAGS_H
+
+#include "session.h"
+
+struct mc_flags {
+    bool binary, has_cas, new_ttl, no_update, quiet, stale, value, vivify;
+    char mode;
+    uint32_t expires, vivify_expires, recache, client_flags;
+    uint64_t cas, delta, initial;
+    struct mc_meta_key key; /* the line's second word, decoded if it was coded */
+};
+
+/* Reads the words from `first` on. NULL, or what is wrong with them. */
+const char *mc_flags_read(struct mc_flags *flags, const struct mc_line *line, unsigned first);
+
+/* " k" and the key, as it came. */
+void mc_put_key(struct mc_reply *reply, const char *key, size_t size, bool binary);
+
+/* " O..."; false: it is too long. */
+bool mc_put_opaque(struct mc_reply *reply, const struct mc_word *word);
+
+/* What every answer gives back: O and k; false: as above. */
+bool mc_put_echo(struct mc_reply *reply, const struct mc_line *line, const struct mc_meta_key *key);
+
+#endif

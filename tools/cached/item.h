@@ -1,0 +1,111 @@
+/*
+ * An item: a key, what is stored under it, and what is known about it. One chunk, or, if it is larger than the
+ * largest chunk, one of those and pieces that follow it. The value is kept with the \r\n that ends it on the wire.
+ *
+ * Who may touch what: a linked item is found in its shard's table, and belongs to who holds the shard's lock. One that
+ * is not linked, because its value is still on its way, belongs to the session that had it made. With `refs` not 0
+ * somebody sends the value without holding the lock: then value and key stay as they are, and if it is unlinked
+ * meanwhile the last of those gives it back.
+ */
+#ifndef CACHED_ITEM_H
+#define CACHED_ITEM_H
+
+#include "page.h"
+
+#include <string.h>
+
+#define MC_KEY_MOST 250
+
+enum {
+    MC_LINKED = 1,
+    MC_VISITED = 2,     /* since the hand came by last (evict.c) */
+    MC_FETCHED = 4,     /* has ever been asked for */
+    MC_BINARY = 8,      /* the key came in base64 */
+    MC_STALE = 16,      /* marked by md with I */
+    MC_TOKEN_SENT = 32, /* a client was told to bring a new value */
+    MC_CHAINED = 64,    /* pieces follow */
+};
+
+struct mc_item {
+    struct mc_item *next;          /* in its bucket */
+    struct mc_item *newer, *older; /* in the queue of its class */
+    uint64_t cas;
+    uint32_t last, expires;
+    uint32_t size; /* of the value, without \r\n */
+    uint32_t flags;
+    uint32_t hash;
+    uint32_t refs;
+    uint8_t key_size;
+    uint8_t cls;
+    uint8_t bits;
+    char bytes[]; /* the key; chained: a pointer to the first piece; the value */
+};
+#define MC_ITEM_HEAD offsetof(struct mc_item, bytes)
+
+struct mc_piece {
+    struct mc_piece *next;
+    struct mc_item *owner;
+    char bytes[];
+};
+#define MC_PIECE_HEAD offsetof(struct mc_piece, bytes)
+#define MC_PIECE_MOST (MC_CHUNK_MOST - MC_PIECE_HEAD)
+
+static inline const char *mc_item_key(const struct mc_item *item) { return item->bytes; }
+
+static inline bool mc_item_chains(size_t key_size, size_t size) {
+    return MC_ITEM_HEAD + key_size + size + 2 > MC_CHUNK_MOST;
+}
+
+/* All memory that it asks for, in all its chunks. */
+static inline size_t mc_item_total(size_t key_size, size_t size) {
+    size_t total = MC_ITEM_HEAD + key_size + size + 2;
+    if (!mc_item_chains(key_size, size)) return total;
+    size_t rest = size + 2 - (MC_CHUNK_MOST - MC_ITEM_HEAD - key_size - sizeof(void *));
+    return total + sizeof(void *) + (rest + MC_PIECE_MOST - 1) / MC_PIECE_MOST * MC_PIECE_HEAD;
+}
+
+static inline struct mc_piece *mc_item_pieces(const struct mc_item *item) {
+    struct mc_piece *first = NULL;
+    if (item->bits & MC_CHAINED) memcpy(&first, item->bytes + item->key_size, sizeof first);
+    return first;
+}
+
+/* Of an item in one chunk, all of it. */
+static inline char *mc_item_value(struct mc_item *item) { return item->bytes + item->key_size; }
+
+/* Goes through a value, its \r\n included, part by part. */
+struct mc_cursor {
+    char *at;
+    size_t here, left; /* bytes in a row from there; bytes in all */
+    struct mc_piece *next;
+};
+
+static inline void mc_cursor_begin(struct mc_cursor *cursor, struct mc_item *item) {
+    bool chained = item->bits & MC_CHAINED;
+    size_t skip = item->key_size + (chained ? sizeof(void *) : 0), left = (size_t)item->size + 2;
+    size_t here = chained ? MC_CHUNK_MOST - MC_ITEM_HEAD - skip : left;
+    *cursor = (struct mc_cursor){item->bytes + skip, here, left, mc_item_pieces(item)};
+}
+
+static inline void mc_cursor_advance(struct mc_cursor *cursor, size_t n) {
+    cursor->at += n;
+    cursor->here -= n;
+    cursor->left -= n;
+    if (cursor->here || !cursor->left) return;
+    cursor->at = cursor->next->bytes;
+    cursor->here = cursor->left < MC_PIECE_MOST ? cursor->left : MC_PIECE_MOST;
+    cursor->next = cursor->next->next;
+}
+
+/* Copies n bytes in; they must fit. */
+static inline void mc_cursor_put(struct mc_cursor *cursor, const char *from, size_t n) {
+    while (n) {
+        size_t part = n < cursor->here ? n : cursor->here;
+        memcpy(cursor->at, from, part);
+        mc_cursor_advance(cursor, part);
+        from += part;
+        n -= part;
+    }
+}
+
+#endif

@@ -1,0 +1,104 @@
+#include "listen.h"
+
+#include "weft.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static int complain(const char *what, const char *where) {
+    fprintf(stderr, "weft: cached: %s %s: %s\n", what, where, strerror(errno));
+    return -1;
+}
+
+/* Connections take most of these over. Without lingering: an answer is sent before the end, or not wanted. */
+static void set_options(int fd, int family) {
+    int on = 1;
+    struct linger linger = {0, 0};
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+    if (family == AF_UNIX) return;
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+}
+
+static int open_one(const struct sockaddr *address, socklen_t size, unsigned backlog) {
+    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return -1;
+    set_options(fd, address->sa_family);
+    if (!bind(fd, address, size) && !listen(fd, (int)backlog)) return fd;
+    int saved = errno;
+    close(fd);
+    errno = saved;
+    return -1;
+}
+
+static int listen_unix(const struct mc_settings *settings, int *fds) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct stat s;
+    if (strlen(settings->socket_path) >= sizeof address.sun_path) {
+        errno = ENAMETOOLONG;
+        return complain("socket", settings->socket_path);
+    }
+    strcpy(address.sun_path, settings->socket_path);
+    if (!lstat(address.sun_path, &s) && S_ISSOCK(s.st_mode)) unlink(address.sun_path);
+    mode_t mask = umask((mode_t)(~settings->socket_mask & 0777));
+    fds[0] = open_one((struct sockaddr *)&address, sizeof address, settings->backlog);
+    umask(mask);
+    return fds[0] < 0 ? complain("socket", settings->socket_path) : 1;
+}
+
+/* host, host:port, [host]:port; NULL: all addresses. Adds to fds. */
+static int listen_host(const struct mc_settings *settings, char *host, int *fds, int n) {
+    char number[16], *port = number, *shown = host ? host : number;
+    snprintf(number, sizeof number, "%u", settings->port);
+    char *colon = host ? strrchr(host, ':') : NULL;
+    if (host && host[0] == '[') {
+        char *close = strchr(host, ']');
+        colon = close && close[1] == ':' ? close + 1 : NULL;
+        if (close) *close = 0;
+        host++;
+    } else if (colon && strchr(host, ':') != colon) {
+        colon = NULL; /* an IPv6 address */
+    }
+    if (colon) *colon = 0, port = colon + 1;
+    struct addrinfo hints = {.ai_flags = AI_PASSIVE, .ai_socktype = SOCK_STREAM}, *list;
+    int err = getaddrinfo(host && strcmp(host, "*") ? host : NULL, port, &hints, &list);
+    if (err) {
+        fprintf(stderr, "weft: cached: %s: %s\n", shown, gai_strerror(err));
+        return -1;
+    }
+    int before = n, failed = 0;
+    for (struct addrinfo *a = list; a && n < MC_LISTENERS_MOST && !failed; a = a->ai_next) {
+        fds[n] = open_one(a->ai_addr, a->ai_addrlen, settings->backlog);
+        if (fds[n] >= 0)
+            n++;
+        else if (errno != EAFNOSUPPORT && errno != EADDRNOTAVAIL) /* a machine may be without IPv6 */
+            failed = errno;
+    }
+    freeaddrinfo(list);
+    errno = failed ? failed : errno;
+    return n > before && !failed ? n : complain("cannot listen on", shown);
+}
+
+int mc_listen(const struct mc_settings *settings, int *fds) {
+    if (settings->socket_path) return listen_unix(settings, fds);
+    if (!settings->port && !settings->listen) {
+        fprintf(stderr, "weft: cached: no port and no socket: give -p, -l or -s\n");
+        return -1;
+    }
+    if (!settings->listen) return listen_host(settings, NULL, fds, 0);
+    char *hosts = strdup(settings->listen), *rest = hosts;
+    int n = 0;
+    for (char *host; n >= 0 && rest && (host = strsep(&rest, ","));)
+        if (*host) n = listen_host(settings, host, fds, n);
+    free(hosts);
+    return n;
+}

@@ -1,0 +1,12 @@
+/* The sockets that a server listens on. */
+#ifndef CACHED_LISTEN_H
+#define CACHED_LISTEN_H
+
+#include "cache.h"
+
+#define MC_LISTENERS_MOST 32
+
+/* Opens them, as the settings say. How many; or a negative number, and what is wrong has been said. */
+int mc_listen(const struct mc_settings *settings, int *fds);
+
+#endif

@@ -1,0 +1,231 @@
+#include "options.h"
+
+#include "command.h"
+#include "weft.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char help[] =
+    "weft cached: a memcached, a fiber a connection\n"
+    "\n"
+    "  -p, --port=N             TCP port (11211; 0: none)\n"
+    "  -l, --listen=ADDR[,...]  addresses to listen on, with :PORT if need be (all)\n"
+    "  -s, --unix-socket=FILE   a UNIX socket instead\n"
+    "  -a, --unix-mask=MASK     its access rights, octal (700)\n"
+    "  -m, --memory-limit=MB    for items (64)\n"
+    "  -M, --disable-evictions  an error when memory is used up, instead of evictions\n"
+    "  -I, --max-item-size=N    1k to 1024m (1m)\n"
+    "  -c, --conn-limit=N       connections at a time (1024)\n"
+    "  -t, --threads=N          workers (as many as CPUs)\n"
+    "  -b, --listen-backlog=N   connections not yet accepted (1024)\n"
+    "  -C, --disable-cas        clients see no CAS values\n"
+    "  -F, --disable-flush-all  no flush_all\n"
+    "  -X, --disable-dumping    no stats cachedump, no lru_crawler metadump\n"
+    "  -A, --enable-shutdown    the command shutdown\n"
+    "  -u, --user=NAME          become that user (as root)\n"
+    "  -k, --lock-memory        lock all memory down\n"
+    "  -P, --pidfile=FILE       write the process id there\n"
+    "  -o, --extended=LIST      hashpower=N, no_maxconns_fast (wait instead of turning away)\n"
+    "  -v, -vv                  tell what happens; and what clients say\n"
+    "  -V, -h                   version, this help\n"
+    "\n"
+    "-U 0, -B ascii and -W are what it does anyway. -f, -n, -L, -R and -D tune memcached's own machinery and have\n"
+    "no effect here. See docs/CACHED.md.\n";
+
+static const struct option longs[] = {
+    {"port", 1, NULL, 'p'},
+    {"listen", 1, NULL, 'l'},
+    {"unix-socket", 1, NULL, 's'},
+    {"unix-mask", 1, NULL, 'a'},
+    {"memory-limit", 1, NULL, 'm'},
+    {"disable-evictions", 0, NULL, 'M'},
+    {"max-item-size", 1, NULL, 'I'},
+    {"conn-limit", 1, NULL, 'c'},
+    {"threads", 1, NULL, 't'},
+    {"listen-backlog", 1, NULL, 'b'},
+    {"disable-cas", 0, NULL, 'C'},
+    {"disable-flush-all", 0, NULL, 'F'},
+    {"disable-dumping", 0, NULL, 'X'},
+    {"enable-shutdown", 0, NULL, 'A'},
+    {"user", 1, NULL, 'u'},
+    {"lock-memory", 0, NULL, 'k'},
+    {"pidfile", 1, NULL, 'P'},
+    {"extended", 1, NULL, 'o'},
+    {"verbose", 0, NULL, 'v'},
+    {"version", 0, NULL, 'V'},
+    {"help", 0, NULL, 'h'},
+    {"udp-port", 1, NULL, 'U'},
+    {"protocol", 1, NULL, 'B'},
+    {"disable-watch", 0, NULL, 'W'},
+    {"slab-growth-factor", 1, NULL, 'f'},
+    {"slab-min-size", 1, NULL, 'n'},
+    {"enable-largepages", 0, NULL, 'L'},
+    {"max-reqs-per-event", 1, NULL, 'R'},
+    {"daemon", 0, NULL, 'd'},
+    {"enable-sasl", 0, NULL, 'S'},
+    {"auth-file", 1, NULL, 'Y'},
+    {"memory-file", 1, NULL, 'e'},
+    {"enable-ssl", 0, NULL, 'Z'},
+    {"enable-coredumps", 0, NULL, 'r'},
+    {"license", 0, NULL, 'i'},
+    {NULL, 0, NULL, 0},
+};
+
+/* What memcached has and this has not, and what to do about it. */
+static const struct {
+    char letter;
+    const char *instead;
+} missing[] = {
+    {'d', "it stays in the foreground; a service manager, or & and -P, do the rest"},
+    {'S', "there is no SASL; listen on a private address or a UNIX socket (-l, -s)"},
+    {'Y', "there is no authentication; listen on a private address or a UNIX socket (-l, -s)"},
+    {'e', "memory is not kept across restarts"},
+    {'Z', "there is no TLS; put a proxy before it"},
+    {'r', "set the limit with ulimit -c"},
+    {'i', "the licence is in the file LICENSE"},
+};
+
+static bool number(const char *text, unsigned long least, unsigned long most, int base, unsigned long *value) {
+    char *end;
+    errno = 0;
+    *value = strtoul(text, &end, base);
+    return text[0] >= '0' && text[0] <= '9' && !*end && !errno && *value >= least && *value <= most;
+}
+
+/* With k or m behind it. */
+static bool item_size(const char *text, size_t *size) {
+    char *end;
+    errno = 0;
+    unsigned long n = strtoul(text, &end, 10);
+    if (*end == 'k' || *end == 'K') n <<= 10, end++;
+    if (*end == 'm' || *end == 'M') n <<= 20, end++;
+    *size = n;
+    return text[0] >= '0' && text[0] <= '9' && !*end && !errno && n >= 1024 && n <= (size_t)1024 << 20;
+}
+
+static int extended(struct mc_settings *settings, char *list) {
+    enum { FAST, SLOW, POWER, MODERN, OLD };
+    char *const names[] = {"maxconns_fast", "no_maxconns_fast", "hashpower", "modern", "no_modern", NULL};
+    unsigned long n;
+    while (*list) {
+        char *value, *whole = list;
+        switch (getsubopt(&list, names, &value)) {
+        case FAST: settings->wait_when_full = false; break;
+        case SLOW: settings->wait_when_full = true; break;
+        case POWER:
+            if (!value || !number(value, 12, 32, 10, &n)) return usage("-o hashpower wants a number from 12 to 32");
+            settings->limits.hash_power = (unsigned)n;
+            break;
+        case MODERN:
+        case OLD: break;
+        default: return usage("-o %s: there is no such option; there are hashpower, (no_)maxconns_fast", whole);
+        }
+    }
+    return 0;
+}
+
+static int out_of_range(int letter, const char *what) { return usage("-%c wants %s, not '%s'", letter, what, optarg); }
+
+/* Options with a number; 0 or the exit code; -1: it is none of these. */
+static int numeric(struct mc_settings *settings, int letter) {
+    unsigned long n = 0;
+    switch (letter) {
+    case 'p':
+        if (!number(optarg, 0, 65535, 10, &n)) return out_of_range('p', "a port");
+        settings->port = (unsigned)n;
+        return 0;
+    case 'a':
+        if (!number(optarg, 0, 0777, 8, &n)) return out_of_range('a', "access rights in octal");
+        settings->socket_mask = (unsigned)n;
+        return 0;
+    case 'm':
+        if (!number(optarg, 1, 1 << 30, 10, &n)) return out_of_range('m', "a number of megabytes");
+        settings->limits.memory = (size_t)n << 20;
+        return 0;
+    case 'c':
+        if (!number(optarg, 1, 1 << 30, 10, &n)) return out_of_range('c', "a number of connections");
+        settings->connections = (unsigned)n;
+        return 0;
+    case 't':
+        if (!number(optarg, 1, WEFT_WORKERS_MAX, 10, &n)) return out_of_range('t', "a number of workers");
+        settings->limits.workers = (unsigned)n;
+        return 0;
+    case 'b':
+        if (!number(optarg, 1, 1 << 30, 10, &n)) return out_of_range('b', "a number of connections");
+        settings->backlog = (unsigned)n;
+        return 0;
+    case 'U': return number(optarg, 0, 0, 10, &n) ? 0 : usage("-U: there is no UDP, only -U 0");
+    case 'I': return item_size(optarg, &settings->limits.item_most) ? 0 : out_of_range('I', "1k to 1024m");
+    default: return -1;
+    }
+}
+
+static int other(struct mc_settings *settings, int letter) {
+    switch (letter) {
+    case 'l': settings->listen = optarg; return 0;
+    case 's': settings->socket_path = optarg; return 0;
+    case 'M': settings->limits.keeps = true; return 0;
+    case 'C': settings->limits.no_cas = true; return 0;
+    case 'F': settings->no_flush = true; return 0;
+    case 'X': settings->no_dump = true; return 0;
+    case 'A': settings->shutdown_allowed = true; return 0;
+    case 'u': settings->user = optarg; return 0;
+    case 'k': settings->lock_memory = true; return 0;
+    case 'P': settings->pid_file = optarg; return 0;
+    case 'v': count_add(&settings->verbosity, 1); return 0;
+    case 'o': return extended(settings, optarg);
+    case 'B':
+        if (!strcmp(optarg, "ascii") || !strcmp(optarg, "auto")) return 0;
+        return usage("-B %s: there is only the text protocol, -B ascii", optarg);
+    case 'W':
+    case 'f':
+    case 'n':
+    case 'L':
+    case 'R':
+    case 'D': return 0;
+    default: break;
+    }
+    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
+        if (missing[i].letter == letter) return usage("cached has no -%c: %s", letter, missing[i].instead);
+    return usage("no such option; try: weft cached --help");
+}
+
+int mc_options_read(int argc, char **argv, struct mc_settings *settings, int *code) {
+    *settings = (struct mc_settings){
+        .limits = {.memory = (size_t)64 << 20, .item_most = (size_t)1 << 20},
+        .connections = 1024,
+        .port = 11211,
+        .backlog = 1024,
+        .socket_mask = 0700,
+    };
+    int letter;
+    optind = 1;
+    opterr = 0;
+    while ((letter = getopt_long(argc, argv, "p:l:s:a:m:MI:c:t:b:CFXAu:kP:o:vVhU:B:Wf:n:LR:D:dSY:e:Zri", longs,
+                                 NULL)) != -1) {
+        if (letter == 'h' || letter == 'V') {
+            if (letter == 'h')
+                fputs(help, stdout);
+            else
+                printf("memcached " MC_VERSION " (weft %s)\n", weft_version());
+            *code = 0;
+            return -1;
+        }
+        if (letter == '?')
+            *code = usage("%s: no such option, or without its value; try: weft cached --help", argv[optind - 1]);
+        else if ((*code = numeric(settings, letter)) < 0)
+            *code = other(settings, letter);
+        if (*code) return -1;
+    }
+    if (optind < argc) {
+        *code = usage("cached takes options only, not '%s'; try: weft cached --help", argv[optind]);
+        return -1;
+    }
+    if (settings->limits.item_most > settings->limits.memory / 2) {
+        *code = usage("-I must not be more than half of -m");
+        return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,64 @@
+/*
+ * Memory of one shard: pages of 64 KiB, each cut into chunks of one size, a class.
+ *
+ * A page belongs to a class as long as one of its chunks is taken; an empty one is anybody's. So nothing is lost for
+ * good to a size that is not asked for any more, and the number of pages is all the memory that is used. Which chunks
+ * are taken says a bit map in the page, which lets the cache go through a page that it wants to have back
+ * (evict.c): a taken chunk begins with an item, or it is a piece of a longer one.
+ *
+ * The shard's lock is held by whoever calls.
+ */
+#ifndef CACHED_PAGE_H
+#define CACHED_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MC_PAGE 65536u
+#define MC_CLASSES_MOST 40
+#define MC_MAP_WORDS 16
+
+struct mc_page {
+    struct mc_page *next, *prev; /* pages of the class with room; or spare ones, by next alone */
+    uint16_t used, chunks;
+    uint8_t cls;
+    uint8_t with_room; /* is in that list */
+    uint64_t taken[MC_MAP_WORDS], piece[MC_MAP_WORDS];
+};
+#define MC_PAGE_HEAD 320u /* of a page, before its chunks */
+#define MC_CHUNK_MOST ((MC_PAGE - MC_PAGE_HEAD) / 4 & ~7u)
+_Static_assert(sizeof(struct mc_page) <= MC_PAGE_HEAD, "a page's head");
+
+struct mc_memory {
+    size_t limit, pages; /* how many may be used, how many are */
+    struct mc_page *spare;
+    char *fresh, *fresh_end; /* mapped and never used */
+    struct mc_extent *extents;
+    struct mc_page *with_room[MC_CLASSES_MOST];
+    uint32_t class_pages[MC_CLASSES_MOST], class_used[MC_CLASSES_MOST];
+};
+
+/* The classes, the same everywhere: from 0, how many, the bytes of a chunk, and the first that is large enough. */
+void mc_classes_begin(void);
+unsigned mc_classes(void);
+unsigned mc_class_size(unsigned cls);
+unsigned mc_class_of(size_t size); /* MC_CHUNK_MOST at most */
+
+void mc_memory_begin(struct mc_memory *memory, size_t pages);
+void mc_memory_end(struct mc_memory *memory);
+
+/* A chunk, or NULL: none of this class is free, and there is no page left. */
+void *mc_memory_take(struct mc_memory *memory, unsigned cls);
+void mc_memory_give(struct mc_memory *memory, void *chunk);
+
+static inline struct mc_page *mc_page_of(const void *chunk) {
+    return (struct mc_page *)((uintptr_t)chunk & ~(uintptr_t)(MC_PAGE - 1));
+}
+static inline void *mc_page_chunk(struct mc_page *page, unsigned i) {
+    return (char *)page + MC_PAGE_HEAD + (size_t)i * mc_class_size(page->cls);
+}
+/* Says that a chunk, just taken, holds a piece and not an item; a chunk that is given back holds nothing. */
+void mc_page_mark_piece(void *chunk);
+
+#endif

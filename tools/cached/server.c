@@ -1,0 +1,157 @@
+/*
+ * One scope holds all: a fiber for each listening socket, one for each connection, and one that ticks the clock. At
+ * the end it is cancelled: who waits for a client is woken and goes; who is at work answers first.
+ */
+#include "server.h"
+
+#include "buffers.h"
+#include "command.h"
+#include "connection.h"
+#include "listen.h"
+#include "weft.h"
+#include "weft/io.h"
+#include "weft/scope.h"
+#include "weft/signal.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define PAUSE (10 * WEFT_MILLISECOND) /* after an accept for which there were no descriptors or memory */
+
+/* There is one in a process. */
+static struct server {
+    struct mc_cache cache;
+    struct weft_scope scope;
+    struct weft_sem places; /* connections that there is still room for; used where it is waited for */
+    int listeners[MC_LISTENERS_MOST];
+    int listener_count;
+} server;
+
+/* --- connections --------------------------------------------------------------------------------------- */
+
+static int connection(void *arg) {
+    mc_connection(&server.cache, (int)(intptr_t)arg);
+    add_rlx(&server.cache.current_connections, (uint64_t)-1);
+    if (server.cache.settings.wait_when_full) weft_sem_post(&server.places);
+    return 0;
+}
+
+static void turn_away(int fd) {
+    static const char line[] = "ERROR Too many open connections\r\n";
+    add_rlx(&server.cache.rejected_connections, 1);
+    (void)!send(fd, line, sizeof line - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    weft_close(fd);
+}
+
+static void admit(int fd) {
+    struct mc_cache *cache = &server.cache;
+    if (load_rlx(&cache->current_connections) >= cache->settings.connections) {
+        turn_away(fd);
+        return;
+    }
+    uint64_t now = add_rlx(&cache->current_connections, 1) + 1;
+    add_rlx(&cache->total_connections, 1);
+    if (now > load_rlx(&cache->connections_most)) store_rlx(&cache->connections_most, now);
+    if (!weft_scope_spawn(&server.scope, NULL, connection, (void *)(intptr_t)fd)) return;
+    add_rlx(&cache->current_connections, (uint64_t)-1);
+    turn_away(fd);
+}
+
+/* Whether it is worth another try, perhaps later. */
+static bool accept_failed(int err) {
+    if (err == ECANCELED || err == ETIMEDOUT || err == EBADF || err == EINVAL) return false;
+    if (err != EMFILE && err != ENFILE && err != ENOMEM && err != ENOBUFS) return true;
+    if (load_rlx(&server.cache.settings.verbosity)) fprintf(stderr, "Too many open connections\n");
+    add_rlx(&server.cache.listen_disabled, 1);
+    store_rlx(&server.cache.accepting, false);
+    int ended = weft_sleep_for(PAUSE);
+    store_rlx(&server.cache.accepting, true);
+    return !ended;
+}
+
+static int acceptor(void *arg) {
+    int listener = *(int *)arg;
+    for (;;) {
+        if (server.cache.settings.wait_when_full && weft_sem_wait(&server.places)) return 0;
+        int fd = weft_accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            admit(fd);
+            continue;
+        }
+        if (server.cache.settings.wait_when_full) weft_sem_post(&server.places);
+        if (!accept_failed(errno)) return 0;
+    }
+}
+
+/* --- the rest ------------------------------------------------------------------------------------------ */
+
+static int ticker(void *arg) {
+    (void)arg;
+    for (uint64_t next = weft_now() + WEFT_SECOND; !weft_sleep_until(next); next += WEFT_SECOND) {
+        mc_clock_tick();
+        mc_store_tick(&server.cache.store);
+    }
+    return 0;
+}
+
+static void shut_down(struct mc_cache *cache) {
+    (void)cache;
+    kill(getpid(), SIGINT);
+}
+
+static void await_end(struct weft_signals *signals) {
+    int number = weft_signals_next(signals, NULL);
+    if (number > 0 && load_rlx(&server.cache.settings.verbosity))
+        fprintf(stderr, "Signal handled: %s.\n", strsignal(number));
+    weft_scope_cancel(&server.scope);
+}
+
+static int begin_fibers(void) {
+    int err = weft_scope_spawn(&server.scope, NULL, ticker, NULL);
+    for (int i = 0; i < server.listener_count && !err; i++)
+        err = weft_scope_spawn(&server.scope, NULL, acceptor, &server.listeners[i]);
+    return err;
+}
+
+static int main_fiber(void *arg) {
+    (void)arg;
+    struct weft_signals signals = WEFT_SIGNALS_INIT;
+    int err = weft_signals_begin(&signals, WEFT_SIGNAL(SIGINT) | WEFT_SIGNAL(SIGTERM) | WEFT_SIGNAL(SIGUSR1));
+    if (err) return err;
+    err = weft_scope_begin(&server.scope, WEFT_FOREVER);
+    if (!err) {
+        err = begin_fibers();
+        if (err)
+            weft_scope_cancel(&server.scope);
+        else
+            await_end(&signals);
+        weft_scope_end(&server.scope);
+    }
+    weft_signals_end(&signals);
+    return err;
+}
+
+int mc_serve(const struct mc_settings *settings) {
+    struct weft_config config = WEFT_CONFIG_INIT;
+    config.workers = settings->limits.workers;
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    mc_clock_begin();
+    if (mc_cache_begin(&server.cache, settings)) {
+        fprintf(stderr, "weft: cached: no memory\n");
+        return EXIT_WRONG;
+    }
+    server.cache.shut_down = shut_down;
+    weft_sem_init(&server.places, settings->connections);
+    server.listener_count = mc_listen(settings, server.listeners);
+    int err = server.listener_count <= 0 ? -EINVAL : weft_run(main_fiber, NULL, &config);
+    for (int i = 0; i < server.listener_count; i++) close(server.listeners[i]);
+    if (server.listener_count > 0 && settings->socket_path) unlink(settings->socket_path);
+    if (server.listener_count > 0 && err) fprintf(stderr, "weft: cached: %s\n", strerror(-err));
+    mc_cache_end(&server.cache);
+    mc_buffers_end();
+    return err ? EXIT_WRONG : 0;
+}

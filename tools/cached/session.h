@@ -1,0 +1,96 @@
+/*
+ * A session: what one client says and is answered, whatever carries the bytes. They are fed in as they come, in
+ * pieces of any size; the answers go to the reply (reply.h), which sends them when it is full or when it is told to.
+ *
+ * Between two feeds there is one of: nothing; the beginning of a line, on the heap; a value on its way into its item;
+ * bytes to be thrown away. So a session that waits for its next command holds no memory but this struct.
+ */
+#ifndef CACHED_SESSION_H
+#define CACHED_SESSION_H
+
+#include "cache.h"
+#include "reply.h"
+
+enum mc_mode { MC_SET, MC_ADD, MC_REPLACE, MC_APPEND, MC_PREPEND, MC_CAS };
+
+#define MC_OPAQUE_MOST 32
+#define MC_WANTS_MOST 3 /* of an answer to ms: O, k and c */
+
+/* A value that is to be stored, and what to do and to say then. */
+struct mc_upload {
+    struct mc_item *item; /* NULL: there is none */
+    struct mc_cursor cursor;
+    uint64_t cas; /* to be compared with, unless 0 */
+    uint8_t mode;
+    bool meta;  /* answered as ms is */
+    bool stale; /* a lower CAS may store a value that is marked so */
+    uint8_t opaque_size;
+    char wants[MC_WANTS_MOST + 1];
+    char opaque[MC_OPAQUE_MOST];
+};
+
+struct mc_session {
+    struct mc_cache *cache;
+    struct mc_reply reply;
+    bool noreply; /* the command at hand is not answered */
+    bool closing; /* the client said quit, or something that ends it */
+    int id;       /* in messages */
+    char *stash;
+    size_t stashed, stash_room;
+    size_t swallow;
+    struct mc_upload upload;
+};
+
+void mc_session_begin(struct mc_session *session, struct mc_cache *cache, int id);
+void mc_session_end(struct mc_session *session);
+
+/* Takes all of it, unless the session is closing then. */
+void mc_session_feed(struct mc_session *session, const char *bytes, size_t n);
+
+/*
+ * A long value can be received where it belongs: so many bytes there, 0 if a feed is better; and then they are.
+ */
+static inline size_t mc_session_target(struct mc_session *session, char **where) {
+    const struct mc_cursor *cursor = &session->upload.cursor;
+    if (!session->upload.item || cursor->left < MC_COPY_MOST) return 0;
+    *where = cursor->at;
+    return cursor->here;
+}
+void mc_session_received(struct mc_session *session, size_t n);
+
+/* --- for the commands ------------------------------------------------------------------------------------ */
+
+/* A line of an answer; not said if the command is not to be answered. */
+void mc_say(struct mc_session *session, const char *line);
+/* The same, said in any case. */
+void mc_say_error(struct mc_session *session, const char *line);
+
+/* noreply stands at the end of the line. */
+bool mc_noreply(struct mc_session *session, const struct mc_line *line);
+
+/* One command; room for a line of an answer is there. */
+void mc_command(struct mc_session *session, struct mc_line *line);
+
+void mc_command_get(struct mc_session *session, struct mc_line *line, bool with_cas, bool touch);
+void mc_command_update(struct mc_session *session, struct mc_line *line, enum mc_mode mode);
+void mc_command_delete(struct mc_session *session, struct mc_line *line);
+void mc_command_touch(struct mc_session *session, struct mc_line *line);
+void mc_command_arithmetic(struct mc_session *session, struct mc_line *line, bool increment);
+void mc_command_meta(struct mc_session *session, struct mc_line *line);
+void mc_command_stats(struct mc_session *session, struct mc_line *line);
+bool mc_command_admin(struct mc_session *session, struct mc_line *line); /* false: it is none of these */
+
+/* The upload has all its bytes. */
+void mc_upload_complete(struct mc_session *session);
+/* The answer to ms: whose key it is, in the form in which it is stored, and the CAS, 0 if nothing was. */
+struct mc_meta_key {
+    char bytes[MC_KEY_MOST];
+    uint8_t size;
+    bool binary;
+};
+void mc_meta_stored(struct mc_session *session, const char *code, const struct mc_meta_key *key, uint64_t cas);
+
+/* A value could not be given memory: what is to be said. Whatever was stored there goes if `remove`. */
+const char *mc_upload_refused(struct mc_held *held, bool allowed, bool remove);
+
+#endif

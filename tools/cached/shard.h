@@ -1,0 +1,85 @@
+/*
+ * A part of the cache: the items whose hash leads there, with a table, memory and queues of their own, under one lock.
+ * Shards share nothing but the counter of CAS values, so commands on different ones do not meet; and each keeps to its
+ * part of the memory limit by itself.
+ *
+ * The lock spins: no section under it waits for anything, and most are some hundred instructions; the longest goes
+ * through the items of a page.
+ */
+#ifndef CACHED_SHARD_H
+#define CACHED_SHARD_H
+
+#include "base/lock.h"
+#include "clock.h"
+#include "item.h"
+#include "table.h"
+
+/* Items of one class, the latest stored first. */
+struct mc_queue {
+    struct mc_item *newest, *oldest;
+    struct mc_item *hand; /* where the search for a victim goes on; NULL: at the oldest */
+    uint64_t items;
+};
+
+/* What is counted by class, as `stats items` and `stats slabs` have it. */
+struct mc_class_counts {
+    uint64_t get_hits, cmd_set, delete_hits, incr_hits, decr_hits, cas_hits, cas_badval, touch_hits;
+    uint64_t evicted, evicted_nonzero, evicted_unfetched, evicted_active, expired_unfetched, reclaimed, outofmemory;
+    uint64_t direct_reclaims;
+};
+
+/* What is counted for the shard as a whole. Words of 64 bits only: they are added up as an array. */
+struct mc_shard_counts {
+    uint64_t cmd_get, cmd_touch, get_misses, get_expired, get_flushed, touch_misses, delete_misses, incr_misses,
+        decr_misses, cas_misses, total_items, store_too_large, store_no_memory, crawler_reclaimed,
+        crawler_items_checked, pages_moved;
+};
+
+struct mc_shard {
+    struct weft__lock lock;
+    bool keeps;                             /* nothing is evicted to make room */
+    uint64_t flushed;                       /* items with a lower CAS are gone */
+    size_t bytes;                           /* of all linked items */
+    uint64_t expiring;                      /* linked items that will expire */
+    size_t swept;                           /* chains that the sweep has seen */
+    uint32_t evicted_time[MC_CLASSES_MOST]; /* age of the one that was evicted last */
+    struct mc_table table;
+    struct mc_memory memory;
+    struct mc_queue queues[MC_CLASSES_MOST];
+    struct mc_class_counts classes[MC_CLASSES_MOST];
+    struct mc_shard_counts counts;
+} __attribute__((aligned(64)));
+
+/* Expired, or flushed. */
+static inline bool mc_item_expired(const struct mc_item *item) { return item->expires && item->expires <= mc_now(); }
+static inline bool mc_item_dead(const struct mc_shard *shard, const struct mc_item *item) {
+    return mc_item_expired(item) || item->cas < shard->flushed;
+}
+
+/* Into and out of the table and the queue. Unlinking gives the memory back, or leaves that to who refers to it. */
+void mc_shard_link(struct mc_shard *shard, struct mc_item *item);
+void mc_shard_unlink(struct mc_shard *shard, struct mc_item *item);
+void mc_shard_replace(struct mc_shard *shard, struct mc_item *out, struct mc_item *in);
+
+/* When the time at which a linked item expires changes. */
+void mc_shard_expire(struct mc_shard *shard, struct mc_item *item, uint32_t expires);
+
+/* An item without contents but key and size, not linked, or NULL: no memory, whatever was evicted. */
+struct mc_item *mc_shard_make(struct mc_shard *shard, const char *key, size_t key_size, uint32_t hash, size_t size);
+void mc_shard_free(struct mc_shard *shard, struct mc_item *item); /* not linked, nobody refers to it */
+
+/* Takes what is dead out of some chains; how many chains are left of this round. */
+size_t mc_shard_sweep(struct mc_shard *shard, size_t chains);
+
+/* --- evict.c ------------------------------------------------------------------------------------------ */
+
+void mc_queue_add(struct mc_queue *queue, struct mc_item *item);
+void mc_queue_remove(struct mc_queue *queue, struct mc_item *item);
+
+/* Makes room for a chunk of that class, if it can: then there is a free one, or a page. */
+bool mc_evict(struct mc_shard *shard, unsigned cls);
+
+/* Gives up a page, of any class. */
+bool mc_evict_page(struct mc_shard *shard);
+
+#endif

@@ -1,0 +1,99 @@
+/*
+ * The cache: shards, and who may work on an item.
+ *
+ *     struct mc_held held;
+ *     mc_hold(&held, store, key, key_size);        the shard of the key, locked
+ *     struct mc_item *item = mc_find(&held);       what is stored there, unless expired or flushed
+ *     ...                                          item and shard are the caller's
+ *     mc_release(&held);
+ *
+ * Nobody may wait for anything in between. What is sent later is referred to (mc_refer), and given back when it has
+ * been sent (mc_unrefer).
+ */
+#ifndef CACHED_STORE_H
+#define CACHED_STORE_H
+
+#include "hash.h"
+#include "shard.h"
+
+struct mc_limits {
+    size_t memory;    /* bytes */
+    size_t item_most; /* bytes of an item, as memcached reckons it */
+    unsigned workers; /* how many may be at it at once */
+    bool keeps;       /* no eviction */
+    bool no_cas;      /* clients see 0 for every CAS */
+    unsigned hash_power;
+};
+
+struct mc_store {
+    struct mc_shard *shards;
+    unsigned count; /* a power of two */
+    uint64_t seed;
+    size_t memory, item_most;
+    bool no_cas;
+    _Atomic uint64_t cas;      /* the last one given out */
+    _Atomic uint32_t flush_at; /* when all that is there then goes; 0: no such time */
+};
+
+int mc_store_begin(struct mc_store *store, const struct mc_limits *limits); /* -ENOMEM */
+void mc_store_end(struct mc_store *store);
+
+struct mc_held {
+    struct mc_store *store;
+    struct mc_shard *shard;
+    const char *key;
+    uint32_t hash;
+    uint8_t key_size;
+};
+
+void mc_hold(struct mc_held *held, struct mc_store *store, const char *key, size_t key_size);
+void mc_release(struct mc_held *held);
+
+struct mc_item *mc_find(struct mc_held *held);
+
+/* It was asked for. */
+static inline void mc_bump(struct mc_item *item) {
+    item->last = mc_now();
+    item->bits |= MC_VISITED | MC_FETCHED;
+}
+
+/* Whether such an item may be stored at all. */
+static inline bool mc_size_allowed(const struct mc_store *store, size_t key_size, size_t size, uint32_t flags) {
+    return 56 + key_size + 1 + (flags ? 4 : 0) + size + 2 <= store->item_most;
+}
+
+/* NULL: no memory. The item is the caller's, until it is linked or dropped. */
+struct mc_item *mc_make(struct mc_held *held, size_t size, uint32_t flags, uint32_t expires);
+
+void mc_link(struct mc_held *held, struct mc_item *item); /* a new CAS, and its place among the others */
+void mc_replace(struct mc_held *held, struct mc_item *out, struct mc_item *in);
+void mc_unlink(struct mc_held *held, struct mc_item *item);
+void mc_new_cas(struct mc_held *held, struct mc_item *item);
+static inline uint64_t mc_cas(const struct mc_store *store, const struct mc_item *item) {
+    return store->no_cas ? 0 : item->cas;
+}
+
+/* Without holding: drops an item that was not linked; ends a reference. */
+void mc_drop(struct mc_store *store, struct mc_item *item);
+static inline void mc_refer(struct mc_item *item) { item->refs++; }
+void mc_unrefer(struct mc_store *store, struct mc_item *item);
+
+/* --- the whole of it ----------------------------------------------------------------------------------- */
+
+void mc_flush(struct mc_store *store, uint32_t at); /* 0: now */
+void mc_store_tick(struct mc_store *store);         /* once a second: what was to be flushed, and part of a sweep */
+void mc_store_limit(struct mc_store *store, size_t memory);
+void mc_store_reset_counts(struct mc_store *store);
+
+/* Adds everything up; a snapshot shard by shard. */
+struct mc_totals {
+    struct mc_shard_counts counts;
+    struct mc_class_counts all, classes[MC_CLASSES_MOST];
+    uint64_t items[MC_CLASSES_MOST], pages[MC_CLASSES_MOST], used[MC_CLASSES_MOST];
+    uint32_t age[MC_CLASSES_MOST], evicted_time[MC_CLASSES_MOST];
+    uint64_t bytes, current, page_count, buckets;
+    bool growing;
+};
+void mc_store_totals(struct mc_store *store, struct mc_totals *totals);
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * Lines of the protocol: words, numbers, keys in base64. What counts as a number is what memcached's use of strtol and
+ * its relatives makes of it: white space before, a sign, and digits, then the end or white space; of numbers that are
+ * too large for their place the low bits.
+ */
+#ifndef CACHED_TEXT_H
+#define CACHED_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct mc_word {
+    const char *at;
+    size_t size;
+};
+
+#define MC_WORDS_MOST 23
+
+struct mc_line {
+    struct mc_word words[MC_WORDS_MOST];
+    unsigned count;
+    const char *rest, *end; /* what is left beyond the last word that there is room for */
+};
+
+/* Words are separated by spaces, nothing else. A line ends at a zero byte, if there is one. */
+void mc_line_split(struct mc_line *line, const char *text, size_t size);
+
+static inline bool mc_word_is(const struct mc_word *word, const char *text) {
+    size_t size = strlen(text);
+    return word->size == size && !memcmp(word->at, text, size);
+}
+
+bool mc_u64(const char *text, size_t size, uint64_t *value);
+bool mc_u32(const struct mc_word *word, size_t skip, uint32_t *value);
+bool mc_i32(const struct mc_word *word, size_t skip, int32_t *value);
+static inline bool mc_word_u64(const struct mc_word *word, size_t skip, uint64_t *value) {
+    return mc_u64(word->at + skip, word->size - skip, value);
+}
+
+/* In decimal; returns the end. 20 digits at most. */
+char *mc_put_u64(char *to, uint64_t value);
+
+/* To `to`, which has room for the text decoded; 0 if it is no base64. Coded: 4 for every 3 begun. */
+size_t mc_base64_decode(char *to, const char *text, size_t size);
+size_t mc_base64_encode(char *to, const char *bytes, size_t size);
+
+#endif

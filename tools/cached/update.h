@@ -1,0 +1,25 @@
+/*
+ * What changes an item: storing in its six modes, and counting. Called with the shard held.
+ */
+#ifndef CACHED_UPDATE_H
+#define CACHED_UPDATE_H
+
+#include "session.h"
+
+enum mc_outcome { MC_STORED, MC_NOT_STORED, MC_EXISTS, MC_NOT_FOUND, MC_NOT_NUMERIC, MC_NO_MEMORY };
+
+/* Stores the upload's item, or something made of it; otherwise that is given back. *cas: the new one, if it was. */
+enum mc_outcome mc_update(struct mc_held *held, struct mc_upload *upload, uint64_t *cas);
+
+#define MC_NUMBER_MOST 20 /* digits */
+struct mc_delta {
+    bool increment;
+    uint64_t by;
+    uint64_t cas; /* to be compared with, unless 0 */
+    char text[MC_NUMBER_MOST];
+    uint8_t size;         /* of what the number is then */
+    struct mc_item *item; /* where it is */
+};
+enum mc_outcome mc_delta(struct mc_held *held, struct mc_delta *delta);
+
+#endif
