@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the tests of a build directory: run.sh BUILD_DIR [suite...]
 #
-# Suites: unit fiber misuse fault stress planted sim serve; those that the build has, without arguments. Ends
+# Suites: unit fiber misuse fault stress planted sim serve cached; those that the build has, without arguments. Ends
 # in one line "N passed, N failed", counting test cases, and with status 1 if one failed.
 #
 #   WEFT_TEST_SCALE      divides the sizes of the tests
@@ -11,7 +11,7 @@
 build=${1:?"usage: run.sh BUILD_DIR [suite...]"}
 shift
 here=$(cd "$(dirname "$0")" && pwd)
-[ $# -gt 0 ] || set -- unit fiber misuse fault stress planted sim serve
+[ $# -gt 0 ] || set -- unit fiber misuse fault stress planted sim serve cached
 passed=0
 failed=0
 output=$(mktemp) || exit 1
@@ -66,18 +66,24 @@ run_serve() {
     run "serve fuzz" "$build/tests/serve/fuzz" "$here/serve/corpus" 1
 }
 
+run_programs() { # suite
+    for program in "$build/tests/$1"/*; do
+        [ -f "$program" ] && [ -x "$program" ] || continue
+        run "$program" $WEFT_TEST_UNDER "$program"
+    done
+}
+
 for suite in "$@"; do
     case $suite in
     stress) run_stress ;;
     serve) run_serve ;;
     planted) [ -d "$build/tests/planted" ] && run planted "$here/planted/run.sh" "$build" ;;
     sim) [ -x "$build/tests/sim/sim" ] && run sim $WEFT_TEST_UNDER "$build/tests/sim/sim" --quick ;;
-    *)
-        for program in "$build/tests/$suite"/*; do
-            [ -f "$program" ] && [ -x "$program" ] || continue
-            run "$program" $WEFT_TEST_UNDER "$program"
-        done
+    cached)
+        run_programs cached
+        [ -x "$build/tests/cached/server/cached" ] && run cached "$here/cached/run.sh" "$build"
         ;;
+    *) run_programs "$suite" ;;
     esac
 done
 

@@ -1,0 +1,45 @@
+#!/bin/sh
+# weft cached as a process: run.sh BUILD_DIR. Its answers beside memcached's (protocol.py), memcapable, and the client
+# libraries that are installed. Ends in "N passed, N failed".
+build=${1:?"usage: run.sh BUILD_DIR"}
+here=$(cd "$(dirname "$0")" && pwd)
+python=$(command -v /usr/bin/python3 || command -v python3) # Debian's own has Debian's libraries
+server=$build/tests/cached/server/cached
+passed=0
+failed=0
+dir=$(mktemp -d)
+trap 'kill "$pid" 2>/dev/null; rm -rf "$dir"' EXIT
+
+verdict() { # name, status
+    if [ "$2" -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+    [ "$2" -eq 0 ] || { cat "$dir/out" && echo "  cached/$1 FAILED"; }
+}
+
+"$python" "$here/protocol.py" "$server" --random "${WEFT_CACHED_STREAMS:-300}" >"$dir/out" 2>&1
+status=$?
+count=$(sed -n 's/^cached\/protocol: \([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$dir/out")
+passed=$((passed + ${count%% *}))
+[ "$status" -eq 0 ] && [ -n "$count" ] || verdict protocol 1
+
+port=$((20000 + $$ % 10000))
+"$server" -p $port -l 127.0.0.1 -t 2 -A &
+pid=$!
+tries=0
+until "$python" "$here/client.py" $port ping 2>/dev/null || [ $tries -gt 100 ]; do tries=$((tries + 1)) && sleep 0.05; done
+
+capable=$(command -v memcapable || command -v memccapable)
+if [ -n "$capable" ]; then
+    timeout 60 "$capable" -a -h 127.0.0.1 -p $port >"$dir/out" 2>&1
+    verdict memcapable $?
+fi
+for client in plain crowd pymemcache pylibmc memcache perl tools; do
+    timeout 60 "$python" "$here/client.py" $port $client >"$dir/out" 2>&1
+    status=$?
+    [ $status -eq 77 ] || verdict $client $status # 77: it is not installed
+done
+"$python" "$here/client.py" $port shutdown >"$dir/out" 2>&1
+wait $pid
+verdict shutdown $?
+
+echo "cached: $passed passed, $failed failed"
+[ "$failed" -eq 0 ]
