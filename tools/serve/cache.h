@@ -1,5 +1,5 @@
 /*
- * Open files, by the path of a request as it was sent. A path that is found needs no decoding, no walk and
+ * Files, by the path of a request as it was sent. A path that is found needs no decoding, no walk and
  * no system call. Whether it still leads to the same file, in the same state, is looked at once a second.
  */
 #ifndef SERVE_CACHE_H
@@ -7,7 +7,7 @@
 
 #include "files.h"
 
-/* Keeps so many files open. 0 or -ENOMEM. */
+/* Keeps so many files. 0 or -ENOMEM. */
 int cache_begin(unsigned files);
 void cache_end(void);
 

@@ -16,7 +16,7 @@ static const char help[] =
     "  --workers N    on N kernel threads (as many as there are processors to use)\n"
     "  --list         show directories that have no index.html\n"
     "  --log FILE     a line for each request; -: on standard output. SIGHUP opens it anew\n"
-    "  --cache N      keep N files open (1024); 0: none\n"
+    "  --cache N      keep N files open, small ones in memory (1024); 0: none\n"
     "  --idle S       seconds that a connection is kept between two requests (60)\n"
     "  --slow S       seconds for the head of a request, for its body, and for 256 KiB of an answer (15)\n"
     "  --grace S      seconds that requests under way have when a signal ends it (10)\n"

@@ -132,8 +132,9 @@ void *connection_run(void *arg) {
     enum next next = NEXT_REST;
     uint32_t seen = 0;
     deadline_set(fd, PHASE_READ, settings.slow);
-    for (;;) {
-        if (!input_wait(&c.in)) {
+    bool there = input_try(&c.in); /* most often a request follows the connection at once */
+    for (;; there = false) {
+        if (!there && !input_wait(&c.in)) {
             next = give_up(&c);
             break;
         }

@@ -3,6 +3,7 @@
 
 #include "base/atomic.h"
 #include "mime.h"
+#include "tick.h"
 #include "weft.h"
 #include "weft/io.h"
 
@@ -50,7 +51,8 @@ static void *open_slowly(void *arg) {
 static int open_path(const char *path, int flags) {
     struct opening o = {path, flags, 0};
     o.result = open_beneath(&o, RESOLVE_CACHED);
-    if (o.result == -EAGAIN || o.result == -EINVAL) open_slowly(&o);
+    bool not_cached = o.result == -EAGAIN || o.result == -EINVAL; /* or the kernel cannot say so */
+    if (not_cached && weft_blocking(open_slowly, &o, NULL)) open_slowly(&o);
     return o.result;
 }
 
@@ -92,12 +94,16 @@ static struct file_state state_of(const struct stat *s) {
 
 static bool same_time(struct timespec a, struct timespec b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
 
+static bool same_state(struct file_state a, struct file_state b) {
+    return a.device == b.device && a.number == b.number && a.size == b.size && same_time(a.modified, b.modified) &&
+           same_time(a.changed, b.changed);
+}
+
+/* What was changed in the second in which it was opened may have been changed again without a trace. */
 bool file_current(const struct file *file) {
     struct stat s;
-    if (file_look(file->path, &s)) return false;
-    struct file_state now = state_of(&s);
-    return now.device == file->state.device && now.number == file->state.number && now.size == file->state.size &&
-           same_time(now.modified, file->state.modified) && same_time(now.changed, file->state.changed);
+    if (file->state.changed.tv_sec >= file->opened - 1 || file_look(file->path, &s)) return false;
+    return same_state(state_of(&s), file->state);
 }
 
 /* The type is in the head, between its colon and its line's end. */
@@ -119,38 +125,63 @@ static void write_head(struct file *f, size_t most) {
     f->type = (struct text){type, (uint32_t)strlen(type)};
 }
 
-static struct file *make(int fd, const struct stat *s, const char *path) {
+static struct file *make(const struct stat *s, const char *path) {
     enum { HEAD = 512 };
-    size_t size = strlen(path) + 1;
-    struct file *f = malloc(sizeof *f + HEAD + size);
+    size_t size = strlen(path) + 1, body = s->st_size <= FILE_SMALL ? (size_t)s->st_size : 0;
+    struct file *f = malloc(sizeof *f + HEAD + size + body);
     if (!f) return NULL;
-    *f = (struct file){.users = 1, .fd = fd, .state = state_of(s), .path = f->memory + HEAD};
+    *f = (struct file){.users = 1, .fd = -1, .opened = tick_time(), .state = state_of(s), .path = f->memory + HEAD};
     memcpy(f->path, path, size);
     write_head(f, HEAD);
     return f;
 }
 
+/* 200, or 0: it has changed while it was read. */
+static int read_small(struct file *f, int fd) {
+    char *to = f->path + strlen(f->path) + 1;
+    struct stat s;
+    if (f->state.size && weft_pread(fd, to, f->state.size, 0) != (ssize_t)f->state.size) return 0;
+    if (fstat(fd, &s) || !same_state(state_of(&s), f->state)) return 0;
+    f->body = to;
+    close(fd);
+    return 200;
+}
+
+/* 200, another status, or 0 as above. */
+static int try_open(const char *path, struct file **result) {
+    struct stat s;
+    int fd = open_path(path, O_RDONLY | O_NONBLOCK | O_NOCTTY); /* what has become a pipe just now does not wait */
+    if (fd < 0) return status_of(fd);
+    int status = fstat(fd, &s) || !S_ISREG(s.st_mode) ? 403 : 200;
+    struct file *f = status == 200 ? make(&s, path) : NULL;
+    if (status == 200 && !f) status = 503;
+    if (status == 200 && s.st_size <= FILE_SMALL)
+        status = read_small(f, fd);
+    else if (status == 200)
+        f->fd = fd;
+    if (status == 200) {
+        *result = f;
+    } else {
+        close(fd);
+        free(f);
+    }
+    return status;
+}
+
 int file_open(const char *path, struct file **result) {
     struct stat s;
-    int status = file_look(path, &s);
+    int status = file_look(path, &s), tries = 0;
     if (status) return status;
     if (!S_ISREG(s.st_mode)) return 403;
-    int fd = open_path(path, O_RDONLY | O_NONBLOCK | O_NOCTTY); /* if it has become a pipe since, that does not wait */
-    if (fd < 0) return status_of(fd);
-    if (fstat(fd, &s) || !S_ISREG(s.st_mode)) {
-        close(fd);
-        return 403;
-    }
-    *result = make(fd, &s, path);
-    if (*result) return 200;
-    close(fd);
-    return 503;
+    do status = try_open(path, result);
+    while (!status && ++tries < 100);
+    return status ? status : 503;
 }
 
 void file_hold(struct file *file) { add_rlx(&file->users, 1); } /* the caller, or its lock, holds it already */
 
 void file_release(struct file *file) {
     if (atomic_fetch_sub_explicit(&file->users, 1, memory_order_acq_rel) != 1) return; /* pairs with the others' */
-    close(file->fd);
+    if (file->fd >= 0) close(file->fd);
     free(file);
 }

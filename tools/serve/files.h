@@ -18,10 +18,17 @@ struct file_state {
     uint64_t size;
 };
 
-/* A file that is open for reading, and the head of an answer that is all of it. Nobody changes it. */
+#define FILE_SMALL (16 * 1024) /* files up to this size are kept in memory, larger ones open */
+
+/*
+ * A state of a file, and the head of an answer that is all of it. Nobody changes it: so head and bytes of a small
+ * file belong together, whatever happens to the file meanwhile.
+ */
 struct file {
     _Atomic uint32_t users; /* the last one closes it */
-    int fd;
+    int fd;                 /* -1: it is in memory */
+    const char *body;       /* NULL: it is not */
+    time_t opened;
     struct file_state state;
     struct text type;
     struct text tag;        /* in head */
@@ -38,7 +45,7 @@ void files_end(void);
 /* What a path below the root is: 0, or the status to answer with. */
 int file_look(const char *path, struct stat *stat);
 
-/* Opens a regular file: 200, or the status to answer with. The caller is its one user. */
+/* Opens a regular file, or reads it: 200, or the status to answer with. The caller is its one user. */
 int file_open(const char *path, struct file **result);
 
 /* Is it still what its path leads to, and unchanged? */

@@ -25,6 +25,12 @@ static bool make_room(struct input *in) {
     return size < BUFFER_SIZE;
 }
 
+bool input_try(struct input *in) {
+    ssize_t n = weft_recv(in->fd, in->little, INPUT_LITTLE, MSG_DONTWAIT);
+    if (n > 0) in->end = (uint32_t)n;
+    return n > 0;
+}
+
 bool input_wait(struct input *in) {
     if (likely(in->begin == in->end))
         input_end(in);

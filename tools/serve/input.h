@@ -25,6 +25,9 @@ static inline const char *input_data(const struct input *in) {
 static inline uint32_t input_size(const struct input *in) { return in->end - in->begin; }
 static inline void input_use(struct input *in, uint32_t size) { in->begin += size; }
 
+/* The first bytes of a connection, if they have come by now. */
+bool input_try(struct input *in);
+
 /* Waits for more, and puts it behind what is there. False: there is no more, or no room. */
 bool input_wait(struct input *in);
 

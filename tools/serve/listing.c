@@ -110,7 +110,7 @@ static void *make_page(void *arg) {
 int listing_reply(struct connection *c, const struct request *r, const char *path) {
     struct page page = {.path = path, .fd = directory_open(path)};
     if (page.fd < 0) return head_error(c, r, -page.fd, TEXT(""));
-    make_page(&page);
+    if (weft_blocking(make_page, &page, NULL)) make_page(&page);
     if (!page.text) return head_error(c, r, 503, TEXT(""));
     head_write(c, r, 200, "text/html; charset=utf-8", page.size, TEXT(""));
     if (r->method != METHOD_HEAD) output_bytes(&c->out, page.text, page.size);

@@ -71,11 +71,31 @@ void output_format(struct output *o, const char *format, ...) {
         output_add(o, (size_t)n);
 }
 
-void output_bytes(struct output *o, const char *data, size_t size) {
-    for (size_t n; size && !o->broken; data += n, size -= n) {
-        n = size < BUFFER_SIZE / 2 ? size : BUFFER_SIZE / 2;
-        output_text(o, (struct text){data, (uint32_t)n});
+/* What the client did not take at once of the gathered bytes and those behind them. */
+__attribute__((cold, noinline)) static void send_rest(struct output *o, struct iovec *parts, ssize_t sent) {
+    if (sent < 0 && errno != EAGAIN) o->broken = true;
+    size_t done = sent < 0 ? 0 : (size_t)sent;
+    for (int i = 0; i < 2 && !o->broken; i++) {
+        size_t skip = done < parts[i].iov_len ? done : parts[i].iov_len;
+        done -= skip;
+        if (skip < parts[i].iov_len)
+            send_slowly(o, (char *)parts[i].iov_base + skip, parts[i].iov_len - skip,
+                        MSG_NOSIGNAL | (i ? 0 : MSG_MORE));
     }
+}
+
+void output_bytes(struct output *o, const char *data, size_t size) {
+    enum { COPIED = 4096 };
+    if (size <= COPIED) {
+        output_text(o, (struct text){data, (uint32_t)size});
+        return;
+    }
+    struct iovec parts[2] = {{o->buffer, o->used}, {(void *)data, size}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    if (o->broken) return;
+    ssize_t n = weft_sendmsg(o->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (unlikely(n < 0 || (size_t)n < o->used + size)) send_rest(o, parts, n);
+    o->used = 0;
 }
 
 /* sendfile waits in the kernel, and with it the worker, unless the socket says otherwise; to receive, it must not
@@ -83,7 +103,7 @@ void output_bytes(struct output *o, const char *data, size_t size) {
 static void set_waiting(int fd, bool waits) { fcntl(fd, F_SETFL, O_RDWR | (waits ? 0 : O_NONBLOCK)); }
 
 /* A file that has become shorter breaks it: the client was promised more. */
-void output_file(struct output *o, int fd, uint64_t offset, uint64_t size) {
+static void send_file(struct output *o, int fd, uint64_t offset, uint64_t size) {
     off_t at = (off_t)offset;
     flush(o, MSG_MORE);
     set_waiting(o->fd, false);
@@ -95,4 +115,11 @@ void output_file(struct output *o, int fd, uint64_t offset, uint64_t size) {
         size -= piece;
     }
     set_waiting(o->fd, true);
+}
+
+void output_file(struct output *o, const struct file *f, uint64_t offset, uint64_t size) {
+    if (likely(f->body != NULL))
+        output_bytes(o, f->body + offset, (size_t)size);
+    else
+        send_file(o, f->fd, offset, size);
 }

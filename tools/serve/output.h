@@ -7,7 +7,7 @@
 #define SERVE_OUTPUT_H
 
 #include "buffers.h"
-#include "text.h"
+#include "files.h"
 
 #include <sys/types.h>
 
@@ -25,8 +25,8 @@ static inline void output_add(struct output *o, size_t size) { o->used += (uint3
 
 void output_text(struct output *o, struct text text);
 void output_format(struct output *o, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void output_bytes(struct output *o, const char *data, size_t size); /* however many */
-void output_file(struct output *o, int fd, uint64_t offset, uint64_t size);
+void output_bytes(struct output *o, const char *data, size_t size); /* however many; long ones are not copied */
+void output_file(struct output *o, const struct file *f, uint64_t offset, uint64_t size);
 
 /* Sends what was gathered, and gives the buffer back. */
 void output_flush(struct output *o);

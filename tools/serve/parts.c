@@ -36,7 +36,7 @@ static int reply_one(struct connection *c, const struct request *r, const struct
     int n = snprintf(fields, sizeof fields, "Content-Range: bytes %ju-%ju/%ju\r\n%.*s", (uintmax_t)range.first,
                      (uintmax_t)range.last, (uintmax_t)f->state.size, (int)f->validators.size, f->validators.at);
     head_write(c, r, 206, f->type.at, size_of(range), (struct text){fields, (uint32_t)n});
-    output_file(&c->out, f->fd, range.first, size_of(range));
+    output_file(&c->out, f, range.first, size_of(range));
     return 206;
 }
 
@@ -51,7 +51,7 @@ static int reply_several(struct connection *c, const struct request *r, const st
     for (int i = 0; i < n; i++) {
         int size = part_head(part, boundary, f, ranges[i]);
         output_text(&c->out, (struct text){part, (uint32_t)size});
-        output_file(&c->out, f->fd, ranges[i].first, size_of(ranges[i]));
+        output_file(&c->out, f, ranges[i].first, size_of(ranges[i]));
     }
     output_format(&c->out, "\r\n--%s--\r\n", boundary);
     return 206;

@@ -8,30 +8,19 @@
 #include "listing.h"
 #include "parts.h"
 #include "server.h"
-#include "weft.h"
-#include "weft/io.h"
-
 #include <stdio.h>
 
-#define SMALL (16 * 1024) /* copied behind their heads, and sent with them; larger ones go without a copy */
 #define INDEX "index.html"
-
-_Static_assert(SMALL + 1024 + HEAD_END_MOST < BUFFER_SIZE, "a small file and its head fit into a buffer");
 
 /* --- a file --------------------------------------------------------------------------------------- */
 
-/* The file and its head. 0: it is not there any more as its head says. */
 static int reply_whole(struct connection *c, const struct request *r, const struct file *f) {
-    bool small = f->state.size <= SMALL, body = r->method != METHOD_HEAD;
-    size_t size = small && body ? (size_t)f->state.size : 0, head = f->head.size;
-    char *room = output_room(&c->out, head + HEAD_END_MOST + size);
-    c->body = body ? f->state.size : 0;
+    char *room = output_room(&c->out, f->head.size + HEAD_END_MOST);
     if (unlikely(!room)) return 200;
-    memcpy(room, f->head.at, head);
-    head += head_end(c, r, room + head);
-    if (size && unlikely(weft_pread(f->fd, room + head, size, 0) != (ssize_t)size)) return 0;
-    output_add(&c->out, head + size);
-    if (!small && body) output_file(&c->out, f->fd, 0, f->state.size);
+    memcpy(room, f->head.at, f->head.size);
+    output_add(&c->out, f->head.size + head_end(c, r, room + f->head.size));
+    c->body = r->method == METHOD_HEAD ? 0 : f->state.size;
+    if (likely(c->body)) output_file(&c->out, f, 0, c->body);
     return 200;
 }
 
@@ -101,9 +90,10 @@ static int reply_path(struct connection *c, const struct request *r, char *path)
 
 __attribute__((noinline, cold)) static int reply_slowly(struct connection *c, const struct request *r) {
     char *path = buffer_take();
-    int status = path ? reply_path(c, r, path) : 0;
-    if (path) buffer_give(path);
-    return status ? status : head_error(c, r, 503, TEXT(""));
+    if (!path) return head_error(c, r, 503, TEXT(""));
+    int status = reply_path(c, r, path);
+    buffer_give(path);
+    return status;
 }
 
 static int reply_not(struct connection *c, const struct request *r) {
@@ -114,10 +104,8 @@ static int reply_not(struct connection *c, const struct request *r) {
 int reply(struct connection *c, const struct request *r) {
     if (unlikely(r->method > METHOD_HEAD)) return reply_not(c, r);
     struct file *file = cache_find(r->path);
-    int status = 0;
-    if (likely(file)) {
-        status = reply_file(c, r, file);
-        file_release(file);
-    }
-    return likely(status) ? status : reply_slowly(c, r);
+    if (unlikely(!file)) return reply_slowly(c, r);
+    int status = reply_file(c, r, file);
+    file_release(file);
+    return status;
 }

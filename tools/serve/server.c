@@ -50,15 +50,18 @@ static bool goes_on(int err) {
     }
 }
 
+/* Told to stop, it still hands on what has been accepted already. */
 static void *accept_all(void *unused) {
-    while (!server_ends()) {
-        int fd = weft_accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-        if (fd < 0) {
-            if (!goes_on(errno)) break;
-        } else if (weft_spawn(NULL, NULL, connection_run, (void *)(intptr_t)fd)) {
+    struct weft_listener connections;
+    if (weft_listener_begin(&connections, listener, SOCK_CLOEXEC)) return unused;
+    for (bool on = true; on;) {
+        int fd = weft_listener_accept(&connections);
+        if (fd < 0)
+            on = goes_on(-fd);
+        else if (weft_spawn(NULL, NULL, connection_run, (void *)(intptr_t)fd))
             close(fd);
-        }
     }
+    weft_listener_end(&connections);
     return unused;
 }
 

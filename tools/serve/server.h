@@ -10,7 +10,7 @@ struct settings {
     const char *log; /* a file; "-": standard output; NULL: none */
     unsigned port;
     unsigned workers;
-    unsigned cache; /* files that are kept open */
+    unsigned cache; /* files that are kept */
     unsigned idle;  /* seconds between two requests */
     unsigned slow;  /* seconds for a head, for a body, and for each piece of an answer */
     unsigned grace; /* seconds for requests under way, when it is to end */
