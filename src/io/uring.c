@@ -13,6 +13,7 @@
 #include "sched/block.h"
 #include "sched/rings.h"
 
+#include <fcntl.h>
 #include <liburing.h>
 #include <sys/stat.h>
 
@@ -94,28 +95,45 @@ static bool names_descriptor(const struct weft__request *r) {
 
 /* --- who need not wait ------------------------------------------------------------------------------- */
 
-/* Descriptors whose reads have had to wait, by the last bits of their number: most likely they will again. A
- * guess; a wrong one costs a microsecond. */
-enum { WEFT_GUESSES = 1 << 16 };
-static _Atomic bool reads_wait[WEFT_GUESSES];
-static _Atomic bool *guess_of(int fd) { return &reads_wait[(unsigned)fd % WEFT_GUESSES]; }
+/*
+ * What is known of descriptors that are read and written, by the last bits of their number: a guess, which a wrong
+ * one does not harm, and which is made anew after a while. DIRECT: past the page cache, so that trying is waiting.
+ */
+enum { WEFT_FDS = 1 << 16, UNKNOWN = 0, TRIED_MOST = 200, DIRECT = 254, READS_WAIT = 255 };
+static _Atomic uint8_t known[WEFT_FDS];
+static _Atomic uint8_t *known_of(int fd) { return &known[(unsigned)fd % WEFT_FDS]; }
+
+static uint8_t find_out(int fd) {
+    int flags = fcntl(fd, F_GETFL);
+    uint8_t is = flags >= 0 && flags & O_DIRECT ? DIRECT : TRIED_MOST;
+    store_rlx(known_of(fd), is);
+    return is;
+}
+
+static bool may_be_tried(int fd, bool reads) {
+    uint8_t is = load_rlx(known_of(fd));
+    if (unlikely(is == UNKNOWN)) is = find_out(fd);
+    if (is <= TRIED_MOST) store_rlx(known_of(fd), is - 1);
+    return is <= TRIED_MOST || (is == READS_WAIT && !reads);
+}
 
 static bool is_tried_first(const struct weft__request *r) {
     switch ((enum weft__code)r->code) {
     case WEFT_IO_READ:
-    case WEFT_IO_READV: return !load_rlx(guess_of(r->fd));
+    case WEFT_IO_READV: return may_be_tried(r->fd, true);
     case WEFT_IO_WRITE:
-    case WEFT_IO_WRITEV:
+    case WEFT_IO_WRITEV: return may_be_tried(r->fd, false);
     case WEFT_IO_SEND:
     case WEFT_IO_SENDMSG: return true;
     default: return !opcodes[r->code];
     }
 }
 
+/* A file that is not in memory now may be the next time; a pipe or a socket is not likely to have something then. */
 static void learn(const struct weft__request *r) {
     struct stat s;
     if ((r->code == WEFT_IO_READ || r->code == WEFT_IO_READV) && !fstat(r->fd, &s) && !S_ISREG(s.st_mode))
-        store_rlx(guess_of(r->fd), true);
+        store_rlx(known_of(r->fd), READS_WAIT);
 }
 
 /* --- for a fiber that waits -------------------------------------------------------------------------- */
@@ -205,7 +223,7 @@ static void cancel(struct weft__io *io) {
 }
 
 static void closes(int fd) {
-    if (fd >= 0) store_rlx(guess_of(fd), false);
+    if (fd >= 0) store_rlx(known_of(fd), UNKNOWN);
     weft__rings_close_fd(fd);
     weft__readiness_closes(fd);
 }
