@@ -7,6 +7,7 @@
 #   WEFT_TEST_SCALE      divides the sizes of the tests
 #   WEFT_STRESS_SECONDS  of each stress run (1)
 #   WEFT_STRESS_WORKERS  numbers of workers to run it with ("2 8 32")
+#   WEFT_TEST_IO         engines that tests of input and output are run with besides the usual one: epoll, forbidden
 #   WEFT_TEST_UNDER      a command that runs each test binary, valgrind for instance
 build=${1:?"usage: run.sh BUILD_DIR [suite...]"}
 shift
@@ -66,10 +67,21 @@ run_serve() {
     run "serve fuzz" "$build/tests/serve/fuzz" "$here/serve/corpus" 1
 }
 
+# Tests of input and output, again with the other engines.
+run_other_engines() {
+    for engine in ${WEFT_TEST_IO-epoll forbidden}; do
+        echo "$engine:"
+        WEFT_TEST_IO=$engine run "$1" $WEFT_TEST_UNDER "$1"
+    done
+}
+
 run_programs() { # suite
     for program in "$build/tests/$1"/*; do
         [ -f "$program" ] && [ -x "$program" ] || continue
         run "$program" $WEFT_TEST_UNDER "$program"
+        case $program in
+        */io_*) run_other_engines "$program" ;;
+        esac
     done
 }
 

@@ -18,6 +18,8 @@
 
 #include "io/pool.h"
 
+#include <signal.h>
+
 enum { WAITED_FOR, ENDED, ABANDONED };
 
 struct call {
@@ -139,8 +141,10 @@ static void *perform(void *arg) {
     return NULL;
 }
 
+/* The threads take no signals, so that of a broken pipe is the caller's to have. */
 ssize_t weft__blocking_request(const struct weft__request *r) {
     struct made m = {r, 0};
     int err = weft_blocking(perform, &m, NULL);
+    if (!err && m.result == -EPIPE) raise(SIGPIPE);
     return err ? err : m.result;
 }

@@ -1,6 +1,7 @@
 /* The look-alikes: each says what it is as a request. What the originals do beyond that stands here. */
 #define _GNU_SOURCE
 #include "io/engine.h"
+#include "io/known.h"
 
 #include "base/sys.h"
 
@@ -19,44 +20,51 @@ static ssize_t posix(ssize_t result) {
 
 /* --- bytes -------------------------------------------------------------------------------------------- */
 
-/* A write that blocks returns when all is written: what an attempt leaves is written by the next one. */
+/* A write that blocks returns when all is written: what an attempt leaves is written by the next one; but not if the
+ * descriptor was closed meanwhile, and its number may be another file's. */
 static ssize_t write_all(struct weft__request r) {
     size_t done = 0;
+    uint32_t life = weft__known_life(r.fd);
     for (;;) {
         ssize_t n = weft__io_run(&r);
         if (n < 0) return done ? (ssize_t)done : posix(n);
         done += (size_t)n;
-        if (likely((size_t)n >= r.size) || !n) return (ssize_t)done;
+        if (likely((size_t)n >= r.size) || !n || weft__known_life(r.fd) != life) return (ssize_t)done;
         r.memory = (char *)r.memory + n;
         r.size -= (size_t)n;
         if (r.offset != WEFT_IO_HERE) r.offset += n;
     }
 }
 
-/* The same in parts: after one that was written in part, its rest, and then the others. */
-static ssize_t write_parts(int fd, const struct iovec *parts, int n, off_t offset) {
-    size_t done = 0;
-    for (;;) {
-        ssize_t got = weft__io_run(&(struct weft__request){
-            .code = WEFT_IO_WRITEV, .fd = fd, .memory = (void *)parts, .size = (size_t)n, .offset = offset});
-        if (got < 0) return done ? (ssize_t)done : posix(got);
-        done += (size_t)got;
-        if (offset != WEFT_IO_HERE) offset += got;
-        size_t written = (size_t)got;
-        while (n && written >= parts->iov_len) written -= (parts++)->iov_len, n--;
-        if (!n || !got) return (ssize_t)done;
-        if (!written) continue;
-        size_t rest = parts->iov_len - written;
-        got = write_all((struct weft__request){.code = WEFT_IO_WRITE,
-                                               .fd = fd,
-                                               .memory = (char *)parts->iov_base + written,
-                                               .size = rest,
-                                               .offset = offset});
+/* The rest of some parts of which so many bytes were written, one part after the other; how many in all. */
+static ssize_t write_rest(struct weft__request r, const struct iovec *parts, size_t n, size_t done) {
+    size_t skip = done;
+    uint32_t life = weft__known_life(r.fd);
+    for (; n; parts++, n--) {
+        if (skip >= parts->iov_len) {
+            skip -= parts->iov_len;
+            continue;
+        }
+        if (weft__known_life(r.fd) != life) break;
+        r.memory = (char *)parts->iov_base + skip;
+        r.size = parts->iov_len - skip;
+        skip = 0;
+        ssize_t got = write_all(r);
         if (got > 0) done += (size_t)got;
-        if (got < 0 || (size_t)got < rest || !--n) return (ssize_t)done;
-        if (offset != WEFT_IO_HERE) offset += got;
-        parts++;
+        if (got < (ssize_t)r.size) break;
+        if (r.offset != WEFT_IO_HERE) r.offset += got;
     }
+    return (ssize_t)done;
+}
+
+static ssize_t write_parts(int fd, const struct iovec *parts, int n, off_t offset) {
+    struct weft__request r = {
+        .code = WEFT_IO_WRITEV, .fd = fd, .memory = (void *)parts, .size = (size_t)n, .offset = offset};
+    ssize_t done = weft__io_run(&r);
+    if (done <= 0) return posix(done);
+    r.code = WEFT_IO_WRITE;
+    if (offset != WEFT_IO_HERE) r.offset += done;
+    return write_rest(r, parts, (size_t)n, (size_t)done);
 }
 
 WEFT_PUBLIC ssize_t weft_read(int fd, void *buffer, size_t size) {
@@ -104,13 +112,14 @@ WEFT_PUBLIC ssize_t weft_splice(int in, off_t *in_offset, int out, off_t *out_of
 
 WEFT_PUBLIC ssize_t weft_sendfile(int out, int in, off_t *offset, size_t size) {
     size_t done = 0;
-    while (done < size) {
+    uint32_t life = weft__known_life(out);
+    do {
         ssize_t n = weft__io_run(&(struct weft__request){
             .code = WEFT_IO_SENDFILE, .fd = out, .other = in, .extra = offset, .size = size - done});
         if (n < 0) return done ? (ssize_t)done : posix(n);
         if (!n) break;
         done += (size_t)n;
-    }
+    } while (done < size && weft__known_life(out) == life);
     return (ssize_t)done;
 }
 
@@ -194,7 +203,11 @@ WEFT_PUBLIC ssize_t weft_recv(int fd, void *buffer, size_t size, int flags) {
 
 WEFT_PUBLIC ssize_t weft_sendmsg(int fd, const struct msghdr *message, int flags) {
     struct weft__request r = {.code = WEFT_IO_SENDMSG, .fd = fd, .memory = (void *)message, .flags = (uint32_t)flags};
-    return posix(flags & MSG_DONTWAIT ? weft__request_perform(&r) : weft__io_run(&r));
+    if (flags & MSG_DONTWAIT) return posix(weft__request_perform(&r));
+    ssize_t done = weft__io_run(&r);
+    if (done <= 0) return posix(done);
+    r = (struct weft__request){.code = WEFT_IO_SEND, .fd = fd, .offset = WEFT_IO_HERE, .flags = (uint32_t)flags};
+    return write_rest(r, message->msg_iov, message->msg_iovlen, (size_t)done); /* of a stream: a datagram has none */
 }
 
 WEFT_PUBLIC ssize_t weft_recvmsg(int fd, struct msghdr *message, int flags) {
@@ -232,6 +245,12 @@ static int look_at_all(struct pollfd *fds, nfds_t n) {
     return found < 0 ? errno == EINTR ? 0 : -errno : found;
 }
 
+/* One of them is a regular file, of which something is wanted that it never has: it cannot be waited for. */
+static int look_later(uint64_t deadline) {
+    uint64_t now = weft_now(), soon = now + 10 * WEFT_MILLISECOND;
+    return now >= deadline ? -ETIMEDOUT : weft_sleep_until(soon < deadline ? soon : deadline);
+}
+
 /* Waits for the first of them, and then looks at all: several may be ready by then. */
 static int wait_for_any(struct pollfd *fds, nfds_t n, uint64_t deadline) {
     struct weft_case *cases = weft__alloc(n * sizeof *cases);
@@ -240,7 +259,8 @@ static int wait_for_any(struct pollfd *fds, nfds_t n, uint64_t deadline) {
     int found = 0;
     while (!found) {
         int which = weft_select_until(cases, (unsigned)n, deadline);
-        if (which < 0 && which != -EPERM) found = which;
+        if (which == -EPERM) which = look_later(deadline);
+        if (which < 0) found = which;
         if (!found) found = look_at_all(fds, n);
     }
     weft__free(cases);

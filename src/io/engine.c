@@ -7,6 +7,7 @@
 #include "io/engine.h"
 
 #include "base/say.h"
+#include "io/readiness.h"
 #include "sched/rings.h"
 
 #include <stdlib.h>
@@ -47,7 +48,7 @@ WEFT_PUBLIC const char *weft_io_engine(void) {
 
 static ssize_t run_on_thread(const struct weft__request *r) {
     const struct weft__engine *engine = load_acq(&decided);
-    if (engine && r->code == WEFT_IO_CLOSE) engine->closes(r->fd);
+    if (r->code == WEFT_IO_CLOSE) (engine ? engine->closes : weft__readiness_closes)(r->fd);
     return weft__request_perform(r);
 }
 

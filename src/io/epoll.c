@@ -1,10 +1,15 @@
 /*
  * The engine without a ring. A request is tried at once; if it would have to wait, the fiber waits until
  * the descriptor is ready, and tries again; if that cannot be told, a thread of the pool makes the call.
+ *
+ * Nothing is done for a descriptor that was closed since the call began, even if its number is in use again: see
+ * known.h. What remains is the moment of the attempt itself, as between threads.
  */
 #define _GNU_SOURCE
 #include "io/blocking.h"
+#include "io/children.h"
 #include "io/engine.h"
+#include "io/known.h"
 #include "io/readiness.h"
 
 /* What came of a connection that was under way. */
@@ -15,16 +20,83 @@ static ssize_t connected(int fd) {
     return -err;
 }
 
-static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
-    (void)me;
+/* A local socket's queue is full. Nobody tells when there is room, so we look again, less and less often. */
+static int wait_for_room(uint64_t *pause) {
+    *pause = *pause ? *pause * 2 : 50 * WEFT_MICROSECOND;
+    if (*pause > 10 * WEFT_MILLISECOND) *pause = 10 * WEFT_MILLISECOND;
+    return weft_sleep_for(*pause);
+}
+
+static ssize_t try_until_done(const struct weft__request *r) {
+    uint64_t pause = 0;
+    struct weft__awaited at = {r->fd, 0};
+    uint32_t life = weft__known_life(r->fd);
     for (;;) {
         ssize_t n = weft__request_attempt(r);
-        if (n != -EAGAIN && n != -EINPROGRESS) return n == -ENOTSUP ? weft__blocking_request(r) : n;
-        int ready = weft__readiness_await(r->fd, weft__request_awaits(r));
-        if (ready == -EPERM) return weft__blocking_request(r); /* a file that is not in memory */
-        if (ready < 0) return ready;
+        if (likely(n != -EAGAIN && n != -EINPROGRESS)) return n == -ENOTSUP ? weft__blocking_request(r) : n;
+        if (r->code == WEFT_IO_CONNECT && n == -EAGAIN) {
+            int err = wait_for_room(&pause);
+            if (err) return err;
+        } else {
+            weft__request_waits_at(r, &at);
+            int ready = weft__readiness_await(at.fd, at.events, at.fd == r->fd ? life : weft__known_life(at.fd));
+            if (ready == -EPERM && r->code != WEFT_IO_POLL)
+                return weft__blocking_request(r); /* a file, not in memory */
+            if (ready < 0) return ready;
+        }
+        if (unlikely(weft__known_life(r->fd) != life)) return -EBADF;
         if (n == -EINPROGRESS) return connected(r->fd);
     }
+}
+
+/* A stream, of which all is wanted: what an attempt brought is taken, and the rest is waited for. */
+static ssize_t receive_all(struct weft__request r) {
+    size_t done = 0;
+    uint32_t life = weft__known_life(r.fd);
+    for (;;) {
+        ssize_t n = try_until_done(&r);
+        if (n < 0) return done ? (ssize_t)done : n;
+        done += (size_t)n;
+        if (!n || (size_t)n >= r.size || !weft__request_is_stream(r.fd) || weft__known_life(r.fd) != life)
+            return (ssize_t)done;
+        r.memory = (char *)r.memory + n;
+        r.size -= (size_t)n;
+    }
+}
+
+/* The first attempt fills in whatever belongs to a message; the rest is bytes, part after part. */
+static ssize_t receive_all_parts(const struct weft__request *r) {
+    const struct msghdr *m = r->memory;
+    uint32_t life = weft__known_life(r->fd);
+    ssize_t n = try_until_done(r);
+    if (n <= 0 || !weft__request_is_stream(r->fd)) return n;
+    size_t skip = (size_t)n;
+    for (size_t i = 0; i < m->msg_iovlen; i++) {
+        struct iovec part = m->msg_iov[i];
+        if (skip >= part.iov_len) {
+            skip -= part.iov_len;
+            continue;
+        }
+        struct weft__request rest = {.code = WEFT_IO_RECV,
+                                     .fd = r->fd,
+                                     .flags = r->flags,
+                                     .memory = (char *)part.iov_base + skip,
+                                     .size = part.iov_len - skip};
+        ssize_t more = weft__known_life(r->fd) == life ? receive_all(rest) : 0;
+        if (more > 0) n += more;
+        if (more < (ssize_t)rest.size) break;
+        skip = 0;
+    }
+    return n;
+}
+
+static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
+    (void)me;
+    bool all = (r->flags & (MSG_WAITALL | MSG_PEEK)) == MSG_WAITALL;
+    if (unlikely(r->code == WEFT_IO_WAIT)) return weft__children_wait(r);
+    if (unlikely(r->code == WEFT_IO_RECV && all)) return receive_all(*r);
+    if (unlikely(r->code == WEFT_IO_RECVMSG && all && r->memory)) return receive_all_parts(r);
+    return try_until_done(r);
 }
 
 static int start(struct weft__io *io) { return (void)io, -ENOTSUP; }

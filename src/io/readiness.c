@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "io/readiness.h"
 
+#include "io/known.h"
 #include "io/service.h"
 
 #include <poll.h>
@@ -62,6 +63,10 @@ static void end_all(struct weft_queue *q, int fd, int got, struct weft__list *wo
 int weft__readiness_enter(struct weft__descriptor *d) {
     struct weft_queue *q = queue_of(d->fd);
     uint64_t value = weft__queue_lock(q);
+    if (unlikely(d->life && d->life != weft__known_life(d->fd))) {
+        weft__queue_unlock(q, value);
+        return -EBADF;
+    }
     weft__queue_append(q, &d->waiter);
     int err = arm(q, d->fd, &value);
     if (unlikely(err)) weft__queue_remove(q, &d->waiter);
@@ -94,10 +99,12 @@ void weft__readiness_fire(const struct weft__report *report, struct weft__list *
     weft__queue_unlock(q, value);
 }
 
+/* Who has not entered yet sees by its life that it was closed. */
 void weft__readiness_closes(int fd) {
     struct weft__list won = {NULL, NULL};
     struct weft_queue *q = queue_of(fd);
     uint64_t value = weft__queue_lock(q);
+    weft__known_closes(fd);
     end_all(q, fd, -EBADF, &won);
     weft__queue_unlock(q, value);
     weft__make_all_ready(&won);
@@ -129,8 +136,8 @@ static WEFT_SWITCHES int wait(struct weft__descriptor *d, uint64_t deadline) {
     return err ? err : d->got;
 }
 
-static int await(int fd, short events, uint64_t deadline) {
-    struct weft__descriptor d = {.waiter = {.fiber = weft__me()}, .fd = fd, .events = (uint16_t)events};
+static int await(int fd, short events, uint32_t life, uint64_t deadline) {
+    struct weft__descriptor d = {.waiter = {.fiber = weft__me()}, .fd = fd, .events = (uint16_t)events, .life = life};
     struct weft__fiber *me = d.waiter.fiber;
     if (!me) return -ENOMEM;
     int err = weft__service_hold(me);
@@ -140,12 +147,13 @@ static int await(int fd, short events, uint64_t deadline) {
     return err;
 }
 
-int weft__readiness_await(int fd, short events) { return await(fd, events, WEFT_FOREVER); }
+int weft__readiness_await(int fd, short events, uint32_t life) { return await(fd, events, life, WEFT_FOREVER); }
 
 WEFT_PUBLIC int weft_ready_until(int fd, short events, uint64_t deadline) {
     if (!weft__readiness_valid(events)) return -EINVAL;
+    uint32_t life = weft__known_life(fd);
     int found = weft__readiness_look(fd, events);
-    return found ? found : await(fd, events, deadline);
+    return found ? found : await(fd, events, life, deadline);
 }
 
 WEFT_PUBLIC int weft_ready(int fd, short events) { return weft_ready_until(fd, events, WEFT_FOREVER); }

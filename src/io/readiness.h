@@ -23,6 +23,7 @@ struct weft__descriptor {
     struct weft_waiter waiter; /* fiber and ticket are set by whoever waits */
     int fd;
     uint32_t events;
+    uint32_t life;  /* of the descriptor when this began (known.h); 0: whatever it is */
     uint32_t round; /* of the last arm */
     int got;        /* when it was won: the events, or -EBADF if it was closed, or another error; else 0 */
 };
@@ -38,8 +39,9 @@ bool weft__readiness_valid(short events);
 int weft__readiness_enter(struct weft__descriptor *d);
 bool weft__readiness_leave(struct weft__descriptor *d);
 
-/* All of the steps: waits for valid events, without a look before, and returns those found, or an error. */
-int weft__readiness_await(int fd, short events);
+/* All of the steps: waits for valid events, without a look before, and returns those found, or an error. -EBADF: this
+ * is not the descriptor's life any more. */
+int weft__readiness_await(int fd, short events, uint32_t life);
 
 /* The descriptor is about to be closed: ends all waits for it, with -EBADF. */
 void weft__readiness_closes(int fd);

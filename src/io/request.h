@@ -74,16 +74,29 @@ struct weft__request {
 /* Makes the call, and blocks if it must: the result or a negative errno. Repeated if it is interrupted. */
 ssize_t weft__request_perform(const struct weft__request *r);
 
+/* The same once: -1 and errno. Of READ ... WRITEV alone, with RWF_... */
+ssize_t weft__request_call(const struct weft__request *r);
+ssize_t weft__request_bytes(const struct weft__request *r, int how);
+
+/* --- attempt.c: for fibers -------------------------------------------------------------------------------- */
+
 /*
  * Makes the call if it can be told that it does not block: the result, a negative errno, or
- *   -EAGAIN      it would have to wait for weft__request_awaits(r) on r->fd
- *   -EINPROGRESS only for CONNECT: it is under way, and ends with weft__request_connected
+ *   -EAGAIN      it would have to wait, as weft__request_waits_at says; a CONNECT: for room in a queue, which
+ *                nobody tells
+ *   -EINPROGRESS only for CONNECT: it is under way; when the descriptor is ready, SO_ERROR is the result
  *   -ENOTSUP     that cannot be told, or be waited for: another thread must make the call
  */
 ssize_t weft__request_attempt(const struct weft__request *r);
 
-/* POLLIN or POLLOUT ...; which descriptor to wait for before the next attempt. */
+/* What to wait for before the next attempt: POLLIN or POLLOUT ... on r->fd, or on the other one of two. */
+struct weft__awaited {
+    int fd;
+    short events;
+};
 short weft__request_awaits(const struct weft__request *r);
-int weft__request_waits_at(const struct weft__request *r);
+void weft__request_waits_at(const struct weft__request *r, struct weft__awaited *at);
+
+bool weft__request_is_stream(int fd);
 
 #endif

@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include "io/async.h"
 #include "io/engine.h"
+#include "io/known.h"
 #include "io/readiness.h"
 #include "sched/block.h"
 #include "sched/rings.h"
@@ -179,6 +180,7 @@ static ssize_t result_of(const struct weft__request *r, int result) {
 }
 
 static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
+    uint32_t life = weft__known_life(r->fd);
     if (is_tried_first(r)) {
         ssize_t n = weft__request_attempt(r);
         if (n != -EAGAIN && n != -ENOTSUP && n != -EINPROGRESS) return n;
@@ -196,8 +198,11 @@ static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
         if (unlikely(err)) return err;
         if (likely(op.result != -EAGAIN && op.result != -EINTR)) return result_of(r, op.result);
         /* It does not wait there, because of the descriptor's flags. */
-        int ready = weft__readiness_await(r->fd, weft__request_awaits(r));
+        struct weft__awaited at;
+        weft__request_waits_at(r, &at);
+        int ready = weft__readiness_await(at.fd, at.events, at.fd == r->fd ? life : weft__known_life(at.fd));
         if (ready < 0) return ready;
+        if (unlikely(weft__known_life(r->fd) != life)) return -EBADF;
     }
 }
 

@@ -11,10 +11,35 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+/* --- the engine ------------------------------------------------------------------------------------------- */
+
+static inline void forbid_rings(void) {
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {sizeof code / sizeof *code, code};
+    CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter));
+}
+static inline const char *engine_asked_for(void) {
+    const char *name = getenv("WEFT_TEST_IO");
+    return name ? name : "";
+}
+__attribute__((constructor)) static inline void choose_engine(void) {
+    if (!strcmp(engine_asked_for(), "forbidden")) forbid_rings();
+    if (!strcmp(engine_asked_for(), "epoll")) CHECK(!setenv("WEFT_IO", "epoll", 1));
+}
 
 /* --- ends of all kinds ----------------------------------------------------------------------------------- */
 

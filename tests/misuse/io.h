@@ -10,6 +10,8 @@
 #include <linux/io_uring.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -94,6 +96,12 @@ static int and_give_back(int result) {
 static pid_t child(void) {
     pid_t pid = fork();
     if (!pid) _exit(0);
+    return pid;
+}
+static pid_t lasting_child(void) {
+    pid_t pid = fork();
+    if (!pid) prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (!pid) pause();
     return pid;
 }
 static pid_t waited_for(void) {

@@ -1,0 +1,208 @@
+/*
+ * Requests as system calls that do not block, whatever the descriptor's flags say. See request.h.
+ *
+ *   bytes           RWF_NOWAIT, where the file has it; a terminal, for instance, has not, and is asked first whether
+ *                   it is ready
+ *   messages        MSG_DONTWAIT
+ *   accept, connect, sendfile and splice of a socket: there is no such flag, only the one of the file, O_NONBLOCK. It
+ * is set for the time of the call if it is not, under a lock of ours, so that of two fibers that do this none takes it
+ * away from the other. Another process, or a thread in a call of the C library, on the same file might see it: it gets
+ * an EAGAIN that it did not expect. names, fsync    there is no way
+ */
+#define _GNU_SOURCE
+#include "io/blocking.h"
+#include "io/known.h"
+#include "io/readiness.h"
+#include "io/request.h"
+
+#include "base/lock.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static ssize_t result_of(ssize_t n) { return n < 0 ? -errno : n; }
+
+/* --- what to wait for --------------------------------------------------------------------------------- */
+
+short weft__request_awaits(const struct weft__request *r) {
+    switch ((enum weft__code)r->code) {
+    case WEFT_IO_WRITE:
+    case WEFT_IO_WRITEV:
+    case WEFT_IO_CONNECT:
+    case WEFT_IO_SEND:
+    case WEFT_IO_SENDMSG:
+    case WEFT_IO_SPLICE:
+    case WEFT_IO_SENDFILE: return POLLOUT;
+    case WEFT_IO_POLL: return (short)r->flags;
+    default: return POLLIN;
+    }
+}
+
+void weft__request_waits_at(const struct weft__request *r, struct weft__awaited *at) {
+    *at = (struct weft__awaited){r->fd, weft__request_awaits(r)};
+    if (r->code == WEFT_IO_SPLICE && !weft__readiness_look(r->other, POLLIN))
+        *at = (struct weft__awaited){r->other, POLLIN};
+}
+
+/* --- bytes ---------------------------------------------------------------------------------------------- */
+
+/* Written to a terminal that is ready: so much it takes without waiting, in all likelihood. */
+#define WEFT_TERMINAL_PIECE 256
+
+static ssize_t if_ready(const struct weft__request *r) {
+    struct stat s;
+    struct weft__request piece = *r;
+    if (fstat(r->fd, &s)) return -errno;
+    if (S_ISREG(s.st_mode) || S_ISDIR(s.st_mode) || S_ISBLK(s.st_mode)) return -ENOTSUP;
+    int found = weft__readiness_look(r->fd, weft__request_awaits(r));
+    if (found <= 0) return found ? found : -EAGAIN;
+    if (r->code == WEFT_IO_WRITE && r->size > WEFT_TERMINAL_PIECE) piece.size = WEFT_TERMINAL_PIECE;
+    return weft__request_perform(&piece);
+}
+
+static size_t size_of(const struct weft__request *r) {
+    const struct iovec *parts = r->memory;
+    size_t total = 0;
+    if (r->code == WEFT_IO_READ) return r->size;
+    for (size_t i = 0; i < r->size; i++) total += parts[i].iov_len;
+    return total;
+}
+
+/* A thread reads on where an attempt has ended, in this part of the memory. */
+static ssize_t read_on(const struct weft__request *r, size_t done, void *memory, size_t size) {
+    struct weft__request rest = {.code = WEFT_IO_READ, .fd = r->fd, .memory = memory, .size = size};
+    rest.offset = r->offset == WEFT_IO_HERE ? WEFT_IO_HERE : r->offset + (int64_t)done;
+    return weft__blocking_request(&rest);
+}
+
+static ssize_t read_on_parts(const struct weft__request *r, size_t done) {
+    const struct iovec one = {r->memory, r->size}, *parts = r->code == WEFT_IO_READ ? &one : r->memory;
+    size_t n = r->code == WEFT_IO_READ ? 1 : r->size, skip = done;
+    for (size_t i = 0; i < n; i++) {
+        if (skip >= parts[i].iov_len) {
+            skip -= parts[i].iov_len;
+            continue;
+        }
+        size_t size = parts[i].iov_len - skip;
+        ssize_t got = read_on(r, done, (char *)parts[i].iov_base + skip, size);
+        if (got > 0) done += (size_t)got;
+        if (got < (ssize_t)size) break;
+        skip = 0;
+    }
+    return (ssize_t)done;
+}
+
+/* Fewer bytes than were wanted: of a regular file that does not end there, only some were in memory. */
+static WEFT_COLD ssize_t perhaps_more(const struct weft__request *r, size_t done) {
+    struct stat s;
+    if (fstat(r->fd, &s) || !S_ISREG(s.st_mode)) return (ssize_t)done;
+    off_t at = r->offset == WEFT_IO_HERE ? lseek(r->fd, 0, SEEK_CUR) : r->offset + (off_t)done;
+    return at < 0 || at >= s.st_size ? (ssize_t)done : read_on_parts(r, done);
+}
+
+static ssize_t attempt_bytes(const struct weft__request *r) {
+    bool reads = r->code == WEFT_IO_READ || r->code == WEFT_IO_READV;
+    if (unlikely(weft__known_direct(r->fd))) return -ENOTSUP;
+    ssize_t n = result_of(weft__request_bytes(r, RWF_NOWAIT));
+    if (unlikely(n == -EOPNOTSUPP)) return if_ready(r);
+    if (reads && n > 0 && (size_t)n < size_of(r)) return perhaps_more(r, (size_t)n);
+    return n;
+}
+
+/* --- sockets -------------------------------------------------------------------------------------------- */
+
+bool weft__request_is_stream(int fd) {
+    int type = 0;
+    socklen_t size = sizeof type;
+    return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_STREAM;
+}
+
+static ssize_t attempt_message(const struct weft__request *r) {
+    struct weft__request now = *r;
+    now.flags |= MSG_DONTWAIT;
+    return result_of(weft__request_call(&now));
+}
+
+/* Held for the few microseconds of a call that does not block. */
+enum { WEFT_FLAG_LOCKS = 256 };
+static struct weft__lock locks[WEFT_FLAG_LOCKS];
+
+/* The call, with O_NONBLOCK set on this descriptor. Under the lock it is not set by us, so it is the program's. */
+static ssize_t call_nonblocking(const struct weft__request *r, int fd) {
+    struct weft__lock *lock = &locks[(unsigned)fd % WEFT_FLAG_LOCKS];
+    weft__lock(lock);
+    int flags = fcntl(fd, F_GETFL);
+    bool is_set = flags < 0 || flags & O_NONBLOCK;
+    if (is_set) weft__unlock(lock);
+    if (!is_set) fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+    ssize_t n = result_of(weft__request_call(r));
+    if (is_set) return n;
+    fcntl(fd, F_SETFL, flags);
+    weft__unlock(lock);
+    return n;
+}
+
+static bool is_pipe(const struct stat *s) { return S_ISFIFO(s->st_mode); }
+static bool is_socket(const struct stat *s) { return S_ISSOCK(s->st_mode); }
+
+/* SPLICE_F_NONBLOCK is about pipes. From the caller it says that nothing is to be waited for. */
+static ssize_t attempt_splice(const struct weft__request *r) {
+    struct stat in, out;
+    struct weft__request now = *r;
+    if (r->flags & SPLICE_F_NONBLOCK) return weft__request_perform(r);
+    if (fstat(r->other, &in) || fstat(r->fd, &out)) return -errno;
+    now.flags |= SPLICE_F_NONBLOCK;
+    if (is_pipe(&in) && is_pipe(&out)) return result_of(weft__request_call(&now));
+    if (is_socket(&in) && is_pipe(&out)) return call_nonblocking(&now, r->other);
+    if (is_pipe(&in) && is_socket(&out)) return call_nonblocking(&now, r->fd);
+    return -ENOTSUP;
+}
+
+static ssize_t attempt_sendfile(const struct weft__request *r) {
+    struct stat out;
+    if (fstat(r->fd, &out)) return -errno;
+    return is_socket(&out) ? call_nonblocking(r, r->fd) : -ENOTSUP;
+}
+
+/* --- all of them ------------------------------------------------------------------------------------------ */
+
+static ssize_t attempt(const struct weft__request *r) {
+    switch ((enum weft__code)r->code) {
+    case WEFT_IO_READ:
+    case WEFT_IO_READV:
+    case WEFT_IO_WRITE:
+    case WEFT_IO_WRITEV: return attempt_bytes(r);
+    case WEFT_IO_SEND:
+    case WEFT_IO_RECV:
+    case WEFT_IO_SENDMSG:
+    case WEFT_IO_RECVMSG: return attempt_message(r);
+    case WEFT_IO_ACCEPT:
+    case WEFT_IO_CONNECT: return call_nonblocking(r, r->fd);
+    case WEFT_IO_SPLICE: return attempt_splice(r);
+    case WEFT_IO_SENDFILE: return attempt_sendfile(r);
+    case WEFT_IO_POLL: {
+        int found = weft__readiness_look(r->fd, (short)r->flags);
+        return found ? found : -EAGAIN;
+    }
+    case WEFT_IO_CLOSE:
+    case WEFT_IO_SHUTDOWN: return weft__request_perform(r);
+    default: return -ENOTSUP;
+    }
+}
+
+ssize_t weft__request_attempt(const struct weft__request *r) {
+    ssize_t n;
+    do n = attempt(r);
+    while (n == -EINTR);
+    return n;
+}
+
+/* --- a forked child --------------------------------------------------------------------------------------- */
+
+static void stopped(void) {}
+static void forked(void) { memset(locks, 0, sizeof locks); }
+
+static struct weft__layer layer = {stopped, forked, NULL};
+__attribute__((constructor)) static void add(void) { weft__layer_add(&layer); }
