@@ -71,7 +71,7 @@ run_serve() {
 run_other_engines() {
     for engine in ${WEFT_TEST_IO-epoll forbidden}; do
         echo "$engine:"
-        WEFT_TEST_IO=$engine run "$1" $WEFT_TEST_UNDER "$1"
+        run "$1" env WEFT_TEST_IO="$engine" $WEFT_TEST_UNDER "$1"
     done
 }
 
