@@ -53,7 +53,7 @@ void mc_command_update(struct mc_session *session, struct mc_line *line, enum mc
 
 /* Its last two bytes, which may lie in different pieces. */
 static bool ends_well(struct mc_item *item) {
-    if (likely(!(item->bits & MC_CHAINED))) return !memcmp(mc_item_value(item) + item->size, "\r\n", 2);
+    if (likely(!item->chained)) return !memcmp(mc_item_value(item) + item->size, "\r\n", 2);
     struct mc_cursor cursor;
     mc_cursor_begin(&cursor, item);
     while (cursor.left > 2) mc_cursor_advance(&cursor, cursor.here < cursor.left - 2 ? cursor.here : cursor.left - 2);

@@ -23,7 +23,6 @@ enum {
     MC_BINARY = 8,      /* the key came in base64 */
     MC_STALE = 16,      /* marked by md with I */
     MC_TOKEN_SENT = 32, /* a client was told to bring a new value */
-    MC_CHAINED = 64,    /* pieces follow */
 };
 
 struct mc_item {
@@ -38,7 +37,8 @@ struct mc_item {
     uint8_t key_size;
     uint8_t cls;
     uint8_t bits;
-    char bytes[]; /* the key; chained: a pointer to the first piece; the value */
+    uint8_t chained; /* pieces follow; apart from the bits, because it is read without the lock */
+    char bytes[];    /* the key; chained: a pointer to the first piece; the value */
 };
 #define MC_ITEM_HEAD offsetof(struct mc_item, bytes)
 
@@ -66,7 +66,7 @@ static inline size_t mc_item_total(size_t key_size, size_t size) {
 
 static inline struct mc_piece *mc_item_pieces(const struct mc_item *item) {
     struct mc_piece *first = NULL;
-    if (item->bits & MC_CHAINED) memcpy(&first, item->bytes + item->key_size, sizeof first);
+    if (item->chained) memcpy(&first, item->bytes + item->key_size, sizeof first);
     return first;
 }
 
@@ -81,9 +81,8 @@ struct mc_cursor {
 };
 
 static inline void mc_cursor_begin(struct mc_cursor *cursor, struct mc_item *item) {
-    bool chained = item->bits & MC_CHAINED;
-    size_t skip = item->key_size + (chained ? sizeof(void *) : 0), left = (size_t)item->size + 2;
-    size_t here = chained ? MC_CHUNK_MOST - MC_ITEM_HEAD - skip : left;
+    size_t skip = item->key_size + (item->chained ? sizeof(void *) : 0), left = (size_t)item->size + 2;
+    size_t here = item->chained ? MC_CHUNK_MOST - MC_ITEM_HEAD - skip : left;
     *cursor = (struct mc_cursor){item->bytes + skip, here, left, mc_item_pieces(item)};
 }
 

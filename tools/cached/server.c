@@ -72,18 +72,26 @@ static bool accept_failed(int err) {
     return !ended;
 }
 
-static int acceptor(void *arg) {
-    int listener = *(int *)arg;
+static void accept_all(struct weft_listener *listener) {
     for (;;) {
-        if (server.cache.settings.wait_when_full && weft_sem_wait(&server.places)) return 0;
-        int fd = weft_accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (server.cache.settings.wait_when_full && weft_sem_wait(&server.places)) return;
+        int fd = weft_listener_accept(listener);
         if (fd >= 0) {
             admit(fd);
             continue;
         }
         if (server.cache.settings.wait_when_full) weft_sem_post(&server.places);
-        if (!accept_failed(errno)) return 0;
+        if (!accept_failed(-fd)) return;
     }
+}
+
+static int acceptor(void *arg) {
+    struct weft_listener listener;
+    int err = weft_listener_begin(&listener, *(int *)arg, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (err) return err;
+    accept_all(&listener);
+    weft_listener_end(&listener);
+    return 0;
 }
 
 /* --- the rest ------------------------------------------------------------------------------------------ */

@@ -38,7 +38,7 @@ static bool add_pieces(struct mc_shard *shard, struct mc_item *item, size_t rest
         first = piece;
     }
     memcpy(item->bytes + item->key_size, &first, sizeof first);
-    item->bits |= MC_CHAINED;
+    item->chained = true;
     return true;
 }
 

@@ -110,7 +110,7 @@ enum mc_outcome mc_delta(struct mc_held *held, struct mc_delta *delta) {
     struct mc_item *item = mc_find(held);
     uint64_t value;
     if (!item) return MC_NOT_FOUND;
-    if (!item->size || (item->bits & MC_CHAINED)) return MC_NOT_NUMERIC;
+    if (!item->size || item->chained) return MC_NOT_NUMERIC;
     if (delta->cas && delta->cas != mc_cas(held->store, item)) return MC_EXISTS;
     if (!mc_u64(mc_item_value(item), item->size, &value)) return MC_NOT_NUMERIC;
     struct mc_class_counts *counts = &held->shard->classes[item->cls];
