@@ -7,9 +7,9 @@
 #include "weft.h"
 #include "weft/io.h"
 
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/sendfile.h>
 
 #define FILE_PIECE (256 * 1024) /* sent within the time for slow clients */
 
@@ -98,15 +98,8 @@ void output_bytes(struct output *o, const char *data, size_t size) {
     o->used = 0;
 }
 
-/* sendfile waits in the kernel, and with it the worker, unless the socket says otherwise; to receive, it must not
- * say so. */
-static void set_waiting(int fd, bool waits) { fcntl(fd, F_SETFL, O_RDWR | (waits ? 0 : O_NONBLOCK)); }
-
 /* A file that has become shorter breaks it: the client was promised more. */
-static void send_file(struct output *o, int fd, uint64_t offset, uint64_t size) {
-    off_t at = (off_t)offset;
-    flush(o, MSG_MORE);
-    set_waiting(o->fd, false);
+__attribute__((cold, noinline)) static void send_file_slowly(struct output *o, int fd, off_t at, uint64_t size) {
     while (size && !o->broken) {
         size_t piece = size < FILE_PIECE ? (size_t)size : FILE_PIECE;
         deadline_set(o->fd, PHASE_WRITE, settings.slow);
@@ -114,7 +107,15 @@ static void send_file(struct output *o, int fd, uint64_t offset, uint64_t size) 
         if (n < 0 || (size_t)n < piece) o->broken = true;
         size -= piece;
     }
-    set_waiting(o->fd, true);
+}
+
+/* The socket does not block, so this goes as far as the client takes it at once. */
+static void send_file(struct output *o, int fd, uint64_t offset, uint64_t size) {
+    off_t at = (off_t)offset;
+    flush(o, MSG_MORE);
+    if (o->broken) return;
+    ssize_t n = sendfile(o->fd, fd, &at, size < FILE_PIECE ? (size_t)size : FILE_PIECE);
+    if (unlikely(n < 0 || (uint64_t)n < size)) send_file_slowly(o, fd, at, n > 0 ? size - (uint64_t)n : size);
 }
 
 void output_file(struct output *o, const struct file *f, uint64_t offset, uint64_t size) {

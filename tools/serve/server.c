@@ -53,7 +53,7 @@ static bool goes_on(int err) {
 /* Told to stop, it still hands on what has been accepted already. */
 static void *accept_all(void *unused) {
     struct weft_listener connections;
-    if (weft_listener_begin(&connections, listener, SOCK_CLOEXEC)) return unused;
+    if (weft_listener_begin(&connections, listener, SOCK_CLOEXEC | SOCK_NONBLOCK)) return unused;
     for (bool on = true; on;) {
         int fd = weft_listener_accept(&connections);
         if (fd < 0)
