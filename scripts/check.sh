@@ -39,7 +39,7 @@ for build in release asan tsan migrate faults; do configure $build; done
     begin tsan env WEFT_TEST_SCALE=50 WEFT_STRESS_WORKERS=8 tests/run.sh build/tsan unit fiber stress planted cached
 } &
 lane=$!
-step "release" tests/run.sh build/release unit fiber misuse stress sim serve cached
+step "release" tests/run.sh build/release unit fiber misuse stress sim inject serve cached
 step "examples" examples_run
 step "AddressSanitizer" env WEFT_TEST_SCALE=20 WEFT_STRESS_WORKERS=8 tests/run.sh build/asan unit fiber misuse stress planted serve cached
 step "every switch migrates" env WEFT_TEST_SCALE=20 WEFT_STRESS_WORKERS=8 tests/run.sh build/migrate fiber stress

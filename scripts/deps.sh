@@ -25,6 +25,7 @@ check)
     need_command spin spin
     need_command gdb gdb
     need_command valgrind valgrind
+    need_command strace strace
     need_command python3 python3
     need_command curl curl
     ;;
@@ -33,6 +34,7 @@ soak)
     need_command spin spin
     need_command gdb gdb
     need_command valgrind valgrind
+    need_command strace strace
     need_command python3 python3
     need_command curl curl
     need_command qemu-aarch64 qemu-user

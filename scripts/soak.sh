@@ -66,6 +66,7 @@ tasks_in_deques() { # build
 
 configure release
 step "release" tests/run.sh build/release
+step "what the kernel may answer" tests/inject/run.sh build/release
 for build in debug lto frames clang; do
     configure $build
     step "$build" tests/run.sh "build/$build"

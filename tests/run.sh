@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the tests of a build directory: run.sh BUILD_DIR [suite...]
 #
-# Suites: unit fiber misuse fault stress planted sim serve cached; those that the build has, without arguments. Ends
+# Suites: unit fiber misuse fault stress planted sim serve cached inject; those that the build has, without arguments. Ends
 # in one line "N passed, N failed", counting test cases, and with status 1 if one failed.
 #
 #   WEFT_TEST_SCALE      divides the sizes of the tests
@@ -12,7 +12,7 @@
 build=${1:?"usage: run.sh BUILD_DIR [suite...]"}
 shift
 here=$(cd "$(dirname "$0")" && pwd)
-[ $# -gt 0 ] || set -- unit fiber misuse fault stress planted sim serve cached
+[ $# -gt 0 ] || set -- unit fiber misuse fault stress planted sim serve cached inject
 passed=0
 failed=0
 output=$(mktemp) || exit 1
@@ -90,6 +90,7 @@ for suite in "$@"; do
     stress) run_stress ;;
     serve) run_serve ;;
     planted) [ -d "$build/tests/planted" ] && run planted "$here/planted/run.sh" "$build" ;;
+    inject) run inject "$here/inject/run.sh" "$build" brief ;;
     sim) [ -x "$build/tests/sim/sim" ] && run sim $WEFT_TEST_UNDER "$build/tests/sim/sim" --quick ;;
     cached)
         run_programs cached
