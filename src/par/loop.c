@@ -7,7 +7,9 @@
  *          body computes for long; and when nobody steals, a cut costs a fork and a join, some nanoseconds.
  *          What is too large: for grain, more than so many; for static, which cuts whole parts, more than
  *          one; for morsel, more than took `budget` lately, by the clock, on this worker and for this piece.
- *   lazy   `grain` by `grain` from the left; when somebody looks for work, half of the rest is forked.
+ *   lazy   `grain` by `grain` from the left; when somebody looks for work, half of the rest is forked. Morsel by
+ *          morsel, too, with continuation stealing: there a fork leaves a caller behind, which becomes ready when
+ *          the loop lets others in; with one for each cut those would come after as many callers.
  *   probe  a morsel loop over many elements first runs a few of them, alone, until a quarter of a budget has
  *          passed. A loop that is over by then has forked nothing and woken nobody.
  *
@@ -21,7 +23,7 @@
  */
 #include "par/loop.h"
 
-#include "queue/deque.h"
+#include "sched/tasks.h"
 
 #include <string.h>
 
@@ -185,20 +187,23 @@ static void tree(struct weft__loop *loop, size_t begin, size_t end, void *value,
 
 static void lazy(struct weft__loop *loop, size_t begin, size_t end, void *value, size_t *step) {
     while (begin < end && !ended(loop)) {
-        size_t n = end - begin;
-        if (n > loop->grain && weft__somebody_hungry()) {
+        size_t n = end - begin, piece = loop->partition == WEFT_FOR_LAZY ? loop->grain : *step;
+        if (n > piece && weft__somebody_hungry()) {
             size_t mid = at_line(loop, begin, end, begin + (n + 1) / 2);
             cut_at(loop, begin, mid, end, value, step);
             return;
         }
-        size_t to = n > loop->grain ? begin + loop->grain : end;
-        call(loop, begin, to, value);
+        size_t to = n > piece ? begin + piece : end;
+        if (loop->partition == WEFT_FOR_LAZY)
+            call(loop, begin, to, value);
+        else
+            call_timed(loop, begin, to, value, step);
         begin = to;
     }
 }
 
 static void run_left(struct weft__loop *loop, size_t begin, size_t mid, void *value, size_t *step) {
-    (loop->partition == WEFT_FOR_LAZY ? lazy : tree)(loop, begin, mid, value, step);
+    (loop->lazily ? lazy : tree)(loop, begin, mid, value, step);
 }
 
 static void run_piece(void *piece) {
@@ -248,6 +253,8 @@ int weft__loop_run(struct weft__loop *loop, void *value) {
     size_t step = loop->grain;
     if (loop->begin == loop->end) return 0;
     loop->workers = loop->parts = weft__par_workers();
+    bool continued = weft__self()->cluster->tasks.kind == &weft__deque_kept;
+    loop->lazily = loop->partition == WEFT_FOR_LAZY || (loop->partition == WEFT_FOR_MORSEL && continued);
     loop->most = (loop->end - loop->begin) / loop->workers / WEFT_MORSELS;
     bool directed = loop->spread != WEFT_SPREAD_NONE || loop->affinity;
     if (directed && weft__loop_spread(loop, value)) return load_rlx(&loop->result);
@@ -255,7 +262,7 @@ int weft__loop_run(struct weft__loop *loop, void *value) {
         tree(loop, 0, loop->parts, value, &step);
     else if (loop->partition == WEFT_FOR_MORSEL) {
         size_t rest = probe(loop, value, &step);
-        if (rest < loop->end) tree(loop, rest, loop->end, value, &step);
+        if (rest < loop->end) run_left(loop, rest, loop->end, value, &step);
     } else
         run_left(loop, loop->begin, loop->end, value, &step);
     return load_rlx(&loop->result); /* the joins have ordered it */

@@ -19,6 +19,7 @@ struct weft__loop {
     size_t most; /* elements of a morsel */
     uint64_t budget;
     unsigned partition, spread, workers;
+    bool lazily;    /* cut on demand only */
     unsigned parts; /* static and directed loops: how many equal ones */
     struct weft_affinity *affinity;
     _Atomic int result;

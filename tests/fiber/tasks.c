@@ -3,10 +3,6 @@
 
 #include <stdlib.h>
 
-#ifdef CONTINUATIONS /* the same program, the same results, with the parents stolen */
-__attribute__((constructor)) static void steal_continuations(void) { setenv("WEFT_CONTINUATIONS", "1", 1); }
-#endif
-
 /* --- the generic form --------------------------------------------------------------------------- */
 
 struct node {
