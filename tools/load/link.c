@@ -9,11 +9,8 @@
 
 #include <errno.h>
 #include <netinet/tcp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #define A_SOURCE 20000 /* connections from one address; there are some 28,000 ports */
@@ -144,33 +141,6 @@ enum load_fault load_exchange(struct load_link *link, unsigned n, double from, d
     if (fault) __atomic_fetch_add(&link->load->tally->faults[fault], 1, __ATOMIC_RELAXED);
     if (fault || link->load->plan->one_request) load_hang_up(link);
     return fault;
-}
-
-static uint64_t cpu_of(pid_t pid) {
-    clockid_t clock;
-    struct timespec t;
-    if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &t)) return 0;
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-uint64_t load_cpu(pid_t pid) {
-    uint64_t sum = cpu_of(pid);
-    char path[64];
-    int child;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, pid);
-    FILE *children = pid ? fopen(path, "r") : NULL;
-    while (children && fscanf(children, "%d", &child) == 1) sum += cpu_of(child);
-    if (children) fclose(children);
-    return sum;
-}
-
-void load_raise_descriptors(uint64_t wanted) {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= wanted) return;
-    struct rlimit more = {wanted, wanted > limit.rlim_max ? wanted : limit.rlim_max};
-    if (!setrlimit(RLIMIT_NOFILE, &more)) return;
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 char *load_pattern(size_t size) {

@@ -66,8 +66,9 @@ struct load_tally {
     uint64_t faults[LOAD_FAULTS];             /* of both parts; of the last one in open loop: each costs an arrival */
     uint64_t unsent;                          /* arrivals that were due, but had not been sent at the end */
     uint64_t elapsed, client_cpu, server_cpu; /* ns of the measured part */
-    struct histogram times;                   /* of answers; of what was not sent, how long it has waited */
-    const char *problem;                      /* why nothing was measured; else NULL */
+    uint64_t server_memory; /* bytes by which the server has grown, while all connections are open and at rest */
+    struct histogram times; /* of answers; of what was not sent, how long it has waited */
+    const char *problem;    /* why nothing was measured; else NULL */
 };
 
 struct load {
@@ -143,6 +144,8 @@ void load_report(const struct load_plan *plan, const struct load_tally *tally);
 
 /* ns of CPU time of a process and of its children, all their threads, user and system; pid 0: of this one. */
 uint64_t load_cpu(pid_t pid);
+/* Bytes of memory that they have, and of their page tables. */
+uint64_t load_memory(pid_t pid);
 /* The soft limit of descriptors becomes `wanted`, or the hard one where that may not be raised. */
 void load_raise_descriptors(uint64_t wanted);
 

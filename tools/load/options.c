@@ -28,7 +28,7 @@ static const char help[] =
     "  --keys N          memcached: so many, stored before (10000)\n"
     "  --no-preload      memcached: they are there already\n"
     "  --workers N       kernel threads (1)\n"
-    "  --pid PID         tell the CPU time that this process needs for a request, too\n"
+    "  --pid PID         tell what this process needs, too: CPU time a request, memory a connection\n"
     "  --json            one object\n"
     "\n"
     "Times are counted in steps of 1.6 %. Exit code: 0, 1 when an answer was wrong or did not come, 2 for\n"

@@ -40,6 +40,9 @@ static void for_people(const struct load_plan *plan, const struct load_tally *ta
            plan->rate > 0 ? "scheduled arrival" : "sending");
     printf("  CPU us    %.2f a request here", a_request(tally->client_cpu, tally));
     if (plan->server) printf(", %.2f in process %d", a_request(tally->server_cpu, tally), plan->server);
+    if (plan->server && !plan->one_request)
+        printf("\n  memory    %.2f KiB a connection in process %d",
+               (double)tally->server_memory / 1024 / plan->connections, plan->server);
     printf("\n");
 }
 
@@ -55,8 +58,9 @@ static void for_programs(const struct load_plan *plan, const struct load_tally *
     printf("},\"mean_us\":%.6g", histogram_mean(&tally->times) / 1e3);
     for (size_t i = 0; i < PERCENTILES; i++)
         printf(",\"%s_us\":%.6g", percentiles[i].name, us(histogram_percentile(&tally->times, percentiles[i].p)));
-    printf(",\"max_us\":%.6g,\"client_cpu_us\":%.6g,\"server_cpu_us\":%.6g}\n", us(tally->times.max),
-           a_request(tally->client_cpu, tally), a_request(tally->server_cpu, tally));
+    printf(",\"max_us\":%.6g,\"client_cpu_us\":%.6g,\"server_cpu_us\":%.6g,\"server_memory\":%lu}\n",
+           us(tally->times.max), a_request(tally->client_cpu, tally), a_request(tally->server_cpu, tally),
+           tally->server_memory);
 }
 
 void load_report(const struct load_plan *plan, const struct load_tally *tally) {

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 
 #define DIALLING 64 /* at once; a server's queue of new connections is short */
 #define TOLD_AFTER (2 * WEFT_SECOND)
@@ -40,7 +41,10 @@ static void end_part(struct load *load) {
     weft_barrier_wait(&load->turn);
     tally->elapsed = weft_now() - load->begin;
     tally->client_cpu = load_cpu(0) - tally->client_cpu;
-    tally->server_cpu = load->plan->server ? load_cpu(load->plan->server) - tally->server_cpu : 0;
+    if (!load->plan->server) return;
+    tally->server_cpu = load_cpu(load->plan->server) - tally->server_cpu;
+    uint64_t memory = load_memory(load->plan->server);
+    tally->server_memory = memory > tally->server_memory ? memory - tally->server_memory : 0;
 }
 
 /* Tells how far it is, until the end. */
@@ -85,6 +89,7 @@ static int run(void *p) {
     load->tally->problem = plan->protocol->prepare(load);
     struct load_link **links = calloc(plan->connections, sizeof *links);
     bool there = links != NULL;
+    load->tally->server_memory = plan->server ? load_memory(plan->server) : 0;
     for (unsigned i = 0; there && !load->tally->problem && i < plan->connections; i++)
         there = (links[i] = load_link_new(load, i));
     if (!there || (!load->tally->problem && run_links(load, links))) load->tally->problem = "no memory";
@@ -99,6 +104,7 @@ void load_run(const struct load_plan *plan, struct load_tally *tally) {
     struct load load = {.plan = plan, .tally = tally};
     *tally = (struct load_tally){.problem = NULL};
     config.workers = plan->workers;
+    prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); /* of the workers, too: arrivals are meant to be punctual */
     load_raise_descriptors(plan->connections + 256u);
     if (weft_run(run, &load, &config) < 0) tally->problem = "the runtime could not be started";
     tally->answers = histogram_count(&tally->times) - tally->unsent;

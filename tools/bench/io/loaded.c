@@ -15,7 +15,8 @@
  * Metrics of http and memcached: CPU us of the server a request, and thousand requests a second, in closed
  * loop; us until the answer, median and 99th percentile: http, in the same loop; memcached, in an open loop
  * at 80 % of the greatest rate of the reference. Metrics of overload: requests that are answered of a hundred
- * parts of the greatest rate; thousand a second; errors; ms until the answer, 99th percentile.
+ * parts of the greatest rate; thousand a second; errors; ms until the answer, 99th percentile. Metric of
+ * clients: KiB of the server's memory a client that is connected and idle.
  */
 #include "own.h"
 
@@ -123,6 +124,22 @@ void own_http(const struct args *args, struct result *result) {
         tell_closed(&tally, result);
         tell_times(&tally, result);
     }
+    server_stop(&server);
+}
+
+/* Each connection has been used, and is at rest. */
+void own_clients(const struct args *args, struct result *result) {
+    static struct load_tally tally;
+    struct server server;
+    prepare(args);
+    server_prepare(&server);
+    make_file(&server, arg(args, "size"));
+    struct load_plan plan = plan_for(args, &load_http, &server);
+    start(&server, arg_text(args, "server", NULL), &plan, 0);
+    client_prepare();
+    plan.server = server.pid;
+    result->right = run(&plan, &tally) && !load_faults(&tally);
+    result->values[0] = (double)tally.server_memory / 1024 / plan.connections;
     server_stop(&server);
 }
 

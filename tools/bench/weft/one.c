@@ -17,6 +17,7 @@ static const struct measurement own[] = {
     {"select", own_select, false},
     {"scope", own_scope, false},
     {"file", own_file, true},
+    {"clients", own_clients, true},
     {"http", own_http, true},
     {"overload", own_overload, true},
     {"memcached", own_memcached, true},

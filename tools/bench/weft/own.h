@@ -13,7 +13,8 @@ measure_fn typed_sort;
 measure_fn own_switch, own_migration, own_timers, own_idle, own_startstop, own_select, own_scope;
 
 /* A server and its client, and weft as such a server. */
-measure_fn own_echo, own_accept, own_serve_echo, own_serve_accept, own_file, own_http, own_overload, own_memcached;
+measure_fn own_echo, own_accept, own_serve_echo, own_serve_accept, own_file, own_http, own_clients, own_overload,
+    own_memcached;
 
 /* argv[1] is the benchmark. Returns the exit code. */
 int bench_one(int argc, char **argv);
