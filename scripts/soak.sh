@@ -92,6 +92,7 @@ step "aarch64 under qemu" env WEFT_TEST_SCALE=20 WEFT_STRESS_WORKERS=2 QEMU_LD_P
     WEFT_TEST_UNDER=qemu-aarch64 tests/run.sh build/aarch64 unit fiber
 step "models" tests/model/run.sh
 step "what clients send" tests/serve/fuzz.sh 600
+step "what clients of cached send" tests/cached/fuzz.sh 600
 step "deques" deque_operations build/release
 step "tasks in all deques" tasks_in_deques build/release
 step "stress" stress_for build/release "${SOAK_MINUTES:-60}"

@@ -2,10 +2,11 @@
 """What clients say and are answered, beside memcached itself.
 
     protocol.py SERVER... [--record] [--random N] [--seed S]
+    protocol.py --corpus DIR
 
 SERVER is the command that starts `weft cached`. Each stream of streams.txt is sent to a fresh server, and its answers
 compared with the recorded ones; if memcached is installed, with its, too. Then N random streams go to both.
---record writes memcached's answers into streams.txt. Ends in "N passed, N failed".
+--record writes memcached's answers into streams.txt, --corpus what is said into files. Ends in "N passed, N failed".
 """
 import os, random, re, shutil, signal, socket, subprocess, sys, tempfile, threading, time
 
@@ -240,6 +241,11 @@ def main():
     count, seed = option("--random", 150), option("--seed", 1)
     if "--record" in arguments:
         return record()
+    if "--corpus" in arguments:
+        for name, phases, _ in read_streams()[1]:
+            with open(os.path.join(arguments[-1], name.replace(" ", "-")), "wb") as f:
+                f.write(b"".join(p for p in phases if isinstance(p, bytes))[:4000])
+        return 0
     peer = PEER and PEER_VERSION in subprocess.run([PEER, "-V"], stdout=subprocess.PIPE, text=True).stdout
     passed = failed = 0
     ours = arguments

@@ -21,6 +21,10 @@ count=$(sed -n 's/^cached\/protocol: \([0-9]*\) passed, \([0-9]*\) failed$/\1 \2
 passed=$((passed + ${count%% *}))
 [ "$status" -eq 0 ] && [ -n "$count" ] || verdict protocol 1
 
+mkdir "$dir/corpus" && "$python" "$here/protocol.py" --corpus "$dir/corpus"
+"$build/tests/cached/fuzz/fuzz" "$dir/corpus" 1 >"$dir/out" 2>&1
+verdict fuzz $?
+
 port=$((20000 + $$ % 10000))
 "$server" -p $port -l 127.0.0.1 -t 2 -A &
 pid=$!
