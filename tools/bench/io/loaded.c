@@ -43,7 +43,7 @@ static void make_file(const struct server *server, size_t size) {
     free(bytes);
 }
 
-/* How each is called. One thread or worker each: they have one processor. */
+/* How each is called. One thread or worker each: they have one processor; as patient as nginx is. */
 static void start(struct server *server, const char *path, const struct load_plan *plan, unsigned quota) {
     char port[32], number[16], connections[32], dir[SERVER_PATH + 8], scratch[SERVER_PATH + 8], most[16];
     bool http = plan->protocol == &load_http;
@@ -55,7 +55,7 @@ static void start(struct server *server, const char *path, const struct load_pla
     snprintf(scratch, sizeof scratch, "scratch=%s", server->scratch);
     char *self = "/proc/self/exe";
     char *const theirs[] = {(char *)path, (char *)plan->protocol->name, port, dir, scratch, connections, NULL};
-    char *const serve[] = {self, "serve", server->scratch, "--port", number, "--workers", "1", NULL};
+    char *const serve[] = {self, "serve", server->scratch, "--port", number, "--workers", "1", "--slow", "60", NULL};
     char *const cached[] = {self, "cached", "-l", "127.0.0.1", "-p", number, "-U", "0",
                             "-t", "1",      "-m", "512",       "-c", most,   NULL};
     server_start(server, path ? theirs : http ? serve : cached, quota);
@@ -81,7 +81,8 @@ static struct load_plan plan_for(const struct args *args, const struct load_prot
 /* False, and said, if nothing could be measured. */
 static bool run(const struct load_plan *plan, struct load_tally *tally) {
     load_run(plan, tally);
-    if (tally->problem) fprintf(stderr, "%s: %s\n", plan->host, tally->problem);
+    if (tally->problem || !tally->answers)
+        fprintf(stderr, "%s: %s\n", plan->host, tally->problem ? tally->problem : "no answer in all that time");
     for (int i = LOAD_FINE + 1; i < LOAD_FAULTS; i++)
         if (tally->faults[i]) fprintf(stderr, "%s: %s: %lu\n", plan->host, load_fault_names[i], tally->faults[i]);
     return !tally->problem && tally->answers;
