@@ -76,8 +76,30 @@ static void make_group(struct server *server, unsigned quota) {
         if (put(server->group, "cpu.max", two)) return;
         rmdir(server->group);
     }
+    server->group[0] = 0;
     fprintf(stderr, "no control group with a quota of CPU time can be made here\n");
     exit(1);
+}
+
+/* The one that runs, or is being made; for a program that ends early. */
+static struct server *current;
+
+static int remove_one(const char *path, const struct stat *s, int kind, struct FTW *ftw) {
+    (void)s, (void)kind, (void)ftw;
+    return remove(path);
+}
+
+static void clean_up(void) {
+    if (!current) return;
+    for (int i = 0; current->group[0] && rmdir(current->group) && i < 100; i++) pause_ns(10 * MILLISECOND);
+    nftw(current->scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    current = NULL;
+}
+
+static void clean_up_early(void) {
+    if (current && current->pid > 0) kill(current->pid, SIGKILL);
+    if (current && current->pid > 0) waitpid(current->pid, NULL, 0);
+    clean_up();
 }
 
 void server_prepare(struct server *server) {
@@ -85,6 +107,10 @@ void server_prepare(struct server *server) {
     *server = (struct server){.port = free_port()};
     snprintf(server->scratch, sizeof server->scratch, "%s/weft-bench-XXXXXX", base ? base : "/tmp");
     if (!mkdtemp(server->scratch)) fail("mkdtemp", errno);
+    static bool registered;
+    if (!registered) atexit(clean_up_early);
+    registered = true;
+    current = server;
     chmod(server->scratch, 0755);
     server->address.sin_family = AF_INET;
     server->address.sin_port = htons((uint16_t)server->port);
@@ -92,6 +118,7 @@ void server_prepare(struct server *server) {
 }
 
 static void run_child(const struct server *server, char *const *argv) {
+    current = NULL; /* it is the parent's */
     pin(false);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (server->group[0] && !put(server->group, "cgroup.procs", "0")) fail(server->group, errno);
@@ -111,7 +138,6 @@ void server_start(struct server *server, char *const *argv, unsigned quota) {
     uint64_t deadline = clock_ns() + PATIENCE;
     while (!takes_connections(&server->address)) {
         if (waitpid(server->pid, NULL, WNOHANG) == server->pid || clock_ns() > deadline) {
-            kill(server->pid, SIGKILL);
             fail(argv[0], ECONNREFUSED);
         }
         pause_ns(5 * MILLISECOND);
@@ -120,11 +146,6 @@ void server_start(struct server *server, char *const *argv, unsigned quota) {
 
 uint64_t server_cpu(const struct server *server) { return load_cpu(server->pid); }
 
-static int remove_one(const char *path, const struct stat *s, int kind, struct FTW *ftw) {
-    (void)s, (void)kind, (void)ftw;
-    return remove(path);
-}
-
 void server_stop(struct server *server) {
     uint64_t deadline = clock_ns() + 1000 * MILLISECOND;
     kill(server->pid, SIGTERM);
@@ -132,6 +153,5 @@ void server_stop(struct server *server) {
         if (clock_ns() > deadline) kill(server->pid, SIGKILL);
         pause_ns(2 * MILLISECOND);
     }
-    for (int i = 0; server->group[0] && rmdir(server->group) && i < 100; i++) pause_ns(10 * MILLISECOND);
-    nftw(server->scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    clean_up();
 }
