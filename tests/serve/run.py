@@ -304,13 +304,19 @@ def curl_agrees():
 @test
 def time_outs():
     s = Server(PROGRAM, ROOT, "--slow", "1", "--idle", "2")
-    silent, slow, idle, body, stuck = [s.client() for _ in range(5)]
+    silent, slow, idle, body, stuck, small = [s.client() for _ in range(6)]
     slow.send("GET / HTT")
     idle.send(GET % ("/", ""))
     same(idle.answer().status, 200)
     body.send(GET % ("/", "Content-Length: 10\r\n") + "abc")
     stuck.s.setsockopt(__import__("socket").SOL_SOCKET, __import__("socket").SO_RCVBUF, 4096)
     stuck.send((GET % ("/big.bin", "")) * 3)
+    small.s.setblocking(False)  # answers that are small, and many, and nobody takes them
+    try:
+        for _ in range(1000):
+            small.send((GET % ("/k16.bin", "")) * 100)
+    except BlockingIOError:
+        pass
     begun = time.monotonic()
     drip = s.client()  # a byte at a time does not get around it
     drip.send("GET / HTTP/1.1\r\n")
@@ -340,6 +346,13 @@ def time_outs():
     t.join()
     assert ended
     same(s.ask("/").status, 200)
+    small.s.settimeout(20)
+    try:
+        while small.s.recv(1 << 20):
+            pass
+    except ConnectionResetError:
+        pass
+    assert time.monotonic() - begun < 12
     s.end()
 
 

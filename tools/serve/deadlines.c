@@ -3,6 +3,7 @@
 
 #include "base/atomic.h"
 #include "base/base.h"
+#include "server.h"
 #include "tick.h"
 #include "weft.h"
 
@@ -16,6 +17,10 @@ static unsigned most;
 static _Atomic unsigned highest; /* descriptor so far, and one more */
 
 static enum phase phase_of(uint64_t word) { return (enum phase)(word & PHASE_MASK); }
+
+static uint64_t word_of(enum phase phase, unsigned seconds) {
+    return (uint64_t)(tick_now() + seconds) << PHASE_BITS | phase;
+}
 
 int deadlines_begin(unsigned n) {
     words = calloc(n, sizeof *words);
@@ -38,7 +43,7 @@ static void change(int fd, uint64_t to) {
 
 /* In the same second and phase as before, as most often on a busy connection, nothing is written. */
 void deadline_set(int fd, enum phase phase, unsigned seconds) {
-    change(fd, (uint64_t)(tick_now() + seconds) << PHASE_BITS | phase);
+    change(fd, word_of(phase, seconds));
     for (unsigned h = load_rlx(&highest); unlikely((unsigned)fd >= h);)
         if (atomic_compare_exchange_weak(&highest, &h, (unsigned)fd + 1)) break;
 }
@@ -56,15 +61,16 @@ void deadline_end(int fd) { change(fd, PHASE_NONE); }
 
 /* Who does not take what was sent is told by a reset; who sends too slowly may still get an answer. */
 static void end_waits(int fd, enum phase phase) {
-    struct linger reset = {1, 0};
-    if (phase == PHASE_WRITE) setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
-    shutdown(fd, phase == PHASE_WRITE ? SHUT_RDWR : SHUT_RD);
+    struct linger linger = {1, 0};
+    bool reset = phase == PHASE_WRITE || phase == PHASE_EXPIRED;
+    if (reset) setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+    shutdown(fd, reset ? SHUT_RDWR : SHUT_RD);
 }
 
 static void expire(int fd, uint64_t word) {
     if (!cas_ar(&words[fd], &word, PHASE_HELD)) return; /* pairs with change: the descriptor is this connection's */
     end_waits(fd, phase_of(word));
-    store_rel(&words[fd], PHASE_EXPIRED); /* pairs with change */
+    store_rel(&words[fd], word_of(PHASE_EXPIRED, settings.slow)); /* pairs with change */
 }
 
 unsigned deadlines_pass(uint32_t now) {
@@ -72,7 +78,7 @@ unsigned deadlines_pass(uint32_t now) {
     for (unsigned fd = 0; fd < n; fd++) {
         uint64_t word = load_rlx(&words[fd]);
         count += word != PHASE_NONE;
-        if (phase_of(word) >= PHASE_IDLE && word >> PHASE_BITS <= now) expire((int)fd, word);
+        if (phase_of(word) >= PHASE_EXPIRED && word >> PHASE_BITS <= now) expire((int)fd, word);
     }
     return count;
 }

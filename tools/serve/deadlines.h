@@ -6,7 +6,11 @@
  *   the connection                               the ticker
  *   set: from whatever it is, but HELD, to a     1. a phase whose time is up: to HELD
  *   phase and its end; HELD: wait, it is short   2. shut down: the descriptor is still the connection's
- *   end: the same, to NONE, before it closes     3. to EXPIRED
+ *   end: the same, to NONE, before it closes     3. to EXPIRED, which has an end as well: who is still
+ *                                                there then is reset
+ *
+ * So a connection that answers need not say so: one that was idle, and whose client does not take the answer,
+ * ends some seconds after its time between requests.
  */
 #ifndef SERVE_DEADLINES_H
 #define SERVE_DEADLINES_H
@@ -17,10 +21,10 @@
 enum phase {
     PHASE_NONE,
     PHASE_HELD,
-    PHASE_EXPIRED,
-    PHASE_IDLE,  /* between two requests */
-    PHASE_READ,  /* within a request: its head, or its body */
-    PHASE_WRITE, /* within an answer that the client does not take, or after the last one */
+    PHASE_EXPIRED, /* told to end */
+    PHASE_IDLE,    /* between two requests */
+    PHASE_READ,    /* within a request: its head, or its body */
+    PHASE_WRITE,   /* within an answer that is long, or that the client does not take; or after the last one */
 };
 
 /* Descriptors below `most`, as many as there can be. 0 or -ENOMEM. */

@@ -13,38 +13,30 @@
 
 #define FILE_PIECE (256 * 1024) /* sent within the time for slow clients */
 
+static void send_all(struct output *o, const char *data, size_t size, int flags) {
+    if (unlikely(weft_send(o->fd, data, size, flags | MSG_NOSIGNAL) != (ssize_t)size)) o->broken = true;
+}
+
 /* The client has not taken the last piece: this one has a time of its own. */
 __attribute__((cold, noinline)) static void send_slowly(struct output *o, const char *data, size_t size, int flags) {
     deadline_set(o->fd, PHASE_WRITE, settings.slow);
-    ssize_t n = weft_send(o->fd, data, size, flags);
-    if (n < 0 || (size_t)n < size) o->broken = true;
+    send_all(o, data, size, flags);
 }
 
-static void send_all(struct output *o, const char *data, size_t size, int more) {
-    int flags = MSG_NOSIGNAL | more;
-    ssize_t n = weft_send(o->fd, data, size, flags | MSG_DONTWAIT);
-    if (likely((size_t)n == size)) return;
-    if (n < 0 && errno != EAGAIN) {
-        o->broken = true;
-        return;
-    }
-    send_slowly(o, n > 0 ? data + n : data, n > 0 ? size - (size_t)n : size, flags);
-}
-
-static void flush(struct output *o, int more) {
-    if (o->used && !o->broken) send_all(o, o->buffer, o->used, more);
+static void flush(struct output *o) {
+    if (o->used && !o->broken) send_all(o, o->buffer, o->used, 0);
     o->used = 0;
 }
 
 void output_flush(struct output *o) {
     if (!o->buffer) return;
-    flush(o, 0);
+    flush(o);
     buffer_give(o->buffer);
     o->buffer = NULL;
 }
 
 char *output_room(struct output *o, size_t size) {
-    if (unlikely(o->used + size > BUFFER_SIZE)) flush(o, 0);
+    if (unlikely(o->used + size > BUFFER_SIZE)) flush(o);
     if (!o->buffer && !(o->buffer = buffer_take())) o->broken = true;
     return o->broken ? NULL : o->buffer + o->used;
 }
@@ -73,14 +65,13 @@ void output_format(struct output *o, const char *format, ...) {
 
 /* What the client did not take at once of the gathered bytes and those behind them. */
 __attribute__((cold, noinline)) static void send_rest(struct output *o, struct iovec *parts, ssize_t sent) {
-    if (sent < 0 && errno != EAGAIN) o->broken = true;
+    if (sent < 0) o->broken = true;
     size_t done = sent < 0 ? 0 : (size_t)sent;
     for (int i = 0; i < 2 && !o->broken; i++) {
         size_t skip = done < parts[i].iov_len ? done : parts[i].iov_len;
         done -= skip;
         if (skip < parts[i].iov_len)
-            send_slowly(o, (char *)parts[i].iov_base + skip, parts[i].iov_len - skip,
-                        MSG_NOSIGNAL | (i ? 0 : MSG_MORE));
+            send_slowly(o, (char *)parts[i].iov_base + skip, parts[i].iov_len - skip, i ? 0 : MSG_MORE);
     }
 }
 
@@ -93,7 +84,7 @@ void output_bytes(struct output *o, const char *data, size_t size) {
     struct iovec parts[2] = {{o->buffer, o->used}, {(void *)data, size}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
     if (o->broken) return;
-    ssize_t n = weft_sendmsg(o->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t n = weft_sendmsg(o->fd, &message, MSG_NOSIGNAL);
     if (unlikely(n < 0 || (size_t)n < o->used + size)) send_rest(o, parts, n);
     o->used = 0;
 }
@@ -109,10 +100,19 @@ __attribute__((cold, noinline)) static void send_file_slowly(struct output *o, i
     }
 }
 
+/* What goes before a file waits for it in the kernel, not in the ring. */
+static void send_before(struct output *o) {
+    ssize_t n = o->broken ? 0 : weft_send(o->fd, o->buffer, o->used, MSG_NOSIGNAL | MSG_MORE | MSG_DONTWAIT);
+    if (n < 0 && errno != EAGAIN) o->broken = true;
+    size_t done = n < 0 ? 0 : (size_t)n;
+    if (unlikely(done < o->used) && !o->broken) send_slowly(o, o->buffer + done, o->used - done, MSG_MORE);
+    o->used = 0;
+}
+
 /* The socket does not block, so this goes as far as the client takes it at once. */
 static void send_file(struct output *o, int fd, uint64_t offset, uint64_t size) {
     off_t at = (off_t)offset;
-    flush(o, MSG_MORE);
+    send_before(o);
     if (o->broken) return;
     ssize_t n = sendfile(o->fd, fd, &at, size < FILE_PIECE ? (size_t)size : FILE_PIECE);
     if (unlikely(n < 0 || (uint64_t)n < size)) send_file_slowly(o, fd, at, n > 0 ? size - (uint64_t)n : size);

@@ -119,8 +119,10 @@ static void wait_for_rest(struct weft_signals *signals) {
         int got = weft_signals_next_until(signals, NULL, weft_now() + 20 * WEFT_MILLISECOND);
         if (got == SIGINT || got == SIGTERM || weft_now() > until) break;
     }
-    while (deadlines_expire(PHASE_IDLE) + deadlines_expire(PHASE_READ) + deadlines_expire(PHASE_WRITE))
+    while (deadlines_expire(PHASE_EXPIRED)) {
+        for (enum phase phase = PHASE_IDLE; phase <= PHASE_WRITE; phase++) deadlines_expire(phase);
         weft_sleep_for(5 * WEFT_MILLISECOND);
+    }
 }
 
 static int run(void *unused) {
