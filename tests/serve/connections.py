@@ -1,0 +1,127 @@
+"""Connections: kept, filled in pieces, with bodies, many, gone."""
+import subprocess
+import time
+
+from client import pattern
+from suite import GET, SLOW, same, shared, test
+
+
+@test
+def keep_alive():
+    with shared.client() as c:
+        for i in range(20):
+            c.send(GET % ("/small.txt" if i % 2 else "/big.bin", ""))
+            same(len(c.answer().body), 1000 if i % 2 else 3000000)
+        c.send("HEAD /big.bin HTTP/1.1\r\nHost: t\r\n\r\n" + GET % ("/nothing", "") + GET % ("/", ""))
+        same(c.answer(head=True).status, 200)
+        same(c.answer().status, 404)
+        same(c.answer().body, b"<p>root\n")
+        c.send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+        same(c.answer().fields["connection"], "keep-alive")
+        c.send("GET / HTTP/1.0\r\n\r\n")
+        same(c.answer().fields["connection"], "close")
+        assert c.ended()
+
+
+@test
+def pipelined():
+    with shared.client() as c:
+        paths = ["/small.txt", "/k16.bin", "/k17.bin", "/", "/nothing"]
+        sizes = [1000, 16384, 16385, 8, None]
+        c.send("".join(GET % (paths[i % 5], "") for i in range(100)))
+        for i in range(100):
+            a = c.answer()
+            assert sizes[i % 5] in (None, len(a.body)), i
+
+
+@test
+def split_at_every_byte():
+    text = ("\r\n" + GET % ("/small.txt", "Range: bytes=0-3\r\n") + GET % ("/", "")).encode()
+    with shared.client() as c:
+        for i in range(len(text)):
+            c.send(text[i:i + 1])
+        same((c.answer().body, c.answer().body), (pattern(4), b"<p>root\n"))
+        for i in range(1, len(text)):
+            c.send(text[:i])
+            time.sleep(0.0005)
+            c.send(text[i:])
+            same((c.answer().body, c.answer().body), (pattern(4), b"<p>root\n"))
+
+
+@test
+def long_heads_in_pieces():
+    with shared.client() as c:
+        for size in [900, 1000, 1024, 1025, 3000, 7900]:
+            text = (GET % ("/", "A: %s\r\n" % ("a" * size))) * 3
+            for i in range(0, len(text), 700):
+                c.send(text[i:i + 700])
+            for _ in range(3):
+                same(c.answer().body, b"<p>root\n")
+
+
+@test
+def bodies_are_dropped():
+    with shared.client() as c:
+        for fields, body in [("Content-Length: 5\r\n", "hello"), ("Content-Length: 60000\r\n", "x" * 60000),
+                             ("Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n0\r\nT: v\r\n\r\n"),
+                             ("Transfer-Encoding: chunked\r\n", "4000\r\n%s\r\n0\r\n\r\n" % ("y" * 0x4000))]:
+            c.send(GET % ("/", fields) + body + GET % ("/small.txt", ""))
+            same((c.answer().body, c.answer().body), (b"<p>root\n", pattern(1000)))
+        c.send(GET % ("/", "Content-Length: 3\r\nExpect: 100-continue\r\n"))
+        same(c.answer().status, 100)
+        c.send("abc")
+        same(c.answer().status, 200)
+        c.send("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 3\r\n\r\nabc" + GET % ("/", ""))
+        same((c.answer().status, c.answer().status), (405, 200))
+    for fields, body, status in [("Content-Length: 70000\r\n", "", 413), ("Transfer-Encoding: chunked\r\n", "FFFFFF\r\n", 413),
+                                 ("Transfer-Encoding: chunked\r\n", "x\r\n", 400), ("Transfer-Encoding: gzip\r\n", "", 501)]:
+        with shared.client() as c:
+            c.send(GET % ("/", fields) + body)
+            same(c.answer().status, status)
+            assert c.ended()
+
+
+@test
+def an_error_reaches_who_is_still_sending():
+    for _ in range(5):
+        with shared.client() as c:
+            c.send(GET % ("/", "Content-Length: 500000\r\n") + "x" * 500000)
+            same(c.answer().status, 413)
+
+
+@test
+def clients_that_go_away():
+    for _ in range(50):
+        with shared.client() as c:
+            c.send(GET % ("/big.bin", ""))
+    for _ in range(50):
+        with shared.client() as c:
+            c.send("GET /sm")
+    same(shared.ask("/").status, 200)
+
+
+@test
+def many_clients():
+    n = 100 if SLOW else 1000
+    clients = [shared.client() for _ in range(n)]
+    for _ in range(3):
+        for c in clients:
+            c.send(GET % ("/small.txt", ""))
+        for c in clients:
+            same(c.answer().body, pattern(1000))
+    for c in clients:
+        c.close()
+
+
+@test
+def curl_agrees():
+    url = shared.url
+    def curl(*args):
+        return subprocess.run(["curl", "-s", "--max-time", "20", *args], capture_output=True, check=True).stdout
+    same(curl(url("/big.bin")), pattern(3000000))
+    same(curl("-L", url("/full%20dir")), b"<p>full\n")
+    same(curl("-r", "100-199", url("/big.bin")), pattern(3000000)[100:200])
+    same(curl("-o", "/dev/null", "-w", "%{http_code} %{size_download}", "-I", url("/big.bin")), b"200 0")
+    same(curl("--http1.0", url("/small.txt"), url("/")), pattern(1000) + b"<p>root\n")
+    same(curl("-o", "/dev/null", "-w", "%{http_code}", "--path-as-is", url("/../outside/secret.txt")), b"400")
+    same(curl("-o", "/dev/null", "-w", "%{http_code}", "-d", "a=b", url("/")), b"405")

@@ -1,0 +1,189 @@
+"""Servers with settings of their own: time-outs, ends, lists, logs, options."""
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+from client import Server, pattern, wait_until
+from suite import GET, PROGRAM, ROOT, SLOW, same, shared, test
+
+
+@test
+def time_outs():
+    s = Server(PROGRAM, ROOT, "--slow", "1", "--idle", "2")
+    silent, slow, idle, body, stuck, small = [s.client() for _ in range(6)]
+    slow.send("GET / HTT")
+    idle.send(GET % ("/", ""))
+    same(idle.answer().status, 200)
+    body.send(GET % ("/", "Content-Length: 10\r\n") + "abc")
+    stuck.s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    stuck.send((GET % ("/big.bin", "")) * 3)
+    small.s.setblocking(False)  # answers that are small, and many, and nobody takes them
+    try:
+        for _ in range(1000):
+            small.send((GET % ("/k16.bin", "")) * 100)
+    except BlockingIOError:
+        pass
+    begun = time.monotonic()
+    drip = s.client()  # a byte at a time does not get around it
+    drip.send("GET / HTTP/1.1\r\n")
+    ended = []
+    def keep_dripping():
+        try:
+            while time.monotonic() - begun < 8:
+                drip.send("A")
+                time.sleep(0.1)
+        except OSError:
+            ended.append(1)
+    t = threading.Thread(target=keep_dripping)
+    t.start()
+    assert silent.ended()
+    same((slow.answer().status, slow.ended()), (408, True))
+    same((body.answer().status, body.ended()), (408, True))
+    same(drip.answer().status, 408)
+    assert time.monotonic() - begun < 5
+    assert idle.ended()
+    assert 1 < time.monotonic() - begun < 7
+    try:
+        while stuck.more():
+            pass
+        assert len(stuck.got) < 9000000
+    except ConnectionResetError:
+        pass
+    t.join()
+    assert ended
+    same(s.ask("/").status, 200)
+    small.s.settimeout(20)
+    try:
+        while small.s.recv(1 << 20):
+            pass
+    except ConnectionResetError:
+        pass
+    assert time.monotonic() - begun < 12
+    s.end()
+
+
+@test
+def ends_gracefully():
+    with open(os.path.join(ROOT, "huge.bin"), "wb") as f:
+        f.write(pattern(1 << 20) * (10 if SLOW else 100))
+    size = os.path.getsize(os.path.join(ROOT, "huge.bin"))
+    s = Server(PROGRAM, ROOT, "--grace", "20")
+    idle, loads, half = s.client(), s.client(), s.client()
+    idle.send(GET % ("/", ""))
+    same(idle.answer().status, 200)
+    loads.send(GET % ("/huge.bin", ""))
+    half.send("GET /small.txt HTTP/1.1\r\nHo")
+    assert loads.more()
+    time.sleep(0.2)
+    s.signal()
+    assert idle.ended()
+    try:
+        s.client(timeout=2).answer()
+        raise AssertionError("still accepted")
+    except (OSError, AssertionError) as e:
+        assert "accepted" not in str(e)
+    half.send("st: t\r\n\r\n")
+    a = half.answer()
+    same((len(a.body), a.fields["connection"]), (1000, "close"))
+    assert half.ended()
+    a = loads.answer()
+    assert len(a.body) == size and a.body[-1000:] == pattern(1 << 20)[-1000:] and loads.ended()
+    s.end()
+
+
+@test
+def ends_in_time():
+    for second in (False, True):
+        s = Server(PROGRAM, ROOT, "--grace", "60" if second else "1")
+        stuck = s.client()
+        stuck.send((GET % ("/big.bin", "")) * 20)
+        time.sleep(0.3)
+        begun = time.monotonic()
+        s.signal()
+        if second:
+            time.sleep(0.2)
+            s.signal(signal.SIGINT)
+        s.process.wait(20)
+        assert time.monotonic() - begun < 8
+        s.end()
+        stuck.close()
+
+
+@test
+def lists():
+    s = Server(PROGRAM, ROOT, "--list")
+    same(s.ask("/").body, b"<p>root\n")
+    a = s.ask("/sub/")
+    same(a.status, 200)
+    assert b'<a href="./one.css">one.css</a>' in a.body and b'<a href="./t%2525o">t%25o</a>' in a.body, a.body
+    os.rename(os.path.join(ROOT, "index.html"), os.path.join(ROOT, "not.html"))
+    assert wait_until(lambda: b"<ul>" in s.ask("/").body, 4)
+    a = s.ask("/")
+    assert b"x&amp;y&lt;z&gt;.txt</a>" in a.body and b".dot" not in a.body and b'<a href="./sub/">sub/</a>' in a.body
+    same(len(s.ask("/", method="HEAD").body), 0)
+    os.rename(os.path.join(ROOT, "not.html"), os.path.join(ROOT, "index.html"))
+    s.end()
+
+
+@test
+def logs():
+    name = os.path.join(ROOT, "..", "access.log")
+    s = Server(PROGRAM, ROOT, "--log", name)
+    s.ask("/small.txt", "User-Agent: \"a\xe4\r\nReferer: r\r\n")
+    s.ask("/nothing")
+    with s.client() as c:
+        c.send("nonsense\r\n\r\n")
+        same(c.answer().status, 400)
+    os.rename(name, name + ".1")
+    s.signal(signal.SIGHUP)
+    assert wait_until(lambda: os.path.exists(name))
+    s.ask("/sub/one.css")
+    s.end()
+    with open(name + ".1") as f:
+        text = f.read()
+    with open(name) as f:
+        text += f.read()
+    lines = text.splitlines()
+    same(len(lines), 4)
+    assert lines[0].startswith("127.0.0.1 - - ["), lines[0]
+    assert '] "GET /small.txt HTTP/1.1" 200 1000 "r" "\\x22a\\xe4"' in lines[0], lines[0]
+    assert '" 404 ' in lines[1] and '"nonsense" 400 ' in lines[2] and "one.css" in lines[3]
+
+
+@test
+def many_workers_and_a_small_cache():
+    for options in (["--workers", "8", "--cache", "16"], ["--workers", "1", "--cache", "0"]):
+        for i in range(200):
+            with open(os.path.join(ROOT, "n%d.txt" % i), "wb") as f:
+                f.write(b"number %d\n" % i)
+        s = Server(PROGRAM, ROOT, *options)
+        wrong = []
+        def load(seed):
+            try:
+                with s.client() as c:
+                    for i in range(50 if SLOW else 300):
+                        n = (i * 7 + seed * 31) % 200
+                        c.send(GET % ("/n%d.txt" % n, ""))
+                        same(c.answer().body, b"number %d\n" % n)
+            except Exception as e:
+                wrong.append(e)
+        threads = [threading.Thread(target=load, args=(i,)) for i in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert not wrong, wrong[0]
+        s.end()
+
+
+@test
+def options_that_make_no_sense():
+    for args, said in [([], "which directory"), (["/not there"], "cannot serve"), ([ROOT, "--port", "x"], "--port wants"),
+                       ([ROOT, "--port"], "wants a value"), ([ROOT, "--what"], "no such option"), ([ROOT, "--bind", "here"], "--bind wants"),
+                       ([ROOT, ROOT], "one directory"), ([ROOT, "--log", "/not/there"], "log"), ([ROOT, "--port", str(shared.port)], "try another")]:
+        r = subprocess.run([PROGRAM, *args], capture_output=True, text=True, timeout=20)
+        assert r.returncode in (1, 2) and said in r.stderr and r.stderr.count("\n") == 1, (args, r.stderr)
+    assert "--grace" in subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, timeout=20).stdout
