@@ -134,12 +134,13 @@ bool weft__ring_has_completions(const struct weft__uring *r) {
     return load_rlx(shared(cq->khead)) != load_acq(shared(cq->ktail)); /* pairs with the kernel */
 }
 
-static bool must_run(const struct io_uring *u) {
-    return load_rlx(shared(u->sq.kflags)) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW);
-}
+static bool has_flag(const struct io_uring *u, unsigned flags) { return load_rlx(shared(u->sq.kflags)) & flags; }
+
+bool weft__ring_must_run(const struct weft__uring *r) { return has_flag(r->kernel, IORING_SQ_TASKRUN); }
 
 bool weft__ring_waits(const struct weft__uring *r) {
-    return load_acq(&r->open) && (filled(r->kernel) || must_run(r->kernel) || weft__ring_has_completions(r));
+    return load_acq(&r->open) &&
+           (filled(r->kernel) || has_flag(r->kernel, IORING_SQ_CQ_OVERFLOW) || weft__ring_has_completions(r));
 }
 
 unsigned weft__ring_reap(struct weft__uring *r, struct weft__completion *out, unsigned n) {
@@ -223,7 +224,7 @@ static int enter(struct io_uring *u, unsigned wait_for, const struct __kernel_ti
 }
 
 int weft__ring_enter(struct weft__uring *r) {
-    if (!filled(r->kernel) && !must_run(r->kernel)) return 0;
+    if (!filled(r->kernel) && !has_flag(r->kernel, IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) return 0;
     return enter(r->kernel, 0, NULL);
 }
 

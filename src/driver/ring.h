@@ -109,8 +109,10 @@ void weft__ring_give_back(struct weft__uring *r, unsigned index);
 
 /* --- without ----------------------------------------------------------------------------------- */
 
-/* Something to hand over, to let run, or to reap? */
+/* Something to hand over or to reap? */
 bool weft__ring_waits(const struct weft__uring *r);
+/* Or has the kernel something to finish, that only the thread can let it which handed it over? For its worker. */
+bool weft__ring_must_run(const struct weft__uring *r);
 bool weft__ring_has_completions(const struct weft__uring *r);
 
 /* Hands over what there is, and lets completions come in. 0; -EAGAIN, -EBUSY, -ENOMEM ...: later. */

@@ -23,6 +23,7 @@ void *weft__ring_lent(struct weft__uring *r, unsigned flags, unsigned *index) {
 }
 void weft__ring_give_back(struct weft__uring *r, unsigned index) { (void)r, (void)index; }
 bool weft__ring_waits(const struct weft__uring *r) { return (void)r, false; }
+bool weft__ring_must_run(const struct weft__uring *r) { return (void)r, false; }
 bool weft__ring_has_completions(const struct weft__uring *r) { return (void)r, false; }
 int weft__ring_enter(struct weft__uring *r) { return (void)r, 0; }
 void weft__ring_sleep(struct weft__uring *r, _Atomic uint32_t *state, uint64_t deadline) {

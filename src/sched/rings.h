@@ -42,7 +42,7 @@ void weft__rings_close_fd(int fd);
 /* Hands over what was pushed, and makes ready who waited for what has completed. Anybody, at home. */
 void weft__ring_serve(struct weft__uring *r);
 static inline void weft__ring_look(struct weft__uring *r) {
-    if (unlikely(load_rlx(&r->open)) && weft__ring_waits(r)) weft__ring_serve(r);
+    if (unlikely(load_rlx(&r->open)) && (weft__ring_waits(r) || weft__ring_must_run(r))) weft__ring_serve(r);
 }
 
 /* The carrier ends: its requests are ended, and it waits for that. A thread that exits would cancel them unseen. */
