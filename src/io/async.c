@@ -34,7 +34,6 @@ static int begin(struct weft_io *public, struct weft__request r) {
     if (!weft__io_fiber()) return -EPERM;
     *io = (struct weft__io){.future = WEFT_FUTURE_INIT, .request = r};
     const struct weft__engine *engine = weft__engine();
-    if (r.code == WEFT_IO_CLOSE) engine->closes(r.fd);
     int err = engine->start(io);
     return err == -ENOTSUP ? weft__io_spawn(io) : err;
 }
@@ -57,10 +56,12 @@ WEFT_PUBLIC ssize_t weft_io_wait(struct weft_io *io) {
     int err = weft_future_wait(&io->future, &value);
     if ((err == -ECANCELED || err == -ETIMEDOUT) && weft_future_try(&io->future, NULL) == -EAGAIN) {
         struct weft_shield shield;
+        int told = err;
         weft_io_cancel(io);
         weft_shield_begin(&shield);
         err = weft_future_wait(&io->future, &value);
         weft_shield_end(&shield);
+        if (err == -ECANCELED) err = told;
     }
     return err ? err : (ssize_t)(intptr_t)value;
 }

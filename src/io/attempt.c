@@ -1,10 +1,10 @@
 /*
  * Requests as system calls that do not block, whatever the descriptor's flags say. See request.h.
  *
- *   bytes           RWF_NOWAIT, where the file has it; a terminal, for instance, has not, and is asked first whether
- *                   it is ready
+ *   bytes           RWF_NOWAIT, where the file has it; a terminal, and a pipe that was spliced, have not, and are asked
+ *                   first whether they are ready
  *   messages        MSG_DONTWAIT
- *   accept, connect, sendfile and splice of a socket: there is no such flag, only the one of the file, O_NONBLOCK. It
+ *   accept, connect, sendfile, and splice of a socket: there is no such flag, only the one of the file, O_NONBLOCK. It
  * is set for the time of the call if it is not, under a lock of ours, so that of two fibers that do this none takes it
  * away from the other. Another process, or a thread in a call of the C library, on the same file might see it: it gets
  * an EAGAIN that it did not expect. names, fsync    there is no way
@@ -18,6 +18,7 @@
 #include "base/lock.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -48,8 +49,18 @@ void weft__request_waits_at(const struct weft__request *r, struct weft__awaited 
 
 /* --- bytes ---------------------------------------------------------------------------------------------- */
 
-/* Written to a terminal that is ready: so much it takes without waiting, in all likelihood. */
-#define WEFT_TERMINAL_PIECE 256
+/* Of what is written, the first piece: so much it takes without waiting, a pipe for certain, a terminal in all
+ * likelihood. */
+static void cut(struct weft__request *r, size_t most) {
+    if (r->code == WEFT_IO_WRITEV) {
+        const struct iovec *part = r->memory, *end = part + r->size;
+        while (part < end && !part->iov_len) part++;
+        r->code = WEFT_IO_WRITE;
+        r->memory = part < end ? part->iov_base : NULL;
+        r->size = part < end ? part->iov_len : 0;
+    }
+    if (r->code == WEFT_IO_WRITE && r->size > most) r->size = most;
+}
 
 static ssize_t if_ready(const struct weft__request *r) {
     struct stat s;
@@ -58,7 +69,7 @@ static ssize_t if_ready(const struct weft__request *r) {
     if (S_ISREG(s.st_mode) || S_ISDIR(s.st_mode) || S_ISBLK(s.st_mode)) return -ENOTSUP;
     int found = weft__readiness_look(r->fd, weft__request_awaits(r));
     if (found <= 0) return found ? found : -EAGAIN;
-    if (r->code == WEFT_IO_WRITE && r->size > WEFT_TERMINAL_PIECE) piece.size = WEFT_TERMINAL_PIECE;
+    cut(&piece, S_ISFIFO(s.st_mode) ? PIPE_BUF : 256);
     return weft__request_perform(&piece);
 }
 
@@ -147,11 +158,10 @@ static ssize_t call_nonblocking(const struct weft__request *r, int fd) {
 static bool is_pipe(const struct stat *s) { return S_ISFIFO(s->st_mode); }
 static bool is_socket(const struct stat *s) { return S_ISSOCK(s->st_mode); }
 
-/* SPLICE_F_NONBLOCK is about pipes. From the caller it says that nothing is to be waited for. */
+/* SPLICE_F_NONBLOCK is about pipes. */
 static ssize_t attempt_splice(const struct weft__request *r) {
     struct stat in, out;
     struct weft__request now = *r;
-    if (r->flags & SPLICE_F_NONBLOCK) return weft__request_perform(r);
     if (fstat(r->other, &in) || fstat(r->fd, &out)) return -errno;
     now.flags |= SPLICE_F_NONBLOCK;
     if (is_pipe(&in) && is_pipe(&out)) return result_of(weft__request_call(&now));
@@ -163,7 +173,7 @@ static ssize_t attempt_splice(const struct weft__request *r) {
 static ssize_t attempt_sendfile(const struct weft__request *r) {
     struct stat out;
     if (fstat(r->fd, &out)) return -errno;
-    return is_socket(&out) ? call_nonblocking(r, r->fd) : -ENOTSUP;
+    return is_socket(&out) || is_pipe(&out) ? call_nonblocking(r, r->fd) : -ENOTSUP;
 }
 
 /* --- all of them ------------------------------------------------------------------------------------------ */

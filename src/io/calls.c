@@ -29,7 +29,7 @@ static ssize_t write_all(struct weft__request r) {
         ssize_t n = weft__io_run(&r);
         if (n < 0) return done ? (ssize_t)done : posix(n);
         done += (size_t)n;
-        if (likely((size_t)n >= r.size) || !n || weft__known_life(r.fd) != life) return (ssize_t)done;
+        if (likely((size_t)n >= r.size) || !n || weft__known_other(r.fd, life)) return (ssize_t)done;
         r.memory = (char *)r.memory + n;
         r.size -= (size_t)n;
         if (r.offset != WEFT_IO_HERE) r.offset += n;
@@ -45,7 +45,7 @@ static ssize_t write_rest(struct weft__request r, const struct iovec *parts, siz
             skip -= parts->iov_len;
             continue;
         }
-        if (weft__known_life(r.fd) != life) break;
+        if (weft__known_other(r.fd, life)) break;
         r.memory = (char *)parts->iov_base + skip;
         r.size = parts->iov_len - skip;
         skip = 0;
@@ -119,7 +119,7 @@ WEFT_PUBLIC ssize_t weft_sendfile(int out, int in, off_t *offset, size_t size) {
         if (n < 0) return done ? (ssize_t)done : posix(n);
         if (!n) break;
         done += (size_t)n;
-    } while (done < size && weft__known_life(out) == life);
+    } while (done < size && !weft__known_other(out, life));
     return (ssize_t)done;
 }
 
@@ -185,7 +185,6 @@ WEFT_PUBLIC int weft_connect(int fd, const struct sockaddr *address, socklen_t l
     return (int)RUN(.code = WEFT_IO_CONNECT, .fd = fd, .memory = (void *)address, .size = length);
 }
 
-/* MSG_DONTWAIT is the caller's word that nothing is to be waited for: then there is nothing to do here. */
 WEFT_PUBLIC ssize_t weft_send(int fd, const void *buffer, size_t size, int flags) {
     struct weft__request r = {.code = WEFT_IO_SEND,
                               .fd = fd,
@@ -193,26 +192,25 @@ WEFT_PUBLIC ssize_t weft_send(int fd, const void *buffer, size_t size, int flags
                               .size = size,
                               .offset = WEFT_IO_HERE,
                               .flags = (uint32_t)flags};
-    return flags & MSG_DONTWAIT ? posix(weft__request_perform(&r)) : write_all(r);
+    return flags & MSG_DONTWAIT ? posix(weft__io_run(&r)) : write_all(r);
 }
 
 WEFT_PUBLIC ssize_t weft_recv(int fd, void *buffer, size_t size, int flags) {
     struct weft__request r = {.code = WEFT_IO_RECV, .fd = fd, .memory = buffer, .size = size, .flags = (uint32_t)flags};
-    return posix(flags & MSG_DONTWAIT ? weft__request_perform(&r) : weft__io_run(&r));
+    return posix(weft__io_run(&r));
 }
 
 WEFT_PUBLIC ssize_t weft_sendmsg(int fd, const struct msghdr *message, int flags) {
     struct weft__request r = {.code = WEFT_IO_SENDMSG, .fd = fd, .memory = (void *)message, .flags = (uint32_t)flags};
-    if (flags & MSG_DONTWAIT) return posix(weft__request_perform(&r));
     ssize_t done = weft__io_run(&r);
-    if (done <= 0) return posix(done);
+    if (done <= 0 || flags & MSG_DONTWAIT) return posix(done);
     r = (struct weft__request){.code = WEFT_IO_SEND, .fd = fd, .offset = WEFT_IO_HERE, .flags = (uint32_t)flags};
     return write_rest(r, message->msg_iov, message->msg_iovlen, (size_t)done); /* of a stream: a datagram has none */
 }
 
 WEFT_PUBLIC ssize_t weft_recvmsg(int fd, struct msghdr *message, int flags) {
     struct weft__request r = {.code = WEFT_IO_RECVMSG, .fd = fd, .memory = message, .flags = (uint32_t)flags};
-    return posix(flags & MSG_DONTWAIT ? weft__request_perform(&r) : weft__io_run(&r));
+    return posix(weft__io_run(&r));
 }
 
 WEFT_PUBLIC ssize_t weft_sendto(int fd, const void *buffer, size_t size, int flags, const struct sockaddr *to,
@@ -259,9 +257,13 @@ static int wait_for_any(struct pollfd *fds, nfds_t n, uint64_t deadline) {
     int found = 0;
     while (!found) {
         int which = weft_select_until(cases, (unsigned)n, deadline);
-        if (which == -EPERM) which = look_later(deadline);
-        if (which < 0) found = which;
-        if (!found) found = look_at_all(fds, n);
+        int err = which < 0 ? which : cases[which].result;
+        if (err == -EPERM) err = look_later(deadline);
+        if (err < 0 && err != -EBADF)
+            found = err;
+        else
+            found = look_at_all(fds, n);
+        if (!found && err == -EBADF) fds[which].revents = POLLNVAL, found = 1; /* it is just being closed */
     }
     weft__free(cases);
     return found;

@@ -7,9 +7,11 @@
 #include "io/engine.h"
 
 #include "base/say.h"
+#include "io/known.h"
 #include "io/readiness.h"
 #include "sched/rings.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,18 +48,26 @@ WEFT_PUBLIC const char *weft_io_engine(void) {
     return engine ? engine->name : "none";
 }
 
-static ssize_t run_on_thread(const struct weft__request *r) {
+/* See known.h. */
+static ssize_t close_it(const struct weft__request *r) {
     const struct weft__engine *engine = load_acq(&decided);
-    if (r->code == WEFT_IO_CLOSE) (engine ? engine->closes : weft__readiness_closes)(r->fd);
-    return weft__request_perform(r);
+    (engine ? engine->closes : weft__readiness_closes)(r->fd);
+    ssize_t n = weft__request_perform(r);
+    weft__known_closed(r->fd);
+    return n;
+}
+
+/* The caller's word that nothing is to be waited for. */
+static bool must_not_wait(const struct weft__request *r) {
+    if (r->code >= WEFT_IO_SEND && r->code <= WEFT_IO_RECVMSG) return r->flags & MSG_DONTWAIT;
+    return r->code == WEFT_IO_SPLICE && r->flags & SPLICE_F_NONBLOCK;
 }
 
 ssize_t weft__io_run(const struct weft__request *r) {
     struct weft__fiber *me = weft__io_fiber();
-    if (unlikely(!me)) return run_on_thread(r);
-    const struct weft__engine *engine = weft__engine();
-    if (unlikely(r->code == WEFT_IO_CLOSE)) engine->closes(r->fd);
-    return engine->run(me, r);
+    if (unlikely(r->code == WEFT_IO_CLOSE)) return close_it(r);
+    if (unlikely(must_not_wait(r))) return weft__request_perform(r);
+    return likely(me != NULL) ? weft__engine()->run(me, r) : weft__request_perform(r);
 }
 
 WEFT_PUBLIC int weft_uring(const struct io_uring_sqe *entries, int *results, unsigned n) {

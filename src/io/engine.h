@@ -26,7 +26,8 @@ struct weft__engine {
     int (*start)(struct weft__io *io);
     void (*cancel)(struct weft__io *io);
 
-    /* The descriptor is about to be closed: ends what waits for it, with -EBADF. */
+    /* The descriptor is about to be closed: begins another life of it (known.h), and ends what waits for it, with
+     * -EBADF. */
     void (*closes)(int fd);
 
     /* For servers; -ENOTSUP: it has no such thing. Receives into memory of the ring, which the lease then names; calls

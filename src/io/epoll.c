@@ -44,7 +44,7 @@ static ssize_t try_until_done(const struct weft__request *r) {
                 return weft__blocking_request(r); /* a file, not in memory */
             if (ready < 0) return ready;
         }
-        if (unlikely(weft__known_life(r->fd) != life)) return -EBADF;
+        if (unlikely(weft__known_other(r->fd, life))) return -EBADF;
         if (n == -EINPROGRESS) return connected(r->fd);
     }
 }
@@ -57,7 +57,7 @@ static ssize_t receive_all(struct weft__request r) {
         ssize_t n = try_until_done(&r);
         if (n < 0) return done ? (ssize_t)done : n;
         done += (size_t)n;
-        if (!n || (size_t)n >= r.size || !weft__request_is_stream(r.fd) || weft__known_life(r.fd) != life)
+        if (!n || (size_t)n >= r.size || !weft__request_is_stream(r.fd) || weft__known_other(r.fd, life))
             return (ssize_t)done;
         r.memory = (char *)r.memory + n;
         r.size -= (size_t)n;
@@ -82,7 +82,7 @@ static ssize_t receive_all_parts(const struct weft__request *r) {
                                      .flags = r->flags,
                                      .memory = (char *)part.iov_base + skip,
                                      .size = part.iov_len - skip};
-        ssize_t more = weft__known_life(r->fd) == life ? receive_all(rest) : 0;
+        ssize_t more = weft__known_other(r->fd, life) ? 0 : receive_all(rest);
         if (more > 0) n += more;
         if (more < (ssize_t)rest.size) break;
         skip = 0;

@@ -2,10 +2,15 @@
 #define _GNU_SOURCE
 #include "io/known.h"
 
+#include "base/lock.h"
+#include "sched/sched.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 
 _Atomic uint32_t weft__known_lives[WEFT_KNOWN_LIVES];
+static _Atomic unsigned used; /* no number beyond was ever closed; two who change it at once may leave the lower one,
+                               * and then a forked child may not forget a close that was under way beyond */
 
 /* The guesses: how often it may be used until it is asked for again, and the answer. */
 enum { WEFT_GUESSES = 1 << 16, WEFT_GUESS_DIRECT = 0x80, WEFT_GUESS_USES = 0x7f };
@@ -26,7 +31,31 @@ bool weft__known_direct(int fd) {
     return guess & WEFT_GUESS_DIRECT;
 }
 
-void weft__known_closes(int fd) {
-    store_rlx(&guesses[(unsigned)fd % WEFT_GUESSES], 0);
-    add_ar(&weft__known_lives[(unsigned)fd % WEFT_KNOWN_LIVES], 1); /* pairs with life */
+/* A close takes a few microseconds, and its fiber does not switch meanwhile. */
+WEFT_COLD uint32_t weft__known_life_slow(int fd) {
+    unsigned turn = 0;
+    uint32_t word;
+    while ((word = load_acq(weft__known_word(fd))) & WEFT_KNOWN_CLOSERS) weft__backoff(&turn); /* pairs with closed */
+    return word | 1;
 }
+
+void weft__known_closes(int fd) {
+    unsigned place = (unsigned)fd % WEFT_KNOWN_LIVES;
+    store_rlx(&guesses[(unsigned)fd % WEFT_GUESSES], 0);
+    if (unlikely(place >= load_rlx(&used))) store_rlx(&used, place + 1);
+    add_sc(weft__known_word(fd), WEFT_KNOWN_ONE + 1); /* pairs with life and other */
+}
+
+void weft__known_closed(int fd) { add_ar(weft__known_word(fd), -1u); /* pairs with life */ }
+
+/* --- a forked child: nobody else is there who closes ---------------------------------------------------- */
+
+static void stopped(void) {}
+static void forked(void) {
+    for (unsigned i = 0; i < load_rlx(&used); i++)
+        if (load_rlx(&weft__known_lives[i]) & WEFT_KNOWN_CLOSERS)
+            store_rlx(&weft__known_lives[i], load_rlx(&weft__known_lives[i]) & ~WEFT_KNOWN_CLOSERS);
+}
+
+static struct weft__layer layer = {stopped, forked, NULL};
+__attribute__((constructor)) static void add(void) { weft__layer_add(&layer); }

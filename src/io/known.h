@@ -2,8 +2,21 @@
  * What is known of a descriptor by its number.
  *
  * Its life: grows whenever weft_close closes it. Whoever has to wait notes the life before its first attempt;
- * later it is still the same, or the number may stand for another file by now, and the answer is -EBADF. A
- * close changes the life under the lock of those who wait (readiness.c): who enters there after it sees that.
+ * later it is still the same, or the number may stand for another file by now, and the answer is -EBADF.
+ *
+ *   whoever waits                                   weft_close
+ *   1. the life; not while the descriptor is        1. closes: another life, and it is being closed; under the
+ *      being closed                                    lock of those who wait
+ *   2. an attempt                                   2. ends the waits of those who are in the queue or ring
+ *   3. under that lock: still the same life? into   3. close
+ *      the queue or ring                            4. closed
+ *
+ * A ring has a lock that a close does not take if nothing is under way: there one counts itself in before 3., and is
+ * seen in 2., or sees.
+ *
+ * Who has entered before 1. is ended by 2.; who comes after it sees another life in 3.; and who comes after it for the
+ * first time waits until 4., and asks the kernel. Without that, it would enter between 2. and 3., and nobody would
+ * ever end its wait.
  *
  * Whether it is read and written past the page cache: then no attempt can be made that does not wait. That is a
  * guess, asked for again now and then, because a program may close and open without weft.
@@ -18,14 +31,28 @@
 #define WEFT_KNOWN_LIVES (1u << 20)
 extern _Atomic uint32_t weft__known_lives[WEFT_KNOWN_LIVES];
 
-/* Never 0. */
+static inline _Atomic uint32_t *weft__known_word(int fd) { return &weft__known_lives[(unsigned)fd % WEFT_KNOWN_LIVES]; }
+
+/* Below the life: how many are just closing it. */
+#define WEFT_KNOWN_CLOSERS 0xffu
+#define WEFT_KNOWN_ONE 0x100u
+
+/* Step 1. Never 0. */
+uint32_t weft__known_life_slow(int fd);
 static inline uint32_t weft__known_life(int fd) {
-    return load_acq(&weft__known_lives[(unsigned)fd % WEFT_KNOWN_LIVES]) << 1 | 1; /* pairs with closes */
+    uint32_t word = load_acq(weft__known_word(fd)); /* pairs with closes and closed */
+    return likely(!(word & WEFT_KNOWN_CLOSERS)) ? word | 1 : weft__known_life_slow(fd);
+}
+
+/* Step 3, and between attempts: is it another one? */
+static inline bool weft__known_other(int fd, uint32_t life) {
+    return (load_sc(weft__known_word(fd)) | WEFT_KNOWN_CLOSERS) != (life | WEFT_KNOWN_CLOSERS); /* pairs with closes */
 }
 
 bool weft__known_direct(int fd);
 
-/* It is about to be closed. */
+/* The closer's steps 1 and 4. */
 void weft__known_closes(int fd);
+void weft__known_closed(int fd);
 
 #endif

@@ -63,7 +63,7 @@ static void end_all(struct weft_queue *q, int fd, int got, struct weft__list *wo
 int weft__readiness_enter(struct weft__descriptor *d) {
     struct weft_queue *q = queue_of(d->fd);
     uint64_t value = weft__queue_lock(q);
-    if (unlikely(d->life && d->life != weft__known_life(d->fd))) {
+    if (unlikely(d->life && weft__known_other(d->fd, d->life))) {
         weft__queue_unlock(q, value);
         return -EBADF;
     }

@@ -146,7 +146,7 @@ static void learn(const struct weft__request *r) {
 /* --- for a fiber that waits -------------------------------------------------------------------------- */
 
 /* more: fills what the request does not say; or NULL. */
-static int push(struct weft__op *op, const struct weft__request *r,
+static int push(struct weft__op *op, const struct weft__request *r, uint32_t life,
                 int (*more)(struct weft__uring *, struct io_uring_sqe *)) {
     int err;
     struct weft__uring *ring = weft__ring_lock_own(1, &err);
@@ -158,17 +158,22 @@ static int push(struct weft__op *op, const struct weft__request *r,
         return err;
     }
     weft__ring_claim(ring, e, op);
+    if (unlikely(op->fd >= 0 && weft__known_other(op->fd, life))) { /* else, whoever closes it finds this request */
+        weft__ring_unclaim(ring, op);
+        weft__ring_unlock(ring);
+        return -EBADF;
+    }
     weft__ring_push(ring, 1);
     weft__ring_unlock(ring);
     return 0;
 }
 
 /* 0, and the result in the op; or an error, and nothing was done. */
-static WEFT_SWITCHES int once(struct weft__fiber *me, const struct weft__request *r, struct weft__op *op,
+static WEFT_SWITCHES int once(struct weft__fiber *me, const struct weft__request *r, uint32_t life, struct weft__op *op,
                               int (*more)(struct weft__uring *, struct io_uring_sqe *)) {
     int err = weft__wait_begin(me, WEFT_WAIT_BY_CANCEL | WEFT_WAIT_OUTSIDE, &op->ticket);
     if (unlikely(err)) return err;
-    err = push(op, r, more);
+    err = push(op, r, life, more);
     if (unlikely(err)) {
         int ended = weft__wait_withdraw(me, op->ticket);
         return ended ? ended : err;
@@ -187,9 +192,9 @@ static ssize_t result_of(const struct weft__request *r, int result) {
 
 /* Cancelled before it was handed over: what need not wait is done all the same. */
 static WEFT_COLD ssize_t unless_at_once(const struct weft__request *r, int err) {
-    bool is_message = r->code >= WEFT_IO_SEND && r->code <= WEFT_IO_RECVMSG;
-    ssize_t n = is_message ? weft__request_attempt(r) : -EAGAIN;
-    return n == -EAGAIN ? err : n;
+    if (r->code == WEFT_IO_CONNECT) return err; /* it would be under way, and nobody would know */
+    ssize_t n = weft__request_attempt(r);
+    return n == -EAGAIN || n == -ENOTSUP ? err : n;
 }
 
 static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
@@ -202,20 +207,20 @@ static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
     }
     for (;;) {
         struct weft__op op = {.fiber = me, .fd = names_descriptor(r) ? r->fd : -1};
-        int err = once(me, r, &op, NULL);
+        int err = once(me, r, life, &op, NULL);
         if (unlikely(err == -EBUSY)) {
             weft_yield();
             continue;
         }
         if (unlikely(err == -ENOMEM || err == -EMFILE || err == -ENFILE)) return weft__engine_epoll.run(me, r);
-        if (unlikely(err)) return unless_at_once(r, err);
+        if (unlikely(err)) return err == -EBADF ? err : unless_at_once(r, err);
         if (likely(op.result != -EAGAIN && op.result != -EINTR)) return result_of(r, op.result);
         /* It does not wait there, because of the descriptor's flags. */
         struct weft__awaited at;
         weft__request_waits_at(r, &at);
         int ready = weft__readiness_await(at.fd, at.events, at.fd == r->fd ? life : weft__known_life(at.fd));
         if (ready < 0) return ready;
-        if (unlikely(weft__known_life(r->fd) != life)) return -EBADF;
+        if (unlikely(weft__known_other(r->fd, life))) return -EBADF;
     }
 }
 
@@ -232,7 +237,7 @@ static void completed(struct weft__op *op, int result, unsigned flags) {
 static int start(struct weft__io *io) {
     if (!opcodes[io->request.code]) return -ENOTSUP;
     io->op = (struct weft__op){.fn = completed, .fd = names_descriptor(&io->request) ? io->request.fd : -1};
-    return push(&io->op, &io->request, NULL) ? -ENOTSUP : 0;
+    return push(&io->op, &io->request, weft__known_life(io->request.fd), NULL) ? -ENOTSUP : 0;
 }
 
 static void cancel(struct weft__io *io) {
@@ -242,8 +247,8 @@ static void cancel(struct weft__io *io) {
 
 static void closes(int fd) {
     if (fd >= 0) store_rlx(known_of(fd), UNKNOWN);
+    weft__readiness_closes(fd); /* another life first */
     weft__rings_close_fd(fd);
-    weft__readiness_closes(fd);
 }
 
 /* --- for servers -------------------------------------------------------------------------------------- */
@@ -268,8 +273,8 @@ static void name_lent(struct weft__op *op, struct weft_lease *lease) {
 static ssize_t receive(struct weft__fiber *me, int fd, struct weft_lease *lease) {
     const struct weft__request r = {.code = WEFT_IO_RECV, .fd = fd};
     struct weft__op op = {.fiber = me, .fd = fd};
-    int err = once(me, &r, &op, into_lent);
-    if (err) return err == -ECANCELED || err == -ETIMEDOUT || err == -EBUSY ? err : -ENOTSUP;
+    int err = once(me, &r, weft__known_life(fd), &op, into_lent);
+    if (err) return err == -EBADF || err == -ECANCELED || err == -ETIMEDOUT || err == -EBUSY ? err : -ENOTSUP;
     name_lent(&op, lease);
     return op.result == -ENOBUFS || op.result == -EAGAIN ? -ENOTSUP : result_of(&r, op.result);
 }
@@ -282,7 +287,7 @@ static int again_and_again(struct weft__uring *ring, struct io_uring_sqe *e) {
 
 static int accept_all(struct weft__op *op, int flags) {
     return push(op, &(struct weft__request){.code = WEFT_IO_ACCEPT, .fd = op->fd, .flags = (uint32_t)flags},
-                again_and_again);
+                weft__known_life(op->fd), again_and_again);
 }
 
 /* --- direct ------------------------------------------------------------------------------------------- */

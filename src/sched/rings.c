@@ -43,8 +43,13 @@ void weft__ring_claim(struct weft__uring *r, struct io_uring_sqe *e, struct weft
     op->ring = r;
     op->done = false;
     weft__ring_name(e, op);
-    if (op->fd >= 0) add_ar(count_of(op->fd), 1); /* pairs with close_fd */
+    if (op->fd >= 0) add_sc(count_of(op->fd), 1); /* pairs with close_fd */
     store_rlx(&r->in_flight, load_rlx(&r->in_flight) + 1);
+}
+
+void weft__ring_unclaim(struct weft__uring *r, struct weft__op *op) {
+    if (op->fd >= 0) add_ar(count_of(op->fd), -1);
+    store_rlx(&r->in_flight, load_rlx(&r->in_flight) - 1);
 }
 
 /* --- taking back -------------------------------------------------------------------------------------- */
@@ -148,7 +153,7 @@ static void close_fd_in(struct weft__cluster *c, int fd) {
 }
 
 void weft__rings_close_fd(int fd) {
-    if (fd < 0 || likely(!load_acq(count_of(fd)))) return; /* pairs with claim */
+    if (fd < 0 || likely(!load_sc(count_of(fd)))) return; /* pairs with claim */
     for (unsigned i = 0; i < WEFT_CLUSTERS_MAX; i++) {
         struct weft__cluster *c = load_acq(&weft__clusters[i]); /* pairs with its making; they stay */
         if (c) close_fd_in(c, fd);

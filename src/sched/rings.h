@@ -29,6 +29,8 @@ void weft__ring_unlock(struct weft__uring *r);
 
 /* Entry i, filled but for its user_data, is the request of this op; all of them are pushed together. Locked. */
 void weft__ring_claim(struct weft__uring *r, struct io_uring_sqe *e, struct weft__op *op);
+/* It is not pushed after all. */
+void weft__ring_unclaim(struct weft__uring *r, struct weft__op *op);
 
 /* Asks for its end, unless it is done. The op's memory is there. */
 void weft__ring_cancel(struct weft__op *op);

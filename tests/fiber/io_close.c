@@ -1,0 +1,130 @@
+/* weft_close: who waits for the descriptor ends with EBADF; nobody gets what is meant for the next user of its number.
+ */
+#define _GNU_SOURCE
+#include "io.h"
+
+static int fd_in_question, begun;
+static long long reads(void) {
+    char c;
+    return told(weft_read(fd_in_question, &c, 1));
+}
+static long long receives(void) {
+    char c;
+    return told(weft_recv(fd_in_question, &c, 1, 0));
+}
+static long long polls(void) { return told(weft_poll(&(struct pollfd){fd_in_question, POLLIN, 0}, 1, -1)); }
+static long long waits_ready(void) { return weft_ready(fd_in_question, POLLIN); }
+static long long operation(void) {
+    struct weft_io io;
+    char c;
+    CHECK_EQ(weft_io_recv(&io, fd_in_question, &c, 1, 0), 0);
+    return weft_io_wait(&io);
+}
+static long long writes(void) { return told(weft_write(fd_in_question, "x", 1)); }
+static long long accepts(void) { return told(weft_accept(fd_in_question, NULL, NULL)); }
+
+static void *makes_call(void *fn) {
+    ADD(&begun, 1);
+    return (void *)(intptr_t)((long long (*)(void))(uintptr_t)fn)();
+}
+static void *closes(void *unused) {
+    CHECK_EQ(weft_close(fd_in_question), 0);
+    return unused;
+}
+
+/* Three of each, some of them closed by a thread that is no fiber. */
+static void is_closed(long long (*fn)(void), int fd, bool by_thread) {
+    struct weft_fiber f[3];
+    fd_in_question = fd;
+    begun = 0;
+    for (int i = 0; i < 3; i++) f[i] = spawn(makes_call, (void *)(uintptr_t)fn);
+    await_yielding(&begun, 3);
+    let_it_wait();
+    if (by_thread)
+        thread_join(thread_start(closes, NULL));
+    else
+        closes(NULL);
+    for (int i = 0; i < 3; i++) {
+        intptr_t got = (intptr_t)join(f[i]);
+        if (fn != polls) CHECK_EQ(got, -EBADF);
+        if (fn == polls) CHECK(got == -EBADF || got == 1); /* it may look again, and find POLLNVAL */
+    }
+}
+static void all_kinds(void *unused) {
+    (void)unused;
+    for (int i = 0; i < 2; i++) {
+        for (enum ends kind = 0; kind < ENDS; kind++) {
+            int e[2];
+            long long (*fns[])(void) = {reads, polls, waits_ready, receives, operation};
+            for (int k = 0; k < (kind < LOCAL ? 3 : 5); k++) {
+                make_ends(kind, e);
+                is_closed(fns[k], e[0], i);
+                CHECK(!close(e[1]));
+            }
+            make_ends(kind, e);
+            fill_up(e[1]);
+            is_closed(writes, e[1], i);
+            CHECK(!close(e[0]));
+        }
+        struct sockaddr_in address;
+        int listener;
+        make_listener(&listener, &address, i ? SOCK_NONBLOCK : 0);
+        is_closed(accepts, listener, i);
+    }
+}
+TEST(who_waits_ends) { each_runtime(all_kinds); }
+
+/* --- the next user of the number ------------------------------------------------------------------------------------
+ */
+
+static int stop, old_reads, ended;
+struct number {
+    int ends[2];
+    unsigned life;
+};
+
+/* Reads one byte; what it gets is of the life in which it began, or nothing. */
+static void *reads_one(void *arg) {
+    struct number n = *(struct number *)arg;
+    free(arg);
+    unsigned char c = 0;
+    ssize_t got = told(weft_read(n.ends[0], &c, 1));
+    if (got == 1) CHECK_EQ(c, n.life % 251);
+    if (got != 1) CHECK(got == -EBADF || got == 0);
+    ADD(got == 1 ? &old_reads : &ended, 1);
+    return NULL;
+}
+static void reused(void *unused) {
+    (void)unused;
+    struct weft_fiber f[8];
+    unsigned rounds = (unsigned)test_size(600);
+    uint64_t random = 1;
+    for (unsigned life = 0; life < rounds; life++) {
+        int e[2];
+        make_ends(life % ENDS, e);
+        for (int i = 0; i < 8; i++) {
+            struct number *n = malloc(sizeof *n);
+            *n = (struct number){{e[0], e[1]}, life};
+            f[i] = spawn(reads_one, n);
+        }
+        /* All of them have begun; some wait, some are about to, some have got something. */
+        for (unsigned i = (unsigned)test_below(&random, 5); i; i--) weft_yield();
+        for (unsigned i = (unsigned)test_below(&random, 3); i; i--)
+            CHECK_EQ(weft_write(e[1], &(unsigned char){(unsigned char)(life % 251)}, 1), 1);
+        if (life % 2) let_it_wait();
+        if (life % 2) CHECK_EQ(weft_close(e[0]), 0); /* the number is used again by the next round, most likely */
+        if (life % 2) CHECK_EQ(weft_close(e[1]), 0);
+        if (!(life % 2)) CHECK_EQ(weft_close(e[1]), 0); /* the end, for all */
+        int other[2];
+        make_ends(life % 2 ? life % ENDS : PIPE, other);
+        CHECK_EQ(weft_write(other[1], "\xff\xff\xff\xff\xff\xff\xff\xff", 8), 8); /* not for them */
+        for (int i = 0; i < 8; i++) join(f[i]);
+        if (!(life % 2)) CHECK_EQ(weft_close(e[0]), 0);
+        close_ends(other);
+    }
+    (void)stop;
+}
+TEST_WITHIN(a_number_that_is_used_again, 40) {
+    each_runtime(reused);
+    CHECK(old_reads + ended > 0);
+}

@@ -1,0 +1,152 @@
+/* Sockets: datagrams, accepting and connecting, many at once. */
+#define _GNU_SOURCE
+#include "io.h"
+
+#include <sys/resource.h>
+
+/* --- datagrams ------------------------------------------------------------------------------------------------- */
+
+static struct sockaddr_in server_address;
+static void *echoes_datagrams(void *fd) {
+    char got[2000];
+    for (;;) {
+        struct sockaddr_in from;
+        socklen_t size = sizeof from;
+        ssize_t n = weft_recvfrom(*(int *)fd, got, sizeof got, 0, (struct sockaddr *)&from, &size);
+        CHECK(n >= 0 && size == sizeof from);
+        CHECK_EQ(weft_sendto(*(int *)fd, got, (size_t)n, 0, (struct sockaddr *)&from, size), n);
+        if (!n) return NULL;
+    }
+}
+static void datagrams(void *unused) {
+    (void)unused;
+    for (int flags = 0; flags <= SOCK_NONBLOCK; flags += SOCK_NONBLOCK) {
+        socklen_t size = sizeof server_address;
+        int server = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | flags, 0);
+        int client = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | flags, 0);
+        server_address = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+        CHECK(!bind(server, (struct sockaddr *)&server_address, size) &&
+              !getsockname(server, (struct sockaddr *)&server_address, &size));
+        struct weft_fiber f = spawn(echoes_datagrams, &server);
+        char sent[1000], got[1000];
+        for (int i = 0; i < 100; i++) {
+            memset(sent, i, sizeof sent);
+            size_t n = (size_t)i * 9 + 1;
+            CHECK_EQ(weft_sendto(client, sent, n, 0, (struct sockaddr *)&server_address, size), n);
+            CHECK_EQ(weft_recv(client, got, sizeof got, 0), n); /* one of them, and whole */
+            CHECK(!memcmp(sent, got, n));
+        }
+        CHECK_EQ(weft_connect(client, (struct sockaddr *)&server_address, size), 0);
+        CHECK_EQ(weft_send(client, "xyz", 3, 0), 3);
+        CHECK_EQ(weft_recv(client, got, 2, MSG_TRUNC), 3); /* how long it was */
+        CHECK_EQ(weft_send(client, "", 0, 0), 0);
+        CHECK_EQ(weft_recv(client, got, 1, MSG_WAITALL), 0);
+        join(f);
+        CHECK(!weft_close(server) && !weft_close(client));
+    }
+}
+TEST(datagrams_are_whole) { each_runtime(datagrams); }
+
+/* --- accepting and connecting ------------------------------------------------------------------------------------ */
+
+static void *serves_one(void *fd) {
+    char c;
+    for (ssize_t n; (n = weft_recv((int)(intptr_t)fd, &c, 1, 0)) > 0;)
+        CHECK_EQ(weft_send((int)(intptr_t)fd, &c, 1, 0), 1);
+    CHECK_EQ(weft_close((int)(intptr_t)fd), 0);
+    return NULL;
+}
+static void *accepts(void *fd) {
+    for (;;) {
+        struct sockaddr_in from;
+        socklen_t size = sizeof from;
+        int got = weft_accept4(*(int *)fd, (struct sockaddr *)&from, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (got < 0) return (void *)(intptr_t)errno;
+        CHECK(size == sizeof from && from.sin_family == AF_INET);
+        CHECK(fcntl(got, F_GETFD) & FD_CLOEXEC && fcntl(got, F_GETFL) & O_NONBLOCK);
+        spawn_detached(serves_one, (void *)(intptr_t)got);
+    }
+}
+static void *connects(void *address) {
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK(fd >= 0);
+    CHECK_EQ(weft_connect(fd, address, sizeof(struct sockaddr_in)), 0);
+    CHECK(!(fcntl(fd, F_GETFL) & O_NONBLOCK));
+    for (char i = 0; i < 5; i++) {
+        char c = 0;
+        CHECK_EQ(weft_send(fd, &i, 1, 0), 1);
+        CHECK_EQ(weft_recv(fd, &c, 1, 0), 1);
+        CHECK_EQ(c, i);
+    }
+    CHECK_EQ(weft_close(fd), 0);
+    return NULL;
+}
+static void clients_and_servers(void *unused) {
+    (void)unused;
+    enum { CLIENTS = 40, ACCEPTORS = 3 };
+    for (int flags = 0; flags <= SOCK_NONBLOCK; flags += SOCK_NONBLOCK) {
+        struct weft_fiber f[CLIENTS], a[ACCEPTORS];
+        struct sockaddr_in address;
+        int listener;
+        make_listener(&listener, &address, flags);
+        int before = fcntl(listener, F_GETFL);
+        for (int i = 0; i < ACCEPTORS; i++) a[i] = spawn(accepts, &listener);
+        for (int i = 0; i < CLIENTS; i++) f[i] = spawn(connects, &address);
+        for (int i = 0; i < CLIENTS; i++) join(f[i]);
+        CHECK_EQ(fcntl(listener, F_GETFL), before);
+        CHECK_EQ(weft_close(listener), 0);
+        for (int i = 0; i < ACCEPTORS; i++) CHECK_EQ((intptr_t)join(a[i]), EBADF);
+    }
+}
+TEST(clients_of_a_server) { each_runtime(clients_and_servers); }
+
+static void refused(void *unused) {
+    (void)unused;
+    struct sockaddr_in address;
+    int listener;
+    make_listener(&listener, &address, 0);
+    CHECK(!close(listener));
+    for (int flags = 0; flags <= SOCK_NONBLOCK; flags += SOCK_NONBLOCK) {
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+        CHECK_EQ(told(weft_connect(fd, (struct sockaddr *)&address, sizeof address)), -ECONNREFUSED);
+        CHECK_EQ(weft_close(fd), 0);
+    }
+}
+TEST(nobody_listens) { each_runtime(refused); }
+
+/* --- many ----------------------------------------------------------------------------------------------------------
+ */
+
+enum { MANY = 1000 };
+static int pairs[MANY][2];
+static void *echoes(void *fd) {
+    char got[64];
+    for (ssize_t n; (n = weft_recv(*(int *)fd, got, sizeof got, 0)) > 0;)
+        CHECK_EQ(weft_send(*(int *)fd, got, (size_t)n, 0), n);
+    return NULL;
+}
+static void many(void *unused) {
+    (void)unused;
+    static struct weft_fiber f[MANY];
+    unsigned n = (unsigned)test_fibers(MANY);
+    struct rlimit most;
+    CHECK(!getrlimit(RLIMIT_NOFILE, &most));
+    most.rlim_cur = most.rlim_max;
+    CHECK(!setrlimit(RLIMIT_NOFILE, &most));
+    if (most.rlim_cur < 2 * MANY + 100) n = (unsigned)(most.rlim_cur - 100) / 2;
+    for (unsigned i = 0; i < n; i++) {
+        make_ends(i % 2 ? LOCAL : LOCAL_NONBLOCKING, pairs[i]);
+        f[i] = spawn(echoes, &pairs[i][0]);
+    }
+    for (int round = 0; round < 3; round++) {
+        for (unsigned i = 0; i < n; i++) CHECK_EQ(weft_send(pairs[i][1], &i, sizeof i, 0), sizeof i);
+        for (unsigned i = 0, got; i < n; i++) {
+            CHECK_EQ(weft_recv(pairs[i][1], &got, sizeof got, MSG_WAITALL), sizeof got);
+            CHECK_EQ(got, i);
+        }
+    }
+    for (unsigned i = 0; i < n; i++) CHECK_EQ(weft_close(pairs[i][1]), 0);
+    for (unsigned i = 0; i < n; i++) join(f[i]);
+    for (unsigned i = 0; i < n; i++) CHECK_EQ(weft_close(pairs[i][0]), 0);
+}
+TEST(a_thousand_at_once) { each_runtime(many); }

@@ -1,0 +1,262 @@
+/* Polling, splicing, sending files, children, sleeping, operations under way, and which engine it is. */
+#define _GNU_SOURCE
+#include "io.h"
+
+#include <sys/wait.h>
+
+/* --- the engine -------------------------------------------------------------------------------------------------- */
+
+static void is_chosen(void *unused) {
+    (void)unused;
+    int e[2];
+    make_ends(PIPE, e);
+    CHECK_EQ(weft_write(e[1], "x", 1), 1);
+    const char *wish = engine_asked_for();
+    if (!strcmp(wish, "epoll") || !strcmp(wish, "forbidden")) CHECK(!strcmp(weft_io_engine(), "epoll"));
+    if (!strcmp(wish, "uring")) CHECK(!strcmp(weft_io_engine(), "io_uring"));
+    CHECK(strcmp(weft_io_engine(), "none"));
+    close_ends(e);
+}
+TEST(the_engine) {
+    CHECK(!strcmp(weft_io_engine(), "none"));
+    each_runtime(is_chosen);
+}
+
+/* --- polling --------------------------------------------------------------------------------------------------------
+ */
+
+static void *writes_later(void *fd) {
+    weft_sleep_for(3 * WEFT_MILLISECOND);
+    CHECK_EQ(weft_write(*(int *)fd, "x", 1), 1);
+    return NULL;
+}
+static void polls(void *unused) {
+    (void)unused;
+    int a[2], b[2], file = make_file();
+    make_ends(PIPE, a);
+    make_ends(TCP, b);
+    struct pollfd p[3] = {{a[0], POLLIN, 0}, {b[0], POLLIN, 0}, {-1, POLLIN, 0}};
+    CHECK_EQ(weft_poll(p, 3, 0), 0);
+    uint64_t start = weft_now();
+    CHECK_EQ(weft_poll(p, 3, 5), 0);
+    CHECK(weft_now() - start >= 5 * WEFT_MILLISECOND);
+    CHECK_EQ(weft_poll(NULL, 0, 1), 0);
+    struct weft_fiber f = spawn(writes_later, &b[1]);
+    CHECK_EQ(weft_poll(p, 3, -1), 1);
+    CHECK(!p[0].revents && p[1].revents == POLLIN && !p[2].revents);
+    join(f);
+    CHECK_EQ(weft_write(a[1], "x", 1), 1);
+    CHECK_EQ(weft_poll(p, 3, 1000), 2);
+    CHECK_EQ(weft_poll(&(struct pollfd){file, POLLIN | POLLOUT, 0}, 1, -1), 1);
+    CHECK_EQ(weft_poll(&(struct pollfd){file, POLLPRI, 0}, 1, 5), 0);
+    close_ends(a);
+    CHECK_EQ(weft_poll(p, 1, -1), 1);
+    CHECK_EQ(p[0].revents, POLLNVAL);
+    close_ends(b);
+    CHECK(!weft_close(file));
+}
+TEST(polling) { each_runtime(polls); }
+
+/* --- from here to there ---------------------------------------------------------------------------------------------
+ */
+
+static char bytes[200000];
+static void *drains(void *fd) {
+    static char got[sizeof bytes + 1];
+    size_t done = 0;
+    for (ssize_t n; (n = weft_read(*(int *)fd, got + done, sizeof got - done)) > 0;) done += (size_t)n;
+    CHECK_EQ(done, sizeof bytes);
+    CHECK(!memcmp(got, bytes, sizeof bytes));
+    return NULL;
+}
+static void sends_files(void *unused) {
+    (void)unused;
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (char)(i * 13 >> 2);
+    int file = make_file();
+    CHECK_EQ(weft_write(file, bytes, sizeof bytes), sizeof bytes);
+    for (enum ends kind = 0; kind < ENDS; kind++) {
+        int e[2];
+        off_t at = 0;
+        make_ends(kind, e);
+        struct weft_fiber f = spawn(drains, &e[0]);
+        CHECK_EQ(weft_sendfile(e[1], file, &at, sizeof bytes + 1000), sizeof bytes); /* to its end */
+        CHECK_EQ(at, sizeof bytes);
+        CHECK_EQ(weft_sendfile(e[1], file, &at, 1), 0);
+        CHECK_EQ(weft_close(e[1]), 0);
+        join(f);
+        CHECK_EQ(weft_close(e[0]), 0);
+    }
+    CHECK_EQ(weft_close(file), 0);
+}
+TEST(sending_files) { each_runtime(sends_files); }
+
+static void *writes_all(void *fd) {
+    CHECK_EQ(weft_write(*(int *)fd, bytes, sizeof bytes), sizeof bytes);
+    CHECK_EQ(weft_close(*(int *)fd), 0);
+    return NULL;
+}
+/* A socket, a pipe, another pipe, a socket; and a file in the end. */
+static void splices(void *unused) {
+    (void)unused;
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (char)(i * 17 >> 3);
+    for (int flags = 0; flags < 2; flags++) {
+        int from[2], to[2], p[2], q[2];
+        make_ends(flags ? TCP_NONBLOCKING : TCP, from);
+        make_ends(flags ? LOCAL_NONBLOCKING : LOCAL, to);
+        make_ends(flags ? PIPE_NONBLOCKING : PIPE, p);
+        make_ends(flags ? PIPE_NONBLOCKING : PIPE, q);
+        struct weft_fiber writer = spawn(writes_all, &from[1]), reader = spawn(drains, &to[0]);
+        size_t total = 0;
+        for (ssize_t n; (n = weft_splice(from[0], NULL, p[1], NULL, 50000, 0)) != 0; total += (size_t)n) {
+            CHECK(n > 0);
+            for (ssize_t left = n, k; left; left -= k) {
+                k = weft_splice(p[0], NULL, q[1], NULL, (size_t)left, 0);
+                CHECK(k > 0);
+                for (ssize_t rest = k, m; rest; rest -= m) {
+                    m = weft_splice(q[0], NULL, to[1], NULL, (size_t)rest, 0);
+                    CHECK(m > 0);
+                }
+            }
+        }
+        CHECK_EQ(total, sizeof bytes);
+        CHECK_EQ(weft_close(to[1]), 0);
+        join(writer);
+        join(reader);
+        int file = make_file();
+        off_t at = 0;
+        char got[8] = "";
+        CHECK_EQ(weft_write(p[1], "spliced", 7), 7);
+        CHECK_EQ(weft_splice(p[0], NULL, file, &at, 100, 0), 7);
+        CHECK_EQ(at, 7);
+        CHECK_EQ(weft_pread(file, got, sizeof got, 0), 7);
+        CHECK(!strcmp(got, "spliced"));
+        CHECK_EQ(told(weft_splice(p[0], NULL, q[1], NULL, 1, SPLICE_F_NONBLOCK)), -EAGAIN);
+        close_ends(p);
+        close_ends(q);
+        CHECK(!weft_close(from[0]) && !weft_close(to[0]) && !weft_close(file));
+    }
+}
+TEST(splicing) { each_runtime(splices); }
+
+/* --- children --------------------------------------------------------------------------------------------------------
+ */
+
+static pid_t child(unsigned ms, int status) {
+    pid_t pid = fork();
+    if (pid) return pid;
+    usleep(ms * 1000);
+    _exit(status);
+}
+static void waits_for_children(void *unused) {
+    (void)unused;
+    int status;
+    pid_t pid = child(20, 7);
+    CHECK_EQ(weft_waitpid(pid, &status, WNOHANG), 0);
+    CHECK_EQ(weft_waitpid(pid, &status, 0), pid);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    CHECK_EQ(told(weft_waitpid(pid, &status, 0)), -ECHILD);
+    pid_t two[2] = {child(10, 1), child(30, 2)};
+    CHECK_EQ(weft_waitpid(-1, &status, 0), two[0]);
+    CHECK_EQ(weft_waitpid(0, NULL, 0), two[1]);
+    CHECK_EQ(told(weft_waitpid(-1, NULL, 0)), -ECHILD);
+    pid = child(1000000, 0);
+    CHECK(!kill(pid, SIGSTOP));
+    CHECK_EQ(weft_waitpid(pid, &status, WUNTRACED), pid);
+    CHECK(WIFSTOPPED(status));
+    CHECK(!kill(pid, SIGKILL));
+    CHECK_EQ(weft_waitpid(pid, &status, 0), pid);
+    CHECK(WIFSIGNALED(status));
+}
+TEST(children) { each_runtime(waits_for_children); }
+
+static void *waits_for_it(void *pid) { return (void *)(intptr_t)weft_waitpid((pid_t)(intptr_t)pid, NULL, 0); }
+static void many_children(void *unused) {
+    (void)unused;
+    enum { MANY = 20 };
+    struct weft_fiber f[MANY];
+    pid_t pid[MANY];
+    for (int i = 0; i < MANY; i++) {
+        pid[i] = child(5 + (unsigned)i, 0);
+        f[i] = spawn(waits_for_it, (void *)(intptr_t)pid[i]);
+    }
+    for (int i = 0; i < MANY; i++) CHECK_EQ((intptr_t)join(f[i]), pid[i]);
+}
+TEST(many_children_at_once) { each_runtime(many_children); }
+
+/* --- time
+ * -------------------------------------------------------------------------------------------------------------- */
+
+static void sleeps(void *unused) {
+    (void)unused;
+    uint64_t start = weft_now();
+    CHECK_EQ(weft_sleep(0), 0);
+    CHECK_EQ(weft_usleep(2000), 0);
+    CHECK_EQ(weft_nanosleep(&(struct timespec){0, 1000000}, NULL), 0);
+    CHECK(weft_now() - start >= 3 * WEFT_MILLISECOND);
+    struct timespec left = {0, 0};
+    CHECK_EQ(weft_cancel(weft_self()), 0);
+    CHECK_EQ(told(weft_nanosleep(&(struct timespec){100, 0}, &left)), -ECANCELED);
+    CHECK(left.tv_sec == 99 || left.tv_sec == 100);
+    CHECK_EQ(weft_sleep(50), 50);
+}
+TEST(sleeping) { each_runtime(sleeps); }
+
+/* --- operations under way
+ * ------------------------------------------------------------------------------------------------ */
+
+static void under_way(void *unused) {
+    (void)unused;
+    struct weft_io a, b, c;
+    char got[2][8] = {"", ""};
+    for (enum ends kind = 0; kind < ENDS; kind++) {
+        int e[2], other[2];
+        make_ends(kind, e);
+        make_ends(kind, other);
+        memset(got, 0, sizeof got);
+        CHECK_EQ(weft_io_read(&a, e[0], got[0], 8), 0);
+        CHECK_EQ(weft_io_read(&b, other[0], got[1], 8), 0);
+        CHECK_EQ(weft_io_write(&c, other[1], "text", 4), 0);
+        CHECK_EQ(weft_future_any((struct weft_future *[]){&a.future, &b.future}, 2), 1);
+        CHECK_EQ(weft_io_wait(&b), 4);
+        CHECK_EQ(weft_io_wait(&b), 4);
+        CHECK_EQ(weft_io_wait(&c), 4);
+        CHECK(!strcmp(got[1], "text"));
+        CHECK_EQ(weft_io_cancel(&b), -EALREADY);
+        CHECK_EQ(weft_future_wait_until(&a.future, NULL, weft_now() + WEFT_MILLISECOND), -ETIMEDOUT);
+        CHECK_EQ(weft_io_cancel(&a), 0);
+        CHECK_EQ(weft_io_wait(&a), -ECANCELED);
+        CHECK_EQ(weft_io_cancel(&a), -EALREADY);
+        CHECK_EQ(weft_io_poll(&a, e[0], POLLIN), 0);
+        CHECK_EQ(weft_write(e[1], "x", 1), 1);
+        CHECK_EQ(weft_io_wait(&a), POLLIN);
+        CHECK_EQ(weft_io_read(&a, e[0], got[0], 8), 0);
+        CHECK_EQ(weft_io_wait(&a), 1);
+        CHECK_EQ(weft_io_close(&a, e[0]), 0);
+        CHECK_EQ(weft_io_wait(&a), 0);
+        CHECK_EQ(weft_io_read(&a, e[0], got[0], 8), 0);
+        CHECK_EQ(weft_io_wait(&a), -EBADF);
+        CHECK_EQ(weft_close(e[1]), 0);
+        close_ends(other);
+    }
+}
+TEST(operations_under_way) { each_runtime(under_way); }
+
+static void files_under_way(void *unused) {
+    (void)unused;
+    enum { PIECES = 64, PIECE = 4096 };
+    static struct weft_io io[PIECES];
+    static char all[PIECES * PIECE], got[PIECES * PIECE];
+    int file = make_file();
+    for (size_t i = 0; i < sizeof all; i++) all[i] = (char)(i * 11 >> 4);
+    for (size_t i = 0; i < PIECES; i++)
+        CHECK_EQ(weft_io_pwrite(&io[i], file, all + i * PIECE, PIECE, (off_t)(i * PIECE)), 0);
+    for (size_t i = 0; i < PIECES; i++) CHECK_EQ(weft_io_wait(&io[i]), PIECE);
+    CHECK_EQ(weft_io_fsync(&io[0], file), 0);
+    CHECK_EQ(weft_io_wait(&io[0]), 0);
+    for (size_t i = 0; i < PIECES; i++)
+        CHECK_EQ(weft_io_pread(&io[i], file, got + i * PIECE, PIECE, (off_t)(i * PIECE)), 0);
+    for (size_t i = 0; i < PIECES; i++) CHECK_EQ(weft_io_wait(&io[i]), PIECE);
+    CHECK(!memcmp(all, got, sizeof all));
+    CHECK_EQ(weft_close(file), 0);
+}
+TEST(many_operations_at_once) { each_runtime(files_under_way); }
