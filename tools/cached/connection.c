@@ -82,8 +82,8 @@ static void work(struct connection *c, size_t n) {
     mc_buffer_give(reply->begin);
 }
 
-/* A long value: straight to its place. The answer to it is one line. */
-static void place(struct connection *c, size_t n) {
+/* A long value: straight to its place. The answer to it is one line. Not part of the caller's frame, which stays. */
+static __attribute__((noinline)) void place(struct connection *c, size_t n) {
     struct mc_reply *reply = &c->session.reply;
     char line[MC_LINE_MOST];
     reply->begin = reply->at = line;
