@@ -50,7 +50,7 @@ void mc_buffers_end(void) {
     for (unsigned i = 0; i < STRIPES; i++)
         while (stripes[i].first) {
             char *buffer = stripes[i].first;
-            memcpy(&stripes[i].first, buffer, sizeof buffer);
+            memcpy(&stripes[i].first, buffer, sizeof stripes[i].first);
             free(buffer);
         }
     memset(stripes, 0, sizeof stripes);
