@@ -232,7 +232,9 @@ static int subscribe(struct weft_signals *s) {
 
 /* --- the public calls ----------------------------------------------------------------------------------- */
 
-static bool is_subscribed(const struct weft_signals *s) { return s && s->set && s->life == life; }
+/* A look without the lock; whoever waits looks again with it. */
+static _Atomic uint64_t *set_of(const struct weft_signals *s) { return (_Atomic uint64_t *)(uintptr_t)&s->set; }
+static bool is_subscribed(const struct weft_signals *s) { return s && load_rlx(set_of(s)) && s->life == life; }
 
 WEFT_PUBLIC int weft_signals_begin(struct weft_signals *signals, uint64_t set) {
     if (!signals || !set || set & forbidden) return -EINVAL;
@@ -253,8 +255,9 @@ free_kept:
     return err;
 }
 
-/* Locked: 0, or what has come. */
+/* Locked: what has come; 0: nothing; -ESRCH: the subscription has just been ended, and nothing will. */
 static int take(struct weft_signals *s, struct weft_signal *got) {
+    if (!load_rlx(set_of(s))) return -ESRCH;
     if (!s->pending) return 0;
     int number = __builtin_ctzll(s->pending) + 1;
     s->pending &= s->pending - 1;
@@ -294,13 +297,14 @@ WEFT_PUBLIC int weft_signals_next_try(struct weft_signals *signals, struct weft_
     return found ? found : -EAGAIN;
 }
 
-/* Who waits is told that nothing will come, by a signal without a number. */
+/* Who waits is told that nothing will come, by a signal without a number; who is about to wait finds no set. */
 static void dismiss_all(struct weft_signals *s) {
     static const struct weft_signal none = {0};
     struct weft__list won = {NULL, NULL};
     uint64_t value = weft__queue_lock(&s->queue);
     while (hand_over(s, &none, &won)) {
     }
+    store_rlx(set_of(s), 0);
     weft__queue_unlock(&s->queue, value);
     weft__make_all_ready(&won);
 }
@@ -314,7 +318,6 @@ WEFT_PUBLIC int weft_signals_end(struct weft_signals *signals) {
     dismiss_all(signals);
     weft__free(signals->kept);
     signals->kept = NULL;
-    signals->set = 0;
     weft__service_release(NULL);
     return 0;
 }

@@ -3,7 +3,9 @@
 #include "threads.h"
 
 #include <fcntl.h>
+#include <glob.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
@@ -165,7 +167,7 @@ static void several(void *unused) {
     send(SIGTERM); /* s is still subscribed to it */
     while (count(a, 4, SIGTERM) < 2) weft_yield();
     weft_sleep_for(20 * WEFT_MILLISECOND); /* all wait by now */
-    CHECK_EQ(weft_signals_end(&s), 0); /* the others are told */
+    CHECK_EQ(weft_signals_end(&s), 0);     /* the others are told */
     for (int i = 0; i < 4; i++) join(f[i]);
     CHECK_EQ(count(a, 4, SIGTERM), 2);
     CHECK_EQ(count(a, 4, -ESRCH) + count(a, 4, -EINVAL), 2);
@@ -273,6 +275,55 @@ TEST(blocked_by_all_threads) {
     CHECK_EQ(sigtimedwait(&set, NULL, &now), SIGUSR2);
     CHECK_EQ(weft_signals_end(&s), 0);
     test_stop();
+}
+
+/* How many threads of the process block exactly these, of the signals that one can block. */
+static int threads_that_block(uint64_t set) {
+    const uint64_t can_be = ~(WEFT_SIGNAL(SIGKILL) | WEFT_SIGNAL(SIGSTOP) | WEFT_SIGNAL(32) | WEFT_SIGNAL(33));
+    int n = 0;
+    glob_t tasks;
+    CHECK(!glob("/proc/self/task/*/status", 0, NULL, &tasks));
+    for (size_t i = 0; i < tasks.gl_pathc; i++) {
+        char line[256];
+        unsigned long long blocked;
+        FILE *f = fopen(tasks.gl_pathv[i], "r"); /* it may have ended */
+        while (f && fgets(line, sizeof line, f))
+            if (sscanf(line, "SigBlk: %llx", &blocked) == 1) n += (blocked & can_be) == (set & can_be);
+        if (f) fclose(f);
+    }
+    globfree(&tasks);
+    return n;
+}
+struct blocking {
+    uint64_t set;
+    int threads;
+};
+static bool so_many_block(void *p) {
+    struct blocking *b = p;
+    int n = threads_that_block(b->set);
+    return TEST_TSAN ? n >= b->threads : n == b->threads; /* which has a thread of its own, that blocks all */
+}
+
+/* Carriers and the monitor have the mask of who started the runtime; the service blocks all that nobody wants. */
+TEST(who_blocks_what) {
+    enum { WORKERS = 3 };
+    const uint64_t ours = WEFT_SIGNAL(SIGUSR2) | WEFT_SIGNAL(SIGWINCH);
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR2);
+    sigaddset(&set, SIGWINCH);
+    CHECK(!pthread_sigmask(SIG_SETMASK, &set, NULL));
+    test_start(WORKERS);
+    struct weft_signals s = WEFT_SIGNALS_INIT;
+    test_until(so_many_block, &(struct blocking){ours, 1 + WORKERS + 1});
+    CHECK_EQ(weft_signals_begin(&s, term_hup), 0);
+    test_until(so_many_block, &(struct blocking){~term_hup, 1});
+    test_until(so_many_block, &(struct blocking){ours, 1 + WORKERS + 1});
+    CHECK_EQ(weft_cluster_resize((struct weft_cluster){0}, WORKERS + 2), 0);
+    test_until(so_many_block, &(struct blocking){ours, 1 + WORKERS + 2 + 1});
+    CHECK_EQ(weft_signals_end(&s), 0);
+    test_stop();
+    test_until(so_many_block, &(struct blocking){ours, 1});
 }
 
 static int handled;

@@ -1,0 +1,239 @@
+/* Parts about what the kernel tells: readiness of descriptors, and signals. */
+#define _GNU_SOURCE
+#include "crowd.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* What each of a crowd is told. */
+struct role {
+    uint64_t random;
+    unsigned number;
+};
+static void cast(struct role *roles, unsigned n, uint64_t random) {
+    for (unsigned i = 0; i < n; i++) roles[i] = (struct role){roll(&random), i};
+}
+
+/* What a wait that returns a number, or an error, has come to; true: it was got. */
+static bool found(int result, bool timed, bool tried) { return got(result > 0 ? 0 : result, timed, tried); }
+
+/* --- readiness --------------------------------------------------------------------------------------
+ *
+ * Posts to a few event descriptors, and takers that wait for one, with and without a deadline, and are
+ * cancelled at random. What is taken or left is what was posted, and a post that wakes nobody stops the
+ * part. Meanwhile strangers open descriptors, wait for what never comes, and close them: nobody is told of
+ * what happened to another one under the same number.
+ */
+enum { EVENTS = 3, TAKERS = 6, POSTERS = 2, STRANGERS = 2, TAKING_THREADS = 2, AT_A_TIME = 20 };
+
+static int event[EVENTS];
+static _Atomic uint64_t posted, taken;
+static _Atomic int taking; /* so many may still wait without a deadline */
+
+static int new_event(void) {
+    int fd = eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK | EFD_CLOEXEC);
+    SO(fd >= 0);
+    return fd;
+}
+
+static bool wait_for(int fd, uint64_t how, uint64_t *random) {
+    int events = how == 0   ? weft_ready_try(fd, POLLIN)
+                 : how == 1 ? weft_ready_until(fd, POLLIN, soon(random))
+                            : weft_ready(fd, POLLIN);
+    if (!found(events, how == 1, how == 0)) return false;
+    WANT(events, POLLIN);
+    return true;
+}
+
+static void *take_some(void *seed) {
+    uint64_t *random = seed;
+    for (unsigned i = 0; i < AT_A_TIME; i++) {
+        int fd = event[below(random, EVENTS)];
+        uint64_t one;
+        if (!wait_for(fd, below(random, 4), random)) continue;
+        ssize_t n = read(fd, &one, sizeof one); /* another may have been faster */
+        if (n > 0) atomic_fetch_add(&taken, 1);
+        moved();
+        pause_a_bit(random);
+    }
+    return NULL;
+}
+
+static void *take_until_over(void *random) {
+    employ_one_after_another(random, NULL, take_some);
+    atomic_fetch_sub(&taking, 1);
+    return NULL;
+}
+
+/* Goes on until the last taker has got what it waits for. */
+static void *post_some(void *random) {
+    uint64_t one = 1;
+    while (!over() || atomic_load(&taking)) {
+        atomic_fetch_add(&posted, 1);
+        WANT(write(event[below(random, EVENTS)], &one, sizeof one), sizeof one);
+        pause_a_bit(random);
+        if (atomic_load(&posted) - atomic_load(&taken) > 1000) weft_yield();
+    }
+    return NULL;
+}
+
+static void *open_and_close(void *seed) {
+    int fd = new_event();
+    uint64_t one = 1;
+    SO(!found(weft_ready_until(fd, POLLIN, soon(seed)), true, false));
+    if (below(seed, 2)) { /* ready when it is closed */
+        WANT(write(fd, &one, sizeof one), sizeof one);
+        WANT(weft_ready_try(fd, POLLIN), POLLIN);
+    }
+    close(fd);
+    return NULL;
+}
+
+static void *actor(void *arg) {
+    struct role *role = arg;
+    if (role->number < POSTERS) return post_some(&role->random);
+    if (role->number >= POSTERS + STRANGERS) return take_until_over(&role->random);
+    employ_one_after_another(&role->random, NULL, open_and_close);
+    return NULL;
+}
+
+static void readiness_round(uint64_t random) {
+    struct role each[POSTERS + STRANGERS + TAKERS + TAKING_THREADS];
+    cast(each, POSTERS + STRANGERS + TAKERS + TAKING_THREADS, random);
+    for (unsigned i = 0; i < EVENTS; i++) event[i] = new_event();
+    atomic_store(&posted, 0);
+    atomic_store(&taken, 0);
+    atomic_store(&taking, TAKERS + TAKING_THREADS);
+    crowd(POSTERS + STRANGERS + TAKERS, TAKING_THREADS, actor, each, sizeof *each);
+    uint64_t one, left = 0;
+    for (unsigned i = 0; i < EVENTS; i++) {
+        while (read(event[i], &one, sizeof one) > 0) left++;
+        close(event[i]);
+    }
+    WANT(atomic_load(&taken) + left, atomic_load(&posted));
+}
+
+/* --- signals ----------------------------------------------------------------------------------------
+ *
+ * Signals of the kind that the kernel does not merge, from fibers and a thread, to one subscription that several
+ * ask, with deadlines, and are cancelled at random: all of them together get as many as were sent. Others
+ * subscribe to the same signal and leave again, some while one of theirs waits.
+ */
+enum { ASKERS = 4, SENDERS = 2, GUESTS = 2, UNDER_WAY = 64 };
+
+/* ThreadSanitizer keeps one signal of a kind for each thread, until that thread next calls something that it knows.
+ * There, all threads but weft's own block the signal, and some are lost. */
+#if defined(__SANITIZE_THREAD__)
+#define MERGED 1
+#else
+#define MERGED 0
+#endif
+
+static struct weft_signals subscription;
+static _Atomic uint64_t sent, seen;
+
+static bool ask(struct weft_signals *s, uint64_t how, uint64_t *random) {
+    struct weft_signal what;
+    int number = how == 0 ? weft_signals_next_try(s, &what) : weft_signals_next_until(s, &what, soon(random));
+    if (!found(number, how != 0, how == 0)) return false;
+    WANT(number, SIGRTMIN);
+    WANT(what.code, SI_QUEUE);
+    SO(what.count > 0);
+    if (s == &subscription) atomic_fetch_add(&seen, what.count);
+    moved();
+    return true;
+}
+
+static void *ask_some(void *seed) {
+    for (unsigned i = 0; i < AT_A_TIME; i++) ask(&subscription, below(seed, 4), seed);
+    return NULL;
+}
+
+static void *send_some(void *random) {
+    while (!over()) {
+        union sigval value = {.sival_int = 1};
+        /* Not more than are kept for certain on their way. */
+        if ((MERGED || atomic_load(&sent) - atomic_load(&seen) < UNDER_WAY) && !sigqueue(getpid(), SIGRTMIN, value))
+            atomic_fetch_add(&sent, 1);
+        else
+            weft_sleep_for(50000);
+        pause_a_bit(random);
+    }
+    return NULL;
+}
+
+/* Waits until its subscription is ended. */
+static void *wait_for_the_end(void *own) {
+    int got;
+    do got = weft_signals_next(own, NULL);
+    while (got > 0);
+    SO(got == -ESRCH || got == -EINVAL); /* while it waited, or before it asked */
+    return NULL;
+}
+
+static void *visit(void *seed) {
+    struct weft_signals own = WEFT_SIGNALS_INIT;
+    OK(weft_signals_begin(&own, WEFT_SIGNAL(SIGRTMIN)));
+    if (below(seed, 3)) {
+        ask(&own, below(seed, 2), seed);
+        OK(weft_signals_end(&own));
+        return NULL;
+    }
+    struct weft_fiber other = spawn(NULL, wait_for_the_end, &own);
+    pause_a_bit(seed);
+    OK(weft_signals_end(&own));
+    struct weft_shield shield; /* that one has our memory */
+    OK(weft_shield_begin(&shield));
+    join(other);
+    OK(weft_shield_end(&shield));
+    return NULL;
+}
+
+static void *party(void *arg) {
+    struct role *role = arg;
+    if (role->number < ASKERS)
+        employ_one_after_another(&role->random, NULL, ask_some);
+    else if (role->number < ASKERS + GUESTS)
+        employ_one_after_another(&role->random, NULL, visit);
+    else
+        send_some(&role->random);
+    return NULL;
+}
+
+static void block_in_all(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGRTMIN);
+    if (MERGED) OK(pthread_sigmask(SIG_BLOCK, &set, NULL));
+}
+
+/* What is still on its way. */
+static void ask_for_the_rest(uint64_t *random) {
+    if (MERGED)
+        while (weft_signals_next_until(&subscription, NULL, weft_now() + 50 * WEFT_MILLISECOND) > 0) {
+        }
+    else
+        while (atomic_load(&seen) < atomic_load(&sent)) ask(&subscription, 1, random);
+    SO(atomic_load(&seen) <= atomic_load(&sent));
+}
+
+static void signals_round(uint64_t random) {
+    struct role each[ASKERS + GUESTS + SENDERS + 1];
+    cast(each, ASKERS + GUESTS + SENDERS + 1, random);
+    block_in_all();
+    OK(weft_start(&(struct weft_config){.workers = workers}));
+    subscription = (struct weft_signals)WEFT_SIGNALS_INIT;
+    OK(weft_signals_begin(&subscription, WEFT_SIGNAL(SIGRTMIN)));
+    atomic_store(&sent, 0);
+    atomic_store(&seen, 0);
+    crowd(ASKERS + GUESTS + SENDERS, 1, party, each, sizeof *each);
+    ask_for_the_rest(&random);
+    WANT(weft_signals_next_until(&subscription, NULL, weft_now() + WEFT_MILLISECOND), -ETIMEDOUT);
+    OK(weft_signals_end(&subscription));
+    OK(weft_stop());
+}
+
+const struct part parts_of_the_kernel[] = {
+    {"readiness", readiness_round, false, false}, {"signals", signals_round, true, false}, {NULL, NULL, false, false}};
