@@ -197,12 +197,26 @@ static WEFT_COLD ssize_t unless_at_once(const struct weft__request *r, int err) 
     return n == -EAGAIN || n == -ENOTSUP ? err : n;
 }
 
+static ssize_t run(struct weft__fiber *me, const struct weft__request *r);
+
+/* No request of the ring: that only says when to try again. */
+static ssize_t when_ready(struct weft__fiber *me, const struct weft__request *r, uint32_t life) {
+    for (;;) {
+        ssize_t n = run(me, &(struct weft__request){.code = WEFT_IO_POLL, .fd = r->fd, .flags = POLLOUT});
+        if (n < 0) return n;
+        if (unlikely(weft__known_other(r->fd, life))) return -EBADF;
+        n = weft__request_attempt(r);
+        if (n != -EAGAIN) return n;
+    }
+}
+
 static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
     uint32_t life = weft__known_life(r->fd);
     if (is_tried_first(r)) {
         ssize_t n = weft__request_attempt(r);
         if (n != -EAGAIN && n != -ENOTSUP && n != -EINPROGRESS) return n;
         if (n == -EAGAIN) learn(r);
+        if (r->code == WEFT_IO_SENDFILE && n == -EAGAIN) return when_ready(me, r, life);
         if (!opcodes[r->code]) return weft__engine_epoll.run(me, r);
     }
     for (;;) {

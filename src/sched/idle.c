@@ -206,7 +206,14 @@ bool weft__idle_sleep(struct weft__worker *w) {
     bool is_watchman, is_last, woken = true;
     become_sleeper(w, &is_watchman, &is_last);
     weft__tasks_ask(w->cluster);
-    weft__fence_heavy(); /* pairs with weft__notify, and with the full fences of the other wakers */
+    /*
+     * Pairs with weft__notify, and with the full fences of the other wakers. The last one needs no heavy fence: any
+     * other worker comes back through the lock under which we became a sleeper, before it makes anything ready.
+     */
+    if (is_last)
+        fence_sc();
+    else
+        weft__fence_heavy();
     if (weft__ready_length(&w->ready) || load_rlx(&w->aside.count) || weft__work_in_sight(w) || !weft__is_wanted(w)) {
         weft__driver_stay(&w->driver);
     } else {

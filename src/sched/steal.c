@@ -109,12 +109,17 @@ static void adapt(struct weft__worker *w, bool found) {
     if (w->search_time > WEFT_SEARCH_MOST) w->search_time = WEFT_SEARCH_MOST;
 }
 
+/* There is nobody to steal from, and what comes next comes through its ring, in which it sleeps. */
+static bool waits_for_its_ring(const struct weft__worker *w) {
+    return load_rlx(&w->cluster->wanted) == 1 && weft__ring_in_use(&w->ring);
+}
+
 /*
  * Searches for a while, or once: everything that is the worker's own, and the others' queues, with
  * pauses that grow, and differ between workers.
  */
 struct weft__fiber *weft__search(struct weft__worker *w, bool once) {
-    uint64_t now = weft__clock(), end = now + w->search_time;
+    uint64_t now = weft__clock(), end = now + (waits_for_its_ring(w) ? 0 : w->search_time);
     unsigned pause = 4;
     for (;;) {
         struct weft__fiber *f = own_work(w, now);
@@ -145,8 +150,8 @@ bool weft__work_in_sight(struct weft__worker *w) {
         struct weft__worker *other = c->workers[i];
         if (load_rlx(&other->sharing) == WEFT_SHARED && weft__ready_length(&other->ready) >= least) return true;
         if (load_rlx(&other->aside.loose) >= least) return true;
-        if (load_rlx(&other->stuck) && (load_rlx(&other->aside.count) || !weft__mailbox_empty(&other->mailbox) ||
-                                        weft__ring_waits(&other->ring)))
+        if (load_rlx(&other->stuck) &&
+            (load_rlx(&other->aside.count) || !weft__mailbox_empty(&other->mailbox) || weft__ring_waits(&other->ring)))
             return true;
     }
     if (c->stealing && weft__tasks_in_sight(c)) return true;
