@@ -137,6 +137,7 @@ bool watched;
 bool idle_lock;
 byte top = NONE, below[N], above[N];
 bool is_sleeper[N], is_searching[N], is_watching[N];
+bool is_last[N]; /* all others slept when it became a sleeper */
 bool stopping;
 
 byte driver[N];
@@ -570,7 +571,7 @@ inline become_sleeper(w) {
     :: else
     fi;
 #endif
-    atomic { driver[w] = SEARCHING; UNLOCK }
+    atomic { is_last[w] = sleepers == N; driver[w] = SEARCHING; UNLOCK }
     END_WHOLE
 }
 
@@ -601,7 +602,7 @@ inline idle_sleep(w) {
 #ifdef MUT_FULL_FENCE_OF_SLEEPER
     fence_own(w);
 #else
-    fence_heavy(w);
+    if :: is_last[w] -> fence_own(w) :: else -> fence_heavy(w) fi;
 #endif
 #ifndef MUT_NO_SECOND_LOOK
 #ifndef MUT_NO_LOOK_AT_OWN
