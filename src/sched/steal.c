@@ -6,11 +6,17 @@
  * apart for ever. But an owner that does not come by - it computes - must not keep it either. So a
  * thief remembers each queue's head, and takes a single fiber only when the head has not moved for
  * WEFT_STALE.
+ *
+ * The same with a few: a queue that moves so fast that whoever stands in it runs within WEFT_CARRY is left
+ * alone. Else fibers that send each other items at every 100 ns are torn apart, now and then, and from then on all
+ * the time, because whoever is woken by a stolen one comes along. See docs/decisions/waking.md.
  */
 #include "base/random.h"
 #include "sched/dispatch.h"
 
 #define WEFT_STALE (20 * WEFT_MICROSECOND)
+#define WEFT_CARRY \
+    1000 /* ns: it takes about so long until a fiber runs on a core that has nothing of it in its cache */
 #define WEFT_STEAL_MOST 128
 
 /* How long to search before going to sleep: longer while searching pays, within these bounds. */
@@ -50,6 +56,20 @@ static void forget(struct weft__worker *w, struct weft__worker *other) {
     if (other->index < w->seen_size) w->seen[other->index].at = 0;
 }
 
+/*
+ * Will the owner have come to the last of so many before it could be carried over and run here? Judged by how far the
+ * head has moved since an earlier look, so the first look says yes. Who takes an hour for the second takes an old queue
+ * for a slow one, and steals.
+ */
+static bool is_served_at_once(struct weft__worker *w, struct weft__worker *other, uint64_t length, uint64_t now) {
+    if (!seen_room(w, other->index)) return false;
+    struct seen *seen = &w->seen[other->index], last = *seen;
+    uint64_t head = load_rlx(&other->ready.head);
+    if (last.at && head == last.head) return false;
+    *seen = (struct seen){head, now};
+    return !last.at || length * (now - last.at) < (head - last.head) * WEFT_CARRY;
+}
+
 static struct weft__fiber *take_from(struct weft__worker *w, struct weft__worker *victim, uint64_t now) {
     struct weft__fiber *f = weft__aside_steal(w, victim);
     if (f) return f;
@@ -60,6 +80,7 @@ static struct weft__fiber *take_from(struct weft__worker *w, struct weft__worker
     }
     if (load_acq(&victim->sharing) != WEFT_SHARED) return NULL; /* pairs with weft__share */
     if (length < 2 && weft__left_alone(w, victim, now) < WEFT_STALE) return NULL;
+    if (length >= 2 && is_served_at_once(w, victim, length, now)) return NULL;
     count_add(&w->numbers.steals_tried, 1);
     void *items[WEFT_STEAL_MOST];
     uint64_t want = (length + 1) / 2;
@@ -67,6 +88,7 @@ static struct weft__fiber *take_from(struct weft__worker *w, struct weft__worker
     if (!got) return NULL;
     count_add(&w->numbers.steals, 1);
     count_add(&w->numbers.moved, got);
+    weft__took(w, victim, got);
     for (uint64_t i = 1; i < got; i++) weft__push(w, items[i]);
     return items[0];
 }
@@ -139,8 +161,16 @@ struct weft__fiber *weft__search(struct weft__worker *w, bool once) {
     }
 }
 
-/* Is there anything that an idle worker must not sleep over? A single fiber in the queue
- * of a worker that is awake is that worker's, or the watchman's, if there is one. */
+/* Is there more in the queue than its owner, if it is awake, will see to? With a watchman, who comes if that does not.
+ */
+static bool waits_for_us(struct weft__worker *w, struct weft__worker *other, uint64_t least) {
+    uint64_t length = weft__ready_length(&other->ready);
+    if (length < least) return false;
+    return least < 2 || other == w || !is_served_at_once(w, other, length, weft__clock());
+}
+
+/* Is there anything that an idle worker must not sleep over? A single fiber in the queue of a worker that is awake, and
+ * several that it runs at once, are that worker's, or the watchman's, if there is one. */
 bool weft__work_in_sight(struct weft__worker *w) {
     uint64_t least = load_rlx(&w->cluster->idle.state) & WEFT_IDLE_WATCHED ? 2 : 1;
     struct weft__cluster *c = w->cluster;
@@ -148,7 +178,7 @@ bool weft__work_in_sight(struct weft__worker *w) {
     unsigned count = load_acq(&c->count);
     for (unsigned i = 0; c->stealing && i < count; i++) {
         struct weft__worker *other = c->workers[i];
-        if (load_rlx(&other->sharing) == WEFT_SHARED && weft__ready_length(&other->ready) >= least) return true;
+        if (load_rlx(&other->sharing) == WEFT_SHARED && waits_for_us(w, other, least)) return true;
         if (load_rlx(&other->aside.loose) >= least) return true;
         if (load_rlx(&other->stuck) &&
             (load_rlx(&other->aside.count) || !weft__mailbox_empty(&other->mailbox) || weft__ring_waits(&other->ring)))
