@@ -242,7 +242,7 @@ static void *takes_turns(void *number) {
     intptr_t n = (intptr_t)number;
     while (!LOAD(&over)) {
         CHECK_EQ(ADD(&inside[n], 1), 0);
-        turns[n]++;
+        STORE(&turns[n], turns[n] + 1);
         CHECK_EQ(ADD(&inside[n], -1), 1);
         if (turns[n] % 64 == n % 64)
             CHECK_EQ(weft_sleep_for(30 * WEFT_MICROSECOND), 0);
