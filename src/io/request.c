@@ -25,7 +25,20 @@ static ssize_t poll_for_ever(const struct weft__request *r) {
     return p.revents & POLLNVAL ? (errno = EBADF, -1) : (uint16_t)p.revents;
 }
 
+/* What the C library is promised never to be given. */
+static bool lacks_memory(const struct weft__request *r) {
+    switch ((enum weft__code)r->code) {
+    case WEFT_IO_OPEN:
+    case WEFT_IO_UNLINK:
+    case WEFT_IO_MKDIR: return !r->memory;
+    case WEFT_IO_STAT:
+    case WEFT_IO_RENAME: return !r->memory || !r->extra;
+    default: return false;
+    }
+}
+
 ssize_t weft__request_call(const struct weft__request *r) {
+    if (unlikely(lacks_memory(r))) return errno = EFAULT, -1;
     const int flags = (int)r->flags;
     switch ((enum weft__code)r->code) {
     case WEFT_IO_READ:
