@@ -125,7 +125,8 @@ static inline bool weft__ring_in_use(const struct weft__uring *r) {
 /* state is ASLEEP. Until a completion is there, somebody has changed it, or the deadline. */
 void weft__ring_sleep(struct weft__uring *r, _Atomic uint32_t *state, uint64_t deadline);
 
-/* Ends all requests for the descriptor that the kernel has; they complete soon. */
+/* Ends the requests for the descriptor that the kernel has; they complete soon. It does not find those that
+ * it is just about to try again. */
 void weft__ring_cancel_fd(struct weft__uring *r, int fd);
 
 /* Fills an entry that asks for the end of a request. */

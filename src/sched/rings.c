@@ -43,8 +43,8 @@ void weft__ring_claim(struct weft__uring *r, struct io_uring_sqe *e, struct weft
     op->ring = r;
     op->done = false;
     weft__ring_name(e, op);
-    if (op->fd >= 0) add_sc(count_of(op->fd), 1); /* pairs with close_fd */
     store_rlx(&r->in_flight, load_rlx(&r->in_flight) + 1);
+    if (op->fd >= 0) add_sc(count_of(op->fd), 1); /* pairs with close_fd: it sees the count, and that of the ring */
 }
 
 void weft__ring_unclaim(struct weft__uring *r, struct weft__op *op) {
@@ -148,16 +148,29 @@ WEFT_SWITCHES void weft__ring_abandon(struct weft__fiber *me, struct weft__op *o
 static void close_fd_in(struct weft__cluster *c, int fd) {
     for (unsigned i = 0; i < load_acq(&c->count); i++) { /* pairs with the making of a worker */
         struct weft__uring *r = &c->workers[i]->ring;
-        if (load_rlx(&r->in_flight)) weft__ring_cancel_fd(r, fd);
+        if (!load_rlx(&r->in_flight)) continue;
+        weft__ring_cancel_fd(r, fd);
+        weft__ring_look(r);
     }
 }
 
-void weft__rings_close_fd(int fd) {
-    if (fd < 0 || likely(!load_sc(count_of(fd)))) return; /* pairs with claim */
+static void close_fd_everywhere(int fd) {
     for (unsigned i = 0; i < WEFT_CLUSTERS_MAX; i++) {
         struct weft__cluster *c = load_acq(&weft__clusters[i]); /* pairs with its making; they stay */
         if (c) close_fd_in(c, fd);
     }
+}
+
+/*
+ * A request that was woken, and that the kernel is about to try again, is not found by a cancellation, and may wait
+ * again afterwards. So we ask until all have completed; most often that is once. It takes longer only while a carrier
+ * computes whose thread must let the kernel finish: until the next tick of its clock. The bound is for numbers that
+ * share a count.
+ */
+void weft__rings_close_fd(int fd) {
+    enum { TURNS = 256 };
+    if (fd < 0 || likely(!load_sc(count_of(fd)))) return; /* pairs with claim */
+    for (unsigned turn = 0; load_acq(count_of(fd)) && turn < TURNS; weft__backoff(&turn)) close_fd_everywhere(fd);
 }
 
 /* --- the end ------------------------------------------------------------------------------------------- */

@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "io.h"
 
+#include "../state.h"
+
 static int fd_in_question, begun;
 static long long reads(void) {
     char c;
@@ -77,54 +79,68 @@ TEST(who_waits_ends) { each_runtime(all_kinds); }
 /* --- the next user of the number ------------------------------------------------------------------------------------
  */
 
-static int stop, old_reads, ended;
+static int own, none;
 struct number {
-    int ends[2];
-    unsigned life;
+    int fd;
+    unsigned char tag;
 };
 
 /* Reads one byte; what it gets is of the life in which it began, or nothing. */
 static void *reads_one(void *arg) {
-    struct number n = *(struct number *)arg;
-    free(arg);
+    struct number *n = arg;
     unsigned char c = 0;
-    ssize_t got = told(weft_read(n.ends[0], &c, 1));
-    if (got == 1) CHECK_EQ(c, n.life % 251);
+    long long got = told(weft_read(n->fd, &c, 1));
+    if (got == 1) CHECK_EQ(c, n->tag);
     if (got != 1) CHECK(got == -EBADF || got == 0);
-    ADD(got == 1 ? &old_reads : &ended, 1);
+    ADD(got == 1 ? &own : &none, 1);
     return NULL;
 }
+static bool waits_or_ended(struct weft_fiber f) { return state_waits(f) || state_ended(f); }
+
 static void reused(void *unused) {
     (void)unused;
-    struct weft_fiber f[8];
-    unsigned rounds = (unsigned)test_size(600);
+    enum { READERS = 8, ROUNDS = 600 };
+    struct weft_fiber f[READERS];
     uint64_t random = 1;
-    for (unsigned life = 0; life < rounds; life++) {
-        int e[2];
-        make_ends(life % ENDS, e);
-        for (int i = 0; i < 8; i++) {
-            struct number *n = malloc(sizeof *n);
-            *n = (struct number){{e[0], e[1]}, life};
-            f[i] = spawn(reads_one, n);
-        }
-        /* All of them have begun; some wait, some are about to, some have got something. */
-        for (unsigned i = (unsigned)test_below(&random, 5); i; i--) weft_yield();
-        for (unsigned i = (unsigned)test_below(&random, 3); i; i--)
-            CHECK_EQ(weft_write(e[1], &(unsigned char){(unsigned char)(life % 251)}, 1), 1);
-        if (life % 2) let_it_wait();
-        if (life % 2) CHECK_EQ(weft_close(e[0]), 0); /* the number is used again by the next round, most likely */
-        if (life % 2) CHECK_EQ(weft_close(e[1]), 0);
-        if (!(life % 2)) CHECK_EQ(weft_close(e[1]), 0); /* the end, for all */
-        int other[2];
-        make_ends(life % 2 ? life % ENDS : PIPE, other);
-        CHECK_EQ(weft_write(other[1], "\xff\xff\xff\xff\xff\xff\xff\xff", 8), 8); /* not for them */
-        for (int i = 0; i < 8; i++) join(f[i]);
-        if (!(life % 2)) CHECK_EQ(weft_close(e[0]), 0);
-        close_ends(other);
+    for (unsigned round = 0; round < test_size(ROUNDS); round++) {
+        int e[2], next[2];
+        make_ends(round % ENDS, e);
+        struct number n = {e[0], (unsigned char)(round % 251)};
+        for (int i = 0; i < READERS; i++) f[i] = spawn(reads_one, &n);
+        for (int i = 0; i < READERS; i++) await_state(waits_or_ended, f[i]); /* they have begun with this one */
+        for (uint64_t i = test_below(&random, READERS); i; i--) CHECK_EQ(weft_write(e[1], &n.tag, 1), 1);
+        close_ends(e); /* some are woken by a byte, and have not got it yet */
+        make_ends((round + round / ENDS) % ENDS, next);
+        CHECK_EQ(weft_write(next[1], "\xff\xff\xff\xff\xff\xff\xff\xff", 8), 8); /* not for them */
+        for (int i = 0; i < READERS; i++) join(f[i]);
+        close_ends(next);
     }
-    (void)stop;
 }
 TEST_WITHIN(a_number_that_is_used_again, 40) {
     each_runtime(reused);
-    CHECK(old_reads + ended > 0);
+    CHECK(own > 0 && none > 0);
 }
+
+/* --- at any moment
+ * ---------------------------------------------------------------------------------------------------- */
+
+/* Nobody uses the number again before all have ended: whatever they are about to do, they do end. */
+static void at_any_moment(void *unused) {
+    (void)unused;
+    enum { READERS = 4, ROUNDS = 1000 };
+    struct weft_fiber f[READERS];
+    uint64_t random = 7;
+    for (unsigned round = 0; round < test_size(ROUNDS); round++) {
+        int e[2];
+        make_ends(round % ENDS, e);
+        struct number n = {e[0], 'x'};
+        for (int i = 0; i < READERS; i++) f[i] = spawn(reads_one, &n);
+        for (uint64_t i = test_below(&random, 4); i; i--) weft_yield();
+        if (round % 3 == 0) CHECK_EQ(weft_write(e[1], "x", 1), 1);
+        for (uint64_t i = test_below(&random, 3000); i; i--) __asm__ volatile("" ::: "memory");
+        CHECK_EQ(weft_close(e[0]), 0);
+        for (int i = 0; i < READERS; i++) join(f[i]);
+        CHECK_EQ(weft_close(e[1]), 0);
+    }
+}
+TEST_WITHIN(closed_at_any_moment, 40) { each_runtime(at_any_moment); }

@@ -233,7 +233,7 @@ static void under_way(void *unused) {
         CHECK_EQ(weft_io_wait(&a), 1);
         CHECK_EQ(weft_io_close(&a, e[0]), 0);
         CHECK_EQ(weft_io_wait(&a), 0);
-        CHECK_EQ(weft_io_read(&a, e[0], got[0], 8), 0);
+        CHECK_EQ(weft_io_read(&a, -1, got[0], 8), 0); /* the number itself may be in use again */
         CHECK_EQ(weft_io_wait(&a), -EBADF);
         CHECK_EQ(weft_close(e[1]), 0);
         close_ends(other);

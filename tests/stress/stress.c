@@ -59,6 +59,7 @@ const struct part *const part_tables[] = {parts_of_fibers,
                                           parts_of_tasks,
                                           parts_of_loops,
                                           parts_of_the_kernel,
+                                          parts_of_io,
                                           parts_together,
                                           NULL};
 

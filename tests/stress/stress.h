@@ -26,7 +26,7 @@ struct part {
 extern const struct part parts_of_fibers[], parts_of_waits[], parts_of_time[], parts_of_races[], parts_of_cancels[],
     parts_of_locks[], parts_of_conditions[], parts_from_outside[], parts_of_queues[], parts_of_deques[], parts_alone[],
     parts_of_elastic[], parts_of_channels[], parts_of_scopes[], parts_of_tasks[], parts_of_loops[],
-    parts_of_the_kernel[], parts_together[];
+    parts_of_the_kernel[], parts_of_io[], parts_together[];
 extern const struct part *const part_tables[]; /* all of these, and NULL */
 
 extern unsigned workers; /* of the runtime */
