@@ -124,21 +124,23 @@ TEST_WITHIN(a_number_that_is_used_again, 40) {
 /* --- at any moment
  * ---------------------------------------------------------------------------------------------------- */
 
-/* Nobody uses the number again before all have ended: whatever they are about to do, they do end. */
+/* Nobody uses the number again before all have ended, not even weft itself: whatever they are about to do, they end. */
 static void at_any_moment(void *unused) {
     (void)unused;
-    enum { READERS = 4, ROUNDS = 1000 };
+    enum { READERS = 4, ROUNDS = 1000, NUMBER = 700 };
     struct weft_fiber f[READERS];
     uint64_t random = 7;
     for (unsigned round = 0; round < test_size(ROUNDS); round++) {
         int e[2];
+        struct number n = {NUMBER, 'x'};
         make_ends(round % ENDS, e);
-        struct number n = {e[0], 'x'};
+        CHECK_EQ(dup3(e[0], NUMBER, O_CLOEXEC), NUMBER);
+        CHECK(!close(e[0]));
         for (int i = 0; i < READERS; i++) f[i] = spawn(reads_one, &n);
         for (uint64_t i = test_below(&random, 4); i; i--) weft_yield();
         if (round % 3 == 0) CHECK_EQ(weft_write(e[1], "x", 1), 1);
         for (uint64_t i = test_below(&random, 3000); i; i--) __asm__ volatile("" ::: "memory");
-        CHECK_EQ(weft_close(e[0]), 0);
+        CHECK_EQ(weft_close(NUMBER), 0);
         for (int i = 0; i < READERS; i++) join(f[i]);
         CHECK_EQ(weft_close(e[1]), 0);
     }
