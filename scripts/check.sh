@@ -36,13 +36,13 @@ end() { # name
 for build in release asan tsan migrate faults; do configure $build; done
 {
     begin models tests/model/run.sh brief
-    begin tsan env WEFT_TEST_SCALE=50 WEFT_STRESS_WORKERS=8 tests/run.sh build/tsan unit fiber stress planted cached
+    begin tsan env WEFT_TEST_SCALE=50 WEFT_STRESS_WORKERS=8 WEFT_TEST_IO= tests/run.sh build/tsan unit fiber stress planted
 } &
 lane=$!
 step "release" tests/run.sh build/release unit fiber misuse stress sim inject serve cached
 step "examples" examples_run
-step "AddressSanitizer" env WEFT_TEST_SCALE=20 WEFT_STRESS_WORKERS=8 tests/run.sh build/asan unit fiber misuse stress planted serve cached
-step "every switch migrates" env WEFT_TEST_SCALE=20 WEFT_STRESS_WORKERS=8 tests/run.sh build/migrate fiber stress
+step "AddressSanitizer" env WEFT_TEST_SCALE=20 WEFT_STRESS_WORKERS=8 WEFT_TEST_IO=epoll tests/run.sh build/asan unit fiber misuse stress planted serve
+step "every switch migrates" env WEFT_TEST_SCALE=20 WEFT_STRESS_WORKERS=8 WEFT_TEST_IO= tests/run.sh build/migrate fiber stress
 step "every call fails once" tests/run.sh build/faults fault
 step "models" end models
 step "ThreadSanitizer" end tsan

@@ -98,9 +98,10 @@ static pid_t child(void) {
     if (!pid) _exit(0);
     return pid;
 }
+/* It goes with its parent, also with one that is gone before it could ask for that. */
 static pid_t lasting_child(void) {
-    pid_t pid = fork();
-    if (!pid) prctl(PR_SET_PDEATHSIG, SIGKILL);
+    pid_t parent = getpid(), pid = fork();
+    if (!pid && (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)) _exit(0);
     while (!pid) pause();
     return pid;
 }
