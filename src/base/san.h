@@ -48,6 +48,14 @@
 #endif
 #ifdef WEFT_TSAN
 #include <sanitizer/tsan_interface.h>
+void AnnotateIgnoreWritesBegin(const char *file, int line);
+void AnnotateIgnoreWritesEnd(const char *file, int line);
+/* What the caller does in between is no race, whoever does what. */
+#define san_ignore_begin() AnnotateIgnoreWritesBegin(__FILE__, __LINE__)
+#define san_ignore_end() AnnotateIgnoreWritesEnd(__FILE__, __LINE__)
+#else
+#define san_ignore_begin() ((void)0)
+#define san_ignore_end() ((void)0)
 #endif
 
 /* Mapped memory in which pointers to the heap may stand: LeakSanitizer would not look there. */

@@ -83,7 +83,7 @@ TEST(a_write_writes_all) { each_runtime(much); }
 
 static void *sends_slowly(void *fd) {
     for (int i = 0; i < 10; i++) {
-        CHECK_EQ(weft_send(*(int *)fd, "0123456789" + i, 1, 0), 1);
+        CHECK_EQ(weft_send(*(int *)fd, &"0123456789"[i], 1, 0), 1);
         weft_sleep_for(WEFT_MILLISECOND);
     }
     CHECK_EQ(weft_shutdown(*(int *)fd, SHUT_WR), 0);
