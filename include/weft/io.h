@@ -169,7 +169,7 @@ int weft_io_cancel(struct weft_io *io);
  * entries' user_data is not used; flags that make more than one completion of an entry, or none, are
  * not allowed. If the caller is cancelled the entries are, too, and their end is waited for: then 0 is
  * returned, and the results tell.
- * -EINVAL: n is 0 or more than WEFT_URING_MOST, NULL, a flag that is not allowed. -ENOTSUP: no ring
+ * -EINVAL: n is 0 or more than WEFT_URING_MOST or WEFT_RING, NULL, a flag that is not allowed. -ENOTSUP: no ring
  * here. -EPERM: no fiber. -ENOMEM.  [fiber; parks, cancel]
  */
 #define WEFT_URING_MOST 64

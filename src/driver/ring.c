@@ -104,7 +104,9 @@ static unsigned filled(const struct io_uring *u) {
     return load_rlx(shared(u->sq.ktail)) - load_acq(shared(u->sq.khead)); /* pairs with the kernel */
 }
 
-bool weft__ring_room(struct weft__uring *r, unsigned n) { return r->kernel->sq.ring_entries - filled(r->kernel) >= n; }
+unsigned weft__ring_size(const struct weft__uring *r) { return r->kernel->sq.ring_entries; }
+
+bool weft__ring_room(struct weft__uring *r, unsigned n) { return weft__ring_size(r) - filled(r->kernel) >= n; }
 
 struct io_uring_sqe *weft__ring_entry(struct weft__uring *r, unsigned i) {
     struct io_uring_sq *sq = &r->kernel->sq;

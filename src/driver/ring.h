@@ -83,8 +83,10 @@ void weft__ring_forget(struct weft__uring *r);
 
 /* --- with the lock --------------------------------------------------------------------------- */
 
-/* n entries, one after the other, zeroed; false: there is no room before the kernel was entered. */
+/* n entries, one after the other, zeroed; false: there is no room before the kernel was entered. There is never room
+ * for more than its size. */
 bool weft__ring_room(struct weft__uring *r, unsigned n);
+unsigned weft__ring_size(const struct weft__uring *r);
 struct io_uring_sqe *weft__ring_entry(struct weft__uring *r, unsigned i);
 /* Its completion will be this op's. */
 void weft__ring_name(struct io_uring_sqe *e, struct weft__op *op);

@@ -10,7 +10,7 @@ struct weft__io {
     struct weft__request request;
     struct weft_fiber fiber; /* that makes the request, if the engine cannot make it under way; else {0} */
     struct weft__op op;      /* the ring's */
-    bool cancelled;          /* by weft_io_cancel */
+    _Atomic bool cancelled;  /* by weft_io_cancel */
 };
 _Static_assert(sizeof(struct weft__io) <= sizeof(struct weft_io), "it has the room");
 

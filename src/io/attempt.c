@@ -4,10 +4,12 @@
  *   bytes           RWF_NOWAIT, where the file has it; a terminal, and a pipe that was spliced, have not, and are asked
  *                   first whether they are ready
  *   messages        MSG_DONTWAIT
- *   accept, connect, sendfile, and splice of a socket: there is no such flag, only the one of the file, O_NONBLOCK. It
- * is set for the time of the call if it is not, under a lock of ours, so that of two fibers that do this none takes it
- * away from the other. Another process, or a thread in a call of the C library, on the same file might see it: it gets
- * an EAGAIN that it did not expect. names, fsync    there is no way
+ *   accept,         there is no such flag, only the one of the file, O_NONBLOCK. It is set for the time of the call
+ *   connect,        if it is not, under a lock of ours, so that of two fibers that do this none takes it away from
+ *   sendfile,       the other. Another process, or a thread in a call of the C library, on the same file might see
+ *   splice of       it: it gets an EAGAIN that it did not expect
+ *   a socket
+ *   names, fsync    there is no way
  */
 #define _GNU_SOURCE
 #include "io/blocking.h"
@@ -115,7 +117,7 @@ static WEFT_COLD ssize_t perhaps_more(const struct weft__request *r, size_t done
 
 static ssize_t attempt_bytes(const struct weft__request *r) {
     bool reads = r->code == WEFT_IO_READ || r->code == WEFT_IO_READV;
-    if (unlikely(weft__known_direct(r->fd))) return -ENOTSUP;
+    if (unlikely(weft__known_guess(r->fd) & WEFT_KNOWN_DIRECT)) return -ENOTSUP;
     ssize_t n = result_of(weft__request_bytes(r, RWF_NOWAIT));
     if (unlikely(n == -EOPNOTSUPP)) return if_ready(r);
     if (reads && n > 0 && (size_t)n < size_of(r)) return perhaps_more(r, (size_t)n);
@@ -211,8 +213,7 @@ ssize_t weft__request_attempt(const struct weft__request *r) {
 
 /* --- a forked child --------------------------------------------------------------------------------------- */
 
-static void stopped(void) {}
 static void forked(void) { memset(locks, 0, sizeof locks); }
 
-static struct weft__layer layer = {stopped, forked, NULL};
+static struct weft__layer layer = {.forked = forked};
 __attribute__((constructor)) static void add(void) { weft__layer_add(&layer); }

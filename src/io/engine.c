@@ -20,7 +20,7 @@ static _Atomic(const struct weft__engine *) decided;
 
 static const struct weft__engine *decide(const struct weft__engine *engine) {
     const struct weft__engine *none = NULL;
-    if (cas_ar(&decided, &none, engine)) weft__io_name = engine->name;
+    if (cas_ar(&decided, &none, engine)) store_rlx(&weft__io_name, engine->name);
     return load_acq(&decided);
 }
 
@@ -66,11 +66,19 @@ static bool must_not_wait(const struct weft__request *r) {
     return r->code == WEFT_IO_SPLICE && r->flags & SPLICE_F_NONBLOCK;
 }
 
+/* A fiber that always finds what it asks for never parks. It lets the others in all the same, now and then. */
+static void take_turns(void) {
+    enum { CALLS = 16 };
+    if (unlikely(++weft__self()->calls % CALLS == 0)) weft_yield();
+}
+
 ssize_t weft__io_run(const struct weft__request *r) {
     struct weft__fiber *me = weft__io_fiber();
     if (unlikely(r->code == WEFT_IO_CLOSE)) return close_it(r);
-    if (unlikely(must_not_wait(r))) return weft__request_perform(r);
-    return likely(me != NULL) ? weft__engine()->run(me, r) : weft__request_perform(r);
+    if (unlikely(!me)) return weft__request_perform(r);
+    ssize_t n = unlikely(must_not_wait(r)) ? weft__request_perform(r) : weft__engine()->run(me, r);
+    take_turns();
+    return n;
 }
 
 WEFT_PUBLIC int weft_uring(const struct io_uring_sqe *entries, int *results, unsigned n) {

@@ -22,7 +22,8 @@ struct weft__engine {
     /* Makes the request for the calling fiber, which waits: the result or a negative errno. */
     ssize_t (*run)(struct weft__fiber *me, const struct weft__request *r);
 
-    /* The same under way; the future is done when it is. 0, or -ENOMEM and nothing was begun. */
+    /* The same under way; the future is done when it is. 0, or -ENOTSUP: nothing was begun, and a
+     * fiber is to make it. */
     int (*start)(struct weft__io *io);
     void (*cancel)(struct weft__io *io);
 

@@ -12,23 +12,32 @@ _Atomic uint32_t weft__known_lives[WEFT_KNOWN_LIVES];
 static _Atomic unsigned used; /* no number beyond was ever closed; two who change it at once may leave the lower one,
                                * and then a forked child may not forget a close that was under way beyond */
 
-/* The guesses: how often it may be used until it is asked for again, and the answer. */
-enum { WEFT_GUESSES = 1 << 16, WEFT_GUESS_DIRECT = 0x80, WEFT_GUESS_USES = 0x7f };
+/* The guesses, and below them how often they may be used until they are made anew. */
+enum { WEFT_GUESSES = 1 << 16, WEFT_GUESS_USES = 0x3f };
 static _Atomic uint8_t guesses[WEFT_GUESSES];
+static _Atomic uint8_t *guess_of(int fd) { return &guesses[(unsigned)fd % WEFT_GUESSES]; }
 
-static uint8_t ask(int fd) {
+static bool is_stored(int fd) {
     struct stat s;
-    int flags = fcntl(fd, F_GETFL);
-    bool direct = flags >= 0 && (flags & O_DIRECT) && !fstat(fd, &s) && (S_ISREG(s.st_mode) || S_ISBLK(s.st_mode));
-    return WEFT_GUESS_USES | (direct ? WEFT_GUESS_DIRECT : 0);
+    return !fstat(fd, &s) && (S_ISREG(s.st_mode) || S_ISBLK(s.st_mode));
 }
 
-bool weft__known_direct(int fd) {
-    _Atomic uint8_t *at = &guesses[(unsigned)fd % WEFT_GUESSES];
-    uint8_t guess = load_rlx(at);
+static uint8_t ask(int fd) {
+    int flags = fcntl(fd, F_GETFL);
+    bool direct = flags >= 0 && (flags & O_DIRECT) && is_stored(fd);
+    return WEFT_GUESS_USES | (direct ? WEFT_KNOWN_DIRECT : 0);
+}
+
+unsigned weft__known_guess(int fd) {
+    uint8_t guess = load_rlx(guess_of(fd));
     guess = guess & WEFT_GUESS_USES ? (uint8_t)(guess - 1) : ask(fd);
-    store_rlx(at, guess);
-    return guess & WEFT_GUESS_DIRECT;
+    store_rlx(guess_of(fd), guess);
+    return guess;
+}
+
+/* What is stored, and not in memory now, may be the next time; a pipe or a socket is not likely to have something. */
+void weft__known_waits(int fd) {
+    if (!is_stored(fd)) store_rlx(guess_of(fd), load_rlx(guess_of(fd)) | WEFT_KNOWN_READS_WAIT);
 }
 
 /* A close takes a few microseconds, and its fiber does not switch meanwhile. */
@@ -41,7 +50,7 @@ WEFT_COLD uint32_t weft__known_life_slow(int fd) {
 
 void weft__known_closes(int fd) {
     unsigned place = (unsigned)fd % WEFT_KNOWN_LIVES;
-    store_rlx(&guesses[(unsigned)fd % WEFT_GUESSES], 0);
+    store_rlx(guess_of(fd), 0);
     if (unlikely(place >= load_rlx(&used))) store_rlx(&used, place + 1);
     add_sc(weft__known_word(fd), WEFT_KNOWN_ONE + 1); /* pairs with life and other */
 }
@@ -50,12 +59,11 @@ void weft__known_closed(int fd) { add_ar(weft__known_word(fd), -1u); /* pairs wi
 
 /* --- a forked child: nobody else is there who closes ---------------------------------------------------- */
 
-static void stopped(void) {}
 static void forked(void) {
     for (unsigned i = 0; i < load_rlx(&used); i++)
         if (load_rlx(&weft__known_lives[i]) & WEFT_KNOWN_CLOSERS)
             store_rlx(&weft__known_lives[i], load_rlx(&weft__known_lives[i]) & ~WEFT_KNOWN_CLOSERS);
 }
 
-static struct weft__layer layer = {stopped, forked, NULL};
+static struct weft__layer layer = {.forked = forked};
 __attribute__((constructor)) static void add(void) { weft__layer_add(&layer); }

@@ -18,8 +18,8 @@
  * first time waits until 4., and asks the kernel. Without that, it would enter between 2. and 3., and nobody would
  * ever end its wait.
  *
- * Whether it is read and written past the page cache: then no attempt can be made that does not wait. That is a
- * guess, asked for again now and then, because a program may close and open without weft.
+ * What an attempt on it is likely to meet: a guess, made anew now and then, because a program may close and open
+ * without weft. A wrong one costs time and does no harm.
  */
 #ifndef WEFT_IO_KNOWN_H
 #define WEFT_IO_KNOWN_H
@@ -49,7 +49,12 @@ static inline bool weft__known_other(int fd, uint32_t life) {
     return (load_sc(weft__known_word(fd)) | WEFT_KNOWN_CLOSERS) != (life | WEFT_KNOWN_CLOSERS); /* pairs with closes */
 }
 
-bool weft__known_direct(int fd);
+/* DIRECT: read and written past the page cache, so that no attempt can be made that does not wait. READS_WAIT: the
+ * last attempt to read found nothing. */
+enum { WEFT_KNOWN_DIRECT = 0x80, WEFT_KNOWN_READS_WAIT = 0x40 };
+unsigned weft__known_guess(int fd);
+/* An attempt to read has found nothing. */
+void weft__known_waits(int fd);
 
 /* The closer's steps 1 and 4. */
 void weft__known_closes(int fd);

@@ -5,6 +5,8 @@
  * What most likely need not wait is tried first, by a plain system call: an entry of its own costs more
  * than that call unless it shares its way into the kernel with others. Sending nearly always finds room; a file that
  * was read before is in memory. Receiving nearly always has to wait, for what the answer to the last message brings.
+ * When other fibers are ready as well, there will be company on the way into the kernel, and what is sent goes by the
+ * ring, too.
  */
 #define _GNU_SOURCE
 #include "io/async.h"
@@ -14,22 +16,21 @@
 #include "sched/block.h"
 #include "sched/rings.h"
 
-#include <fcntl.h>
 #include <liburing.h>
-#include <sys/stat.h>
+#include <signal.h>
 
 /* --- requests as entries --------------------------------------------------------------------------- */
 
 #define WEFT_MOST_BYTES 0x7ffff000u /* as much as one call of the kernel does */
 
-static void fill_bytes(struct io_uring_sqe *e, const struct weft__request *r) {
-    e->len = (uint32_t)(r->size < WEFT_MOST_BYTES ? r->size : WEFT_MOST_BYTES);
-    e->off = (uint64_t)r->offset;
+static uint32_t length_of(const struct weft__request *r) {
+    return (uint32_t)(r->size < WEFT_MOST_BYTES ? r->size : WEFT_MOST_BYTES);
 }
 
 static void fill_splice(struct io_uring_sqe *e, const struct weft__request *r) {
     const off_t *out = r->memory, *in = r->extra;
-    e->len = (uint32_t)(r->size < WEFT_MOST_BYTES ? r->size : WEFT_MOST_BYTES);
+    e->addr = 0;
+    e->len = length_of(r);
     e->off = out ? (uint64_t)*out : UINT64_MAX;
     e->splice_off_in = in ? (uint64_t)*in : UINT64_MAX;
     e->splice_fd_in = r->other;
@@ -54,9 +55,12 @@ static void fill(struct io_uring_sqe *e, const struct weft__request *r) {
     case WEFT_IO_READ:
     case WEFT_IO_READV:
     case WEFT_IO_WRITE:
-    case WEFT_IO_WRITEV: fill_bytes(e, r); break;
+    case WEFT_IO_WRITEV:
+        e->len = length_of(r);
+        e->off = (uint64_t)r->offset;
+        break;
     case WEFT_IO_RECV: e->ioprio = IORING_RECVSEND_POLL_FIRST; /* fall through */
-    case WEFT_IO_SEND: e->len = (uint32_t)(r->size < WEFT_MOST_BYTES ? r->size : WEFT_MOST_BYTES); break;
+    case WEFT_IO_SEND: e->len = length_of(r); break;
     case WEFT_IO_SENDMSG:
     case WEFT_IO_RECVMSG: e->len = 1; break;
     case WEFT_IO_SYNC: e->fsync_flags = r->flags ? IORING_FSYNC_DATASYNC : 0; break;
@@ -73,10 +77,7 @@ static void fill(struct io_uring_sqe *e, const struct weft__request *r) {
     case WEFT_IO_ACCEPT: e->off = (uint64_t)(uintptr_t)r->extra; break;
     case WEFT_IO_CONNECT: e->off = r->size; break;
     case WEFT_IO_POLL: e->poll32_events = r->flags; break;
-    case WEFT_IO_SPLICE:
-        e->addr = 0;
-        fill_splice(e, r);
-        break;
+    case WEFT_IO_SPLICE: fill_splice(e, r); break;
     default: break;
     }
 }
@@ -96,28 +97,6 @@ static bool names_descriptor(const struct weft__request *r) {
 
 /* --- who need not wait ------------------------------------------------------------------------------- */
 
-/*
- * What is known of descriptors that are read and written, by the last bits of their number: a guess, which a wrong
- * one does not harm, and which is made anew after a while. DIRECT: past the page cache, so that trying is waiting.
- */
-enum { WEFT_FDS = 1 << 16, UNKNOWN = 0, TRIED_MOST = 200, DIRECT = 254, READS_WAIT = 255 };
-static _Atomic uint8_t known[WEFT_FDS];
-static _Atomic uint8_t *known_of(int fd) { return &known[(unsigned)fd % WEFT_FDS]; }
-
-static uint8_t find_out(int fd) {
-    int flags = fcntl(fd, F_GETFL);
-    uint8_t is = flags >= 0 && flags & O_DIRECT ? DIRECT : TRIED_MOST;
-    store_rlx(known_of(fd), is);
-    return is;
-}
-
-static bool may_be_tried(int fd, bool reads) {
-    uint8_t is = load_rlx(known_of(fd));
-    if (unlikely(is == UNKNOWN)) is = find_out(fd);
-    if (is <= TRIED_MOST) store_rlx(known_of(fd), is - 1);
-    return is <= TRIED_MOST || (is == READS_WAIT && !reads);
-}
-
 /* (Echo, 64 connections: 7.2 -> 6.8 us of the server; 9,000: 10.2 -> 9.3.) */
 static bool is_crowded(void) {
     enum { CROWD = 3 };
@@ -127,20 +106,13 @@ static bool is_crowded(void) {
 static bool is_tried_first(const struct weft__request *r) {
     switch ((enum weft__code)r->code) {
     case WEFT_IO_READ:
-    case WEFT_IO_READV: return may_be_tried(r->fd, true);
+    case WEFT_IO_READV: return !(weft__known_guess(r->fd) & WEFT_KNOWN_READS_WAIT);
     case WEFT_IO_WRITE:
-    case WEFT_IO_WRITEV: return may_be_tried(r->fd, false);
+    case WEFT_IO_WRITEV: return true;
     case WEFT_IO_SEND:
     case WEFT_IO_SENDMSG: return !is_crowded();
     default: return !opcodes[r->code];
     }
-}
-
-/* A file that is not in memory now may be the next time; a pipe or a socket is not likely to have something then. */
-static void learn(const struct weft__request *r) {
-    struct stat s;
-    if ((r->code == WEFT_IO_READ || r->code == WEFT_IO_READV) && !fstat(r->fd, &s) && !S_ISREG(s.st_mode))
-        store_rlx(known_of(r->fd), READS_WAIT);
 }
 
 /* --- for a fiber that waits -------------------------------------------------------------------------- */
@@ -184,9 +156,15 @@ static WEFT_SWITCHES int once(struct weft__fiber *me, const struct weft__request
     return op->result < 0 ? err : 0;
 }
 
+/* A call would have been told so by a signal, too; the kernel leaves that out for a ring's messages. */
+static WEFT_COLD void broken_pipe(const struct weft__request *r) {
+    if ((r->code == WEFT_IO_SEND || r->code == WEFT_IO_SENDMSG) && !(r->flags & MSG_NOSIGNAL)) raise(SIGPIPE);
+}
+
 /* Ended, and not by us: somebody has closed it. */
 static ssize_t result_of(const struct weft__request *r, int result) {
     after(r, result);
+    if (unlikely(result == -EPIPE)) broken_pipe(r);
     return unlikely(result == -ECANCELED) ? -EBADF : result;
 }
 
@@ -215,8 +193,8 @@ static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
     if (is_tried_first(r)) {
         ssize_t n = weft__request_attempt(r);
         if (n != -EAGAIN && n != -ENOTSUP && n != -EINPROGRESS) return n;
-        if (n == -EAGAIN) learn(r);
-        if (r->code == WEFT_IO_SENDFILE && n == -EAGAIN) return when_ready(me, r, life);
+        if (n == -EAGAIN && (r->code == WEFT_IO_READ || r->code == WEFT_IO_READV)) weft__known_waits(r->fd);
+        if (n == -EAGAIN && r->code == WEFT_IO_SENDFILE) return when_ready(me, r, life);
         if (!opcodes[r->code]) return weft__engine_epoll.run(me, r);
     }
     for (;;) {
@@ -243,8 +221,9 @@ static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
 static void completed(struct weft__op *op, int result, unsigned flags) {
     struct weft__io *io = container_of(op, struct weft__io, op);
     (void)flags;
-    if (unlikely(result == -EAGAIN) && !weft__io_spawn(io)) return;
-    ssize_t n = io->cancelled ? result : result_of(&io->request, result);
+    bool cancelled = load_rlx(&io->cancelled);
+    if (unlikely(result == -EAGAIN) && !cancelled && !weft__io_spawn(io)) return;
+    ssize_t n = cancelled ? result : result_of(&io->request, result);
     weft__io_done(io, n);
 }
 
@@ -255,12 +234,11 @@ static int start(struct weft__io *io) {
 }
 
 static void cancel(struct weft__io *io) {
-    io->cancelled = true;
+    store_rlx(&io->cancelled, true);
     weft__ring_cancel(&io->op);
 }
 
 static void closes(int fd) {
-    if (fd >= 0) store_rlx(known_of(fd), UNKNOWN);
     weft__readiness_closes(fd); /* another life first */
     weft__rings_close_fd(fd);
 }

@@ -35,7 +35,8 @@ void weft__layer_add(struct weft__layer *layer) {
 }
 
 void weft__layers_stopped(void) {
-    for (struct weft__layer *l = layers; l; l = l->next) l->stopped();
+    for (struct weft__layer *l = layers; l; l = l->next)
+        if (l->stopped) l->stopped();
 }
 
 static void abandon_all(struct weft__fiber *but) {
@@ -110,7 +111,8 @@ static void in_child(void) {
     become_thread(me);
     for (unsigned i = 0; i < WEFT_CLUSTERS_MAX; i++)
         if (load_rlx(&weft__clusters[i])) reset_cluster(load_rlx(&weft__clusters[i]));
-    for (struct weft__layer *l = layers; l; l = l->next) l->forked();
+    for (struct weft__layer *l = layers; l; l = l->next)
+        if (l->forked) l->forked();
 }
 
 __attribute__((constructor)) static void heed_forks(void) {

@@ -30,6 +30,7 @@ struct weft__uring *weft__ring_lock_own(unsigned n, int *err) {
         weft__lock(&r->lock);
         if (likely(weft__ring_room(r, n))) return r;
         weft__unlock(&r->lock);
+        if (n > weft__ring_size(r)) return *err = -EINVAL, NULL;
         if (tries >= 2) break;
         weft__ring_enter(r);
     }

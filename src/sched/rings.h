@@ -23,7 +23,8 @@
 #define WEFT_RING_ENTRIES 128
 
 /* The ring of the calling fiber's worker, locked, with room for n entries; it is opened if it is not. NULL and *err:
- * no ring to be had, as weft__ring_open says; or -EBUSY: the kernel does not take more now. */
+ * no ring to be had, as weft__ring_open says; or -EBUSY: the kernel does not take more now; or -EINVAL:
+ * it never takes so many. */
 struct weft__uring *weft__ring_lock_own(unsigned n, int *err);
 void weft__ring_unlock(struct weft__uring *r);
 

@@ -199,6 +199,7 @@ struct weft__worker {
     int until_poll;                        /* dispatches until timers, mailbox and injector are looked at */
     uint32_t place;                        /* of fibers that may run here without further question */
     unsigned turn;                         /* counts dispatches while something stands aside */
+    unsigned calls;                        /* for I/O, since it began */
     bool searching;                        /* counted in idle.state */
     bool watching;                         /* is the watchman */
     bool marking;                          /* the next fiber that is pushed will be timed */
@@ -243,7 +244,7 @@ struct weft__worker {
     struct weft__aside aside WEFT_ALIGNED;
     struct weft__mailbox mailbox WEFT_ALIGNED;
     struct weft__driver driver;
-    struct weft__uring ring; /* see rings.h */
+    struct weft__uring ring;                            /* see rings.h */
     struct weft__worker *sleeper_below, *sleeper_above; /* idle.c, under its lock */
     bool is_sleeper;
     bool is_retired;                       /* under the same lock */
@@ -331,7 +332,7 @@ struct weft__cluster {
     struct weft__injector injector WEFT_ALIGNED;
 };
 
-extern const char *weft__io_name; /* what I/O is done by, for the statistics; NULL: there was none */
+extern _Atomic(const char *) weft__io_name; /* what I/O is done by, for the statistics; NULL: there was none */
 extern struct weft__slab weft__fibers;
 extern struct weft__cluster weft__cluster; /* the first one; others are made by the program */
 /* All that ever were, made once and kept; [0] is the first. */
@@ -525,7 +526,7 @@ void weft__fiber_init(struct weft__fiber *f, void *(*fn)(void *), void *arg, con
 
 /* --- the layers above (fork.c) ------------------------------------------------------------------ */
 
-/* What a layer that the scheduler knows nothing of must see to. Added once, before main. */
+/* What a layer that the scheduler knows nothing of must see to; NULL: nothing. Added once, before main. */
 struct weft__layer {
     void (*stopped)(void); /* the runtime has stopped */
     void (*forked)(void);  /* this is a forked child: all threads but the caller are gone */

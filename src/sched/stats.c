@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *weft__io_name;
+_Atomic(const char *) weft__io_name;
 
 static const char *const names[WEFT_STATS_NUMBERS] = {
     "spawned",      "completed",    "switches",   "parks",      "unparks",     "steals tried",
@@ -146,7 +146,7 @@ void weft__stats_print(struct weft__cluster *c) {
     }
     print_delays(c);
     print_hogs(c);
-    if (weft__io_name) fprintf(stderr, "weft: I/O by %s\n", weft__io_name);
+    if (load_rlx(&weft__io_name)) fprintf(stderr, "weft: I/O by %s\n", load_rlx(&weft__io_name));
     if (c == &weft__cluster) weft__told_print();
 }
 

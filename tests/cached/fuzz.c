@@ -4,20 +4,9 @@
  *
  * For libFuzzer (fuzz.sh), and for serve's mutate.c.
  */
+#include "../fuzz.h"
+
 #include "session.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-
-#define SURE(condition) \
-    do { \
-        if (!(condition)) { \
-            fprintf(stderr, "fuzz.c:%d: not so: %s\n", __LINE__, #condition); \
-            abort(); \
-        } \
-    } while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define ANSWER_MOST ((size_t)1 << 20)
 struct answer {

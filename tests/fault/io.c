@@ -3,6 +3,7 @@
  * Errors are the documented ones; what was refused can be tried again, and nothing is lost.
  */
 #define _GNU_SOURCE
+#include "../scratch.h"
 #include "nth.h"
 
 #include "weft/io.h"
@@ -50,9 +51,9 @@ static void streams(void) {
 }
 
 static void files(void) {
-    char name[] = "/tmp/weft-fault-XXXXXX", got[8] = "";
+    char name[SCRATCH_SIZE], got[8] = "";
     ssize_t n;
-    int fd, made = mkostemp(name, O_CLOEXEC);
+    int fd, made = mkostemp(scratch_name(name), O_CLOEXEC);
     MUST(made >= 0);
     UNTIL_DONE(fd, weft_open(name, O_RDWR | O_CLOEXEC));
     UNTIL_DONE(n, weft_pwrite(fd, "text", 4, 0));

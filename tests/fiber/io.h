@@ -6,6 +6,7 @@
 #ifndef WEFT_TESTS_FIBER_IO_H
 #define WEFT_TESTS_FIBER_IO_H
 
+#include "../scratch.h"
 #include "fiber.h"
 #include "weft/io.h"
 
@@ -91,8 +92,8 @@ static inline size_t fill_up(int fd) {
 
 /* An empty file that has no name. */
 static inline int make_file(void) {
-    char name[] = "/tmp/weft-test-XXXXXX";
-    int fd = mkostemp(name, O_CLOEXEC);
+    char name[SCRATCH_SIZE];
+    int fd = mkostemp(scratch_name(name), O_CLOEXEC);
     CHECK(fd >= 0 && !unlink(name));
     return fd;
 }

@@ -81,9 +81,9 @@ TEST(past_the_page_cache) { each_runtime(direct); }
 
 static void names(void *unused) {
     (void)unused;
-    char dir[] = "/tmp/weft-test-XXXXXX", path[64];
+    char dir[SCRATCH_SIZE], path[SCRATCH_SIZE + 16];
     struct statx s;
-    CHECK(mkdtemp(dir));
+    CHECK(mkdtemp(scratch_name(dir)));
     int d = weft_open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     CHECK(d >= 0);
     CHECK_EQ(told(weft_openat(d, "file", O_RDWR)), -ENOENT);
@@ -125,8 +125,8 @@ static void *opens_to_read(void *path) {
 }
 static void fifo(void *unused) {
     (void)unused;
-    char dir[] = "/tmp/weft-test-XXXXXX", path[64];
-    CHECK(mkdtemp(dir));
+    char dir[SCRATCH_SIZE], path[SCRATCH_SIZE + 16];
+    CHECK(mkdtemp(scratch_name(dir)));
     snprintf(path, sizeof path, "%s/fifo", dir);
     CHECK(!mkfifo(path, 0600));
     struct weft_fiber f = spawn(opens_to_read, path);

@@ -22,6 +22,28 @@ TEST(the_engine) {
     each_runtime(is_chosen);
 }
 
+/* --- turns ---------------------------------------------------------------------------------------------------------
+ */
+
+static int others_turns;
+static void *has_a_turn(void *unused) {
+    ADD(&others_turns, 1);
+    return unused;
+}
+static void never_waits(void *unused) {
+    (void)unused;
+    int file = make_file();
+    char c;
+    CHECK_EQ(weft_write(file, "x", 1), 1);
+    STORE(&others_turns, 0);
+    struct weft_fiber f = spawn(has_a_turn, NULL);
+    for (int i = 0; i < 100; i++) CHECK_EQ(weft_pread(file, &c, 1, 0), 1);
+    CHECK_EQ(LOAD(&others_turns), 1);
+    join(f);
+    CHECK_EQ(weft_close(file), 0);
+}
+TEST(a_fiber_that_never_has_to_wait_lets_others_in) { test_in_fiber(1, never_waits, NULL); }
+
 /* --- polling --------------------------------------------------------------------------------------------------------
  */
 
@@ -240,6 +262,25 @@ static void under_way(void *unused) {
     }
 }
 TEST(operations_under_way) { each_runtime(under_way); }
+
+static int pipes_broken;
+static void on_sigpipe(int sig) { (void)sig, ADD(&pipes_broken, 1); }
+static void sends_to_nobody(void *unused) {
+    (void)unused;
+    struct weft_io io;
+    int e[2];
+    make_ends(LOCAL, e);
+    CHECK_EQ(weft_close(e[0]), 0);
+    signal(SIGPIPE, on_sigpipe);
+    STORE(&pipes_broken, 0);
+    CHECK_EQ(weft_io_send(&io, e[1], "x", 1, MSG_NOSIGNAL), 0);
+    CHECK_EQ(weft_io_wait(&io), -EPIPE);
+    CHECK_EQ(weft_io_send(&io, e[1], "x", 1, 0), 0);
+    CHECK_EQ(weft_io_wait(&io), -EPIPE);
+    test_await(&pipes_broken, 1);
+    CHECK_EQ(weft_close(e[1]), 0);
+}
+TEST(a_broken_pipe_has_its_signal_when_it_is_found_under_way) { each_runtime(sends_to_nobody); }
 
 static void files_under_way(void *unused) {
     (void)unused;

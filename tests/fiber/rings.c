@@ -9,6 +9,7 @@
 #include "weft/io.h"
 
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -135,6 +136,19 @@ TEST(more_completions_than_there_is_room_for) {
     CHECK(!setenv("WEFT_RING", "2", 1));
     test_in_fiber(1, many_ready, NULL);
     test_in_fiber(4, many_ready, NULL);
+}
+
+static void too_many(void *unused) {
+    (void)unused;
+    static const struct io_uring_sqe nothing[3]; /* they do nothing */
+    int results[3], err = weft_uring(nothing, results, 2);
+    if (err == -ENOTSUP) return;
+    CHECK_EQ(err, 0);
+    CHECK_EQ(weft_uring(nothing, results, 3), -EINVAL);
+}
+TEST(a_chain_does_not_fit_a_tiny_ring) {
+    CHECK(!setenv("WEFT_RING", "2", 1));
+    test_in_fiber(1, too_many, NULL);
 }
 
 /* --- the worker goes away -------------------------------------------------------------------------------------------

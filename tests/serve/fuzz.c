@@ -5,24 +5,13 @@
  *
  * For libFuzzer (fuzz.sh), and for mutate.c.
  */
+#include "../fuzz.h"
+
 #include "chunks.h"
 #include "condition.h"
 #include "date.h"
 #include "range.h"
 #include "target.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-
-#define SURE(condition) \
-    do { \
-        if (!(condition)) { \
-            fprintf(stderr, "fuzz.c:%d: not so: %s\n", __LINE__, #condition); \
-            abort(); \
-        } \
-    } while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void within(struct text t, const char *data, size_t size) {
     SURE(!t.size || (t.size == 1 && *t.at == '/') || (t.at >= data && t.at + t.size <= data + size));

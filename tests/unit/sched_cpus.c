@@ -1,5 +1,6 @@
 /* The default number of workers: quotas of control groups, both versions, in made-up trees. */
 #define _GNU_SOURCE
+#include "../scratch.h"
 #include "../test.h"
 
 #include "sched/cpus.h"
@@ -12,14 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char root[PATH_MAX];
+static char root[SCRATCH_SIZE];
 
 /* An empty tree under the directory for temporary files. */
-static void new_tree(void) {
-    const char *tmp = getenv("TMPDIR");
-    snprintf(root, sizeof root, "%s/weft-cgroup-XXXXXX", tmp ? tmp : "/tmp");
-    CHECK(mkdtemp(root));
-}
+static void new_tree(void) { CHECK(mkdtemp(scratch_name(root))); }
 
 static void remove_tree(void) {
     char command[PATH_MAX + 16];

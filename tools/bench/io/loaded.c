@@ -111,16 +111,22 @@ static void prepare(const struct args *args) {
 /* The server inherits the choice of an engine; the client always runs on the default one. */
 static void client_prepare(void) { unsetenv("WEFT_IO"); }
 
+/* A server of files, and a client that is about to ask for one. */
+static struct load_plan start_http(const struct args *args, struct server *server, unsigned quota) {
+    prepare(args);
+    server_prepare(server);
+    make_file(server, arg(args, "size"));
+    struct load_plan plan = plan_for(args, &load_http, server);
+    start(server, arg_text(args, "server", NULL), &plan, quota);
+    client_prepare();
+    plan.server = server->pid;
+    return plan;
+}
+
 void own_http(const struct args *args, struct result *result) {
     static struct load_tally tally;
     struct server server;
-    prepare(args);
-    server_prepare(&server);
-    make_file(&server, arg(args, "size"));
-    struct load_plan plan = plan_for(args, &load_http, &server);
-    start(&server, arg_text(args, "server", NULL), &plan, 0);
-    client_prepare();
-    plan.server = server.pid;
+    struct load_plan plan = start_http(args, &server, 0);
     if (run(&plan, &tally)) {
         tell_closed(&tally, result);
         tell_times(&tally, result);
@@ -132,13 +138,7 @@ void own_http(const struct args *args, struct result *result) {
 void own_clients(const struct args *args, struct result *result) {
     static struct load_tally tally;
     struct server server;
-    prepare(args);
-    server_prepare(&server);
-    make_file(&server, arg(args, "size"));
-    struct load_plan plan = plan_for(args, &load_http, &server);
-    start(&server, arg_text(args, "server", NULL), &plan, 0);
-    client_prepare();
-    plan.server = server.pid;
+    struct load_plan plan = start_http(args, &server, 0);
     result->right = run(&plan, &tally) && !load_faults(&tally);
     result->values[0] = (double)tally.server_memory / 1024 / plan.connections;
     server_stop(&server);
@@ -147,12 +147,7 @@ void own_clients(const struct args *args, struct result *result) {
 void own_overload(const struct args *args, struct result *result) {
     static struct load_tally peak, tally;
     struct server server;
-    prepare(args);
-    server_prepare(&server);
-    make_file(&server, arg(args, "size"));
-    struct load_plan plan = plan_for(args, &load_http, &server);
-    start(&server, arg_text(args, "server", NULL), &plan, (unsigned)arg(args, "quota"));
-    client_prepare();
+    struct load_plan plan = start_http(args, &server, (unsigned)arg(args, "quota"));
     if (run(&plan, &peak)) {
         plan.rate = rate_of(&peak) * (double)arg(args, "percent") / 100;
         result->right = run(&plan, &tally);
