@@ -2,12 +2,15 @@
 #
 #   configure NAME   sets up build/NAME if it is not there, and builds it
 #   step TITLE ...   runs a command, shows its output, and adds its "N passed, N failed" to the total
+#   begin NAME ...   runs a command in the second lane, `{ begin ...; begin ...; } & lane=$!`
+#   end NAME         a command for step: what that one has said
 #   finish           repeats what failed, prints the total as the last line; status 1 if anything failed
 total_passed=0
 total_failed=0
 log=$(mktemp)
 failures=$(mktemp)
-trap 'rm -f "$log" "$failures"' EXIT
+beside=$(mktemp -d)
+trap 'rm -rf "$log" "$failures" "$beside"' EXIT
 
 options() {
     case "$1" in
@@ -61,6 +64,20 @@ step() {
     echo "-- $title: $passed passed, $failed failed, $(($(date +%s) - begun)) s"
     total_passed=$((total_passed + passed))
     total_failed=$((total_failed + failed))
+}
+
+# Most tests sleep more than they compute, so two lanes go on side by side. The second one writes to files, which
+# are looked at in the end.
+begin() {
+    name=$1
+    shift
+    "$@" >"$beside/$name" 2>&1
+    echo $? >"$beside/$name.status"
+}
+end() {
+    wait "$lane"
+    cat "$beside/$1"
+    return "$(cat "$beside/$1.status")"
 }
 
 # The last lines of each failure in the log: what it said is indented and stands before its verdict.

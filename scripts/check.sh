@@ -17,22 +17,6 @@ examples_run() {
     [ "$bad" -eq 0 ]
 }
 
-# Most tests sleep more than they compute, so two of these go on side by side: what is begun `beside` writes
-# to a file, and is looked at in the end.
-beside=$(mktemp -d)
-trap 'rm -rf "$log" "$failures" "$beside"' EXIT
-begin() { # name, command
-    name=$1
-    shift
-    "$@" >"$beside/$name" 2>&1
-    echo $? >"$beside/$name.status"
-}
-end() { # name
-    wait "$lane"
-    cat "$beside/$1"
-    return "$(cat "$beside/$1.status")"
-}
-
 for build in release asan tsan migrate faults; do configure $build; done
 {
     begin models tests/model/run.sh brief

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The long tests. SOAK_MINUTES (60) of stress in the release build, then every other build whole,
-# both compilers, valgrind, and aarch64 under qemu. Ends in "N passed, N failed".
+# The long tests, some two hours: in one lane SOAK_MINUTES (60) of stress in the release build, models and fuzzing, in
+# the other every other build whole, both compilers, valgrind, and aarch64 under qemu. Ends in "N passed, N failed".
 cd "$(dirname "$0")/.." || exit 1
 . scripts/builds.sh
 
@@ -65,6 +65,15 @@ tasks_in_deques() { # build
 }
 
 configure release
+{
+    begin stress stress_for build/release "${SOAK_MINUTES:-60}"
+    begin deques deque_operations build/release
+    begin tasks tasks_in_deques build/release
+    begin models tests/model/run.sh
+    begin fuzz_serve tests/serve/fuzz.sh 600
+    begin fuzz_cached tests/cached/fuzz.sh 600
+} &
+lane=$!
 step "release" tests/run.sh build/release
 step "what the kernel may answer" tests/inject/run.sh build/release
 for build in debug lto frames clang; do
@@ -90,10 +99,10 @@ step "valgrind" env WEFT_TEST_SCALE=100 WEFT_STRESS_WORKERS=2 \
 configure aarch64
 step "aarch64 under qemu" env WEFT_TEST_SCALE=20 WEFT_STRESS_WORKERS=2 QEMU_LD_PREFIX=/usr/aarch64-linux-gnu \
     WEFT_TEST_UNDER=qemu-aarch64 tests/run.sh build/aarch64 unit fiber
-step "models" tests/model/run.sh
-step "what clients send" tests/serve/fuzz.sh 600
-step "what clients of cached send" tests/cached/fuzz.sh 600
-step "deques" deque_operations build/release
-step "tasks in all deques" tasks_in_deques build/release
-step "stress" stress_for build/release "${SOAK_MINUTES:-60}"
+step "stress" end stress
+step "deques" end deques
+step "tasks in all deques" end tasks
+step "models" end models
+step "what clients send" end fuzz_serve
+step "what clients of cached send" end fuzz_cached
 finish
