@@ -67,6 +67,7 @@ done
 gcc -std=gnu11 -O2 -DNDEBUG -Wall -Wextra -Werror -D_GNU_SOURCE -Ibench/peers/io -Itools/bench -o "$out/io-file" \
     bench/peers/io/file.c tools/bench/io/blocks.c tools/bench/measure.c -pthread -luring
 cp bench/peers/io/nginx.sh "$out/io-nginx"
+cp bench/peers/io/nginx.sh "$out/io-nginx-deferred"
 cp bench/peers/io/memcached.sh "$out/io-memcached"
 GO111MODULE=off GOFLAGS='' GOCACHE="$PWD/build/go-cache" go build -o "$out/io-go" ./bench/peers/io/go
 

@@ -105,7 +105,8 @@ const struct bench benches_of_io[] = {
                  .measurement = "clients",
                  .metrics = {LESS("KiB a client that is connected and idle, 10,000 of them", "KiB")}},
             },
-        .entrants = {WEFT, WEFT_EPOLL, SERVER("nginx", "io-nginx", "")},
+        .entrants = {WEFT, WEFT_EPOLL, SERVER("nginx", "io-nginx", ""),
+                     SERVER("nginx-deferred", "io-nginx-deferred", "")},
         .workers = {1},
     },
     {

@@ -18,7 +18,9 @@ struct file_state {
     uint64_t size;
 };
 
-#define FILE_SMALL (16 * 1024) /* files up to this size are kept in memory, larger ones open */
+/* Files up to this size are kept in memory, larger ones open. What is sent from there is copied for each client, which
+ * is cheaper than sendfile only for so few bytes, and only as long as the copies stay in the caches. */
+#define FILE_SMALL (8 * 1024)
 
 /*
  * A state of a file, and the head of an answer that is all of it. Nobody changes it: so head and bytes of a small

@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <sys/sendfile.h>
 
-#define FILE_PIECE (256 * 1024) /* sent within the time for slow clients */
+#define FILE_PIECE (256 * 1024)    /* sent within the time for slow clients */
+#define FILE_AT_ONCE (1024 * 1024) /* as far as the client takes it without a wait; the others wait meanwhile */
 
 static void send_all(struct output *o, const char *data, size_t size, int flags) {
     if (unlikely(weft_send(o->fd, data, size, flags | MSG_NOSIGNAL) != (ssize_t)size)) o->broken = true;
@@ -114,7 +115,7 @@ static void send_file(struct output *o, int fd, uint64_t offset, uint64_t size) 
     off_t at = (off_t)offset;
     send_before(o);
     if (o->broken) return;
-    ssize_t n = sendfile(o->fd, fd, &at, size < FILE_PIECE ? (size_t)size : FILE_PIECE);
+    ssize_t n = sendfile(o->fd, fd, &at, size < FILE_AT_ONCE ? (size_t)size : FILE_AT_ONCE);
     if (unlikely(n < 0 || (uint64_t)n < size)) send_file_slowly(o, fd, at, n > 0 ? size - (uint64_t)n : size);
 }
 

@@ -65,7 +65,9 @@ static void *accept_all(void *unused) {
     return unused;
 }
 
-/* Returns 0 or the exit code. What is set here, the accepted sockets inherit. */
+/* Returns 0 or the exit code. What is set here, the accepted sockets inherit. A connection is accepted when its first
+ * bytes have come, or, if a second has passed, without them: for a client that sends a single request that is one
+ * wake-up instead of two, a quarter of all it costs. */
 static int start_listening(void) {
     char port[8];
     struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE, .ai_socktype = SOCK_STREAM}, *a;
@@ -76,6 +78,7 @@ static int start_listening(void) {
     listener = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     bool ok = listener >= 0 && !setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) &&
               !setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) &&
+              !setsockopt(listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, &on, sizeof on) &&
               !bind(listener, a->ai_addr, a->ai_addrlen) && !listen(listener, BACKLOG);
     freeaddrinfo(a);
     if (ok) return 0;

@@ -1,7 +1,9 @@
 #!/bin/sh
 # nginx as a server of the benchmark: nginx.sh http port=N dir=DIR scratch=DIR connections=N
-# Files of DIR, with what makes it fastest for them; one worker.
+# Files of DIR, with what makes it fastest for them; one worker. Called nginx-deferred it accepts a connection when its
+# first bytes have come, as weft serve does.
 set -eu
+case $0 in *deferred) deferred=deferred ;; *) deferred= ;; esac
 shift
 for word; do
     case $word in
@@ -41,7 +43,7 @@ http {
     uwsgi_temp_path $scratch/uwsgi;
     scgi_temp_path $scratch/scgi;
     server {
-        listen 127.0.0.1:$port backlog=4096;
+        listen 127.0.0.1:$port backlog=4096 $deferred;
         root $dir;
     }
 }
