@@ -1,4 +1,5 @@
-/* See buffers.h. A few dozen wait with their answers in the ring at the same time; the last one given is taken first. */
+/* See buffers.h. A few dozen wait with their answers in the ring at the same time; the last one given is taken first.
+ */
 #include "buffers.h"
 
 #include "base/lock.h"
