@@ -53,16 +53,18 @@ static _Noreturn void left_open(struct weft__fiber *me, const char *what) {
     weft__die("%s has returned with %s open", weft__describe(me, &text), what);
 }
 
-static bool is_in_stack(struct weft__fiber *me, const void *p) {
-    return (const char *)p >= me->stack->low && (const char *)p < (const char *)weft__stack_top(me->stack);
+/* In the stack, below the frame of whoever asks: whose it was has returned, and its bytes are anybody's. */
+static bool is_gone(struct weft__fiber *me, const void *p, const void *frame) {
+    return (const char *)p >= me->stack->low && (const char *)p < (const char *)frame;
 }
 
 void weft__frames_unwind(struct weft__fiber *me, void *result, bool returned) {
     for (struct weft__frame *f; (f = weft__frame_top(me->frames));) {
+        if (unlikely(returned && is_gone(me, f, __builtin_frame_address(0))))
+            left_open(me, "a clean-up handler, a scope or a shield of a frame that is gone");
         if (f->kind == WEFT_FRAME_MEMBER) {
             weft__member_end(me, container_of(f, struct weft__region, frame), (int)(intptr_t)result);
         } else if (f->kind == WEFT_FRAME_CLEANUP) {
-            if (returned && is_in_stack(me, f)) left_open(me, "a clean-up handler of a frame that is gone");
             run_shielded(me, (struct cleanup *)(void *)f);
         } else {
             if (returned) left_open(me, f->kind == WEFT_FRAME_SCOPE ? "a scope" : "a shield");
