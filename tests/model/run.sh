@@ -184,6 +184,18 @@ stop_models() {
     mutant stop SPAWN_TELLS_NOBODY -DSTUCK -DSPAWN
 }
 
+close_models() {
+    check "close, three who wait" close
+    check "close, three who wait, in a ring" close -DRING
+    for m in ENDS_BEFORE_THE_LIFE ENTERS_WHILE_CLOSING NO_LOOK; do mutant close $m; done
+    for m in ASKS_ONCE ENTERS_WHILE_CLOSING LOOKS_BEFORE_IT_COUNTS NO_LOOK; do mutant close $m -DRING; done
+}
+
+bell_models() {
+    check "bell, a worker asleep in its ring" bell
+    for m in ARMS_ONCE SLEEPS_ELSEWHERE; do mutant bell $m; done
+}
+
 # --- the explorer, over the real source ------------------------------------------------------------
 
 # explorer name [folder with other source]
@@ -413,6 +425,8 @@ brief() {
     mutant sleep NO_SECOND_LOOK -DN=2 -DSCENE=6
     share_models
     split_models
+    close_models
+    bell_models
 }
 
 if [ "$quick" = brief ]; then
@@ -429,6 +443,8 @@ if command -v spin >/dev/null 2>&1; then
     stop_models
     share_models
     split_models
+    close_models
+    bell_models
 else
     echo "model: spin is not installed: its models are skipped"
 fi

@@ -1,0 +1,143 @@
+/*
+ * A worker that sleeps in its ring (driver/ring.h, ring.c: arm, weft__ring_sleep, weft__ring_reap), and wakers that know
+ * nothing of rings: they change the driver's state and wake the futex (driver/futex.c). The wait for that futex is a
+ * request of the ring, which stays under way when the worker wakes for another reason.
+ *
+ * Shown: when everything stands still, the worker does not sleep over work that somebody has told it of, nor over a
+ * completion.
+ */
+#define WAKERS 2
+#define COMPLETIONS 2
+
+#define AWAKE 0
+#define SEARCHING 1
+#define ASLEEP 2
+
+byte state = AWAKE;
+byte work, done;          /* told of; seen to */
+byte posted, reaped;      /* completions of other requests */
+bool asleep;              /* in the kernel */
+bool armed;               /* as the worker thinks */
+bool entry;               /* a wait for the futex that is filled and not handed over */
+bool waits;               /* the kernel has it */
+bool bell;                /* its completion */
+#ifdef MUT_SLEEPS_ELSEWHERE
+bool plain;               /* the carrier waits for the futex itself */
+#endif
+
+/* Handing over: the kernel compares, and completes at once if the value is another. */
+inline hand_over() {
+    if
+    :: entry ->
+        entry = false;
+        if
+        :: state == ASLEEP -> waits = true
+        :: else -> bell = true
+        fi
+    :: else
+    fi
+}
+
+inline futex_wake() {
+    d_step {
+        if
+#ifdef MUT_SLEEPS_ELSEWHERE
+        :: plain -> plain = false; asleep = false
+#endif
+        :: waits -> waits = false; bell = true
+        :: else
+        fi
+    }
+}
+
+proctype waker() {
+    byte was;
+    work++;
+    d_step { was = state; state = AWAKE }
+    if
+    :: was == ASLEEP -> futex_wake()
+    :: else
+    fi
+}
+
+/* Other requests complete, whenever they like. */
+active proctype device() {
+    byte i;
+    do
+    :: i < COMPLETIONS -> posted++; i++
+    :: else -> break
+    od
+}
+
+inline arm() {
+#ifdef MUT_ARMS_ONCE
+    if
+    :: !ever -> ever = true; entry = true; armed = true
+    :: else
+    fi
+#else
+    if
+    :: !armed -> entry = true; armed = true
+    :: else
+    fi
+#endif
+}
+
+active proctype worker() {
+#ifdef MUT_ARMS_ONCE
+    bool ever;
+#endif
+    do
+    :: true ->
+        /* At home: reaps, and sees to what there is. */
+        d_step {
+            reaped = posted;
+            if
+            :: bell -> bell = false; armed = false
+            :: else
+            fi
+        }
+        done = work;
+        state = SEARCHING;
+        if
+        :: done != work -> state = AWAKE
+        :: else ->
+            if
+            :: d_step { state == SEARCHING -> state = ASLEEP }
+                do
+                :: arm();
+                    if
+                    :: bell || reaped != posted || state != ASLEEP -> break
+                    :: else
+                    fi;
+#ifdef MUT_SLEEPS_ELSEWHERE
+                    if
+                    :: d_step { waits && state == ASLEEP -> plain = true; asleep = true }
+                        !asleep;
+                        break
+                    :: else
+                    fi;
+#endif
+                    d_step { hand_over(); asleep = true }
+                    d_step { bell || reaped != posted -> asleep = false } /* until there is one completion */
+                od;
+                state = AWAKE
+            :: d_step { state != SEARCHING -> skip }
+            fi
+        fi
+    od
+}
+
+active proctype judge() {
+    timeout -> assert(done == work && reaped == posted)
+}
+
+init {
+    byte i;
+    atomic {
+        do
+        :: i < WAKERS -> run waker(); i++
+        :: else -> break
+        od
+    }
+}
