@@ -37,12 +37,14 @@ static void hand_on(const struct weft__report *reports, unsigned n) {
 }
 
 static void *serve(void *unused) {
-    enum { AT_ONCE = 64 };
+    enum { AT_ONCE = 64, HELD_BACK = 500 * 1000 /* ns, while all workers are busy */ };
     struct weft__report reports[AT_ONCE];
     while (!load_acq(&quits)) { /* pairs with end */
         sigset_t mask;
         set_mask(&mask);
-        hand_on(reports, weft__poller_wait(&poller, reports, AT_ONCE, &mask));
+        unsigned n = weft__poller_wait(&poller, reports, AT_ONCE, &mask);
+        hand_on(reports, n);
+        if (n) weft__dry_await(HELD_BACK);
     }
     return unused;
 }

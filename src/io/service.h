@@ -1,7 +1,8 @@
 /*
  * The service: a thread that sleeps in the poller (driver/poller.h), and hands on what it reports. It is
  * made when the first one waits, uses no CPU while nothing happens, and ends with the runtime; or, if
- * threads wait or signals are subscribed to without a runtime, when nobody does any more.
+ * threads wait or signals are subscribed to without a runtime, when nobody does any more. While all workers are busy
+ * it holds back (sched/dry.c).
  */
 #ifndef WEFT_IO_SERVICE_H
 #define WEFT_IO_SERVICE_H

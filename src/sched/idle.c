@@ -214,6 +214,7 @@ bool weft__idle_sleep(struct weft__worker *w) {
         fence_sc();
     else
         weft__fence_heavy();
+    weft__runs_dry();
     if (weft__ready_length(&w->ready) || load_rlx(&w->aside.count) || weft__work_in_sight(w) || !weft__is_wanted(w)) {
         weft__driver_stay(&w->driver);
     } else {

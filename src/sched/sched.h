@@ -444,6 +444,16 @@ bool weft__idle_start_searching(struct weft__worker *w);
 void weft__idle_wake_one(struct weft__cluster *c);
 /* Wakes this one, if it sleeps. */
 void weft__idle_wake(struct weft__worker *w);
+/* Waits until a worker has nothing to do, for so long at most; not at all if one has, or if there are none. (dry.c) */
+void weft__dry_await(uint64_t most);
+extern _Atomic uint32_t weft__dry_awaited;
+void weft__dry_tell(void);
+/* A worker has nothing to do. True: somebody has waited for that. */
+static inline bool weft__runs_dry(void) {
+    if (likely(!load_rlx(&weft__dry_awaited))) return false;
+    weft__dry_tell();
+    return true;
+}
 /* A stop or a drain that waits looks again. (quiet.c) */
 void weft__tell_quiet(void);
 /* Nothing will happen in the cluster any more, unless somebody outside does something. */

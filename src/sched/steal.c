@@ -131,9 +131,10 @@ static void adapt(struct weft__worker *w, bool found) {
     if (w->search_time > WEFT_SEARCH_MOST) w->search_time = WEFT_SEARCH_MOST;
 }
 
-/* There is nobody to steal from, and what comes next comes through its ring, in which it sleeps. */
-static bool waits_for_its_ring(const struct weft__worker *w) {
-    return load_rlx(&w->cluster->wanted) == 1 && weft__ring_in_use(&w->ring);
+/* There is nobody to steal from, and what comes next comes through its ring, in which it sleeps, or from a thread that
+ * was just told to fetch it. */
+static bool is_in_vain(const struct weft__worker *w, bool told) {
+    return load_rlx(&w->cluster->wanted) == 1 && (told || weft__ring_in_use(&w->ring));
 }
 
 /*
@@ -141,7 +142,8 @@ static bool waits_for_its_ring(const struct weft__worker *w) {
  * pauses that grow, and differ between workers.
  */
 struct weft__fiber *weft__search(struct weft__worker *w, bool once) {
-    uint64_t now = weft__clock(), end = now + (waits_for_its_ring(w) ? 0 : w->search_time);
+    bool told = !once && weft__runs_dry();
+    uint64_t now = weft__clock(), end = now + (is_in_vain(w, told) ? 0 : w->search_time);
     unsigned pause = 4;
     for (;;) {
         struct weft__fiber *f = own_work(w, now);

@@ -111,6 +111,31 @@ TEST(between_a_thread_and_a_fiber) {
     close_both(fd + 2);
 }
 
+/* Nobody runs dry: what has become ready is brought in all the same. */
+static int is_over;
+static void *computes(void *unused) {
+    while (!LOAD(&is_over)) {
+    }
+    return unused;
+}
+TEST(between_threads_while_all_workers_compute) {
+    int fd[4], there[4];
+    test_start(1);
+    make_pipe(fd);
+    make_pipe(fd + 2);
+    there[0] = fd[2], there[3] = fd[1];
+    struct weft_fiber f = spawn(computes, NULL);
+    pthread_t t[2] = {thread_start(thread_pings, fd), thread_start(thread_pings, there)};
+    put_byte(fd[1]);
+    thread_join(t[0]);
+    thread_join(t[1]);
+    STORE(&is_over, 1);
+    join(f);
+    test_stop();
+    close_both(fd);
+    close_both(fd + 2);
+}
+
 /* Different events of one descriptor: each is woken by its own. */
 static void several(void *unused) {
     (void)unused;
