@@ -62,7 +62,8 @@ static void spare(struct weft__worker *w) {
  * forked, only if that does not compute: else it will run them itself. */
 static bool is_waited_for(struct weft__worker *w, uint64_t now) {
     return weft__ready_length(&w->ready) || load_rlx(&w->aside.count) || !weft__mailbox_empty(&w->mailbox) ||
-           weft__wheel_next(&w->wheel) <= now || weft__ring_waits(&w->ring) || (w->hog.blocks && weft__tasks_wait_at(w));
+           weft__wheel_next(&w->wheel) <= now || weft__ring_waits(&w->ring) ||
+           (w->hog.blocks && weft__tasks_wait_at(w));
 }
 
 /* Does anything wait in the cluster that no worker comes to? */
