@@ -1,5 +1,4 @@
-/* See buffers.h. A few dozen wait with their answers in the ring at the same time; the last one given is taken first.
- */
+/* See buffers.h. The last one given is taken first: it is in the caches. */
 #include "buffers.h"
 
 #include "base/lock.h"
@@ -9,33 +8,53 @@
 
 enum { WORKERS = 64, KEPT = 126 };
 
-static struct {
+static struct place {
     _Alignas(64) struct weft__lock lock;
     unsigned count;
     char *free[KEPT];
 } places[WORKERS];
 
+static _Atomic unsigned made; /* and not given back to the heap */
+
+/* After a wait the caller may be on another worker: then it gives to that one's. */
+static struct place *lock_place(void) {
+    struct place *place = &places[(unsigned)weft_worker() % WORKERS];
+    weft__lock(&place->lock);
+    return place;
+}
+
+static char *make(void) {
+    char *buffer = malloc(BUFFER_SIZE);
+    if (buffer) add_rlx(&made, 1);
+    return buffer;
+}
+
 char *buffer_take(void) {
-    /* After a wait the caller may be on another worker: then it gives to that one's. */
-    unsigned place = (unsigned)weft_worker() % WORKERS;
-    weft__lock(&places[place].lock);
-    char *found = places[place].count ? places[place].free[--places[place].count] : NULL;
-    weft__unlock(&places[place].lock);
-    return found ? found : malloc(BUFFER_SIZE);
+    struct place *place = lock_place();
+    char *found = place->count ? place->free[--place->count] : NULL;
+    weft__unlock(&place->lock);
+    return found ? found : make();
 }
 
 void buffer_give(char *buffer) {
-    unsigned place = (unsigned)weft_worker() % WORKERS;
-    weft__lock(&places[place].lock);
-    if (places[place].count < KEPT) {
-        places[place].free[places[place].count++] = buffer;
-        buffer = NULL;
-    }
-    weft__unlock(&places[place].lock);
+    struct place *place = lock_place();
+    bool fits = place->count < KEPT;
+    if (fits) place->free[place->count++] = buffer;
+    weft__unlock(&place->lock);
+    if (fits) return;
     free(buffer);
+    add_rlx(&made, -1u);
+}
+
+bool buffers_scarce(void) {
+    struct place *place = lock_place();
+    bool none = !place->count;
+    weft__unlock(&place->lock);
+    return none && load_rlx(&made) >= KEPT;
 }
 
 void buffers_end(void) {
-    for (int w = 0; w < WORKERS; w++)
-        while (places[w].count) free(places[w].free[--places[w].count]);
+    for (struct place *place = places; place < places + WORKERS; place++)
+        while (place->count) free(place->free[--place->count]);
+    store_rlx(&made, 0);
 }

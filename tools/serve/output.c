@@ -14,8 +14,19 @@
 #define FILE_PIECE (256 * 1024)    /* sent within the time for slow clients */
 #define FILE_AT_ONCE (1024 * 1024) /* as far as the client takes it without a wait; the others wait meanwhile */
 
+/* As much as the client takes at once. */
+static size_t send_now(struct output *o, const char *data, size_t size, int flags) {
+    ssize_t n = o->broken ? 0 : weft_send(o->fd, data, size, flags | MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (unlikely(n < 0 && errno != EAGAIN)) o->broken = true;
+    return n < 0 ? 0 : (size_t)n;
+}
+
+/* Together with others, by the ring; unless thousands wait for that, each with a buffer. */
 static void send_all(struct output *o, const char *data, size_t size, int flags) {
-    if (unlikely(weft_send(o->fd, data, size, flags | MSG_NOSIGNAL) != (ssize_t)size)) o->broken = true;
+    size_t done = unlikely(buffers_scarce()) ? send_now(o, data, size, flags) : 0;
+    if (done == size || o->broken) return;
+    if (unlikely(weft_send(o->fd, data + done, size - done, flags | MSG_NOSIGNAL) != (ssize_t)(size - done)))
+        o->broken = true;
 }
 
 /* The client has not taken the last piece: this one has a time of its own. */
@@ -103,9 +114,7 @@ __attribute__((cold, noinline)) static void send_file_slowly(struct output *o, i
 
 /* What goes before a file waits for it in the kernel, not in the ring. */
 static void send_before(struct output *o) {
-    ssize_t n = o->broken ? 0 : weft_send(o->fd, o->buffer, o->used, MSG_NOSIGNAL | MSG_MORE | MSG_DONTWAIT);
-    if (n < 0 && errno != EAGAIN) o->broken = true;
-    size_t done = n < 0 ? 0 : (size_t)n;
+    size_t done = send_now(o, o->buffer, o->used, MSG_MORE);
     if (unlikely(done < o->used) && !o->broken) send_slowly(o, o->buffer + done, o->used - done, MSG_MORE);
     o->used = 0;
 }
