@@ -39,6 +39,18 @@ static bool known_system(const char *system) {
     return false;
 }
 
+static const char help[] =
+    "weft bench list             what there is, and who takes part\n"
+    "weft bench NAME [options]   one of them, or all; each result is checked\n"
+    "\n"
+    "  --workers N   with N workers (else: with 1 and with 2)\n"
+    "  --peer P      system P only; weft: alone; may be repeated (else: all that are installed)\n"
+    "  --runs R      medians of R rounds (else: 7)\n"
+    "  --quick       shorter where that is possible, 3 rounds\n"
+    "  --json        one object a line\n"
+    "\n"
+    "`make peers` installs the others. Exit code: 0, 1 when a result was wrong, 2 for arguments that make no sense.\n";
+
 /* Returns 0 or the exit code. */
 static int read_arguments(int argc, char **argv, struct request *request) {
     struct setting *setting = &request->setting;
@@ -63,7 +75,7 @@ static int read_arguments(int argc, char **argv, struct request *request) {
             setting->peers[peers++] = value;
             i++;
         } else if (option[0] == '-') {
-            return usage("no such option: %s; try: weft --help", option);
+            return usage("no such option: %s; try: weft bench --help", option);
         } else if (request->name) {
             return usage("one benchmark at a time: %s or %s", request->name, option);
         } else {
@@ -116,7 +128,7 @@ static bool run_bench(const struct request *request, const struct bench *bench) 
 static void list(void) {
     const struct bench *b;
     for (size_t i = 0; (b = bench_at(i)); i++) {
-        printf("%-12s%s\n%-12s", b->name, b->summary, "");
+        printf("%-15s%s\n%-15s", b->name, b->summary, "");
         for (const struct entrant *e = b->entrants; e < b->entrants + BENCH_ENTRANTS && e->system; e++)
             printf("%s%s", e == b->entrants ? "[" : " ", e->system);
         printf("]\n");
@@ -125,6 +137,10 @@ static void list(void) {
 
 int command_bench(int argc, char **argv) {
     struct request request = {.name = NULL};
+    if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
+        fputs(help, stdout);
+        return 0;
+    }
     int code = read_arguments(argc, argv, &request);
     if (code) return code;
     if (!strcmp(request.name, "list")) {
