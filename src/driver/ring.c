@@ -138,6 +138,13 @@ bool weft__ring_has_completions(const struct weft__uring *r) {
 
 static bool has_flag(const struct io_uring *u, unsigned flags) { return load_rlx(shared(u->sq.kflags)) & flags; }
 
+bool weft__ring_is_filled(struct weft__uring *r) {
+    weft__lock(&r->lock);
+    bool is = load_rlx(&r->open) && filled(r->kernel);
+    weft__unlock(&r->lock);
+    return is;
+}
+
 bool weft__ring_must_run(const struct weft__uring *r) { return has_flag(r->kernel, IORING_SQ_TASKRUN); }
 
 bool weft__ring_waits(const struct weft__uring *r) {
@@ -261,16 +268,11 @@ void weft__ring_sleep(struct weft__uring *r, _Atomic uint32_t *state, uint64_t d
     }
 }
 
-/* What was filled is handed over first: by its number the kernel would find the next file that gets it. */
 void weft__ring_cancel_fd(struct weft__uring *r, int fd) {
     struct io_uring_sync_cancel_reg c = {
         .fd = fd, .flags = IORING_ASYNC_CANCEL_FD | IORING_ASYNC_CANCEL_ALL, .timeout = {0, 0}};
     weft__lock(&r->lock);
-    if (load_rlx(&r->open)) {
-        unsigned turn = 0;
-        while (filled(r->kernel) && enter(r->kernel, 0, NULL) && turn < 256) weft__backoff(&turn);
-        io_uring_register_sync_cancel(r->kernel, &c);
-    }
+    if (load_rlx(&r->open)) io_uring_register_sync_cancel(r->kernel, &c);
     weft__unlock(&r->lock);
 }
 

@@ -45,6 +45,7 @@ struct weft__uring;
 struct weft__op {
     /* NULL: end the wait. Else called when it has completed, perhaps several times: WEFT_COMPLETION_MORE. */
     void (*fn)(struct weft__op *op, int result, unsigned flags);
+    bool at_once;              /* under the ring's lock, so that one call has returned before the next */
     struct weft__fiber *fiber; /* who waits, and its ticket */
     uint64_t ticket;
     struct weft__uring *ring;
@@ -111,7 +112,9 @@ void weft__ring_give_back(struct weft__uring *r, unsigned index);
 
 /* --- without ----------------------------------------------------------------------------------- */
 
-/* Something to hand over or to reap? */
+/* Something to hand over? Takes the lock. */
+bool weft__ring_is_filled(struct weft__uring *r);
+/* Or to reap? */
 bool weft__ring_waits(const struct weft__uring *r);
 /* Or has the kernel something to finish, that only the thread can let it which handed it over? For its worker. */
 bool weft__ring_must_run(const struct weft__uring *r);

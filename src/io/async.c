@@ -1,6 +1,13 @@
 /*
  * Operations under way. A ring makes them as they are; what it cannot make, and everything without a ring, a
- * fiber of their own makes, as if the caller had spawned it.
+ * fiber of their own makes, as if the caller had spawned it. The life of the descriptor is that of the moment when the
+ * operation began, whenever that fiber runs.
+ *
+ *   whoever cancels                              the fiber
+ *   1. cancelled                                 1. its handle stands in the operation
+ *   -- fence --                                  -- fence --
+ *   2. a handle? cancel that fiber; else the     2. cancelled? then it does nothing
+ *      ring's request
  */
 #define _GNU_SOURCE
 #include "io/async.h"
@@ -16,42 +23,49 @@ void weft__io_done(struct weft__io *io, ssize_t result) {
         weft_future_set(&io->future, (void *)(intptr_t)result);
 }
 
+/* Detached: a handle of one that has ended does not fit any more. */
 static void *make_it(void *arg) {
     struct weft__io *io = arg;
-    weft__io_done(io, weft__io_run(&io->request));
+    store_rlx(&io->fiber, weft_self().id);
+    fence_sc(); /* pairs with cancel */
+    weft__io_done(io, load_rlx(&io->cancelled) ? -ECANCELED : weft__io_run(&io->request));
     return NULL;
 }
 
-/* Detached: a handle of one that has ended does not fit any more. */
 int weft__io_spawn(struct weft__io *io) {
     static const struct weft_attr attr = {.name = "io", .detached = 1};
-    return weft_spawn(&io->fiber, &attr, make_it, io);
+    return weft_spawn(NULL, &attr, make_it, io);
 }
 
 static int begin(struct weft_io *public, struct weft__request r) {
     struct weft__io *io = (struct weft__io *)public;
     if (!io) return -EINVAL;
     if (!weft__io_fiber()) return -EPERM;
-    *io = (struct weft__io){.future = WEFT_FUTURE_INIT, .request = r};
-    const struct weft__engine *engine = weft__engine();
-    int err = engine->start(io);
-    return err == -ENOTSUP ? weft__io_spawn(io) : err;
+    if (r.fd >= 0 && r.code != WEFT_IO_WAIT) r.life = weft__known_life(r.fd);
+    *io = (struct weft__io){.future = WEFT_FUTURE_INIT, .request = r, .begun = true};
+    int err = weft__engine()->start(io);
+    if (err == -ENOTSUP) err = weft__io_spawn(io);
+    if (err) io->begun = false;
+    return err;
 }
 
 WEFT_PUBLIC int weft_io_cancel(struct weft_io *public) {
     struct weft__io *io = (struct weft__io *)public;
-    if (!io) return -EINVAL;
+    if (!io || !io->begun) return -EINVAL;
     if (weft_future_try(&io->future, NULL) != -EAGAIN) return -EALREADY;
-    if (io->fiber.id)
-        weft_cancel(io->fiber);
-    else
+    store_rlx(&io->cancelled, true);
+    fence_sc(); /* pairs with make_it */
+    uint64_t fiber = load_rlx(&io->fiber);
+    if (fiber)
+        weft_cancel((struct weft_fiber){fiber});
+    else if (io->op.fn)
         weft__engine()->cancel(io);
     return 0;
 }
 
 /* Its end is waited for in a shield: the memory is not the caller's before. */
 WEFT_PUBLIC ssize_t weft_io_wait(struct weft_io *io) {
-    if (!io) return -EINVAL;
+    if (!io || !((struct weft__io *)io)->begun) return -EINVAL;
     void *value = NULL;
     int err = weft_future_wait(&io->future, &value);
     if ((err == -ECANCELED || err == -ETIMEDOUT) && weft_future_try(&io->future, NULL) == -EAGAIN) {
@@ -79,27 +93,34 @@ WEFT_PUBLIC int weft_io_write(struct weft_io *io, int fd, const void *buffer, si
 }
 
 WEFT_PUBLIC int weft_io_pread(struct weft_io *io, int fd, void *buffer, size_t size, off_t offset) {
+    if (offset < 0) return -EINVAL;
     return BEGIN(.code = WEFT_IO_READ, .fd = fd, .memory = buffer, .size = size, .offset = offset);
 }
 
 WEFT_PUBLIC int weft_io_pwrite(struct weft_io *io, int fd, const void *buffer, size_t size, off_t offset) {
+    if (offset < 0) return -EINVAL;
     return BEGIN(.code = WEFT_IO_WRITE, .fd = fd, .memory = (void *)buffer, .size = size, .offset = offset);
 }
 
+static int begin_parts(struct weft_io *io, uint8_t code, int fd, const struct iovec *parts, int n, off_t offset) {
+    if (n < 0) return -EINVAL;
+    return BEGIN(.code = code, .fd = fd, .memory = (void *)parts, .size = (unsigned)n, .offset = offset);
+}
+
 WEFT_PUBLIC int weft_io_preadv(struct weft_io *io, int fd, const struct iovec *parts, int n, off_t offset) {
-    return BEGIN(.code = WEFT_IO_READV, .fd = fd, .memory = (void *)parts, .size = (unsigned)n, .offset = offset);
+    return offset < 0 ? -EINVAL : begin_parts(io, WEFT_IO_READV, fd, parts, n, offset);
 }
 
 WEFT_PUBLIC int weft_io_pwritev(struct weft_io *io, int fd, const struct iovec *parts, int n, off_t offset) {
-    return BEGIN(.code = WEFT_IO_WRITEV, .fd = fd, .memory = (void *)parts, .size = (unsigned)n, .offset = offset);
+    return offset < 0 ? -EINVAL : begin_parts(io, WEFT_IO_WRITEV, fd, parts, n, offset);
 }
 
 WEFT_PUBLIC int weft_io_readv(struct weft_io *io, int fd, const struct iovec *parts, int n) {
-    return weft_io_preadv(io, fd, parts, n, WEFT_IO_HERE);
+    return begin_parts(io, WEFT_IO_READV, fd, parts, n, WEFT_IO_HERE);
 }
 
 WEFT_PUBLIC int weft_io_writev(struct weft_io *io, int fd, const struct iovec *parts, int n) {
-    return weft_io_pwritev(io, fd, parts, n, WEFT_IO_HERE);
+    return begin_parts(io, WEFT_IO_WRITEV, fd, parts, n, WEFT_IO_HERE);
 }
 
 WEFT_PUBLIC int weft_io_openat(struct weft_io *io, int dir, const char *path, int flags, mode_t mode) {

@@ -8,9 +8,10 @@
 struct weft__io {
     struct weft_future future;
     struct weft__request request;
-    struct weft_fiber fiber; /* that makes the request, if the engine cannot make it under way; else {0} */
-    struct weft__op op;      /* the ring's */
-    _Atomic bool cancelled;  /* by weft_io_cancel */
+    _Atomic uint64_t fiber; /* its handle, that makes the request, if the engine cannot make it under way; else 0 */
+    struct weft__op op;     /* the ring's */
+    _Atomic bool cancelled; /* by weft_io_cancel */
+    bool begun;             /* else the rest means nothing */
 };
 _Static_assert(sizeof(struct weft__io) <= sizeof(struct weft_io), "it has the room");
 

@@ -16,6 +16,7 @@
 #define _GNU_SOURCE
 #include "io/blocking.h"
 
+#include "io/engine.h"
 #include "io/pool.h"
 
 #include <signal.h>
@@ -132,18 +133,20 @@ WEFT_PUBLIC int weft_blocking_owned(void *(*fn)(void *), void *arg, void (*destr
 
 struct made {
     const struct weft__request *request;
+    uint32_t life; /* of its descriptor, when it was made; 0: it has none */
     ssize_t result;
 };
 
 static void *perform(void *arg) {
     struct made *m = arg;
-    m->result = weft__request_perform(m->request);
+    bool is_gone = m->life && weft__known_other(m->request->fd, m->life);
+    m->result = is_gone ? -EBADF : weft__request_perform(m->request);
     return NULL;
 }
 
 /* The threads take no signals, so that of a broken pipe is the caller's to have. */
 ssize_t weft__blocking_request(const struct weft__request *r) {
-    struct made m = {r, 0};
+    struct made m = {r, r->fd >= 0 ? weft__request_life(r) : 0, 0};
     int err = weft_blocking(perform, &m, NULL);
     if (!err && m.result == -EPIPE) raise(SIGPIPE);
     return err ? err : m.result;

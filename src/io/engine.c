@@ -29,6 +29,7 @@ static WEFT_COLD const struct weft__engine *choose(void) {
     const char *wish = getenv("WEFT_IO");
     int err;
     if (wish && !strcmp(wish, "epoll")) return decide(&weft__engine_epoll);
+    if (wish && strcmp(wish, "uring")) weft__say("WEFT_IO=%s is ignored: it must be uring or epoll", wish);
     struct weft__uring *ring = weft__ring_lock_own(1, &err);
     if (ring) {
         weft__ring_unlock(ring);
@@ -60,10 +61,16 @@ static ssize_t close_it(const struct weft__request *r) {
     return n;
 }
 
-/* The caller's word that nothing is to be waited for. */
+/* The caller's word that nothing is to be waited for; of a splice, at the pipe: the call itself could wait at the other
+ * end. */
 static bool must_not_wait(const struct weft__request *r) {
     if (r->code >= WEFT_IO_SEND && r->code <= WEFT_IO_RECVMSG) return r->flags & MSG_DONTWAIT;
     return r->code == WEFT_IO_SPLICE && r->flags & SPLICE_F_NONBLOCK;
+}
+
+static ssize_t at_once(const struct weft__request *r) {
+    ssize_t n = r->code == WEFT_IO_SPLICE ? weft__request_attempt(r) : -ENOTSUP;
+    return n == -ENOTSUP ? weft__request_perform(r) : n;
 }
 
 /* A fiber that always finds what it asks for never parks. It lets the others in all the same, now and then. */
@@ -74,9 +81,10 @@ static void take_turns(void) {
 
 ssize_t weft__io_run(const struct weft__request *r) {
     struct weft__fiber *me = weft__io_fiber();
+    if (unlikely(r->life && weft__known_other(r->fd, r->life))) return -EBADF;
     if (unlikely(r->code == WEFT_IO_CLOSE)) return close_it(r);
     if (unlikely(!me)) return weft__request_perform(r);
-    ssize_t n = unlikely(must_not_wait(r)) ? weft__request_perform(r) : weft__engine()->run(me, r);
+    ssize_t n = unlikely(must_not_wait(r)) ? at_once(r) : weft__engine()->run(me, r);
     take_turns();
     return n;
 }

@@ -9,6 +9,7 @@
 #ifndef WEFT_IO_ENGINE_H
 #define WEFT_IO_ENGINE_H
 
+#include "io/known.h"
 #include "io/request.h"
 #include "sched/sched.h"
 
@@ -42,6 +43,11 @@ struct weft__engine {
 extern const struct weft__engine weft__engine_uring, weft__engine_epoll;
 
 const struct weft__engine *weft__engine(void);
+
+/* The life of the descriptor that the request is about. */
+static inline uint32_t weft__request_life(const struct weft__request *r) {
+    return likely(!r->life) ? weft__known_life(r->fd) : r->life;
+}
 
 /* The calling fiber; NULL: it is none, or a timer's function. */
 static inline struct weft__fiber *weft__io_fiber(void) {

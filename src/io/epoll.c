@@ -30,7 +30,7 @@ static int wait_for_room(uint64_t *pause) {
 static ssize_t try_until_done(const struct weft__request *r) {
     uint64_t pause = 0;
     struct weft__awaited at = {r->fd, 0};
-    uint32_t life = weft__known_life(r->fd);
+    uint32_t life = weft__request_life(r);
     for (;;) {
         ssize_t n = weft__request_attempt(r);
         if (likely(n != -EAGAIN && n != -EINPROGRESS)) return n == -ENOTSUP ? weft__blocking_request(r) : n;

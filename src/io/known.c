@@ -5,7 +5,9 @@
 #include "base/lock.h"
 #include "sched/sched.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 _Atomic uint32_t weft__known_lives[WEFT_KNOWN_LIVES];
@@ -13,7 +15,7 @@ static _Atomic unsigned used; /* no number beyond was ever closed; two who chang
                                * and then a forked child may not forget a close that was under way beyond */
 
 /* The guesses, and below them how often they may be used until they are made anew. */
-enum { WEFT_GUESSES = 1 << 16, WEFT_GUESS_USES = 0x3f };
+enum { WEFT_GUESSES = 1 << 16, WEFT_GUESS_USES = 0x1f };
 static _Atomic uint8_t guesses[WEFT_GUESSES];
 static _Atomic uint8_t *guess_of(int fd) { return &guesses[(unsigned)fd % WEFT_GUESSES]; }
 
@@ -38,6 +40,16 @@ unsigned weft__known_guess(int fd) {
 /* What is stored, and not in memory now, may be the next time; a pipe or a socket is not likely to have something. */
 void weft__known_waits(int fd) {
     if (!is_stored(fd)) store_rlx(guess_of(fd), load_rlx(guess_of(fd)) | WEFT_KNOWN_READS_WAIT);
+}
+
+int weft__known_socket(int fd) {
+    int type;
+    socklen_t size = sizeof type;
+    unsigned guess = weft__known_guess(fd);
+    if (likely(guess & WEFT_KNOWN_SOCKET)) return 0;
+    if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size)) return -errno;
+    store_rlx(guess_of(fd), (uint8_t)(guess | WEFT_KNOWN_SOCKET));
+    return 0;
 }
 
 /* A close takes a few microseconds, and its fiber does not switch meanwhile. */

@@ -50,11 +50,13 @@ static inline bool weft__known_other(int fd, uint32_t life) {
 }
 
 /* DIRECT: read and written past the page cache, so that no attempt can be made that does not wait. READS_WAIT: the
- * last attempt to read found nothing. */
-enum { WEFT_KNOWN_DIRECT = 0x80, WEFT_KNOWN_READS_WAIT = 0x40 };
+ * last attempt to read found nothing. SOCKET: it was one when that was asked for. */
+enum { WEFT_KNOWN_DIRECT = 0x80, WEFT_KNOWN_READS_WAIT = 0x40, WEFT_KNOWN_SOCKET = 0x20 };
 unsigned weft__known_guess(int fd);
 /* An attempt to read has found nothing. */
 void weft__known_waits(int fd);
+/* 0, -ENOTSOCK or -EBADF: a ring would wait until anything can be read, and only then look what it is. */
+int weft__known_socket(int fd);
 
 /* The closer's steps 1 and 4. */
 void weft__known_closes(int fd);

@@ -25,6 +25,8 @@ static ssize_t receive_on_heap(int fd, struct weft_lease *lease) {
 
 WEFT_PUBLIC ssize_t weft_recv_lease(int fd, struct weft_lease *lease) {
     if (!lease) return -EINVAL;
+    int err = weft__known_socket(fd);
+    if (err) return err;
     struct weft__fiber *me = weft__io_fiber();
     ssize_t n = me ? weft__engine()->receive(me, fd, lease) : -ENOTSUP;
     return n == -ENOTSUP || n == -EBUSY ? receive_on_heap(fd, lease) : n;

@@ -2,14 +2,17 @@
  * Listeners. On a ring one request accepts again and again; what it brings waits in a list until a fiber asks
  * for it. Without a ring each fiber accepts for itself.
  *
- *   whoever asks                                   the ring, for each connection
+ *   whoever asks                                   the ring, for each connection, under its lock
  *   1. nothing in the list, and no request under   1. lock; into the list; if it was the last
  *      way: lock, make one                            of this request, it is not under way; unlock
  *   2. wait for the semaphore                      2. post
- *   3. lock; take one out; unlock
+ *   3. lock; take one out; unlock; if others
+ *      still ask, and nobody will serve them: 1.
  *
- * A request ends by an error, which stands in the list as one. Whoever takes it out makes the next request
- * if others still wait: each of them is told of the error it runs into, and none waits for nobody.
+ * A request ends by an error, which stands in the list as one; or because the kernel had no room for its next
+ * completion. So each who asks is told of the error that it runs into, and none waits for nobody.
+ *
+ * The listener may go when its request has ended, and the ring's lock was free after that: the last call has returned.
  */
 #define _GNU_SOURCE
 #include "base/sys.h"
@@ -44,28 +47,31 @@ static bool grow(struct listener *l) {
     return true;
 }
 
-static void accepted(struct weft__op *op, int result, unsigned flags) {
-    struct listener *l = container_of(op, struct listener, op);
+/* One more, or an error, in the list. */
+static void put(struct listener *l, int result, bool is_last) {
     weft__lock(&l->lock);
     bool kept = l->count < l->room || grow(l);
-    if (kept) l->list[(l->first + l->count++) % l->room] = result == -ECANCELED ? -EBADF : result;
-    if (!(flags & WEFT_COMPLETION_MORE)) l->under_way = false;
+    if (kept) l->list[(l->first + l->count++) % l->room] = result;
+    if (is_last) l->under_way = false;
     weft__unlock(&l->lock);
     if (!kept && result >= 0) close(result);
     weft_sem_post(&l->there);
 }
 
+static void accepted(struct weft__op *op, int result, unsigned flags) {
+    put(container_of(op, struct listener, op), result == -ECANCELED ? -EBADF : result, !(flags & WEFT_COMPLETION_MORE));
+}
+
 /* Makes the request, unless it is under way. */
-static int begin(struct listener *l) {
+static void begin(struct listener *l) {
     weft__lock(&l->lock);
     bool is_ours = !l->under_way && !l->count;
     if (is_ours) l->under_way = true;
     weft__unlock(&l->lock);
-    if (!is_ours) return 0;
+    if (!is_ours) return;
     int err;
     while ((err = weft__engine()->accept_all(&l->op, l->flags)) == -EBUSY) weft_yield();
-    if (err) l->under_way = false;
-    return err;
+    if (err) put(l, err, true);
 }
 
 /* -EAGAIN: it was dropped for want of memory. */
@@ -82,13 +88,15 @@ static int take(struct listener *l) {
 }
 
 static int accept_from_list(struct listener *l) {
-    int err, fd;
+    int fd;
     do {
         if (weft_sem_try(&l->there)) {
-            if ((err = begin(l)) || (err = weft_sem_wait(&l->there))) return err;
+            begin(l);
+            int err = weft_sem_wait(&l->there);
+            if (err) return err;
         }
         fd = take(l);
-        if (fd < 0 && load_rlx(&l->asking) > 1) begin(l);
+        if (load_rlx(&l->asking) > 1) begin(l);
     } while (fd == -EAGAIN);
     return fd;
 }
@@ -110,24 +118,30 @@ WEFT_PUBLIC int weft_listener_begin(struct weft_listener *listener, int fd, int 
     if (!listener) return -EINVAL;
     if (!weft__io_fiber()) return -EPERM;
     struct listener *l = (struct listener *)listener;
-    *l = (struct listener){.op = {.fn = accepted, .fd = fd}, .flags = flags};
+    *l = (struct listener){.op = {.fn = accepted, .at_once = true, .fd = fd}, .flags = flags};
     return 0;
+}
+
+static bool is_under_way(struct listener *l) {
+    weft__lock(&l->lock);
+    bool is = l->under_way;
+    weft__unlock(&l->lock);
+    return is;
 }
 
 /* The end of the request stands in the list as an error, and is counted like a connection. */
 static void end_request(struct listener *l) {
     struct weft_shield shield;
     weft_shield_begin(&shield);
-    weft__ring_cancel(&l->op);
-    for (bool under_way = true; under_way;) {
+    if (is_under_way(l)) weft__ring_cancel(&l->op);
+    while (is_under_way(l)) {
         weft_sem_wait(&l->there);
         int fd = take(l);
         if (fd >= 0) close(fd);
-        weft__lock(&l->lock);
-        under_way = l->under_way;
-        weft__unlock(&l->lock);
     }
     weft_shield_end(&shield);
+    weft__lock(&l->op.ring->lock);
+    weft__unlock(&l->op.ring->lock);
 }
 
 WEFT_PUBLIC int weft_listener_end(struct weft_listener *listener) {
@@ -135,7 +149,7 @@ WEFT_PUBLIC int weft_listener_end(struct weft_listener *listener) {
     if (!l) return -EINVAL;
     if (!weft__io_fiber()) return -EPERM;
     if (load_acq(&l->asking)) return -EBUSY;
-    if (l->under_way) end_request(l);
+    if (l->op.ring) end_request(l);
     for (int fd; (fd = take(l)) != -EAGAIN;)
         if (fd >= 0) close(fd);
     weft__free(l->list);

@@ -114,7 +114,9 @@ void weft__readiness_forked(void) { memset(queues, 0, sizeof queues); }
 
 /* --- the public calls ------------------------------------------------------------------------------------ */
 
-bool weft__readiness_valid(short events) { return !(events & ~WEFT_ASKABLE); }
+short weft__readiness_known(short events) { return (short)(events & WEFT_ASKABLE); }
+
+bool weft__readiness_valid(short events) { return events == weft__readiness_known(events); }
 
 int weft__readiness_look(int fd, short events) {
     struct pollfd p = {fd, events, 0};

@@ -33,6 +33,7 @@ int weft__readiness_look(int fd, short events);
 
 /* Are these events that can be asked for? */
 bool weft__readiness_valid(short events);
+short weft__readiness_known(short events); /* of them, those that are valid */
 
 /* Steps 2 and 4. The service is held. -EPERM: nobody can wait for this kind of file. -EBADF, -ENOMEM, -ENOSPC.
  * Left: true, it was won, and `got` is set. */

@@ -62,6 +62,7 @@ enum weft__code {
 
 struct weft__request {
     uint8_t code;
+    uint32_t life; /* of fd, when the request was made (known.h); 0: it is made now */
     int fd;
     int other;
     uint32_t flags;

@@ -27,23 +27,13 @@ static uint32_t length_of(const struct weft__request *r) {
     return (uint32_t)(r->size < WEFT_MOST_BYTES ? r->size : WEFT_MOST_BYTES);
 }
 
-static void fill_splice(struct io_uring_sqe *e, const struct weft__request *r) {
-    const off_t *out = r->memory, *in = r->extra;
-    e->addr = 0;
-    e->len = length_of(r);
-    e->off = out ? (uint64_t)*out : UINT64_MAX;
-    e->splice_off_in = in ? (uint64_t)*in : UINT64_MAX;
-    e->splice_fd_in = r->other;
-    e->splice_flags = r->flags;
-}
-
 static const uint8_t opcodes[WEFT_IO_CODES] = {
     [WEFT_IO_READ] = IORING_OP_READ,       [WEFT_IO_READV] = IORING_OP_READV,     [WEFT_IO_WRITE] = IORING_OP_WRITE,
     [WEFT_IO_WRITEV] = IORING_OP_WRITEV,   [WEFT_IO_OPEN] = IORING_OP_OPENAT,     [WEFT_IO_SYNC] = IORING_OP_FSYNC,
     [WEFT_IO_STAT] = IORING_OP_STATX,      [WEFT_IO_UNLINK] = IORING_OP_UNLINKAT, [WEFT_IO_RENAME] = IORING_OP_RENAMEAT,
     [WEFT_IO_MKDIR] = IORING_OP_MKDIRAT,   [WEFT_IO_ACCEPT] = IORING_OP_ACCEPT,   [WEFT_IO_CONNECT] = IORING_OP_CONNECT,
     [WEFT_IO_SEND] = IORING_OP_SEND,       [WEFT_IO_RECV] = IORING_OP_RECV,       [WEFT_IO_SENDMSG] = IORING_OP_SENDMSG,
-    [WEFT_IO_RECVMSG] = IORING_OP_RECVMSG, [WEFT_IO_POLL] = IORING_OP_POLL_ADD,   [WEFT_IO_SPLICE] = IORING_OP_SPLICE,
+    [WEFT_IO_RECVMSG] = IORING_OP_RECVMSG, [WEFT_IO_POLL] = IORING_OP_POLL_ADD,
 };
 
 static void fill(struct io_uring_sqe *e, const struct weft__request *r) {
@@ -65,6 +55,8 @@ static void fill(struct io_uring_sqe *e, const struct weft__request *r) {
     case WEFT_IO_RECVMSG: e->len = 1; break;
     case WEFT_IO_SYNC: e->fsync_flags = r->flags ? IORING_FSYNC_DATASYNC : 0; break;
     case WEFT_IO_OPEN:
+        e->flags = IOSQE_ASYNC; /* else it is tried with O_NONBLOCK, which opens a pipe alone */
+    /* fall through */
     case WEFT_IO_MKDIR: e->len = (uint32_t)r->size; break;
     case WEFT_IO_STAT:
         e->len = (uint32_t)r->size;
@@ -77,22 +69,14 @@ static void fill(struct io_uring_sqe *e, const struct weft__request *r) {
     case WEFT_IO_ACCEPT: e->off = (uint64_t)(uintptr_t)r->extra; break;
     case WEFT_IO_CONNECT: e->off = r->size; break;
     case WEFT_IO_POLL: e->poll32_events = r->flags; break;
-    case WEFT_IO_SPLICE: fill_splice(e, r); break;
     default: break;
     }
 }
 
-/* What the kernel would have done to the caller's memory in a call. */
-static void after(const struct weft__request *r, int result) {
-    if (r->code != WEFT_IO_SPLICE || result <= 0) return;
-    off_t *out = r->memory, *in = r->extra;
-    if (out) *out += result;
-    if (in) *in += result;
-}
-
-static bool names_descriptor(const struct weft__request *r) {
-    return r->code != WEFT_IO_OPEN && r->code != WEFT_IO_STAT && r->code != WEFT_IO_UNLINK &&
-           r->code != WEFT_IO_RENAME && r->code != WEFT_IO_MKDIR;
+/* Not a request with two descriptors: only one of them could be closed under it. */
+static bool goes_by_ring(const struct weft__request *r) {
+    bool two = r->code == WEFT_IO_RENAME && r->other >= 0 && r->other != r->fd;
+    return opcodes[r->code] && !two;
 }
 
 /* --- who need not wait ------------------------------------------------------------------------------- */
@@ -111,7 +95,7 @@ static bool is_tried_first(const struct weft__request *r) {
     case WEFT_IO_WRITEV: return true;
     case WEFT_IO_SEND:
     case WEFT_IO_SENDMSG: return !is_crowded();
-    default: return !opcodes[r->code];
+    default: return !goes_by_ring(r);
     }
 }
 
@@ -163,7 +147,6 @@ static WEFT_COLD void broken_pipe(const struct weft__request *r) {
 
 /* Ended, and not by us: somebody has closed it. */
 static ssize_t result_of(const struct weft__request *r, int result) {
-    after(r, result);
     if (unlikely(result == -EPIPE)) broken_pipe(r);
     return unlikely(result == -ECANCELED) ? -EBADF : result;
 }
@@ -189,23 +172,25 @@ static ssize_t when_ready(struct weft__fiber *me, const struct weft__request *r,
 }
 
 static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
-    uint32_t life = weft__known_life(r->fd);
+    uint32_t life = weft__request_life(r);
+    int none = r->code == WEFT_IO_RECV ? weft__known_socket(r->fd) : 0;
+    if (unlikely(none)) return none;
     if (is_tried_first(r)) {
         ssize_t n = weft__request_attempt(r);
         if (n != -EAGAIN && n != -ENOTSUP && n != -EINPROGRESS) return n;
         if (n == -EAGAIN && (r->code == WEFT_IO_READ || r->code == WEFT_IO_READV)) weft__known_waits(r->fd);
         if (n == -EAGAIN && r->code == WEFT_IO_SENDFILE) return when_ready(me, r, life);
-        if (!opcodes[r->code]) return weft__engine_epoll.run(me, r);
+        if (!goes_by_ring(r)) return weft__engine_epoll.run(me, r);
     }
     for (;;) {
-        struct weft__op op = {.fiber = me, .fd = names_descriptor(r) ? r->fd : -1};
+        struct weft__op op = {.fiber = me, .fd = r->fd >= 0 ? r->fd : -1};
         int err = once(me, r, life, &op, NULL);
         if (unlikely(err == -EBUSY)) {
             weft_yield();
             continue;
         }
-        if (unlikely(err == -ENOMEM || err == -EMFILE || err == -ENFILE)) return weft__engine_epoll.run(me, r);
-        if (unlikely(err)) return err == -EBADF ? err : unless_at_once(r, err);
+        if (unlikely(err == -ECANCELED || err == -ETIMEDOUT)) return unless_at_once(r, err);
+        if (unlikely(err)) return err == -EBADF ? err : weft__engine_epoll.run(me, r);
         if (likely(op.result != -EAGAIN && op.result != -EINTR)) return result_of(r, op.result);
         /* It does not wait there, because of the descriptor's flags. */
         struct weft__awaited at;
@@ -218,25 +203,26 @@ static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
 
 /* --- under way ---------------------------------------------------------------------------------------- */
 
+/* What the ring did not wait for, a fiber does. */
 static void completed(struct weft__op *op, int result, unsigned flags) {
     struct weft__io *io = container_of(op, struct weft__io, op);
     (void)flags;
-    bool cancelled = load_rlx(&io->cancelled);
-    if (unlikely(result == -EAGAIN) && !cancelled && !weft__io_spawn(io)) return;
-    ssize_t n = cancelled ? result : result_of(&io->request, result);
-    weft__io_done(io, n);
+    bool again = result == -EAGAIN || result == -EINTR, cancelled = load_rlx(&io->cancelled); /* see async.c */
+    if (unlikely(again) && !cancelled && !weft__io_spawn(io)) return;
+    if (unlikely(cancelled))
+        weft__io_done(io, again ? -ECANCELED : result);
+    else
+        weft__io_done(io, result_of(&io->request, result));
 }
 
 static int start(struct weft__io *io) {
-    if (!opcodes[io->request.code]) return -ENOTSUP;
-    io->op = (struct weft__op){.fn = completed, .fd = names_descriptor(&io->request) ? io->request.fd : -1};
-    return push(&io->op, &io->request, weft__known_life(io->request.fd), NULL) ? -ENOTSUP : 0;
+    const struct weft__request *r = &io->request;
+    if (!goes_by_ring(r) || (r->code == WEFT_IO_RECV && weft__known_socket(r->fd))) return -ENOTSUP;
+    io->op = (struct weft__op){.fn = completed, .fd = r->fd >= 0 ? r->fd : -1};
+    return push(&io->op, r, r->life, NULL) ? -ENOTSUP : 0;
 }
 
-static void cancel(struct weft__io *io) {
-    store_rlx(&io->cancelled, true);
-    weft__ring_cancel(&io->op);
-}
+static void cancel(struct weft__io *io) { weft__ring_cancel(&io->op); }
 
 static void closes(int fd) {
     weft__readiness_closes(fd); /* another life first */
@@ -295,8 +281,14 @@ static void part_completed(struct weft__op *op, int result, unsigned flags) {
     weft_counter_complete(container_of(op, struct part, op)->left);
 }
 
+/* Newer than the headers that we may be built with. */
+enum { OP_URING_CMD = 46, OP_READ_MULTISHOT = 49, OP_RECV_ZC = 58, TIMEOUT_MULTISHOT = 1 << 6 };
+
+/* One completion each, and nothing that makes the requests of other fibers wait. */
 static bool is_allowed(const struct io_uring_sqe *e) {
-    if (e->flags & (IOSQE_CQE_SKIP_SUCCESS | IOSQE_BUFFER_SELECT | IOSQE_FIXED_FILE)) return false;
+    if (e->flags & (IOSQE_CQE_SKIP_SUCCESS | IOSQE_BUFFER_SELECT | IOSQE_FIXED_FILE | IOSQE_IO_DRAIN)) return false;
+    if (e->opcode == OP_URING_CMD || e->opcode == OP_READ_MULTISHOT || e->opcode == OP_RECV_ZC) return false;
+    if (e->opcode == IORING_OP_TIMEOUT) return !(e->timeout_flags & TIMEOUT_MULTISHOT);
     if (e->opcode == IORING_OP_POLL_ADD) return !(e->len & IORING_POLL_ADD_MULTI);
     if (e->opcode == IORING_OP_ACCEPT) return !(e->ioprio & IORING_ACCEPT_MULTISHOT);
     if (e->opcode == IORING_OP_RECV || e->opcode == IORING_OP_RECVMSG) return !(e->ioprio & IORING_RECV_MULTISHOT);

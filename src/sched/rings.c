@@ -63,7 +63,8 @@ static bool complete(struct weft__uring *r, const struct weft__completion *c, st
         store_rlx(&r->in_flight, load_rlx(&r->in_flight) - 1);
         op->done = true;
     }
-    if (op->fn) return true;
+    if (op->at_once) op->fn(op, c->result, c->flags);
+    if (op->fn) return !op->at_once;
     struct weft__fiber *f = op->fiber;
     op->result = c->result;
     op->flags = c->flags;
@@ -108,9 +109,27 @@ void weft__ring_serve(struct weft__uring *r) {
 
 /* --- ending early ------------------------------------------------------------------------------------ */
 
+static struct weft__worker *owner_of(struct weft__uring *r) { return container_of(r, struct weft__worker, ring); }
+
+/* When a thread ends, so do the requests that it has handed over, whosoever they are. Carriers of the ring's cluster
+ * end after it; others leave it to its worker. */
+static bool may_enter(struct weft__uring *r) {
+    struct weft__worker *me = weft__self();
+    return me && me->cluster == owner_of(r)->cluster;
+}
+
+/* Hands over what is filled, and lets completions come in; or asks the worker to. */
+static void serve(struct weft__uring *r) {
+    if (likely(may_enter(r)))
+        weft__ring_serve(r);
+    else
+        weft__idle_wake(owner_of(r));
+}
+
 /* Until the kernel has taken it: its worker may be asleep, and would not come by. */
-static void enter_now(struct weft__uring *r) {
-    for (unsigned turn = 0; weft__ring_enter(r);) weft__backoff(&turn);
+static void serve_now(struct weft__uring *r) {
+    serve(r);
+    for (unsigned turn = 0; weft__ring_is_filled(r); weft__backoff(&turn)) serve(r);
 }
 
 /* Locked; with room or not. */
@@ -128,7 +147,7 @@ void weft__ring_cancel(struct weft__op *op) {
         weft__lock(&r->lock);
         pushed = op->done || push_cancel(r, op);
         weft__unlock(&r->lock);
-        enter_now(r);
+        serve_now(r);
     } while (!pushed);
 }
 
@@ -140,7 +159,7 @@ WEFT_SWITCHES void weft__ring_abandon(struct weft__fiber *me, struct weft__op *o
         if (pushed) weft__wait_begin(me, WEFT_WAIT_OUTSIDE, &op->ticket);
         weft__unlock(&r->lock);
         if (done) return;
-        enter_now(r);
+        serve_now(r);
         if (pushed) weft__wait_block(me, op->ticket, WEFT_FOREVER);
         if (pushed) return;
     }
@@ -150,8 +169,9 @@ static void close_fd_in(struct weft__cluster *c, int fd) {
     for (unsigned i = 0; i < load_acq(&c->count); i++) { /* pairs with the making of a worker */
         struct weft__uring *r = &c->workers[i]->ring;
         if (!load_rlx(&r->in_flight)) continue;
+        serve(r); /* later, by its number, the kernel would find the next file that gets it */
         weft__ring_cancel_fd(r, fd);
-        weft__ring_look(r);
+        serve(r);
     }
 }
 

@@ -123,6 +123,122 @@ TEST_WITHIN(a_number_that_is_used_again, 40) {
     CHECK(own > 0 && none > 0);
 }
 
+/* --- what has two descriptors, names in a directory, and what a fiber makes later ------------------------------------
+ */
+
+static int other_ends[2];
+static void *splices(void *from) {
+    return (void *)(intptr_t)told(weft_splice(*(int *)from, NULL, other_ends[1], NULL, 8, 0));
+}
+static void the_other_one(void *unused) {
+    (void)unused;
+    int e[2];
+    make_ends(PIPE, e);
+    make_ends(LOCAL, other_ends);
+    CHECK_EQ(dup3(e[0], NUMBER, O_CLOEXEC), NUMBER);
+    CHECK(!close(e[0]));
+    struct weft_fiber f = spawn(splices, &(int){NUMBER});
+    await_state(state_waits, f);
+    CHECK_EQ(weft_close(NUMBER), 0);
+    CHECK_EQ((intptr_t)join(f), -EBADF);
+    CHECK(!close(e[1]));
+    close_ends(other_ends);
+}
+TEST(who_waits_at_the_other_of_two_ends) { each_runtime(the_other_one); }
+
+static void make_directory(char dir[SCRATCH_SIZE], const char *text) {
+    char path[SCRATCH_SIZE + 8];
+    CHECK(mkdtemp(scratch_name(dir)));
+    snprintf(path, sizeof path, "%s/file", dir);
+    int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    CHECK(write(fd, text, 1) == 1 && !close(fd));
+}
+static void remove_directory(const char *dir) {
+    char path[SCRATCH_SIZE + 8];
+    snprintf(path, sizeof path, "%s/file", dir);
+    CHECK(!unlink(path) && !rmdir(dir));
+}
+static void *opens_there(void *unused) {
+    char c = 'r';
+    int fd = weft_openat(NUMBER, "file", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) CHECK_EQ(errno, EBADF);
+    if (fd >= 0) CHECK(read(fd, &c, 1) == 1 && !weft_close(fd));
+    CHECK_EQ(c, 'r');
+    return unused;
+}
+static void directories(void *unused) {
+    (void)unused;
+    char right[SCRATCH_SIZE], wrong[SCRATCH_SIZE];
+    make_directory(right, "r");
+    make_directory(wrong, "w");
+    for (int i = 0; i < 20; i++) {
+        int a = open(right, O_RDONLY | O_DIRECTORY | O_CLOEXEC), b = open(wrong, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        CHECK_EQ(dup3(a, NUMBER, O_CLOEXEC), NUMBER);
+        struct weft_fiber f = spawn(opens_there, NULL);
+        await_state(waits_or_ended, f);
+        CHECK_EQ(weft_close(NUMBER), 0);
+        CHECK_EQ(dup3(b, NUMBER, O_CLOEXEC), NUMBER);
+        join(f);
+        CHECK(!weft_close(NUMBER) && !close(a) && !close(b));
+    }
+    remove_directory(right);
+    remove_directory(wrong);
+}
+TEST(a_directory_is_the_one_that_was_meant) { each_runtime(directories); }
+
+/* On one worker, what a fiber of its own makes is made after the close. */
+static void later(void *unused) {
+    (void)unused;
+    struct weft_io io[2];
+    char c = 0;
+    int e[2], next[2], file = make_file();
+    make_ends(LOCAL, e);
+    make_ends(LOCAL, next);
+    CHECK_EQ(write(file, "text", 4), 4);
+    CHECK_EQ(dup3(e[0], NUMBER, O_CLOEXEC), NUMBER);
+    CHECK_EQ(weft_io_read(&io[0], NUMBER, &c, 1), 0);
+    CHECK_EQ(weft_io_sendfile(&io[1], NUMBER, file, &(off_t){0}, 4), 0);
+    CHECK_EQ(weft_close(NUMBER), 0);
+    CHECK_EQ(dup3(next[0], NUMBER, O_CLOEXEC), NUMBER);
+    CHECK_EQ(write(next[1], "y", 1), 1); /* not for them */
+    CHECK_EQ(weft_io_wait(&io[0]), -EBADF);
+    ssize_t sent = weft_io_wait(&io[1]);
+    CHECK(sent == -EBADF || sent == 4);
+    CHECK_EQ(recv(next[1], &c, 1, MSG_DONTWAIT), -1);
+    CHECK(!weft_close(NUMBER) && !weft_close(file));
+    close_ends(e);
+    close_ends(next);
+}
+TEST(operations_are_about_what_was_there_when_they_began) { each_runtime(later); }
+
+/* A thread that hands over what others have filled takes it along when it ends. */
+static void *asks_late(void *fd) {
+    char c;
+    CHECK_EQ(weft_recv(*(int *)fd, &c, 1, 0), 1);
+    return NULL;
+}
+static void thread_ends(void *unused) {
+    (void)unused;
+    int e[2], mine[2];
+    make_ends(LOCAL, e);
+    make_ends(LOCAL, mine);
+    CHECK_EQ(fd_in_question = dup3(e[0], NUMBER, O_CLOEXEC), NUMBER);
+    CHECK(!close(e[0]));
+    struct weft_fiber closed = spawn(makes_call, (void *)(uintptr_t)receives), stays = spawn(asks_late, &mine[0]);
+    pthread_t t = thread_start(closes, NULL);
+    await_state(state_ended, closed);
+    thread_join(t);
+    let_it_wait();
+    CHECK_EQ(write(mine[1], "x", 1), 1);
+    join(stays);
+    CHECK_EQ((intptr_t)join(closed), -EBADF);
+    CHECK(!close(e[1]));
+    close_ends(mine);
+}
+TEST(a_thread_closes_and_ends) {
+    for (int i = 0; i < 5; i++) each_runtime(thread_ends);
+}
+
 /* --- at any moment
  * ---------------------------------------------------------------------------------------------------- */
 

@@ -1,5 +1,6 @@
 /* Regular files: bytes at positions, in memory or not; names; errors as the originals have them. */
 #define _GNU_SOURCE
+#include "../state.h"
 #include "io.h"
 
 #include <stdio.h>
@@ -123,15 +124,29 @@ static void *opens_to_read(void *path) {
     CHECK_EQ(weft_close(fd), 0);
     return NULL;
 }
+static void *opens_to_write(void *path) {
+    int fd = weft_open(path, O_WRONLY | O_CLOEXEC);
+    CHECK(fd >= 0);
+    CHECK_EQ(weft_close(fd), 0);
+    return NULL;
+}
 static void fifo(void *unused) {
     (void)unused;
     char dir[SCRATCH_SIZE], path[SCRATCH_SIZE + 16];
     CHECK(mkdtemp(scratch_name(dir)));
     snprintf(path, sizeof path, "%s/fifo", dir);
     CHECK(!mkfifo(path, 0600));
-    struct weft_fiber f = spawn(opens_to_read, path);
+    struct weft_fiber f = spawn(opens_to_write, path);
     let_it_wait();
-    int fd = weft_open(path, O_WRONLY | O_CLOEXEC);
+    CHECK(state_waits(f));
+    int fd = weft_open(path, O_RDONLY | O_CLOEXEC);
+    CHECK(fd >= 0);
+    CHECK_EQ(weft_close(fd), 0);
+    join(f);
+    f = spawn(opens_to_read, path);
+    let_it_wait();
+    CHECK(state_waits(f));
+    fd = weft_open(path, O_WRONLY | O_CLOEXEC);
     CHECK_EQ(weft_write(fd, "x", 1), 1);
     CHECK_EQ(weft_close(fd), 0);
     join(f);

@@ -22,6 +22,29 @@ TEST(the_engine) {
     each_runtime(is_chosen);
 }
 
+/* --- what is not so -------------------------------------------------------------------------------------------------
+ */
+
+static void not_so(void *unused) {
+    (void)unused;
+    struct weft_io none = WEFT_IO_INIT;
+    struct weft_lease lease;
+    char c;
+    int e[2];
+    CHECK_EQ(weft_io_cancel(&none), -EINVAL);
+    CHECK_EQ(weft_io_wait(&none), -EINVAL);
+    make_ends(PIPE, e);
+    CHECK_EQ(told(weft_recv(e[0], &c, 1, 0)), -ENOTSOCK);
+    CHECK_EQ(told(weft_recv(e[0], &c, 1, MSG_WAITALL)), -ENOTSOCK);
+    CHECK_EQ(weft_recv_lease(e[0], &lease), -ENOTSOCK);
+    CHECK_EQ(weft_io_recv(&none, e[0], &c, 1, 0), 0);
+    CHECK_EQ(weft_io_wait(&none), -ENOTSOCK);
+    CHECK_EQ(weft_io_pread(&none, e[0], &c, 1, -1), -EINVAL);
+    CHECK_EQ(weft_poll(&(struct pollfd){e[0], POLLNVAL, 0}, 1, 1), 0);
+    close_ends(e);
+}
+TEST(what_is_not_so_is_said) { each_runtime(not_so); }
+
 /* --- turns ---------------------------------------------------------------------------------------------------------
  */
 
@@ -159,6 +182,18 @@ static void splices(void *unused) {
     }
 }
 TEST(splicing) { each_runtime(splices); }
+
+/* Nothing there, and the caller does not want to wait at the pipe: nor does it at the socket. */
+static void splices_now(void *unused) {
+    (void)unused;
+    int from[2], to[2];
+    make_ends(TCP, from);
+    make_ends(PIPE, to);
+    CHECK_EQ(told(weft_splice(from[0], NULL, to[1], NULL, 8, SPLICE_F_NONBLOCK)), -EAGAIN);
+    close_ends(from);
+    close_ends(to);
+}
+TEST(splicing_without_a_wait) { each_runtime(splices_now); }
 
 /* --- children --------------------------------------------------------------------------------------------------------
  */

@@ -10,6 +10,8 @@
 
 #include <fcntl.h>
 #include <linux/io_uring.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -136,6 +138,41 @@ TEST(more_completions_than_there_is_room_for) {
     CHECK(!setenv("WEFT_RING", "2", 1));
     test_in_fiber(1, many_ready, NULL);
     test_in_fiber(4, many_ready, NULL);
+}
+
+/* The request that accepts for all ends when there is no room for what it brings. */
+static struct weft_listener listener;
+static void *asks_listener(void *unused) {
+    int fd = weft_listener_accept(&listener);
+    CHECK(fd >= 0 && !weft_close(fd));
+    return unused;
+}
+static void many_ask(void *unused) {
+    (void)unused;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    socklen_t size = sizeof(sa_family_t);
+    struct weft_fiber f[MANY];
+    static int clients[MANY];
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK(!bind(fd, (struct sockaddr *)&address, size)); /* a name is chosen */
+    size = sizeof address;
+    CHECK(!getsockname(fd, (struct sockaddr *)&address, &size) && !listen(fd, MANY));
+    CHECK_EQ(weft_listener_begin(&listener, fd, SOCK_CLOEXEC), 0);
+    for (int i = 0; i < MANY; i++) f[i] = spawn(asks_listener, NULL);
+    weft_yield();
+    for (int i = 0; i < MANY; i++) {
+        clients[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        CHECK(!connect(clients[i], (struct sockaddr *)&address, size));
+    }
+    for (int i = 0; i < MANY; i++) join(f[i]);
+    for (int i = 0; i < MANY; i++) close(clients[i]);
+    CHECK_EQ(weft_listener_end(&listener), 0);
+    CHECK_EQ(weft_close(fd), 0);
+}
+TEST(more_connections_than_there_is_room_for) {
+    CHECK(!setenv("WEFT_RING", "1", 1));
+    test_in_fiber(1, many_ask, NULL);
+    test_in_fiber(4, many_ask, NULL);
 }
 
 static void too_many(void *unused) {
