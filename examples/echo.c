@@ -4,6 +4,7 @@
  */
 #include <weft/io.h>
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,11 +21,17 @@ static void *serve(void *connection) {
     return NULL;
 }
 
-/* Until somebody closes the listener. */
+/* Until somebody closes the listener. Out of descriptors: others will end, and give theirs back. */
 static void *accept_all(void *listener) {
-    for (int fd; (fd = weft_accept((int)(intptr_t)listener, NULL, NULL)) >= 0;)
-        weft_spawn(NULL, NULL, serve, (void *)(intptr_t)fd);
-    return NULL;
+    for (;;) {
+        int fd = weft_accept((int)(intptr_t)listener, NULL, NULL);
+        if (fd >= 0)
+            weft_spawn(NULL, NULL, serve, (void *)(intptr_t)fd);
+        else if (errno == EMFILE || errno == ENFILE)
+            weft_sleep_for(WEFT_MILLISECOND);
+        else if (errno != ECONNABORTED)
+            return NULL;
+    }
 }
 
 static void *ask(void *answered) {

@@ -1,7 +1,8 @@
 /*
  * weft: fibers you may block, on a few kernel threads.
  *
- * This header, and those in weft/ that it includes, are the whole public interface. How to read them:
+ * This header, those in weft/ that it includes, and two that stand by themselves, <weft/io.h> for input and output and
+ * <weft/sort.h> for sorts of one type, are the whole public interface: C11, or C++11. How to read them:
  *
  *   - A function returns 0 or a negative errno (-EINVAL, ...) unless its comment says otherwise.
  *   - Every comment ends with a line in brackets that says who may call the function:
@@ -20,7 +21,8 @@
  *
  * The order: the runtime, fibers, park and unpark, cancellation, fiber-local values, time, clusters,
  * statistics; then weft/sync.h: counters, semaphores, mutexes, condition variables, reader-writer
- * locks, barriers, once, latches; weft/poll.h: readiness of descriptors; weft/signal.h: signals.
+ * locks, barriers, once, latches; weft/chan.h: channels, futures, select; weft/scope.h: scopes; weft/task.h: fork and
+ * join; weft/par.h: loops and what is made of them; weft/poll.h: readiness of descriptors; weft/signal.h: signals.
  */
 #ifndef WEFT_H
 #define WEFT_H
@@ -94,7 +96,8 @@ enum {
  * Starts the runtime, runs main(arg) as its first fiber, waits until every fiber has ended, and
  * stops the runtime. Returns what main returned, or a negative errno if the runtime could not be
  * started. Fibers that are blocked for ever when main has ended are named on standard error and
- * cancelled; if some still do not end they are abandoned and the result is -EBUSY.
+ * cancelled; if some still do not end they are abandoned and the result is -EBUSY. While main itself is blocked nothing
+ * is said: it may be woken from outside.
  * -EBUSY also: a runtime is running. -EINVAL: main is NULL or the configuration is out of range.
  * -EAGAIN, -ENOMEM: no threads or memory.  [thread]
  */
@@ -143,7 +146,7 @@ enum { WEFT_NORMAL, WEFT_HIGH, WEFT_LOW };
 /* Attributes of a spawn. Start from WEFT_ATTR_INIT; a zero is a default. */
 struct weft_attr {
     const char *name;  /* shown in messages; the first 15 bytes are kept */
-    size_t stack_size; /* 0: as configured. Rounded up to a power of two; 64 MiB at most */
+    size_t stack_size; /* 0: as configured. Rounded up to a power of two, 16 KiB to 64 MiB */
     unsigned detached; /* 1: nobody joins it */
     unsigned pinned;   /* 0: runs anywhere; n: only on worker n - 1, or on who stands in for it while it is stuck */
     unsigned node;     /* 0: begins where it is spawned; n: on memory node n - 1, if a worker is there */
@@ -160,8 +163,9 @@ struct weft_attr {
 /*
  * Makes a fiber that will run fn(arg), and returns at once. With fiber NULL it is detached. attr
  * may be NULL. The fiber has no stack before it runs first.
- * -EINVAL: fn NULL, stack_size or pinned out of range.
- * -ESRCH: no runtime. -ENOMEM: no memory. -EAGAIN: no stacks are left (see WEFT_GUARDS in the README).
+ * -EINVAL: fn NULL; stack_size, pinned, node or priority out of range.
+ * -ESRCH: no runtime, or no such cluster. -ENOMEM: no memory. -EAGAIN: no stacks are left (see WEFT_GUARDS in the
+ * README).
  * [fiber thread]
  */
 #define weft_spawn(...) weft_spawn_at(__VA_ARGS__, WEFT_HERE) /* (fiber, attr, fn, arg) */

@@ -1,6 +1,6 @@
 /*
- * weft: input and output. Part of weft.h; how to read it stands there. Include it by itself: it needs
- * what the calls need, <sys/socket.h> and others.
+ * weft: input and output. How to read it stands in weft.h, which does not include it, because it needs what the
+ * calls need, <sys/socket.h> and others.
  *
  * The look-alikes do what their originals do on a descriptor that blocks, whatever its flags say, and
  * for files, pipes, terminals and sockets alike: but a fiber that has to wait parks, and its worker goes

@@ -8,8 +8,8 @@
  * The events are POLLIN, POLLOUT, POLLPRI, POLLRDHUP of <poll.h>, and what was found may hold POLLERR and
  * POLLHUP as well. Several may wait for one descriptor; each is woken that it concerns.
  *
- * Closing a descriptor, by whatever means, while somebody waits for it leaves that one waiting: cancel it
- * first, or shut a socket down.
+ * weft_close (weft/io.h) wakes who waits for the descriptor, with -EBADF. A plain close leaves them waiting: cancel
+ * them first, or shut a socket down.
  */
 #ifndef WEFT_POLL_H
 #define WEFT_POLL_H

@@ -24,7 +24,8 @@ static void report(const struct weft__stack *s) {
     struct weft__fiber *f = w ? load_rlx(&w->current) : NULL;
     struct weft__text text;
     if (f && f->stack == s)
-        weft__say("stack overflow in %s: the stack is %x to %x, %z bytes; ask for more with attr.stack_size",
+        weft__say("stack overflow in %s: the stack is %x to %x, %z bytes; ask for more with stack_size of the "
+                  "attributes or the configuration, or WEFT_STACK_SIZE",
                   weft__describe(f, &text), (uint64_t)(uintptr_t)s->low, (uint64_t)(uintptr_t)weft__stack_top(s),
                   (size_t)(weft__stack_top(s) - s->low));
     else

@@ -32,10 +32,14 @@ static struct server {
 
 /* --- connections --------------------------------------------------------------------------------------- */
 
+static void give_place_back(void) {
+    if (server.cache.settings.wait_when_full) weft_sem_post(&server.places);
+}
+
 static int connection(void *arg) {
     mc_connection(&server.cache, (int)(intptr_t)arg);
     add_rlx(&server.cache.current_connections, (uint64_t)-1);
-    if (server.cache.settings.wait_when_full) weft_sem_post(&server.places);
+    give_place_back();
     return 0;
 }
 
@@ -50,6 +54,7 @@ static void admit(int fd) {
     struct mc_cache *cache = &server.cache;
     if (load_rlx(&cache->current_connections) >= cache->settings.connections) {
         turn_away(fd);
+        give_place_back();
         return;
     }
     uint64_t now = add_rlx(&cache->current_connections, 1) + 1;
@@ -58,6 +63,7 @@ static void admit(int fd) {
     if (!weft_scope_spawn(&server.scope, NULL, connection, (void *)(intptr_t)fd)) return;
     add_rlx(&cache->current_connections, (uint64_t)-1);
     turn_away(fd);
+    give_place_back();
 }
 
 /* Whether it is worth another try, perhaps later. */
@@ -80,7 +86,7 @@ static void accept_all(struct weft_listener *listener) {
             admit(fd);
             continue;
         }
-        if (server.cache.settings.wait_when_full) weft_sem_post(&server.places);
+        give_place_back();
         if (!accept_failed(-fd)) return;
     }
 }

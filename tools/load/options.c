@@ -107,12 +107,15 @@ static bool find_address(const char *text, struct load_plan *plan) {
     strcpy(name, plan->host);
     char *colon = strrchr(name, ':');
     const char *port = colon ? colon + 1 : plan->protocol->port;
+    char *end = NULL;
+    unsigned long number = port ? strtoul(port, &end, 10) : 0;
+    if (!port || end == port || *end || !number || number > 65535) return false;
     if (colon) *colon = 0;
     struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *found;
-    if (!port || getaddrinfo(name, port, &hints, &found)) return false;
+    if (getaddrinfo(name, port, &hints, &found)) return false;
     memcpy(&plan->address, found->ai_addr, sizeof plan->address);
     freeaddrinfo(found);
-    return plan->address.sin_port != 0;
+    return true;
 }
 
 int load_options(int argc, char **argv, struct load_plan *plan) {

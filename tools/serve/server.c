@@ -36,13 +36,21 @@ bool server_ends(void) { return load_rlx(&ends); }
 
 /* --- accepting ------------------------------------------------------------------------------------ */
 
+/* Once: it may go on for long. */
+static void say_short(int err) {
+    static bool said;
+    if (said) return;
+    said = true;
+    fprintf(stderr, "weft: no more connections for now: %s; see ulimit -n\n", strerror(err));
+}
+
 /* A connection that went away before it was accepted is none; when something is short, others may give it back. */
 static bool goes_on(int err) {
     switch (err) {
     case EMFILE:
     case ENFILE:
     case ENOBUFS:
-    case ENOMEM: return weft_sleep_for(10 * WEFT_MILLISECOND) == 0;
+    case ENOMEM: say_short(err); return weft_sleep_for(10 * WEFT_MILLISECOND) == 0;
     case EINVAL:
     case EBADF:
     case ECANCELED: return false;
@@ -168,8 +176,9 @@ int server_run(void) {
     if (err) return fail("cannot serve ", settings.directory, err);
     if (file_look("", &stat) == 500) return fail("cannot serve ", "here: Linux 5.6 or later is needed", -ENOSYS);
     if ((err = log_begin(settings.log))) return fail("cannot write the log ", settings.log, err);
-    err = deadlines_begin(raise_limit());
-    if (!err) err = cache_begin(settings.cache);
+    unsigned descriptors = raise_limit(); /* of which files may have a quarter */
+    err = deadlines_begin(descriptors);
+    if (!err) err = cache_begin(settings.cache < descriptors / 4 ? settings.cache : descriptors / 4);
     if (err) return fail("cannot begin", "", err);
     if ((err = start_listening())) return err;
     parts_begin();
