@@ -167,7 +167,8 @@ WEFT_PUBLIC WEFT_ALIGNED_CODE int weft_task_join(struct weft_task *task) {
     if (unlikely(!task)) return -EINVAL;
     struct weft__deque *d = likely(w != NULL) ? load_rlx(&w->deque) : NULL;
     struct weft_call *c = task->opaque[0];
-    if (unlikely(!d || c + 1 != d->in.head)) return join_slowly(w, task);
+    if (unlikely(!d || (uintptr_t)c + sizeof *c != (uintptr_t)d->in.head))
+        return join_slowly(w, task); /* or it is NULL */
     task->opaque[0] = NULL;
     if (likely(weft__task_take(&d->in, c))) run_generic(&d->in, c);
     return 0;

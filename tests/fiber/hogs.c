@@ -260,7 +260,7 @@ TEST_WITHIN(asked_by_a_fiber, 60) {
     test_in_fiber(3, backtrace_of_one, NULL);
 }
 
-static bool asks_about_itself(void *fd) { return weft_hogs_backtrace(first, *(int *)fd) > 0; }
+__attribute__((noinline)) static bool asks_about_itself(void *fd) { return weft_hogs_backtrace(first, *(int *)fd) > 0; }
 static void of_itself(void *unused) {
     (void)unused;
     int fd = memory_file();

@@ -7,6 +7,7 @@ passed=0
 failed=0
 output=$(mktemp) || exit 1
 trap 'rm -f "$output"' EXIT
+export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0" # it would trace the program, as strace does
 
 injected() { # call, error, when; tests
     call=$1
