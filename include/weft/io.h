@@ -152,11 +152,12 @@ int weft_io_sendfile(struct weft_io *io, int out, int in, off_t *offset, size_t 
 int weft_io_waitpid(struct weft_io *io, pid_t pid, int *status, int options);
 
 /* Waits until it is done: its result, or a negative errno. If the caller is cancelled meanwhile the
- * operation is, too, and its end is waited for.  [fiber; parks, cancel] */
+ * operation is, too, and its end is waited for. -EINVAL also: io NULL, or never begun.
+ * [fiber; parks, cancel] */
 ssize_t weft_io_wait(struct weft_io *io);
 
 /* Asks for its end; does not wait for it. It ends with -ECANCELED, or with what it had done. -EINVAL:
- * io NULL. -EALREADY: it is done.  [fiber thread] */
+ * io NULL, or never begun. -EALREADY: it is done.  [fiber thread] */
 int weft_io_cancel(struct weft_io *io);
 
 /* ---------------------------------------------------------------------------------------------

@@ -51,8 +51,9 @@ static int begin(struct weft_io *public, struct weft__request r) {
 
 WEFT_PUBLIC int weft_io_cancel(struct weft_io *public) {
     struct weft__io *io = (struct weft__io *)public;
-    if (!io || !io->begun) return -EINVAL;
+    if (!io) return -EINVAL;
     if (weft_future_try(&io->future, NULL) != -EAGAIN) return -EALREADY;
+    if (!io->begun) return -EINVAL;
     store_rlx(&io->cancelled, true);
     fence_sc(); /* pairs with make_it */
     uint64_t fiber = load_rlx(&io->fiber);
@@ -65,7 +66,8 @@ WEFT_PUBLIC int weft_io_cancel(struct weft_io *public) {
 
 /* Its end is waited for in a shield: the memory is not the caller's before. */
 WEFT_PUBLIC ssize_t weft_io_wait(struct weft_io *io) {
-    if (!io || !((struct weft__io *)io)->begun) return -EINVAL;
+    if (!io) return -EINVAL;
+    if (!((struct weft__io *)io)->begun && weft_future_try(&io->future, NULL) == -EAGAIN) return -EINVAL;
     void *value = NULL;
     int err = weft_future_wait(&io->future, &value);
     if ((err == -ECANCELED || err == -ETIMEDOUT) && weft_future_try(&io->future, NULL) == -EAGAIN) {

@@ -297,7 +297,7 @@ CELL(io_waitpid, fiber, FIBER, -EINVAL, finish(weft_io_waitpid(&io, 1, NULL, 0x4
 CELL(io_waitpid, timer, TIMER, -EPERM, weft_io_waitpid(&io, 1, NULL, 0x4000))
 
 CELL(io_wait, null, EITHER, -EINVAL, weft_io_wait(NULL))
-NONE(io_wait, zero)
+CELL(io_wait, zero, EITHER, -EINVAL, weft_io_wait(&(struct weft_io)WEFT_IO_INIT))
 CELL(io_wait, stale, FIBER, 4, (finish(weft_io_read(&io, readable(), buffer, 8)), weft_io_wait(&io)))
 NONE(io_wait, garbage)
 NONE(io_wait, range)
@@ -308,7 +308,7 @@ CELL(io_wait, fiber, FIBER, 4, finish(weft_io_read(&io, readable(), buffer, 8)))
 CELL(io_wait, timer, TIMER, -EPERM, finish(weft_io_read(&io, readable(), buffer, 8)))
 
 CELL(io_cancel, null, EITHER, -EINVAL, weft_io_cancel(NULL))
-NONE(io_cancel, zero)
+CELL(io_cancel, zero, EITHER, -EINVAL, weft_io_cancel(&(struct weft_io)WEFT_IO_INIT))
 CELL(io_cancel, stale, FIBER, -EALREADY, (finish(weft_io_read(&io, readable(), buffer, 8)), weft_io_cancel(&io)))
 NONE(io_cancel, garbage)
 NONE(io_cancel, range)
