@@ -192,6 +192,8 @@ static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
         if (unlikely(err == -ECANCELED || err == -ETIMEDOUT)) return unless_at_once(r, err);
         if (unlikely(err)) return err == -EBADF ? err : weft__engine_epoll.run(me, r);
         if (likely(op.result != -EAGAIN && op.result != -EINTR)) return result_of(r, op.result);
+        if (r->code == WEFT_IO_OPEN && op.result == -EINTR) continue;
+        if (r->code == WEFT_IO_OPEN) return op.result; /* a lease of another process on the file */
         /* It does not wait there, because of the descriptor's flags. */
         struct weft__awaited at;
         weft__request_waits_at(r, &at);
