@@ -1,5 +1,6 @@
 /* Parts about what the kernel tells: readiness of descriptors, and signals. */
 #define _GNU_SOURCE
+#include "../test.h"
 #include "crowd.h"
 
 #include <poll.h>
@@ -125,11 +126,7 @@ enum { ASKERS = 4, SENDERS = 2, GUESTS = 2, UNDER_WAY = 64 };
 
 /* ThreadSanitizer keeps one signal of a kind for each thread, until that thread next calls something that it knows.
  * There, all threads but weft's own block the signal, and some are lost. */
-#if defined(__SANITIZE_THREAD__)
-#define MERGED 1
-#else
-#define MERGED 0
-#endif
+enum { MERGED = TEST_TSAN };
 
 static struct weft_signals subscription;
 static _Atomic uint64_t sent, seen;
