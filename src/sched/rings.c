@@ -121,7 +121,7 @@ static bool may_enter(struct weft__uring *r) {
 /* Hands over what is filled, and lets completions come in; or asks the worker to. */
 static void serve(struct weft__uring *r) {
     if (likely(may_enter(r)))
-        weft__ring_serve(r);
+        weft__ring_look(r);
     else
         weft__idle_wake(owner_of(r));
 }
