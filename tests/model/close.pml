@@ -139,7 +139,6 @@ active proctype closer() {
     do
 #endif
     :: count > 0 ->
-        lock();
         d_step {
             i = 0;
             do
@@ -147,6 +146,7 @@ active proctype closer() {
             :: else -> break
             od
         }
+        lock();
         d_step { end_all(i) }
         unlock()
 #ifdef MUT_ASKS_ONCE
