@@ -54,6 +54,7 @@ WEFT_PUBLIC const char *weft_io_engine(void) {
 static ssize_t close_it(const struct weft__request *r) {
     const struct weft__engine *engine = load_acq(&decided);
     (engine ? engine->closes : weft__readiness_closes)(r->fd);
+    weft__known_await(r->fd);
     san_ignore_begin(); /* ThreadSanitizer takes a close for a race with whoever waits */
     ssize_t n = weft__request_perform(r);
     san_ignore_end();

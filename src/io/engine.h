@@ -49,6 +49,14 @@ static inline uint32_t weft__request_life(const struct weft__request *r) {
     return likely(!r->life) ? weft__known_life(r->fd) : r->life;
 }
 
+/* An attempt after a wait. */
+static inline ssize_t weft__request_again(const struct weft__request *r, uint32_t life) {
+    if (unlikely(!weft__known_hold(r->fd, life))) return -EBADF;
+    ssize_t n = weft__request_attempt(r);
+    weft__known_release(r->fd);
+    return n;
+}
+
 /* The calling fiber; NULL: it is none, or a timer's function. */
 static inline struct weft__fiber *weft__io_fiber(void) {
     struct weft__worker *w = weft__self();

@@ -3,7 +3,7 @@
  * the descriptor is ready, and tries again; if that cannot be told, a thread of the pool makes the call.
  *
  * Nothing is done for a descriptor that was closed since the call began, even if its number is in use again: see
- * known.h. What remains is the moment of the attempt itself, as between threads.
+ * known.h. What remains is the moment of the first attempt itself, as between threads.
  */
 #define _GNU_SOURCE
 #include "io/blocking.h"
@@ -27,12 +27,14 @@ static int wait_for_room(uint64_t *pause) {
     return weft_sleep_for(*pause);
 }
 
-static ssize_t try_until_done(const struct weft__request *r) {
+static ssize_t try_until_done(const struct weft__request *asked) {
     uint64_t pause = 0;
-    struct weft__awaited at = {r->fd, 0};
-    uint32_t life = weft__request_life(r);
-    for (;;) {
-        ssize_t n = weft__request_attempt(r);
+    struct weft__awaited at = {asked->fd, 0};
+    uint32_t life = weft__request_life(asked);
+    struct weft__request own = *asked, *r = &own;
+    own.life = asked->fd >= 0 ? life : 0; /* also for a thread of the pool */
+    ssize_t n = weft__request_attempt(r);
+    for (;; n = weft__request_again(r, life)) {
         if (likely(n != -EAGAIN && n != -EINPROGRESS)) return n == -ENOTSUP ? weft__blocking_request(r) : n;
         if (r->code == WEFT_IO_CONNECT && n == -EAGAIN) {
             int err = wait_for_room(&pause);

@@ -69,9 +69,27 @@ void weft__known_closes(int fd) {
 
 void weft__known_closed(int fd) { add_ar(weft__known_word(fd), -1u); /* pairs with life */ }
 
+static _Atomic uint32_t held[WEFT_GUESSES]; /* attempts after a wait, by the last bits of the number */
+static _Atomic uint32_t *held_of(int fd) { return &held[(unsigned)fd % WEFT_GUESSES]; }
+
+bool weft__known_hold(int fd, uint32_t life) {
+    add_sc(held_of(fd), 1); /* pairs with await: it sees us, or we see another life */
+    if (likely(!weft__known_other(fd, life))) return true;
+    weft__known_release(fd);
+    return false;
+}
+
+void weft__known_release(int fd) { add_ar(held_of(fd), -1u); /* pairs with await */ }
+
+void weft__known_await(int fd) {
+    for (unsigned turn = 0; load_sc(held_of(fd));) weft__backoff(&turn); /* pairs with hold and release */
+}
+
 /* --- a forked child: nobody else is there who closes ---------------------------------------------------- */
 
 static void forked(void) {
+    for (unsigned i = 0; i < WEFT_GUESSES; i++)
+        if (load_rlx(&held[i])) store_rlx(&held[i], 0);
     for (unsigned i = 0; i < load_rlx(&used); i++)
         if (load_rlx(&weft__known_lives[i]) & WEFT_KNOWN_CLOSERS)
             store_rlx(&weft__known_lives[i], load_rlx(&weft__known_lives[i]) & ~WEFT_KNOWN_CLOSERS);

@@ -18,6 +18,9 @@
  * first time waits until 4., and asks the kernel. Without that, it would enter between 2. and 3., and nobody would
  * ever end its wait.
  *
+ * Who has waited tries again between hold and release: a close waits for that, between its 2. and 3., so that the
+ * attempt is on the file that was waited for. Such an attempt never waits.
+ *
  * What an attempt on it is likely to meet: a guess, made anew now and then, because a program may close and open
  * without weft. A wrong one costs time and does no harm.
  */
@@ -48,6 +51,12 @@ static inline uint32_t weft__known_life(int fd) {
 static inline bool weft__known_other(int fd, uint32_t life) {
     return (load_sc(weft__known_word(fd)) | WEFT_KNOWN_CLOSERS) != (life | WEFT_KNOWN_CLOSERS); /* pairs with closes */
 }
+
+/* An attempt after a wait. False: it is another one. */
+bool weft__known_hold(int fd, uint32_t life);
+void weft__known_release(int fd);
+/* The closer, after step 2. */
+void weft__known_await(int fd);
 
 /* DIRECT: read and written past the page cache, so that no attempt can be made that does not wait. READS_WAIT: the
  * last attempt to read found nothing. SOCKET: it was one when that was asked for. */

@@ -165,8 +165,7 @@ static ssize_t when_ready(struct weft__fiber *me, const struct weft__request *r,
     for (;;) {
         ssize_t n = run(me, &(struct weft__request){.code = WEFT_IO_POLL, .fd = r->fd, .flags = POLLOUT});
         if (n < 0) return n;
-        if (unlikely(weft__known_other(r->fd, life))) return -EBADF;
-        n = weft__request_attempt(r);
+        n = weft__request_again(r, life);
         if (n != -EAGAIN) return n;
     }
 }
