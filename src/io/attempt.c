@@ -64,23 +64,24 @@ static void cut(struct weft__request *r, size_t most) {
     if (r->code == WEFT_IO_WRITE && r->size > most) r->size = most;
 }
 
+static size_t size_of(const struct weft__request *r) {
+    const struct iovec *parts = r->memory;
+    size_t total = 0;
+    if (r->code == WEFT_IO_READ || r->code == WEFT_IO_WRITE) return r->size;
+    for (size_t i = 0; i < r->size; i++) total += parts[i].iov_len;
+    return total;
+}
+
 static ssize_t if_ready(const struct weft__request *r) {
     struct stat s;
     struct weft__request piece = *r;
     if (fstat(r->fd, &s)) return -errno;
     if (S_ISREG(s.st_mode) || S_ISDIR(s.st_mode) || S_ISBLK(s.st_mode)) return -ENOTSUP;
+    if (!size_of(r)) return weft__request_perform(r); /* of nothing there is always enough */
     int found = weft__readiness_look(r->fd, weft__request_awaits(r));
     if (found <= 0) return found ? found : -EAGAIN;
     cut(&piece, S_ISFIFO(s.st_mode) ? PIPE_BUF : 256);
     return weft__request_perform(&piece);
-}
-
-static size_t size_of(const struct weft__request *r) {
-    const struct iovec *parts = r->memory;
-    size_t total = 0;
-    if (r->code == WEFT_IO_READ) return r->size;
-    for (size_t i = 0; i < r->size; i++) total += parts[i].iov_len;
-    return total;
 }
 
 /* A thread reads on where an attempt has ended, in this part of the memory. */
