@@ -45,10 +45,10 @@ void weft__known_waits(int fd) {
 int weft__known_socket(int fd) {
     int type;
     socklen_t size = sizeof type;
-    unsigned guess = weft__known_guess(fd);
-    if (likely(guess & WEFT_KNOWN_SOCKET)) return 0;
+    uint8_t guess = load_rlx(guess_of(fd));
+    if (likely(guess & WEFT_KNOWN_SOCKET)) return 0; /* and nothing is written: neighbours are other workers' */
     if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size)) return -errno;
-    store_rlx(guess_of(fd), (uint8_t)(guess | WEFT_KNOWN_SOCKET));
+    store_rlx(guess_of(fd), guess | WEFT_KNOWN_SOCKET);
     return 0;
 }
 

@@ -220,7 +220,9 @@ static int start(struct weft__io *io) {
     const struct weft__request *r = &io->request;
     if (!goes_by_ring(r) || (r->code == WEFT_IO_RECV && weft__known_socket(r->fd))) return -ENOTSUP;
     io->op = (struct weft__op){.fn = completed, .fd = r->fd >= 0 ? r->fd : -1};
-    return push(&io->op, r, r->life, NULL) ? -ENOTSUP : 0;
+    if (likely(!push(&io->op, r, r->life, NULL))) return 0;
+    io->op.fn = NULL; /* there is nothing in the ring to be cancelled */
+    return -ENOTSUP;
 }
 
 static void cancel(struct weft__io *io) { weft__ring_cancel(&io->op); }
