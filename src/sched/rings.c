@@ -8,9 +8,10 @@
 
 /*
  * How many requests are under way for each descriptor, by its number's last bits; so that whoever closes one need not
- * ask all rings. Counted before the request is the kernel's, and until it has completed.
+ * ask all rings. Counted before the request is the kernel's, and until it has completed. Numbers beyond share; pages are
+ * committed when they are touched.
  */
-enum { WEFT_DESCRIPTORS = 1 << 16 };
+enum { WEFT_DESCRIPTORS = 1 << 20 };
 static _Atomic uint32_t under_way[WEFT_DESCRIPTORS];
 
 static _Atomic uint32_t *count_of(int fd) { return &under_way[(unsigned)fd % WEFT_DESCRIPTORS]; }
@@ -185,11 +186,11 @@ static void close_fd_everywhere(int fd) {
 /*
  * A request that was woken, and that the kernel is about to try again, is not found by a cancellation, and may wait
  * again afterwards. So we ask until all have completed; most often that is once. It takes longer only while a carrier
- * computes whose thread must let the kernel finish: until the next tick of its clock. The bound is for numbers that
- * share a count.
+ * computes whose thread must let the kernel finish: until the next tick of its clock, or until another stands in for it.
+ * The bound, some two seconds, is for numbers that share a count.
  */
 void weft__rings_close_fd(int fd) {
-    enum { TURNS = 256 };
+    enum { TURNS = 20000 };
     if (fd < 0 || likely(!load_sc(count_of(fd)))) return; /* pairs with claim */
     for (unsigned turn = 0; load_acq(count_of(fd)) && turn < TURNS; weft__backoff(&turn)) close_fd_everywhere(fd);
 }
