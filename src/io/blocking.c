@@ -148,19 +148,21 @@ static void *perform(void *arg) {
 
 /* A directory is held by a descriptor of its own: its number may be closed, and be another's, when a thread comes to
  * the call. Not a file: to close any descriptor of it would give up the program's locks. */
-static int hold_directory(const struct weft__request *r) {
+static int hold_directory(const struct weft__request *r, int fd) {
     bool has = r->code == WEFT_IO_OPEN || (r->code >= WEFT_IO_STAT && r->code <= WEFT_IO_MKDIR);
-    return has && r->fd >= 0 ? fcntl(r->fd, F_DUPFD_CLOEXEC, 0) : -1;
+    return has && fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
 }
 
 /* The threads take no signals, so that of a broken pipe is the caller's to have. */
 ssize_t weft__blocking_request(const struct weft__request *r) {
     struct weft__request own = *r;
-    int dir = hold_directory(r);
+    int dir = hold_directory(r, r->fd), other = r->code == WEFT_IO_RENAME ? hold_directory(r, r->other) : -1;
     struct made m = {&own, r->fd >= 0 && dir < 0 ? weft__request_life(r) : 0, 0};
     if (dir >= 0) own.fd = dir;
+    if (other >= 0) own.other = other;
     int err = weft_blocking(perform, &m, NULL);
     if (dir >= 0) close(dir);
+    if (other >= 0) close(other);
     if (!err && m.result == -EPIPE) raise(SIGPIPE);
     return err ? err : m.result;
 }

@@ -83,6 +83,11 @@ void *allocate(size_t count, size_t size) {
     return memset(p, 0, bytes);
 }
 
+void scratch_name(char name[SCRATCH_SIZE]) {
+    const char *dir = getenv("TMPDIR");
+    snprintf(name, SCRATCH_SIZE, "%s/weft-bench-XXXXXX", dir ? dir : "/tmp");
+}
+
 uint64_t clock_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);

@@ -65,6 +65,10 @@ static inline void must(int rc, const char *what) {
 /* Zeroed memory, its pages present, on cache lines of its own. Never NULL; free() it. */
 void *allocate(size_t count, size_t size);
 
+/* A name in the directory for temporary files, which mkdtemp or mkostemp completes. */
+#define SCRATCH_SIZE 256
+void scratch_name(char name[SCRATCH_SIZE]);
+
 uint64_t clock_ns(void);
 void pause_ns(uint64_t nanoseconds); /* blocks the kernel thread */
 

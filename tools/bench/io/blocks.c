@@ -15,9 +15,8 @@
 
 void blocks_make(struct blocks *blocks, uint64_t count, bool direct) {
     static uint64_t chunk[AT_ONCE][BLOCK / 8];
-    const char *base = getenv("TMPDIR");
-    char path[256];
-    snprintf(path, sizeof path, "%s/weft-bench-XXXXXX", base ? base : "/tmp");
+    char path[SCRATCH_SIZE];
+    scratch_name(path);
     int fd = mkostemp(path, O_CLOEXEC);
     if (fd < 0) fail(path, errno);
     for (uint64_t i = 0; i < count; i += AT_ONCE) {

@@ -103,9 +103,8 @@ static void clean_up_early(void) {
 }
 
 void server_prepare(struct server *server) {
-    const char *base = getenv("TMPDIR");
     *server = (struct server){.port = free_port()};
-    snprintf(server->scratch, sizeof server->scratch, "%s/weft-bench-XXXXXX", base ? base : "/tmp");
+    scratch_name(server->scratch);
     if (!mkdtemp(server->scratch)) fail("mkdtemp", errno);
     static bool registered;
     if (!registered) atexit(clean_up_early);

@@ -10,7 +10,7 @@
 #include <netinet/in.h>
 #include <sys/types.h>
 
-#define SERVER_PATH 256
+#define SERVER_PATH SCRATCH_SIZE
 
 struct server {
     pid_t pid;
