@@ -22,7 +22,7 @@
  * attempt is on the file that was waited for. Such an attempt never waits.
  *
  * What an attempt on it is likely to meet: a guess, made anew now and then, because a program may close and open
- * without weft. A wrong one costs time and does no harm.
+ * without weft. A wrong one costs time; that something is a socket which is none any more, a wait instead of an error.
  */
 #ifndef WEFT_IO_KNOWN_H
 #define WEFT_IO_KNOWN_H
