@@ -5,7 +5,7 @@
  * Who may do what:
  *
  *   fill entries, take completions   whoever holds the lock: the worker, or another in its stead
- *   enter the kernel                 any carrier of the worker's cluster, without the lock: the kernel has one of its own
+ *   enter the kernel                 carriers of the worker's cluster, without the lock: the kernel has its own
  *   sleep                            the worker's carrier
  *
  * An entry is the kernel's as soon as it was filled and the tail was moved; the next one to enter, for
