@@ -20,6 +20,7 @@
 #define load_sc(p) atomic_load_explicit(p, memory_order_seq_cst)
 #define add_sc(p, v) atomic_fetch_add_explicit(p, v, memory_order_seq_cst)
 /* expected is updated on failure; a failure only reads, and what was read is used for the next try. */
+#define cas_sc(p, e, d) atomic_compare_exchange_strong_explicit(p, e, d, memory_order_seq_cst, memory_order_seq_cst)
 #define cas_ar(p, e, d) atomic_compare_exchange_strong_explicit(p, e, d, memory_order_acq_rel, memory_order_acquire)
 #define fence_sc() atomic_thread_fence(memory_order_seq_cst)
 #define fence_compiler() atomic_signal_fence(memory_order_seq_cst)

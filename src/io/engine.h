@@ -28,8 +28,8 @@ struct weft__engine {
     int (*start)(struct weft__io *io);
     void (*cancel)(struct weft__io *io);
 
-    /* The descriptor is about to be closed: begins another life of it (known.h), and ends what waits for it, with
-     * -EBADF. */
+    /* The descriptor is about to be closed, and has another life already: ends what is under way for it, with -EBADF.
+     * NULL: whoever waits does so by readiness.h. */
     void (*closes)(int fd);
 
     /* For servers; -ENOTSUP: it has no such thing. Receives into memory of the ring, which the lease then names; calls

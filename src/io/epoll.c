@@ -103,8 +103,6 @@ static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
 
 static int start(struct weft__io *io) { return (void)io, -ENOTSUP; }
 
-static void closes(int fd) { weft__readiness_closes(fd); }
-
 static ssize_t receive(struct weft__fiber *me, int fd, struct weft_lease *lease) {
     return (void)me, (void)fd, (void)lease, -ENOTSUP;
 }
@@ -115,4 +113,4 @@ static int submit(const struct io_uring_sqe *entries, int *results, unsigned n) 
     return (void)entries, (void)results, (void)n, -ENOTSUP;
 }
 
-const struct weft__engine weft__engine_epoll = {"epoll", run, start, NULL, closes, receive, accept_all, submit};
+const struct weft__engine weft__engine_epoll = {"epoll", run, start, NULL, NULL, receive, accept_all, submit};

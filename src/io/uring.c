@@ -227,11 +227,6 @@ static int start(struct weft__io *io) {
 
 static void cancel(struct weft__io *io) { weft__ring_cancel(&io->op); }
 
-static void closes(int fd) {
-    weft__readiness_closes(fd); /* another life first */
-    weft__rings_close_fd(fd);
-}
-
 /* --- for servers -------------------------------------------------------------------------------------- */
 
 static int into_lent(struct weft__uring *ring, struct io_uring_sqe *e) {
@@ -334,4 +329,5 @@ static int submit(const struct io_uring_sqe *entries, int *results, unsigned n) 
     return 0;
 }
 
-const struct weft__engine weft__engine_uring = {"io_uring", run, start, cancel, closes, receive, accept_all, submit};
+const struct weft__engine weft__engine_uring = {"io_uring",           run,     start,      cancel,
+                                                weft__rings_close_fd, receive, accept_all, submit};

@@ -20,6 +20,7 @@ bool ended[WAITERS];
 bool filled[WAITERS]; /* an entry that nobody has handed over */
 bool retries[WAITERS]; /* the kernel is about to try again, and a cancellation does not find it */
 byte count; /* under way for this number */
+bool decided; /* there are rings: the first one who waits has found out (engine.c) */
 #endif
 
 inline lock() { atomic { !locked -> locked = true } }
@@ -58,6 +59,9 @@ active proctype kernel() {
 
 proctype waiter(byte me) {
     byte mine;
+#ifdef RING
+    decided = true;
+#endif
     /* 1. */
 #ifdef MUT_ENTERS_WHILE_CLOSING
     atomic { mine = life; began[me] = file }
@@ -132,13 +136,21 @@ inline end_all(i) {
 active proctype closer() {
     byte i;
 #ifdef RING
+    bool rings;
+#ifdef MUT_ENGINE_BEFORE_THE_LIFE
+    rings = decided;
     d_step { life++; closers++ }
+#else
+    d_step { life++; closers++ }
+    rings = decided;
+#endif
 #ifdef MUT_ASKS_ONCE
     if
 #else
     do
+    :: !rings -> break
 #endif
-    :: count > 0 ->
+    :: rings && count > 0 ->
         d_step {
             i = 0;
             do
@@ -153,7 +165,7 @@ active proctype closer() {
     :: else
     fi;
 #else
-    :: count == 0 -> break
+    :: rings && count == 0 -> break
     od;
 #endif
 #else

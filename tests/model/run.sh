@@ -188,7 +188,7 @@ close_models() {
     check "close, three who wait" close
     check "close, three who wait, in a ring" close -DRING
     for m in ENDS_BEFORE_THE_LIFE ENTERS_WHILE_CLOSING NO_LOOK; do mutant close $m; done
-    for m in ASKS_ONCE ENTERS_WHILE_CLOSING LOOKS_BEFORE_IT_COUNTS NO_LOOK; do mutant close $m -DRING; done
+    for m in ASKS_ONCE ENGINE_BEFORE_THE_LIFE ENTERS_WHILE_CLOSING LOOKS_BEFORE_IT_COUNTS NO_LOOK; do mutant close $m -DRING; done
 }
 
 bell_models() {

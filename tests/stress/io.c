@@ -5,8 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void make_ends(uint64_t *random, int ends[2]) {
@@ -140,7 +143,7 @@ struct closer {
 static void *close_and_open(void *arg) {
     struct closer *c = arg;
     uint64_t random = c->random;
-    for (unsigned turn = 0; turn < 200 / shrink; turn++) {
+    for (unsigned turn = 0; turn < 10; turn++) {
         int ends[2];
         struct weft_counter left = WEFT_COUNTER_INIT;
         unsigned char tag = (unsigned char)roll(&random);
@@ -171,6 +174,27 @@ static void closes_round(uint64_t random) {
         OK(weft_spawn(&f[i], NULL, close_and_open, &closers[i]));
     }
     for (unsigned i = 0; i < CLOSERS; i++) OK(weft_join(f[i], NULL));
+}
+
+/* --- the first ones ------------------------------------------------------------------------------------
+ *
+ * The same in a process that has made no request yet: which engine makes them is decided meanwhile.
+ */
+static void first_round(uint64_t random) {
+    char count[16], seed[24];
+    char *const arguments[] = {"stress", "io_closes", "--seconds", "0", "--workers", count, "--seed", seed, NULL};
+    snprintf(count, sizeof count, "%u", workers);
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)random);
+    posix_spawn_file_actions_t quiet;
+    pid_t child;
+    int status;
+    posix_spawn_file_actions_init(&quiet);
+    posix_spawn_file_actions_addopen(&quiet, STDOUT_FILENO, "/dev/null", O_WRONLY,
+                                     0); /* what is wrong goes to stderr */
+    OK(posix_spawn(&child, "/proc/self/exe", &quiet, NULL, arguments, environ));
+    posix_spawn_file_actions_destroy(&quiet);
+    WANT(waitpid(child, &status, 0), child);
+    WANT(status, 0);
 }
 
 /* --- calls that block ------------------------------------------------------------------------------------ */
@@ -218,5 +242,6 @@ static void blocking_round(uint64_t random) {
 
 const struct part parts_of_io[] = {{"io_bytes", bytes_round, false, false},
                                    {"io_closes", closes_round, false, false},
+                                   {"io_first", first_round, true, false},
                                    {"io_blocking", blocking_round, false, false},
                                    {NULL, NULL, false, false}};
