@@ -1,4 +1,7 @@
 """Connections: kept, filled in pieces, with bodies, many, gone."""
+import resource
+import socket
+import struct
 import subprocess
 import time
 
@@ -125,3 +128,35 @@ def curl_agrees():
     same(curl("--http1.0", url("/small.txt"), url("/")), pattern(1000) + b"<p>root\n")
     same(curl("-o", "/dev/null", "-w", "%{http_code}", "--path-as-is", url("/../outside/secret.txt")), b"400")
     same(curl("-o", "/dev/null", "-w", "%{http_code}", "-d", "a=b", url("/")), b"405")
+
+
+@test
+def connect_first_and_speak_later():
+    """More than the kernel keeps of those that have not been accepted. A cookie would show in the size of segments."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    n = min(500 if SLOW else 5000, most - 200)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(n + 200, most), most))
+    clients = []
+    for i in range(n):
+        clients.append(shared.client())
+        if i % 64 == 63:  # what came before this one is accepted by then
+            clients[-1].send(GET % ("/small.txt", ""))
+            same(len(clients[-1].answer().body), 1000)
+    for c in clients:
+        c.send(GET % ("/k16.bin", ""))
+        same(len(c.answer().body), 16384)
+        segment = struct.unpack_from("I", c.s.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 24), 20)[0]
+        assert segment > 1460, segment
+    for c in clients:
+        c.close()
+
+
+@test
+def a_connection_a_request():
+    for i in range(200):
+        with shared.client() as c:
+            if i == 150:  # it says nothing for longer than others are waited for
+                time.sleep(1.2)
+            c.send(GET % ("/small.txt", "Connection: close\r\n"))
+            same(len(c.answer().body), 1000)
+            assert c.ended()

@@ -121,8 +121,7 @@ static void end(struct connection *c, enum next next) {
     weft_close(c->fd);
 }
 
-void *connection_run(void *arg) {
-    int fd = (int)(intptr_t)arg;
+void connection_run(int fd) {
     struct connection c;
     c.fd = c.in.fd = c.out.fd = fd;
     c.in.begin = c.in.end = c.out.used = 0;
@@ -148,5 +147,4 @@ void *connection_run(void *arg) {
         if (server_ends() && next == NEXT_REQUEST) break;
     }
     end(&c, next);
-    return NULL;
 }

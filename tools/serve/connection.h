@@ -16,7 +16,7 @@ struct connection {
     char peer[INET6_ADDRSTRLEN]; /* empty as long as nobody has asked */
 };
 
-/* A fiber's function: arg is the descriptor, which it closes. */
-void *connection_run(void *arg);
+/* Until the client has what it wants, or is given up. It closes the descriptor. */
+void connection_run(int fd);
 
 #endif

@@ -19,8 +19,8 @@ struct file_state {
 };
 
 /* Files up to this size are kept in memory, larger ones open. What is sent from there is copied for each client, which
- * is cheaper than sendfile only for so few bytes, and only as long as the copies stay in the caches. */
-#define FILE_SMALL (8 * 1024)
+ * is cheaper than sendfile only for so few bytes (docs/SERVE.md). */
+#define FILE_SMALL (16 * 1024)
 
 /*
  * A state of a file, and the head of an answer that is all of it. Nobody changes it: so head and bytes of a small
