@@ -72,10 +72,10 @@ class Client:
 
 
 class Server:
-    def __init__(self, program, root, *options):
+    def __init__(self, program, root, *options, pass_fds=()):
         self.root = root
         self.process = subprocess.Popen([program, root, "--port", "0", *options], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True)
+                                        stderr=subprocess.PIPE, text=True, pass_fds=pass_fds)
         line = self.process.stdout.readline()
         m = re.search(r"http://\S+?:(\d+)/", line)
         if not m:
@@ -98,7 +98,7 @@ class Server:
     def signal(self, which=signal.SIGTERM):
         self.process.send_signal(which)
 
-    def end(self, within=20):
+    def end(self, within=20, says=None):
         if self.process.poll() is None:
             self.signal()
         try:
@@ -109,7 +109,7 @@ class Server:
             raise AssertionError("the server did not end")
         said = self.process.stderr.read()
         assert self.process.returncode == 0, "status %d: %s" % (self.process.returncode, said[-2000:])
-        assert not said, said[-2000:]
+        assert says in said if says else not said, said[-2000:]
 
 
 @functools.lru_cache

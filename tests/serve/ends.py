@@ -154,6 +154,30 @@ def logs():
 
 
 @test
+def a_log_that_nobody_reads():
+    there, away = os.pipe()
+    s = Server(PROGRAM, ROOT, "--log", "/proc/self/fd/%d" % away, pass_fds=[away])
+    os.close(away)
+    with s.client() as c:
+        line = GET % ("/nothing", "User-Agent: %s\r\n" % ("u" * 400))  # more than a pipe holds
+        for _ in range(400):
+            c.send(line)
+            same(c.answer().status, 404)
+        time.sleep(2.5)  # it has been given up
+        for _ in range(400):
+            c.send(line)
+            same(c.answer().status, 404)
+    text = os.read(there, 1 << 20)
+    s.ask("/small.txt")
+    s.end(says="lines are left out")
+    text += os.read(there, 1 << 20)
+    os.close(there)
+    lines = text.decode().splitlines()
+    assert "small.txt" in lines[-1], lines[-1]
+    assert len(lines) < 800, len(lines)
+
+
+@test
 def many_workers_and_a_small_cache():
     for options in (["--workers", "8", "--cache", "16"], ["--workers", "1", "--cache", "0"]):
         for i in range(200):

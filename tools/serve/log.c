@@ -4,12 +4,14 @@
 #include "tick.h"
 #include "weft.h"
 #include "weft/io.h"
+#include "weft/scope.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
 enum { ROOM = 64 * 1024, LINE = 2048 };
+#define PATIENCE WEFT_SECOND
 
 static const char *name;
 static int fd = -1;
@@ -64,14 +66,27 @@ static uint32_t put_line(char *to, const char *peer, const struct request *r, in
     return n;
 }
 
-/* A log that cannot be written is no reason not to serve. */
+/* As much as it takes in that time: of a pipe that nobody reads, nothing. */
+static uint32_t write_within(uint64_t time) {
+    struct weft_scope scope;
+    uint32_t done = 0;
+    if (weft_scope_begin(&scope, weft_now() + time)) return 0;
+    for (ssize_t n = 1; n > 0 && done<used; done += n> 0 ? (uint32_t)n : 0)
+        n = weft_write(fd, gathered + done, used - done);
+    weft_scope_end(&scope);
+    return done;
+}
+
+/* A log that cannot be written is no reason not to serve: it is waited for once, and until it takes something again
+ * lines are left out. What comes after half a line begins a new one. */
 static void write_out(void) {
-    for (uint32_t done = 0; done < used;) {
-        ssize_t n = weft_write(fd, gathered + done, used - done);
-        if (n <= 0) break;
-        done += (uint32_t)n;
-    }
+    static bool takes = true, said;
+    uint32_t done = write_within(takes ? PATIENCE : 0);
+    takes = done == used;
+    if (!takes && !said) fprintf(stderr, "weft: the log %s takes no more for now: lines are left out\n", name);
+    said = said || !takes;
     used = 0;
+    if (!takes && done && gathered[done - 1] != '\n') gathered[used++] = '\n';
 }
 
 void log_request(const char *peer, const struct request *r, int status, uint64_t bytes) {
