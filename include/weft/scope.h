@@ -8,6 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifndef WEFT_H
+#error "include <weft.h>, which includes this"
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif

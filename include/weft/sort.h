@@ -24,6 +24,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if !defined WEFT_SORT_NAME || !defined WEFT_SORT_TYPE || !defined WEFT_SORT_LESS
+#error "define WEFT_SORT_NAME, WEFT_SORT_TYPE and WEFT_SORT_LESS before <weft/sort.h>: see its first lines"
+#endif
+
 #ifndef WEFT_SORT_H
 #define WEFT_SORT_H
 #define WEFT_SORT_PASTE_(a, b) a##_##b
