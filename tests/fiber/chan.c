@@ -247,9 +247,9 @@ static void *is_late(void *chan) {
 static void leaving(void *unused) {
     (void)unused;
     line = out = (struct weft_chan)WEFT_CHAN_INIT(sizeof(int));
-    struct weft_fiber cancelled = spawn(is_cancelled, &line), late = spawn(is_late, &line), stays;
-    await_parties(&line, &line.receivers, 2);
-    stays = spawn(receives, (void *)3);
+    struct weft_fiber cancelled = spawn(is_cancelled, &line);
+    await_parties(&line, &line.receivers, 1);
+    struct weft_fiber late = spawn(is_late, &line), stays = spawn(receives, (void *)3);
     join(late);
     weft_cancel(cancelled);
     join(cancelled);
