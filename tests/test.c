@@ -49,6 +49,10 @@ bool test_emulated(void) {
     return under && strstr(under, "qemu");
 }
 
+void test_needs_forks(void) {
+    if (test_emulated()) test_skip("the emulator does not survive a fork with threads");
+}
+
 unsigned test_scale(void) {
     const char *text = getenv("WEFT_TEST_SCALE");
     long n = text ? strtol(text, NULL, 10) : 0;

@@ -94,6 +94,8 @@ size_t test_size(size_t n);
 size_t test_fibers(size_t n);
 bool test_valgrind(void);
 bool test_emulated(void); /* another machine's instructions, by qemu */
+/* Skips where a process with threads cannot be forked and go on with threads of its own. */
+void test_needs_forks(void);
 
 /* What the process holds, and what the machine has left. */
 size_t test_rss_kib(void);

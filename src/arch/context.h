@@ -52,4 +52,15 @@ static inline void weft__context_prepare(struct weft__context *context, void *to
     context->fp = NULL;
 }
 
+/* Where the caller's frame ends: whatever is below it in the stack is nobody's. */
+static inline __attribute__((always_inline)) const void *weft__stack_pointer(void) {
+    const void *sp;
+#if defined(__x86_64__)
+    __asm__ volatile("movq %%rsp, %0" : "=r"(sp));
+#else
+    __asm__ volatile("mov %0, sp" : "=r"(sp));
+#endif
+    return sp;
+}
+
 #endif

@@ -53,14 +53,14 @@ static _Noreturn void left_open(struct weft__fiber *me, const char *what) {
     weft__die("%s has returned with %s open", weft__describe(me, &text), what);
 }
 
-/* In the stack, below the frame of whoever asks: whose it was has returned, and its bytes are anybody's. */
-static bool is_gone(struct weft__fiber *me, const void *p, const void *frame) {
-    return (const char *)p >= me->stack->low && (const char *)p < (const char *)frame;
+/* Whose it was has returned, and its bytes are anybody's. */
+static bool is_gone(struct weft__fiber *me, const void *p, const void *end) {
+    return (const char *)p >= me->stack->low && (const char *)p < (const char *)end;
 }
 
-void weft__frames_unwind(struct weft__fiber *me, void *result, bool returned) {
+void weft__frames_unwind(struct weft__fiber *me, void *result, const void *returned) {
     for (struct weft__frame *f; (f = weft__frame_top(me->frames));) {
-        if (unlikely(returned && is_gone(me, f, __builtin_frame_address(0))))
+        if (unlikely(returned && is_gone(me, f, returned)))
             left_open(me, "a clean-up handler, a scope or a shield of a frame that is gone");
         if (f->kind == WEFT_FRAME_MEMBER) {
             weft__member_end(me, container_of(f, struct weft__region, frame), (int)(intptr_t)result);

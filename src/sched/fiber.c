@@ -231,7 +231,7 @@ _Noreturn void weft__stack_main(void *carried, struct weft__context *entered) {
     struct weft__fiber *f = container_of(entered, struct weft__fiber, context);
     san_enter(&f->stack->san, &w->home_san);
     void *result = f->fn(f->arg);
-    if (unlikely(f->frames & WEFT_FRAMES_TAG)) weft__frames_unwind(f, result, true);
+    if (unlikely(f->frames & WEFT_FRAMES_TAG)) weft__frames_unwind(f, result, weft__stack_pointer());
     end(f, result);
 }
 
@@ -239,7 +239,7 @@ WEFT_PUBLIC _Noreturn void weft_exit(void *result) {
     struct weft__worker *w = weft__self();
     struct weft__fiber *me = w ? load_rlx(&w->current) : NULL;
     if (!me) weft__die("weft_exit was called by a thread that is no fiber");
-    if (unlikely(me->frames & WEFT_FRAMES_TAG)) weft__frames_unwind(me, result, false);
+    if (unlikely(me->frames & WEFT_FRAMES_TAG)) weft__frames_unwind(me, result, NULL);
     end(me, result);
 }
 

@@ -126,8 +126,9 @@ static inline void weft__frames_unlock(struct weft__fiber *f, uint8_t open) {
 /* Puts a frame on top, or takes the top off. The fiber itself. */
 void weft__frame_push(struct weft__fiber *me, struct weft__frame *frame);
 void weft__frame_pop(struct weft__fiber *me, struct weft__frame *frame);
-/* All frames of a fiber that ends; returned: those in its own stack are gone. (cleanup.c) */
-void weft__frames_unwind(struct weft__fiber *me, void *result, bool returned);
+/* All frames of a fiber that ends. It has returned to a caller whose frame ends there, and what is below in its stack
+ * is gone; NULL: it has not. (cleanup.c) */
+void weft__frames_unwind(struct weft__fiber *me, void *result, const void *returned);
 
 /* --- regions (region.c) --------------------------------------------------------------------------- */
 

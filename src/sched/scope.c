@@ -141,7 +141,7 @@ void *weft__child_main(void *arg) {
     me->frames = weft__frames_with(&m.frame);
     int result = fn(arg);
     if (unlikely(me->frames != weft__frames_with(&m.frame)))
-        weft__frames_unwind(me, (void *)(intptr_t)result, true);
+        weft__frames_unwind(me, (void *)(intptr_t)result, weft__stack_pointer());
     else
         weft__member_end(me, &m, result);
     return NULL;

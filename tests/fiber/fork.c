@@ -146,6 +146,7 @@ static void all_kinds(void *unused) {
 }
 TEST(without_a_runtime) { all_kinds(NULL); }
 TEST(from_a_thread) {
+    test_needs_forks();
     test_start(4);
     all_kinds(NULL);
     int n = 0;
@@ -153,7 +154,10 @@ TEST(from_a_thread) {
     CHECK_EQ(n, 1);
     test_stop();
 }
-TEST(from_a_fiber) { each_size(all_kinds); }
+TEST(from_a_fiber) {
+    test_needs_forks();
+    each_size(all_kinds);
+}
 
 /* --- under load -------------------------------------------------------------------------------------------------- */
 
@@ -202,6 +206,7 @@ static void *forks_many(void *times) {
 static size_t times(size_t n) { return test_size(n) ? test_size(n) : 1; }
 TEST_WITHIN(hundreds_from_fibers_under_load, 120) {
     leave_out_if_sanitized();
+    test_needs_forks();
     struct load l;
     test_start(8);
     load_begin(&l);
@@ -215,6 +220,7 @@ TEST_WITHIN(hundreds_from_fibers_under_load, 120) {
 }
 TEST_WITHIN(hundreds_from_threads_under_load, 120) {
     leave_out_if_sanitized();
+    test_needs_forks();
     struct load l;
     test_start(8);
     load_begin(&l);
@@ -235,6 +241,7 @@ static void *starts_and_stops(void *unused) {
 }
 TEST_WITHIN(while_a_runtime_comes_and_goes, 120) {
     leave_out_if_sanitized();
+    test_needs_forks();
     STORE(&churning, 1);
     pthread_t t = thread_start(starts_and_stops, NULL);
     forks_many((void *)times(100));
@@ -292,6 +299,7 @@ static void parents_things(void *unused) {
     CHECK_EQ(weft_cluster_workers(second), 1);
 }
 TEST(the_parents_things) {
+    test_needs_forks();
     each_size(parents_things);
     test_start(3);
     parents_things(NULL);
@@ -411,6 +419,7 @@ static void waits_in_child(int fd) {
     say(fd, (long)test_open_files());
 }
 TEST(descriptors_are_waited_for_anew) {
+    test_needs_forks();
     CHECK(!pipe2(ends, O_CLOEXEC));
     size_t files = test_open_files();
     test_start(2);

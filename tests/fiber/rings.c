@@ -248,6 +248,7 @@ static void talks_in_child(void *unused) {
 }
 TEST(a_forked_child_has_rings_of_its_own) {
     if (TEST_ASAN || TEST_TSAN) test_skip("a sanitizer's locks may be held in the child");
+    test_needs_forks();
     open_pipe();
     test_in_fiber(2, talks_in_child, NULL);
 }

@@ -249,6 +249,7 @@ static void not_the_parents(void *unused) {
 TEST(a_forked_child_is_not_subscribed) {
     if (TEST_TSAN) test_skip("handlers are late there");
     if (TEST_ASAN) test_skip("a child may find the tool's allocator locked");
+    test_needs_forks();
     each_size(not_the_parents);
     not_the_parents(NULL);
 }
@@ -306,6 +307,7 @@ static bool so_many_block(void *p) {
 
 /* Carriers and the monitor have the mask of who started the runtime; the service blocks all that nobody wants. */
 TEST(who_blocks_what) {
+    if (test_emulated()) test_skip("masks are the emulator's");
     enum { WORKERS = 3 };
     const uint64_t ours = WEFT_SIGNAL(SIGUSR2) | WEFT_SIGNAL(SIGWINCH);
     sigset_t set;

@@ -89,7 +89,7 @@ int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *attr, void *
 }
 void weft_yield(void) {}
 void weft__tasks_region(bool begun) { (void)begun; } /* nothing is forked */
-void weft__frames_unwind(struct weft__fiber *me, void *result, bool returned) {
+void weft__frames_unwind(struct weft__fiber *me, void *result, const void *returned) {
     (void)me, (void)result, (void)returned;
     wrong = true;
 }
