@@ -1,6 +1,7 @@
 /*
  * Clean-up handlers, and what a fiber that ends has open: each run once, in the right order. What is told of it.
  */
+#include "../state.h"
 #include "fiber.h"
 
 #include <stdlib.h>
@@ -81,7 +82,7 @@ static void told_to_end(void *unused) {
     (void)unused;
     order[0] = 0;
     struct weft_fiber f = spawn(stops_when_told, NULL);
-    settle();
+    await_state(state_waits, f);
     CHECK_EQ(weft_cancel(f), 0);
     CHECK_EQ((intptr_t)join(f), -ECANCELED);
     CHECK_HAS(order, "a");

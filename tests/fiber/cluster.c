@@ -114,7 +114,7 @@ TEST_WITHIN(a_thousand_times_without_a_trace, 60) {
         files = test_open_files();
     }
     if (!TEST_TSAN && !TEST_ASAN && !test_emulated()) CHECK(test_rss_kib() < rss + 2048);
-    CHECK_EQ(test_open_files(), files);
+    while (test_open_files() != files) test_nap_ms(1); /* the monitor looks at one now and then */
     await_threads(threads);
     test_stop();
 }
@@ -242,8 +242,9 @@ TEST_WITHIN(moves_itself, 60) {
 static int at_home, over;
 static void *reports(void *started) {
     ADD((int *)started, 1);
-    while (!LOAD(&over)) {
+    for (bool last = false; !last;) {
         CHECK_EQ(weft_park(), 0);
+        last = LOAD(&over);
         STORE(&at_home, weft_cluster_self().id == clusters[1].id ? 2 : 1);
     }
     return NULL;

@@ -314,8 +314,9 @@ static bool cannot_have_more_threads(void) {
 TEST(as_many_as_can_be_had) {
     struct rlimit limit;
     test_start(2);
-    for (unsigned i = 1; i <= 2; i++) join(spawn_with(&(struct weft_attr){.pinned = i}, nothing, NULL)); /* both have
-                                                                                   what memory a thread takes */
+    for (unsigned i = 1; i <= 2; i++)
+        join(spawn_with(&(struct weft_attr){.pinned = i}, nothing, NULL)); /* both have
+                                                     what memory a thread takes */
     if (geteuid() == 0) { /* who may do everything is not limited by number, so by memory */
         CHECK(!getrlimit(RLIMIT_AS, &limit));
         char line[256];

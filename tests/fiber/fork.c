@@ -3,6 +3,7 @@
 #include "fiber.h"
 
 #include "../state.h"
+#include "chain.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -290,7 +291,7 @@ static void parents_things(void *unused) {
     CHECK_EQ(weft_cluster_create(&second, &(struct weft_config){.workers = 1}), 0);
     CHECK_EQ(weft_timer_arm(&timer, weft_now() + 60 * WEFT_SECOND, fire, NULL), 0);
     parked = spawn(waits_for_shared, NULL);
-    CHECK_EQ(weft_sleep_for(2 * WEFT_MILLISECOND), 0);
+    while (!chain_length(&shared.queue)) CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0); /* and its lock is free */
     fork_once(meets_the_parents, 1);
     CHECK_EQ(weft_timer_cancel(&timer), 0);
     CHECK_EQ(weft_sem_post(&shared), 0);

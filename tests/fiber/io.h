@@ -15,6 +15,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -78,16 +79,20 @@ static inline void make_ends(enum ends kind, int ends[2]) {
 
 static inline void close_ends(int ends[2]) { CHECK(!weft_close(ends[0]) && !weft_close(ends[1])); }
 
-/* Until nothing more goes in; how much that was. */
-static inline size_t fill_up(int fd) {
+static inline bool goes_in(int fd) {
     static const char much[4096];
-    int flags = fcntl(fd, F_GETFL);
-    size_t total = 0;
-    CHECK(!fcntl(fd, F_SETFL, flags | O_NONBLOCK));
+    bool any = false;
     for (size_t piece = sizeof much; piece; piece /= 2)
-        for (ssize_t n; (n = write(fd, much, piece)) > 0;) total += (size_t)n;
-    CHECK(!fcntl(fd, F_SETFL, flags));
-    return total;
+        while (write(fd, much, piece) > 0) any = true;
+    return any;
+}
+/* Until nothing more goes in, ever: TCP's receiver may tell only later that it has taken something off the sender. */
+static inline void fill_up(const int ends[2]) {
+    int flags = fcntl(ends[1], F_GETFL);
+    CHECK(!fcntl(ends[1], F_SETFL, flags | O_NONBLOCK));
+    for (int full = 0; full < 3; full = goes_in(ends[1]) ? 0 : full + 1)
+        setsockopt(ends[0], IPPROTO_TCP, TCP_QUICKACK, &(int){1}, sizeof(int));
+    CHECK(!fcntl(ends[1], F_SETFL, flags));
 }
 
 /* An empty file that has no name. */

@@ -30,8 +30,10 @@ static void bytes(void *unused) {
     CHECK_EQ(weft_fsync(fd), 0);
     CHECK_EQ(weft_fdatasync(fd), 0);
     CHECK_EQ(lseek(fd, 0, SEEK_CUR), 13);
+    int last = fcntl(fd, F_DUPFD_CLOEXEC, 500); /* a number that nobody else gets meanwhile */
     CHECK_EQ(weft_close(fd), 0);
-    CHECK_EQ(told(weft_pread(fd, got, 1, 0)), -EBADF);
+    CHECK_EQ(weft_close(last), 0);
+    CHECK_EQ(told(weft_pread(last, got, 1, 0)), -EBADF);
 }
 TEST(bytes_at_positions) {
     each_runtime(bytes);
@@ -136,15 +138,13 @@ static void fifo(void *unused) {
     snprintf(path, sizeof path, "%s/fifo", dir);
     CHECK(!mkfifo(path, 0600));
     struct weft_fiber f = spawn(opens_to_write, path);
-    let_it_wait();
-    CHECK(state_waits(f));
+    await_state(state_waits, f);
     int fd = weft_open(path, O_RDONLY | O_CLOEXEC);
     CHECK(fd >= 0);
     CHECK_EQ(weft_close(fd), 0);
     join(f);
     f = spawn(opens_to_read, path);
-    let_it_wait();
-    CHECK(state_waits(f));
+    await_state(state_waits, f);
     fd = weft_open(path, O_WRONLY | O_CLOEXEC);
     CHECK_EQ(weft_write(fd, "x", 1), 1);
     CHECK_EQ(weft_close(fd), 0);
@@ -156,14 +156,12 @@ TEST(fifos_are_waited_for_when_they_are_opened) { each_runtime(fifo); }
 static void too_many(void *unused) {
     (void)unused;
     weft_close(weft_open("/dev/null", O_RDONLY)); /* whatever has to be open is */
-    int fd = open("/dev/null", O_RDONLY), limit = fd + 1;
-    struct rlimit before, few;
+    struct rlimit before;
     CHECK(!getrlimit(RLIMIT_NOFILE, &before));
-    few = (struct rlimit){(rlim_t)limit, before.rlim_max};
-    CHECK(!setrlimit(RLIMIT_NOFILE, &few));
+    CHECK(!setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, before.rlim_max}));
     CHECK_EQ(told(weft_open("/dev/null", O_RDONLY)), -EMFILE);
     CHECK(!setrlimit(RLIMIT_NOFILE, &before));
     int another = weft_open("/dev/null", O_RDONLY);
-    CHECK(another >= 0 && !weft_close(another) && !weft_close(fd));
+    CHECK(another >= 0 && !weft_close(another));
 }
 TEST(no_descriptor_is_left) { each_runtime(too_many); }

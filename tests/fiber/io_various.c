@@ -80,6 +80,9 @@ static void polls(void *unused) {
     int a[2], b[2], file = make_file();
     make_ends(PIPE, a);
     make_ends(TCP, b);
+    int low = a[0];
+    a[0] = fcntl(low, F_DUPFD_CLOEXEC, 500); /* a number that nobody else gets when it is closed */
+    close(low);
     struct pollfd p[3] = {{a[0], POLLIN, 0}, {b[0], POLLIN, 0}, {-1, POLLIN, 0}};
     CHECK_EQ(weft_poll(p, 3, 0), 0);
     uint64_t start = weft_now();
@@ -204,11 +207,20 @@ static pid_t child(unsigned ms, int status) {
     usleep(ms * 1000);
     _exit(status);
 }
+/* Until the other end of the pipe is closed. */
+static pid_t held_child(int ends[2], int status) {
+    CHECK(!pipe2(ends, O_CLOEXEC));
+    pid_t pid = fork();
+    if (pid) return close(ends[0]), pid;
+    close(ends[1]);
+    _exit(read(ends[0], &(char){0}, 1) ? 1 : status);
+}
 static void waits_for_children(void *unused) {
     (void)unused;
-    int status;
-    pid_t pid = child(20, 7);
+    int status, held[2];
+    pid_t pid = held_child(held, 7);
     CHECK_EQ(weft_waitpid(pid, &status, WNOHANG), 0);
+    close(held[1]);
     CHECK_EQ(weft_waitpid(pid, &status, 0), pid);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
     CHECK_EQ(told(weft_waitpid(pid, &status, 0)), -ECHILD);
@@ -253,8 +265,9 @@ static void sleeps(void *unused) {
     struct timespec left = {0, 0};
     CHECK_EQ(weft_cancel(weft_self()), 0);
     CHECK_EQ(told(weft_nanosleep(&(struct timespec){100, 0}, &left)), -ECANCELED);
-    CHECK(left.tv_sec == 99 || left.tv_sec == 100);
-    CHECK_EQ(weft_sleep(50), 50);
+    CHECK(left.tv_sec > 50 && left.tv_sec <= 100);
+    unsigned rest = weft_sleep(50);
+    CHECK(rest > 0 && rest <= 50);
 }
 TEST(sleeping) { each_runtime(sleeps); }
 

@@ -63,7 +63,7 @@ static void once_round(unsigned workers) {
     CHECK_EQ(n, 20);
 }
 TEST_WITHIN(a_thousand_times_without_a_leak, 120) {
-    size_t threads = test_threads() + (TEST_TSAN ? 2 : 0); /* which has its own, from the first on */
+    size_t threads = test_threads() + (TEST_TSAN ? 2 : 0);        /* which has its own, from the first on */
     for (int i = 0; i < 50; i++) once_round(1 + (unsigned)i % 8); /* caches fill */
     size_t rss = test_rss_kib(), files = test_open_files();
     for (size_t i = 0; i < test_size(1000); i++) once_round(1 + (unsigned)i % 8);
