@@ -75,14 +75,14 @@ static bool something_waits(struct weft__cluster *c, uint64_t now) {
 }
 
 /* If all workers hog, and something waits behind any of them, a new one must come, whoever it is for. */
-static void rescue(struct weft__worker *w, uint64_t now, bool computes) {
+static void rescue(struct weft__worker *w, uint64_t now) {
     struct weft__cluster *c = w->cluster;
     if (!c->rescues || !something_waits(c, now)) return;
     bool nobody_else = !others_can(c, w);
     if (!nobody_else && !is_waited_for(w, now)) return;
     if (!weft__share_by_force(w)) return; /* it has come back, or will be met inside the fiber next time */
     store_rel(&w->stuck, true);           /* pairs with weft__serve_stuck */
-    if (!w->hog.spared && (!computes || nobody_else)) spare(w);
+    if (!w->hog.spared && (w->hog.blocks || nobody_else)) spare(w);
     fence_sc(); /* pairs with the fence of a worker that announces its sleep */
     weft__idle_wake_one(c);
 }
@@ -114,16 +114,18 @@ static bool is_blocked(struct weft__worker *w) {
     return !end || (end[1] && end[2] != 'R');
 }
 
-/* One fiber since the last look. Does it block, or has it computed for long enough? */
+/* One fiber since the last look. Does it block, or has it computed for long enough? Whoever has computed may block
+ * later; and on a busy machine it takes many ticks to compute for half of one. */
 static void suspect(struct weft__worker *w, struct weft__fiber *f, uint64_t cpu, uint64_t now) {
     struct weft__hog *h = &w->hog;
-    bool computes = cpu - h->cpu >= WEFT_TICK / 2;
-    if (!computes && !is_blocked(w)) return;
-    h->blocks = !computes;
+    bool blocks = cpu - h->cpu_seen < WEFT_TICK / 8 && is_blocked(w), computes = cpu - h->cpu >= WEFT_TICK / 2;
+    h->cpu_seen = cpu;
+    if (!blocks && !computes) return;
+    h->blocks = blocks;
     if (!load_rlx(&h->fiber)) store_rlx(&h->since, now - WEFT_TICK);
     store_rel(&h->fiber, f); /* pairs with whoever asks for hogs */
     if (unlikely(w->cluster->late_after)) check_bound(w, f, now);
-    rescue(w, now, computes);
+    rescue(w, now);
 }
 
 static void look_at(struct weft__worker *w, uint64_t now) {
@@ -136,7 +138,7 @@ static void look_at(struct weft__worker *w, uint64_t now) {
         return;
     }
     h->switches = switches;
-    h->cpu = cpu;
+    h->cpu = h->cpu_seen = cpu;
     store_rlx(&h->fiber, NULL);
     if (load_rlx(&w->stuck)) came_back(w);
 }

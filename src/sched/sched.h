@@ -159,7 +159,8 @@ struct weft__hog {
     _Atomic uint64_t since;
     _Atomic uint64_t waited; /* the longest wait that it saw in the worker's queue */
     uint64_t switches;       /* when the monitor last looked */
-    uint64_t cpu;            /* CPU time of the carrier then */
+    uint64_t cpu;            /* CPU time of the carrier when they last changed, */
+    uint64_t cpu_seen;       /* and when the monitor last looked */
     bool blocks;             /* it did not compute when last looked at */
     bool spared;             /* another worker runs in its stead */
 };

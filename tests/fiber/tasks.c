@@ -1,6 +1,7 @@
 /* Fork and join: results, orders of joining, stealing, parking in between, misuse. */
 #include "fiber.h"
 
+#include <semaphore.h>
 #include <stdlib.h>
 
 /* --- the generic form --------------------------------------------------------------------------- */
@@ -336,17 +337,29 @@ TEST(deep) { each_size(check_deep); }
 
 /* --- blocking in C --------------------------------------------------------------------------------- */
 
-/* The tasks of a fiber that blocks its kernel thread are run by others. */
-static void check_blocks(void *unused) {
-    (void)unused;
+/* The tasks of a fiber that blocks its kernel thread are run by others; also if it has computed before. */
+static void posts(void *semaphore) { sem_post(semaphore); }
+static void block_after(uint64_t computing) {
     enum { N = 20 };
     struct weft_task task[N];
-    int ran = 0;
-    for (int i = 0; i < N; i++) CHECK_EQ(weft_fork(&task[i], add_one, &ran), 0);
-    test_await(&ran, N);
+    sem_t ran;
+    sem_init(&ran, 0, 0);
+    for (int i = 0; i < N; i++) CHECK_EQ(weft_fork(&task[i], posts, &ran), 0);
+    for (uint64_t until = weft_now() + computing; weft_now() < until;) continue;
+    for (int i = 0; i < N;) i += sem_wait(&ran) == 0;
     for (int i = N; i-- > 0;) CHECK_EQ(weft_task_join(&task[i]), 0);
+    sem_destroy(&ran);
+}
+static void check_blocks(void *unused) {
+    (void)unused;
+    block_after(0);
+}
+static void check_computes_and_blocks(void *unused) {
+    (void)unused;
+    block_after(30 * WEFT_MILLISECOND);
 }
 TEST(owner_blocks_in_c) { each_size(check_blocks); }
+TEST(owner_computes_and_then_blocks_in_c) { each_size(check_computes_and_blocks); }
 
 /* --- misuse ---------------------------------------------------------------------------------------- */
 
