@@ -35,14 +35,14 @@ class Server:
 
     def connect(self):
         s = socket.socket(socket.AF_UNIX)
-        s.settimeout(5)
+        s.settimeout(60)
         s.connect(self.path)
         return s
 
     def end(self):
         self.process.send_signal(signal.SIGTERM)
         try:
-            status = self.process.wait(5)
+            status = self.process.wait(60)
         except subprocess.TimeoutExpired:
             self.process.kill()
             status = self.process.wait()

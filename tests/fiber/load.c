@@ -43,6 +43,9 @@ static void check_faults(const struct load_tally *tally, enum load_fault kind, u
 static void run_to_a_fault(const struct load_plan *plan, struct load_tally *tally, struct faulty *server) {
     uint64_t planted;
     do {
+        pthread_mutex_lock(&server->lock);
+        server->requests = 0; /* the first one of a run is to be answered */
+        pthread_mutex_unlock(&server->lock);
         load_run(plan, tally);
         pthread_mutex_lock(&server->lock);
         planted = server->planted;

@@ -303,6 +303,10 @@ static void *runs_on_the_spare(void *unused) {
     CHECK_EQ(weft_worker(), 1);
     CHECK_EQ(CPU_COUNT(&set), cpus);
     STORE(&spare_runs, 1);
+    return unused;
+}
+static void *sees_it_bound(void *unused) {
+    cpu_set_t set;
     while (set = mask_here(), CPU_COUNT(&set) > 1) weft_yield();
     CHECK_EQ(first_of(&set), nth_cpu(1));
     STORE(&let_go, 1);
@@ -316,8 +320,9 @@ TEST(a_spare_that_becomes_a_regular_worker_is_bound) {
     CHECK_EQ(weft_start(&config), 0);
     struct weft_fiber hog = spawn(keeps_its_worker, NULL), other = spawn(runs_on_the_spare, NULL);
     while (!LOAD(&spare_runs)) sched_yield();
-    CHECK_EQ(weft_cluster_resize((struct weft_cluster){0}, 2), 0);
     join(other);
+    CHECK_EQ(weft_cluster_resize((struct weft_cluster){0}, 2), 0);
+    join(spawn_with(&(struct weft_attr){.pinned = 2}, sees_it_bound, NULL));
     join(hog);
     test_stop();
 }

@@ -206,6 +206,7 @@ static void too_many(void *unused) {
     for (int i = 0; i < HOGS; i++) f[i] = spawn(blocks, NULL);
     test_await(&hogging, 65); /* the worker, and 64 in its stead */
     for (int i = 0; i < 20; i++) CHECK_EQ(weft_spawn(NULL, NULL, runs, NULL), 0);
+    while (weft_hogs((struct weft_cluster){0}, NULL, 0) < 65) test_nap_ms(1);
     test_nap_ms(100);
     CHECK_EQ(LOAD(&hogging), 65);
     CHECK_EQ(LOAD(&ran), 0);

@@ -234,9 +234,10 @@ static void not_the_parents(void *unused) {
     pid_t pid = fork();
     if (!pid) {
         CHECK_EQ(weft_signals_next(&s, NULL), -EINVAL);
-        CHECK_EQ(test_open_files(), files - 4); /* epoll, bell, both ends of the pipe */
-        if (!TEST_TSAN) subscribes_anew();      /* which cannot start threads in a child */
-        send(SIGTERM);                          /* as if nobody had ever subscribed */
+        /* epoll, bell, both ends of the pipe; a monitor may just have looked at a file */
+        if (!weft_workers()) CHECK_EQ(test_open_files(), files - 4);
+        if (!TEST_TSAN) subscribes_anew(); /* which cannot start threads in a child */
+        send(SIGTERM);                     /* as if nobody had ever subscribed */
         _exit(9);
     }
     CHECK_EQ(waitpid(pid, &status, 0), pid);

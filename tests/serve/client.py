@@ -149,7 +149,7 @@ def remove_root(site):
     shutil.rmtree(os.path.dirname(site), ignore_errors=True)
 
 
-def wait_until(condition, seconds=10):
+def wait_until(condition, seconds=30):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():

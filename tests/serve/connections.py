@@ -5,8 +5,8 @@ import struct
 import subprocess
 import time
 
-from client import pattern
-from suite import GET, SLOW, same, shared, test
+from client import Server, pattern
+from suite import GET, PROGRAM, ROOT, SLOW, same, shared, test
 
 
 @test
@@ -136,9 +136,10 @@ def connect_first_and_speak_later():
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     n = min(500 if SLOW else 5000, most - 200)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(n + 200, most), most))
+    s = Server(PROGRAM, ROOT, "--slow", "3600")
     clients = []
     for i in range(n):
-        clients.append(shared.client())
+        clients.append(s.client())
         if i % 64 == 63:  # what came before this one is accepted by then
             clients[-1].send(GET % ("/small.txt", ""))
             same(len(clients[-1].answer().body), 1000)
@@ -149,6 +150,7 @@ def connect_first_and_speak_later():
         assert segment > 1460, segment
     for c in clients:
         c.close()
+    s.end()
 
 
 @test
