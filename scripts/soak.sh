@@ -95,7 +95,8 @@ step "every call fails once" tests/run.sh build/faults
 configure locks
 step "locks that a fiber holds" held_locks build/locks
 step "valgrind" env WEFT_TEST_SCALE=100 WEFT_STRESS_WORKERS=2 \
-    WEFT_TEST_UNDER="valgrind -q --error-exitcode=99 --trace-children=no" tests/run.sh build/debug unit fiber
+    WEFT_TEST_UNDER="valgrind -q --error-exitcode=99 --trace-children=no --suppressions=tests/valgrind.supp" \
+    tests/run.sh build/debug unit fiber
 configure aarch64
 step "aarch64 under qemu" env WEFT_TEST_SCALE=20 WEFT_TEST_IO=epoll QEMU_LD_PREFIX=/usr/aarch64-linux-gnu \
     WEFT_TEST_UNDER=qemu-aarch64 tests/run.sh build/aarch64 unit fiber

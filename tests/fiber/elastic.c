@@ -326,7 +326,8 @@ TEST(as_many_as_can_be_had) {
         fclose(f);
         pages = strtoul(line, NULL, 10);
         limit.rlim_cur = pages * 4096 + (64 << 20);
-        if (TEST_TSAN || TEST_ASAN || setrlimit(RLIMIT_AS, &limit)) test_skip("memory cannot be limited");
+        if (TEST_TSAN || TEST_ASAN || test_valgrind() || setrlimit(RLIMIT_AS, &limit))
+            test_skip("memory cannot be limited");
     } else if (!cannot_have_more_threads())
         test_skip("the number of threads cannot be limited");
     int err = weft_cluster_resize(own, 1000);
