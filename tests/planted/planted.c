@@ -117,6 +117,25 @@ static void *deep(void *unused) {
     return NULL;
 }
 
+/* Parked two calls deep; and one on the same worker, which therefore finds it parked, crashes. */
+__attribute__((noinline)) static void inner(void) {
+    weft_park();
+    __asm__ volatile("");
+}
+static void *outer(void *unused) {
+    (void)unused;
+    atomic_store(&arrived, 1);
+    inner();
+    __asm__ volatile("");
+    return NULL;
+}
+static void *parked(void *unused) {
+    (void)unused;
+    weft_spawn(NULL, &(struct weft_attr){.name = "outer", .pinned = 1}, outer, NULL);
+    while (!atomic_load(&arrived)) weft_yield();
+    abort();
+}
+
 /* Locks of the kernel thread, kept by a fiber that gives the thread away. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
@@ -209,6 +228,7 @@ static const struct {
               {"leaked", leaked, 1},
               {"uninitialised", uninitialised, 1},
               {"deep", deep, 1},
+              {"parked", parked, 1},
               {"yields", yields, 1},
               {"parks", parks, 1},
               {"tries", tries, 1},
@@ -233,6 +253,6 @@ static int run(void *name) {
 int main(int argc, char **argv) {
     if (argc != 2) return 2;
     if (!strcmp(argv[1], "kind")) return puts(KIND) < 0;
-    struct weft_config config = {.workers = 2};
+    struct weft_config config = {.workers = 2, .no_rescue = 1}; /* or "parked" might look too early */
     return weft_run(run, argv[1], &config);
 }
