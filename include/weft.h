@@ -323,8 +323,9 @@ int weft_cluster_create(struct weft_cluster *cluster, const struct weft_config *
  */
 int weft_cluster_per_node(struct weft_cluster *clusters, unsigned n, const struct weft_config *config);
 
-/* Ends it; timers that its fibers armed still fire, elsewhere. -EBUSY: fibers live in it; join, cancel or
- * move them first. -EDEADLK: the caller is one.
+/* Ends it. Timers that its fibers armed still fire, and what they have begun to read or write goes on, elsewhere; only a
+ * chain of weft_uring is cut short (-ECANCELED). It waits for one that was moved and has not yet parked. -EBUSY: fibers
+ * live in it; join, cancel or move them first. -EDEADLK: the caller is one.
  * -EINVAL: the first one. -ESRCH: no such cluster.  [fiber thread] */
 int weft_cluster_destroy(struct weft_cluster cluster);
 

@@ -54,22 +54,23 @@ int weft__ring_open(struct weft__uring *r, unsigned entries) {
     r->kernel = u;
     store_rlx(&r->armed, false);
     store_rlx(&r->in_flight, 0);
+    r->leaves = false;
     r->lent = NULL;
     store_rel(&r->open, true); /* pairs with whoever looks without the lock */
     return 0;
 }
 
 struct weft__lent {
+    struct weft__lock lock;
+    unsigned shares;                /* of the ring, of requests, and of those who hold a buffer */
     struct io_uring_buf_ring *ring; /* shared with the kernel: what it may use */
     char *memory;
 };
 
-static void free_lent(struct weft__uring *r) {
-    if (!r->lent) return;
-    weft__unmap(r->lent->ring, WEFT_LENT * sizeof(struct io_uring_buf));
-    weft__unmap(r->lent->memory, WEFT_LENT * WEFT_LENT_SIZE);
-    weft__free(r->lent);
-    r->lent = NULL;
+static void free_lent(struct weft__lent *lent) {
+    weft__unmap(lent->ring, WEFT_LENT * sizeof(struct io_uring_buf));
+    weft__unmap(lent->memory, WEFT_LENT * WEFT_LENT_SIZE);
+    weft__free(lent);
 }
 
 void weft__ring_close(struct weft__uring *r) {
@@ -80,7 +81,8 @@ void weft__ring_close(struct weft__uring *r) {
     if (!u) return;
     io_uring_queue_exit(u);
     weft__free(u);
-    free_lent(r);
+    if (r->lent) weft__lent_return(r->lent, NULL);
+    r->lent = NULL;
 }
 
 /* The mappings of the ring are not there in the child. */
@@ -89,7 +91,8 @@ void weft__ring_forget(struct weft__uring *r) {
     if (load_rlx(&r->open)) {
         close(r->kernel->ring_fd);
         weft__free(r->kernel);
-        free_lent(r);
+        if (r->lent) weft__unlock(&r->lent->lock);
+        if (r->lent) weft__lent_return(r->lent, NULL); /* it stays, if others had shares */
     }
     store_rlx(&r->open, false);
 }
@@ -170,13 +173,13 @@ unsigned weft__ring_reap(struct weft__uring *r, struct weft__completion *out, un
 
 enum { WEFT_LENT_GROUP = 1 };
 
-void weft__ring_give_back(struct weft__uring *r, unsigned index) {
-    io_uring_buf_ring_add(r->lent->ring, r->lent->memory + index * WEFT_LENT_SIZE, WEFT_LENT_SIZE,
-                          (unsigned short)index, io_uring_buf_ring_mask(WEFT_LENT), 0);
-    io_uring_buf_ring_advance(r->lent->ring, 1);
+static void offer(struct weft__lent *lent, unsigned index) {
+    io_uring_buf_ring_add(lent->ring, lent->memory + index * WEFT_LENT_SIZE, WEFT_LENT_SIZE, (unsigned short)index,
+                          io_uring_buf_ring_mask(WEFT_LENT), 0);
+    io_uring_buf_ring_advance(lent->ring, 1);
 }
 
-static int make_lent(struct weft__uring *r, struct weft__lent *lent) {
+static int map_lent(struct weft__lent *lent) {
     void *ring, *memory;
     int err = weft__map(&ring, WEFT_LENT * sizeof(struct io_uring_buf));
     if (err) return err;
@@ -184,40 +187,57 @@ static int make_lent(struct weft__uring *r, struct weft__lent *lent) {
         weft__unmap(ring, WEFT_LENT * sizeof(struct io_uring_buf));
         return err;
     }
-    *lent = (struct weft__lent){ring, memory};
-    r->lent = lent;
-    struct io_uring_buf_reg reg = {
-        .ring_addr = (uint64_t)(uintptr_t)ring, .ring_entries = WEFT_LENT, .bgid = WEFT_LENT_GROUP};
-    return weft__fault() ? -ENOMEM : io_uring_register_buf_ring(r->kernel, &reg, 0);
-}
-
-int weft__ring_lend(struct weft__uring *r) {
-    if (r->lent) return 0;
-    struct weft__lent *lent = weft__alloc(sizeof *lent);
-    if (!lent) return -ENOMEM;
-    int err = make_lent(r, lent);
-    if (err) {
-        if (r->lent)
-            free_lent(r);
-        else
-            weft__free(lent);
-        return err == -EINVAL ? -ENOSYS : err;
-    }
-    for (unsigned i = 0; i < WEFT_LENT; i++) weft__ring_give_back(r, i);
+    *lent = (struct weft__lent){.shares = 1, .ring = ring, .memory = memory};
     return 0;
 }
 
-void weft__ring_fill_lent(struct io_uring_sqe *e) {
+static int register_lent(struct weft__uring *r, const struct weft__lent *lent) {
+    struct io_uring_buf_reg reg = {
+        .ring_addr = (uint64_t)(uintptr_t)lent->ring, .ring_entries = WEFT_LENT, .bgid = WEFT_LENT_GROUP};
+    int err = weft__fault() ? -ENOMEM : io_uring_register_buf_ring(r->kernel, &reg, 0);
+    return err == -EINVAL ? -ENOSYS : err;
+}
+
+static int make_lent(struct weft__uring *r) {
+    struct weft__lent *lent = weft__alloc(sizeof *lent);
+    if (!lent) return -ENOMEM;
+    int err = map_lent(lent);
+    if (err) {
+        weft__free(lent);
+        return err;
+    }
+    if ((err = register_lent(r, lent))) {
+        free_lent(lent);
+        return err;
+    }
+    for (unsigned i = 0; i < WEFT_LENT; i++) offer(lent, i);
+    r->lent = lent;
+    return 0;
+}
+
+struct weft__lent *weft__ring_lend(struct weft__uring *r, struct io_uring_sqe *e, int *err) {
+    if (!r->lent && (*err = make_lent(r))) return NULL;
     e->flags |= IOSQE_BUFFER_SELECT;
     e->buf_group = WEFT_LENT_GROUP;
     e->addr = 0;
     e->len = WEFT_LENT_SIZE;
+    weft__lock(&r->lent->lock);
+    r->lent->shares++;
+    weft__unlock(&r->lent->lock);
+    return r->lent;
 }
 
-void *weft__ring_lent(struct weft__uring *r, unsigned flags, unsigned *index) {
+void *weft__lent_at(const struct weft__lent *lent, unsigned flags) {
     if (!(flags & IORING_CQE_F_BUFFER)) return NULL;
-    *index = flags >> IORING_CQE_BUFFER_SHIFT;
-    return r->lent->memory + *index * WEFT_LENT_SIZE;
+    return lent->memory + (flags >> IORING_CQE_BUFFER_SHIFT) * WEFT_LENT_SIZE;
+}
+
+void weft__lent_return(struct weft__lent *lent, void *data) {
+    weft__lock(&lent->lock);
+    if (data) offer(lent, (unsigned)(((char *)data - lent->memory) / WEFT_LENT_SIZE));
+    bool is_last = !--lent->shares;
+    weft__unlock(&lent->lock);
+    if (is_last) free_lent(lent);
 }
 
 /* --- the kernel ------------------------------------------------------------------------------------------- */

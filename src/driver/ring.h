@@ -60,6 +60,7 @@ struct weft__uring {
     _Atomic bool open;          /* written under the lock */
     _Atomic bool armed;         /* a wait for the futex is under way; written under the lock */
     _Atomic unsigned in_flight; /* requests that have not completed; written under the lock */
+    bool leaves; /* its cluster is given up, and what it has under way is made elsewhere; under the lock */
     struct io_uring *kernel;
     struct weft__lent *lent; /* NULL: none was asked for yet */
 };
@@ -99,16 +100,13 @@ unsigned weft__ring_reap(struct weft__uring *r, struct weft__completion *out, un
 
 /*
  * Memory that the kernel chooses from when something has come to be received, so that whoever waits needs none:
- * WEFT_LENT buffers of WEFT_LENT_SIZE bytes. -ENOMEM, -ENOSYS: there are none.
+ * WEFT_LENT buffers of WEFT_LENT_SIZE bytes. The entry is to receive into one of them. Each such request, and then what
+ * it brought, is a share in the memory, which outlives the ring if need be. NULL and *err, -ENOMEM, -ENOSYS: there are
+ * none.
  */
 #define WEFT_LENT 256
 #define WEFT_LENT_SIZE 4096
-int weft__ring_lend(struct weft__uring *r);
-/* The entry is to receive into one of them. */
-void weft__ring_fill_lent(struct io_uring_sqe *e);
-/* Which one its completion has used; it is the caller's until it is given back. */
-void *weft__ring_lent(struct weft__uring *r, unsigned flags, unsigned *index);
-void weft__ring_give_back(struct weft__uring *r, unsigned index);
+struct weft__lent *weft__ring_lend(struct weft__uring *r, struct io_uring_sqe *e, int *err);
 
 /* --- without ----------------------------------------------------------------------------------- */
 
@@ -133,6 +131,11 @@ void weft__ring_sleep(struct weft__uring *r, _Atomic uint32_t *state, uint64_t d
 /* Ends the requests for the descriptor that the kernel has; they complete soon. It does not find those that
  * it is just about to try again. */
 void weft__ring_cancel_fd(struct weft__uring *r, int fd);
+
+/* Which of its buffers a completion with these flags has used; NULL: none. */
+void *weft__lent_at(const struct weft__lent *lent, unsigned flags);
+/* The end of a share; data: what it had, or NULL. */
+void weft__lent_return(struct weft__lent *lent, void *data);
 
 /* Fills an entry that asks for the end of a request. */
 void weft__ring_fill_cancel(struct io_uring_sqe *e, const struct weft__op *op);

@@ -17,12 +17,11 @@ void weft__ring_push(struct weft__uring *r, unsigned n) { (void)r, (void)n; }
 unsigned weft__ring_reap(struct weft__uring *r, struct weft__completion *out, unsigned n) {
     return (void)r, (void)out, (void)n, 0;
 }
-int weft__ring_lend(struct weft__uring *r) { return (void)r, -ENOSYS; }
-void weft__ring_fill_lent(struct io_uring_sqe *e) { (void)e; }
-void *weft__ring_lent(struct weft__uring *r, unsigned flags, unsigned *index) {
-    return (void)r, (void)flags, (void)index, NULL;
+struct weft__lent *weft__ring_lend(struct weft__uring *r, struct io_uring_sqe *e, int *err) {
+    return (void)r, (void)e, *err = -ENOSYS, NULL;
 }
-void weft__ring_give_back(struct weft__uring *r, unsigned index) { (void)r, (void)index; }
+void *weft__lent_at(const struct weft__lent *lent, unsigned flags) { return (void)lent, (void)flags, NULL; }
+void weft__lent_return(struct weft__lent *lent, void *data) { (void)lent, (void)data; }
 bool weft__ring_is_filled(struct weft__uring *r) { return (void)r, false; }
 bool weft__ring_waits(const struct weft__uring *r) { return (void)r, false; }
 bool weft__ring_must_run(const struct weft__uring *r) { return (void)r, false; }

@@ -13,6 +13,7 @@
 #include "io/async.h"
 
 #include "io/engine.h"
+#include "sched/cluster.h"
 
 #include <fcntl.h>
 
@@ -33,7 +34,7 @@ static void *make_it(void *arg) {
 }
 
 int weft__io_spawn(struct weft__io *io) {
-    static const struct weft_attr attr = {.name = "io", .detached = 1};
+    const struct weft_attr attr = {.name = "io", .detached = 1, .cluster = weft__cluster_lasting()};
     return weft_spawn(NULL, &attr, make_it, io);
 }
 

@@ -35,6 +35,7 @@ static ssize_t try_until_done(const struct weft__request *asked) {
     own.life = asked->fd >= 0 ? life : 0; /* also for a thread of the pool */
     ssize_t n = weft__request_attempt(r);
     for (;; n = weft__request_again(r, life)) {
+        if (n == -EALREADY && r->code == WEFT_IO_CONNECT) n = -EINPROGRESS; /* since a call before this one */
         if (likely(n != -EAGAIN && n != -EINPROGRESS)) return n == -ENOTSUP ? weft__blocking_request(r) : n;
         if (r->code == WEFT_IO_CONNECT && n == -EAGAIN) {
             int err = wait_for_room(&pause);

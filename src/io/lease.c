@@ -25,6 +25,7 @@ static ssize_t receive_on_heap(int fd, struct weft_lease *lease) {
 
 WEFT_PUBLIC ssize_t weft_recv_lease(int fd, struct weft_lease *lease) {
     if (!lease) return -EINVAL;
+    lease->data = NULL; /* unless something comes */
     int err = weft__known_socket(fd);
     if (err) return err;
     struct weft__fiber *me = weft__io_fiber();
@@ -34,12 +35,9 @@ WEFT_PUBLIC ssize_t weft_recv_lease(int fd, struct weft_lease *lease) {
 
 WEFT_PUBLIC void weft_lease_return(struct weft_lease *lease) {
     if (!lease || !lease->data) return;
-    struct weft__uring *ring = lease->opaque[0];
-    if (ring) {
-        weft__lock(&ring->lock);
-        weft__ring_give_back(ring, (unsigned)(uintptr_t)lease->opaque[1]);
-        weft__unlock(&ring->lock);
-    } else
+    if (lease->opaque[0])
+        weft__lent_return(lease->opaque[0], lease->data);
+    else
         weft__free(lease->data);
     lease->data = NULL;
 }

@@ -59,7 +59,9 @@ static void put(struct listener *l, int result, bool is_last) {
 }
 
 static void accepted(struct weft__op *op, int result, unsigned flags) {
-    put(container_of(op, struct listener, op), result == -ECANCELED ? -EBADF : result, !(flags & WEFT_COMPLETION_MORE));
+    if (result == -ECANCELED) result = -EBADF;
+    if (result == WEFT_RING_LEFT) result = -EINTR; /* whoever asks makes another request */
+    put(container_of(op, struct listener, op), result, !(flags & WEFT_COMPLETION_MORE));
 }
 
 /* Makes the request, unless it is under way. */
@@ -97,7 +99,7 @@ static int accept_from_list(struct listener *l) {
         }
         fd = take(l);
         if (load_rlx(&l->asking) > 1) begin(l);
-    } while (fd == -EAGAIN);
+    } while (fd == -EAGAIN || fd == -EINTR);
     return fd;
 }
 

@@ -103,13 +103,13 @@ static bool is_tried_first(const struct weft__request *r) {
 
 /* more: fills what the request does not say; or NULL. */
 static int push(struct weft__op *op, const struct weft__request *r, uint32_t life,
-                int (*more)(struct weft__uring *, struct io_uring_sqe *)) {
+                int (*more)(struct weft__op *, struct weft__uring *, struct io_uring_sqe *)) {
     int err;
     struct weft__uring *ring = weft__ring_lock_own(1, &err);
     if (unlikely(!ring)) return err;
     struct io_uring_sqe *e = weft__ring_entry(ring, 0);
     fill(e, r);
-    if (unlikely(more && (err = more(ring, e)))) {
+    if (unlikely(more && (err = more(op, ring, e)))) {
         weft__ring_unlock(ring);
         return err;
     }
@@ -126,7 +126,7 @@ static int push(struct weft__op *op, const struct weft__request *r, uint32_t lif
 
 /* 0, and the result in the op; or an error, and nothing was done. */
 static WEFT_SWITCHES int once(struct weft__fiber *me, const struct weft__request *r, uint32_t life, struct weft__op *op,
-                              int (*more)(struct weft__uring *, struct io_uring_sqe *)) {
+                              int (*more)(struct weft__op *, struct weft__uring *, struct io_uring_sqe *)) {
     int err = weft__wait_begin(me, WEFT_WAIT_BY_CANCEL | WEFT_WAIT_OUTSIDE, &op->ticket);
     if (unlikely(err)) return err;
     err = push(op, r, life, more);
@@ -190,6 +190,9 @@ static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
         }
         if (unlikely(err == -ECANCELED || err == -ETIMEDOUT)) return unless_at_once(r, err);
         if (unlikely(err)) return err == -EBADF ? err : weft__engine_epoll.run(me, r);
+        if (unlikely(r->code == WEFT_IO_CONNECT && (op.result == WEFT_RING_LEFT || op.result == -EALREADY)))
+            return weft__engine_epoll.run(me, r); /* it goes on, whoever waits for it */
+        if (unlikely(op.result == WEFT_RING_LEFT)) continue;
         if (likely(op.result != -EAGAIN && op.result != -EINTR)) return result_of(r, op.result);
         if (r->code == WEFT_IO_OPEN && op.result == -EINTR) continue;
         if (r->code == WEFT_IO_OPEN) return op.result; /* a lease of another process on the file */
@@ -208,7 +211,8 @@ static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
 static void completed(struct weft__op *op, int result, unsigned flags) {
     struct weft__io *io = container_of(op, struct weft__io, op);
     (void)flags;
-    bool again = result == -EAGAIN || result == -EINTR, cancelled = load_rlx(&io->cancelled); /* see async.c */
+    bool again = result == -EAGAIN || result == -EINTR || result == WEFT_RING_LEFT;
+    bool cancelled = load_rlx(&io->cancelled); /* see async.c */
     if (unlikely(again) && !cancelled && !weft__io_spawn(io)) return;
     if (unlikely(cancelled))
         weft__io_done(io, again ? -ECANCELED : result);
@@ -229,34 +233,40 @@ static void cancel(struct weft__io *io) { weft__ring_cancel(&io->op); }
 
 /* --- for servers -------------------------------------------------------------------------------------- */
 
-static int into_lent(struct weft__uring *ring, struct io_uring_sqe *e) {
-    int err = weft__ring_lend(ring);
-    if (!err) weft__ring_fill_lent(e);
+struct lent_op {
+    struct weft__op op;
+    struct weft__lent *lent; /* a share in it; NULL: it did not come so far */
+};
+
+static int into_lent(struct weft__op *op, struct weft__uring *ring, struct io_uring_sqe *e) {
+    int err = 0;
+    container_of(op, struct lent_op, op)->lent = weft__ring_lend(ring, e, &err);
     return err;
 }
 
-/* The kernel may have taken a buffer also for a result that has no bytes. */
-static void name_lent(struct weft__op *op, struct weft_lease *lease) {
-    unsigned index = 0;
-    weft__lock(&op->ring->lock);
-    lease->data = weft__ring_lent(op->ring, op->flags, &index);
-    if (lease->data && op->result <= 0) weft__ring_give_back(op->ring, index);
-    weft__unlock(&op->ring->lock);
-    lease->opaque[0] = op->ring;
-    lease->opaque[1] = (void *)(uintptr_t)index;
+/* 0, and whatever was lent is in the lease. The kernel may have taken a buffer also for a result that has no bytes. */
+static int receive_once(struct weft__fiber *me, const struct weft__request *r, struct lent_op *l,
+                        struct weft_lease *lease) {
+    int err = once(me, r, weft__known_life(r->fd), &l->op, into_lent);
+    if (!l->lent) return err;
+    void *data = l->op.done ? weft__lent_at(l->lent, l->op.flags) : NULL;
+    if (!err && data && l->op.result > 0)
+        *lease = (struct weft_lease){.data = data, .opaque = {l->lent, NULL}};
+    else
+        weft__lent_return(l->lent, data);
+    return err;
 }
 
 static ssize_t receive(struct weft__fiber *me, int fd, struct weft_lease *lease) {
     const struct weft__request r = {.code = WEFT_IO_RECV, .fd = fd};
-    struct weft__op op = {.fiber = me, .fd = fd};
-    int err = once(me, &r, weft__known_life(fd), &op, into_lent);
+    struct lent_op l = {.op = {.fiber = me, .fd = fd}};
+    int err = receive_once(me, &r, &l, lease), result = l.op.result;
     if (err) return err == -EBADF || err == -ECANCELED || err == -ETIMEDOUT || err == -EBUSY ? err : -ENOTSUP;
-    name_lent(&op, lease);
-    return op.result == -ENOBUFS || op.result == -EAGAIN ? -ENOTSUP : result_of(&r, op.result);
+    return result == -ENOBUFS || result == -EAGAIN || result == WEFT_RING_LEFT ? -ENOTSUP : result_of(&r, result);
 }
 
-static int again_and_again(struct weft__uring *ring, struct io_uring_sqe *e) {
-    (void)ring;
+static int again_and_again(struct weft__op *op, struct weft__uring *ring, struct io_uring_sqe *e) {
+    (void)op, (void)ring;
     e->ioprio |= IORING_ACCEPT_MULTISHOT;
     return 0;
 }
@@ -275,7 +285,8 @@ struct part {
 
 static void part_completed(struct weft__op *op, int result, unsigned flags) {
     (void)flags;
-    op->result = result;
+    op->result =
+        result == WEFT_RING_LEFT ? -ECANCELED : result; /* how much of a chain was done, only its maker can tell */
     weft_counter_complete(container_of(op, struct part, op)->left);
 }
 

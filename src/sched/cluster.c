@@ -43,6 +43,11 @@ WEFT_PUBLIC struct weft_cluster weft_cluster_self(void) {
     return w ? handle_of(w->cluster) : (struct weft_cluster){0};
 }
 
+struct weft_cluster weft__cluster_lasting(void) {
+    struct weft__worker *w = weft__self();
+    return !w || load_acq(&w->cluster->running) ? (struct weft_cluster){0} : handle_of(&weft__cluster);
+}
+
 /* --- making ----------------------------------------------------------------------------------------- */
 
 bool weft__each_cluster(bool (*fn)(struct weft__cluster *, void *), void *arg) {
@@ -169,8 +174,19 @@ static void hand_on_timers(struct weft__cluster *c, struct weft__worker *to) {
     weft__idle_wake(to);
 }
 
+/* Spawned here by one that was moved away, while it was still running here. */
+static bool take_in(struct weft__fiber *f, void *cluster) {
+    uint32_t place = load_rlx(&f->context.place), next;
+    do {
+        if (weft__cluster_of(place) != cluster) break;
+        next = (place & WEFT_PLACE_PRIORITY) | load_rlx(&weft__cluster.fibers);
+    } while (!atomic_compare_exchange_weak(&f->context.place, &place, next));
+    return true;
+}
+
 /* Somebody may have looked at a fiber's place, and put it here, when it had just been moved away. */
 static void hand_on(struct weft__cluster *c) {
+    if (c != &weft__cluster) weft__each_live(take_in, c);
     fence_sc(); /* pairs with weft__mail: it sees that the cluster does not run, or we the mail */
     for (unsigned i = 0; i < c->count; i++) weft__mail_on(c->workers[i]);
     weft__inject_on(c);

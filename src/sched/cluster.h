@@ -14,6 +14,8 @@ extern pthread_mutex_t weft__clusters_change;
 
 /* The cluster of a handle; {0}: the caller's, or for a thread the first. NULL: there is none. */
 struct weft__cluster *weft__cluster_find(struct weft_cluster handle);
+/* {0}; or, if the caller's cluster is about to end, the first. */
+struct weft_cluster weft__cluster_lasting(void);
 /* Calls fn for each that runs, or is just ending, until it says no; returns whether all said yes. */
 bool weft__each_cluster(bool (*fn)(struct weft__cluster *, void *), void *arg);
 

@@ -8,8 +8,8 @@
 
 /*
  * How many requests are under way for each descriptor, by its number's last bits; so that whoever closes one need not
- * ask all rings. Counted before the request is the kernel's, and until it has completed. Numbers beyond share; pages are
- * committed when they are touched.
+ * ask all rings. Counted before the request is the kernel's, and until it has completed. Numbers beyond share; pages
+ * are committed when they are touched.
  */
 enum { WEFT_DESCRIPTORS = 1 << 20 };
 static _Atomic uint32_t under_way[WEFT_DESCRIPTORS];
@@ -85,6 +85,12 @@ static void foresee(const struct weft__completion *c, unsigned n) {
     for (unsigned i = 0; i < n; i++) __builtin_prefetch(c[i].op->fiber);
 }
 
+/* Locked. */
+static void say_left(struct weft__completion *c, unsigned n) {
+    for (unsigned i = 0; i < n; i++)
+        if (c[i].result == -ECANCELED) c[i].result = WEFT_RING_LEFT;
+}
+
 /* wakes: who waited is made ready; not at the end, when nobody is left but those who were given up. */
 static unsigned reap(struct weft__uring *r, bool wakes) {
     enum { AT_ONCE = 64 };
@@ -94,6 +100,7 @@ static unsigned reap(struct weft__uring *r, bool wakes) {
     weft__lock(&r->lock);
     if (load_rlx(&r->open)) n = weft__ring_reap(r, c, AT_ONCE);
     foresee(c, n);
+    if (unlikely(r->leaves)) say_left(c, n);
     for (unsigned i = 0; i < n; i++)
         if (complete(r, &c[i], &won)) c[called++] = c[i];
     weft__unlock(&r->lock);
@@ -186,8 +193,8 @@ static void close_fd_everywhere(int fd) {
 /*
  * A request that was woken, and that the kernel is about to try again, is not found by a cancellation, and may wait
  * again afterwards. So we ask until all have completed; most often that is once. It takes longer only while a carrier
- * computes whose thread must let the kernel finish: until the next tick of its clock, or until another stands in for it.
- * The bound, some two seconds, is for numbers that share a count.
+ * computes whose thread must let the kernel finish: until the next tick of its clock, or until another stands in for
+ * it. The bound, some two seconds, is for numbers that share a count.
  */
 void weft__rings_close_fd(int fd) {
     enum { TURNS = 20000 };
@@ -200,7 +207,12 @@ void weft__rings_close_fd(int fd) {
 void weft__ring_worker_ends(struct weft__worker *w) {
     struct weft__uring *r = &w->ring;
     if (!load_rlx(&r->open) || !load_rlx(&r->in_flight)) return;
-    while (!weft__ring_end(r)) reap(r, false);
+    bool goes_on = !load_acq(&weft__cluster.ending); /* pairs with claim_clusters */
+    w->place = UINT32_MAX; /* whoever is made ready from here on, it does not go on here */
+    weft__lock(&r->lock);
+    r->leaves = goes_on;
+    weft__unlock(&r->lock);
+    while (!weft__ring_end(r)) reap(r, goes_on);
 }
 
 void weft__rings_forked(void) {

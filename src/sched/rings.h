@@ -22,6 +22,12 @@
 
 #define WEFT_RING_ENTRIES 128
 
+/*
+ * A result: nothing was done, because the ring is no more, and the request may be made again elsewhere. So end those
+ * that are under way when their cluster is destroyed: by fibers that have been moved away, or on nobody's behalf.
+ */
+#define WEFT_RING_LEFT (-ERESTART)
+
 /* The ring of the calling fiber's worker, locked, with room for n entries; it is opened if it is not. NULL and *err:
  * no ring to be had, as weft__ring_open says; or -EBUSY: the kernel does not take more now; or -EINVAL:
  * it never takes so many. */
@@ -48,7 +54,8 @@ static inline void weft__ring_look(struct weft__uring *r) {
     if (unlikely(load_rlx(&r->open)) && (weft__ring_waits(r) || weft__ring_must_run(r))) weft__ring_serve(r);
 }
 
-/* The carrier ends: its requests are ended, and it waits for that. A thread that exits would cancel them unseen. */
+/* The carrier ends: its requests are ended, and it waits for that. A thread that exits would cancel them unseen. When
+ * the runtime goes on, those that were cut short end as WEFT_RING_LEFT. */
 void weft__ring_worker_ends(struct weft__worker *w);
 void weft__rings_forked(void);
 
