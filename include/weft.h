@@ -72,7 +72,7 @@ struct weft_config {
     unsigned no_rescue;     /* 1: nobody takes over what waits for a worker that is stuck */
     unsigned no_guards;     /* 1: stacks without guard pages: an overflow is not noticed */
     unsigned stats;         /* 1: print the statistics to standard error at the stop */
-    uint64_t bound;         /* ns; 0: none. A ready fiber that waits longer is reported, with what it waits behind */
+    uint64_t bound;         /* ns; 0: none. Ready fibers that wait longer are reported, ten a second, see weft_delays */
     unsigned bind;          /* 1: each worker stays on a CPU of its own; 0: where the kernel puts it */
     unsigned unpark;        /* where a fiber that is woken goes on: WEFT_UNPARK_LOCAL, WEFT_UNPARK_LAST */
     unsigned continuations; /* 1: a fork runs the call at once, and the caller's rest can be stolen meanwhile */
@@ -115,7 +115,8 @@ int weft_start(const struct weft_config *config);
  */
 int weft_stop(void);
 
-/* The number of workers; 0 when no runtime is running.  [fiber thread] */
+/* The number of workers of the caller's cluster, or for a thread of the first; 0 when no runtime is running.
+ * [fiber thread] */
 unsigned weft_workers(void);
 
 /* ---------------------------------------------------------------------------------------------
@@ -309,8 +310,7 @@ int weft_timer_cancel(struct weft_timer *timer);
  * ------------------------------------------------------------------------------------------ */
 
 /*
- * Makes a cluster; of the configuration (may be NULL) workers, stack_size, no_stealing, no_helping,
- * unpark, deque and continuations count. It lasts until it is destroyed, or the runtime is stopped.
+ * Makes a cluster, by a configuration (may be NULL), of which no_guards and stats have no effect. It lasts until it is destroyed, or the runtime is stopped.
  * -EINVAL: cluster NULL, or out of range. -ESRCH: no runtime. -ENOMEM: no memory, or 64 exist. -EAGAIN:
  * no threads.  [fiber thread; blocks the kernel thread while threads are made]
  */
@@ -384,21 +384,24 @@ struct weft_stats {
     uint64_t busy_ns;      /* time not spent searching or asleep */
 };
 
-/* Of all workers, and of threads that hand work in. -ESRCH: no runtime. -EINVAL.  [fiber thread] */
+/* Of all workers of all clusters, those that are no more included, and of threads that hand work in. -ESRCH: no runtime. -EINVAL.  [fiber thread] */
 int weft_stats(struct weft_stats *stats);
 
-/* Of one worker. -EINVAL: no such worker.  [fiber thread] */
+/* Of one worker of the caller's cluster, or for a thread of the first. -EINVAL: no such worker. -ESRCH.
+ * [fiber thread] */
 int weft_stats_worker(unsigned worker, struct weft_stats *stats);
 
 /*
  * How long fibers waited from being made ready to running, in nanoseconds. Of each worker's queue one
- * fiber at a time is timed, exactly, at most one in 8 us. The percentiles are read off a histogram
- * whose buckets span an eighth of their value; max also covers what a look at the queues every 4 ms
- * saw still waiting.
+ * fiber at a time is timed, exactly, at most one in 8 us; and so is one at a time of those of high and of low
+ * priority, of the pinned ones, and of those that are handed in from outside the cluster, until a worker has taken them
+ * over. The percentiles are read off a histogram whose buckets span an eighth of their value; max also covers what a
+ * look every 4 ms saw still waiting. With no_helping the queues are not timed.
  */
 struct weft_delays {
     uint64_t timed; /* so many were */
     uint64_t p50, p99, p999, max;
+    uint64_t late; /* of those that were timed, so many waited longer than the configured bound */
 };
 
 /* Of a cluster. -EINVAL: delays NULL. -ESRCH: no such cluster.  [fiber thread] */

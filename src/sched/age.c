@@ -33,15 +33,20 @@ static unsigned bucket_of(uint64_t ns) {
     return octave * 8 + (unsigned)(ns >> (octave - 3) & 7);
 }
 
-static void note(struct weft__worker *w, uint64_t delay) {
+static void note(struct weft__worker *w, struct weft__fiber *f, uint64_t delay, uint64_t now) {
+    uint64_t bound = w->cluster->late_after;
     count_add(&w->delays[bucket_of(delay)], 1);
     if (delay > load_rlx(&w->delay_max)) store_rlx(&w->delay_max, delay);
-    store_rlx(&w->age.average, weft__help_average(load_rlx(&w->age.average), delay));
+    if (likely(!bound || delay <= bound)) return;
+    count_add(&w->late, 1);
+    weft__report_late(w, f, NULL, delay, now);
 }
 
 /* Come home when so many have run, if not earlier. */
 static void come_home_after(struct weft__worker *w, uint64_t dispatches) {
-    if (dispatches < (uint64_t)w->until_poll) w->until_poll = (int)dispatches + 1;
+    if (dispatches >= (uint64_t)w->until_poll) return;
+    w->poll_from -= w->until_poll - (int)dispatches - 1;
+    w->until_poll = (int)dispatches + 1;
 }
 
 WEFT_COLD void weft__age_mark(struct weft__worker *w) {
@@ -67,9 +72,8 @@ static void time_one(struct weft__worker *w, uint64_t now) {
         }
         if (ahead == 0) {                           /* else it was taken by another, who knows when */
             uint64_t delay = since(marked_at, now); /* it may have been marked after `now` was read */
-            note(w, delay);
-            if (unlikely(w->cluster->late_after) && delay > w->cluster->late_after)
-                weft__report_late(w, NULL, delay, now);
+            note(w, weft__ready_peek(&w->ready), delay, now);
+            store_rlx(&w->age.average, weft__help_average(load_rlx(&w->age.average), delay));
         }
         store_rlx(&w->age.marked_at, 0);
         publish(w, marked_at);
@@ -77,6 +81,10 @@ static void time_one(struct weft__worker *w, uint64_t now) {
         publish(w, now);
     if (w->marking || now < w->next_mark) return;
     w->next_mark = now + WEFT_MARK_EVERY;
+    weft__age_begin(w);
+}
+
+void weft__age_begin(struct weft__worker *w) {
     w->marking = true;
     weft__ready_trap(&w->ready);
 }
@@ -87,9 +95,9 @@ uint64_t weft__age_of(struct weft__worker *w, uint64_t now) {
 }
 
 /* One line in WEFT_REPORT_EVERY; a bound that is broken all the time must not make things worse. */
-WEFT_COLD void weft__report_late(struct weft__worker *w, struct weft__fiber *hog, uint64_t waited, uint64_t now) {
+WEFT_COLD void weft__report_late(struct weft__worker *w, struct weft__fiber *late, struct weft__fiber *hog,
+                                 uint64_t waited, uint64_t now) {
     struct weft__cluster *c = w->cluster;
-    struct weft__fiber *late = weft__ready_peek(&w->ready);
     struct weft__text text, hog_text;
     uint64_t next = load_rlx(&c->next_report);
     if (!late || now < next || !cas_ar(&c->next_report, &next, now + WEFT_REPORT_EVERY)) return;
@@ -97,6 +105,25 @@ WEFT_COLD void weft__report_late(struct weft__worker *w, struct weft__fiber *hog
               (size_t)(waited / WEFT_MICROSECOND), (size_t)(c->late_after / WEFT_MICROSECOND), (size_t)w->index,
               hog ? ", behind " : "", hog ? weft__describe(hog, &hog_text) : "");
 }
+
+/* --- lists other than the queue ------------------------------------------------------------------ */
+
+/* Everybody there pays for a lock; now and then a look at the clock is not much more. */
+void weft__timed_put(struct weft__timed *t, struct weft__fiber *f) {
+    if (t->fiber) return;
+    t->fiber = f;
+    store_rlx(&t->since, weft__clock());
+}
+
+void weft__timed_take(struct weft__timed *t, struct weft__fiber *f, struct weft__worker *w) {
+    if (likely(t->fiber != f)) return;
+    uint64_t now = weft__clock(), then = load_rlx(&t->since);
+    t->fiber = NULL;
+    store_rlx(&t->since, 0);
+    note(w, f, since(then, now), now);
+}
+
+/* --- help ------------------------------------------------------------------------------------------ */
 
 /* What the queue is like, as its owner published it. */
 static struct weft__view published(struct weft__worker *w, uint64_t now) {

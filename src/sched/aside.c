@@ -24,24 +24,30 @@ void weft__aside_put(struct weft__worker *w, unsigned which, struct weft__fiber 
     struct weft__aside *a = &w->aside;
     weft__lock(&a->lock);
     weft__list_put(&a->list[which], &f->slot.link);
+    weft__timed_put(&a->timed[which], f);
     count(a, which, 1);
     weft__unlock(&a->lock);
 }
 
-static struct weft__fiber *take(struct weft__aside *a, unsigned which) {
+/* For worker w. */
+static struct weft__fiber *take(struct weft__worker *w, struct weft__aside *a, unsigned which) {
     if (!load_rlx(&a->count)) return NULL;
     weft__lock(&a->lock);
     struct weft__link *l = weft__list_take(&a->list[which]);
-    if (l) count(a, which, -1u);
+    struct weft__fiber *f = weft__fiber_of_link(l);
+    if (f) {
+        count(a, which, -1u);
+        weft__timed_take(&a->timed[which], f, w);
+    }
     weft__unlock(&a->lock);
-    return weft__fiber_of_link(l);
+    return f;
 }
 
 /* The first that there is, of four kinds in this order; QUEUE stands for the queue. */
 enum { QUEUE = WEFT_ASIDES };
 static struct weft__fiber *first_of(struct weft__worker *w, const uint8_t order[4]) {
     struct weft__fiber *f = NULL;
-    for (unsigned i = 0; !f && i < 4; i++) f = order[i] == QUEUE ? weft__pop(w) : take(&w->aside, order[i]);
+    for (unsigned i = 0; !f && i < 4; i++) f = order[i] == QUEUE ? weft__pop(w) : take(w, &w->aside, order[i]);
     return f;
 }
 
@@ -60,13 +66,14 @@ WEFT_COLD struct weft__fiber *weft__aside_next(struct weft__worker *w) {
 
 /* The pinned fibers of a worker that is stuck run elsewhere until it comes back. */
 static void take_over_pinned(struct weft__worker *w, struct weft__worker *from) {
-    for (struct weft__fiber *f; (f = take(&from->aside, WEFT_ASIDE_PINNED));) weft__aside_put(w, WEFT_ASIDE_PINNED, f);
+    for (struct weft__fiber *f; (f = take(w, &from->aside, WEFT_ASIDE_PINNED));)
+        weft__aside_put(w, WEFT_ASIDE_PINNED, f);
 }
 
 struct weft__fiber *weft__aside_steal(struct weft__worker *w, struct weft__worker *from) {
     if (likely(!load_rlx(&from->aside.count))) return NULL;
     if (w != from && load_acq(&from->stuck)) take_over_pinned(w, from); /* pairs with the monitor */
     if (!load_rlx(&from->aside.loose)) return NULL;
-    struct weft__fiber *f = take(&from->aside, WEFT_ASIDE_HIGH);
-    return f ? f : take(&from->aside, WEFT_ASIDE_LOW);
+    struct weft__fiber *f = take(w, &from->aside, WEFT_ASIDE_HIGH);
+    return f ? f : take(w, &from->aside, WEFT_ASIDE_LOW);
 }

@@ -17,7 +17,7 @@
 #include "sched/tasks.h"
 
 pthread_mutex_t weft__clusters_change = PTHREAD_MUTEX_INITIALIZER;
-struct weft__past weft__past;
+struct weft_stats weft__past;
 
 static unsigned number_of(const struct weft__cluster *c) { return c->place >> WEFT_PLACE_CLUSTER_SHIFT; }
 
@@ -193,21 +193,12 @@ static void hand_on(struct weft__cluster *c) {
     if (c != &weft__cluster) hand_on_timers(c, weft__cluster.workers[0]);
 }
 
-/* Its workers' counts are part of the sum by which a stop knows that all has ended. Locked. */
-static void remember(struct weft__cluster *c) {
-    weft__past.spawned += load_rlx(&c->injector.spawned);
-    for (unsigned i = 0; i < c->count; i++) {
-        weft__past.spawned += load_rlx(&c->workers[i]->numbers.spawned);
-        weft__past.ended += load_rlx(&c->workers[i]->numbers.completed);
-    }
-}
-
 void weft__cluster_end(struct weft__cluster *c) {
     join_carriers(c);
     hand_on(c);
     weft__tasks_reset(c);
     pthread_mutex_lock(&weft__clusters_change);
-    remember(c);
+    weft__stats_add(c, &weft__past); /* part of the sum by which a stop knows that all has ended */
     release_workers(c);
     store_rel(&c->running, false);
     store_rel(&c->ending, false);

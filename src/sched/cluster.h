@@ -4,11 +4,8 @@
 
 #include "sched/sched.h"
 
-/* What has become of fibers in clusters that are no more. */
-struct weft__past {
-    uint64_t spawned, ended;
-};
-extern struct weft__past weft__past;
+/* What was counted in clusters that are no more. */
+extern struct weft_stats weft__past;
 /* Held while the clusters, and with them the past, change; and by whoever goes over all of them. */
 extern pthread_mutex_t weft__clusters_change;
 
@@ -25,5 +22,7 @@ int weft__cluster_start(struct weft__cluster *c, const struct weft_config *confi
 /* Nobody is left in it: ends its carriers. Not locked: a fiber on one of them may want the lock. */
 void weft__cluster_end(struct weft__cluster *c);
 void weft__cluster_close(struct weft__cluster *c, uint8_t closed);
+/* Adds what its workers, and threads that handed work in, have counted. (stats.c) */
+void weft__stats_add(struct weft__cluster *c, struct weft_stats *to);
 
 #endif

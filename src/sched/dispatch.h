@@ -4,8 +4,8 @@
  *
  * What runs next: the worker's oldest ready fiber. Pinned fibers stand in a list of their own and
  * take turns with the others, one by one. Timers, mailbox and injector are looked at once in
- * WEFT_POLL_EVERY dispatches, and whenever the queue is empty, so what is due there waits for that
- * many dispatches at most, and then for its turn in the queue.
+ * WEFT_POLL_EVERY dispatches, or more often if these take longer than WEFT_POLL_TIME, and whenever the queue
+ * is empty, so what is due there waits for that many dispatches at most, and then for its turn in the queue.
  */
 #ifndef WEFT_SCHED_DISPATCH_H
 #define WEFT_SCHED_DISPATCH_H
@@ -14,6 +14,7 @@
 #include "sched/wait.h"
 
 #define WEFT_POLL_EVERY 61
+#define WEFT_POLL_TIME (50 * WEFT_MICROSECOND)
 
 /* The queue was empty: is something in the mailbox or the injector? */
 struct weft__fiber *weft__next_slow(struct weft__worker *w);

@@ -35,6 +35,7 @@ static int make_worker(struct weft__cluster *c, unsigned index) {
     for (unsigned i = 0; i < WEFT_STATS_NUMBERS; i++) store_rlx(&w->numbers.number[i], 0);
     for (unsigned i = 0; i < WEFT_DELAY_BUCKETS; i++) store_rlx(&w->delays[i], 0);
     store_rlx(&w->delay_max, 0);
+    store_rlx(&w->late, 0);
     store_rlx(&w->busy_since, 0);
     store_rlx(&w->age.marked_at, 0);
     store_rlx(&w->age.average, 0);
@@ -45,6 +46,8 @@ static int make_worker(struct weft__cluster *c, unsigned index) {
     store_rlx(&w->sharing, WEFT_SHARED);
     store_rlx(&w->hog.fiber, NULL);
     store_rlx(&w->hog.waited, 0);
+    w->hog.head_at = 0;
+    w->hog.kept = 0;
     w->hog.spared = false;
     w->cluster = c;
     w->place = c->place;

@@ -12,7 +12,9 @@
  * so, or the hog does not even use its processor, one more worker is wanted (elastic.c). When the hog
  * has come back, one less is: the last one finishes what it runs, gives its queue away and sleeps.
  *
- * So others wait for two ticks at most, and there are more running carriers than workers for one.
+ * So others wait for two ticks at most, and there are more running carriers than workers for one. Where many that
+ * block stand one behind the other, each is met by the worker that stands in for the one before it; so after a
+ * rescue the ticks are short for a while, and each costs a millisecond.
  *
  * When all workers have been idle for a few ticks the monitor rests, and the first to find work wakes it.
  */
@@ -26,11 +28,14 @@
 #include <unistd.h>
 
 #define WEFT_TICK (4 * WEFT_MILLISECOND)
+#define WEFT_QUICK_TICK (WEFT_TICK / 8) /* after a rescue: who stands in may run into the next that blocks */
+#define WEFT_QUICK_TICKS 8
 #define WEFT_IDLE_TICKS 3
 #define WEFT_QUOTA_EVERY 256 /* ticks: about a second */
 
 static pthread_t thread;
 static _Atomic uint32_t quits;
+static unsigned quick; /* so many ticks to come are */
 _Atomic uint32_t weft__monitor_rests;
 
 /* CPU time that the worker's carrier has used, ns. */
@@ -53,6 +58,7 @@ static void spare(struct weft__worker *w) {
     static bool said;
     int err = weft__spare(w->cluster, 1);
     w->hog.spared = !err;
+    quick = WEFT_QUICK_TICKS;
     if (err != -ENOSPC || said) return;
     weft__say("%z workers of a cluster are stuck: no more are started in their stead", (size_t)WEFT_SPARES_MAX);
     said = true;
@@ -93,11 +99,39 @@ static void came_back(struct weft__worker *w) {
     w->hog.spared = false;
 }
 
-/* Whoever stands in a hog's queue has waited for as long as the hog runs, or since it was pushed. */
+static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* How long the oldest in the queue has waited: at least since it was first seen there, and was the oldest. */
+static uint64_t waited_in_queue(struct weft__worker *w, uint64_t now) {
+    struct weft__hog *h = &w->hog;
+    uint64_t head = load_rlx(&w->ready.head);
+    if (!weft__ready_length(&w->ready))
+        h->head_at = 0;
+    else if (!h->head_at || h->head != head) {
+        h->head = head;
+        h->head_at = now;
+    }
+    return larger(weft__age_of(w, now), h->head_at ? now - h->head_at : 0);
+}
+
+static uint64_t waited_in(const struct weft__timed *t, uint64_t now) {
+    uint64_t since = load_rlx(&t->since);
+    return since && since < now ? now - since : 0;
+}
+
+/* In the lists of this worker, or handed in to all of them. */
+static uint64_t waited_aside(struct weft__worker *w, uint64_t now) {
+    uint64_t waited = waited_in(&w->cluster->injector.timed, now);
+    for (unsigned i = 0; i < WEFT_ASIDES; i++) waited = larger(waited, waited_in(&w->aside.timed[i], now));
+    return waited;
+}
+
+/* Somebody waits longer than is allowed, behind this one; who comes at the head of the queue is named. */
 static void check_bound(struct weft__worker *w, struct weft__fiber *hog, uint64_t now) {
-    uint64_t waited = weft__age_of(w, now), since = load_rlx(&w->hog.since);
-    if (!waited && weft__ready_length(&w->ready)) waited = load_rlx(&w->age.since) > since ? 0 : now - since;
-    if (waited > w->cluster->late_after) weft__report_late(w, hog, waited, now);
+    uint64_t waited = w->hog.head_at ? now - w->hog.head_at : 0;
+    struct weft__fiber *late = weft__ready_peek(&w->ready);
+    waited = larger(waited, weft__age_of(w, now));
+    if (late && waited > w->cluster->late_after) weft__report_late(w, late, hog, waited, now);
 }
 
 /* Is the carrier asleep in the kernel? One that is not, but does not get on either, has no processor:
@@ -114,6 +148,17 @@ static bool is_blocked(struct weft__worker *w) {
     return !end || (end[1] && end[2] != 'R');
 }
 
+/* The longest of all is remembered, for the statistics. */
+static void remember(struct weft__worker *w, struct weft__fiber *f, uint64_t now) {
+    struct weft__hog *h = &w->hog;
+    uint64_t kept = now - load_rlx(&h->since);
+    if (kept <= h->kept) return;
+    weft__lock(&h->lock);
+    h->kept = kept;
+    weft__hog_describe(w, f, &h->longest);
+    weft__unlock(&h->lock);
+}
+
 /* One fiber since the last look. Does it block, or has it computed for long enough? Whoever has computed may block
  * later; and on a busy machine it takes many ticks to compute for half of one. */
 static void suspect(struct weft__worker *w, struct weft__fiber *f, uint64_t cpu, uint64_t now) {
@@ -124,13 +169,15 @@ static void suspect(struct weft__worker *w, struct weft__fiber *f, uint64_t cpu,
     h->blocks = blocks;
     if (!load_rlx(&h->fiber)) store_rlx(&h->since, now - WEFT_TICK);
     store_rel(&h->fiber, f); /* pairs with whoever asks for hogs */
+    remember(w, f, now);
     if (unlikely(w->cluster->late_after)) check_bound(w, f, now);
     rescue(w, now);
 }
 
 static void look_at(struct weft__worker *w, uint64_t now) {
     struct weft__hog *h = &w->hog;
-    uint64_t switches = load_rlx(&w->numbers.switches), waited = weft__age_of(w, now), cpu = cpu_time(w);
+    uint64_t switches = load_rlx(&w->numbers.switches), cpu = cpu_time(w);
+    uint64_t waited = larger(waited_in_queue(w, now), waited_aside(w, now));
     struct weft__fiber *f = load_rlx(&w->current);
     if (waited > load_rlx(&h->waited)) store_rlx(&h->waited, waited);
     if (f && switches == h->switches) {
@@ -162,7 +209,7 @@ static bool look_at_all(struct weft__cluster *c, void *p) {
 
 static bool tick(uint64_t now) {
     struct look look = {now, false};
-    if (pthread_mutex_trylock(&weft__clusters_change)) return true; /* clusters come or go: next time */
+    pthread_mutex_lock(&weft__clusters_change);
     weft__each_cluster(look_at_all, &look);
     pthread_mutex_unlock(&weft__clusters_change);
     return look.busy;
@@ -185,7 +232,8 @@ static void *monitor_main(void *unused) {
     (void)unused;
     unsigned idle = 0;
     for (unsigned n = 1; !load_acq(&quits); n++) {
-        weft__futex_wait(&quits, 0, weft__clock() + WEFT_TICK);
+        weft__futex_wait(&quits, 0, weft__clock() + (quick ? WEFT_QUICK_TICK : WEFT_TICK));
+        if (quick) quick--;
         idle = tick(weft__clock()) ? 0 : idle + 1;
         if (n % WEFT_QUOTA_EVERY == 0) weft__follow_quota();
         if (idle >= WEFT_IDLE_TICKS) rest();

@@ -2,8 +2,8 @@
  * When does nothing happen any more? Asked by a stop, of all clusters, and by a drain, of one.
  *
  * A cluster is quiet when all its workers are asleep or retired, no timer of theirs is armed, no queue
- * holds anything, and every fiber of it is in a wait, for something that is not outside. What is looked at one after the other was so at
- * one moment, if nobody woke up meanwhile.
+ * holds anything, and every fiber of it is in a wait, for something that is not outside. What is looked at one after
+ * the other was so at one moment, if nobody woke up meanwhile.
  *
  * Who waits for that is told by the last worker that goes to sleep, and by threads that take back
  * something that may have been mistaken for work.

@@ -39,6 +39,8 @@ void weft__inject_on(struct weft__cluster *from) {
     weft__lock(&from->injector.lock);
     rest = from->injector.list;
     from->injector.list = (struct weft__list){NULL, NULL};
+    from->injector.timed.fiber = NULL;
+    store_rlx(&from->injector.timed.since, 0);
     store_rlx(&from->injector.length, 0);
     weft__unlock(&from->injector.lock);
     for (struct weft__link *l; (l = weft__list_take(&rest));) {
@@ -97,6 +99,7 @@ WEFT_COLD void weft__push_slow(struct weft__worker *w, struct weft__fiber *f) {
 
 static void inject_locked(struct weft__injector *in, struct weft__fiber *f) {
     weft__list_put(&in->list, &f->slot.link);
+    weft__timed_put(&in->timed, f);
     store_rlx(&in->length, load_rlx(&in->length) + 1);
 }
 
@@ -190,7 +193,10 @@ static void take_injected(struct weft__worker *w) {
     uint64_t share = length / load_rlx(&w->cluster->wanted) + 1, taken = 0;
     if (share > AT_MOST) share = AT_MOST;
     struct weft__list mine = {NULL, NULL};
-    for (struct weft__link *l; taken < share && (l = weft__list_take(&in->list)); taken++) weft__list_put(&mine, l);
+    for (struct weft__link *l; taken < share && (l = weft__list_take(&in->list)); taken++) {
+        weft__timed_take(&in->timed, weft__fiber_of_link(l), w);
+        weft__list_put(&mine, l);
+    }
     store_rlx(&in->length, length - taken);
     weft__unlock(&in->lock);
     for (struct weft__link *l; (l = weft__list_take(&mine));) {
@@ -249,8 +255,24 @@ static void look_about(struct weft__worker *w, uint64_t now) {
     if (w->cluster->helping) weft__age(w, now);
 }
 
+/*
+ * Dispatches until the next poll: as many as fit into WEFT_POLL_TIME, WEFT_POLL_EVERY at most. How long one takes is
+ * judged by those since the last poll; what was long once is forgotten bit by bit, so that a short turn now and then
+ * changes little.
+ */
+static int pace(struct weft__worker *w, uint64_t now) {
+    uint64_t took = now - w->polled_at, done = (uint64_t)(w->poll_from - w->until_poll), slice = w->slice;
+    w->polled_at = now;
+    if (likely(took <= WEFT_POLL_TIME && slice <= WEFT_POLL_TIME / WEFT_POLL_EVERY)) return WEFT_POLL_EVERY;
+    if (done > 1) took /= done;
+    slice -= slice / 4;
+    w->slice = slice = took > slice ? took : slice;
+    uint64_t fit = WEFT_POLL_TIME / slice;
+    return fit < 1 ? 2 : fit < WEFT_POLL_EVERY ? (int)fit + 1 : WEFT_POLL_EVERY; /* the last one comes home */
+}
+
 WEFT_COLD void weft__poll(struct weft__worker *w, uint64_t now) {
-    w->until_poll = WEFT_POLL_EVERY;
+    w->until_poll = w->poll_from = pace(w, now);
     if (weft__wheel_next(&w->wheel) <= now) weft__expire(w, &w->wheel, now);
     weft__ring_look(&w->ring);
     take_mail_of(w, w);

@@ -30,7 +30,7 @@ static int start(const struct weft_config *given) {
     if (err) return err;
     weft__fence_init();
     c->print_stats = config.stats;
-    weft__past = (struct weft__past){0, 0};
+    weft__past = (struct weft_stats){0};
     weft__stack_guards(!config.no_guards);
     if ((err = weft__overflow_watch())) return err;
     if ((err = weft__cluster_start(c, &config, automatic, -1))) goto unwatch;
@@ -64,7 +64,7 @@ static bool add_spawned(struct weft__cluster *c, void *sum) {
 /* See the head of the file. */
 static bool all_ended(void) {
     pthread_mutex_lock(&weft__clusters_change);
-    uint64_t ended = weft__past.ended, spawned = weft__past.spawned;
+    uint64_t ended = weft__past.completed, spawned = weft__past.spawned;
     weft__each_cluster(add_ended, &ended);
     weft__each_cluster(add_spawned, &spawned);
     pthread_mutex_unlock(&weft__clusters_change);
@@ -143,7 +143,7 @@ static bool end_it(struct weft__cluster *c, void *unused) {
 static void shut_down(void) {
     weft__monitor_stop();
     claim_clusters();
-    if (weft__cluster.print_stats) weft__stats_print(&weft__cluster);
+    if (weft__cluster.print_stats) weft__stats_print();
     weft__each_cluster(end_it, NULL);
     weft__cluster_end(&weft__cluster); /* the last one: until then no other begins or ends */
     weft__layers_stopped();

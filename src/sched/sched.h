@@ -157,12 +157,16 @@ struct weft__deque_kind;
 struct weft__hog {
     _Atomic(struct weft__fiber *) fiber; /* what it has been running for a tick or more; NULL: nothing */
     _Atomic uint64_t since;
-    _Atomic uint64_t waited; /* the longest wait that it saw in the worker's queue */
-    uint64_t switches;       /* when the monitor last looked */
-    uint64_t cpu;            /* CPU time of the carrier when they last changed, */
-    uint64_t cpu_seen;       /* and when the monitor last looked */
-    bool blocks;             /* it did not compute when last looked at */
-    bool spared;             /* another worker runs in its stead */
+    _Atomic uint64_t waited; /* the longest wait that it saw in the worker's queues */
+    uint64_t head, head_at;  /* the oldest in the queue, and since when that has been so; 0: it was empty */
+    struct weft_hog longest; /* that there was, and for how long it kept the worker; under the lock */
+    uint64_t kept;
+    struct weft__lock lock;
+    uint64_t switches; /* when the monitor last looked */
+    uint64_t cpu;      /* CPU time of the carrier when they last changed, */
+    uint64_t cpu_seen; /* and when the monitor last looked */
+    bool blocks;       /* it did not compute when last looked at */
+    bool spared;       /* another worker runs in its stead */
 };
 
 /*
@@ -178,6 +182,12 @@ struct weft__age {
 
 #define WEFT_DELAY_BUCKETS 512
 
+/* The one in a list that is timed, and since when; under the list's lock, read without. 0: none. */
+struct weft__timed {
+    struct weft__fiber *fiber;
+    _Atomic uint64_t since;
+};
+
 /*
  * Ready fibers that are not ordinary: pinned, or of another priority. Behind a lock, because others
  * take from here, too: what is urgent, or what belongs to a worker that is stuck. See aside.c.
@@ -188,6 +198,7 @@ struct weft__aside {
     _Atomic unsigned count; /* in all; written under the lock */
     _Atomic unsigned loose; /* of these, not pinned: any worker may run them */
     struct weft__list list[WEFT_ASIDES];
+    struct weft__timed timed[WEFT_ASIDES];
 };
 
 /* Who takes from a worker's queue: the owner alone, without a swap; everybody; or that is about to
@@ -198,6 +209,7 @@ struct weft__worker {
     /* The carrier's alone. */
     _Atomic(struct weft__fiber *) current; /* NULL: at home, or choosing the next one */
     int until_poll;                        /* dispatches until timers, mailbox and injector are looked at */
+    int poll_from;                         /* and so many they were; see pace() */
     uint32_t place;                        /* of fibers that may run here without further question */
     unsigned turn;                         /* counts dispatches while something stands aside */
     unsigned calls;                        /* for I/O, since it began */
@@ -206,6 +218,7 @@ struct weft__worker {
     bool marking;                          /* the next fiber that is pushed will be timed */
     uint64_t next_look;                    /* at another queue: not before */
     uint64_t next_mark;                    /* not before */
+    uint64_t polled_at, slice;             /* when it last looked, and how long a dispatch takes; see pace() */
     uint64_t next_turn;                    /* a loop that runs here lets others in: not before (par/par.h) */
     struct weft__cluster *cluster;
     struct weft__exceptions *exceptions;
@@ -237,6 +250,7 @@ struct weft__worker {
     union weft__numbers numbers;
     _Atomic uint64_t busy_since; /* 0: idle */
     _Atomic uint64_t delay_max;
+    _Atomic uint64_t late;                       /* so many of those that were timed waited longer than is allowed */
     _Atomic uint32_t delays[WEFT_DELAY_BUCKETS]; /* how many waited how long, of those that were timed */
 
     /* Shared. */
@@ -263,6 +277,7 @@ struct weft__injector {
     struct weft__lock lock;
     uint8_t closed; /* WEFT_OPEN ... */
     struct weft__list list;
+    struct weft__timed timed;
     _Atomic uint64_t length;  /* written under the lock, read without */
     _Atomic uint64_t spawned; /* fibers made by threads; they are counted here, under the lock */
 };
@@ -429,11 +444,18 @@ void weft__took(struct weft__worker *w, struct weft__worker *from, uint64_t n);
 /* Times fibers, publishes how long they wait, and helps another queue that waits longer. (age.c) */
 void weft__age(struct weft__worker *w, uint64_t now);
 /* A fiber has waited longer than the cluster's bound, perhaps behind one that hogs the worker. */
-void weft__report_late(struct weft__worker *w, struct weft__fiber *hog, uint64_t waited, uint64_t now);
+void weft__report_late(struct weft__worker *w, struct weft__fiber *late, struct weft__fiber *hog, uint64_t waited,
+                       uint64_t now);
+/* Lists other than the queue, whose locks are held: one that is put is timed, unless another is; this worker takes one.
+ */
+void weft__timed_put(struct weft__timed *t, struct weft__fiber *f);
+void weft__timed_take(struct weft__timed *t, struct weft__fiber *f, struct weft__worker *w);
 /* How long the oldest in the worker's queue has waited, at least. */
 uint64_t weft__age_of(struct weft__worker *w, uint64_t now);
 /* The trap has sprung: the fiber that is pushed next is the one to time. */
 void weft__age_mark(struct weft__worker *w);
+/* The first fiber that is pushed will be timed. Its carrier, before it runs any. */
+void weft__age_begin(struct weft__worker *w);
 /* Sleeps until there is work, or a time has come. False: it was the time. */
 bool weft__idle_sleep(struct weft__worker *w);
 /* Sleeps until the worker is wanted again, or something has come that only it can do. */
@@ -562,7 +584,8 @@ void weft__overflow_unwatch(void);
 void weft__backtrace_unwatch(void);
 int weft__signal_stack(void **memory);
 void weft__signal_stack_free(void *memory);
-void weft__stats_print(struct weft__cluster *c);
+void weft__stats_print(void);
+void weft__hog_describe(struct weft__worker *w, struct weft__fiber *f, struct weft_hog *to);
 /* Who was cancelled: how many by threads, and the latest, to standard error. (cancelled.c) */
 void weft__told_by_threads(struct weft_stats *stats);
 void weft__told_print(void);

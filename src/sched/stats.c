@@ -19,25 +19,34 @@ static void add_worker(struct weft__worker *w, uint64_t *to) {
     if (since && now > since) to[WEFT_STATS_NUMBERS - 1] += now - since;
 }
 
-static void sum(struct weft__cluster *c, struct weft_stats *stats) {
-    *stats = (struct weft_stats){.spawned = load_rlx(&c->injector.spawned)};
-    if (c == &weft__cluster) weft__told_by_threads(stats);
-    for (unsigned i = 0; i < c->count; i++) add_worker(c->workers[i], (uint64_t *)stats);
+void weft__stats_add(struct weft__cluster *c, struct weft_stats *to) {
+    to->spawned += load_rlx(&c->injector.spawned);
+    for (unsigned i = 0; i < c->count; i++) add_worker(c->workers[i], (uint64_t *)to);
+}
+
+static bool add_running(struct weft__cluster *c, void *to) {
+    weft__stats_add(c, to);
+    return true;
 }
 
 WEFT_PUBLIC int weft_stats(struct weft_stats *stats) {
     if (!stats) return -EINVAL;
     if (!load_acq(&weft__cluster.running)) return -ESRCH; /* pairs with the start */
-    sum(&weft__cluster, stats);
+    pthread_mutex_lock(&weft__clusters_change);
+    *stats = weft__past;
+    weft__told_by_threads(stats);
+    weft__each_cluster(add_running, stats);
+    pthread_mutex_unlock(&weft__clusters_change);
     return 0;
 }
 
 WEFT_PUBLIC int weft_stats_worker(unsigned worker, struct weft_stats *stats) {
     if (!stats) return -EINVAL;
-    if (!load_acq(&weft__cluster.running)) return -ESRCH;
-    if (worker >= weft__cluster.count) return -EINVAL;
+    struct weft__cluster *c = weft__cluster_find((struct weft_cluster){0});
+    if (!c) return -ESRCH;
+    if (worker >= load_acq(&c->count)) return -EINVAL; /* pairs with the making of a worker */
     *stats = (struct weft_stats){0};
-    add_worker(weft__cluster.workers[worker], (uint64_t *)stats);
+    add_worker(c->workers[worker], (uint64_t *)stats);
     return 0;
 }
 
@@ -58,6 +67,7 @@ static void delays_of(struct weft__cluster *c, struct weft_delays *d) {
         uint64_t exact = load_rlx(&w->delay_max), coarse = load_rlx(&w->hog.waited);
         if (exact > d->max) d->max = exact;
         if (coarse > d->max) d->max = coarse;
+        d->late += load_rlx(&w->late);
         for (unsigned b = 0; b < WEFT_DELAY_BUCKETS; b++) all[b] += load_rlx(&w->delays[b]);
     }
     for (unsigned b = 0; b < WEFT_DELAY_BUCKETS; b++) d->timed += all[b];
@@ -76,7 +86,7 @@ WEFT_PUBLIC int weft_delays(struct weft_cluster cluster, struct weft_delays *del
 }
 
 /* The record may be another fiber's by now; then the handle says so to whoever uses it. */
-static WEFT_MAY_RACE void describe(struct weft__worker *w, struct weft__fiber *f, struct weft_hog *to) {
+WEFT_MAY_RACE void weft__hog_describe(struct weft__worker *w, struct weft__fiber *f, struct weft_hog *to) {
     to->fiber = weft__handle(f);
     to->since = load_rlx(&w->hog.since);
     to->where = f->where;
@@ -91,7 +101,7 @@ WEFT_PUBLIC int weft_hogs(struct weft_cluster cluster, struct weft_hog *hogs, un
     unsigned found = 0;
     for (unsigned i = 0; i < c->count; i++) {
         struct weft__fiber *f = load_acq(&c->workers[i]->hog.fiber); /* pairs with the monitor */
-        if (f && found++ < n) describe(c->workers[i], f, &hogs[found - 1]);
+        if (f && found++ < n) weft__hog_describe(c->workers[i], f, &hogs[found - 1]);
     }
     return (int)found;
 }
@@ -99,19 +109,34 @@ WEFT_PUBLIC int weft_hogs(struct weft_cluster cluster, struct weft_hog *hogs, un
 static void print_delays(struct weft__cluster *c) {
     struct weft_delays d;
     delays_of(c, &d);
-    fprintf(stderr, "weft: ready to running: p50 %.1f us, p99 %.1f us, p99.9 %.1f us, max %.1f us (%llu timed)\n",
+    fprintf(stderr, "weft: ready to running: p50 %.1f us, p99 %.1f us, p99.9 %.1f us, max %.1f us (%llu timed",
             (double)d.p50 / 1e3, (double)d.p99 / 1e3, (double)d.p999 / 1e3, (double)d.max / 1e3,
             (unsigned long long)d.timed);
+    if (c->late_after) fprintf(stderr, ", %llu beyond the bound", (unsigned long long)d.late);
+    fputs(")\n", stderr);
 }
 
+static void print_hog(unsigned worker, const char *what, uint64_t kept, const struct weft_hog *h) {
+    fprintf(stderr, "weft: worker %u: %s %llu ms: fiber 0x%llx%s%s%s spawned at %s\n", worker, what,
+            (unsigned long long)(kept / WEFT_MILLISECOND), (unsigned long long)h->fiber.id, h->name[0] ? " \"" : "",
+            h->name, h->name[0] ? "\"" : "", h->where ? h->where : "an unknown place");
+}
+
+/* Who keeps it, and who has kept it longest. */
 static void print_hogs(struct weft__cluster *c) {
     for (unsigned i = 0; i < c->count; i++) {
-        struct weft__fiber *f = load_acq(&c->workers[i]->hog.fiber); /* pairs with the monitor */
-        struct weft__text text;
-        if (f)
-            fprintf(stderr, "weft: worker %u: runs since %llu ms: %s\n", i,
-                    (unsigned long long)((weft__clock() - load_rlx(&c->workers[i]->hog.since)) / WEFT_MILLISECOND),
-                    weft__describe(f, &text));
+        struct weft__worker *w = c->workers[i];
+        struct weft__fiber *f = load_acq(&w->hog.fiber); /* pairs with the monitor */
+        struct weft_hog h;
+        if (f) {
+            weft__hog_describe(w, f, &h);
+            print_hog(i, "is kept since", weft__clock() - h.since, &h);
+        }
+        weft__lock(&w->hog.lock);
+        uint64_t kept = w->hog.kept;
+        h = w->hog.longest;
+        weft__unlock(&w->hog.lock);
+        if (kept) print_hog(i, "was once kept for", kept, &h);
     }
 }
 
@@ -126,9 +151,12 @@ static void print_row(const char *name, const uint64_t *numbers, unsigned first,
 }
 
 /* In blocks of seven columns, so that a line fits a terminal. */
-void weft__stats_print(struct weft__cluster *c) {
-    struct weft_stats total;
-    sum(c, &total);
+static bool print_cluster(struct weft__cluster *c, void *unused) {
+    struct weft_stats total = {0};
+    (void)unused;
+    if (c != &weft__cluster) fprintf(stderr, "weft: cluster %u\n", c->place >> WEFT_PLACE_CLUSTER_SHIFT);
+    weft__stats_add(c, &total);
+    if (c == &weft__cluster) weft__told_by_threads(&total);
     enum { COLUMNS = 7, NUMBERS = WEFT_STATS_NUMBERS };
     for (unsigned first = 0; first < NUMBERS; first += COLUMNS) {
         unsigned last = first + COLUMNS < NUMBERS ? first + COLUMNS : NUMBERS;
@@ -146,12 +174,19 @@ void weft__stats_print(struct weft__cluster *c) {
     }
     print_delays(c);
     print_hogs(c);
+    return true;
+}
+
+void weft__stats_print(void) {
+    pthread_mutex_lock(&weft__clusters_change);
+    weft__each_cluster(print_cluster, NULL);
+    pthread_mutex_unlock(&weft__clusters_change);
     if (load_rlx(&weft__io_name)) fprintf(stderr, "weft: I/O by %s\n", load_rlx(&weft__io_name));
-    if (c == &weft__cluster) weft__told_print();
+    weft__told_print();
 }
 
 WEFT_PUBLIC int weft_stats_print(void) {
     if (!load_acq(&weft__cluster.running)) return -ESRCH;
-    weft__stats_print(&weft__cluster);
+    weft__stats_print();
     return 0;
 }

@@ -108,7 +108,9 @@ void *weft__carrier_main(void *worker) {
     if (weft__signal_stack(&signal_stack)) signal_stack = NULL;
     store_rlx(&w->tid, gettid());
     weft__bind(w);
-    w->until_poll = WEFT_POLL_EVERY;
+    w->until_poll = w->poll_from = WEFT_POLL_EVERY;
+    w->polled_at = weft__clock();
+    if (w->cluster->helping) weft__age_begin(w);
     fence_sc(); /* pairs with try_alone */
     for (struct weft__fiber *f; (f = find(w));) enter(w, f);
     weft__ring_worker_ends(w);
