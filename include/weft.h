@@ -150,7 +150,7 @@ struct weft_attr {
     size_t stack_size; /* 0: as configured. Rounded up to a power of two, 16 KiB to 64 MiB */
     unsigned detached; /* 1: nobody joins it */
     unsigned pinned;   /* 0: runs anywhere; n: only on worker n - 1, or on who stands in for it while it is stuck */
-    unsigned node;     /* 0: begins where it is spawned; n: on memory node n - 1, if a worker is there */
+    unsigned node;     /* 0: begins where it is spawned; n: on memory node n - 1, if a worker was last seen there */
     unsigned priority; /* WEFT_NORMAL, WEFT_HIGH, WEFT_LOW; of no effect on a pinned fiber */
     struct weft_cluster cluster;  /* {0}: the caller's, or for a thread the first */
     struct weft_counter *counter; /* completed once (weft_counter_complete) when the fiber has ended */
@@ -353,7 +353,8 @@ int weft_cluster_workers(struct weft_cluster cluster);
 
 /*
  * Waits until the cluster is quiet: nobody is ready or runs, no timer of it is armed, nothing is on its
- * way to it. A fiber that drains its own cluster does not count. -ESRCH: no such cluster. -ETIMEDOUT.
+ * way to it. A fiber that drains its own cluster does not count; one that sleeps counts where it went to sleep, also
+ * when it was moved since. -ESRCH: no such cluster. -ETIMEDOUT.
  * -ECANCELED.  [fiber thread; parks, cancel]
  */
 int weft_cluster_drain(struct weft_cluster cluster);

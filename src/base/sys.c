@@ -102,8 +102,27 @@ int weft__protect(const struct weft__range *range) {
 
 void weft__discard(const struct weft__range *ranges, size_t n) { advise(ranges, n, MADV_DONTNEED); }
 
+static cpu_set_t anywhere;
+static bool is_known;
+static _Atomic bool bind;
+
+void weft__threads_begin(void) {
+    is_known = !sched_getaffinity(0, sizeof anywhere, &anywhere);
+    store_rlx(&bind, false);
+}
+
+void weft__threads_bind(void) { store_rlx(&bind, true); }
+
 int weft__thread_create(pthread_t *thread, void *(*fn)(void *), void *arg) {
-    return weft__fault() ? -EAGAIN : -pthread_create(thread, NULL, fn, arg);
+    pthread_attr_t attr;
+    if (weft__fault()) return -EAGAIN;
+    int err = pthread_attr_init(&attr);
+    if (err) return -err;
+    if (is_known && load_rlx(&bind)) pthread_attr_setaffinity_np(&attr, sizeof anywhere, &anywhere);
+    err = pthread_create(thread, &attr, fn, arg);
+    if (err == EINVAL) err = pthread_create(thread, NULL, fn, arg); /* we may not use these any more */
+    pthread_attr_destroy(&attr);
+    return -err;
 }
 
 int weft__thread_create_deaf(pthread_t *thread, void *(*fn)(void *), void *arg) {

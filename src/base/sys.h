@@ -33,6 +33,10 @@ int weft__protect(const struct weft__range *range);
 /* Gives the pages of the ranges back; they read as zeros afterwards. Errors do not matter. */
 void weft__discard(const struct weft__range *ranges, size_t n);
 
+/* From when on some threads are bound to CPUs, new ones may use those of the thread that began, whatever their makers
+ * are bound to. */
+void weft__threads_begin(void);
+void weft__threads_bind(void);
 int weft__thread_create(pthread_t *thread, void *(*fn)(void *), void *arg);
 /* The same, and it blocks all signals: the program's handlers do not run on it. */
 int weft__thread_create_deaf(pthread_t *thread, void *(*fn)(void *), void *arg);

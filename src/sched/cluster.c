@@ -90,6 +90,7 @@ int weft__cluster_start(struct weft__cluster *c, const struct weft_config *confi
     c->late_after = config->bound;
     c->bound = config->bind;
     c->node = node;
+    if (c->bound || node >= 0) weft__threads_bind();
     store_rlx(&c->automatic, automatic);
     c->stack_class = (uint8_t)weft__stack_class(config->stack_size);
     store_rlx(&c->stopping, false);
@@ -250,8 +251,9 @@ WEFT_PUBLIC int weft_cluster_resize(struct weft_cluster cluster, unsigned worker
     if (workers > WEFT_WORKERS_MAX) return -EINVAL;
     struct weft__cluster *c = weft__cluster_find(cluster);
     if (!c) return -ESRCH;
-    store_rlx(&c->automatic, !workers);
-    return weft__resize(c, workers ? workers : weft__default_workers());
+    store_rlx(&c->automatic, !workers && c->node < 0);
+    if (!workers) workers = c->node < 0 ? weft__default_workers() : weft__node_cpus(c->node);
+    return weft__resize(c, workers);
 }
 
 static bool follow(struct weft__cluster *c, void *workers) {

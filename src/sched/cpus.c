@@ -6,13 +6,14 @@
 #define _GNU_SOURCE
 #include "sched/cpus.h"
 
-#include "weft.h"
+#include "sched/sched.h"
 
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Workers that a quota allows, rounded up; 0: no limit. */
 static unsigned quota_of(long long quota, long long period) {
@@ -99,12 +100,14 @@ unsigned weft__cpu_quota(const char *root) {
     return least;
 }
 
-/* The mask may be larger than cpu_set_t: grow until the kernel is content. */
+/* The caller's; but a worker may be bound, so there the main thread's. The mask may be larger than cpu_set_t: grow
+ * until the kernel is content. */
 static unsigned affinity(void) {
+    pid_t whose = weft__self() ? getpid() : 0;
     for (int cpus = 1024; cpus <= 1 << 20; cpus *= 2) {
         cpu_set_t *set = CPU_ALLOC(cpus);
         if (!set) break;
-        int n = sched_getaffinity(0, CPU_ALLOC_SIZE(cpus), set) ? 0 : CPU_COUNT_S(CPU_ALLOC_SIZE(cpus), set);
+        int n = sched_getaffinity(whose, CPU_ALLOC_SIZE(cpus), set) ? 0 : CPU_COUNT_S(CPU_ALLOC_SIZE(cpus), set);
         CPU_FREE(set);
         if (n > 0) return (unsigned)n;
     }

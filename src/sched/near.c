@@ -21,15 +21,19 @@ static void use_node(struct weft__worker *w) {
     w->records.node = weft__mem_node(node);
 }
 
-void weft__where(struct weft__worker *w, uint64_t now) {
-    if (now < w->next_where || load_rlx(&w->cluster->count) < 2) return;
-    w->next_where = now + WEFT_WHERE_EVERY;
-    if (unlikely(w->bound_among != load_rlx(&w->cluster->configured))) weft__bind(w);
+static void look(struct weft__worker *w) {
     int cpu = sched_getcpu();
     if (cpu < 0 || cpu == load_rlx(&w->cpu)) return;
     store_rlx(&w->cpu, (uint16_t)cpu);
     use_node(w);
     add_ar(&w->cluster->map, 1); /* pairs with victims_of */
+}
+
+void weft__where(struct weft__worker *w, uint64_t now) {
+    if (now < w->next_where || load_rlx(&w->cluster->count) < 2) return;
+    w->next_where = now + WEFT_WHERE_EVERY;
+    if (unlikely(w->bound_among != load_rlx(&w->cluster->configured))) weft__bind(w);
+    look(w);
 }
 
 const struct weft__victims *weft__victims_of(struct weft__worker *w) {
@@ -99,4 +103,5 @@ void weft__bind(struct weft__worker *w) {
     w->bound_among = load_rlx(&w->cluster->configured);
     if (confined(w, &set)) sched_setaffinity(0, sizeof set, &set);
     use_node(w); /* where it is expected, or the worker's last carrier was */
+    look(w);
 }

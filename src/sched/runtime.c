@@ -30,6 +30,7 @@ static int start(const struct weft_config *given) {
     if (err) return err;
     weft__fence_init();
     c->print_stats = config.stats;
+    weft__threads_begin();
     weft__past = (struct weft_stats){0};
     weft__stack_guards(!config.no_guards);
     if ((err = weft__overflow_watch())) return err;

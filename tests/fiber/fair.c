@@ -84,6 +84,33 @@ TEST(a_lone_yielder_does_not_shut_others_out) {
     }
 }
 
+/* Turns that take long are fewer before somebody looks for timers: counted, not timed. */
+static void *turns_until_seen(void *unused) {
+    enum { TURN = 200 * WEFT_MICROSECOND, FIRST = 150 };
+    struct weft_timer timer = WEFT_TIMER_INIT;
+    int turns = 0;
+    (void)unused;
+    for (int i = -FIRST; turns < 2 && !(i >= 0 && LOAD(&seen)); i++) {
+        if (!i) CHECK_EQ(weft_timer_arm(&timer, weft_now(), sees_it, NULL), 0);
+        for (uint64_t end = weft_now() + TURN; weft_now() < end;) {
+        }
+        weft_yield();
+        if (i > 8) turns++;
+    }
+    CHECK_EQ(turns, 0);
+    return NULL;
+}
+TEST(long_turns_let_timers_in) {
+#ifdef WEFT_MIGRATE
+    test_skip("each turn ends at home");
+#endif
+    no_rescue();
+    STORE(&seen, 0);
+    test_start(1);
+    join(spawn(turns_until_seen, NULL));
+    test_stop();
+}
+
 /* --- fibers that compute -------------------------------------------------------------------------------------- */
 
 static void spin_until(const int *flag, int value) {

@@ -128,6 +128,20 @@ TEST(delays_are_timed) {
     test_stop();
 }
 
+/* Those in other lists than the queue are, too. */
+static void *does_nothing(void *unused) { return unused; }
+TEST(delays_of_other_lists_are_timed) {
+    static const struct weft_attr kinds[] = {{.priority = WEFT_HIGH}, {.priority = WEFT_LOW}, {.pinned = 1}};
+    for (unsigned k = 0; k < 3; k++) {
+        struct weft_config config = {.workers = 1, .no_helping = 1, .bound = 1}; /* the queue is not timed */
+        CHECK_EQ(weft_start(&config), 0);
+        join(spawn_with(&kinds[k], does_nothing, NULL));
+        CHECK_EQ(weft_delays(first, &delays), 0);
+        CHECK(delays.timed > 0 && delays.max > 0 && delays.late > 0);
+        test_stop();
+    }
+}
+
 /* --- the bound ---------------------------------------------------------------------------------------- */
 
 static int seen;

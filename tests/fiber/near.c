@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include "fiber.h"
+#include "weft/io.h"
 
 #include "topo/topology.h"
 
@@ -119,6 +120,33 @@ TEST(workers_that_come_later_are_bound) {
     check_bound(4);
     test_stop();
 }
+/* What a bound fiber makes may run anywhere. */
+static void *has_all_cpus(void *unused) {
+    cpu_set_t mine = mask_here();
+    CHECK(CPU_EQUAL(&mine, &usable));
+    return unused;
+}
+static void *makes_others(void *unused) {
+    struct weft_cluster c;
+    cpu_set_t mine = mask_here();
+    CHECK_EQ(CPU_COUNT(&mine), 1);
+    CHECK_EQ(weft_cluster_create(&c, &(struct weft_config){.bind = 0}), 0);
+    CHECK_EQ(weft_cluster_workers(c), weft_workers());
+    join(spawn_with(&(struct weft_attr){.cluster = c}, has_all_cpus, NULL));
+    CHECK_EQ(weft_cluster_resize(c, 0), 0);
+    CHECK_EQ(weft_cluster_workers(c), weft_workers());
+    CHECK_EQ(weft_cluster_destroy(c), 0);
+    CHECK_EQ(weft_blocking(has_all_cpus, NULL, NULL), 0);
+    return unused;
+}
+TEST(what_a_bound_fiber_makes_is_not_bound) {
+    look_at_the_machine();
+    unsetenv("WEFT_BIND");
+    start(0, 1);
+    join(spawn_with(&(struct weft_attr){.pinned = 1}, makes_others, NULL));
+    test_stop();
+}
+
 /* Those CPUs that the process may use, whatever else there is. */
 TEST(bound_within_the_mask_of_the_process) {
     look_at_the_machine();

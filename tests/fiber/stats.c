@@ -66,6 +66,24 @@ TEST(they_add_up) {
     test_stop();
 }
 
+static void *nothing(void *unused) { return unused; }
+static void count_everywhere(void *unused) {
+    enum { N = 100 };
+    struct weft_stats before, now;
+    struct weft_cluster c;
+    (void)unused;
+    CHECK_EQ(weft_stats(&before), 0);
+    CHECK_EQ(weft_cluster_create(&c, &(struct weft_config){.workers = 2}), 0);
+    for (int i = 0; i < N; i++) join(spawn_with(&(struct weft_attr){.cluster = c}, nothing, NULL));
+    CHECK_EQ(weft_stats(&now), 0);
+    CHECK_EQ(now.spawned - before.spawned, N);
+    CHECK_EQ(weft_cluster_destroy(c), 0); /* then all have been counted */
+    CHECK_EQ(weft_stats(&now), 0);
+    CHECK_EQ(now.spawned - before.spawned, N);
+    CHECK_EQ(now.completed - before.completed, N);
+}
+TEST(of_all_clusters) { each_size(count_everywhere); }
+
 static void print_child(void *unused) {
     (void)unused;
     struct weft_config config = {.workers = 2, .stats = 1};
@@ -80,6 +98,30 @@ TEST(printed_at_the_stop) {
     CHECK(test_child_exited(&child, 0));
     CHECK_HAS(test_line_with(child.said, " all"), "37");
     CHECK_EQ(test_lines_with(child.said, "weft: "), test_lines_with(child.said, "\n"));
+}
+
+static int listed;
+static void *computes(void *unused) {
+    while (!LOAD(&listed)) {
+    }
+    return unused;
+}
+static void hog_child(void *unused) {
+    struct weft_config config = {.workers = 1, .stats = 1};
+    struct weft_hog hog;
+    (void)unused;
+    CHECK_EQ(weft_start(&config), 0);
+    struct weft_fiber f = spawn_with(&(struct weft_attr){.name = "the hog"}, computes, NULL);
+    while (weft_hogs((struct weft_cluster){0}, &hog, 1) != 1) test_nap_ms(1);
+    STORE(&listed, 1);
+    join(f);
+    test_stop();
+}
+TEST(who_kept_a_worker_is_printed) {
+    static struct test_child child;
+    test_child(&child, hog_child, NULL);
+    CHECK(test_child_exited(&child, 0));
+    CHECK_HAS(test_line_with(child.said, "was once kept for"), "\"the hog\" spawned at");
 }
 
 /* Idle workers use no processor: they sleep, and nothing wakes them. A hang if something always does; at first,
