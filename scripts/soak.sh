@@ -53,6 +53,31 @@ deque_operations() { # build
     echo "deques: 1 passed, 0 failed"
 }
 
+# A hundred thousand changes of the number of workers under load.
+resizes() { # build
+    sum=0
+    while [ "$sum" -lt 100000 ]; do
+        "$1/tests/stress/stress" resize --seconds 20 --workers 8 --seed "$((sum + 1))" >"$log.resizes" 2>&1 || break
+        more=$(sed -n 's/^\([0-9]*\) resizes$/\1/p' "$log.resizes")
+        sum=$((sum + ${more:-0}))
+    done
+    [ "$sum" -ge 100000 ] || { cat "$log.resizes" && echo "resizes: 0 passed, 1 failed" && return 1; }
+    rm -f "$log.resizes"
+    echo "resizes: $sum"
+    echo "resizes: 1 passed, 0 failed"
+}
+
+# The tests of starvation are worth something: workers that only steal do not pass them.
+stealing_alone() { # build
+    if WEFT_HELPING=0 WEFT_RESCUE=0 timeout 30 "$1/tests/fiber/starvation" a_leader >"$log.plain" 2>&1; then
+        cat "$log.plain"
+        echo "starvation without helping: 0 passed, 1 failed"
+        return 1
+    fi
+    rm -f "$log.plain"
+    echo "starvation without helping: 1 passed, 0 failed"
+}
+
 # What forks, with the other kinds of deques.
 tasks_in_deques() { # build
     for kind in 1 2 3; do
@@ -69,6 +94,8 @@ configure release
     begin stress stress_for build/release "${SOAK_MINUTES:-60}"
     begin deques deque_operations build/release
     begin tasks tasks_in_deques build/release
+    begin resizes resizes build/release
+    begin plain stealing_alone build/release
     begin models tests/model/run.sh
     begin fuzz_serve tests/serve/fuzz.sh 600
     begin fuzz_cached tests/cached/fuzz.sh 600

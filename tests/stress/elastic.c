@@ -49,6 +49,12 @@ static void prepare_actors(uint64_t *random) {
 
 /* --- resize: any number of workers at any time, one among them ----------------------------------------------- */
 
+_Atomic uint64_t resizes;
+static void resize(unsigned to) {
+    OK(weft_cluster_resize((struct weft_cluster){0}, to));
+    atomic_fetch_add(&resizes, 1);
+}
+
 static _Atomic uint64_t running;
 static _Atomic bool all_there; /* none is spawned any more, to a worker that there may not be */
 
@@ -57,7 +63,7 @@ static void *act(void *arg) {
     for (unsigned n = 400 / shrink; n > 0; n--) {
         step_in(a);
         if (a->number == 0 && atomic_load(&all_there) && below(&a->random, 4) == 0)
-            OK(weft_cluster_resize((struct weft_cluster){0}, 1 + (unsigned)below(&a->random, workers)));
+            resize(1 + (unsigned)below(&a->random, workers));
         step_out(a);
         wait_somehow(&a->random);
     }
@@ -69,7 +75,7 @@ static void *resize_all_the_time(void *random_of) {
     while (atomic_load(&running)) {
         unsigned most = workers < 2 ? 4 : workers;
         unsigned n = below(&random, 2) ? 1 : 1 + (unsigned)below(&random, most);
-        OK(weft_cluster_resize((struct weft_cluster){0}, n));
+        resize(n);
         if (below(&random, 4) == 0) OK(weft_sleep_for(below(&random, 300000)));
     }
     return NULL;

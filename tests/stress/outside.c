@@ -157,7 +157,8 @@ static void rivals_round(uint64_t random) {
         for (unsigned k = 0; k < TIMERS; k++) {
             struct contested *c = &contested[i][k];
             if (!weft_timer_cancel(&c->timer)) atomic_fetch_add(&c->cancelled, 1);
-            while (atomic_load(&c->fired) + atomic_load(&c->cancelled) < atomic_load(&c->armed)) OK(weft_sleep_for(100000));
+            while (atomic_load(&c->fired) + atomic_load(&c->cancelled) < atomic_load(&c->armed))
+                OK(weft_sleep_for(100000));
             WANT(atomic_load(&c->fired) + atomic_load(&c->cancelled), atomic_load(&c->armed));
         }
 }

@@ -199,7 +199,8 @@ static void scopes_round(uint64_t random) {
     while (!weft_sem_try(&sem)) atomic_fetch_add(&received, 1);
     WANT(atomic_load(&received), atomic_load(&sent));
     int err;
-    while ((err = weft_cluster_destroy(second)) == -EBUSY) weft_sleep_for(100000); /* the last ones are on their way out */
+    while ((err = weft_cluster_destroy(second)) == -EBUSY)
+        weft_sleep_for(100000); /* the last ones are on their way out */
     OK(err);
 }
 
