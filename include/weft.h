@@ -427,7 +427,8 @@ int weft_hogs(struct weft_cluster cluster, struct weft_hog *hogs, unsigned n);
  * is one that does not answer within a second in all, because it blocks signals or is held up in the
  * kernel. Each hog is interrupted by SIGURG, with SA_RESTART: a call that is not restarted by that
  * (nanosleep, poll, epoll_wait and others, see signal(7)) returns early, with EINTR. The handler is
- * installed by the first call, passes on every other SIGURG, and goes with the runtime.
+ * installed by the first call, passes on every other SIGURG, and goes with the runtime. Names are those that the dynamic
+ * linker knows (link with -rdynamic); others are addresses, for addr2line.
  * -EBADF: fd is no open file. -ESRCH: no such cluster. -ETIMEDOUT: another hog is still being looked
  * at. Or the error of a write.  [fiber thread; blocks the kernel thread]
  */

@@ -115,11 +115,16 @@ void weft__timed_put(struct weft__timed *t, struct weft__fiber *f) {
     store_rlx(&t->since, weft__clock());
 }
 
-void weft__timed_take(struct weft__timed *t, struct weft__fiber *f, struct weft__worker *w) {
-    if (likely(t->fiber != f)) return;
-    uint64_t now = weft__clock(), then = load_rlx(&t->since);
+uint64_t weft__timed_take(struct weft__timed *t, struct weft__fiber *f) {
+    if (likely(t->fiber != f)) return 0;
+    uint64_t then = load_rlx(&t->since);
     t->fiber = NULL;
     store_rlx(&t->since, 0);
+    return then;
+}
+
+void weft__timed_note(struct weft__worker *w, struct weft__fiber *f, uint64_t then) {
+    uint64_t now = weft__clock();
     note(w, f, since(then, now), now);
 }
 

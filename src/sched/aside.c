@@ -35,11 +35,13 @@ static struct weft__fiber *take(struct weft__worker *w, struct weft__aside *a, u
     weft__lock(&a->lock);
     struct weft__link *l = weft__list_take(&a->list[which]);
     struct weft__fiber *f = weft__fiber_of_link(l);
+    uint64_t since = 0;
     if (f) {
         count(a, which, -1u);
-        weft__timed_take(&a->timed[which], f, w);
+        since = weft__timed_take(&a->timed[which], f);
     }
     weft__unlock(&a->lock);
+    if (unlikely(since)) weft__timed_note(w, f, since);
     return f;
 }
 

@@ -97,6 +97,8 @@ int weft__cluster_start(struct weft__cluster *c, const struct weft_config *confi
     store_rlx(&c->idle.state, 0);
     c->tasks.kind = config->continuations ? &weft__deque_kept : weft__deque_kinds[config->deque];
     store_rlx(&c->injector.spawned, 0);
+    c->injector.timed.fiber = NULL;
+    store_rlx(&c->injector.timed.since, 0);
     int err = weft__resize(c, config->workers);
     if (err) {
         join_carriers(c);

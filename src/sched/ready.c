@@ -190,15 +190,18 @@ static void take_injected(struct weft__worker *w) {
     if (likely(!length)) return;
     weft__lock(&in->lock);
     length = load_rlx(&in->length);
-    uint64_t share = length / load_rlx(&w->cluster->wanted) + 1, taken = 0;
+    uint64_t share = length / load_rlx(&w->cluster->wanted) + 1, taken = 0, since = 0;
+    struct weft__fiber *timed = NULL;
     if (share > AT_MOST) share = AT_MOST;
     struct weft__list mine = {NULL, NULL};
     for (struct weft__link *l; taken < share && (l = weft__list_take(&in->list)); taken++) {
-        weft__timed_take(&in->timed, weft__fiber_of_link(l), w);
+        uint64_t then = weft__timed_take(&in->timed, weft__fiber_of_link(l));
+        if (unlikely(then)) since = then, timed = weft__fiber_of_link(l);
         weft__list_put(&mine, l);
     }
     store_rlx(&in->length, length - taken);
     weft__unlock(&in->lock);
+    if (timed) weft__timed_note(w, timed, since);
     for (struct weft__link *l; (l = weft__list_take(&mine));) {
         struct weft__fiber *f = weft__fiber_of_link(l);
         weft__push(w, f);

@@ -446,10 +446,11 @@ void weft__age(struct weft__worker *w, uint64_t now);
 /* A fiber has waited longer than the cluster's bound, perhaps behind one that hogs the worker. */
 void weft__report_late(struct weft__worker *w, struct weft__fiber *late, struct weft__fiber *hog, uint64_t waited,
                        uint64_t now);
-/* Lists other than the queue, whose locks are held: one that is put is timed, unless another is; this worker takes one.
- */
+/* Lists other than the queue, whose locks are held: one that is put is timed, unless another is. Since when the one was
+ * that is taken; 0: it was not. Then, with no lock, that is noted, and reported if it is too long. */
 void weft__timed_put(struct weft__timed *t, struct weft__fiber *f);
-void weft__timed_take(struct weft__timed *t, struct weft__fiber *f, struct weft__worker *w);
+uint64_t weft__timed_take(struct weft__timed *t, struct weft__fiber *f);
+void weft__timed_note(struct weft__worker *w, struct weft__fiber *f, uint64_t since);
 /* How long the oldest in the worker's queue has waited, at least. */
 uint64_t weft__age_of(struct weft__worker *w, uint64_t now);
 /* The trap has sprung: the fiber that is pushed next is the one to time. */
