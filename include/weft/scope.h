@@ -138,8 +138,8 @@ struct weft_cancellation {
     int why;     /* WEFT_BY_... */
 };
 
-/* The fibers that were told last, the latest first, n at most; returns how many. At least 64 are kept. -EINVAL:
- * list NULL and n not 0.  [fiber thread] */
+/* The fibers that were told last, since the runtime was started, the latest first, n at most; returns how many. At least
+ * 64 are kept. -EINVAL: list NULL and n not 0.  [fiber thread] */
 int weft_cancellations(struct weft_cancellation *list, unsigned n);
 
 #ifdef __cplusplus

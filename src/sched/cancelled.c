@@ -1,6 +1,7 @@
 /*
  * Who was told to stop, and why: numbers, and the latest of them by name. Cancelling is rare, so one lock will do.
  */
+#include "sched/fork.h"
 #include "sched/wait.h"
 
 #include <stdio.h>
@@ -32,6 +33,20 @@ void weft__note_told(struct weft__fiber *f, int why) {
     weft__lock(&lock);
     latest[noted++ % KEPT] = c;
     weft__unlock(&lock);
+}
+
+/* Another runtime begins, or another process: what was told before is not its own. */
+void weft__told_anew(void) {
+    weft__lock(&lock);
+    noted = 0;
+    for (unsigned i = 0; i < sizeof by_threads / sizeof *by_threads; i++) store_rlx(&by_threads[i], 0);
+    weft__unlock(&lock);
+}
+
+/* Whoever held the lock is not here; what it was writing is forgotten with the rest. */
+void weft__told_forked(void) {
+    weft__unlock(&lock);
+    weft__told_anew();
 }
 
 void weft__told_by_threads(struct weft_stats *stats) {

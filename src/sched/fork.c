@@ -39,10 +39,13 @@ void weft__layers_stopped(void) {
         if (l->stopped) l->stopped();
 }
 
+/* Somebody may just have been cancelling one, free ones included: a request may come when its fiber has ended. */
 static void abandon_all(struct weft__fiber *but) {
     uint32_t records = load_rlx(&weft__fibers.records);
     for (uint32_t i = 0; i < records; i++) {
         struct weft__fiber *f = weft__fiber_at(i);
+        if (load_rlx(&f->context.open))
+            store_rlx(&f->context.open, 0); /* only then: a page that is written is copied */
         if (f != but && load_rlx(&f->slot.generation) % 2 && load_rlx(&f->context.kind) == WEFT_KIND_FIBER)
             store_rlx(&f->context.kind, WEFT_KIND_ABANDONED);
     }
@@ -104,6 +107,7 @@ static void in_child(void) {
     weft__deque_forked();
     weft__keys_forked();
     weft__quiet_forked();
+    weft__told_forked();
     weft__rings_forked();
     weft__backtrace_forked();
     weft__runtime_forked();

@@ -8,6 +8,7 @@ void weft__keys_forked(void);
 void weft__quiet_forked(void);
 void weft__backtrace_forked(void);
 void weft__runtime_forked(void);
+void weft__told_forked(void);
 /* The record becomes the calling thread's; f NULL: what it has already. NULL: none. */
 struct weft__fiber *weft__thread_adopt(struct weft__fiber *f);
 

@@ -32,6 +32,7 @@ static int start(const struct weft_config *given) {
     c->print_stats = config.stats;
     weft__threads_begin();
     weft__past = (struct weft_stats){0};
+    weft__told_anew();
     weft__stack_guards(!config.no_guards);
     if ((err = weft__overflow_watch())) return err;
     if ((err = weft__cluster_start(c, &config, automatic, -1))) goto unwatch;

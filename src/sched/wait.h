@@ -117,6 +117,8 @@ void weft__wait_thread_release(struct weft__fiber *f);
 int weft__wait_cancel(struct weft__fiber *f, struct weft_fiber fiber, bool *wakes);
 /* Notes that it was told to stop, and why. (cancelled.c) */
 void weft__note_told(struct weft__fiber *f, int why);
+/* A runtime begins: nobody has been told yet. */
+void weft__told_anew(void);
 
 /* Instead of step 3: the fiber itself has found that it need not wait. Returns what block would. */
 int weft__wait_withdraw(struct weft__fiber *me, uint64_t ticket);

@@ -222,3 +222,25 @@ TEST(who_was_cancelled_is_told) {
     CHECK_HAS(child.said, "\"asked\" spawned at");
     CHECK_HAS(child.said, "cancelled by a failure");
 }
+
+/* Of one runtime; a thread tells, and a fiber. */
+static void tells_one(void *unused) {
+    (void)unused;
+    struct weft_cancellation list[4];
+    struct weft_stats stats;
+    CHECK_EQ(weft_cancellations(list, 4), 0);
+    struct weft_fiber f = spawn(stops_when_told, NULL);
+    CHECK_EQ(weft_cancel(f), 0);
+    join(f);
+    CHECK_EQ(weft_cancellations(list, 4), 1);
+    CHECK_EQ(weft_stats(&stats), 0);
+    CHECK_EQ(stats.by_request, 1);
+}
+TEST(each_runtime_counts_anew) {
+    for (int i = 0; i < 3; i++) {
+        test_start(2);
+        tells_one(NULL);
+        test_stop();
+        test_in_fiber(2, tells_one, NULL);
+    }
+}

@@ -231,6 +231,57 @@ TEST_WITHIN(hundreds_from_threads_under_load, 120) {
     load_end(&l);
     test_stop();
 }
+/* Fibers are cancelled all the time, also by threads and when they have ended; the child's first cancellation does not
+ * wait for one of theirs, and none of theirs is the child's. */
+static void *waits_for_ever(void *unused) {
+    while (!weft_sleep_for(WEFT_FOREVER)) {
+    }
+    return unused;
+}
+static int cancels_one(void *unused) {
+    (void)unused;
+    struct weft_cancellation told;
+    struct weft_stats stats;
+    CHECK_EQ(weft_cancellations(&told, 1), 0);
+    struct weft_fiber f = spawn(waits_for_ever, NULL);
+    CHECK_EQ(weft_cancel(f), 0);
+    join(f);
+    CHECK_EQ(weft_stats(&stats), 0);
+    CHECK_EQ(stats.by_request, 1);
+    return weft_cancellations(&told, 1);
+}
+static void cancels_in_child(int fd) { say(fd, runs_here(cancels_one, 1, 1)); }
+static void *cancels_others(void *unused) {
+    enum { N = 64 };
+    while (LOAD(&churning)) {
+        struct weft_fiber f[N];
+        for (int i = 0; i < N; i++) f[i] = spawn(waits_for_ever, NULL);
+        for (int i = 0; i < N; i++) CHECK_EQ(weft_cancel(f[i]), 0);
+        for (int i = 0; i < N; i++) join(f[i]);
+        for (int i = 0; i < N; i++) CHECK_EQ(weft_cancel(f[i]), -ESRCH);
+    }
+    return unused;
+}
+static void *forks_that_cancel(void *times) {
+    for (long i = 0; i < (long)times; i++) fork_once(cancels_in_child, 1);
+    return NULL;
+}
+TEST_WITHIN(hundreds_under_cancellations, 120) {
+    leave_out_if_sanitized();
+    test_needs_forks();
+    test_start(4);
+    STORE(&churning, 1);
+    struct weft_fiber c[3], f;
+    for (int i = 0; i < 3; i++) c[i] = spawn(cancels_others, NULL);
+    pthread_t t = thread_start(cancels_others, NULL);
+    f = spawn(forks_that_cancel, (void *)times(300));
+    forks_that_cancel((void *)times(100));
+    join(f);
+    STORE(&churning, 0);
+    for (int i = 0; i < 3; i++) join(c[i]);
+    thread_join(t);
+    test_stop();
+}
 /* Starts, stops and forks of one process, at once. */
 static void *starts_and_stops(void *unused) {
     (void)unused;
