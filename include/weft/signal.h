@@ -40,11 +40,10 @@ struct weft_signal {
 };
 
 struct weft_signals {
-    struct weft_queue queue;
+    struct weft_waiter *first; /* that asks */
     struct weft_signals *next;
     struct weft_signal *kept; /* of each that is pending */
     uint64_t set, pending;
-    uint64_t life;
 };
 #define WEFT_SIGNALS_INIT WEFT_ZERO
 
@@ -66,8 +65,8 @@ int weft_signals_next_until(struct weft_signals *signals, struct weft_signal *go
 /* The same without waiting; -EAGAIN: none has come.  [fiber thread] */
 int weft_signals_next_try(struct weft_signals *signals, struct weft_signal *got);
 
-/* Ends the subscription; what has come and nobody asked for is forgotten. Then its memory may be freed.
- * -EINVAL: NULL, or not subscribed.  [fiber thread; blocks for a moment] */
+/* Ends the subscription; what has come and nobody asked for is forgotten, and who waits is told (-ESRCH). Its memory may
+ * be freed at once. -EINVAL: NULL, or not subscribed, or another has just ended it.  [fiber thread; blocks for a moment] */
 int weft_signals_end(struct weft_signals *signals);
 
 #ifdef __cplusplus

@@ -19,6 +19,11 @@
  *   1. counts itself in                          1. takes the pipe away
  *   2. is there a pipe? writes                   2. waits until no handler is counted in
  *   3. counts itself out                         3. closes the pipe
+ *
+ * The memory of a subscription is the program's, and may be gone as soon as its end has returned. So nobody looks into
+ * one before it was found in the list, under the lock, and who waits is taken out by the end; one that has just stopped
+ * waiting, by deadline or cancellation, asks its own memory whether it is still in the chain. That is why there is one
+ * lock for all: a lock of the subscription's own could not be asked any more.
  */
 #define _GNU_SOURCE
 #include "base/handler.h"
@@ -33,14 +38,16 @@ static const uint64_t forbidden =
     WEFT_SIGNAL(SIGKILL) | WEFT_SIGNAL(SIGSTOP) | WEFT_SIGNAL(SIGSEGV) | WEFT_SIGNAL(SIGBUS) | WEFT_SIGNAL(SIGFPE) |
     WEFT_SIGNAL(SIGILL) | WEFT_SIGNAL(SIGTRAP) | WEFT_SIGNAL(SIGSYS) | WEFT_SIGNAL(SIGABRT) | WEFT_SIGNAL(SIGURG);
 
-/* Held by whoever subscribes, ends, or delivers. What follows is changed under it. */
+/* Held by whoever subscribes, ends, or delivers, which takes a while. What follows is changed under it. */
 static pthread_mutex_t change = PTHREAD_MUTEX_INITIALIZER;
-static struct weft_signals *subscriptions;
+static struct weft_signals *subscriptions; /* changed under the lock below, too */
 static struct sigaction before[WEFT_SIGNALS_MOST + 1];
 static unsigned subscribers[WEFT_SIGNALS_MOST + 1]; /* of each signal */
 static uint64_t in_place;                           /* ours is the handler of these */
-static uint64_t life = 1;                           /* grows in a forked child: it is subscribed to nothing */
 static int source = -1;                             /* the pipe's end to read from */
+
+/* What is in a subscription, who waits there, and whether it is one. Taken after `change`. */
+static struct weft__lock lock;
 
 /* The handler's. */
 static _Atomic int sink = -1; /* and the other one */
@@ -99,9 +106,9 @@ static unsigned place_of(const struct weft_signals *s, int number) {
 
 /* The first that waits, if it can still be won, has it. */
 static bool hand_over(struct weft_signals *s, const struct weft_signal *what, struct weft__list *won) {
-    for (struct weft_waiter *w; (w = s->queue.first);) {
+    for (struct weft_waiter *w; (w = s->first);) {
         struct weft__fiber *f = w->fiber;
-        weft__queue_remove(&s->queue, w);
+        weft__chain_remove(&s->first, w);
         container_of(w, struct asking, waiter)->got = *what;
         if (!weft__wait_win(f, w->ticket, WEFT_WON_DONE)) continue;
         weft__list_put(won, &f->slot.link);
@@ -120,12 +127,10 @@ static void keep(struct weft_signals *s, const struct weft_signal *what) {
 }
 
 static void give(const struct weft_signal *what, struct weft__list *won) {
-    for (struct weft_signals *s = subscriptions; s; s = s->next) {
-        if (!(s->set & WEFT_SIGNAL(what->number))) continue;
-        uint64_t value = weft__queue_lock(&s->queue);
-        if (!hand_over(s, what, won)) keep(s, what);
-        weft__queue_unlock(&s->queue, value);
-    }
+    weft__lock(&lock);
+    for (struct weft_signals *s = subscriptions; s; s = s->next)
+        if (s->set & WEFT_SIGNAL(what->number) && !hand_over(s, what, won)) keep(s, what);
+    weft__unlock(&lock);
 }
 
 static void deliver(void) {
@@ -209,22 +214,30 @@ static void hear(void) {
     weft__service_hear(all);
 }
 
-static void forget(struct weft_signals *s) {
+/* Who waits is told that nothing will come, by a signal without a number; after that, nobody looks there. */
+static void forget(struct weft_signals *s, struct weft__list *won) {
+    static const struct weft_signal none = {0};
     struct weft_signals **at = &subscriptions;
+    weft__lock(&lock);
     while (*at != s) at = &(*at)->next;
     *at = s->next;
+    while (hand_over(s, &none, won)) {
+    }
+    weft__unlock(&lock);
     if (!subscriptions) close_pipe();
     hear();
 }
 
 /* In the list before the handlers are there: nothing comes too early. */
-static int subscribe(struct weft_signals *s) {
+static int subscribe(struct weft_signals *s, struct weft__list *won) {
     int err = open_pipe();
     if (err) return err;
+    weft__lock(&lock);
     s->next = subscriptions;
     subscriptions = s;
+    weft__unlock(&lock);
     if ((err = install_all(s->set)))
-        forget(s);
+        forget(s, won);
     else
         hear();
     return err;
@@ -232,32 +245,40 @@ static int subscribe(struct weft_signals *s) {
 
 /* --- the public calls ----------------------------------------------------------------------------------- */
 
-/* A look without the lock; whoever waits looks again with it. */
-static _Atomic uint64_t *set_of(const struct weft_signals *s) { return (_Atomic uint64_t *)(uintptr_t)&s->set; }
-static bool is_subscribed(const struct weft_signals *s) { return s && load_rlx(set_of(s)) && s->life == life; }
+/* By its address alone. With `change` or the lock held. */
+static bool is_subscribed(const struct weft_signals *s) {
+    const struct weft_signals *at = subscriptions;
+    while (at && at != s) at = at->next;
+    return at != NULL; /* and NULL is none */
+}
+
+static int begin(struct weft_signals *s, struct weft_signal *kept, uint64_t set, struct weft__list *won) {
+    if (is_subscribed(s)) return -EBUSY;
+    *s = (struct weft_signals){.kept = kept, .set = set};
+    return subscribe(s, won);
+}
 
 WEFT_PUBLIC int weft_signals_begin(struct weft_signals *signals, uint64_t set) {
+    struct weft__list won = {NULL, NULL};
     if (!signals || !set || set & forbidden) return -EINVAL;
-    if (is_subscribed(signals)) return -EBUSY;
     struct weft_signal *kept = weft__alloc((size_t)__builtin_popcountll(set) * sizeof *kept);
     if (!kept) return -ENOMEM;
     int err = weft__service_hold(NULL);
     if (err) goto free_kept;
-    *signals = (struct weft_signals){.kept = kept, .set = set, .life = life};
     pthread_mutex_lock(&change);
-    err = subscribe(signals);
+    err = begin(signals, kept, set, &won);
     pthread_mutex_unlock(&change);
     if (!err) return 0;
+    weft__make_all_ready(&won);
     weft__service_release(NULL);
 free_kept:
     weft__free(kept);
-    signals->set = 0;
     return err;
 }
 
-/* Locked: what has come; 0: nothing; -ESRCH: the subscription has just been ended, and nothing will. */
+/* Locked: what has come; 0: nothing; -EINVAL: not subscribed, or not any more. */
 static int take(struct weft_signals *s, struct weft_signal *got) {
-    if (!load_rlx(set_of(s))) return -ESRCH;
+    if (!is_subscribed(s)) return -EINVAL;
     if (!s->pending) return 0;
     int number = __builtin_ctzll(s->pending) + 1;
     s->pending &= s->pending - 1;
@@ -265,24 +286,43 @@ static int take(struct weft_signals *s, struct weft_signal *got) {
     return number;
 }
 
-static WEFT_SWITCHES int next(struct weft_signals *s, struct weft_signal *got, uint64_t deadline) {
+/* By deadline or cancellation. The subscription is there as long as we stand in its chain. */
+static WEFT_COLD int leave(struct weft_signals *s, struct weft_waiter *w, int err) {
+    weft__lock(&lock);
+    weft__chain_take_out(&s->first, w);
+    weft__unlock(&lock);
+    return err;
+}
+
+static WEFT_SWITCHES int wait_for_one(struct weft_signals *s, struct weft_signal *got, uint64_t deadline) {
     struct asking me = {.waiter = {.fiber = weft__me()}};
     if (!me.waiter.fiber) return -ENOMEM;
-    uint64_t value = weft__queue_lock(&s->queue);
+    weft__lock(&lock);
     int found = take(s, got);
-    if (found) {
-        weft__queue_unlock(&s->queue, value);
-        return found;
+    if (!found) {
+        found = weft__wait_begin(me.waiter.fiber, WEFT_WAIT_BY_CANCEL | WEFT_WAIT_OUTSIDE, &me.waiter.ticket);
+        if (!found) weft__chain_append(&s->first, &me.waiter);
     }
-    int err = weft__queue_wait(&s->queue, value, &me.waiter, WEFT_WAIT_BY_CANCEL | WEFT_WAIT_OUTSIDE, deadline);
-    if (err) return err;
+    weft__unlock(&lock);
+    if (found) return found;
+    int err = weft__wait_block(me.waiter.fiber, me.waiter.ticket, deadline);
+    if (err) return leave(s, &me.waiter, err);
     if (!me.got.number) return -ESRCH;
     if (got) *got = me.got;
     return me.got.number;
 }
 
+/* Without waiting: 0: none has come. */
+static int next_now(struct weft_signals *s, struct weft_signal *got) {
+    weft__lock(&lock);
+    int found = take(s, got);
+    weft__unlock(&lock);
+    return found;
+}
+
 WEFT_PUBLIC int weft_signals_next_until(struct weft_signals *signals, struct weft_signal *got, uint64_t deadline) {
-    return is_subscribed(signals) ? next(signals, got, deadline) : -EINVAL;
+    int found = next_now(signals, got);
+    return found ? found : wait_for_one(signals, got, deadline);
 }
 
 WEFT_PUBLIC int weft_signals_next(struct weft_signals *signals, struct weft_signal *got) {
@@ -290,34 +330,25 @@ WEFT_PUBLIC int weft_signals_next(struct weft_signals *signals, struct weft_sign
 }
 
 WEFT_PUBLIC int weft_signals_next_try(struct weft_signals *signals, struct weft_signal *got) {
-    if (!is_subscribed(signals)) return -EINVAL;
-    uint64_t value = weft__queue_lock(&signals->queue);
-    int found = take(signals, got);
-    weft__queue_unlock(&signals->queue, value);
+    int found = next_now(signals, got);
     return found ? found : -EAGAIN;
 }
 
-/* Who waits is told that nothing will come, by a signal without a number; who is about to wait finds no set. */
-static void dismiss_all(struct weft_signals *s) {
-    static const struct weft_signal none = {0};
-    struct weft__list won = {NULL, NULL};
-    uint64_t value = weft__queue_lock(&s->queue);
-    while (hand_over(s, &none, &won)) {
-    }
-    store_rlx(set_of(s), 0);
-    weft__queue_unlock(&s->queue, value);
-    weft__make_all_ready(&won);
-}
-
+/* Of two that end it, the second does not find it. */
 WEFT_PUBLIC int weft_signals_end(struct weft_signals *signals) {
-    if (!is_subscribed(signals)) return -EINVAL;
+    struct weft__list won = {NULL, NULL};
+    struct weft_signal *kept = NULL;
     pthread_mutex_lock(&change);
-    remove_handlers(signals->set);
-    forget(signals);
+    bool ends = is_subscribed(signals);
+    if (ends) {
+        kept = signals->kept;
+        remove_handlers(signals->set);
+        forget(signals, &won);
+    }
     pthread_mutex_unlock(&change);
-    dismiss_all(signals);
-    weft__free(signals->kept);
-    signals->kept = NULL;
+    if (!ends) return -EINVAL;
+    weft__make_all_ready(&won);
+    weft__free(kept);
     weft__service_release(NULL);
     return 0;
 }
@@ -328,6 +359,7 @@ static void stopped(void) {}
 
 static void forked(void) {
     pthread_mutex_init(&change, NULL);
+    weft__unlock(&lock);
     for (int sig = 1; sig <= WEFT_SIGNALS_MOST; sig++) {
         if (subscribers[sig] && weft__handler_restore(sig, on_signal, &before[sig])) in_place &= ~WEFT_SIGNAL(sig);
         subscribers[sig] = 0;
@@ -340,8 +372,7 @@ static void forked(void) {
     store_rlx(&sink, -1);
     store_rlx(&inside, 0);
     store_rlx(&missed, 0);
-    subscriptions = NULL;
-    life++;
+    subscriptions = NULL; /* those are the parent's */
 }
 
 static struct weft__layer layer = {stopped, forked, NULL};

@@ -2,11 +2,14 @@
 #define _GNU_SOURCE
 #include "threads.h"
 
+#include "../state.h"
+
 #include <fcntl.h>
 #include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 static const uint64_t term_hup = WEFT_SIGNAL(SIGTERM) | WEFT_SIGNAL(SIGHUP);
@@ -175,6 +178,68 @@ static void several(void *unused) {
 TEST(several_ask_and_several_are_subscribed) {
     let_the_service_take_it();
     each_size(several);
+}
+
+/* --- the end, and who asks at that moment ------------------------------------------------------------------------ */
+
+/* Memory that nobody may touch once a subscription in it has ended. */
+static struct weft_signals *on_a_page(void) {
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(page != MAP_FAILED);
+    return page;
+}
+static void *asks_in_turn(void *arg) {
+    struct asker *a = arg;
+    asks(a);
+    CHECK(a->got == -ETIMEDOUT || a->got == -ESRCH || a->got == -EINVAL || a->got == -ECANCELED);
+    return NULL;
+}
+/* All are in their waits, and stop waiting at about the time of the end: by deadline, by cancellation, or by it. */
+static void ended_under_them(void *unused) {
+    (void)unused;
+    enum { N = 8 };
+    uint64_t r = 1;
+    for (size_t i = 0; i < test_size(200) + 1; i++) {
+        struct asker a[N];
+        struct weft_fiber f[N];
+        struct weft_signals *s = on_a_page();
+        CHECK_EQ(weft_signals_begin(s, term_hup), 0);
+        uint64_t when = weft_now() + 200 * WEFT_MICROSECOND;
+        for (int k = 0; k < N; k++) {
+            a[k] = (struct asker){.from = s, .deadline = k % 2 ? 0 : when + test_below(&r, 20000)};
+            f[k] = spawn(asks_in_turn, &a[k]);
+        }
+        /* In the wait, or through with it: so none looks at the page for the first time when it is gone. */
+        for (int k = 0; k < N; k++)
+            while (!state_waits(f[k]) && !LOAD(&a[k].got)) weft_yield();
+        while (weft_now() < when + test_below(&r, 20000)) {
+        }
+        for (int k = 1; k < N; k += 4) CHECK(weft_cancel(f[k]) == 0);
+        CHECK_EQ(weft_signals_end(s), 0);
+        CHECK(!munmap(s, 4096));
+        for (int k = 0; k < N; k++) join(f[k]);
+    }
+}
+TEST(nobody_touches_it_after_the_end) { each_size(ended_under_them); }
+
+static struct weft_signals both_end_it;
+static int ended[2];
+static void *ends_it(void *number) {
+    int err = weft_signals_end(&both_end_it);
+    if (err) CHECK_EQ(err, -EINVAL);
+    ADD(&ended[!!err], 1);
+    return number;
+}
+TEST(of_two_that_end_it_one_does) {
+    int n = (int)test_size(500) + 1;
+    for (int i = 0; i < n; i++) {
+        CHECK_EQ(weft_signals_begin(&both_end_it, term_hup), 0);
+        pthread_t t = thread_start(ends_it, NULL);
+        ends_it(NULL);
+        thread_join(t);
+    }
+    CHECK_EQ(ended[0], n);
+    CHECK_EQ(ended[1], n);
 }
 
 static void cancelled(void *unused) {
