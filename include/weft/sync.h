@@ -74,18 +74,20 @@ int weft_sem_post(struct weft_sem *sem);
 /*
  * Mutexes; the owner is checked. Those who wait are served in the order in which they came, but one
  * that runs may take a mutex that is free past them: the first that waits is passed 64 times at most.
+ * A fiber or thread that ends holding one leaves it held for ever, like a reader-writer lock: nobody else can unlock
+ * it.
  */
 struct weft_mutex {
     struct weft_queue queue;
-    void *owner;
+    uint64_t owner;
     unsigned flags;
     unsigned depth; /* how often the owner has locked it, less one */
 };
 #define WEFT_MUTEX_RECURSIVE 1u /* the owner may lock it again, and unlocks it as often */
 #define WEFT_MUTEX_INIT \
-    { {0, NULL, NULL}, NULL, 0, 0 }
+    { {0, NULL, NULL}, 0, 0, 0 }
 #define WEFT_MUTEX_RECURSIVE_INIT \
-    { {0, NULL, NULL}, NULL, WEFT_MUTEX_RECURSIVE, 0 }
+    { {0, NULL, NULL}, 0, WEFT_MUTEX_RECURSIVE, 0 }
 
 /* Initialises a mutex that nobody uses; flags: 0 or WEFT_MUTEX_RECURSIVE. -EINVAL: others, or NULL.
  * [fiber thread] */
@@ -133,10 +135,10 @@ int weft_cond_broadcast(struct weft_cond *cond);
 struct weft_rwlock {
     uint64_t word; /* how many read, whether one writes, whether somebody waits */
     struct weft_waiter *readers, *writers;
-    void *owner;
+    uint64_t owner;
 };
 #define WEFT_RWLOCK_INIT \
-    { 0, NULL, NULL, NULL }
+    { 0, NULL, NULL, 0 }
 
 /* -EINVAL: NULL. -EDEADLK: the caller writes. -ETIMEDOUT. -ECANCELED. To read again while one reads may
  * wait for ever, behind a writer that waits.  [fiber thread; parks, cancel] */
@@ -182,10 +184,10 @@ int weft_barrier_wait_until(struct weft_barrier *barrier, uint64_t deadline);
 /* Once: something that is done by whoever comes first. */
 struct weft_once {
     struct weft_queue queue;
-    void *runner;
+    uint64_t runner;
 };
 #define WEFT_ONCE_INIT \
-    { {0, NULL, NULL}, NULL }
+    { {0, NULL, NULL}, 0 }
 
 /*
  * Calls fn(arg), unless that was done; returns 0 when it has been done, and sees what it wrote. While

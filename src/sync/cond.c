@@ -9,7 +9,7 @@ WEFT_PUBLIC int weft_cond_wait_until(struct weft_cond *cond, struct weft_mutex *
     struct weft_queue *q = &cond->queue;
     struct weft_waiter waiter = {.fiber = weft__me()};
     if (!waiter.fiber) return -ENOMEM;
-    if (load_rlx(weft__mutex_owner(mutex)) != waiter.fiber) return -EPERM;
+    if (load_rlx(weft__mutex_owner(mutex)) != weft__life(waiter.fiber)) return -EPERM;
     if (mutex->depth) return -EINVAL; /* somebody further up holds it, too, and relies on that */
     uint64_t word = weft__queue_lock(q);
     int err = weft__wait_begin(waiter.fiber, WEFT_WAIT_BY_CANCEL, &waiter.ticket);

@@ -45,14 +45,15 @@ static inline uint64_t taken(uint64_t w, bool heir) {
 }
 
 /*
- * Is it held by somebody who runs at this moment, and will it be ours when he gives it back? The record is one,
- * whatever has become of its fiber. A thread may run, or not.
+ * Is it held by somebody who runs at this moment, and will it be ours when he gives it back? A fiber that has ended
+ * will not. A thread may run, or not.
  */
 static inline bool is_worth_waiting(struct weft_mutex *m, uint64_t w, bool heir) {
     if (!heir && w >= WEFT_MUTEX_FULL) return false;
-    struct weft__fiber *owner = load_rlx(weft__mutex_owner(m));
-    return !owner || load_rlx(&owner->context.kind) != WEFT_KIND_FIBER ||
-           load_rlx(&owner->context.on_stack) == WEFT_STOOD_ON;
+    uint64_t owner = load_rlx(weft__mutex_owner(m));
+    if (!owner) return true;
+    struct weft__fiber *f = weft__fiber_in(owner);
+    return f && (load_rlx(&f->context.kind) != WEFT_KIND_FIBER || load_rlx(&f->context.on_stack) == WEFT_STOOD_ON);
 }
 
 /* Takes it without parking; what was seen of the word last, if that fails. */
@@ -93,7 +94,7 @@ static WEFT_SWITCHES int wait_for_it(struct weft_mutex *m, struct weft__fiber *m
             return err;
         }
     }
-    store_rlx(weft__mutex_owner(m), me);
+    store_rlx(weft__mutex_owner(m), weft__life(me));
     return 0;
 }
 
@@ -108,7 +109,7 @@ static WEFT_COLD int take_again(struct weft_mutex *m, int refusal) {
 static inline bool take(struct weft_mutex *m, struct weft__fiber *me) {
     uint64_t free = 0;
     if (unlikely(!cas_ar(weft__queue_word(&m->queue), &free, WEFT_MUTEX_HELD))) return false; /* pairs with unlock */
-    store_rlx(weft__mutex_owner(m), me);
+    store_rlx(weft__mutex_owner(m), weft__life(me));
     return true;
 }
 
@@ -116,7 +117,7 @@ static inline int lock(struct weft_mutex *m, uint64_t ways, uint64_t deadline) {
     struct weft__fiber *me = weft__me();
     if (unlikely(!me)) return -ENOMEM;
     if (likely(take(m, me))) return 0;
-    if (load_rlx(weft__mutex_owner(m)) == me)
+    if (load_rlx(weft__mutex_owner(m)) == weft__life(me))
         return take_again(m, -EDEADLK); /* only the caller could have written that */
     return wait_for_it(m, me, ways, deadline);
 }
@@ -143,7 +144,7 @@ WEFT_PUBLIC int weft_mutex_try(struct weft_mutex *mutex) {
     struct weft__fiber *me = weft__me();
     if (!me) return -ENOMEM;
     if (take(mutex, me)) return 0;
-    if (load_rlx(weft__mutex_owner(mutex)) == me) return take_again(mutex, -EBUSY);
+    if (load_rlx(weft__mutex_owner(mutex)) == weft__life(me)) return take_again(mutex, -EBUSY);
     _Atomic uint64_t *word = weft__queue_word(&mutex->queue);
     uint64_t w = load_rlx(word);
     for (unsigned turn = 0; !(w & WEFT_MUTEX_HELD) && w < WEFT_MUTEX_FULL;) {
@@ -151,7 +152,7 @@ WEFT_PUBLIC int weft_mutex_try(struct weft_mutex *mutex) {
             weft__backoff(&turn);
             w = load_rlx(word);
         } else if (cas_ar(word, &w, taken(w, false))) { /* pairs with unlock */
-            store_rlx(weft__mutex_owner(mutex), me);
+            store_rlx(weft__mutex_owner(mutex), weft__life(me));
             return 0;
         }
     }
@@ -181,12 +182,12 @@ static WEFT_NOINLINE int unlock_slow(struct weft_mutex *m) {
 WEFT_PUBLIC int weft_mutex_unlock(struct weft_mutex *mutex) {
     if (unlikely(!mutex)) return -EINVAL;
     struct weft__fiber *me = weft__me();
-    if (unlikely(!me || load_rlx(weft__mutex_owner(mutex)) != me)) return -EPERM;
+    if (unlikely(!me || load_rlx(weft__mutex_owner(mutex)) != weft__life(me))) return -EPERM;
     if (unlikely(mutex->depth)) {
         mutex->depth--;
         return 0;
     }
-    store_rlx(weft__mutex_owner(mutex), NULL);
+    store_rlx(weft__mutex_owner(mutex), 0);
     uint64_t held = WEFT_MUTEX_HELD;
     return likely(cas_ar(weft__queue_word(&mutex->queue), &held, 0)) ? 0
                                                                      : unlock_slow(mutex); /* pairs with taking it */

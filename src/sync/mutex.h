@@ -12,7 +12,10 @@
 #endif
 #define WEFT_MUTEX_FULL (WEFT_MUTEX_PASSES * WEFT_MUTEX_PASS) /* a word from here on: nobody may pass the heir */
 
-static inline _Atomic(void *) *weft__mutex_owner(struct weft_mutex *m) { return (_Atomic(void *) *)(void *)&m->owner; }
+/* Who holds it (weft__life), or 0. */
+static inline _Atomic uint64_t *weft__mutex_owner(struct weft_mutex *m) {
+    return (_Atomic uint64_t *)(void *)&m->owner;
+}
 
 /* The re-lock of a condition variable: it always completes. */
 int weft__mutex_relock(struct weft_mutex *mutex);

@@ -8,7 +8,8 @@
 #define WEFT_ONCE_RUNS WEFT_QUEUE_ONE
 #define WEFT_ONCE_DONE (2 * WEFT_QUEUE_ONE)
 
-static inline _Atomic(void *) *runner_of(struct weft_once *o) { return (_Atomic(void *) *)(void *)&o->runner; }
+/* Who does it (weft__life), or 0. */
+static inline _Atomic uint64_t *runner_of(struct weft_once *o) { return (_Atomic uint64_t *)(void *)&o->runner; }
 
 struct attempt {
     struct weft_once *once;
@@ -19,7 +20,7 @@ struct attempt {
 static void end_attempt(struct attempt *attempt) {
     struct weft_queue *q = &attempt->once->queue;
     struct weft__list won = {NULL, NULL};
-    store_rlx(runner_of(attempt->once), NULL);
+    store_rlx(runner_of(attempt->once), 0);
     weft__queue_lock(q);
     for (struct weft__fiber *f; (f = weft__queue_win(q));) {
         weft__list_put(&won, &f->slot.link);
@@ -31,7 +32,7 @@ static void end_attempt(struct attempt *attempt) {
 
 static int run(struct weft_once *once, struct weft__fiber *me, int (*fn)(void *), void *arg) {
     __attribute__((cleanup(end_attempt))) struct attempt attempt = {once, -ECANCELED};
-    store_rlx(runner_of(once), me);
+    store_rlx(runner_of(once), weft__life(me));
     attempt.result = fn(arg);
     return attempt.result;
 }
@@ -40,7 +41,8 @@ static WEFT_SWITCHES int run_or_wait(struct weft_once *once, int (*fn)(void *), 
     struct weft_waiter waiter;
     waiter.fiber = weft__me();
     if (!waiter.fiber) return -ENOMEM;
-    if (load_rlx(runner_of(once)) == waiter.fiber) return -EDEADLK; /* only the caller could have written that */
+    if (load_rlx(runner_of(once)) == weft__life(waiter.fiber))
+        return -EDEADLK; /* only the caller could have written that */
     for (;;) {
         uint64_t w = weft__queue_lock(&once->queue);
         if (w >= WEFT_ONCE_RUNS && w < WEFT_ONCE_DONE) {

@@ -24,7 +24,8 @@
 #define WEFT_RW_READER UINT64_C(8) /* one of them */
 
 static inline _Atomic uint64_t *word_of(struct weft_rwlock *l) { return (_Atomic uint64_t *)(void *)&l->word; }
-static inline _Atomic(void *) *owner_of(struct weft_rwlock *l) { return (_Atomic(void *) *)(void *)&l->owner; }
+/* Who writes (weft__life), or 0. */
+static inline _Atomic uint64_t *owner_of(struct weft_rwlock *l) { return (_Atomic uint64_t *)(void *)&l->owner; }
 
 static inline uint64_t lock(struct weft_rwlock *l) { return weft__word_lock(word_of(l), load_rlx(word_of(l))); }
 
@@ -72,7 +73,8 @@ static WEFT_SWITCHES int wait_to_read(struct weft_rwlock *l, uint64_t deadline) 
     struct weft_waiter waiter;
     waiter.fiber = weft__me();
     if (!waiter.fiber) return -ENOMEM;
-    if (load_rlx(owner_of(l)) == waiter.fiber) return -EDEADLK; /* only the caller could have written that */
+    if (load_rlx(owner_of(l)) == weft__life(waiter.fiber))
+        return -EDEADLK; /* only the caller could have written that */
     uint64_t w = lock(l);
     if (!(w & WEFT_RW_WRITER) && weft__chain_is_empty(&l->writers)) {
         unlock(l, w + WEFT_RW_READER);
@@ -131,7 +133,7 @@ WEFT_PUBLIC int weft_rwlock_unlock_read(struct weft_rwlock *rwlock) {
 static inline bool take(struct weft_rwlock *l, struct weft__fiber *me) {
     uint64_t free = 0;
     if (!cas_ar(word_of(l), &free, WEFT_RW_WRITER)) return false; /* pairs with whoever gave it back */
-    store_rlx(owner_of(l), me);
+    store_rlx(owner_of(l), weft__life(me));
     return true;
 }
 
@@ -151,7 +153,7 @@ static WEFT_SWITCHES int wait_to_write(struct weft_rwlock *l, struct weft__fiber
     uint64_t w = lock(l);
     if (w < WEFT_RW_WRITER) { /* nobody is inside, so nobody waits either */
         unlock(l, WEFT_RW_WRITER);
-        store_rlx(owner_of(l), me);
+        store_rlx(owner_of(l), weft__life(me));
         return 0;
     }
     int err = weft__wait_begin(me, WEFT_WAIT_BY_CANCEL, &waiter.ticket);
@@ -162,7 +164,7 @@ static WEFT_SWITCHES int wait_to_write(struct weft_rwlock *l, struct weft__fiber
     if (unlikely(err))
         leave(l, &waiter);
     else
-        store_rlx(owner_of(l), me);
+        store_rlx(owner_of(l), weft__life(me));
     return err;
 }
 
@@ -171,7 +173,7 @@ WEFT_PUBLIC int weft_rwlock_write_until(struct weft_rwlock *rwlock, uint64_t dea
     struct weft__fiber *me = weft__me();
     if (unlikely(!me)) return -ENOMEM;
     if (likely(take(rwlock, me))) return 0;
-    if (load_rlx(owner_of(rwlock)) == me) return -EDEADLK;
+    if (load_rlx(owner_of(rwlock)) == weft__life(me)) return -EDEADLK;
     return wait_to_write(rwlock, me, deadline);
 }
 
@@ -185,15 +187,15 @@ WEFT_PUBLIC int weft_rwlock_write_try(struct weft_rwlock *rwlock) {
     uint64_t w = lock(rwlock);
     bool free = w < WEFT_RW_WRITER;
     unlock(rwlock, free ? WEFT_RW_WRITER : w);
-    if (free) store_rlx(owner_of(rwlock), me);
+    if (free) store_rlx(owner_of(rwlock), weft__life(me));
     return free ? 0 : -EBUSY;
 }
 
 WEFT_PUBLIC int weft_rwlock_unlock_write(struct weft_rwlock *rwlock) {
     if (!rwlock) return -EINVAL;
     struct weft__fiber *me = weft__me();
-    if (unlikely(!me || load_rlx(owner_of(rwlock)) != me)) return -EPERM;
-    store_rlx(owner_of(rwlock), NULL);
+    if (unlikely(!me || load_rlx(owner_of(rwlock)) != weft__life(me))) return -EPERM;
+    store_rlx(owner_of(rwlock), 0);
     uint64_t held = WEFT_RW_WRITER;
     if (likely(cas_ar(word_of(rwlock), &held, 0))) return 0; /* pairs with come_in and take */
     pass_on(rwlock, lock(rwlock) & ~WEFT_RW_WRITER, true);

@@ -66,6 +66,48 @@ static void moves(void *unused) {
 }
 TEST_WITHIN(the_owner_is_the_fiber, 60) { each_size(moves); }
 
+/* Who comes after a fiber that has ended holding it, in the same record, does not hold it. */
+static struct weft_rwlock rw;
+static struct weft_once once;
+static int exits(void *unused) {
+    (void)unused;
+    weft_exit(NULL);
+}
+static void *ends_holding(void *unused) {
+    CHECK_EQ(weft_mutex_lock(&m), 0);
+    CHECK_EQ(weft_rwlock_write(&rw), 0);
+    weft_once(&once, exits, NULL);
+    return unused;
+}
+static void *comes_after(void *unused) {
+    struct weft_cond c = WEFT_COND_INIT;
+    uint64_t soon = weft_now() + WEFT_MILLISECOND;
+    CHECK_EQ(weft_mutex_unlock(&m), -EPERM);
+    CHECK_EQ(weft_mutex_try(&m), -EBUSY);
+    CHECK_EQ(weft_mutex_lock_until(&m, soon), -ETIMEDOUT);
+    CHECK_EQ(weft_cond_wait(&c, &m), -EPERM);
+    CHECK_EQ(weft_rwlock_unlock_write(&rw), -EPERM);
+    CHECK_EQ(weft_rwlock_write_until(&rw, soon), -ETIMEDOUT);
+    CHECK_EQ(weft_rwlock_read_until(&rw, soon), -ETIMEDOUT);
+    CHECK_EQ(weft_once_until(&once, exits, NULL, soon), -ETIMEDOUT);
+    return unused;
+}
+static void after_it(void *unused) {
+    (void)unused;
+    m = (struct weft_mutex)WEFT_MUTEX_INIT;
+    rw = (struct weft_rwlock)WEFT_RWLOCK_INIT;
+    once = (struct weft_once)WEFT_ONCE_INIT;
+    struct weft_fiber first = spawn(ends_holding, NULL), next;
+    join(first);
+    for (;; join(next)) {
+        next = spawn(comes_after, NULL);
+        if (next.id >> 32 == first.id >> 32) break; /* the same record */
+    }
+    CHECK(next.id != first.id);
+    join(next);
+}
+TEST(who_has_ended_is_the_owner_still) { each_size(after_it); }
+
 /* --- order ----------------------------------------------------------------------------------------------- */
 
 enum { LINE = 16 };

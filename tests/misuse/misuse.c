@@ -33,7 +33,7 @@ void does_nothing(void *arg) { (void)arg; }
 int cancel_self(void) { return weft_cancel(weft_self()); }
 struct weft_fiber of_this_thread(void) {
     weft_mutex_lock(&fx.free); /* it has a record from now on */
-    struct weft_fiber f = weft__handle(fx.free.owner);
+    struct weft_fiber f = weft__handle(weft__fiber_in(fx.free.owner));
     weft_mutex_unlock(&fx.free);
     return f;
 }

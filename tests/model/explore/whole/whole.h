@@ -90,6 +90,10 @@ struct weft__fiber *whole_me(void) {
     return &all.thread[current].record;
 }
 
+struct weft__fiber *whole_record(uint32_t index) {
+    return &all.thread[index].record;
+}
+
 void whole_ready(struct weft__fiber *f) {
     struct thread *t = container_of(f, struct thread, record);
     claim(!t->ready, "made ready twice");
@@ -280,6 +284,7 @@ static bool explore_all(const char *name, unsigned n, void (*set_up)(void), void
         th->at.pc = (void *)(uintptr_t)thread_main;
         th->at.sp = stacks[t] + STACK - 64 - WHOLE_CALL;
         th->at.on_stack = 0;
+        th->record.slot.index = t;
     }
     set_up();
     explore(0);
