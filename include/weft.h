@@ -94,8 +94,8 @@ enum {
 
 /*
  * Starts the runtime, runs main(arg) as its first fiber, waits until every fiber has ended, and
- * stops the runtime. Returns what main returned, or a negative errno if the runtime could not be
- * started. Fibers that are blocked for ever when main has ended are named on standard error and
+ * stops the runtime. Returns what main returned, (int)(intptr_t)result if it ended by weft_exit, or a negative errno if
+ * the runtime could not be started. Fibers that are blocked for ever when main has ended are named on standard error and
  * cancelled; if some still do not end they are abandoned and the result is -EBUSY. While main itself is blocked nothing
  * is said: it may be woken from outside.
  * -EBUSY also: a runtime is running. -EINVAL: main is NULL or the configuration is out of range.

@@ -230,30 +230,30 @@ WEFT_PUBLIC int weft_stop(void) {
 struct main_call {
     int (*main)(void *);
     void *arg;
-    int result;
 };
 
+/* What it returns is the fiber's result, like that of a main that ends by weft_exit. */
 static void *call_main(void *call) {
     struct main_call *m = call;
-    m->result = m->main(m->arg);
-    return NULL;
+    return (void *)(intptr_t)m->main(m->arg);
 }
 
 WEFT_PUBLIC int weft_run(int (*main)(void *), void *arg, const struct weft_config *config) {
     if (!main) return -EINVAL;
-    struct main_call call = {main, arg, 0};
+    struct main_call call = {main, arg};
+    void *result = NULL;
     struct weft_attr attr = {.name = "main"};
     if (weft__self() || pthread_mutex_trylock(&control)) return -EBUSY;
     int err = start(config);
     if (!err) {
         struct weft_fiber first;
         err = weft_spawn_at(&first, &attr, call_main, &call, "weft_run");
-        if (!err) err = weft_join(first, NULL);
+        if (!err) err = weft_join(first, &result);
         int stopped = stop_for_good();
         if (!err) err = stopped;
     }
     pthread_mutex_unlock(&control);
-    return err ? err : call.result;
+    return err ? err : (int)(intptr_t)result;
 }
 
 WEFT_PUBLIC unsigned weft_workers(void) {

@@ -42,6 +42,27 @@ TEST(run_returns_what_main_returned) {
     CHECK_EQ(weft_run(main_of_run, NULL, &(struct weft_config){.workers = WEFT_WORKERS_MAX + 1}), -EINVAL);
 }
 
+static void exits_deep(void *result) { weft_exit(result); }
+static int main_exits(void *result) {
+    struct weft_scope s;
+    CHECK_EQ(weft_scope_begin(&s, WEFT_FOREVER), 0); /* which is ended first */
+    exits_deep(result);
+    return 1;
+}
+static int main_is_cancelled(void *unused) {
+    (void)unused;
+    CHECK_EQ(weft_cancel(weft_self()), 0);
+    CHECK_EQ(weft_sleep_for(WEFT_FOREVER), -ECANCELED);
+    weft_exit_if_cancelled();
+    return 1;
+}
+TEST(run_returns_what_main_exited_with) {
+    CHECK_EQ(weft_run(main_exits, (void *)(intptr_t)-EIO, NULL), -EIO);
+    CHECK_EQ(weft_run(main_exits, (void *)(intptr_t)42, NULL), 42);
+    CHECK_EQ(weft_run(main_exits, NULL, NULL), 0);
+    CHECK_EQ(weft_run(main_is_cancelled, NULL, NULL), -ECANCELED);
+}
+
 static int leaves_work(void *n) {
     for (int i = 0; i < 1000; i++) spawn_detached(adds, n);
     return 1;
