@@ -48,14 +48,14 @@ struct weft_scope {
  * Begins a scope, in memory of the caller's that stays where it is until the end. With a deadline
  * other than WEFT_FOREVER the scope is cancelled then. In a scope that is cancelled already, or by a
  * fiber that is, the new one is cancelled from the start.
- * -EINVAL: scope NULL. -ENOMEM: no memory for the record of a thread. -ESRCH: a deadline, and no
- * runtime.  [fiber thread]
+ * -EINVAL: scope NULL. -EBUSY: the caller has begun it, and not ended it. -ENOMEM: no memory for the record of a
+ * thread. -ESRCH: a deadline, and no runtime.  [fiber thread]
  */
 int weft_scope_begin(struct weft_scope *scope, uint64_t deadline);
 
 /*
  * Makes a fiber that runs fn(arg) and belongs to the scope. fn returns 0, or a negative errno: then it
- * has failed. One that ends by weft_exit is taken to have returned (int)(intptr_t)result. May be called
+ * has failed. Any number that is not negative is success. One that ends by weft_exit is taken to have returned (int)(intptr_t)result. May be called
  * by anybody while the scope has not ended: the fiber that began it, children, theirs, threads. A child
  * that was made runs, even if the scope is cancelled before it begins.
  * -ECANCELED: the scope is cancelled, and nothing was made. -EINVAL: scope or fn NULL, the scope is not
@@ -91,7 +91,7 @@ struct weft_shield {
     uint64_t opaque[8];
 };
 
-/* -EINVAL: NULL. -ENOMEM: as weft_scope_begin.  [fiber thread] */
+/* -EINVAL: NULL. -EBUSY, -ENOMEM: as weft_scope_begin.  [fiber thread] */
 int weft_shield_begin(struct weft_shield *shield);
 
 /* -EINVAL: NULL, not begun, or something begun in it is still open. -EPERM: another's.  [fiber thread] */
@@ -109,11 +109,11 @@ struct weft_cleanup {
  * From now on until the pop, weft_exit calls fn(arg), in a shield, the last pushed first and in turn
  * with the ends of open scopes. The memory is the caller's, and stays until the pop. A fiber that
  * returns runs what is left, too, unless it lies in its own frames, which are gone: that ends the program.
- * -EINVAL: NULL. -EPERM: the caller is no fiber.  [fiber]
+ * -EINVAL: NULL. -EBUSY: it is pushed already. -EPERM: the caller is no fiber.  [fiber]
  */
 int weft_cleanup_push(struct weft_cleanup *cleanup, void (*fn)(void *), void *arg);
 
-/* Takes the last one back; run: calls it. -EINVAL: NULL, or not the last. -EPERM.  [fiber] */
+/* Takes the last one back; run: calls it, in a shield as weft_exit does. -EINVAL: NULL, or not the last. -EPERM.  [fiber] */
 int weft_cleanup_pop(struct weft_cleanup *cleanup, int run);
 
 /* Ends the calling fiber by weft_exit, with -ECANCELED or -ETIMEDOUT for a result, if it was asked to stop;

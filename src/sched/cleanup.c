@@ -22,22 +22,13 @@ WEFT_PUBLIC int weft_cleanup_push(struct weft_cleanup *cleanup, void (*fn)(void 
     struct weft__fiber *me = fiber_only();
     if (!me) return -EPERM;
     struct cleanup *c = (struct cleanup *)(void *)cleanup;
+    if (weft__frame_is_open(me, &c->frame)) return -EBUSY;
     *c = (struct cleanup){.frame = {.kind = WEFT_FRAME_CLEANUP}, .fn = fn, .arg = arg};
     weft__frame_push(me, &c->frame);
     return 0;
 }
 
-WEFT_PUBLIC int weft_cleanup_pop(struct weft_cleanup *cleanup, int run) {
-    if (!cleanup) return -EINVAL;
-    struct weft__fiber *me = fiber_only();
-    if (!me) return -EPERM;
-    struct cleanup *c = (struct cleanup *)(void *)cleanup;
-    if (me->frames != weft__frames_with(&c->frame) || c->frame.kind != WEFT_FRAME_CLEANUP) return -EINVAL;
-    weft__frame_pop(me, &c->frame);
-    if (run) c->fn(c->arg);
-    return 0;
-}
-
+/* Also by a pop: a handler need not mind why it runs. */
 static void run_shielded(struct weft__fiber *me, struct cleanup *c) {
     struct weft_shield shield;
     void (*fn)(void *) = c->fn;
@@ -48,9 +39,30 @@ static void run_shielded(struct weft__fiber *me, struct cleanup *c) {
     weft_shield_end(&shield);
 }
 
-static _Noreturn void left_open(struct weft__fiber *me, const char *what) {
+WEFT_PUBLIC int weft_cleanup_pop(struct weft_cleanup *cleanup, int run) {
+    if (!cleanup) return -EINVAL;
+    struct weft__fiber *me = fiber_only();
+    if (!me) return -EPERM;
+    struct cleanup *c = (struct cleanup *)(void *)cleanup;
+    if (weft__frame_top(me->frames) != &c->frame || weft__frames_kind(me->frames) != WEFT_FRAME_CLEANUP) return -EINVAL;
+    if (run)
+        run_shielded(me, c);
+    else
+        weft__frame_pop(me, &c->frame);
+    return 0;
+}
+
+/* The last one of those that are. */
+static WEFT_COLD _Noreturn void left_open(struct weft__fiber *me) {
+    static const char *const what[][3] = {
+        [WEFT_FRAME_CLEANUP] = {"a clean-up handler", "weft_cleanup_pop", "pushed"},
+        [WEFT_FRAME_SCOPE] = {"a scope", "weft_scope_end", "began"},
+        [WEFT_FRAME_SHIELD] = {"a shield", "weft_shield_end", "began"},
+    };
+    const char *const *w = what[weft__frames_kind(me->frames)];
     struct weft__text text;
-    weft__die("%s has returned with %s open", weft__describe(me, &text), what);
+    weft__die("%s has returned with %s open: call %s before the function that %s it returns, or leave by weft_exit",
+              weft__describe(me, &text), w[0], w[1], w[2]);
 }
 
 /* Whose it was has returned, and its bytes are anybody's. */
@@ -60,14 +72,13 @@ static bool is_gone(struct weft__fiber *me, const void *p, const void *end) {
 
 void weft__frames_unwind(struct weft__fiber *me, void *result, const void *returned) {
     for (struct weft__frame *f; (f = weft__frame_top(me->frames));) {
-        if (unlikely(returned && is_gone(me, f, returned)))
-            left_open(me, "a clean-up handler, a scope or a shield of a frame that is gone");
+        if (unlikely(returned && is_gone(me, f, returned))) left_open(me);
         if (f->kind == WEFT_FRAME_MEMBER) {
             weft__member_end(me, container_of(f, struct weft__region, frame), (int)(intptr_t)result);
         } else if (f->kind == WEFT_FRAME_CLEANUP) {
             run_shielded(me, (struct cleanup *)(void *)f);
         } else {
-            if (returned) left_open(me, f->kind == WEFT_FRAME_SCOPE ? "a scope" : "a shield");
+            if (returned) left_open(me);
             if (f->kind == WEFT_FRAME_SHIELD) {
                 weft_shield_end((struct weft_shield *)(void *)f);
             } else {

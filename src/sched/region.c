@@ -159,6 +159,7 @@ WEFT_PUBLIC int weft_shield_begin(struct weft_shield *shield) {
     struct weft__region *r = (struct weft__region *)(void *)shield;
     struct weft__fiber *me = weft__me();
     if (!me) return -ENOMEM;
+    if (weft__frame_is_open(me, &r->frame)) return -EBUSY;
     r->frame.kind = WEFT_FRAME_SHIELD;
     weft__region_enter(me, r);
     return 0;

@@ -89,11 +89,29 @@ static inline uint64_t weft__cause_inward(uint64_t cause) {
 
 /* --- frames ------------------------------------------------------------------------------------- */
 
-#define WEFT_FRAMES_TAG ((uintptr_t)1) /* a frame; without: a counter */
+/*
+ * `frames` is a counter, or 0; or with the tag a frame, and of which kind: so that this can be told when the frame is
+ * gone.
+ */
+#define WEFT_FRAMES_TAG ((uintptr_t)1)
+#define WEFT_FRAMES_KIND_SHIFT 1
+#define WEFT_FRAMES_BITS ((uintptr_t)7)
+_Static_assert(WEFT_FRAME_SHIELD - 1 <= WEFT_FRAMES_BITS >> WEFT_FRAMES_KIND_SHIFT, "a kind fits");
 
-static inline uintptr_t weft__frames_with(struct weft__frame *f) { return (uintptr_t)f | WEFT_FRAMES_TAG; }
+static inline uintptr_t weft__frames_with(struct weft__frame *f) {
+    return (uintptr_t)f | (uintptr_t)(f->kind - 1) << WEFT_FRAMES_KIND_SHIFT | WEFT_FRAMES_TAG;
+}
 static inline struct weft__frame *weft__frame_top(uintptr_t frames) {
-    return frames & WEFT_FRAMES_TAG ? (struct weft__frame *)(frames & ~WEFT_FRAMES_TAG) : NULL;
+    return frames & WEFT_FRAMES_TAG ? (struct weft__frame *)(frames & ~WEFT_FRAMES_BITS) : NULL;
+}
+static inline int weft__frames_kind(uintptr_t frames) {
+    return (int)((frames & WEFT_FRAMES_BITS) >> WEFT_FRAMES_KIND_SHIFT) + 1;
+}
+/* Has the caller opened this one, and not closed it? Found by its address: what it holds may be anything. */
+static inline bool weft__frame_is_open(const struct weft__fiber *me, const struct weft__frame *frame) {
+    const struct weft__frame *f = weft__frame_top(me->frames);
+    while (f && f != frame) f = weft__frame_top(f->below);
+    return f != NULL;
 }
 /* The innermost region, or NULL. */
 static inline struct weft__region *weft__region_top(uintptr_t frames) {

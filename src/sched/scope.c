@@ -211,6 +211,7 @@ WEFT_PUBLIC int weft_scope_begin(struct weft_scope *scope, uint64_t deadline) {
     struct weft__scope *s = inside(scope);
     struct weft__fiber *me = weft__me();
     if (!me) return -ENOMEM;
+    if (weft__frame_is_open(me, &s->region.frame)) return -EBUSY;
     s->region.frame.kind = WEFT_FRAME_SCOPE;
     s->lock = (struct weft__lock){0};
     s->timed = false;

@@ -38,6 +38,52 @@ static void *pops(void *unused) {
 static void popped(void *unused) { run(pops, unused); }
 TEST(a_pop_runs_it_or_not) { each_size(popped); }
 
+/* Nor does it matter for a handler who runs it: the fiber was asked to stop, and the handler may wait. */
+static void waits_a_little(void *unused) {
+    (void)unused;
+    CHECK_EQ(weft_cancelled(), 0);
+    CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0);
+    note(A);
+}
+static void *pops_cancelled(void *unused) {
+    struct weft_cleanup c;
+    CHECK_EQ(weft_cancel(weft_self()), 0);
+    CHECK_EQ(weft_cleanup_push(&c, waits_a_little, NULL), 0);
+    CHECK_EQ(weft_cleanup_pop(&c, 1), 0);
+    CHECK_EQ(weft_cancelled(), WEFT_BY_REQUEST);
+    CHECK_EQ(strcmp(order, "a"), 0);
+    return unused;
+}
+static void popped_when_cancelled(void *unused) { run(pops_cancelled, unused); }
+TEST(a_pop_runs_it_in_a_shield) { each_size(popped_when_cancelled); }
+
+/* What is open is not opened again, wherever it stands, and goes on as if nobody had asked. */
+static void *opens_twice(void *unused) {
+    struct weft_cleanup a, b;
+    struct weft_scope s;
+    struct weft_shield shield;
+    CHECK_EQ(weft_cleanup_push(&a, note, A), 0);
+    CHECK_EQ(weft_cleanup_push(&a, note, C), -EBUSY);
+    begin(&s);
+    CHECK_EQ(weft_scope_begin(&s, WEFT_FOREVER), -EBUSY);
+    CHECK_EQ(weft_shield_begin(&shield), 0);
+    CHECK_EQ(weft_cleanup_push(&b, note, B), 0);
+    CHECK_EQ(weft_shield_begin(&shield), -EBUSY);
+    CHECK_EQ(weft_scope_begin(&s, 0), -EBUSY);
+    CHECK_EQ(weft_cleanup_push(&a, note, C), -EBUSY);
+    CHECK_EQ(weft_cleanup_pop(&b, 1), 0);
+    CHECK_EQ(weft_cleanup_push(&b, note, B), 0); /* it was popped */
+    CHECK_EQ(weft_cleanup_pop(&b, 1), 0);
+    CHECK_EQ(weft_shield_end(&shield), 0);
+    CHECK_EQ(weft_scope_end(&s), 0);
+    weft_exit(unused);
+}
+static void opened_twice(void *unused) {
+    run(opens_twice, unused);
+    CHECK_EQ(strcmp(order, "bba"), 0);
+}
+TEST(what_is_open_is_not_opened_again) { each_size(opened_twice); }
+
 static void deep_exit(void) {
     struct weft_cleanup c;
     CHECK_EQ(weft_cleanup_push(&c, note, C), 0);
@@ -63,12 +109,6 @@ static void exit_unwinds(void *unused) {
 TEST(an_exit_runs_them_from_the_last_to_the_first) { each_size(exit_unwinds); }
 
 /* They may wait, although the fiber was cancelled. */
-static void waits_a_little(void *unused) {
-    (void)unused;
-    CHECK_EQ(weft_cancelled(), 0);
-    CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0);
-    note(A);
-}
 static void *stops_when_told(void *unused) {
     struct weft_cleanup c;
     weft_exit_if_cancelled();
@@ -126,6 +166,16 @@ static void *returns_with_own(void *unused) {
     weft_cleanup_push(c, note, A);
     return unused;
 }
+static void *returns_with_own_scope(void *unused) {
+    struct weft_scope *s = __builtin_alloca(sizeof *s);
+    weft_scope_begin(s, WEFT_FOREVER);
+    return unused;
+}
+static void *returns_with_own_shield(void *unused) {
+    struct weft_shield *s = __builtin_alloca(sizeof *s);
+    weft_shield_begin(s);
+    return unused;
+}
 static void *returns_in_scope(void *unused) {
     static struct weft_scope s;
     weft_scope_begin(&s, WEFT_FOREVER);
@@ -159,7 +209,9 @@ static void check_dies(void *(*fn)(void *), const char *what) {
     CHECK_HAS(child.said, what);
 }
 TEST(a_return_with_something_open_is_told) {
-    check_dies(returns_with_own, "a clean-up handler");
+    check_dies(returns_with_own, "a clean-up handler open: call weft_cleanup_pop");
+    check_dies(returns_with_own_scope, "a scope open: call weft_scope_end");
+    check_dies(returns_with_own_shield, "a shield open: call weft_shield_end");
     check_dies(returns_in_scope, "a scope open");
     check_dies(returns_in_shield, "a shield open");
 }

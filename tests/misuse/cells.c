@@ -71,6 +71,7 @@ static int and_end(int result) { return weft_scope_end(&scope), result; }
 static int and_unshield(int result) { return weft_shield_end(&shield), result; }
 static int out_of_shield(int result) { return weft_shield_end(&shield), and_end(result); }
 static int out_of_scope(int result) { return weft_scope_end(&scope), and_unshield(result); }
+static int and_pop(int result) { return weft_cleanup_pop(&cleanup, 0), result; }
 
 static int item;
 #define CASE(kind, on, item) ((struct weft_case[]){WEFT_CASE_##kind(on, item)})
