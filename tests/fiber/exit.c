@@ -80,11 +80,7 @@ static void exit_from_fiber(void *how) {
 }
 static void (*const by_exit)(int) = exit, (*const by__exit)(int) = _exit, (*const by_quick_exit)(int) = quick_exit;
 
-static void leave_out_leaks(void) {
-    if (TEST_ASAN) test_skip("what other fibers hold is a leak there");
-}
 TEST(exit_from_a_fiber) {
-    leave_out_leaks();
     for (int i = 0; i < 5; i++) {
         test_child(&child, exit_from_fiber, (void *)(uintptr_t)&by_exit);
         CHECK(test_child_exited(&child, 7));
@@ -130,7 +126,6 @@ static void main_returns(void *unused) {
 }
 TEST(main_returns_while_it_runs) {
     if (TEST_TSAN) test_skip("libraries that hwloc loads are taken down without order there");
-    leave_out_leaks();
     for (int i = 0; i < 5; i++) {
         test_child(&child, main_returns, NULL);
         if (!test_child_exited(&child, 0)) test_fail(__FILE__, __LINE__, "%x: %s", (unsigned)child.status, child.said);
@@ -146,7 +141,6 @@ static void main_stops_at_exit(void *unused) {
     add_handlers();
 }
 TEST(a_handler_that_stops_it) {
-    leave_out_leaks();
     test_child(&child, main_stops_at_exit, NULL);
     CHECK(test_child_exited(&child, 0));
     CHECK_HAS(child.said, "handler 1\ncalled\nweft: blocked"); /* the fiber that the handler spawned */
@@ -166,7 +160,6 @@ static void runs_and_exits(void *unused) {
     weft_run(exits_in_run, NULL, &(struct weft_config){.workers = 4});
 }
 TEST(exit_from_the_main_fiber) {
-    leave_out_leaks();
     test_child(&child, runs_and_exits, NULL);
     CHECK(test_child_exited(&child, 5));
     CHECK_HAS(child.said, "handler 1\ncalled\ndeadlock\n");
@@ -189,7 +182,6 @@ static void runs_and_a_thread_exits(void *unused) {
     weft_run(waits_for_ever, NULL, &(struct weft_config){.workers = 4});
 }
 TEST(exit_from_a_thread_during_a_run) {
-    leave_out_leaks();
     test_child(&child, runs_and_a_thread_exits, NULL);
     CHECK(test_child_exited(&child, 6));
     CHECK_HAS(child.said, "busy\n");
@@ -209,7 +201,6 @@ static void timer_exits(void *unused) {
     for (;;) test_nap_ms(1000);
 }
 TEST(exit_from_a_timer) {
-    leave_out_leaks();
     test_child(&child, timer_exits, NULL);
     CHECK(test_child_exited(&child, 8));
     CHECK_HAS(child.said, "handler 1\ndeadlock\n");
@@ -232,7 +223,6 @@ static void exits_subscribed(void *unused) {
 }
 TEST(exit_while_signals_are_awaited) {
     if (test_valgrind()) test_skip("valgrind does not end a thread that takes no signals");
-    leave_out_leaks();
     test_child(&child, exits_subscribed, NULL);
     CHECK(test_child_exited(&child, 7));
     CHECK_HAS(child.said, "handler 1\n");
