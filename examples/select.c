@@ -1,4 +1,4 @@
-/* Select: whichever comes first, two sources, the end, or a deadline. */
+/* Select: whichever comes first, two sources, the end, a time, or a deadline. */
 #include <stdio.h>
 #include <weft.h>
 
@@ -24,6 +24,7 @@ static int run(void *unused) {
     (void)unused;
     weft_spawn(NULL, NULL, speaks, NULL);
     weft_spawn(NULL, NULL, counts, NULL);
+    uint64_t look_up = weft_now() + WEFT_MILLISECOND;
     for (;;) {
         const char *word;
         int number;
@@ -31,12 +32,17 @@ static int run(void *unused) {
             WEFT_CASE_RECV(&words, &word),
             WEFT_CASE_RECV(&numbers, &number),
             WEFT_CASE_FUTURE(&end, NULL),
+            WEFT_CASE_TIME(look_up),
         };
-        /* Exactly one of the three is done; of those that can be, any. */
-        switch (weft_select_until(cases, 3, weft_now() + WEFT_SECOND)) {
+        /* Exactly one of the four is done; of those that can be, any. */
+        switch (weft_select_until(cases, 4, weft_now() + WEFT_SECOND)) {
         case 0: printf("a word: %s\n", word); break;
         case 1: printf("a number: %d\n", number); break;
         case 2: printf("the end\n"); return 0;
+        case 3:
+            printf("a millisecond is over\n");
+            look_up = WEFT_FOREVER; /* once is enough */
+            break;
         case -ETIMEDOUT: printf("nothing for a second\n"); return 1;
         default: return 1;
         }

@@ -137,8 +137,8 @@ int weft_future_any_until(struct weft_future *const *futures, unsigned n, uint64
  * Select: the first of several that can be done, and only that one
  *
  *     struct weft_case cases[] = {WEFT_CASE_RECV(&jobs, &job), WEFT_CASE_SEND(&log, &line),
- *                                 WEFT_CASE_FUTURE(&stop, NULL)};
- *     switch (weft_select(cases, 3)) {
+ *                                 WEFT_CASE_FUTURE(&stop, NULL), WEFT_CASE_TIME(next_report)};
+ *     switch (weft_select(cases, 4)) {
  *     case 0: ... job, if cases[0].result is 0
  *
  * If several can be done, each of them is as likely. A case with NULL in the place of the channel or
@@ -147,13 +147,13 @@ int weft_future_any_until(struct weft_future *const *futures, unsigned n, uint64
  * ------------------------------------------------------------------------------------------ */
 
 struct weft_case {
-    void *on;   /* the channel or future, or the descriptor + 1 */
+    void *on;   /* the channel or future, or the descriptor or time + 1 */
     void *item; /* to send, or where to receive; of a future: void **, where to store the value; or the events */
     unsigned kind;
     int result;       /* of the case that was chosen: what the call by itself would have returned */
     void *opaque[10]; /* in use until the select returns */
 };
-enum { WEFT_CASE_NONE, WEFT_CASE_SENDS, WEFT_CASE_RECEIVES, WEFT_CASE_AWAITS, WEFT_CASE_POLLS };
+enum { WEFT_CASE_NONE, WEFT_CASE_SENDS, WEFT_CASE_RECEIVES, WEFT_CASE_AWAITS, WEFT_CASE_POLLS, WEFT_CASE_SLEEPS };
 #define WEFT_CASE_SEND(chan, pointer) \
     { \
         (chan), (void *)(pointer), WEFT_CASE_SENDS, 0, { NULL } \
@@ -172,12 +172,20 @@ enum { WEFT_CASE_NONE, WEFT_CASE_SENDS, WEFT_CASE_RECEIVES, WEFT_CASE_AWAITS, WE
     { \
         (void *)((intptr_t)(fd) + 1), (void *)(intptr_t)(events), WEFT_CASE_POLLS, 0, { NULL } \
     }
+/* Until that time, by weft_now(), has come; the result is 0. WEFT_FOREVER never comes. */
+#define WEFT_CASE_TIME(time) \
+    { \
+        (void *)(uintptr_t)((uint64_t)(time) + 1), NULL, WEFT_CASE_SLEEPS, 0, { NULL } \
+    }
 
 /*
  * Waits until one of the n cases can be done, does it, and returns its index; its outcome is in its
- * `result`: 0, or -EPIPE for a channel that is closed, or a future's error, or the events. Zeros are a case that can
+ * `result`: 0, or -EPIPE for a channel that is closed, or a future's error, or the events. A descriptor that nobody can
+ * wait for is a case that can be done, too: its `result` is the error, -EBADF for instance. Zeros are a case that can
  * never be done. -EINVAL: cases NULL and n not 0, n too large for an int, an unknown kind, a send of
- * NULL, unknown events. With a descriptor among them, and none that can be done, also the errors of weft_ready. -ETIMEDOUT. -ECANCELED: then none was done.  [fiber thread; parks, cancel]
+ * NULL, unknown events. -ETIMEDOUT: the deadline of the call has passed; a case whose time comes no later is done
+ * instead. -ECANCELED. With a descriptor among them, and none that can be done, also -ENOMEM, -EMFILE, -ENFILE, -EAGAIN
+ * as weft_ready. After an error none was done.  [fiber thread; parks, cancel]
  */
 int weft_select(struct weft_case *cases, unsigned n);
 int weft_select_until(struct weft_case *cases, unsigned n, uint64_t deadline);

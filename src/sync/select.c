@@ -9,7 +9,8 @@
  *      else can do one of its cases any more, and it does this one, still under the lock.
  *        - somebody else has won already: one of the cases entered before was done by its partner
  *        - the partner is gone when it is to be won: everything from step 2 again
- *   3. Blocks. Whoever wins the ticket has done that case, and written its result.
+ *   3. Blocks, until the first of the times among the cases at most. Whoever wins the ticket has done that case, and
+ *      written its result. If nobody has until then: step 1, where a time that has come is a case like others.
  *   4. Leaves all chains.
  *
  * Two selects may find each other, on two channels, each having taken back its own wait: then both fail and
@@ -38,6 +39,8 @@ static bool sends(const struct weft_case *c) { return c->kind == WEFT_CASE_SENDS
 
 /* A descriptor stands in the place of a pointer; none for NULL. */
 static int descriptor_of(const struct weft_case *c) { return (int)(intptr_t)c->on - 1; }
+/* So does a time, and it is never for NULL. */
+static uint64_t time_of(const struct weft_case *c) { return (uint64_t)(uintptr_t)c->on - 1; }
 static short events_of(const struct weft_case *c) { return (short)(intptr_t)c->item; }
 
 /* --- 1: what can be done ---------------------------------------------------------------------- */
@@ -46,6 +49,7 @@ static short events_of(const struct weft_case *c) { return (short)(intptr_t)c->i
 static inline bool can_be_done(struct weft_case *c) {
     if (!c->on) return false;
     if (c->kind == WEFT_CASE_AWAITS) return weft__future_done(c->on);
+    if (c->kind == WEFT_CASE_SLEEPS) return time_of(c) <= weft__clock();
     if (c->kind == WEFT_CASE_POLLS) {
         place_of(c)->seen = (uint64_t)weft__readiness_look(descriptor_of(c), events_of(c));
         return place_of(c)->seen != 0;
@@ -78,6 +82,7 @@ static inline int do_it(struct weft_case *c) {
     switch (c->kind) {
     case WEFT_CASE_AWAITS: c->result = weft__future_result(c->on, c->item); return 0;
     case WEFT_CASE_POLLS: c->result = (int)place_of(c)->seen; return 0;
+    case WEFT_CASE_SLEEPS: c->result = 0; return 0;
     }
     c->result = weft__chan_do(c->on, c->item, sends(c));
     return c->result == -EAGAIN ? -EAGAIN : 0;
@@ -93,7 +98,7 @@ static inline int do_one(struct weft_case *cases, unsigned n) {
 /*
  * choose() has looked at one case after the other: each could not be done when it was looked at, but
  * perhaps there was no moment at which none could. If all channels are still as they were seen, there
- * was: between the two looks. For futures the second look is enough: not done now, not done before. A
+ * was: between the two looks. For futures and times the second look is enough: not done now, not done before. A
  * descriptor that is ready, was not, and is not again, is no better than one that became so a little later.
  */
 static bool unchanged(struct weft_case *cases, unsigned n) {
@@ -183,7 +188,7 @@ static inline int enter(struct weft_case *c, struct weft__fiber *me, uint64_t ti
     struct weft__party *p = &place_of(c)->party;
     if (c->on && c->kind == WEFT_CASE_POLLS) return enter_descriptor(c, me, ticket);
     p->result = WEFT_PARTY_WAITS;
-    if (!c->on) return WAITS;
+    if (!c->on || c->kind == WEFT_CASE_SLEEPS) return WAITS;
     p->waiter.fiber = me;
     p->waiter.ticket = ticket;
     p->item = c->item;
@@ -209,7 +214,7 @@ static int leave(const struct round *r, unsigned entered) {
         unsigned i = nth(r, k);
         struct weft_case *c = &r->cases[i];
         struct weft__party *p = &place_of(c)->party;
-        if (!c->on) continue;
+        if (!c->on || c->kind == WEFT_CASE_SLEEPS) continue;
         if (c->kind == WEFT_CASE_POLLS) {
             if (!weft__readiness_leave(&place_of(c)->descriptor)) continue;
             c->result = place_of(c)->descriptor.got;
@@ -225,44 +230,60 @@ static int leave(const struct round *r, unsigned entered) {
     return done;
 }
 
+/* time: the first of those among the cases. */
 static WEFT_SWITCHES int wait_by(struct weft__fiber *me, struct weft_case *cases, unsigned n, uint64_t ways,
-                                 uint64_t deadline) {
+                                 uint64_t deadline, uint64_t time) {
     for (;;) {
         struct round r = {cases, n, n > 1 ? draw(n) : 0};
         uint64_t ticket;
+        bool has_come = false;
         int what = WAITS, err = weft__wait_begin(me, ways, &ticket);
         if (unlikely(err)) return err;
         unsigned k = 0;
         while (k < n && (what = enter(&cases[nth(&r, k)], me, ticket)) == WAITS) k++;
         if (likely(what == WAITS))
-            err = weft__wait_block(me, ticket, deadline);
+            err = weft__wait_block(me, ticket, time < deadline ? time : deadline);
         else if (what == LOST) /* somebody has won: the way out leads through a queue */
             err = weft__wait_block(me, ticket, WEFT_FOREVER);
+        if (unlikely(err)) has_come = time <= deadline && weft__wait_was_late(me);
         int done = leave(&r, k);
         if (what == AGAIN) continue;
+        if (unlikely(has_come)) {
+            if ((done = do_one(cases, n)) == -EAGAIN) continue;
+            return done;
+        }
         return what == DONE ? (int)nth(&r, k) : err ? err : done;
     }
 }
 
-static WEFT_COLD int wait_outside(struct weft__fiber *me, struct weft_case *cases, unsigned n, uint64_t deadline) {
+static WEFT_COLD int wait_outside(struct weft__fiber *me, struct weft_case *cases, unsigned n, uint64_t deadline,
+                                  uint64_t time) {
     int err = weft__service_hold(me);
     if (err) return err;
-    err = wait_by(me, cases, n, WEFT_WAIT_BY_CANCEL | WEFT_WAIT_OUTSIDE, deadline);
+    err = wait_by(me, cases, n, WEFT_WAIT_BY_CANCEL | WEFT_WAIT_OUTSIDE, deadline, time);
     weft__service_release(me);
     return err;
 }
 
-static bool has_descriptor(const struct weft_case *cases, unsigned n) {
-    for (unsigned i = 0; i < n; i++)
-        if (cases[i].on && cases[i].kind == WEFT_CASE_POLLS) return true;
-    return false;
+/* Is there a descriptor? And the first of the times. */
+static inline bool look_over(const struct weft_case *cases, unsigned n, uint64_t *time) {
+    bool outside = false;
+    for (unsigned i = 0; i < n; i++) {
+        if (likely(cases[i].kind < WEFT_CASE_POLLS) || !cases[i].on) continue;
+        if (cases[i].kind == WEFT_CASE_POLLS)
+            outside = true;
+        else if (time_of(&cases[i]) < *time)
+            *time = time_of(&cases[i]);
+    }
+    return outside;
 }
 
 static inline int wait_for_one(struct weft_case *cases, unsigned n, uint64_t deadline) {
     struct weft__fiber *me = weft__me();
     if (!me) return -ENOMEM;
-    if (unlikely(has_descriptor(cases, n))) return wait_outside(me, cases, n, deadline);
-    return wait_by(me, cases, n, WEFT_WAIT_BY_CANCEL, deadline);
+    uint64_t time = WEFT_FOREVER;
+    if (unlikely(look_over(cases, n, &time))) return wait_outside(me, cases, n, deadline, time);
+    return wait_by(me, cases, n, WEFT_WAIT_BY_CANCEL, deadline, time);
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -272,7 +293,7 @@ static inline int check(const struct weft_case *cases, unsigned n) {
     for (unsigned i = 0; i < n; i++) {
         const struct weft_case *c = &cases[i];
         if (!c->on) continue;
-        if (unlikely(c->kind == WEFT_CASE_NONE || c->kind > WEFT_CASE_POLLS)) return -EINVAL;
+        if (unlikely(c->kind == WEFT_CASE_NONE || c->kind > WEFT_CASE_SLEEPS)) return -EINVAL;
         if (unlikely(c->kind == WEFT_CASE_POLLS && !weft__readiness_valid(events_of(c)))) return -EINVAL;
         if (unlikely(sends(c) && !c->item && ((struct weft_chan *)c->on)->size)) return -EINVAL;
     }

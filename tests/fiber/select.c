@@ -3,7 +3,9 @@
 
 #include "sync/chan.h"
 
+#include <poll.h>
 #include <string.h>
+#include <unistd.h>
 
 #define INTS WEFT_CHAN_INIT(sizeof(int))
 
@@ -102,9 +104,13 @@ TEST(each_kind) { each_size(each_kind); }
 static void *is_cancelled(void *unused) {
     int x = 0, one = 1;
     struct weft_case cases[] = {WEFT_CASE_SEND(&left, &one), WEFT_CASE_RECV(&right, &x),
-                                WEFT_CASE_FUTURE(&future, NULL)};
-    CHECK_EQ(weft_select(cases, 3), -ECANCELED);
-    CHECK_EQ(weft_select(cases, 3), -ECANCELED);
+                                WEFT_CASE_FUTURE(&future, NULL), WEFT_CASE_TIME(weft_now() + 3600 * WEFT_SECOND)};
+    CHECK_EQ(weft_select(cases, 4), -ECANCELED);
+    CHECK_EQ(weft_select(cases, 4), -ECANCELED);
+    cases[3].on = NULL;
+    CHECK_EQ(weft_select(cases, 4), -ECANCELED);
+    cases[3] = (struct weft_case)WEFT_CASE_TIME(0); /* what need not wait is done */
+    CHECK_EQ(weft_select(cases, 4), 3);
     return unused;
 }
 static void cancelled(void *unused) {
@@ -120,6 +126,84 @@ static void cancelled(void *unused) {
     CHECK(!left.senders && !right.receivers && !future.queue.first);
 }
 TEST(cancelled) { each_size(cancelled); }
+
+/* --- times ------------------------------------------------------------------------------------------------ */
+
+static void times(void *unused) {
+    (void)unused;
+    int x = 0;
+    struct weft_chan none = INTS;
+    struct weft_case never[] = {WEFT_CASE_TIME(WEFT_FOREVER), WEFT_CASE_RECV(&none, &x)};
+    CHECK_EQ(weft_select_try(never, 2), -EAGAIN);
+    CHECK_EQ(weft_select_until(never, 2, weft_now() + 1000), -ETIMEDOUT);
+    struct weft_case past[] = {WEFT_CASE_RECV(&none, &x), WEFT_CASE_TIME(0), WEFT_CASE_TIME(WEFT_FOREVER)};
+    past[1].result = 1;
+    CHECK_EQ(weft_select_try(past, 3), 1);
+    CHECK_EQ(past[1].result, 0);
+    CHECK_EQ(weft_select_until(past, 3, 0), 1);
+    /* Of several the first that comes; it is not early, and nobody is left in a chain. */
+    for (int i = 0; i < 3; i++) {
+        uint64_t when = weft_now() + 2 * WEFT_MILLISECOND, hour = 3600 * WEFT_SECOND;
+        struct weft_case cases[] = {WEFT_CASE_TIME(when + hour), WEFT_CASE_RECV(&none, &x), WEFT_CASE_TIME(when),
+                                    WEFT_CASE_TIME(when + 2 * hour), WEFT_CASE_TIME(WEFT_FOREVER)};
+        CHECK_EQ(i ? weft_select_until(cases, 5, i == 1 ? when : when + hour) : weft_select(cases, 5), 2);
+        CHECK(weft_now() >= when);
+        CHECK(!none.receivers);
+        /* The deadline of the call comes first. */
+        CHECK_EQ(weft_select_until(cases, 2, when + 1), -ETIMEDOUT);
+    }
+    /* With a descriptor that is never ready. */
+    int p[2];
+    CHECK(!pipe(p));
+    uint64_t when = weft_now() + WEFT_MILLISECOND;
+    struct weft_case outside[] = {WEFT_CASE_READY(p[0], POLLIN), WEFT_CASE_TIME(when)};
+    CHECK_EQ(weft_select(outside, 2), 1);
+    CHECK(weft_now() >= when);
+    close(p[0]);
+    close(p[1]);
+}
+TEST(times) { each_size(times); }
+TEST(times_without_a_runtime) { times(NULL); }
+
+/* One that has come is a case like others. */
+static void times_are_fair(void *unused) {
+    (void)unused;
+    enum { TRIES = 20000 };
+    struct weft_chan closed = INTS;
+    int counts[3] = {0}, x;
+    CHECK_EQ(weft_chan_close(&closed), 0);
+    for (int i = 0; i < TRIES; i++) {
+        struct weft_case cases[] = {WEFT_CASE_TIME(0), WEFT_CASE_RECV(&closed, &x), WEFT_CASE_TIME(WEFT_FOREVER)};
+        counts[weft_select(cases, 3)]++;
+    }
+    CHECK(counts[0] > TRIES / 2 * 9 / 10 && counts[1] > TRIES / 2 * 9 / 10 && !counts[2]);
+}
+TEST(times_are_fair) { each_size(times_are_fair); }
+
+/* Items that come while times pass: each is received once, whatever else was chosen. */
+static void *sends_some(void *n) {
+    for (intptr_t i = 0; i < (intptr_t)n; i++) {
+        if (i % 8 == 0) CHECK_EQ(weft_sleep_for(20 * WEFT_MICROSECOND), 0);
+        CHECK_EQ(weft_chan_send(&left, &(int){(int)i}), 0);
+    }
+    return NULL;
+}
+static void times_pass_meanwhile(void *unused) {
+    (void)unused;
+    intptr_t n = (intptr_t)test_size(2000) + 1;
+    int next = 0, x;
+    left = (struct weft_chan)INTS;
+    struct weft_fiber f = spawn(sends_some, (void *)n);
+    while (next < n) {
+        struct weft_case cases[] = {WEFT_CASE_TIME(weft_now() + 10 * WEFT_MICROSECOND), WEFT_CASE_RECV(&left, &x)};
+        int which = weft_select(cases, 2);
+        CHECK(which == 0 || which == 1);
+        CHECK_EQ(cases[which].result, 0);
+        if (which) CHECK_EQ(x, next++);
+    }
+    join(f);
+}
+TEST(times_pass_meanwhile) { each_size(times_pass_meanwhile); }
 
 /* --- the same channel several times ------------------------------------------------------------------------ */
 

@@ -14,6 +14,7 @@ struct shared {
     struct weft_chan chan[CHANS];
     uint64_t room[CHANS][2];
     struct weft_future future[2];
+    _Atomic uint64_t clock; /* 0, 1 when the time has come, 2 when nobody waits for it any more */
     /* What the threads did, written after the call. */
     uint8_t sent[ITEMS], received[ITEMS], refused[ITEMS];
     int result[3][4];
@@ -40,6 +41,7 @@ bool weft__readiness_leave(struct weft__descriptor *d) { return (void)d, true; }
 int weft__service_hold(const struct weft__fiber *me) { return (void)me, -EBADF; }
 void weft__service_release(const struct weft__fiber *me) { (void)me; }
 #define S (&all.shared)
+uint64_t weft__clock(void) { return load_rlx(&S->clock); }
 
 /* --- what a thread does ------------------------------------------------------------------------ */
 
@@ -67,7 +69,7 @@ static int receive_item(unsigned c) {
     return err;
 }
 
-/* A case: +c+1 sends item on chan c, -c-1 receives from it, 0 awaits future 0, 100 is NULL. */
+/* A case: +c+1 sends item on chan c, -c-1 receives from it, 0 awaits future 0, 100 is NULL, 101 the time 1. */
 static int select_of(bool tries, int a, int b, uint64_t item_a, uint64_t item_b) {
     int what[2] = {a, b};
     uint64_t item[2] = {item_a, item_b};
@@ -76,8 +78,12 @@ static int select_of(bool tries, int a, int b, uint64_t item_a, uint64_t item_b)
         struct weft_chan *c = &S->chan[what[i] > 0 ? what[i] - 1 : -what[i] - 1];
         if (what[i] < 0) item[i] = 99;
         struct weft_case sends = WEFT_CASE_SEND(c, &item[i]), receives = WEFT_CASE_RECV(c, &item[i]),
-                         awaits = WEFT_CASE_FUTURE(&S->future[0], NULL), none = WEFT_ZERO;
-        cases[i] = what[i] == 100 ? none : what[i] > 0 ? sends : what[i] < 0 ? receives : awaits;
+                         awaits = WEFT_CASE_FUTURE(&S->future[0], NULL), none = WEFT_ZERO, time = WEFT_CASE_TIME(1);
+        cases[i] = what[i] == 100   ? none
+                   : what[i] == 101 ? time
+                   : what[i] > 0    ? sends
+                   : what[i] < 0    ? receives
+                                    : awaits;
     }
     int which = tries ? weft_select_try(cases, 2) : weft_select(cases, 2);
     for (int i = 0; i < 2; i++) {
@@ -89,6 +95,18 @@ static int select_of(bool tries, int a, int b, uint64_t item_a, uint64_t item_b)
             claim(item[i] == 99, "received for a case that was not chosen");
     }
     return which >= 0 && cases[which].result ? cases[which].result : which;
+}
+
+/* The time comes; a timer that is armed late fires at once, so this looks until there is nothing to end. */
+static void time_comes(unsigned t) {
+    struct weft__fiber *f = &all.thread[t].record;
+    store_rlx(&S->clock, 1);
+    while (load_rlx(&S->clock) == 1) {
+        uint64_t word = load_acq(&f->wait);
+        if (!(word & WEFT_WAIT_WAITING) || !weft__wait_win(f, word & WEFT_WAIT_EPOCH, WEFT_WON_DEADLINE)) continue;
+        whole_ready(f);
+        return;
+    }
 }
 
 /* --- what must hold in the end ------------------------------------------------------------------- */
@@ -157,7 +175,8 @@ enum {
     SENDS_EITHER,
     THREE,
     ROOM_LEFT,
-    FUTURES
+    FUTURES,
+    TIME
 };
 
 static void run_thread(unsigned t) {
@@ -247,6 +266,16 @@ static void run_thread(unsigned t) {
         else
             r[0] = weft_future_wait(&S->future[0], NULL);
         break;
+    case TIME: /* an item or a time, whichever comes first */
+        if (t == 0) {
+            r[0] = select_of(false, -1, 101, 0, 0);
+            store_rlx(&S->clock, 2);
+            weft_chan_close(&S->chan[0]);
+        } else if (t == 1)
+            r[0] = send_item(0, 0);
+        else
+            time_comes(0);
+        break;
     case SENDS_EITHER: /* a select sends to one of two that receive; the other is turned away */
         if (t == 0)
             r[0] = select_of(false, 1, 2, 0, 1), weft_chan_close(&S->chan[0]), weft_chan_close(&S->chan[1]);
@@ -282,6 +311,13 @@ static void cancelled_or_done(void) {
     if (S->result[0][0] == -ECANCELED) claim(!S->n_order, "cancelled, and received");
 }
 
+static void item_or_time(void) {
+    all_ended();
+    int which = S->result[0][0];
+    claim(which == 0 || which == 1, "neither the item nor the time");
+    claim(S->n_order == (which == 0), "the time was chosen, and an item received, or none of both");
+}
+
 static void closed_once(void) {
     all_ended();
     claim(S->result[2][0] == 0 && S->result[2][1] == -EALREADY, "closed twice");
@@ -312,6 +348,7 @@ int main(void) {
         one("closing", CLOSED, 3, room, 0, set_up, closed_once);
         one("select of two", BOTH, 3, room, room, set_up, all_ended);
         one("select of a future and a channel", AWAITS, 3, room, 0, set_up, all_ended);
+        one("select of a channel and a time", TIME, 3, room, 0, set_up, item_or_time);
     }
     one("room is left", ROOM_LEFT, 2, 1, 0, set_up, all_ended);
     one("futures", FUTURES, 3, 0, 0, set_up, all_ended);

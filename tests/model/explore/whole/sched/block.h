@@ -8,5 +8,8 @@ int whole_block(struct weft__fiber *me);
 static inline int weft__wait_block(struct weft__fiber *me, uint64_t ticket, uint64_t deadline) {
     return (void)ticket, (void)deadline, whole_block(me);
 }
+static inline bool weft__wait_was_late(struct weft__fiber *me) {
+    return (load_rlx(&me->wait) & WEFT_WAIT_REASON) == WEFT_WON_DEADLINE;
+}
 
 #endif
