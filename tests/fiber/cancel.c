@@ -4,7 +4,10 @@
  */
 #include "fiber.h"
 
+#include <poll.h>
+#include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What there is to wait for; nothing of it is to be had. */
 static struct objects {
@@ -18,6 +21,8 @@ static struct objects {
     struct weft_barrier barrier;
     struct weft_once once;
     struct weft_latch latch;
+    struct weft_signals signals;
+    int pipe[2];
     struct weft_fiber target;
     int stage;
 } o;
@@ -43,6 +48,13 @@ static int do_select(uint64_t d) {
     struct weft_case cases[] = {WEFT_CASE_RECV(&o.chan, NULL), WEFT_CASE_FUTURE(&o.future, NULL)};
     return weft_select_until(cases, 2, d);
 }
+static int do_select_outside(uint64_t d) {
+    struct weft_case cases[] = {WEFT_CASE_SEND(&o.chan, NULL), WEFT_CASE_READY(o.pipe[0], POLLIN),
+                                WEFT_CASE_TIME(weft_now() + 3600 * WEFT_SECOND)};
+    return weft_select_until(cases, 3, d);
+}
+static int do_ready(uint64_t d) { return weft_ready_until(o.pipe[0], POLLIN, d); }
+static int do_signals(uint64_t d) { return weft_signals_next_until(&o.signals, NULL, d); }
 static int nothing_to_do(void *unused) { return unused != NULL; }
 static int do_read(uint64_t d) { return weft_rwlock_read_until(&o.rwlock, d); }
 static int do_write(uint64_t d) { return weft_rwlock_write_until(&o.rwlock, d); }
@@ -63,6 +75,22 @@ static int cond_(uint64_t d) {
     CHECK_EQ(weft_mutex_unlock(&o.own), 0);
     return err;
 }
+static int send_(uint64_t d) { return (void)d, weft_chan_send(&o.chan, NULL); }
+static int recv_(uint64_t d) { return (void)d, weft_chan_recv(&o.chan, NULL); }
+static int future_(uint64_t d) { return (void)d, weft_future_wait(&o.future, NULL); }
+static int all_(uint64_t d) { return (void)d, weft_future_all((struct weft_future *[]){&o.future}, 1); }
+static int any_(uint64_t d) { return (void)d, weft_future_any((struct weft_future *[]){&o.future}, 1); }
+static int select_(uint64_t d) {
+    struct weft_case cases[] = {WEFT_CASE_RECV(&o.chan, NULL), WEFT_CASE_TIME(WEFT_FOREVER)};
+    return (void)d, weft_select(cases, 2);
+}
+static int ready_(uint64_t d) { return (void)d, weft_ready(o.pipe[0], POLLIN); }
+static int signals_(uint64_t d) { return (void)d, weft_signals_next(&o.signals, NULL); }
+static int read_(uint64_t d) { return (void)d, weft_rwlock_read(&o.rwlock); }
+static int write_(uint64_t d) { return (void)d, weft_rwlock_write(&o.rwlock); }
+static int barrier_(uint64_t d) { return (void)d, weft_barrier_wait(&o.barrier); }
+static int once_(uint64_t d) { return (void)d, weft_once(&o.once, nothing_to_do, NULL); }
+static int latch_(uint64_t d) { return (void)d, weft_latch_wait(&o.latch); }
 
 static const struct wait {
     const char *name;
@@ -83,6 +111,9 @@ static const struct wait {
     {"future_all_until", do_all, true, -ETIMEDOUT},
     {"future_any_until", do_any, true, -ETIMEDOUT},
     {"select_until", do_select, true, -ETIMEDOUT},
+    {"select_until outside", do_select_outside, true, -ETIMEDOUT},
+    {"ready_until", do_ready, true, -ETIMEDOUT},
+    {"signals_next_until", do_signals, true, -ETIMEDOUT},
     {"rwlock_read_until", do_read, true, -ETIMEDOUT},
     {"rwlock_write_until", do_write, true, -ETIMEDOUT},
     {"barrier_wait_until", do_barrier, true, -ETIMEDOUT},
@@ -95,6 +126,19 @@ static const struct wait {
     {"mutex_lock", mutex_, false, 0},
     {"counter_wait", counter_, false, 0},
     {"cond_wait", cond_, false, 0},
+    {"chan_send", send_, false, 0},
+    {"chan_recv", recv_, false, 0},
+    {"future_wait", future_, false, 0},
+    {"future_all", all_, false, 0},
+    {"future_any", any_, false, 0},
+    {"select", select_, false, 0},
+    {"ready", ready_, false, 0},
+    {"signals_next", signals_, false, 0},
+    {"rwlock_read", read_, false, 0},
+    {"rwlock_write", write_, false, 0},
+    {"barrier_wait", barrier_, false, 0},
+    {"once", once_, false, 0},
+    {"latch_wait", latch_, false, 0},
 };
 #define WAITS (sizeof waits / sizeof *waits)
 #define EXPECT(w, got, wanted) \
@@ -123,6 +167,8 @@ static void prepare(void) {
     CHECK_EQ(weft_counter_add(&o.counter, 1), 0);
     CHECK_EQ(weft_barrier_init(&o.barrier, 2), 0);
     CHECK_EQ(weft_latch_init(&o.latch, 1), 0);
+    CHECK_EQ(weft_signals_begin(&o.signals, WEFT_SIGNAL(SIGUSR1)), 0);
+    CHECK(!pipe(o.pipe));
     o.target = spawn(holder, NULL);
     await_yielding(&o.stage, 1);
 }
@@ -152,7 +198,13 @@ static void check_untouched(void) {
     CHECK_EQ(weft_mutex_try(&o.held), 0);
     CHECK_EQ(weft_mutex_unlock(&o.held), 0);
     CHECK(!o.sem.queue.first && !o.held.queue.first && !o.cond.queue.first && !o.counter.queue.first);
-    CHECK(!o.chan.receivers && !o.chan.senders && !o.future.queue.first);
+    CHECK(!o.chan.receivers && !o.chan.senders && !o.future.queue.first && !o.signals.first);
+    CHECK_EQ(weft_signals_next_try(&o.signals, NULL), -EAGAIN);
+    CHECK_EQ(weft_signals_end(&o.signals), 0);
+    CHECK_EQ(write(o.pipe[1], "x", 1), 1);
+    CHECK_EQ(weft_ready(o.pipe[0], POLLIN), POLLIN);
+    close(o.pipe[0]);
+    close(o.pipe[1]);
 }
 
 /* --- deadlines ------------------------------------------------------------------------------------------ */
