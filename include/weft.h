@@ -236,7 +236,8 @@ int weft_unpark(struct weft_fiber fiber);
  * Scopes (weft/scope.h) cancel the fibers in them, for a failure or a deadline; shields keep it off.
  * ------------------------------------------------------------------------------------------ */
 
-/* The fiber, and the scopes that it has begun, with all that is in them. -ESRCH: no such fiber.  [fiber thread] */
+/* The fiber, and the scopes that it has begun, with all that is in them. Calls that it has forked (weft/task.h) and that
+ * others have taken meanwhile are told only if they were forked in a scope. -ESRCH: no such fiber.  [fiber thread] */
 int weft_cancel(struct weft_fiber fiber);
 
 /* 0 when the caller may wait; why not, WEFT_BY_REQUEST (1) ..., when it was asked to stop, by weft_cancel or by

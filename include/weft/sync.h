@@ -57,7 +57,7 @@ struct weft_sem {
         { (uint64_t)(value) << 2, NULL, NULL } \
     }
 
-/* Sets the value of a semaphore that nobody uses.  [fiber thread] */
+/* Sets the value of a semaphore that nobody uses. -EINVAL: NULL, or more than 2^60.  [fiber thread] */
 int weft_sem_init(struct weft_sem *sem, uint64_t value);
 
 /* Takes one, waiting until there is one. -EINVAL: NULL. -ETIMEDOUT. -ECANCELED.
@@ -117,6 +117,10 @@ struct weft_cond {
 /*
  * Unlocks the mutex, waits for a signal, locks the mutex again; the mutex is held on return, also
  * after -ETIMEDOUT and -ECANCELED. A signal is taken by exactly one waiter that then returns 0.
+ * The result must end the loop: in a fiber that was cancelled each further wait returns at once, with the mutex held.
+ *
+ *     while (!ready && !err) err = weft_cond_wait(&cond, &mutex);
+ *
  * -EINVAL: NULL, or the mutex is recursive and the caller has locked it more than once. -EPERM: the
  * caller does not hold the mutex.  [fiber thread; parks, cancel]
  */
