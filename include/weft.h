@@ -94,10 +94,10 @@ enum {
 
 /*
  * Starts the runtime, runs main(arg) as its first fiber, waits until every fiber has ended, and
- * stops the runtime. Returns what main returned, (int)(intptr_t)result if it ended by weft_exit, or a negative errno if
- * the runtime could not be started. Fibers that are blocked for ever when main has ended are named on standard error and
- * cancelled; if some still do not end they are abandoned and the result is -EBUSY. While main itself is blocked nothing
- * is said: it may be woken from outside.
+ * stops the runtime. Returns what main returned, (int)(intptr_t)result if it ended by weft_exit, or a
+ * negative errno if the runtime could not be started. Fibers that are blocked for ever when main has
+ * ended are named on standard error and cancelled; if some still do not end they are abandoned and the
+ * result is -EBUSY. While main itself is blocked nothing is said: it may be woken from outside.
  * -EBUSY also: a runtime is running. -EINVAL: main is NULL or the configuration is out of range.
  * -EAGAIN, -ENOMEM: no threads or memory.  [thread]
  */
@@ -236,8 +236,9 @@ int weft_unpark(struct weft_fiber fiber);
  * Scopes (weft/scope.h) cancel the fibers in them, for a failure or a deadline; shields keep it off.
  * ------------------------------------------------------------------------------------------ */
 
-/* The fiber, and the scopes that it has begun, with all that is in them. Calls that it has forked (weft/task.h) and that
- * others have taken meanwhile are told only if they were forked in a scope. -ESRCH: no such fiber.  [fiber thread] */
+/* The fiber, and the scopes that it has begun, with all that is in them. Of calls that it has forked
+ * (weft/task.h), those that others have taken meanwhile are told only if they were forked in a scope.
+ * -ESRCH: no such fiber.  [fiber thread] */
 int weft_cancel(struct weft_fiber fiber);
 
 /* 0 when the caller may wait; why not, WEFT_BY_REQUEST (1) ..., when it was asked to stop, by weft_cancel or by

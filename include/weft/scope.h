@@ -55,9 +55,9 @@ int weft_scope_begin(struct weft_scope *scope, uint64_t deadline);
 
 /*
  * Makes a fiber that runs fn(arg) and belongs to the scope. fn returns 0, or a negative errno: then it
- * has failed. Any number that is not negative is success. One that ends by weft_exit is taken to have returned (int)(intptr_t)result. May be called
- * by anybody while the scope has not ended: the fiber that began it, children, theirs, threads. A child
- * that was made runs, even if the scope is cancelled before it begins.
+ * has failed; any other number is success. One that ends by weft_exit is taken to have returned
+ * (int)(intptr_t)result. May be called by anybody while the scope has not ended: the fiber that began
+ * it, children, theirs, threads. A child that was made runs, even if the scope is cancelled before it begins.
  * -ECANCELED: the scope is cancelled, and nothing was made. -EINVAL: scope or fn NULL, the scope is not
  * open, attr->counter given. Others as weft_spawn.  [fiber thread]
  */
@@ -113,7 +113,7 @@ struct weft_cleanup {
  */
 int weft_cleanup_push(struct weft_cleanup *cleanup, void (*fn)(void *), void *arg);
 
-/* Takes the last one back; run: calls it, in a shield as weft_exit does. -EINVAL: NULL, or not the last. -EPERM.  [fiber] */
+/* Takes the last one back; run: calls it, in a shield as well. -EINVAL: NULL, or not the last. -EPERM.  [fiber] */
 int weft_cleanup_pop(struct weft_cleanup *cleanup, int run);
 
 /* Ends the calling fiber by weft_exit, with -ECANCELED or -ETIMEDOUT for a result, if it was asked to stop;
@@ -138,8 +138,8 @@ struct weft_cancellation {
     int why;     /* WEFT_BY_... */
 };
 
-/* The fibers that were told last, since the runtime was started, the latest first, n at most; returns how many. At least
- * 64 are kept. -EINVAL: list NULL and n not 0.  [fiber thread] */
+/* The fibers that were told last, since the runtime began, the latest first, n at most; returns how many. At
+ * least 64 are kept. -EINVAL: list NULL and n not 0.  [fiber thread] */
 int weft_cancellations(struct weft_cancellation *list, unsigned n);
 
 #ifdef __cplusplus

@@ -65,8 +65,9 @@ int weft_signals_next_until(struct weft_signals *signals, struct weft_signal *go
 /* The same without waiting; -EAGAIN: none has come.  [fiber thread] */
 int weft_signals_next_try(struct weft_signals *signals, struct weft_signal *got);
 
-/* Ends the subscription; what has come and nobody asked for is forgotten, and who waits is told (-ESRCH). Its memory may
- * be freed at once. -EINVAL: NULL, or not subscribed, or another has just ended it.  [fiber thread; blocks for a moment] */
+/* Ends the subscription; what has come and nobody asked for is forgotten, and who waits is told, -ESRCH. Then
+ * its memory may be freed. -EINVAL: NULL, not subscribed, or another has just ended it.
+ * [fiber thread; blocks for a moment] */
 int weft_signals_end(struct weft_signals *signals);
 
 #ifdef __cplusplus
