@@ -77,7 +77,9 @@ static void use_several(uint64_t *random) {
         item[i] = sends ? number() : ITEMS;
         struct weft_case send = WEFT_CASE_SEND(c, &item[i]), receive = WEFT_CASE_RECV(c, &item[i]),
                          future = WEFT_CASE_FUTURE(&finished, NULL);
-        cases[i] = !below(random, 16) ? future : sends ? send : receive;
+        struct weft_case time = WEFT_CASE_TIME(soon(random));
+        uint64_t other = below(random, 16);
+        cases[i] = other == 0 ? future : other == 1 ? time : sends ? send : receive;
     }
     uint64_t way = below(random, 3);
     struct weft_case end = WEFT_CASE_FUTURE(&finished, NULL);
@@ -90,7 +92,9 @@ static void use_several(uint64_t *random) {
         return;
     }
     SO((unsigned)which < n && cases[which].on);
-    if (cases[which].kind == WEFT_CASE_AWAITS)
+    if (cases[which].kind == WEFT_CASE_SLEEPS)
+        SO(!cases[which].result && weft_now() + 1 >= (uintptr_t)cases[which].on);
+    else if (cases[which].kind == WEFT_CASE_AWAITS)
         WANT(cases[which].result, 0);
     else if (cases[which].result)
         WANT(cases[which].result, -EPIPE);
