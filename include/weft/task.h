@@ -65,7 +65,9 @@ int weft_task_join(struct weft_task *task);
  * type, argument, ...) in one of them (WEFT_VOID_TASK_DECLARE_n, ..._DEFINE_n).
  *
  * Within a task, each spawn is synced by the same function, in reverse order; the name given to
- * WEFT_SYNC is that of the spawn. WEFT_SPAWN, WEFT_CALL and WEFT_SYNC can be used in the body of a
+ * WEFT_SYNC is that of the spawn. Several of them in one expression, as in WEFT_CALL(fib, n - 2) + WEFT_SYNC(fib), come
+ * one after the other, but in an order that is the compiler's: where the order matters, as for syncs of different
+ * tasks, each needs a statement. WEFT_SPAWN, WEFT_CALL and WEFT_SYNC can be used in the body of a
  * task only; functions that it calls may use WEFT_RUN, weft_fork and weft_task_join, and join what
  * they have forked before they return. A typed task cannot be forked by a thread that is no fiber, nor
  * without memory: WEFT_RUN then says so in one line, and aborts; weft_task_prepare asks first.
@@ -127,7 +129,14 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
  * keep six registers alive across it. (fib: 3.0 -> 2.0 ns a spawn.) */
 #define WEFT__NO_TAIL_CALL __asm__ volatile("")
 
-/* Lists in parentheses: fields of the record, parameters, assignments, arguments from the record and by name. */
+/*
+ * What uses the head is a function that is handed its address, and reads it within: so uses of it in one expression,
+ * WEFT_CALL(...) + WEFT_SYNC(...) say, come one after the other, in whichever order. As operators of the expression itself
+ * they would be unsequenced, which is no program at all; with the head read as an argument, a call could begin at a
+ * place that a sync has freed meanwhile.
+ *
+ * Lists in parentheses: fields of the record, parameters, assignments, arguments from the record and by name.
+ */
 #define WEFT__TASK_DECLARE(linkage, R, keep, result, name, fields, params, assigns, loads, names)               \
     struct name##_weft_record { WEFT__LIST fields char none; };                                                 \
     union name##_weft_data { struct name##_weft_record args; result };                                          \
@@ -138,19 +147,24 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
         union name##_weft_data *weft_t = (union name##_weft_data *)(void *)weft_c->data;                        \
         keep name##_weft_call(weft_d, weft_d->head WEFT__LIST loads);                                           \
     }                                                                                                           \
-    static inline WEFT__UNUSED __attribute__((always_inline)) struct weft_call *name##_weft_spawn(              \
-        struct weft_deque *weft_d, struct weft_call *weft_c WEFT__LIST params) {                                \
+    static inline WEFT__UNUSED __attribute__((always_inline)) void name##_weft_spawn(                           \
+        struct weft_deque *weft_d, struct weft_call **weft_at WEFT__LIST params) {                              \
+        struct weft_call *weft_c = (*weft_at)++;                                                                \
         union name##_weft_data *weft_t = (union name##_weft_data *)(void *)weft_c->data;                        \
         (void)weft_t;                                                                                           \
         weft_c->run = name##_weft_run;                                                                          \
         WEFT__LIST assigns                                                                                      \
         weft__task_push(weft_d, weft_c);                                                                        \
-        return weft_c + 1;                                                                                      \
     }
 
-#define WEFT__SYNC_VALUE(R, name, params, loads, names)                                                         \
+#define WEFT__USE_VALUE(R, name, params, loads, names)                                                          \
+    static inline WEFT__UNUSED __attribute__((always_inline)) R name##_weft_plain(                              \
+        struct weft_deque *weft_d, struct weft_call **weft_at WEFT__LIST params) {                              \
+        return name##_weft_call(weft_d, *weft_at WEFT__LIST names);                                             \
+    }                                                                                                           \
     static inline WEFT__UNUSED __attribute__((always_inline)) R name##_weft_sync(struct weft_deque *weft_d,     \
-                                                                                 struct weft_call *weft_c) {    \
+                                                                                 struct weft_call **weft_at) {  \
+        struct weft_call *weft_c = --*weft_at;                                                                  \
         union name##_weft_data *weft_t = (union name##_weft_data *)(void *)weft_c->data;                        \
         if (__builtin_expect(weft__task_take(weft_d, weft_c), 1)) {                                             \
             R weft_result = name##_weft_call(weft_d, weft_c WEFT__LIST loads);                                  \
@@ -166,9 +180,14 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
         weft__task_leave(weft_d);                                                                               \
         return weft_result;                                                                                     \
     }
-#define WEFT__SYNC_VOID(R, name, params, loads, names)                                                          \
+#define WEFT__USE_VOID(R, name, params, loads, names)                                                           \
+    static inline WEFT__UNUSED __attribute__((always_inline)) void name##_weft_plain(                           \
+        struct weft_deque *weft_d, struct weft_call **weft_at WEFT__LIST params) {                              \
+        name##_weft_call(weft_d, *weft_at WEFT__LIST names);                                                    \
+    }                                                                                                           \
     static inline WEFT__UNUSED __attribute__((always_inline)) void name##_weft_sync(struct weft_deque *weft_d,  \
-                                                                                    struct weft_call *weft_c) { \
+                                                                                    struct weft_call **weft_at) { \
+        struct weft_call *weft_c = --*weft_at;                                                                  \
         union name##_weft_data *weft_t = (union name##_weft_data *)(void *)weft_c->data;                        \
         (void)weft_t;                                                                                           \
         if (__builtin_expect(weft__task_take(weft_d, weft_c), 1)) {                                             \
@@ -185,10 +204,10 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
 
 #define WEFT__DECLARE_VALUE(linkage, R, name, fields, params, assigns, loads, names)                            \
     WEFT__TASK_DECLARE(linkage, R, weft_t->result =, R result;, name, fields, params, assigns, loads, names)    \
-    WEFT__SYNC_VALUE(R, name, params, loads, names)
+    WEFT__USE_VALUE(R, name, params, loads, names)
 #define WEFT__DECLARE_VOID(linkage, R, name, fields, params, assigns, loads, names)                             \
     WEFT__TASK_DECLARE(linkage, R, (void)weft_t;, , name, fields, params, assigns, loads, names)                \
-    WEFT__SYNC_VOID(R, name, params, loads, names)
+    WEFT__USE_VOID(R, name, params, loads, names)
 
 #define WEFT__LISTS_0 (), (), (), (), ()
 #define WEFT__LISTS_1(A)                                                                                        \
@@ -300,9 +319,9 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
     WEFT__DEFINE(static, void, name, , A a, B b, C c, D d, E e, F f)
 
 /* Names and values, as in a call: WEFT_SPAWN(fib, n - 1). */
-#define WEFT_SPAWN(name, ...) ((void)(weft_h = name##_weft_spawn(weft_d, weft_h, ##__VA_ARGS__)))
-#define WEFT_CALL(name, ...) name##_weft_call(weft_d, weft_h, ##__VA_ARGS__)
-#define WEFT_SYNC(name) (weft_h--, name##_weft_sync(weft_d, weft_h))
+#define WEFT_SPAWN(name, ...) name##_weft_spawn(weft_d, &weft_h, ##__VA_ARGS__)
+#define WEFT_CALL(name, ...) name##_weft_plain(weft_d, &weft_h, ##__VA_ARGS__)
+#define WEFT_SYNC(name) name##_weft_sync(weft_d, &weft_h)
 #define WEFT_RUN(name, ...) name##_weft_enter(0, ##__VA_ARGS__)
 /* clang-format on */
 
