@@ -60,7 +60,7 @@ int weft_task_join(struct weft_task *task);
  *     ... WEFT_RUN(fib, 30) ...                           from any function of a fiber
  *
  * WEFT_TASK_n(result, name, type, argument, ...) and WEFT_VOID_TASK_n(name, type, argument, ...) for n
- * from 0 to 6; together the arguments, and the result, take 48 bytes at most. Static; for several
+ * from 0 to 6; together the arguments, and the result, take 48 bytes at most, and need no alignment above 16. Static; for several
  * files, WEFT_TASK_DECLARE_n(result, name, type, ...) in a header and WEFT_TASK_DEFINE_n(result, name,
  * type, argument, ...) in one of them (WEFT_VOID_TASK_DECLARE_n, ..._DEFINE_n).
  *
@@ -138,10 +138,12 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
  * Lists in parentheses: fields of the record, parameters, assignments, arguments from the record and by name.
  */
 #define WEFT__TASK_DECLARE(linkage, R, keep, result, name, fields, params, assigns, loads, names)               \
-    struct name##_weft_record { WEFT__LIST fields char none; };                                                 \
+    struct name##_weft_record { WEFT__LIST fields };                                                            \
     union name##_weft_data { struct name##_weft_record args; result };                                          \
     WEFT__ASSERT(sizeof(struct weft_call) == 64 && sizeof(union name##_weft_data) <= 48,                        \
                  "the arguments and the result of a task take 48 bytes at most");                               \
+    WEFT__ASSERT(__alignof__(union name##_weft_data) <= 16,                                                     \
+                 "no argument or result of a task may need an alignment of more than 16: hand a pointer to it");\
     linkage R name##_weft_call(struct weft_deque *weft_d, struct weft_call *weft_h WEFT__LIST params);          \
     static WEFT__UNUSED void name##_weft_run(struct weft_deque *weft_d, struct weft_call *weft_c) {             \
         union name##_weft_data *weft_t = (union name##_weft_data *)(void *)weft_c->data;                        \
@@ -209,7 +211,7 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
     WEFT__TASK_DECLARE(linkage, R, (void)weft_t;, , name, fields, params, assigns, loads, names)                \
     WEFT__USE_VOID(R, name, params, loads, names)
 
-#define WEFT__LISTS_0 (), (), (), (), ()
+#define WEFT__LISTS_0 (char none;), (), (), (), () /* C has no empty structures */
 #define WEFT__LISTS_1(A)                                                                                        \
     (A a1;), (, A a1), (weft_t->args.a1 = a1;), (, weft_t->args.a1), (, a1)
 #define WEFT__LISTS_2(A, B)                                                                                     \

@@ -46,6 +46,12 @@ WEFT_TASK_1(long, chosen, int, n) {
     return n % 2 ? WEFT_SYNC(chosen) + WEFT_CALL(chosen, n - 2) : WEFT_CALL(chosen, n - 2) + WEFT_SYNC(chosen);
 }
 
+/* One that takes all the room that there is. */
+WEFT_TASK_6(int64_t, six, int64_t, a, int64_t, b, int64_t, c, int64_t, d, int64_t, e, int64_t, f) {
+    if (a) WEFT_SPAWN(six, 0, b, c, d, e, f);
+    return a + b + c + d + e + f + (a ? WEFT_SYNC(six) : 0);
+}
+
 static void check_expressions(void *unused) {
     (void)unused;
     enum { N = 17, FIB = 1597 };
@@ -56,4 +62,5 @@ static void check_expressions(void *unused) {
     CHECK_EQ(WEFT_RUN(handed_on, N), FIB);
     CHECK_EQ(WEFT_RUN(chosen, N), FIB);
     CHECK_EQ(WEFT_RUN(call_and_sync, N) + WEFT_RUN(two_syncs, N), 2 * FIB);
+    CHECK_EQ(WEFT_RUN(six, 1, 2, 3, 4, 5, 6), 41);
 }
