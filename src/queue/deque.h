@@ -60,7 +60,8 @@ struct weft__deque_kind {
     int (*make)(struct weft__deque *d); /* once a deque; may be NULL. -ENOMEM */
 };
 
-/* Calls from this place on were forked while that was in force for their owner; see sched/tasks.c. */
+/* Calls from this place on were forked while that was in force for their owner; see sched/tasks.c. Never above the head
+ * after a join: those of calls below the floor, the place of the innermost mark, come to pop, and lower it. */
 #define WEFT_DEQUE_MARKS 32
 struct weft__deque_mark {
     uint32_t place;
@@ -78,6 +79,7 @@ struct weft__deque {
     bool eager;               /* split: forks come by when there are twice as many as the last time */
     unsigned entered;         /* frames that hold a pointer to it */
     unsigned holes;           /* calls that were joined before younger ones; written under the lock */
+    struct weft_call *floor;  /* written under the lock; the first place when it is empty */
     void *owner;              /* the fiber that forks */
     struct weft_call *stolen; /* what that fiber was made for */
     struct weft__deque *next; /* in a pool or a cache */
@@ -138,6 +140,8 @@ static inline void weft__deque_close_fast_path(struct weft__deque *d) {
     store_rlx(weft__deque_bound(d), d->calls + WEFT_DEQUE_MOST);
 }
 
+/* The owner: joins of calls below this place come to pop from now on. Locked. */
+void weft__deque_set_floor(struct weft__deque *d, uint32_t place);
 /* The owner: so many holes have come, or gone. While there are any, the fast paths are closed, too. */
 void weft__deque_holes(struct weft__deque *d, unsigned more);
 

@@ -4,7 +4,7 @@
  * joins there by plain loads and stores (weft/task.h), knowing the split from in.split.
  *
  * in.split is never below the split of `public` for an owner that reads it: it is raised before, and
- * lowered after. While there are holes it is at the end.
+ * lowered after. Nor is it below the floor; and while there are holes it is at the end.
  *
  * How calls become public. A thief that finds none asks: it sets in.span to 0 and in.split to the end, so
  * that the owner's next fork comes to push, or its next join to pop; either makes the older half of what is
@@ -40,7 +40,8 @@ static uint32_t split_of(uint64_t public) { return (uint32_t) public; }
 
 /* What the owner's joins compare with. Locked. */
 static void set_bound(struct weft__deque *d, uint32_t split) {
-    store_rlx(weft__deque_bound(d), d->holes ? d->calls + WEFT_DEQUE_MOST : d->calls + split);
+    struct weft_call *bound = d->holes ? d->calls + WEFT_DEQUE_MOST : d->calls + split;
+    store_rlx(weft__deque_bound(d), bound > d->floor ? bound : d->floor);
 }
 
 /* The split of `public` becomes this; thieves may move the tail meanwhile. Locked. */
@@ -184,6 +185,12 @@ static bool split_ready(struct weft__deque *d) {
 static bool split_some(struct weft__deque *d) {
     uint64_t public = load_rlx(&d->public);
     return tail_of(public) < split_of(public) || weft__deque_place(d, load_rlx(weft__deque_head(d))) > split_of(public);
+}
+
+/* A bound that is too high is put right by the join that it brings here. */
+void weft__deque_set_floor(struct weft__deque *d, uint32_t place) {
+    d->floor = d->calls + place;
+    if (load_rlx(weft__deque_bound(d)) < d->floor) store_rlx(weft__deque_bound(d), d->floor);
 }
 
 void weft__deque_holes(struct weft__deque *d, unsigned more) {

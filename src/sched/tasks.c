@@ -98,12 +98,18 @@ WEFT_COLD void weft__tasks_end(struct weft__worker *w, struct weft__fiber *f) {
 /* --- scopes ---------------------------------------------------------------------------------------
  *
  * A stolen call is cancelled with the scope that it was forked in. A fork does not note which one that
- * is: the deque remembers from which place on a scope was in force, when one begins or ends.
+ * is: the deque remembers from which place on a scope was in force, when one begins or ends. A join in there may
+ * free places below that, of calls that were forked before; the next fork is the scope's then, so such a join, which
+ * comes to the slow path, moves the marks down to the head.
  */
 
 static WEFT_COLD _Noreturn void left_behind(struct weft__deque *d) {
     struct weft__text text;
     weft__die("%s ended a scope or shield before it had joined what it forked there", weft__describe(d->owner, &text));
+}
+
+static struct weft__deque_mark *innermost(struct weft__deque *d) {
+    return &d->mark[d->marks < WEFT_DEQUE_MARKS ? d->marks : WEFT_DEQUE_MARKS - 1];
 }
 
 void weft__tasks_region(bool begun) {
@@ -114,6 +120,7 @@ void weft__tasks_region(bool begun) {
     weft__lock(&d->lock); /* against thieves that look */
     if (begun) {
         if (++d->marks < WEFT_DEQUE_MARKS) d->mark[d->marks] = (struct weft__deque_mark){head, weft__scope_here()};
+        weft__deque_set_floor(d, innermost(d)->place);
     } else {
         uint32_t since = d->marks < WEFT_DEQUE_MARKS ? d->mark[d->marks].place : 0;
         if (d->marks < WEFT_DEQUE_MARKS && head > since) left_behind(d);
@@ -121,7 +128,17 @@ void weft__tasks_region(bool begun) {
             d->marks--;
         else
             d->mark[0].what = weft__scope_here();
+        weft__deque_set_floor(d, innermost(d)->place);
     }
+    weft__unlock(&d->lock);
+}
+
+/* A call at the head or above is nobody's any more, and one below keeps its mark. */
+WEFT_COLD void weft__tasks_sank(struct weft__deque *d) {
+    uint32_t head = weft__deque_place(d, d->in.head);
+    weft__lock(&d->lock); /* as above */
+    for (struct weft__deque_mark *m = innermost(d); m > d->mark && m->place > head; m--) m->place = head;
+    weft__deque_set_floor(d, head);
     weft__unlock(&d->lock);
 }
 
@@ -129,9 +146,9 @@ void weft__tasks_region(bool begun) {
 static struct weft__scope *scope_of(struct weft__deque *d, const struct weft_call *c) {
     uint32_t place = weft__deque_place(d, c);
     weft__lock(&d->lock);
-    unsigned i = d->marks < WEFT_DEQUE_MARKS ? d->marks : WEFT_DEQUE_MARKS - 1;
-    while (i && d->mark[i].place > place) i--;
-    struct weft__scope *scope = d->mark[i].what;
+    const struct weft__deque_mark *m = innermost(d);
+    while (m > d->mark && m->place > place) m--;
+    struct weft__scope *scope = m->what;
     weft__unlock(&d->lock);
     return scope;
 }

@@ -26,6 +26,11 @@ enum { WEFT_CALL_FREE = 0, WEFT_CALL_TAKEN = 1, WEFT_CALL_DONE = 2, WEFT_CALL_SE
 struct weft__deque *weft__tasks_begin(struct weft__worker *w);
 /* A fork came to the slow path: c was pushed. -ENOSPC: no, the deque is full. */
 int weft__tasks_pushed(struct weft__deque *d, struct weft_call *c);
+/* Joins have brought the head below the floor. */
+void weft__tasks_sank(struct weft__deque *d);
+static inline void weft__tasks_joined(struct weft__deque *d) {
+    if (unlikely(d->in.head < d->floor)) weft__tasks_sank(d);
+}
 /* Waits until the thief no longer needs the call. */
 void weft__tasks_await(struct weft__deque *d, struct weft_call *c);
 

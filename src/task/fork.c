@@ -120,13 +120,14 @@ static WEFT_NOINLINE bool take_back(struct weft__deque *d, struct weft_call *c) 
     bool mine = d->kind->pop(d, c);
     if (!mine) collect(d, c);
     drop_holes(d);
+    weft__tasks_joined(d); /* only now: a thief may have wanted to know whose its call is */
     return mine;
 }
 
 /* Under continuation stealing every join comes here, and mostly the call has run. */
 WEFT_PUBLIC int weft__task_pop(struct weft_deque *in, struct weft_call *c) {
     struct weft__deque *d = weft__deque_of(in);
-    if (load_acq(weft__call_state(c)) == WEFT_CALL_DONE && d->kind == &weft__deque_kept && !d->holes) {
+    if (load_acq(weft__call_state(c)) == WEFT_CALL_DONE && d->kind == &weft__deque_kept && !d->holes && c >= d->floor) {
         store_rlx(weft__call_state(c), WEFT_CALL_FREE);
         return 0;
     }
@@ -145,6 +146,7 @@ static WEFT_COLD void join_out_of_order(struct weft__deque *d, struct weft_call 
     c->run = NULL;
     weft__deque_holes(d, 1);
     drop_holes(d);
+    weft__tasks_joined(d);
 }
 
 static bool is_outstanding(const struct weft__deque *d, const struct weft_call *c) {

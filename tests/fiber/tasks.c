@@ -265,6 +265,66 @@ static void check_scopes(void *unused) {
 }
 TEST(scopes) { each_size(check_scopes); }
 
+/*
+ * Forked before the scope, joined in it: what is forked then stands in places that were there before the scope, and
+ * is the scope's all the same. The older ones are joined youngest or oldest first, and one more scope around may begin
+ * at the same place.
+ */
+static void join_older(struct weft_task *older, unsigned n, bool oldest_first) {
+    for (unsigned i = 0; i < n; i++) CHECK_EQ(weft_task_join(&older[oldest_first ? i : n - 1 - i]), 0);
+}
+static void check_joined_in_scope(void *unused) {
+    (void)unused;
+    for (unsigned n = 1; n <= 3; n++)
+        for (unsigned how = 0; how < 4; how++) {
+            struct weft_task older[3];
+            struct weft_scope outer, inner;
+            struct sleeper in_inner = {.nanoseconds = WEFT_SECOND * 3600},
+                           in_outer = {.nanoseconds = WEFT_SECOND * 3600};
+            bool twice = how / 2;
+            int ran = 0;
+            for (unsigned i = 0; i < n; i++) CHECK_EQ(weft_fork(&older[i], add_one, &ran), 0);
+            if (twice) CHECK_EQ(weft_scope_begin(&outer, WEFT_FOREVER), 0);
+            CHECK_EQ(weft_scope_begin(&inner, WEFT_FOREVER), 0);
+            join_older(older, n, how % 2);
+            CHECK_EQ(LOAD(&ran), (int)n);
+            fork_stolen(&in_inner);
+            CHECK_EQ(weft_scope_cancel(&inner), 0);
+            CHECK_EQ(weft_task_join(&in_inner.task), 0);
+            CHECK_EQ(in_inner.result, -ECANCELED);
+            CHECK_EQ(weft_scope_end(&inner), -ECANCELED);
+            if (!twice) continue;
+            fork_stolen(&in_outer);
+            CHECK_EQ(weft_scope_cancel(&outer), 0);
+            CHECK_EQ(weft_task_join(&in_outer.task), 0);
+            CHECK_EQ(in_outer.result, -ECANCELED);
+            CHECK_EQ(weft_scope_end(&outer), -ECANCELED);
+        }
+}
+TEST(forked_before_a_scope_and_joined_in_it) { each_size(check_joined_in_scope); }
+
+/* One of the older ones is still outstanding when the scope ends, and is not the scope's; nor what is forked later. */
+static void check_some_joined_in_scope(void *unused) {
+    (void)unused;
+    struct weft_task older[3], in_scope;
+    struct weft_scope scope;
+    struct sleeper after = {.nanoseconds = WEFT_MILLISECOND};
+    int ran = 0;
+    for (unsigned i = 0; i < 3; i++) CHECK_EQ(weft_fork(&older[i], add_one, &ran), 0);
+    CHECK_EQ(weft_scope_begin(&scope, WEFT_FOREVER), 0);
+    CHECK_EQ(weft_scope_cancel(&scope), 0);
+    join_older(older + 1, 2, false);
+    CHECK_EQ(weft_fork(&in_scope, add_one, &ran), 0);
+    CHECK_EQ(weft_task_join(&in_scope), 0);
+    CHECK_EQ(weft_scope_end(&scope), -ECANCELED);
+    fork_stolen(&after);
+    CHECK_EQ(weft_task_join(&after.task), 0);
+    CHECK_EQ(after.result, 0);
+    CHECK_EQ(weft_task_join(&older[0]), 0);
+    CHECK_EQ(LOAD(&ran), 4);
+}
+TEST(some_forked_before_a_scope_and_joined_in_it) { each_size(check_some_joined_in_scope); }
+
 static int leave_in_scope(void *unused) {
     (void)unused;
     static struct weft_task task;
@@ -282,6 +342,29 @@ static void run_leaving_scope(void *unused) {
 TEST(not_joined_in_scope) {
     struct test_child child;
     test_child(&child, run_leaving_scope, NULL);
+    CHECK(test_child_aborted(&child));
+    CHECK_HAS(child.said, "ended a scope");
+}
+
+static int leave_in_place_of_older(void *unused) {
+    (void)unused;
+    static struct weft_task older, task;
+    static int ran;
+    struct weft_scope scope;
+    weft_fork(&older, add_one, &ran);
+    weft_scope_begin(&scope, WEFT_FOREVER);
+    weft_task_join(&older);
+    weft_fork(&task, add_one, &ran);
+    weft_scope_end(&scope);
+    return 0;
+}
+static void run_leaving_in_place_of_older(void *unused) {
+    (void)unused;
+    weft_run(leave_in_place_of_older, NULL, NULL);
+}
+TEST(not_joined_in_scope_in_place_of_an_older_one) {
+    struct test_child child;
+    test_child(&child, run_leaving_in_place_of_older, NULL);
     CHECK(test_child_aborted(&child));
     CHECK_HAS(child.said, "ended a scope");
 }
