@@ -3,14 +3,24 @@
  */
 #include "par/crew.h"
 
+#include "sched/region.h"
 #include "sync/queue.h"
 
+void weft__crew_begin(struct weft__crew *crew, const char *name) {
+    crew->scope = weft__scope_here();
+    crew->name = name;
+}
+
 int weft__crew_send(struct weft__crew *crew, void *(*fn)(void *), void *arg) {
-    struct weft_attr attr = {.detached = 1, .counter = &crew->alive};
+    struct weft__fiber *f;
+    int err = weft__par_fiber(&f, fn, arg, crew->name);
+    if (unlikely(err)) return err;
     weft_counter_add(&crew->alive, 1);
-    int err = weft_spawn(NULL, &attr, fn, arg);
-    if (unlikely(err)) weft_counter_complete(&crew->alive);
-    return err;
+    f->frames = (uintptr_t)&crew->alive; /* which it completes when it has ended */
+    struct weft__worker *w = weft__self();
+    weft__push(w, f);
+    weft__notify(w);
+    return 0;
 }
 
 WEFT_SWITCHES void weft__crew_wait(struct weft__crew *crew) {

@@ -10,9 +10,15 @@
 
 struct weft__crew {
     struct weft_counter alive; /* starts as zeros */
+    struct weft__scope *scope; /* of whoever asked for it; what the crew does for the user is done in it */
+    const char *name;          /* of what was asked for */
 };
 
-/* One more, that runs fn(arg). -ENOMEM, -EAGAIN: there is none; the caller does it itself. */
+/* The caller is the one who asks, by calling the function of this name. */
+void weft__crew_begin(struct weft__crew *crew, const char *name);
+
+/* One more, that runs fn(arg), and the user's functions in the scope. -ENOMEM, -EAGAIN: there is none; the caller does
+ * it itself. */
 int weft__crew_send(struct weft__crew *crew, void *(*fn)(void *), void *arg);
 
 /* Until all have ended; nothing ends it earlier. */

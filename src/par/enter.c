@@ -1,33 +1,67 @@
 /*
  * The way into a loop from a thread that is no fiber: a fiber is made that runs it, and the thread waits for
- * that one. The request stands on the thread's stack, so the wait must not fail: what it needs is had before.
+ * that one. The request stands on the thread's stack, so the wait must not fail: what it needs is had before, and a
+ * shield keeps a cancellation of the thread's scope from it, which the fiber is told of instead.
  *
- * And how a loop lets others in: it keeps its worker for WEFT_TURN, or one piece, at a time.
+ * What a fiber has of the one that it works for. And how a loop lets others in: it keeps its worker for WEFT_TURN, or
+ * one piece, at a time.
  */
 #include "par/par.h"
+
+#include "sched/region.h"
 
 #define WEFT_TURN (20 * WEFT_MICROSECOND)
 
 struct request {
     int (*fn)(void *);
     void *arg;
+    struct weft__scope *scope;
     int result;
 };
 
-static void *run_request(void *p) {
+static void call(void *p) {
     struct request *r = p;
     r->result = r->fn(r->arg);
+}
+
+static void *run_request(void *p) {
+    struct request *r = p;
+    weft__par_in_scope(r->scope, call, r);
     return NULL;
 }
 
-int weft__par_enter(int (*fn)(void *), void *arg) {
+int weft__par_enter(int (*fn)(void *), void *arg, const char *name) {
     if (likely(weft__par_in_fiber())) return fn(arg);
-    if (!weft__me()) return -ENOMEM;
-    struct request r = {fn, arg, 0};
+    struct request r = {fn, arg, weft__scope_here(), 0};
     struct weft_fiber fiber;
-    int err = weft_spawn(&fiber, NULL, run_request, &r);
+    struct weft_shield shield;
+    int err = weft_shield_begin(&shield);
+    if (err) return err;
+    err = weft_spawn_at(&fiber, NULL, run_request, &r, name);
     if (!err) err = weft_join(fiber, NULL);
+    weft_shield_end(&shield);
     return err ? err : r.result;
+}
+
+int weft__par_fiber(struct weft__fiber **fiber, void *(*fn)(void *), void *arg, const char *name) {
+    struct weft__worker *w = weft__self();
+    struct weft__fiber *me = load_rlx(&w->current);
+    if (unlikely(weft__stack_exhausted())) return -EAGAIN;
+    struct weft__fiber *f = weft__fiber_get(w);
+    if (unlikely(!f)) return -ENOMEM;
+    uint32_t place = load_rlx(&w->cluster->fibers) | (load_rlx(&me->context.place) & WEFT_PLACE_PRIORITY);
+    weft__fiber_init(f, fn, arg, name, me->context.stack_class, place, WEFT_JOIN_DETACHED);
+    count_add(&w->numbers.spawned, 1);
+    *fiber = f;
+    return 0;
+}
+
+void weft__par_in_scope(struct weft__scope *scope, void (*fn)(void *), void *arg) {
+    struct weft__region member;
+    struct weft__fiber *me = load_rlx(&weft__self()->current);
+    if (scope) weft__scope_inherit(&member, me, scope);
+    fn(arg);
+    if (scope) weft__scope_disinherit(&member, me);
 }
 
 WEFT_COLD void weft__let_in_slow(struct weft__worker *w) {

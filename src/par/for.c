@@ -15,16 +15,17 @@ static int run(void *p) {
 
 WEFT_PUBLIC int weft_for(size_t begin, size_t end, int (*body)(size_t begin, size_t end, void *arg), void *arg,
                          const struct weft_for_options *options) {
-    struct call c = {.loop = {.body = body, .arg = arg, .begin = begin, .end = end}};
+    struct call c = {.loop = {.name = "weft_for", .body = body, .arg = arg, .begin = begin, .end = end}};
     if (!body || end < begin) return -EINVAL;
     int err = weft__loop_options(&c.loop, options);
-    return err ? err : weft__par_enter(run, &c);
+    return err ? err : weft__par_enter(run, &c, c.loop.name);
 }
 
 WEFT_PUBLIC int weft_reduce(size_t begin, size_t end, void *value, const struct weft_reduction *how, void *arg,
                             const struct weft_for_options *options) {
     if (!value || !how || !how->size || !how->identity || !how->fold || !how->combine || end < begin) return -EINVAL;
-    struct call c = {.loop = {.fold = how->fold,
+    struct call c = {.loop = {.name = "weft_reduce",
+                              .fold = how->fold,
                               .combine = how->combine,
                               .identity = how->identity,
                               .size = how->size,
@@ -33,5 +34,5 @@ WEFT_PUBLIC int weft_reduce(size_t begin, size_t end, void *value, const struct 
                               .end = end},
                      .value = value};
     int err = weft__loop_options(&c.loop, options);
-    return err ? err : weft__par_enter(run, &c);
+    return err ? err : weft__par_enter(run, &c, c.loop.name);
 }

@@ -135,7 +135,7 @@ static int check(struct graph *g) {
 
 /* --- running ------------------------------------------------------------------------------------ */
 
-static void *run_from(void *node);
+static void *run_sent(void *node);
 
 /* Nodes that the caller must run itself, because no fiber could be had: a chain through `at`. */
 struct backlog {
@@ -144,7 +144,7 @@ struct backlog {
 
 static void send(struct backlog *backlog, struct node *n) {
     n->until = 0;
-    if (likely(!weft__crew_send(&n->graph->crew, run_from, n))) return;
+    if (likely(!weft__crew_send(&n->graph->crew, run_sent, n))) return;
     n->at = backlog->first ? (uint32_t)(backlog->first - n->graph->nodes) : NONE;
     backlog->first = n;
 }
@@ -178,13 +178,13 @@ static void run_roots(struct graph *g, uint32_t at, uint32_t until, struct backl
         uint32_t mid = at + (until - at) / 2;
         struct node *half = &g->nodes[g->order[mid]];
         half->until = until;
-        if (weft__crew_send(&g->crew, run_from, half)) break;
+        if (weft__crew_send(&g->crew, run_sent, half)) break;
         until = mid;
     }
     for (; at < until; at++) run_chain(&g->nodes[g->order[at]], backlog);
 }
 
-static void *run_from(void *node) {
+static void run_from(void *node) {
     struct node *n = node;
     struct backlog backlog = {NULL};
     if (n->until)
@@ -192,6 +192,11 @@ static void *run_from(void *node) {
     else
         run_chain(n, &backlog);
     while ((n = take(&backlog))) run_chain(n, &backlog);
+}
+
+static void *run_sent(void *node) {
+    struct node *n = node;
+    weft__par_in_scope(n->graph->crew.scope, run_from, n);
     return NULL;
 }
 
@@ -200,6 +205,7 @@ static int run(void *graph) {
     int err = check(g);
     if (err || !g->node_count) return err;
     count_edges(g);
+    weft__crew_begin(&g->crew, "weft_graph_run");
     store_rlx(&g->result, 0);
     struct node *first = &g->nodes[g->order[0]];
     first->until = g->roots;
@@ -214,7 +220,7 @@ WEFT_PUBLIC int weft_graph_run(struct weft_graph *graph) {
     bool no = false;
     if (!g) return 0;
     if (!cas_ar(&g->running, &no, true)) return -EBUSY; /* pairs with the store below */
-    int err = weft__par_enter(run, g);
+    int err = weft__par_enter(run, g, "weft_graph_run");
     store_rel(&g->running, false); /* pairs with the swap above, and with change */
     return err;
 }

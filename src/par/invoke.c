@@ -33,5 +33,5 @@ WEFT_PUBLIC int weft_invoke(const struct weft_branch *branches, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (!branches[i].fn) return -EINVAL;
     struct branches all = {branches, n};
-    return n ? weft__par_enter(run, &all) : 0;
+    return n ? weft__par_enter(run, &all, "weft_invoke") : 0;
 }

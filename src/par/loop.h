@@ -7,6 +7,7 @@
 #include "par/par.h"
 
 struct weft__loop {
+    const char *name; /* of what the user has called */
     /* One of these two: of a loop, of a reduction. */
     int (*body)(size_t begin, size_t end, void *arg);
     int (*fold)(size_t begin, size_t end, void *value, void *arg);

@@ -27,23 +27,20 @@ static void *open_mail(void *p) {
     return NULL;
 }
 
-struct weft__proxy *weft__mail_call(unsigned worker, void (*fn)(void *), void *arg) {
+struct weft__proxy *weft__mail_call(unsigned worker, void (*fn)(void *), void *arg, const char *name) {
     struct weft__worker *w = weft__self();
     if (unlikely(worker >= load_acq(&w->cluster->count))) return NULL; /* pairs with the making of a worker */
-    if (unlikely(weft__stack_exhausted())) return NULL;
     struct weft__slot *slot = weft__slab_get(&proxies, NULL);
-    struct weft__fiber *f = slot ? weft__fiber_get(w) : NULL;
-    if (unlikely(!f)) {
-        if (slot) weft__slab_put(&proxies, NULL, slot);
+    if (unlikely(!slot)) return NULL;
+    struct weft__proxy *proxy = container_of(slot, struct weft__proxy, slot);
+    struct weft__fiber *f;
+    if (unlikely(weft__par_fiber(&f, open_mail, proxy, name))) {
+        weft__slab_put(&proxies, NULL, slot);
         return NULL;
     }
-    struct weft__proxy *proxy = container_of(slot, struct weft__proxy, slot);
     store_rlx(&proxy->reached, 0);
     proxy->fn = fn;
     proxy->arg = arg;
-    weft__fiber_init(f, open_mail, proxy, WEFT_HERE, w->cluster->stack_class, load_rlx(&w->cluster->fibers),
-                     WEFT_JOIN_DETACHED);
-    count_add(&w->numbers.spawned, 1);
     weft__mail(w->cluster->workers[worker], f);
     return proxy;
 }

@@ -22,9 +22,9 @@
 
 struct weft__proxy;
 
-/* Mails fn(arg) to a worker of the caller's cluster. The proxy, whose other way is the caller's; NULL: no memory, or no
- * such worker yet, and nothing was mailed. */
-struct weft__proxy *weft__mail_call(unsigned worker, void (*fn)(void *), void *arg);
+/* Mails fn(arg) to a worker of the caller's cluster, who runs it in a fiber like the caller's (par.h), but in no scope.
+ * The proxy, whose other way is the caller's; NULL: no memory, or no such worker yet, and nothing was mailed. */
+struct weft__proxy *weft__mail_call(unsigned worker, void (*fn)(void *), void *arg, const char *name);
 
 /* The other way, once. True: the call is the caller's to run; false: the mail was found, and it runs or has run. */
 bool weft__proxy_reach(struct weft__proxy *proxy);

@@ -1,6 +1,6 @@
 /*
- * What loops and algorithms share: the way in from a thread, waiting that nothing ends early, and the two
- * questions that they put to the scheduler between pieces.
+ * What loops and algorithms share: the way in from a thread, the fibers that work for a caller, waiting that nothing
+ * ends early, and the two questions that they put to the scheduler between pieces.
  */
 #ifndef WEFT_PAR_PAR_H
 #define WEFT_PAR_PAR_H
@@ -14,8 +14,18 @@ static inline bool weft__par_in_fiber(void) {
 }
 
 /* fn(arg) in a fiber: the caller, or one that is made for it and waited for. Its result, or -ESRCH, -ENOMEM,
- * -EAGAIN. (enter.c) */
-int weft__par_enter(int (*fn)(void *), void *arg);
+ * -EAGAIN. name: what the user has called, for messages. (enter.c) */
+int weft__par_enter(int (*fn)(void *), void *arg, const char *name);
+
+/*
+ * Whoever works for a caller does it as the caller would, and as its tasks do: on a stack of that size, with that
+ * priority, and in that scope, which the caller does not leave before it is done. (enter.c)
+ */
+struct weft__scope;
+/* A fresh fiber with stack and priority of the running one. -ENOMEM, -EAGAIN. */
+int weft__par_fiber(struct weft__fiber **fiber, void *(*fn)(void *), void *arg, const char *name);
+/* fn(arg) in the scope; NULL: in none. Called by a fiber that has nothing open. */
+void weft__par_in_scope(struct weft__scope *scope, void (*fn)(void *), void *arg);
 
 /* How many workers a loop of the calling fiber can have. */
 static inline unsigned weft__par_workers(void) { return load_rlx(&weft__self()->cluster->wanted); }

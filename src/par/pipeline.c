@@ -176,12 +176,17 @@ static void work(struct pipeline *p) {
     }
 }
 
-static void *help(void *pipeline) {
+static void begin_work(void *pipeline) {
     struct pipeline *p = pipeline;
     weft__lock(&p->lock);
     p->starting--;
     work(p);
     weft__unlock(&p->lock);
+}
+
+static void *help(void *pipeline) {
+    struct pipeline *p = pipeline;
+    weft__par_in_scope(p->crew.scope, begin_work, p);
     return NULL;
 }
 
@@ -208,6 +213,7 @@ static int prepare(struct pipeline *p) {
 
 static int run(void *pipeline) {
     struct pipeline *p = pipeline;
+    weft__crew_begin(&p->crew, "weft_pipeline");
     if (!p->count) p->count = (size_t)WEFT_TOKENS * weft__par_workers();
     int err = prepare(p);
     if (!err) {
@@ -229,5 +235,5 @@ WEFT_PUBLIC int weft_pipeline(const struct weft_stage *stages, size_t n, size_t 
     for (size_t i = 0; i < n; i++)
         if (!stages[i].fn || stages[i].kind > WEFT_STAGE_SERIAL) return -EINVAL;
     struct pipeline p = {.stages = stages, .n = n, .count = tokens};
-    return weft__par_enter(run, &p);
+    return weft__par_enter(run, &p, "weft_pipeline");
 }

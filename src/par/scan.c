@@ -177,7 +177,7 @@ WEFT_PUBLIC int weft_scan(size_t begin, size_t end, void *value, const struct we
     if (!r->size || !r->identity || !r->fold || !r->combine) return -EINVAL;
     struct call c = {.scan = {.how = how, .arg = arg, .begin = begin, .end = end, .size = r->size, .value = value}};
     int err = weft__loop_options(&c.options, options);
-    return err ? err : weft__par_enter(run, &c);
+    return err ? err : weft__par_enter(run, &c, "weft_scan");
 }
 
 /* --- arrays ------------------------------------------------------------------------------------- */

@@ -93,7 +93,8 @@ WEFT_PUBLIC int weft_sort(void *base, size_t n, size_t size, int (*compare)(cons
     int err = -ENOMEM;
     r.buffer = weft__alloc(n * size);
     r.pointers = directly ? NULL : weft__alloc(2 * n * sizeof *r.pointers);
-    if (r.buffer && (directly || r.pointers)) err = weft__par_enter(directly ? sort_directly : sort_indirectly, &r);
+    if (r.buffer && (directly || r.pointers))
+        err = weft__par_enter(directly ? sort_directly : sort_indirectly, &r, "weft_sort");
     weft__free(r.pointers);
     weft__free(r.buffer);
     return err;

@@ -27,7 +27,7 @@ struct share {
     struct weft__proxy *proxy; /* NULL: not mailed */
     struct spread *spread;
     struct share *before, *after; /* those that the same sender sent */
-    struct weft__crew *sent;      /* how many of these have not run */
+    struct weft__crew *sent;      /* how many of these have not run, and in which scope they do */
     unsigned first, end;          /* groups */
     _Atomic bool joining;         /* the sender has come for it */
     bool settled;                 /* who ran its task has reached the proxy */
@@ -59,20 +59,23 @@ static void run_part(struct spread *s, unsigned part) {
     weft__loop_part(loop, part, s->values ? s->values + part * loop->size : NULL);
 }
 
-static void run_share(struct share *share);
+static void run_share(void *share);
 
 static void complete(struct share *share) { weft_counter_complete(&share->sent->alive); }
 
-/* The worker has found its mail. */
+/* The worker has found its mail. The scope is the sender's, who may leave it when the last is complete. */
 static void run_mailed(void *p) {
-    run_share(p);
-    complete(p);
+    struct share *share = p;
+    weft__par_in_scope(share->sent->scope, run_share, share);
+    complete(share);
 }
 
-/* By the deque, or by the sender: if the mail was not found. */
+/* By the deque, or by the sender: if the mail was not found. Both are in the scope already. */
 static void run_otherwise(struct share *share) {
     share->settled = true;
-    if (!share->proxy || weft__proxy_reach(share->proxy)) run_mailed(share);
+    if (share->proxy && !weft__proxy_reach(share->proxy)) return;
+    run_share(share);
+    complete(share);
 }
 
 static void run_forked(void *p) {
@@ -90,7 +93,7 @@ static struct share *send(struct spread *s, unsigned first, unsigned end, struct
     if (last) last->after = share;
     weft_counter_add(&sent->alive, 1);
     if (s->group[first].worker != weft__self()->index)
-        share->proxy = weft__mail_call(s->group[first].worker, run_mailed, share);
+        share->proxy = weft__mail_call(s->group[first].worker, run_mailed, share, s->loop->name);
     return share;
 }
 
@@ -101,9 +104,11 @@ static void collect(struct share *share) {
     if (!share->settled) run_otherwise(share);
 }
 
-static void run_share(struct share *share) {
+static void run_share(void *p) {
+    struct share *share = p;
     struct spread *s = share->spread;
-    struct weft__crew sent = {WEFT_COUNTER_INIT};
+    struct weft__crew sent = {.alive = WEFT_COUNTER_INIT};
+    weft__crew_begin(&sent, s->loop->name);
     struct share *last = NULL, *largest = NULL;
     bool even = s->loop->spread == WEFT_SPREAD_EVEN;
     unsigned first = share->first;
