@@ -43,6 +43,9 @@ void *weft__abp_pop(struct weft__abp *q);
 /* The oldest, or NULL: there is none, or somebody was quicker. Anybody. */
 void *weft__abp_steal(struct weft__abp *q);
 
+/* It does not grow. */
+static inline void weft__abp_trim(struct weft__abp *q) { (void)q; }
+
 /* How many there are, or were a moment ago. */
 static inline uint64_t weft__abp_length(struct weft__abp *q) {
     uint32_t top = (uint32_t)load_rlx(&q->age), b = load_rlx(&q->bottom);

@@ -85,6 +85,11 @@ static WEFT_COLD void shrink(struct weft__chase_lev *q, uint64_t t, uint64_t b) 
     give_back(old);
 }
 
+void weft__chase_lev_trim(struct weft__chase_lev *q) {
+    uint64_t b = load_rlx(&q->bottom), t = q->top_seen = load_acq(&q->top); /* pairs with the thieves' swap */
+    while (q->size && t == b) shrink(q, t, b);
+}
+
 int weft__chase_lev_push(struct weft__chase_lev *q, void *item) {
     uint64_t b = load_rlx(&q->bottom);
     struct weft__chase_lev_ring *ring = load_rlx(&q->ring);

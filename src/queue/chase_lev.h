@@ -62,6 +62,9 @@ void *weft__chase_lev_pop(struct weft__chase_lev *q);
 /* The oldest, or NULL: there is none, or somebody was quicker. Anybody. */
 void *weft__chase_lev_steal(struct weft__chase_lev *q);
 
+/* The owner, when it is empty: as small as in the beginning. Pops see to that, too, but not when all was stolen. */
+void weft__chase_lev_trim(struct weft__chase_lev *q);
+
 /* How many there are, or were a moment ago. */
 static inline uint64_t weft__chase_lev_length(struct weft__chase_lev *q) {
     uint64_t t = load_rlx(&q->top), b = load_rlx(&q->bottom);

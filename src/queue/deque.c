@@ -63,6 +63,14 @@ void weft__deque_put(struct weft__deque *d) {
     weft__unlock(&lock);
 }
 
+/* Twice as many, so that it is seldom asked; never the place after which there is none. */
+WEFT_COLD bool weft__deque_touch_more(struct weft__deque *d, const struct weft_call *c) {
+    uint32_t place = weft__deque_place(d, c);
+    if (weft__deque_full(d, c)) return false;
+    d->used = place * 2 < WEFT_DEQUE_MOST ? place * 2 : WEFT_DEQUE_MOST - 1;
+    return true;
+}
+
 /* The pages read as zeros afterwards, as a free place does. */
 static void discard(struct weft__deque *d) {
     char *first = (char *)weft__round_up((uintptr_t)(d->calls + WEFT_DEQUE_FIRST), WEFT_PAGE);
@@ -70,6 +78,7 @@ static void discard(struct weft__deque *d) {
     struct weft__range r = {first, (size_t)(last - first)};
     weft__discard(&r, 1);
     d->used = WEFT_DEQUE_FIRST;
+    if (d->kind->trim) d->kind->trim(d);
     if (d->kind == &weft__deque_split)
         store_rlx(weft__deque_span(d), (WEFT_DEQUE_FIRST - 1) * sizeof(struct weft_call));
 }

@@ -23,6 +23,7 @@
  *   some(d)        anybody: are there calls that could be taken, public or after some pressing? A guess,
  *                  but exact after a full fence while the owner does nothing.
  *   yield(d)       owner: make all public, it goes away for a while. NULL: they are.
+ *   trim(d)        when it is empty and nobody has it: gives back what it has grown by. NULL: it does not grow.
  *
  * The default, the split deque (split.c), does without fences and locked instructions as long as
  * nobody asks for work: its owner's fast paths are inline, in weft/task.h, and end in push and pop
@@ -57,6 +58,7 @@ struct weft__deque_kind {
     bool (*ready)(struct weft__deque *d);
     bool (*some)(struct weft__deque *d);
     void (*yield)(struct weft__deque *d);
+    void (*trim)(struct weft__deque *d);
     int (*make)(struct weft__deque *d); /* once a deque; may be NULL. -ENOMEM */
 };
 
@@ -74,7 +76,7 @@ struct weft__deque {
     const struct weft__deque_kind *kind WEFT_ALIGNED;
     void *memory;             /* the mapping that it lies in */
     struct weft_call *calls;  /* the first place */
-    uint32_t used;            /* places that were perhaps touched since they were last given back */
+    uint32_t used;            /* places that were perhaps touched since they were last given back; see touch */
     bool lags;                /* split: tail and split are above the head, where all that lay there was taken */
     bool eager;               /* split: forks come by when there are twice as many as the last time */
     unsigned entered;         /* frames that hold a pointer to it */
@@ -132,6 +134,15 @@ void weft__deque_trim(void);
 /* The owner, when the place after c does not exist: no more can be pushed. */
 static inline bool weft__deque_full(const struct weft__deque *d, const struct weft_call *c) {
     return weft__deque_place(d, c) >= WEFT_DEQUE_MOST - 1;
+}
+
+/*
+ * The owner, of a call that comes to the slow path: its place counts as touched. Every kind comes by often enough: the
+ * split deque's span ends with the places that were counted, the others have no fast path. False: the deque is full.
+ */
+bool weft__deque_touch_more(struct weft__deque *d, const struct weft_call *c);
+static inline bool weft__deque_touch(struct weft__deque *d, const struct weft_call *c) {
+    return likely(weft__deque_place(d, c) < d->used) || weft__deque_touch_more(d, c);
 }
 
 /* The kinds' own: everything goes through the contract. */

@@ -56,13 +56,17 @@ static inline bool pop_youngest(struct kind_state *s, void *(*pop)(struct kind_s
 #define KIND(q, q_init) \
     static int q##_push(struct kind_state *s, void *item) { return weft__##q##_push(&s->q, item); } \
     static void *q##_pop(struct kind_state *s) { return weft__##q##_pop(&s->q); } \
-    static void q##_kind_push(struct weft__deque *d, struct weft_call *c) { push_all(state_of(d), c, q##_push); } \
+    static void q##_kind_push(struct weft__deque *d, struct weft_call *c) { \
+        weft__deque_touch(d, c); \
+        push_all(state_of(d), c, q##_push); \
+    } \
     static bool q##_kind_pop(struct weft__deque *d, struct weft_call *c) { \
         (void)c; \
         return pop_youngest(state_of(d), q##_pop); \
     } \
     static struct weft_call *q##_kind_steal(struct weft__deque *d) { return weft__##q##_steal(&state_of(d)->q); } \
     static bool q##_kind_ready(struct weft__deque *d) { return weft__##q##_length(&state_of(d)->q) > 0; } \
+    static void q##_kind_trim(struct weft__deque *d) { weft__##q##_trim(&state_of(d)->q); } \
     static int q##_kind_make(struct weft__deque *d) { \
         int err = make(d); \
         if (err) return err; \
@@ -77,6 +81,7 @@ static inline bool pop_youngest(struct kind_state *s, void *(*pop)(struct kind_s
         .steal = q##_kind_steal, \
         .ready = q##_kind_ready, \
         .some = q##_kind_ready, \
+        .trim = q##_kind_trim, \
         .make = q##_kind_make, \
     };
 

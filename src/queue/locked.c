@@ -46,6 +46,12 @@ void *weft__locked_pop(struct weft__locked *q) {
     return item;
 }
 
+void weft__locked_trim(struct weft__locked *q) {
+    weft__lock(&q->lock);
+    if (q->bottom == q->top && q->mask > q->least) resize(q, q->least);
+    weft__unlock(&q->lock);
+}
+
 void *weft__locked_steal(struct weft__locked *q) {
     void *item = NULL;
     weft__lock(&q->lock);

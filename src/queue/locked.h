@@ -21,6 +21,7 @@ void weft__locked_destroy(struct weft__locked *q);
 int weft__locked_push(struct weft__locked *q, void *item);
 void *weft__locked_pop(struct weft__locked *q);
 void *weft__locked_steal(struct weft__locked *q);
+void weft__locked_trim(struct weft__locked *q);
 static inline uint64_t weft__locked_length(struct weft__locked *q) { return load_rlx(&q->length); }
 
 #endif

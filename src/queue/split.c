@@ -81,7 +81,7 @@ static void settle(struct weft__deque *d, uint32_t place) {
 static void split_push(struct weft__deque *d, struct weft_call *c) {
     uint32_t place = weft__deque_place(d, c);
     if (d->lags) settle(d, place);
-    if (place >= d->used) d->used = place * 2 < WEFT_DEQUE_MOST ? place * 2 : WEFT_DEQUE_MOST - 1;
+    weft__deque_touch(d, c);
     bool hungry = !load_rlx(weft__deque_span(d)) || (d->eager && place);
     uint32_t twice = 2 * (place + 1) - tail_of(load_rlx(&d->public));
     d->eager = hungry && twice < d->used;

@@ -41,7 +41,7 @@ static WEFT_COLD int fork_by_running(struct weft_task *task, void (*fn)(void *),
 
 /* Somebody should know of it; or there was only just room: then it is taken back, unless it was stolen already. */
 static WEFT_NOINLINE int fork_slowly(struct weft__deque *d, struct weft_call *c, struct weft_task *task) {
-    if (d->kind == &weft__deque_kept && !weft__deque_full(d, c)) {
+    if (d->kind == &weft__deque_kept && weft__deque_touch(d, c)) {
         weft__continue_fork(d, c);
         return 0;
     }
@@ -85,7 +85,7 @@ static WEFT_COLD _Noreturn void no_room(struct weft__deque *d) {
 
 WEFT_PUBLIC void weft__task_pushed(struct weft_deque *in, struct weft_call *c) {
     struct weft__deque *d = weft__deque_of(in);
-    if (d->kind == &weft__deque_kept && likely(!weft__deque_full(d, c)))
+    if (d->kind == &weft__deque_kept && likely(weft__deque_touch(d, c)))
         weft__continue_fork(d, c);
     else if (unlikely(weft__tasks_pushed(d, c)))
         no_room(d);

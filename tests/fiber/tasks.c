@@ -392,6 +392,36 @@ static void check_million(void *unused) {
 }
 TEST_WITHIN(a_million_outstanding, 60) { each_size(check_million); }
 
+/* What many calls have needed goes back when the runtime has been idle for a while, whatever their deque; a hang if
+ * not. */
+static bool holds_at_most(void *kib) { return test_rss_kib() <= *(size_t *)kib; }
+static void *fork_many(void *most) {
+    int n = 300000, ran = 0;
+    WEFT_RUN(flat, n, &ran);
+    CHECK_EQ(LOAD(&ran), n);
+    *(size_t *)most = test_rss_kib();
+    return NULL;
+}
+static void check_memory(unsigned deque, unsigned continuations) {
+    if (TEST_ASAN || TEST_TSAN || test_valgrind() || test_emulated()) test_skip("the tool keeps memory of its own");
+    struct weft_config config = WEFT_CONFIG_INIT;
+    config.workers = 2;
+    config.deque = deque;
+    config.continuations = continuations;
+    CHECK_EQ(weft_start(&config), 0);
+    size_t before = test_rss_kib(), most = 0;
+    join(spawn(fork_many, &most));
+    CHECK(most > before + 300000 * 64 / 1024 / 2);
+    size_t quarter = before + (most - before) / 4;
+    test_until(holds_at_most, &quarter);
+    test_stop();
+}
+TEST(memory_goes_back) { check_memory(WEFT_DEQUE_SPLIT, 0); }
+TEST(memory_goes_back_by_chase_lev) { check_memory(WEFT_DEQUE_CHASE_LEV, 0); }
+TEST(memory_goes_back_by_abp) { check_memory(WEFT_DEQUE_ABP, 0); }
+TEST(memory_goes_back_by_locked) { check_memory(WEFT_DEQUE_LOCKED, 0); }
+TEST(memory_goes_back_by_continuations) { check_memory(WEFT_DEQUE_SPLIT, 1); }
+
 /* A stolen task has the stack that it would have had: recursion as deep as the victim's fits. */
 static void deep(void *p) {
     volatile char frame[1000];

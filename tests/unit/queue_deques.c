@@ -129,7 +129,7 @@ TEST(chase_lev_gives_memory_back) {
     char *large = (char *)q.rings[19] + WEFT_PAGE;
     CHECK(*(uint64_t *)(void *)large != 0);
     for (uint64_t n = MANY; n > 0; n--) CHECK_EQ(number(weft__chase_lev_pop(&q)), n - 1);
-    CHECK(q.size <= 1); /* four slots at most */
+    CHECK(q.size <= 1);                      /* four slots at most */
     CHECK_EQ(*(uint64_t *)(void *)large, 0); /* given back: reads as zero */
     for (uint64_t n = 0; n < 1000; n++) CHECK_EQ(weft__chase_lev_push(&q, item(n)), 0);
     for (uint64_t n = 1000; n > 0; n--) CHECK_EQ(number(weft__chase_lev_pop(&q)), n - 1);
@@ -144,6 +144,37 @@ TEST(locked_shrinks) {
     for (uint64_t n = 1000; n > 0; n--) CHECK_EQ(number(weft__locked_pop(&q)), n - 1);
     CHECK_EQ(q.mask, 1);
     weft__locked_destroy(&q);
+}
+
+/* When all was stolen, no pop has made them smaller. */
+TEST(trimmed_after_steals) {
+    static struct weft__chase_lev c;
+    struct weft__locked l;
+    CHECK_EQ(weft__chase_lev_init(&c, 2, 0), 0);
+    CHECK_EQ(weft__locked_init(&l, 2, 0), 0);
+    for (uint64_t n = 0; n < 100000; n++) {
+        CHECK_EQ(weft__chase_lev_push(&c, item(n)), 0);
+        CHECK_EQ(weft__locked_push(&l, item(n)), 0);
+    }
+    for (uint64_t n = 0; n < 100000; n++) {
+        CHECK_EQ(number(weft__chase_lev_steal(&c)), n);
+        CHECK_EQ(number(weft__locked_steal(&l)), n);
+    }
+    weft__chase_lev_trim(&c);
+    weft__locked_trim(&l);
+    CHECK_EQ(c.size, 0);
+    CHECK_EQ(*(uint64_t *)(void *)((char *)c.rings[16] + WEFT_PAGE), 0); /* given back: reads as zero */
+    CHECK_EQ(l.mask, 1);
+    for (uint64_t n = 0; n < 1000; n++) {
+        CHECK_EQ(weft__chase_lev_push(&c, item(n)), 0);
+        CHECK_EQ(weft__locked_push(&l, item(n)), 0);
+    }
+    for (uint64_t n = 1000; n > 0; n--) {
+        CHECK_EQ(number(weft__chase_lev_pop(&c)), n - 1);
+        CHECK_EQ(number(weft__locked_pop(&l)), n - 1);
+    }
+    weft__chase_lev_destroy(&c);
+    weft__locked_destroy(&l);
 }
 
 /* At the bound a push is refused until the owner finds it empty, or all was taken. */
