@@ -46,6 +46,9 @@ static inline void weft__let_in(void) {
         weft__let_in_slow(w);
 }
 
+/* How far apart values of this size stand in an array, so that each is aligned as by malloc. */
+static inline size_t weft__par_apart(size_t size) { return weft__round_up(size, _Alignof(max_align_t)); }
+
 /* The first value that is not 0 ends the whole; later ones are forgotten. */
 static inline void weft__par_end(_Atomic int *result, int value) {
     int none = 0;

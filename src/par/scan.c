@@ -24,8 +24,8 @@ enum { UNTOUCHED, FOLDING, FOLDED, SCANNING, SCANNED };
 struct scan {
     const struct weft_prefix *how;
     void *arg;
-    size_t begin, end, each; /* elements, and of a block */
-    size_t blocks, size;
+    size_t begin, end, each;    /* elements, and of a block */
+    size_t blocks, size, apart; /* bytes of a value, and from one to the next */
     size_t touched, known;
     size_t pending; /* the first block that may be folded and not scanned */
     uint8_t *state;
@@ -36,7 +36,7 @@ struct scan {
     _Atomic int result;
 };
 
-static void *value_of(struct scan *s, size_t block) { return s->values + block * s->size; }
+static void *value_of(struct scan *s, size_t block) { return s->values + block * s->apart; }
 
 /* What to do next: the block, or `blocks` for nothing; *scanning: or folding. Locked. */
 static size_t choose(struct scan *s, bool *scanning) {
@@ -82,7 +82,7 @@ static void scanned_in_front(struct scan *s, size_t block, const void *value, vo
 /* mine: two values, of this worker. */
 static bool next(struct scan *s, char *mine) {
     bool scanning;
-    void *value = mine, *swap = mine + s->size;
+    void *value = mine, *swap = mine + s->apart;
     weft__lock(&s->lock);
     size_t block = choose(s, &scanning);
     bool in_front = scanning && block == s->known;
@@ -155,11 +155,12 @@ static int run(void *p) {
     size_t parts = workers < s->blocks ? workers : s->blocks;
     if (s->size > SIZE_MAX / 2 / (s->blocks + 2 * parts)) return -ENOMEM;
     struct part *part = weft__alloc(parts * sizeof *part);
-    s->values = weft__alloc((s->blocks + 2 * parts) * s->size);
+    s->apart = weft__par_apart(s->size);
+    s->values = weft__alloc((s->blocks + 2 * parts) * s->apart);
     s->state = weft__alloc(s->blocks);
     int err = part && s->values && s->state ? 0 : -ENOMEM;
     for (size_t i = 0; !err && i < parts; i++)
-        part[i] = (struct part){.scan = s, .mine = s->values + (s->blocks + 2 * i) * s->size};
+        part[i] = (struct part){.scan = s, .mine = value_of(s, s->blocks + 2 * i)};
     if (!err) {
         run_parts(part, parts);
         err = load_rlx(&s->result); /* the joins have ordered it */

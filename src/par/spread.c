@@ -45,7 +45,10 @@ struct spread {
     struct group *group;
     struct share *share; /* by their first group; [0] is not mailed */
     char *values;        /* of each part */
+    size_t apart;        /* bytes from one to the next */
 };
+
+static void *value_of(struct spread *s, unsigned part) { return s->values ? s->values + part * s->apart : NULL; }
 
 static _Atomic uint16_t *ran_on(struct weft_affinity *affinity, unsigned part) {
     return (_Atomic uint16_t *)&affinity->worker[part];
@@ -56,7 +59,7 @@ static _Atomic uint16_t *ran_on(struct weft_affinity *affinity, unsigned part) {
 static void run_part(struct spread *s, unsigned part) {
     struct weft__loop *loop = s->loop;
     if (loop->affinity) store_rlx(ran_on(loop->affinity, part), (uint16_t)(weft__self()->index + 1));
-    weft__loop_part(loop, part, s->values ? s->values + part * loop->size : NULL);
+    weft__loop_part(loop, part, value_of(s, part));
 }
 
 static void run_share(void *share);
@@ -152,8 +155,7 @@ static void form_groups(struct spread *s, unsigned self) {
 }
 
 static void begin_with_identity(struct spread *s) {
-    for (unsigned i = 0; s->values && i < s->parts; i++)
-        memcpy(s->values + i * s->loop->size, s->loop->identity, s->loop->size);
+    for (unsigned i = 0; s->values && i < s->parts; i++) memcpy(value_of(s, i), s->loop->identity, s->loop->size);
 }
 
 static void run(struct spread *s, void *value) {
@@ -164,7 +166,7 @@ static void run(struct spread *s, void *value) {
     all.end = s->groups;
     s->hold_until = weft__clock() + WEFT_HOLD;
     run_share(&all);
-    for (unsigned i = 0; s->values && i < s->parts; i++) loop->combine(value, s->values + i * loop->size, loop->arg);
+    for (unsigned i = 0; s->values && i < s->parts; i++) loop->combine(value, value_of(s, i), loop->arg);
 }
 
 bool weft__loop_spread(struct weft__loop *loop, void *value) {
@@ -179,7 +181,8 @@ bool weft__loop_spread(struct weft__loop *loop, void *value) {
     if (loop->size > SIZE_MAX / 2 / s.parts) return false;
     s.group = weft__alloc(s.parts * sizeof *s.group);
     s.share = weft__alloc(s.parts * sizeof *s.share);
-    s.values = loop->size ? weft__alloc(s.parts * loop->size) : NULL;
+    s.apart = weft__par_apart(loop->size);
+    s.values = loop->size ? weft__alloc(s.parts * s.apart) : NULL;
     bool possible = s.group && s.share && (s.values || !loop->size);
     if (possible) run(&s, value);
     weft__free(s.values);

@@ -375,6 +375,35 @@ static void reduction_errors(void *unused) {
 }
 TEST(a_fold_ends_the_reduction) { each_size(reduction_errors); }
 
+/* Values are aligned as by malloc, also if their size is no multiple of that. */
+struct tagged {
+    double sum;
+    char tag[5];
+} __attribute__((packed));
+static int sum_aligned(size_t begin, size_t end, void *value, void *unused) {
+    (void)unused;
+    CHECK_EQ((uintptr_t)value % _Alignof(max_align_t), 0);
+    ((struct tagged *)value)->sum += (double)(end - begin);
+    return 0;
+}
+static void add_aligned(void *left, const void *right, void *unused) {
+    (void)unused;
+    CHECK_EQ((uintptr_t)right % _Alignof(max_align_t), 0);
+    ((struct tagged *)left)->sum += ((const struct tagged *)right)->sum;
+}
+static void aligned_values(void *unused) {
+    (void)unused;
+    static const struct tagged none;
+    struct weft_reduction how = {sizeof none, &none, sum_aligned, add_aligned};
+    CHECK_EQ(sizeof none, 13);
+    for (unsigned k = 0; k < KINDS; k++) {
+        _Alignas(max_align_t) struct tagged value = none;
+        CHECK_EQ(weft_reduce(0, 10000, &value, &how, NULL, &kinds[k]), 0);
+        CHECK(value.sum == 10000);
+    }
+}
+TEST(values_are_aligned) { each_size(aligned_values); }
+
 /* The same brackets each time: rounding does not differ. */
 static int sum_doubles(size_t begin, size_t end, void *value, void *unused) {
     (void)unused;

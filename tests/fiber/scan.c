@@ -97,3 +97,30 @@ static void ranges(void *unused) {
     }
 }
 TEST_WITHIN(ranges_with_functions, 60) { each_size(ranges); }
+
+/* Values are aligned as by malloc, also if their size is no multiple of that. */
+struct tagged {
+    uint64_t sum;
+    char tag[5];
+} __attribute__((packed));
+static int count(size_t begin, size_t end, void *value, void *unused) {
+    (void)unused;
+    CHECK_EQ((uintptr_t)value % _Alignof(max_align_t), 0);
+    ((struct tagged *)value)->sum += end - begin;
+    return 0;
+}
+static void add_tagged(void *left, const void *right, void *unused) {
+    (void)unused;
+    CHECK_EQ((uintptr_t)left % _Alignof(max_align_t), 0);
+    CHECK_EQ((uintptr_t)right % _Alignof(max_align_t), 0);
+    ((struct tagged *)left)->sum += ((const struct tagged *)right)->sum;
+}
+static void aligned_values(void *unused) {
+    (void)unused;
+    static const struct tagged none;
+    _Alignas(max_align_t) struct tagged value = none;
+    struct weft_prefix how = {{sizeof none, &none, count, add_tagged}, count};
+    CHECK_EQ(weft_scan(0, MOST, &value, &how, NULL, NULL), 0);
+    CHECK_EQ(value.sum, MOST);
+}
+TEST(values_are_aligned) { each_size(aligned_values); }
