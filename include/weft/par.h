@@ -163,6 +163,9 @@ int weft_invoke(const struct weft_branch *branches, size_t n);
  */
 int weft_sort(void *base, size_t n, size_t size, int (*compare)(const void *, const void *, void *arg), void *arg);
 
+/* For <weft/sort.h>, between two pieces: a fiber that has been ready for long is let in. */
+void weft__sort_turn(void);
+
 /* ---------------------------------------------------------------------------------------------
  * Pipelines
  * ------------------------------------------------------------------------------------------ */

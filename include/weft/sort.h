@@ -154,6 +154,7 @@ WEFT_SORT_FN void WEFT_SORT_(merge)(void *p) {
     size_t nl = (size_t)(left.l_end - left.l), nr = (size_t)(left.r_end - left.r);
     if (nl + nr <= WEFT_SORT_MERGE) {
         WEFT_SORT_(merge_alone)(&left);
+        weft__sort_turn();
         return;
     }
     size_t i = nl / 2, j = nr / 2;
@@ -177,26 +178,41 @@ struct WEFT_SORT_(part) {
     void *arg;
 };
 
+/* Cuts *left in two; how the halves are merged when they are sorted. */
+WEFT_SORT_FN struct WEFT_SORT_(runs) WEFT_SORT_(cut)(struct WEFT_SORT_(part) * left, struct WEFT_SORT_(part) * right) {
+    WEFT_SORT_(element) *to = left->into_buffer ? left->buffer : left->v;
+    WEFT_SORT_(element) *from = left->into_buffer ? left->v : left->buffer;
+    size_t n = left->n, half = (n / 2 + WEFT_SORT_SMALL - 1) / WEFT_SORT_SMALL * WEFT_SORT_SMALL;
+    left->into_buffer = !left->into_buffer;
+    *right = *left;
+    left->n = half;
+    right->n = n - half;
+    right->v += half;
+    right->buffer += half;
+    struct WEFT_SORT_(runs) runs = {from, from + half, from + half, from + n, to, left->arg};
+    return runs;
+}
+
+WEFT_SORT_FN void WEFT_SORT_(sort_alone)(const struct WEFT_SORT_(part) * part) {
+    if (part->n <= WEFT_SORT_SMALL) {
+        WEFT_SORT_(small)(part->v, part->into_buffer ? part->buffer : part->v, part->n, part->arg);
+        return;
+    }
+    struct WEFT_SORT_(part) left = *part, right;
+    struct WEFT_SORT_(runs) runs = WEFT_SORT_(cut)(&left, &right);
+    WEFT_SORT_(sort_alone)(&left);
+    WEFT_SORT_(sort_alone)(&right);
+    WEFT_SORT_(merge_alone)(&runs);
+}
+
 WEFT_SORT_FN void WEFT_SORT_(sort)(void *p) {
-    struct WEFT_SORT_(part) left = *(struct WEFT_SORT_(part) *)p, right = left;
-    WEFT_SORT_(element) *to = left.into_buffer ? left.buffer : left.v, *from = left.into_buffer ? left.v : left.buffer;
-    size_t n = left.n, half = (n / 2 + WEFT_SORT_SMALL - 1) / WEFT_SORT_SMALL * WEFT_SORT_SMALL;
-    if (n <= WEFT_SORT_SMALL) {
-        WEFT_SORT_(small)(left.v, to, n, left.arg);
+    struct WEFT_SORT_(part) left = *(struct WEFT_SORT_(part) *)p, right;
+    if (left.n < WEFT_SORT_FORK) {
+        WEFT_SORT_(sort_alone)(&left);
+        weft__sort_turn();
         return;
     }
-    left.n = half;
-    right.n = n - half;
-    right.v += half;
-    right.buffer += half;
-    left.into_buffer = right.into_buffer = !left.into_buffer;
-    struct WEFT_SORT_(runs) runs = {from, from + half, from + half, from + n, to, left.arg};
-    if (n < WEFT_SORT_FORK) {
-        WEFT_SORT_(sort)(&left);
-        WEFT_SORT_(sort)(&right);
-        WEFT_SORT_(merge_alone)(&runs);
-        return;
-    }
+    struct WEFT_SORT_(runs) runs = WEFT_SORT_(cut)(&left, &right);
     struct weft_task task;
     weft_fork(&task, WEFT_SORT_(sort), &right);
     WEFT_SORT_(sort)(&left);

@@ -12,6 +12,7 @@ static void make(void *p) {
     struct branches left = *(struct branches *)p, right = left;
     if (left.n == 1) {
         left.first->fn(left.first->arg);
+        weft__let_in();
         return;
     }
     left.n = (left.n + 1) / 2;

@@ -132,9 +132,9 @@ static void run_parts(struct part *part, size_t n) {
     for (size_t i = n; --i > 0;) weft_task_join(&part[i].task);
 }
 
-/* Blocks of equal size, that begin at cache lines. */
+/* Blocks of equal size, that begin at cache lines; for one worker, too, which lets others in between them. */
 static void cut(struct scan *s, const struct weft__loop *options, unsigned workers) {
-    size_t n = s->end - s->begin, most = workers > 1 ? (size_t)workers * WEFT_SCAN_BLOCKS : 1;
+    size_t n = s->end - s->begin, most = (size_t)workers * WEFT_SCAN_BLOCKS;
     size_t least = options->grain > 1 ? options->grain : WEFT_SCAN_LEAST, unit = options->unit ? options->unit : 1;
     s->each = n / most + 1 > least ? n / most + 1 : least;
     if (s->each <= SIZE_MAX - unit) s->each = weft__round_up(s->each, unit);

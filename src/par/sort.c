@@ -83,6 +83,8 @@ static int sort_directly(void *p) {
     return 0;
 }
 
+WEFT_PUBLIC void weft__sort_turn(void) { weft__let_in(); }
+
 WEFT_PUBLIC int weft_sort(void *base, size_t n, size_t size, int (*compare)(const void *, const void *, void *arg),
                           void *arg) {
     if ((!base && n) || !compare || !size || n > SIZE_MAX / 2 / (size > sizeof(void *) ? size : sizeof(void *)))

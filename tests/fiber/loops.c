@@ -274,6 +274,55 @@ static void lets_in(void *unused) {
 }
 TEST(ready_fibers_are_let_in) { test_in_fiber(1, lets_in, NULL); }
 
+/* And so it does while one worker scans, sorts, or calls side by side; none of these would park. */
+#define WEFT_SORT_NAME sort_numbers
+#define WEFT_SORT_TYPE uint64_t
+#define WEFT_SORT_LESS(a, b, arg) (*(a) < *(b))
+#include <weft/sort.h>
+enum { NUMBERS = 100000 };
+static uint64_t numbers[NUMBERS];
+static int compare_numbers(const void *a, const void *b, void *unused) {
+    (void)unused;
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+static void add_numbers(void *left, const void *right, void *unused) {
+    (void)unused;
+    *(uint64_t *)left += *(const uint64_t *)right;
+}
+static void compute_alone(void *unused) {
+    (void)unused;
+    for (volatile int k = 0; k < 300000; k++) {
+    }
+}
+static void algorithm(unsigned which) {
+    struct weft_branch branches[] = {{compute_alone, NULL}, {compute_alone, NULL}, {compute_alone, NULL}};
+    uint64_t random = 1, zero = 0;
+    for (size_t i = 0; i < NUMBERS; i++) numbers[i] = test_random(&random);
+    if (which == 0) CHECK_EQ(weft_sort(numbers, NUMBERS, sizeof *numbers, compare_numbers, NULL), 0);
+    if (which == 1) CHECK_EQ(weft_sort(numbers, NUMBERS / 3, 3 * sizeof *numbers, compare_numbers, NULL), 0);
+    if (which == 2) CHECK_EQ(sort_numbers(numbers, NUMBERS, NULL), 0);
+    if (which == 3)
+        CHECK_EQ(weft_scan_inclusive(numbers, numbers, NUMBERS, sizeof *numbers, &zero, add_numbers, NULL), 0);
+    if (which == 4) CHECK_EQ(weft_invoke(branches, 3), 0);
+}
+static void algorithms_let_in(void *unused) {
+    (void)unused;
+    for (unsigned which = 0; which < 5; which++) {
+        STORE(&over, 0);
+        STORE(&turns, 0);
+        struct weft_fiber f = spawn(takes_turns, NULL);
+        algorithm(which);
+        CHECK(LOAD(&turns) > 0);
+        STORE(&over, 1);
+        join(f);
+    }
+}
+TEST(ready_fibers_are_let_in_by_algorithms) {
+    no_rescue();
+    test_in_fiber(1, algorithms_let_in, NULL);
+}
+
 /* --- from a thread ---------------------------------------------------------------------------------- */
 
 static int in_a_fiber(size_t begin, size_t end, void *unused) {
