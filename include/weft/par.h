@@ -4,9 +4,9 @@
  * All of these cut the work into pieces, fork the pieces as tasks (weft/task.h), and return when every
  * piece has ended. What they call - a body, a comparison, a stage - may do whatever a fiber may: take
  * locks, sleep, park, run loops of its own. It may be called on several workers at once; it must not end its
- * fiber by weft_exit, nor let a C++ exception out. While bodies park, others begin: hundreds may be under way at the
- * same time. What must be bounded, open files for instance, is bounded by a semaphore, by WEFT_FOR_STATIC (one piece a
- * worker), or by the items of a pipeline.
+ * fiber by weft_exit, nor let a C++ exception out: the program then ends with one line. While bodies park, others
+ * begin: hundreds may be under way at the same time. What must be bounded, open files for instance, is bounded by a
+ * semaphore, by WEFT_FOR_STATIC (one piece a worker), or by the items of a pipeline.
  *
  * Called by a thread that is no fiber, each of them runs in a fiber of the first cluster, and the thread
  * waits for it; without a runtime: -ESRCH. None is a cancellation point, because half a loop is of no use

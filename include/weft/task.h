@@ -34,7 +34,9 @@ struct weft_task {
     }
 
 /*
- * fn(arg) may run from now on; it must be joined by the same fiber, before that ends. fn must not throw.
+ * fn(arg) may run from now on; it must be joined by the same fiber, before that ends. An exception that leaves fn
+ * ends the program in one line, whoever runs it; one that passes the frame that forks and leaves the task behind there
+ * is noticed only when the fiber ends.
  * Runs fn at once if there is no memory to remember it, or if 4 million tasks of the fiber are
  * outstanding. -EINVAL: task or fn NULL. -EPERM: the caller is no fiber.  [fiber]
  */
@@ -60,9 +62,10 @@ int weft_task_join(struct weft_task *task);
  *     ... WEFT_RUN(fib, 30) ...                           from any function of a fiber
  *
  * WEFT_TASK_n(result, name, type, argument, ...) and WEFT_VOID_TASK_n(name, type, argument, ...) for n
- * from 0 to 6; together the arguments, and the result, take 48 bytes at most, and need no alignment above 16. Static; for several
- * files, WEFT_TASK_DECLARE_n(result, name, type, ...) in a header and WEFT_TASK_DEFINE_n(result, name,
- * type, argument, ...) in one of them (WEFT_VOID_TASK_DECLARE_n, ..._DEFINE_n).
+ * from 0 to 6; together the arguments, and the result, take 48 bytes at most, and need no alignment above
+ * 16. Static; for several files, WEFT_TASK_DECLARE_n(result, name, type, ...) in a header and
+ * WEFT_TASK_DEFINE_n(result, name, type, argument, ...) in one of them (WEFT_VOID_TASK_DECLARE_n, ..._DEFINE_n).
+ * In C++ a task is noexcept.
  *
  * Within a task, each spawn is synced by the same function, in reverse order; the name given to
  * WEFT_SYNC is that of the spawn. Several of them in one expression, as in WEFT_CALL(fib, n - 2) + WEFT_SYNC(fib), come
@@ -118,8 +121,10 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
 #ifdef __cplusplus
 }
 #define WEFT__ASSERT(condition, text) static_assert(condition, text)
+#define WEFT__NO_THROW noexcept
 #else
 #define WEFT__ASSERT(condition, text) _Static_assert(condition, text)
+#define WEFT__NO_THROW
 #endif
 
 /* clang-format off */
@@ -144,7 +149,8 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
                  "the arguments and the result of a task take 48 bytes at most");                               \
     WEFT__ASSERT(__alignof__(union name##_weft_data) <= 16,                                                     \
                  "no argument or result of a task may need an alignment of more than 16: hand a pointer to it");\
-    linkage R name##_weft_call(struct weft_deque *weft_d, struct weft_call *weft_h WEFT__LIST params);          \
+    linkage R name##_weft_call(struct weft_deque *weft_d, struct weft_call *weft_h WEFT__LIST params)           \
+        WEFT__NO_THROW;                                                                                         \
     static WEFT__UNUSED void name##_weft_run(struct weft_deque *weft_d, struct weft_call *weft_c) {             \
         union name##_weft_data *weft_t = (union name##_weft_data *)(void *)weft_c->data;                        \
         keep name##_weft_call(weft_d, weft_d->head WEFT__LIST loads);                                           \
@@ -241,7 +247,8 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
 
 /* The body: a function with two hidden parameters. */
 #define WEFT__DEFINE(linkage, R, name, ...)                                                                     \
-    linkage R name##_weft_call(struct weft_deque *weft_d WEFT__UNUSED, struct weft_call *weft_h WEFT__UNUSED __VA_ARGS__)
+    linkage R name##_weft_call(struct weft_deque *weft_d WEFT__UNUSED, struct weft_call *weft_h WEFT__UNUSED    \
+                               __VA_ARGS__) WEFT__NO_THROW
 
 #define WEFT_TASK_DECLARE_0(R, name) WEFT__APPLY(WEFT__DECLARE_VALUE, , R, name, WEFT__LISTS_0)
 #define WEFT_TASK_DECLARE_1(R, name, A) WEFT__APPLY(WEFT__DECLARE_VALUE, , R, name, WEFT__LISTS_1(A))

@@ -31,7 +31,12 @@ static void *run_request(void *p) {
 }
 
 int weft__par_enter(int (*fn)(void *), void *arg, const char *name) {
-    if (likely(weft__par_in_fiber())) return fn(arg);
+    if (likely(weft__par_in_fiber())) {
+        WEFT_BARRIER(barrier, name); /* for whatever has none of its own: comparisons, combinations */
+        int result = fn(arg);
+        barrier = NULL;
+        return result;
+    }
     struct request r = {fn, arg, weft__scope_here(), 0};
     struct weft_fiber fiber;
     struct weft_shield shield;

@@ -159,7 +159,10 @@ static struct node *take(struct backlog *backlog) {
 static void run_chain(struct node *n, struct backlog *backlog) {
     struct graph *g = n->graph;
     while (n && !load_rlx(&g->result)) {
-        weft__par_end(&g->result, n->fn(n->arg));
+        WEFT_BARRIER(barrier, "weft_graph_run");
+        int result = n->fn(n->arg);
+        barrier = NULL;
+        weft__par_end(&g->result, result);
         struct node *next = NULL;
         for (uint32_t e = n->first; e != NONE; e = g->edges[e].next) {
             struct node *to = &g->nodes[g->edges[e].to];

@@ -11,7 +11,9 @@ struct branches {
 static void make(void *p) {
     struct branches left = *(struct branches *)p, right = left;
     if (left.n == 1) {
+        WEFT_BARRIER(barrier, "weft_invoke");
         left.first->fn(left.first->arg);
+        barrier = NULL;
         weft__let_in();
         return;
     }

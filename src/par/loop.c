@@ -23,8 +23,6 @@
  */
 #include "par/loop.h"
 
-#include "sched/tasks.h"
-
 #include <string.h>
 
 #define WEFT_FOR_BUDGET (40 * WEFT_MICROSECOND)
@@ -47,7 +45,9 @@ static inline bool ended(struct weft__loop *loop) { return unlikely(load_rlx(&lo
 /* --- one piece ---------------------------------------------------------------------------------- */
 
 static void call(struct weft__loop *loop, size_t begin, size_t end, void *value) {
+    WEFT_BARRIER(barrier, loop->name);
     int result = loop->body ? loop->body(begin, end, loop->arg) : loop->fold(begin, end, value, loop->arg);
+    barrier = NULL;
     weft__par_end(&loop->result, result);
     weft__let_in();
 }

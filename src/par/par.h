@@ -6,6 +6,7 @@
 #define WEFT_PAR_PAR_H
 
 #include "sched/dispatch.h"
+#include "sched/tasks.h"
 
 /* Is the caller a fiber, or something else that must not park on a worker? */
 static inline bool weft__par_in_fiber(void) {

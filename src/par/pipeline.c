@@ -139,7 +139,9 @@ static bool go_on(struct pipeline *p, struct token *t, int result) {
 
 static int call(struct pipeline *p, struct token *t) {
     const struct weft_stage *s = &p->stages[t->stage];
+    WEFT_BARRIER(barrier, "weft_pipeline");
     int result = t->ghost ? 0 : s->fn(&t->item, s->arg);
+    barrier = NULL;
     if (result < 0) weft__par_end(&p->result, result);
     return result;
 }

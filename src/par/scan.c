@@ -94,7 +94,9 @@ static bool next(struct scan *s, char *mine) {
     if (block == s->blocks) return false;
 
     size_t begin = s->begin + block * s->each, end = block + 1 < s->blocks ? begin + s->each : s->end;
+    WEFT_BARRIER(barrier, "weft_scan");
     int result = (scanning ? s->how->scan : s->how->reduction.fold)(begin, end, value, s->arg);
+    barrier = NULL;
     weft__par_end(&s->result, result);
 
     weft__lock(&s->lock);

@@ -34,6 +34,20 @@ static inline void weft__tasks_joined(struct weft__deque *d) {
 /* Waits until the thief no longer needs the call. */
 void weft__tasks_await(struct weft__deque *d, struct weft_call *c);
 
+/*
+ * A frame that no exception may pass, because calls that were forked around it would be left behind in frames that are
+ * gone: one line, and abort. For the time of a call to the user's function, which was handed to weft by `what`:
+ *
+ *     WEFT_BARRIER(barrier, what); ... the call ...; barrier = NULL;
+ *
+ * Nobody looks at the variable as long as nothing is thrown, so it costs nothing.
+ */
+_Noreturn void weft__tasks_escaped(const char *what);
+static inline void weft__barrier_left(const char **what) {
+    if (unlikely(*what != NULL)) weft__tasks_escaped(*what);
+}
+#define WEFT_BARRIER(name, what) const char *name __attribute__((cleanup(weft__barrier_left))) = what
+
 /* --- continuation stealing (continue.c) --- */
 
 extern const struct weft__deque_kind weft__deque_kept;

@@ -27,14 +27,18 @@ static struct generic *generic_of(struct weft_call *c) { return (struct generic 
 static void run_generic(struct weft_deque *d, struct weft_call *c) {
     (void)d;
     struct generic *g = generic_of(c);
+    WEFT_BARRIER(barrier, "weft_task_join");
     g->fn(g->arg);
+    barrier = NULL;
 }
 
 /* --- fork ----------------------------------------------------------------------------------------- */
 
 /* There is no room for it. */
 static WEFT_COLD int fork_by_running(struct weft_task *task, void (*fn)(void *), void *arg) {
+    WEFT_BARRIER(barrier, "weft_fork");
     fn(arg);
+    barrier = NULL;
     task->opaque[0] = RAN;
     return 0;
 }
@@ -139,9 +143,11 @@ static WEFT_COLD void join_out_of_order(struct weft__deque *d, struct weft_call 
     struct generic g = *generic_of(c);
     uint64_t state = WEFT_CALL_FREE;
     bool mine = cas_ar(weft__call_state(c), &state, WEFT_CALL_SELF); /* pairs with a thief that begins it */
-    if (mine)
+    if (mine) {
+        WEFT_BARRIER(barrier, "weft_task_join");
         g.fn(g.arg);
-    else
+        barrier = NULL;
+    } else
         weft__tasks_await(d, c); /* what the thief did is seen; the state stays DONE until the hole is dropped */
     c->run = NULL;
     weft__deque_holes(d, 1);
