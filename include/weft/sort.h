@@ -11,7 +11,8 @@
  *
  * a and b are pointers to const elements, arg is what the function was given. It sorts as weft_sort does:
  * elements neither of which is less stay in order. -EINVAL: base NULL and n not 0, or n too large. -ENOMEM:
- * nothing has changed. -ESRCH, -EAGAIN as for weft_for. Elements are moved by copying.  [fiber thread; parks]
+ * nothing has changed. -ESRCH, -EAGAIN as for weft_for. Elements are moved by copying: in C++ the type must be
+ * trivially copyable.  [fiber thread; parks]
  *
  * A merge sort between the array and a buffer of the same size. Both halves are sorted at once, and a merge is
  * itself cut in two that go on at once: where the middle of the longer run would stand in the other. The
@@ -42,6 +43,10 @@ enum {
 #endif
 
 typedef WEFT_SORT_TYPE WEFT_SORT_(element);
+#ifdef __cplusplus
+static_assert(__is_trivially_copyable(WEFT_SORT_TYPE),
+              "weft/sort.h moves elements by copying their bytes: sort pointers to elements of this type");
+#endif
 
 /* b if which, else a; no branch. */
 WEFT_SORT_FN inline const WEFT_SORT_(element) *
