@@ -99,8 +99,25 @@ struct weft_deque {
 /* The slow halves, and the way in and out. */
 void weft__task_pushed(struct weft_deque *deque, struct weft_call *call);
 int weft__task_pop(struct weft_deque *deque, struct weft_call *call);
-struct weft_deque *weft__task_enter(void);
-void weft__task_leave(struct weft_deque *deque);
+/* One WEFT_RUN, in the frame of its caller. */
+struct weft_entry {
+    struct weft_deque *deque;
+    struct weft_call *head;  /* where it begins, and has to end */
+    struct weft_call *below; /* where the one around it began */
+};
+void weft__task_enter(struct weft_entry *entry);
+void weft__task_leave(struct weft_entry *entry);
+void weft__task_misused(const char *what, const char *name);
+
+/*
+ * With WEFT_TASK_CHECKS defined before weft.h is included, each sync checks whose turn it is, and each call that nobody
+ * has stolen that it leaves nothing behind. In line, so that programs without pay nothing.
+ */
+#ifdef WEFT_TASK_CHECKS
+#define WEFT__TASK_CHECK(condition, what, name) ((condition) ? (void)0 : weft__task_misused(what, name))
+#else
+#define WEFT__TASK_CHECK(condition, what, name) ((void)0)
+#endif
 
 /* A fork: the call is written, so it counts. Release: for whoever takes it by the head. */
 static inline __attribute__((always_inline)) void weft__task_push(struct weft_deque *d, struct weft_call *c) {
@@ -133,6 +150,11 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
 /* A sync that is the last thing a task does must not become a jump back to its beginning: compilers then
  * keep six registers alive across it. (fib: 3.0 -> 2.0 ns a spawn.) */
 #define WEFT__NO_TAIL_CALL __asm__ volatile("")
+
+#define WEFT__CHECK_SYNC(d, c, name)                                                                            \
+    WEFT__TASK_CHECK((c)->run == name##_weft_run, "the youngest spawn is not of the task that is synced", #name)
+#define WEFT__CHECK_RETURN(d, c, name)                                                                          \
+    WEFT__TASK_CHECK((d)->head == (c), "a task has not synced exactly what it spawned", #name)
 
 /*
  * What uses the head is a function that is handed its address, and reads it within: so uses of it in one expression,
@@ -168,46 +190,55 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
 #define WEFT__USE_VALUE(R, name, params, loads, names)                                                          \
     static inline WEFT__UNUSED __attribute__((always_inline)) R name##_weft_plain(                              \
         struct weft_deque *weft_d, struct weft_call **weft_at WEFT__LIST params) {                              \
-        return name##_weft_call(weft_d, *weft_at WEFT__LIST names);                                             \
+        R weft_result = name##_weft_call(weft_d, *weft_at WEFT__LIST names);                                    \
+        WEFT__CHECK_RETURN(weft_d, *weft_at, name);                                                             \
+        return weft_result;                                                                                     \
     }                                                                                                           \
     static inline WEFT__UNUSED __attribute__((always_inline)) R name##_weft_sync(struct weft_deque *weft_d,     \
                                                                                  struct weft_call **weft_at) {  \
         struct weft_call *weft_c = --*weft_at;                                                                  \
+        WEFT__CHECK_SYNC(weft_d, weft_c, name);                                                                 \
         union name##_weft_data *weft_t = (union name##_weft_data *)(void *)weft_c->data;                        \
         if (__builtin_expect(weft__task_take(weft_d, weft_c), 1)) {                                             \
             R weft_result = name##_weft_call(weft_d, weft_c WEFT__LIST loads);                                  \
             WEFT__NO_TAIL_CALL;                                                                                 \
+            WEFT__CHECK_RETURN(weft_d, weft_c, name);                                                           \
             return weft_result;                                                                                 \
         }                                                                                                       \
         return weft_t->result;                                                                                  \
     }                                                                                                           \
     static inline WEFT__UNUSED R name##_weft_enter(int weft_none WEFT__LIST params) {                           \
-        struct weft_deque *weft_d = weft__task_enter();                                                         \
+        struct weft_entry weft_e;                                                                               \
         (void)weft_none;                                                                                        \
-        R weft_result = name##_weft_call(weft_d, weft_d->head WEFT__LIST names);                                \
-        weft__task_leave(weft_d);                                                                               \
+        weft__task_enter(&weft_e);                                                                              \
+        R weft_result = name##_weft_call(weft_e.deque, weft_e.head WEFT__LIST names);                           \
+        weft__task_leave(&weft_e);                                                                              \
         return weft_result;                                                                                     \
     }
 #define WEFT__USE_VOID(R, name, params, loads, names)                                                           \
     static inline WEFT__UNUSED __attribute__((always_inline)) void name##_weft_plain(                           \
         struct weft_deque *weft_d, struct weft_call **weft_at WEFT__LIST params) {                              \
         name##_weft_call(weft_d, *weft_at WEFT__LIST names);                                                    \
+        WEFT__CHECK_RETURN(weft_d, *weft_at, name);                                                             \
     }                                                                                                           \
     static inline WEFT__UNUSED __attribute__((always_inline)) void name##_weft_sync(struct weft_deque *weft_d,  \
                                                                                     struct weft_call **weft_at) { \
         struct weft_call *weft_c = --*weft_at;                                                                  \
+        WEFT__CHECK_SYNC(weft_d, weft_c, name);                                                                 \
         union name##_weft_data *weft_t = (union name##_weft_data *)(void *)weft_c->data;                        \
         (void)weft_t;                                                                                           \
         if (__builtin_expect(weft__task_take(weft_d, weft_c), 1)) {                                             \
             name##_weft_call(weft_d, weft_c WEFT__LIST loads);                                                  \
             WEFT__NO_TAIL_CALL;                                                                                 \
+            WEFT__CHECK_RETURN(weft_d, weft_c, name);                                                           \
         }                                                                                                       \
     }                                                                                                           \
     static inline WEFT__UNUSED void name##_weft_enter(int weft_none WEFT__LIST params) {                        \
-        struct weft_deque *weft_d = weft__task_enter();                                                         \
+        struct weft_entry weft_e;                                                                               \
         (void)weft_none;                                                                                        \
-        name##_weft_call(weft_d, weft_d->head WEFT__LIST names);                                                \
-        weft__task_leave(weft_d);                                                                               \
+        weft__task_enter(&weft_e);                                                                              \
+        name##_weft_call(weft_e.deque, weft_e.head WEFT__LIST names);                                           \
+        weft__task_leave(&weft_e);                                                                              \
     }
 
 #define WEFT__DECLARE_VALUE(linkage, R, name, fields, params, assigns, loads, names)                            \

@@ -32,7 +32,7 @@ static struct weft__deque *make(void) {
     san_root(memory, WEFT_PAGE + WEFT_DEQUE_FIRST * sizeof(struct weft_call));
     d->memory = memory;
     d->calls = (struct weft_call *)(void *)((char *)memory + WEFT_PAGE) + colour * 4 + 2;
-    d->in.head = d->floor = d->calls;
+    d->in.head = d->floor = d->base = d->calls;
     d->in.low = d->calls + 1;
     d->used = WEFT_DEQUE_FIRST;
     d->kind = &weft__deque_split;

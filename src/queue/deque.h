@@ -63,7 +63,7 @@ struct weft__deque_kind {
 };
 
 /* Calls from this place on were forked while that was in force for their owner; see sched/tasks.c. Never above the head
- * after a join: those of calls below the floor, the place of the innermost mark, come to pop, and lower it. */
+ * after a join: those of calls below the floor, the place of the innermost mark or the base, come to pop. */
 #define WEFT_DEQUE_MARKS 32
 struct weft__deque_mark {
     uint32_t place;
@@ -82,6 +82,7 @@ struct weft__deque {
     unsigned entered;         /* frames that hold a pointer to it */
     unsigned holes;           /* calls that were joined before younger ones; written under the lock */
     struct weft_call *floor;  /* written under the lock; the first place when it is empty */
+    struct weft_call *base;   /* where the innermost typed frame that was entered begins: the head stays above */
     void *owner;              /* the fiber that forks */
     struct weft_call *stolen; /* what that fiber was made for */
     struct weft__deque *next; /* in a pool or a cache */
@@ -151,7 +152,7 @@ static inline void weft__deque_close_fast_path(struct weft__deque *d) {
     store_rlx(weft__deque_bound(d), d->calls + WEFT_DEQUE_MOST);
 }
 
-/* The owner: joins of calls below this place come to pop from now on. Locked. */
+/* The owner: joins of calls below this place, or the base, come to pop from now on. Locked. */
 void weft__deque_set_floor(struct weft__deque *d, uint32_t place);
 /* The owner: so many holes have come, or gone. While there are any, the fast paths are closed, too. */
 void weft__deque_holes(struct weft__deque *d, unsigned more);

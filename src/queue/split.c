@@ -189,7 +189,7 @@ static bool split_some(struct weft__deque *d) {
 
 /* A bound that is too high is put right by the join that it brings here. */
 void weft__deque_set_floor(struct weft__deque *d, uint32_t place) {
-    d->floor = d->calls + place;
+    d->floor = d->calls + place > d->base ? d->calls + place : d->base;
     if (load_rlx(weft__deque_bound(d)) < d->floor) store_rlx(weft__deque_bound(d), d->floor);
 }
 

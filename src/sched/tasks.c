@@ -133,6 +133,12 @@ void weft__tasks_region(bool begun) {
     weft__unlock(&d->lock);
 }
 
+void weft__tasks_based(struct weft__deque *d) {
+    weft__lock(&d->lock); /* as above */
+    weft__deque_set_floor(d, innermost(d)->place);
+    weft__unlock(&d->lock);
+}
+
 /* A call at the head or above is nobody's any more, and one below keeps its mark. */
 WEFT_COLD void weft__tasks_sank(struct weft__deque *d) {
     uint32_t head = weft__deque_place(d, d->in.head);

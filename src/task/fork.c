@@ -10,6 +10,10 @@
  * would (FREE -> SELF), runs it, and leaves a hole in the deque: a call without `run`. Holes at the head are
  * dropped when a join comes by; while there are any, every join does. A hole that was stolen meanwhile is
  * waited for like any stolen call, because until then the thief may look at it.
+ *
+ * A typed frame knows where the head is without looking, so from WEFT_RUN to its end the head must not go below where
+ * that began, the base. Whoever joins a generic task from below comes to the slow path, as if younger ones were
+ * outstanding, and the hole is dropped when the frame has been left.
  */
 #include "sched/tasks.h"
 
@@ -108,7 +112,7 @@ static void collect(struct weft__deque *d, struct weft_call *c) {
 
 /* Holes that are the youngest now are no longer needed. */
 static void drop_holes(struct weft__deque *d) {
-    while (d->holes && !weft__deque_empty(d) && !d->in.head[-1].run) {
+    while (d->holes && d->in.head > d->base && !d->in.head[-1].run) {
         struct weft_call *c = d->in.head - 1;
         store_rlx(weft__deque_head(d), c);
         if (d->kind->pop(d, c))
@@ -129,13 +133,18 @@ static WEFT_NOINLINE bool take_back(struct weft__deque *d, struct weft_call *c) 
 }
 
 /* Under continuation stealing every join comes here, and mostly the call has run. */
-WEFT_PUBLIC int weft__task_pop(struct weft_deque *in, struct weft_call *c) {
-    struct weft__deque *d = weft__deque_of(in);
+static inline bool pop(struct weft__deque *d, struct weft_call *c) {
     if (load_acq(weft__call_state(c)) == WEFT_CALL_DONE && d->kind == &weft__deque_kept && !d->holes && c >= d->floor) {
         store_rlx(weft__call_state(c), WEFT_CALL_FREE);
-        return 0;
+        return false;
     }
     return take_back(d, c);
+}
+
+WEFT_PUBLIC int weft__task_pop(struct weft_deque *in, struct weft_call *c) {
+    struct weft__deque *d = weft__deque_of(in);
+    if (unlikely(c < d->base)) weft__task_misused("there is no spawn to be synced", NULL);
+    return pop(d, c);
 }
 
 /* Not the youngest. */
@@ -153,6 +162,21 @@ static WEFT_COLD void join_out_of_order(struct weft__deque *d, struct weft_call 
     weft__deque_holes(d, 1);
     drop_holes(d);
     weft__tasks_joined(d);
+}
+
+/* A generic call that was forked before WEFT_RUN is the youngest now, and must not be taken off. */
+static WEFT_NOINLINE bool pop_generic(struct weft__deque *d, struct weft_call *c) {
+    if (likely(c >= d->base)) return pop(d, c);
+    store_rlx(weft__deque_head(d), c + 1);
+    join_out_of_order(d, c);
+    return false;
+}
+
+/* As weft__task_take. */
+static inline bool take_generic(struct weft__deque *d, struct weft_call *c) {
+    store_rlx(weft__deque_head(d), c);
+    fence_compiler();
+    return likely(c >= load_rlx(weft__deque_bound(d))) || pop_generic(d, c);
 }
 
 static bool is_outstanding(const struct weft__deque *d, const struct weft_call *c) {
@@ -178,7 +202,7 @@ WEFT_PUBLIC WEFT_ALIGNED_CODE int weft_task_join(struct weft_task *task) {
     if (unlikely(!d || (uintptr_t)c + sizeof *c != (uintptr_t)d->in.head))
         return join_slowly(w, task); /* or it is NULL */
     task->opaque[0] = NULL;
-    if (likely(weft__task_take(&d->in, c))) run_generic(&d->in, c);
+    if (likely(take_generic(d, c))) run_generic(&d->in, c);
     return 0;
 }
 
@@ -190,13 +214,35 @@ WEFT_PUBLIC int weft_task_prepare(void) {
     return weft__tasks_begin(w) ? 0 : -ENOMEM;
 }
 
-WEFT_PUBLIC struct weft_deque *weft__task_enter(void) {
+WEFT_COLD WEFT_PUBLIC void weft__task_misused(const char *what, const char *name) {
+    struct weft__worker *w = weft__self();
+    struct weft__fiber *me = w ? load_rlx(&w->current) : NULL;
+    struct weft__text text;
+    weft__die("%s%s%s in %s", what, name ? ": " : "", name ? name : "", me ? weft__describe(me, &text) : "a thread");
+}
+
+WEFT_PUBLIC void weft__task_enter(struct weft_entry *entry) {
     int err = weft_task_prepare();
     if (err == -EPERM) weft__die("WEFT_RUN was used by a thread that is no fiber");
     if (err) weft__die("WEFT_RUN: no memory for tasks");
     struct weft__deque *d = load_rlx(&weft__self()->deque);
     d->entered++;
-    return &d->in;
+    *entry = (struct weft_entry){&d->in, d->in.head, d->base};
+    d->base = d->in.head;
+    if (unlikely(d->floor < d->base)) weft__tasks_based(d);
 }
 
-WEFT_PUBLIC void weft__task_leave(struct weft_deque *in) { weft__deque_of(in)->entered--; }
+static WEFT_COLD void leave_slowly(struct weft__deque *d) {
+    weft__tasks_based(d);
+    drop_holes(d);
+    weft__tasks_joined(d);
+}
+
+WEFT_PUBLIC void weft__task_leave(struct weft_entry *entry) {
+    struct weft__deque *d = weft__deque_of(entry->deque);
+    if (unlikely(d->in.head != entry->head))
+        weft__task_misused("WEFT_RUN has not synced or joined exactly what was forked in it", NULL);
+    d->entered--;
+    d->base = entry->below;
+    if (unlikely(d->floor > d->base)) leave_slowly(d);
+}

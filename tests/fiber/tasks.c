@@ -134,6 +134,39 @@ static void check_several(void *unused) {
 }
 TEST(typed_several) { each_size(check_several); }
 
+/*
+ * Generic tasks that were forked before a typed one is run, and are joined in there: the typed frames, who know their
+ * places, must not be given those of older calls; each runs once, and the places are free again in the end.
+ */
+static struct weft_task older[3];
+static int older_ran[3];
+static void join_one(unsigned i) {
+    CHECK_EQ(weft_task_join(&older[i]), 0);
+    CHECK_EQ(LOAD(&older_ran[i]), 1);
+}
+WEFT_TASK_2(uint64_t, joins_older, unsigned, first, unsigned, n) {
+    join_one(first);
+    WEFT_SPAWN(typed_fib, n);
+    join_one((first + 1) % 3);
+    uint64_t b = WEFT_CALL(typed_fib, n);
+    uint64_t a = WEFT_SYNC(typed_fib);
+    join_one((first + 2) % 3);
+    WEFT_SPAWN(typed_fib, n);
+    return a + b + WEFT_SYNC(typed_fib);
+}
+static void check_older_than_typed(void *unused) {
+    (void)unused;
+    for (unsigned round = 0; round < 60; round++) {
+        for (unsigned i = 0; i < 3; i++) {
+            STORE(&older_ran[i], 0);
+            CHECK_EQ(weft_fork(&older[i], add_one, &older_ran[i]), 0);
+        }
+        CHECK_EQ(WEFT_RUN(joins_older, round % 3, 12), 3 * 144);
+        for (unsigned i = 0; i < 3; i++) CHECK_EQ(LOAD(&older_ran[i]), 1);
+    }
+}
+TEST(generic_ones_joined_in_typed_ones) { each_size(check_older_than_typed); }
+
 /* --- parking ---------------------------------------------------------------------------------------- */
 
 static void park_a_little(void *p) {
@@ -514,6 +547,39 @@ TEST(not_joined) {
     CHECK(test_child_aborted(&child));
     CHECK_HAS(child.said, "before it had joined");
 }
+
+/* What a typed task leaves, or takes too much of, is noticed at the end of WEFT_RUN. See tasks_checked.c for more. */
+WEFT_VOID_TASK_1(forgets, int *, n) { WEFT_SPAWN(count_typed, n); }
+WEFT_VOID_TASK_1(syncs_twice, int *, n) {
+    WEFT_SPAWN(count_typed, n);
+    WEFT_SYNC(count_typed);
+    WEFT_SYNC(count_typed);
+}
+static int misused_ran;
+static void run_forgetting(void *unused) {
+    (void)unused;
+    WEFT_RUN(forgets, &misused_ran);
+}
+static void run_syncing_twice(void *unused) {
+    (void)unused;
+    WEFT_RUN(syncs_twice, &misused_ran);
+}
+static void run_syncing_another(void *unused) {
+    (void)unused;
+    struct weft_task task;
+    CHECK_EQ(weft_fork(&task, add_one, &misused_ran), 0);
+    WEFT_RUN(syncs_twice, &misused_ran);
+}
+static void run_misusing(void *fn) { test_in_fiber(1, *(void (**)(void *))fn, NULL); }
+static void check_misused(void (*fn)(void *), const char *said) {
+    struct test_child child;
+    test_child(&child, run_misusing, &fn);
+    CHECK(test_child_aborted(&child));
+    CHECK_HAS(child.said, said);
+}
+TEST(typed_not_synced) { check_misused(run_forgetting, "WEFT_RUN has not synced"); }
+TEST(typed_synced_twice) { check_misused(run_syncing_twice, "no spawn to be synced"); }
+TEST(typed_synced_twice_over_another) { check_misused(run_syncing_another, "no spawn to be synced"); }
 
 static void run_as_thread(void *unused) {
     (void)unused;
