@@ -148,6 +148,7 @@ static struct weft__worker *run_call(struct weft__deque *child, struct weft_call
         c->run(&child->in, c);
     else
         run_in_scope(child, c);
+    if (unlikely(!weft__deque_empty(child))) weft__tasks_left(f);
     if (unlikely(f->locals || (load_rlx(&f->wait) & WEFT_WAIT_STICKY))) clean(f);
     return weft__self();
 }

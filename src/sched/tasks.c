@@ -86,11 +86,15 @@ WEFT_COLD struct weft__deque *weft__tasks_begin(struct weft__worker *w) {
 
 static bool in_use(const struct weft__deque *d) { return !weft__deque_empty(d) || d->entered; }
 
+WEFT_COLD _Noreturn void weft__tasks_left(struct weft__fiber *f) {
+    struct weft__text text;
+    weft__die("%s ended before it had joined all that it forked", weft__describe(f, &text));
+}
+
 /* A fiber ends. */
 WEFT_COLD void weft__tasks_end(struct weft__worker *w, struct weft__fiber *f) {
     struct weft__deque *d = load_rlx(&w->deque);
-    struct weft__text text;
-    if (in_use(d)) weft__die("%s ended before it had joined all that it forked", weft__describe(f, &text));
+    if (in_use(d)) weft__tasks_left(f);
     store_rlx(&w->deque, NULL);
     put_deque(w, d);
 }

@@ -26,6 +26,8 @@ enum { WEFT_CALL_FREE = 0, WEFT_CALL_TAKEN = 1, WEFT_CALL_DONE = 2, WEFT_CALL_SE
 struct weft__deque *weft__tasks_begin(struct weft__worker *w);
 /* A fork came to the slow path: c was pushed. -ENOSPC: no, the deque is full. */
 int weft__tasks_pushed(struct weft__deque *d, struct weft_call *c);
+/* The fiber has ended, or its call has, and left some outstanding. */
+_Noreturn void weft__tasks_left(struct weft__fiber *f);
 /* The base has changed. */
 void weft__tasks_based(struct weft__deque *d);
 /* Joins have brought the head below the floor. */

@@ -541,12 +541,24 @@ static void run_leaving(void *unused) {
     (void)unused;
     weft_run(leave_outstanding, NULL, NULL);
 }
-TEST(not_joined) {
+static void leave_one(void *unused) { (void)leave_outstanding(unused); }
+static int leave_in_task(void *unused) {
+    struct weft_task task;
+    CHECK_EQ(weft_fork(&task, leave_one, unused), 0);
+    return weft_task_join(&task);
+}
+static void run_leaving_in_task(void *unused) {
+    (void)unused;
+    weft_run(leave_in_task, NULL, NULL);
+}
+static void check_left(void (*fn)(void *)) {
     struct test_child child;
-    test_child(&child, run_leaving, NULL);
+    test_child(&child, fn, NULL);
     CHECK(test_child_aborted(&child));
     CHECK_HAS(child.said, "before it had joined");
 }
+TEST(not_joined) { check_left(run_leaving); }
+TEST(not_joined_in_a_task) { check_left(run_leaving_in_task); }
 
 /* What a typed task leaves, or takes too much of, is noticed at the end of WEFT_RUN. See tasks_checked.c for more. */
 WEFT_VOID_TASK_1(forgets, int *, n) { WEFT_SPAWN(count_typed, n); }
