@@ -37,7 +37,8 @@ enum {
     WEFT_FOR_MORSEL, /* pieces that take about `budget` each, as measured while the loop runs */
     WEFT_FOR_LAZY,   /* `grain` at a time; what is left is halved whenever somebody looks for work */
     WEFT_FOR_STATIC, /* as many equal parts as there are workers; in each `grain` at a time, 0: all at once */
-    WEFT_FOR_GRAIN,  /* halved until a piece has at most `grain`: always the same pieces */
+    WEFT_FOR_GRAIN,  /* halved until a piece has at most `grain`: always the same pieces, unless parts are sent to
+                        workers */
 };
 
 /* Who begins which part. Without it, the workers come and take what they find. */
@@ -97,9 +98,9 @@ struct weft_reduction {
 
 /*
  * *value = *value op all elements of the range, in their order. Rounding may differ from run to run, because
- * the brackets are where the pieces end; with WEFT_FOR_GRAIN, and with WEFT_FOR_STATIC on the same number of
- * workers, they are always the same. Errors as for weft_for, and then *value is of no use.
- * -EINVAL also: value, how, or a member of it NULL or 0.  [fiber thread; parks]
+ * the brackets are where the pieces end. They are always the same with WEFT_FOR_GRAIN; and on the same number of
+ * workers with WEFT_FOR_STATIC, and with WEFT_FOR_GRAIN and a spread or an affinity. Errors as for weft_for, and then
+ * *value is of no use. -EINVAL also: value, how, or a member of it NULL or 0.  [fiber thread; parks]
  */
 int weft_reduce(size_t begin, size_t end, void *value, const struct weft_reduction *how, void *arg,
                 const struct weft_for_options *options);

@@ -65,7 +65,9 @@ int weft_task_join(struct weft_task *task);
  * from 0 to 6; together the arguments, and the result, take 48 bytes at most, and need no alignment above
  * 16. Static; for several files, WEFT_TASK_DECLARE_n(result, name, type, ...) in a header and
  * WEFT_TASK_DEFINE_n(result, name, type, argument, ...) in one of them (WEFT_VOID_TASK_DECLARE_n, ..._DEFINE_n).
- * In C++ a task is noexcept.
+ * Types are such that they can be written before a name, and assigned: a typedef for pointers to functions,
+ * no const of the value itself. In C++ they are trivially copyable, a task is noexcept, and one that C shares is
+ * declared within extern "C" { }.
  *
  * Within a task, each spawn is synced by the same function, in reverse order; the name given to
  * WEFT_SYNC is that of the spawn. Several of them in one expression, as in WEFT_CALL(fib, n - 2) + WEFT_SYNC(fib), come
@@ -74,6 +76,9 @@ int weft_task_join(struct weft_task *task);
  * task only; functions that it calls may use WEFT_RUN, weft_fork and weft_task_join, and join what
  * they have forked before they return. A typed task cannot be forked by a thread that is no fiber, nor
  * without memory: WEFT_RUN then says so in one line, and aborts; weft_task_prepare asks first.
+ *
+ * Mistakes with spawns and syncs are noticed where that costs nothing; all of them with WEFT_TASK_CHECKS defined
+ * before weft.h is included. See docs/TASKS.md.
  * ------------------------------------------------------------------------------------------ */
 
 /* Makes sure that WEFT_RUN will not abort in this fiber before it next parks. -EPERM: the caller is
@@ -139,9 +144,11 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
 }
 #define WEFT__ASSERT(condition, text) static_assert(condition, text)
 #define WEFT__NO_THROW noexcept
+#define WEFT__IS_COPIED(type) __is_trivially_copyable(type)
 #else
 #define WEFT__ASSERT(condition, text) _Static_assert(condition, text)
 #define WEFT__NO_THROW
+#define WEFT__IS_COPIED(type) 1
 #endif
 
 /* clang-format off */
@@ -169,6 +176,8 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
     union name##_weft_data { struct name##_weft_record args; result };                                          \
     WEFT__ASSERT(sizeof(struct weft_call) == 64 && sizeof(union name##_weft_data) <= 48,                        \
                  "the arguments and the result of a task take 48 bytes at most");                               \
+    WEFT__ASSERT(WEFT__IS_COPIED(union name##_weft_data),                                                       \
+                 "arguments and result of a task are copied byte by byte: hand a pointer to it");               \
     WEFT__ASSERT(__alignof__(union name##_weft_data) <= 16,                                                     \
                  "no argument or result of a task may need an alignment of more than 16: hand a pointer to it");\
     linkage R name##_weft_call(struct weft_deque *weft_d, struct weft_call *weft_h WEFT__LIST params)           \
