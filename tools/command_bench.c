@@ -90,12 +90,19 @@ static int read_arguments(int argc, char **argv, struct request *request) {
     return 0;
 }
 
+/* Why an entrant that is not there cannot take part. `counted` is weft itself, built to be counted. */
+static const char *why_missing(const struct entrant *e) {
+    if (e->program && !strcmp(e->program, "counted"))
+        return "is measured by a build of weft that counts, which is not there; get it with: make peers";
+    return "is not installed; get it with: make peers";
+}
+
 /* A peer that was asked for by name must be able to take part. */
 static int check_peers(const struct setting *setting, const struct bench *bench) {
     for (int i = 0; i < SUITE_PEERS && setting->peers[i]; i++) {
         const struct entrant *e = bench_entrant(bench, setting->peers[i]);
         if (!e) return usage("%s has no figure for %s", setting->peers[i], bench->name);
-        if (!program_installed(e)) return usage("%s is not installed; get it with: make peers", e->system);
+        if (!program_installed(e)) return usage("%s %s", e->system, why_missing(e));
     }
     return 0;
 }
@@ -103,7 +110,7 @@ static int check_peers(const struct setting *setting, const struct bench *bench)
 static void say_missing(const struct request *request, const struct bench *bench) {
     for (const struct entrant *e = bench->entrants; e < bench->entrants + BENCH_ENTRANTS && e->system; e++)
         if (!program_installed(e) && suite_takes_part(&request->setting, &bench->variants[0], e))
-            fprintf(request->json ? stderr : stdout, "%s is not installed; get it with: make peers\n", e->system);
+            fprintf(request->json ? stderr : stdout, "%s %s\n", e->system, why_missing(e));
 }
 
 /* Whether all results were right. */
