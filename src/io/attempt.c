@@ -64,7 +64,7 @@ static void cut(struct weft__request *r, size_t most) {
     if (r->code == WEFT_IO_WRITE && r->size > most) r->size = most;
 }
 
-static size_t size_of(const struct weft__request *r) {
+size_t weft__request_size(const struct weft__request *r) {
     const struct iovec *parts = r->memory;
     size_t total = 0;
     if (r->code == WEFT_IO_READ || r->code == WEFT_IO_WRITE) return r->size;
@@ -77,30 +77,34 @@ static ssize_t if_ready(const struct weft__request *r) {
     struct weft__request piece = *r;
     if (fstat(r->fd, &s)) return -errno;
     if (S_ISREG(s.st_mode) || S_ISDIR(s.st_mode) || S_ISBLK(s.st_mode)) return -ENOTSUP;
-    if (!size_of(r)) return weft__request_perform(r); /* of nothing there is always enough */
+    if (!weft__request_size(r)) return weft__request_perform(r); /* of nothing there is always enough */
     int found = weft__readiness_look(r->fd, weft__request_awaits(r));
     if (found <= 0) return found ? found : -EAGAIN;
     cut(&piece, S_ISFIFO(s.st_mode) ? PIPE_BUF : 256);
     return weft__request_perform(&piece);
 }
 
-/* A thread reads on where an attempt has ended, in this part of the memory. */
-static ssize_t read_on(const struct weft__request *r, size_t done, void *memory, size_t size) {
-    struct weft__request rest = {.code = WEFT_IO_READ, .fd = r->fd, .memory = memory, .size = size};
+/* A thread goes on where an attempt has ended, with this part of the memory. */
+static ssize_t go_on(const struct weft__request *r, size_t done, void *memory, size_t size) {
+    bool reads = r->code == WEFT_IO_READ || r->code == WEFT_IO_READV;
+    struct weft__request rest = {.code = reads ? WEFT_IO_READ : WEFT_IO_WRITE, .fd = r->fd, .life = r->life};
+    rest.memory = memory;
+    rest.size = size;
     rest.offset = r->offset == WEFT_IO_HERE ? WEFT_IO_HERE : r->offset + (int64_t)done;
     return weft__blocking_request(&rest);
 }
 
-static ssize_t read_on_parts(const struct weft__request *r, size_t done) {
-    const struct iovec one = {r->memory, r->size}, *parts = r->code == WEFT_IO_READ ? &one : r->memory;
-    size_t n = r->code == WEFT_IO_READ ? 1 : r->size, skip = done;
+ssize_t weft__request_go_on(const struct weft__request *r, size_t done) {
+    bool in_parts = r->code == WEFT_IO_READV || r->code == WEFT_IO_WRITEV;
+    const struct iovec one = {r->memory, r->size}, *parts = in_parts ? r->memory : &one;
+    size_t n = in_parts ? r->size : 1, skip = done;
     for (size_t i = 0; i < n; i++) {
         if (skip >= parts[i].iov_len) {
             skip -= parts[i].iov_len;
             continue;
         }
         size_t size = parts[i].iov_len - skip;
-        ssize_t got = read_on(r, done, (char *)parts[i].iov_base + skip, size);
+        ssize_t got = go_on(r, done, (char *)parts[i].iov_base + skip, size);
         if (got > 0) done += (size_t)got;
         if (got < (ssize_t)size) break;
         skip = 0;
@@ -113,7 +117,7 @@ static WEFT_COLD ssize_t perhaps_more(const struct weft__request *r, size_t done
     struct stat s;
     if (fstat(r->fd, &s) || !S_ISREG(s.st_mode)) return (ssize_t)done;
     off_t at = r->offset == WEFT_IO_HERE ? lseek(r->fd, 0, SEEK_CUR) : r->offset + (off_t)done;
-    return at < 0 || at >= s.st_size ? (ssize_t)done : read_on_parts(r, done);
+    return at < 0 || at >= s.st_size ? (ssize_t)done : weft__request_go_on(r, done);
 }
 
 static ssize_t attempt_bytes(const struct weft__request *r) {
@@ -121,7 +125,7 @@ static ssize_t attempt_bytes(const struct weft__request *r) {
     if (unlikely(weft__known_guess(r->fd) & WEFT_KNOWN_DIRECT)) return -ENOTSUP;
     ssize_t n = result_of(weft__request_bytes(r, RWF_NOWAIT));
     if (unlikely(n == -EOPNOTSUPP)) return if_ready(r);
-    if (reads && n > 0 && (size_t)n < size_of(r)) return perhaps_more(r, (size_t)n);
+    if (reads && n > 0 && (size_t)n < weft__request_size(r)) return perhaps_more(r, (size_t)n);
     return n;
 }
 

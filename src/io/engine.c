@@ -9,6 +9,7 @@
 #include "base/san.h"
 #include "base/say.h"
 #include "io/known.h"
+#include "io/position.h"
 #include "io/readiness.h"
 #include "sched/rings.h"
 
@@ -76,6 +77,14 @@ static ssize_t at_once(const struct weft__request *r) {
     return n == -ENOTSUP ? weft__request_perform(r) : n;
 }
 
+static ssize_t make(struct weft__fiber *me, const struct weft__request *r) {
+    ssize_t n;
+    if (unlikely(must_not_wait(r))) return at_once(r);
+    const struct weft__engine *engine = weft__engine();
+    if (weft__position_is_likely(r) && weft__position_run(r, &n)) return n;
+    return engine->run(me, r);
+}
+
 /* A fiber that always finds what it asks for never parks. It lets the others in all the same, now and then. */
 static void take_turns(void) {
     enum { CALLS = 16 };
@@ -87,7 +96,7 @@ ssize_t weft__io_run(const struct weft__request *r) {
     if (unlikely(r->life && weft__known_other(r->fd, r->life))) return -EBADF;
     if (unlikely(r->code == WEFT_IO_CLOSE)) return close_it(r);
     if (unlikely(!me)) return weft__request_perform(r);
-    ssize_t n = unlikely(must_not_wait(r)) ? at_once(r) : weft__engine()->run(me, r);
+    ssize_t n = make(me, r);
     take_turns();
     return n;
 }

@@ -15,37 +15,41 @@ static _Atomic unsigned used; /* no number beyond was ever closed; two who chang
                                * and then a forked child may not forget a close that was under way beyond */
 
 /* The guesses, and below them how often they may be used until they are made anew. */
-enum { WEFT_GUESSES = 1 << 16, WEFT_GUESS_USES = 0x1f };
-static _Atomic uint8_t guesses[WEFT_GUESSES];
-static _Atomic uint8_t *guess_of(int fd) { return &guesses[(unsigned)fd % WEFT_GUESSES]; }
+enum { WEFT_GUESSES = 1 << 16, WEFT_GUESS_USES = 0x3f };
+static _Atomic uint16_t guesses[WEFT_GUESSES];
+static _Atomic uint16_t *guess_of(int fd) { return &guesses[(unsigned)fd % WEFT_GUESSES]; }
 
-static bool is_stored(int fd) {
+bool weft__known_is_stored(int fd) {
     struct stat s;
     return !fstat(fd, &s) && (S_ISREG(s.st_mode) || S_ISBLK(s.st_mode));
 }
 
-static uint8_t ask(int fd) {
+static uint16_t ask(int fd) {
     int flags = fcntl(fd, F_GETFL);
-    bool direct = flags >= 0 && (flags & O_DIRECT) && is_stored(fd);
-    return WEFT_GUESS_USES | (direct ? WEFT_KNOWN_DIRECT : 0);
+    bool stored = weft__known_is_stored(fd), direct = stored && flags >= 0 && (flags & O_DIRECT);
+    return WEFT_GUESS_USES | (stored ? WEFT_KNOWN_STORED : 0) | (direct ? WEFT_KNOWN_DIRECT : 0);
 }
 
 unsigned weft__known_guess(int fd) {
-    uint8_t guess = load_rlx(guess_of(fd));
-    guess = guess & WEFT_GUESS_USES ? (uint8_t)(guess - 1) : ask(fd);
+    uint16_t guess = load_rlx(guess_of(fd));
+    guess = guess & WEFT_GUESS_USES ? (uint16_t)(guess - 1) : ask(fd);
     store_rlx(guess_of(fd), guess);
     return guess;
 }
 
+bool weft__known_reads_wait(int fd) { return load_rlx(guess_of(fd)) & WEFT_KNOWN_READS_WAIT; }
+
 /* What is stored, and not in memory now, may be the next time; a pipe or a socket is not likely to have something. */
-void weft__known_waits(int fd) {
-    if (!is_stored(fd)) store_rlx(guess_of(fd), load_rlx(guess_of(fd)) | WEFT_KNOWN_READS_WAIT);
+bool weft__known_waits(int fd) {
+    if (weft__known_is_stored(fd)) return false;
+    store_rlx(guess_of(fd), load_rlx(guess_of(fd)) | WEFT_KNOWN_READS_WAIT);
+    return true;
 }
 
 int weft__known_socket(int fd) {
     int type;
     socklen_t size = sizeof type;
-    uint8_t guess = load_rlx(guess_of(fd));
+    uint16_t guess = load_rlx(guess_of(fd));
     if (likely(guess & WEFT_KNOWN_SOCKET)) return 0; /* and nothing is written: neighbours are other workers' */
     if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size)) return -errno;
     store_rlx(guess_of(fd), guess | WEFT_KNOWN_SOCKET);

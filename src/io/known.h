@@ -22,7 +22,9 @@
  * attempt is on the file that was waited for. Such an attempt never waits.
  *
  * What an attempt on it is likely to meet: a guess, made anew now and then, because a program may close and open
- * without weft. A wrong one costs time; that something is a socket which is none any more, a wait instead of an error.
+ * without weft. A wrong one costs time; that something is a socket which is none any more, a wait instead of an error;
+ * that reads wait at what is a file by now, the lock of the file's position for some sixty of them (position.h). To ask
+ * each time would be a sixth of what a byte through a pipe costs.
  */
 #ifndef WEFT_IO_KNOWN_H
 #define WEFT_IO_KNOWN_H
@@ -58,12 +60,17 @@ void weft__known_release(int fd);
 /* The closer, after step 2. */
 void weft__known_await(int fd);
 
-/* DIRECT: read and written past the page cache, so that no attempt can be made that does not wait. READS_WAIT: the
- * last attempt to read found nothing. SOCKET: it was one when that was asked for. */
-enum { WEFT_KNOWN_DIRECT = 0x80, WEFT_KNOWN_READS_WAIT = 0x40, WEFT_KNOWN_SOCKET = 0x20 };
+/* STORED: a regular file or a block device, which has bytes at positions. DIRECT: such a one, read and written past the
+ * page cache, so that no attempt can be made that does not wait. READS_WAIT: the last attempt to read found nothing.
+ * SOCKET: it was one when that was asked for. */
+enum { WEFT_KNOWN_STORED = 0x800, WEFT_KNOWN_DIRECT = 0x400, WEFT_KNOWN_READS_WAIT = 0x200, WEFT_KNOWN_SOCKET = 0x100 };
 unsigned weft__known_guess(int fd);
-/* An attempt to read has found nothing. */
-void weft__known_waits(int fd);
+/* Has the last guess, made for the same call, said so? */
+bool weft__known_reads_wait(int fd);
+/* No guess: the kernel is asked. */
+bool weft__known_is_stored(int fd);
+/* An attempt to read has found nothing. False: it is stored, and will not have to be waited for the next time. */
+bool weft__known_waits(int fd);
 /* 0, -ENOTSOCK or -EBADF: a ring would wait until anything can be read, and only then look what it is. */
 int weft__known_socket(int fd);
 

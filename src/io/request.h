@@ -98,6 +98,11 @@ struct weft__awaited {
 short weft__request_awaits(const struct weft__request *r);
 void weft__request_waits_at(const struct weft__request *r, struct weft__awaited *at);
 
+/* Of READ ... WRITEV: how many bytes it is about. And the rest of one whose first bytes are done, made by a thread of
+ * the pool; how many are done in all, also if the rest fails. */
+size_t weft__request_size(const struct weft__request *r);
+ssize_t weft__request_go_on(const struct weft__request *r, size_t done);
+
 bool weft__request_is_stream(int fd);
 
 #endif

@@ -12,6 +12,7 @@
 #include "io/async.h"
 #include "io/engine.h"
 #include "io/known.h"
+#include "io/position.h"
 #include "io/readiness.h"
 #include "sched/block.h"
 #include "sched/rings.h"
@@ -90,7 +91,7 @@ static bool is_crowded(void) {
 static bool is_tried_first(const struct weft__request *r) {
     switch ((enum weft__code)r->code) {
     case WEFT_IO_READ:
-    case WEFT_IO_READV: return !(weft__known_guess(r->fd) & WEFT_KNOWN_READS_WAIT);
+    case WEFT_IO_READV: return r->offset != WEFT_IO_HERE || !weft__known_reads_wait(r->fd);
     case WEFT_IO_WRITE:
     case WEFT_IO_WRITEV: return true;
     case WEFT_IO_SEND:
@@ -170,14 +171,21 @@ static ssize_t when_ready(struct weft__fiber *me, const struct weft__request *r,
     }
 }
 
+/* The guess was that it has no position: see engine.c. That it has none, and nothing to read now, is noted. */
+static bool is_stored_after_all(const struct weft__request *r, ssize_t attempt) {
+    bool reads = r->code == WEFT_IO_READ || r->code == WEFT_IO_READV;
+    return reads && attempt == -EAGAIN ? !weft__known_waits(r->fd) : weft__known_is_stored(r->fd);
+}
+
 static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
     uint32_t life = weft__request_life(r);
     int none = r->code == WEFT_IO_RECV ? weft__known_socket(r->fd) : 0;
     if (unlikely(none)) return none;
+    ssize_t n;
     if (is_tried_first(r)) {
-        ssize_t n = weft__request_attempt(r);
+        n = weft__request_attempt(r);
         if (n != -EAGAIN && n != -ENOTSUP && n != -EINPROGRESS) return n;
-        if (n == -EAGAIN && (r->code == WEFT_IO_READ || r->code == WEFT_IO_READV)) weft__known_waits(r->fd);
+        if (weft__position_is_used(r) && is_stored_after_all(r, n) && weft__position_run(r, &n)) return n;
         if (n == -EAGAIN && r->code == WEFT_IO_SENDFILE) return when_ready(me, r, life);
         if (!goes_by_ring(r)) return weft__engine_epoll.run(me, r);
     }
@@ -223,6 +231,7 @@ static void completed(struct weft__op *op, int result, unsigned flags) {
 static int start(struct weft__io *io) {
     const struct weft__request *r = &io->request;
     if (!goes_by_ring(r) || (r->code == WEFT_IO_RECV && weft__known_socket(r->fd))) return -ENOTSUP;
+    if (weft__position_is_used(r) && weft__known_is_stored(r->fd)) return -ENOTSUP;
     io->op = (struct weft__op){.fn = completed, .fd = r->fd >= 0 ? r->fd : -1};
     if (likely(!push(&io->op, r, r->life, NULL))) return 0;
     io->op.fn = NULL; /* there is nothing in the ring to be cancelled */

@@ -3,6 +3,7 @@
 #include "../state.h"
 #include "io.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -64,6 +65,135 @@ static void cold(void *unused) {
     CHECK_EQ(weft_close(fd), 0);
 }
 TEST(what_is_not_in_memory_is_read) { each_runtime(cold); }
+
+/* --- several at one position ------------------------------------------------------------------------------------ */
+
+/* A record is in one piece, and stands in the file once. Two pages and some more: read in several steps, if only some
+ * pages of it are in memory. */
+enum { WRITERS = 8, EACH = 40, RECORD = 8192 + 100 };
+struct record {
+    int number;
+    char fill[RECORD - sizeof(int)];
+};
+static int shared_file, seen[WRITERS * EACH];
+
+static void make_record(struct record *r, int number) {
+    r->number = number;
+    memset(r->fill, 'a' + number % 26, sizeof r->fill);
+}
+static void see_record(const struct record *r) {
+    CHECK(r->number >= 0 && r->number < WRITERS * EACH);
+    CHECK_EQ(ADD(&seen[r->number], 1), 0);
+    for (size_t i = 0; i < sizeof r->fill; i++) CHECK_EQ(r->fill[i], 'a' + r->number % 26);
+}
+static void each_record_once(void) {
+    for (int i = 0; i < WRITERS * EACH; i++) CHECK_EQ(seen[i], 1);
+    memset(seen, 0, sizeof seen);
+}
+
+static void *writes_records(void *who) {
+    struct record *r = malloc(sizeof *r);
+    for (int i = 0; i < EACH; i++) {
+        make_record(r, (int)(intptr_t)who * EACH + i);
+        if (i % 2)
+            CHECK_EQ(weft_write(shared_file, r, RECORD), RECORD);
+        else
+            CHECK_EQ(weft_writev(shared_file, (struct iovec[]){{r, 5000}, {(char *)r + 5000, RECORD - 5000}}, 2),
+                     RECORD);
+    }
+    free(r);
+    return NULL;
+}
+static void *reads_records(void *unused) {
+    struct record *r = malloc(sizeof *r);
+    for (ssize_t n; (n = weft_read(shared_file, r, RECORD)) != 0;) {
+        CHECK_EQ(n, RECORD);
+        see_record(r);
+    }
+    free(r);
+    return unused;
+}
+static void at_once(void *(*fn)(void *)) {
+    struct weft_fiber f[WRITERS];
+    for (int i = 0; i < WRITERS; i++) f[i] = spawn(fn, (void *)(intptr_t)i);
+    for (int i = 0; i < WRITERS; i++) join(f[i]);
+}
+static void one_position(void *unused) {
+    (void)unused;
+    for (int append = 0; append < 2; append++) {
+        shared_file = make_file();
+        if (append) CHECK(!fcntl(shared_file, F_SETFL, O_APPEND));
+        at_once(writes_records);
+        CHECK_EQ(lseek(shared_file, 0, SEEK_END), WRITERS * EACH * RECORD);
+        CHECK_EQ(lseek(shared_file, 0, SEEK_SET), 0);
+        reads_records(NULL);
+        each_record_once();
+        CHECK_EQ(weft_fsync(shared_file), 0);
+        for (int cold = 0; cold < 2; cold++) {
+            if (cold) posix_fadvise(shared_file, 0, 0, POSIX_FADV_RANDOM);
+            if (cold) posix_fadvise(shared_file, 0, 0, POSIX_FADV_DONTNEED);
+            CHECK_EQ(lseek(shared_file, 0, SEEK_SET), 0);
+            at_once(reads_records);
+            each_record_once();
+        }
+        CHECK_EQ(weft_close(shared_file), 0);
+    }
+}
+TEST_WITHIN(several_fibers_at_one_position, 40) { each_runtime(one_position); }
+
+static void one_position_under_way(void *unused) {
+    (void)unused;
+    enum { MANY = 32 };
+    static struct record records[MANY];
+    static struct weft_io io[MANY];
+    int file = make_file();
+    for (int i = 0; i < MANY; i++) {
+        make_record(&records[i], i);
+        CHECK_EQ(weft_io_write(&io[i], file, &records[i], RECORD), 0);
+    }
+    for (int i = 0; i < MANY; i++) CHECK_EQ(weft_io_wait(&io[i]), RECORD);
+    CHECK_EQ(lseek(file, 0, SEEK_CUR), MANY * RECORD);
+    CHECK_EQ(weft_fsync(file), 0);
+    posix_fadvise(file, 0, 0, POSIX_FADV_RANDOM);
+    posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+    CHECK_EQ(lseek(file, 0, SEEK_SET), 0);
+    memset(records, 0, sizeof records);
+    for (int i = 0; i < MANY; i++) CHECK_EQ(weft_io_read(&io[i], file, &records[i], RECORD), 0);
+    for (int i = 0; i < MANY; i++) CHECK_EQ(weft_io_wait(&io[i]), RECORD);
+    for (int i = 0; i < MANY; i++) see_record(&records[i]);
+    for (int i = 0; i < MANY; i++) CHECK_EQ(seen[i], 1);
+    memset(seen, 0, sizeof seen);
+    CHECK_EQ(weft_close(file), 0);
+}
+TEST(several_operations_at_one_position) { each_runtime(one_position_under_way); }
+
+/* What does not fit is not written, and what does stays where it is. */
+static void no_room(void *unused) {
+    (void)unused;
+    enum { MOST = 100000, MUCH = 200000 };
+    static char all[MUCH], got[MUCH];
+    struct rlimit before;
+    for (size_t i = 0; i < MUCH; i++) all[i] = (char)(i * 31 >> 3);
+    signal(SIGXFSZ, SIG_IGN);
+    CHECK(!getrlimit(RLIMIT_FSIZE, &before));
+    CHECK(!setrlimit(RLIMIT_FSIZE, &(struct rlimit){MOST, before.rlim_max}));
+    for (int way = 0; way < 4; way++) {
+        struct weft_io io;
+        int file = make_file();
+        if (way == 0) CHECK_EQ(weft_write(file, all, MUCH), MOST);
+        if (way == 1) CHECK_EQ(weft_writev(file, (struct iovec[]){{all, 5000}, {all + 5000, MUCH - 5000}}, 2), MOST);
+        if (way == 2) CHECK_EQ(weft_pwrite(file, all, MUCH, 0), MOST);
+        if (way == 3) CHECK_EQ(weft_io_write(&io, file, all, MUCH), 0);
+        if (way == 3) CHECK_EQ(weft_io_wait(&io), MOST);
+        CHECK_EQ(lseek(file, 0, SEEK_CUR), way == 2 ? 0 : MOST);
+        if (way != 2) CHECK_EQ(told(weft_write(file, all, 1)), -EFBIG);
+        CHECK_EQ(pread(file, got, MUCH, 0), MOST);
+        CHECK(!memcmp(all, got, MOST));
+        CHECK_EQ(weft_close(file), 0);
+    }
+    CHECK(!setrlimit(RLIMIT_FSIZE, &before));
+}
+TEST(a_file_that_has_no_room_for_all) { each_runtime(no_room); }
 
 static void direct(void *unused) {
     (void)unused;

@@ -1,0 +1,47 @@
+/* See position.h. */
+#define _GNU_SOURCE
+#include "io/position.h"
+
+#include "io/blocking.h"
+#include "io/engine.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { WEFT_POSITION_LOCKS = 1024 };
+static struct weft_mutex locks[WEFT_POSITION_LOCKS];
+
+/* A file of which nobody can say where it stands is a stream, whatever else it is: some of tracing are. */
+static bool is_at_a_position(int fd) { return weft__known_is_stored(fd) && lseek(fd, 0, SEEK_CUR) >= 0; }
+
+static bool run_locked(const struct weft__request *r, bool waited, ssize_t *result) {
+    bool writes = r->code == WEFT_IO_WRITE || r->code == WEFT_IO_WRITEV;
+    ssize_t n = waited ? weft__request_again(r, r->life) : weft__request_attempt(r);
+    if (n == -EAGAIN || n == -ENOTSUP) {
+        if (!is_at_a_position(r->fd)) return false;
+        n = weft__blocking_request(r);
+    } else if (writes && n > 0 && (size_t)n < weft__request_size(r)) {
+        n = weft__request_go_on(r, (size_t)n); /* or fails for the reason that this one had: then that is all */
+    }
+    *result = n;
+    return true;
+}
+
+bool weft__position_run(const struct weft__request *r, ssize_t *result) {
+    struct weft_mutex *lock = &locks[(unsigned)r->fd % WEFT_POSITION_LOCKS];
+    struct weft__request own = *r;
+    if (unlikely(r->fd < 0)) return *result = -EBADF, true;
+    own.life = weft__request_life(r);
+    bool waited = weft_mutex_try(lock) != 0;
+    if (unlikely(waited && (*result = weft_mutex_lock(lock)))) return true;
+    bool done = run_locked(&own, waited, result);
+    weft_mutex_unlock(lock);
+    return done;
+}
+
+/* --- a forked child --------------------------------------------------------------------------------------- */
+
+static void forked(void) { memset(locks, 0, sizeof locks); }
+
+static struct weft__layer layer = {.forked = forked};
+__attribute__((constructor)) static void add(void) { weft__layer_add(&layer); }
