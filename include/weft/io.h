@@ -81,10 +81,11 @@ int weft_shutdown(int fd, int how);
 /* A negative timeout: none. */
 int weft_poll(struct pollfd *fds, nfds_t n, int milliseconds);
 
+/* A close of either descriptor ends it with EBADF; so it does weft_sendfile. */
 ssize_t weft_splice(int in, off_t *in_offset, int out, off_t *out_offset, size_t size, unsigned flags);
 
-/* Sends all of it, unless the file ends before. Without any copy or hand-over if `out` is a socket or a pipe; but what
- * is not in memory is read while the worker waits. Else a thread of the pool does it. */
+/* Sends all of it, unless the file ends before. Without any copy or hand-over if `out` is a socket, a pipe or a
+ * terminal; but what is not in memory is read while the worker waits. Else a thread of the pool does it. */
 ssize_t weft_sendfile(int out, int in, off_t *offset, size_t size);
 
 pid_t weft_waitpid(pid_t pid, int *status, int options);

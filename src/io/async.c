@@ -43,6 +43,7 @@ static int begin(struct weft_io *public, struct weft__request r) {
     if (!io) return -EINVAL;
     if (!weft__io_fiber()) return -EPERM;
     if (r.fd >= 0 && r.code != WEFT_IO_WAIT) r.life = weft__known_life(r.fd);
+    if (r.other >= 0 && (weft__request_moves(&r) || r.code == WEFT_IO_RENAME)) r.other_life = weft__known_life(r.other);
     *io = (struct weft__io){.future = WEFT_FUTURE_INIT, .request = r, .begun = true};
     int err = weft__engine()->start(io);
     if (err == -ENOTSUP) err = weft__io_spawn(io);

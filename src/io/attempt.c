@@ -8,7 +8,10 @@
  *   connect,        if it is not, under a lock of ours, so that of two fibers that do this none takes it away from
  *   sendfile,       the other. Another process, or a thread in a call of the C library, on the same file might see
  *   splice of       it: it gets an EAGAIN that it did not expect
- *   a socket
+ *   a socket or
+ *   a device
+ *   splice of       SPLICE_F_NONBLOCK, by another thread when the pipe is ready: the disk may have to be waited for
+ *   a file
  *   names, fsync    there is no way
  */
 #define _GNU_SOURCE
@@ -45,7 +48,7 @@ short weft__request_awaits(const struct weft__request *r) {
 
 void weft__request_waits_at(const struct weft__request *r, struct weft__awaited *at) {
     *at = (struct weft__awaited){r->fd, weft__request_awaits(r)};
-    if (r->code == WEFT_IO_SPLICE && !weft__readiness_look(r->other, POLLIN))
+    if (weft__request_moves(r) && !weft__readiness_look(r->other, POLLIN))
         *at = (struct weft__awaited){r->other, POLLIN};
 }
 
@@ -162,25 +165,45 @@ static ssize_t call_nonblocking(const struct weft__request *r, int fd) {
     return n;
 }
 
-static bool is_pipe(const struct stat *s) { return S_ISFIFO(s->st_mode); }
-static bool is_socket(const struct stat *s) { return S_ISSOCK(s->st_mode); }
+/* Of two ends, the one that is not a pipe; SPLICE_F_NONBLOCK is about pipes. For a device, which may not know the flag,
+ * it is asked first whether it is ready. A file is never waited for, but the disk is: that is for a thread, when the
+ * pipe is ready. */
+static ssize_t attempt_at_end(const struct weft__request *r, int end, mode_t kind, short events) {
+    int pipe_end = end == r->fd ? r->other : r->fd;
+    short pipe_events = events == POLLIN ? POLLOUT : POLLIN;
+    bool is_stored = S_ISREG(kind) || S_ISBLK(kind);
+    if (S_ISSOCK(kind)) return call_nonblocking(r, end);
+    if (!is_stored && !S_ISCHR(kind)) return -ENOTSUP;
+    int found = is_stored ? weft__readiness_look(pipe_end, pipe_events) : weft__readiness_look(end, events);
+    if (found <= 0) return found ? found : -EAGAIN;
+    return is_stored ? -ENOTSUP : call_nonblocking(r, end);
+}
 
-/* SPLICE_F_NONBLOCK is about pipes. */
 static ssize_t attempt_splice(const struct weft__request *r) {
     struct stat in, out;
     struct weft__request now = *r;
     if (fstat(r->other, &in) || fstat(r->fd, &out)) return -errno;
     now.flags |= SPLICE_F_NONBLOCK;
-    if (is_pipe(&in) && is_pipe(&out)) return result_of(weft__request_call(&now));
-    if (is_socket(&in) && is_pipe(&out)) return call_nonblocking(&now, r->other);
-    if (is_pipe(&in) && is_socket(&out)) return call_nonblocking(&now, r->fd);
+    if (S_ISFIFO(in.st_mode) && S_ISFIFO(out.st_mode)) return result_of(weft__request_call(&now));
+    if (S_ISFIFO(out.st_mode)) return attempt_at_end(&now, r->other, in.st_mode, POLLIN);
+    if (S_ISFIFO(in.st_mode)) return attempt_at_end(&now, r->fd, out.st_mode, POLLOUT);
     return -ENOTSUP;
 }
 
+/* Into a pipe it is a splice, and what it is from may have to be waited for. Elsewhere only files can be sent. */
 static ssize_t attempt_sendfile(const struct weft__request *r) {
-    struct stat out;
+    struct stat in, out;
     if (fstat(r->fd, &out)) return -errno;
-    return is_socket(&out) || is_pipe(&out) ? call_nonblocking(r, r->fd) : -ENOTSUP;
+    if (S_ISSOCK(out.st_mode)) return call_nonblocking(r, r->fd);
+    if (S_ISCHR(out.st_mode)) {
+        int found = weft__readiness_look(r->fd, POLLOUT);
+        return found < 0 ? found : found ? call_nonblocking(r, r->fd) : -EAGAIN;
+    }
+    if (!S_ISFIFO(out.st_mode)) return -ENOTSUP;
+    if (fstat(r->other, &in)) return -errno;
+    if (r->extra || !(S_ISSOCK(in.st_mode) || S_ISCHR(in.st_mode))) return call_nonblocking(r, r->fd);
+    return attempt_splice(
+        &(struct weft__request){.code = WEFT_IO_SPLICE, .fd = r->fd, .other = r->other, .size = r->size});
 }
 
 /* --- all of them ------------------------------------------------------------------------------------------ */

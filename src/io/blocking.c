@@ -141,7 +141,9 @@ struct made {
 
 static void *perform(void *arg) {
     struct made *m = arg;
-    bool is_gone = m->life && weft__known_other(m->request->fd, m->life);
+    const struct weft__request *r = m->request;
+    bool is_gone = (m->life && weft__known_other(r->fd, m->life)) ||
+                   (weft__request_moves(r) && r->other_life && weft__known_other(r->other, r->other_life));
     m->result = is_gone ? -EBADF : weft__request_perform(m->request);
     return NULL;
 }
@@ -154,7 +156,7 @@ static int hold_directory(const struct weft__request *r, int fd) {
 }
 
 /* The threads take no signals, so that of a broken pipe is the caller's to have. */
-ssize_t weft__blocking_request(const struct weft__request *r) {
+int weft__blocking_make(const struct weft__request *r, ssize_t *result) {
     struct weft__request own = *r;
     int dir = hold_directory(r, r->fd), other = r->code == WEFT_IO_RENAME ? hold_directory(r, r->other) : -1;
     struct made m = {&own, r->fd >= 0 && dir < 0 ? weft__request_life(r) : 0, 0};
@@ -164,5 +166,12 @@ ssize_t weft__blocking_request(const struct weft__request *r) {
     if (dir >= 0) close(dir);
     if (other >= 0) close(other);
     if (!err && m.result == -EPIPE) raise(SIGPIPE);
-    return err ? err : m.result;
+    *result = m.result;
+    return err;
+}
+
+ssize_t weft__blocking_request(const struct weft__request *r) {
+    ssize_t result;
+    int err = weft__blocking_make(r, &result);
+    return err ? err : result;
 }

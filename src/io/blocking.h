@@ -7,5 +7,7 @@
 /* The request's result, or -ECANCELED, -ETIMEDOUT, -EAGAIN: then it was not made. Once a thread is at it, its end is
  * waited for: it may use the memory of the caller. */
 ssize_t weft__blocking_request(const struct weft__request *r);
+/* 0, and its result; or it was not made. */
+int weft__blocking_make(const struct weft__request *r, ssize_t *result);
 
 #endif

@@ -112,15 +112,17 @@ WEFT_PUBLIC ssize_t weft_splice(int in, off_t *in_offset, int out, off_t *out_of
 }
 
 WEFT_PUBLIC ssize_t weft_sendfile(int out, int in, off_t *offset, size_t size) {
+    struct weft__request r = {.code = WEFT_IO_SENDFILE, .fd = out, .other = in, .extra = offset, .size = size};
     size_t done = 0;
-    uint32_t life = weft__known_life(out);
+    r.life = weft__known_life(out);
+    r.other_life = weft__known_life(in);
     do {
-        ssize_t n = weft__io_run(&(struct weft__request){
-            .code = WEFT_IO_SENDFILE, .fd = out, .other = in, .extra = offset, .size = size - done});
+        ssize_t n = weft__io_run(&r);
         if (n < 0) return done ? (ssize_t)done : posix(n);
         if (!n) break;
         done += (size_t)n;
-    } while (done < size && !weft__known_other(out, life));
+        r.size -= (size_t)n;
+    } while (r.size);
     return (ssize_t)done;
 }
 

@@ -93,7 +93,7 @@ static void take_turns(void) {
 
 ssize_t weft__io_run(const struct weft__request *r) {
     struct weft__fiber *me = weft__io_fiber();
-    if (unlikely(r->life && weft__known_other(r->fd, r->life))) return -EBADF;
+    if (unlikely(weft__request_is_late(r))) return -EBADF;
     if (unlikely(r->code == WEFT_IO_CLOSE)) return close_it(r);
     if (unlikely(!me)) return weft__request_perform(r);
     ssize_t n = make(me, r);

@@ -49,7 +49,7 @@ static inline uint32_t weft__request_life(const struct weft__request *r) {
     return likely(!r->life) ? weft__known_life(r->fd) : r->life;
 }
 
-/* An attempt after a wait. */
+/* An attempt after a wait; of a request with one descriptor. */
 static inline ssize_t weft__request_again(const struct weft__request *r, uint32_t life) {
     if (unlikely(!weft__known_hold(r->fd, life))) return -EBADF;
     ssize_t n = weft__request_attempt(r);
@@ -57,11 +57,20 @@ static inline ssize_t weft__request_again(const struct weft__request *r, uint32_
     return n;
 }
 
+/* Is a descriptor of it another one by now? */
+static inline bool weft__request_is_late(const struct weft__request *r) {
+    return (r->life && weft__known_other(r->fd, r->life)) ||
+           (r->other_life && weft__known_other(r->other, r->other_life));
+}
+
 /* The calling fiber; NULL: it is none, or a timer's function. */
 static inline struct weft__fiber *weft__io_fiber(void) {
     struct weft__worker *w = weft__self();
     return w ? load_rlx(&w->current) : NULL;
 }
+
+/* A request that moves bytes, for an engine: its waits are that engine's. (move.c) */
+ssize_t weft__move_run(const struct weft__engine *engine, struct weft__fiber *me, const struct weft__request *r);
 
 /* For any caller: a fiber's goes to the engine, a thread makes the call. The result or a negative errno. */
 ssize_t weft__io_run(const struct weft__request *r);

@@ -42,7 +42,8 @@ static ssize_t try_until_done(const struct weft__request *asked) {
             if (err) return err;
         } else {
             weft__request_waits_at(r, &at);
-            int ready = weft__readiness_await(at.fd, at.events, at.fd == r->fd ? life : weft__known_life(at.fd));
+            int ready = r->other_life ? weft__readiness_await_of_two(at.fd, at.events, life, r->other, r->other_life)
+                                      : weft__readiness_await(at.fd, at.events, life);
             if (ready == -EPERM && r->code != WEFT_IO_POLL)
                 return weft__blocking_request(r); /* a file, not in memory */
             if (ready < 0) return ready;
@@ -94,7 +95,7 @@ static ssize_t receive_all_parts(const struct weft__request *r) {
 }
 
 static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
-    (void)me;
+    if (unlikely(weft__request_moves(r))) return weft__move_run(&weft__engine_epoll, me, r);
     bool all = (r->flags & (MSG_WAITALL | MSG_PEEK)) == MSG_WAITALL;
     if (unlikely(r->code == WEFT_IO_WAIT)) return weft__children_wait(r);
     if (unlikely(r->code == WEFT_IO_RECV && all)) return receive_all(*r);

@@ -35,7 +35,7 @@ static int arm(struct weft_queue *q, int fd, uint64_t *value) {
     uint32_t events = 0, round = (uint32_t)((*value = next_round(*value)) / WEFT_QUEUE_ONE);
     for
         each_waiter(w, q) {
-            if (of(w)->fd != fd) continue;
+            if (of(w)->fd != fd || of(w)->by_close) continue;
             of(w)->round = round;
             events |= of(w)->events;
         }
@@ -68,7 +68,7 @@ int weft__readiness_enter(struct weft__descriptor *d) {
         return -EBADF;
     }
     weft__queue_append(q, &d->waiter);
-    int err = arm(q, d->fd, &value);
+    int err = d->by_close ? 0 : arm(q, d->fd, &value);
     if (unlikely(err)) weft__queue_remove(q, &d->waiter);
     weft__queue_unlock(q, value);
     return err;
@@ -125,37 +125,50 @@ int weft__readiness_look(int fd, short events) {
     return p.revents & POLLNVAL ? -EBADF : (uint16_t)p.revents;
 }
 
-static WEFT_SWITCHES int wait(struct weft__descriptor *d, uint64_t deadline) {
+/* also: another one, whose close ends the wait, or NULL. */
+static WEFT_SWITCHES int wait(struct weft__descriptor *d, struct weft__descriptor *also, uint64_t deadline) {
     struct weft__fiber *me = d->waiter.fiber;
     int err = weft__wait_begin(me, WEFT_WAIT_BY_CANCEL | WEFT_WAIT_OUTSIDE, &d->waiter.ticket);
     if (unlikely(err)) return err;
-    if (unlikely((err = weft__readiness_enter(d)))) {
+    if (also) also->waiter = (struct weft_waiter){.fiber = me, .ticket = d->waiter.ticket};
+    if (also && unlikely((err = weft__readiness_enter(also)))) {
         weft__wait_withdraw(me, d->waiter.ticket);
         return err;
     }
-    err = weft__wait_block(me, d->waiter.ticket, deadline);
-    if (unlikely(err)) weft__readiness_leave(d);
+    if (unlikely((err = weft__readiness_enter(d))))
+        weft__wait_withdraw(me, d->waiter.ticket);
+    else if (unlikely((err = weft__wait_block(me, d->waiter.ticket, deadline))))
+        weft__readiness_leave(d);
+    if (also && weft__readiness_leave(also)) {
+        weft__readiness_leave(d);
+        return -EBADF;
+    }
     return err ? err : d->got;
 }
 
-static int await(int fd, short events, uint32_t life, uint64_t deadline) {
+static int await(int fd, short events, uint32_t life, struct weft__descriptor *also, uint64_t deadline) {
     struct weft__descriptor d = {.waiter = {.fiber = weft__me()}, .fd = fd, .events = (uint16_t)events, .life = life};
     struct weft__fiber *me = d.waiter.fiber;
     if (!me) return -ENOMEM;
     int err = weft__service_hold(me);
     if (err) return err;
-    err = wait(&d, deadline);
+    err = wait(&d, also, deadline);
     weft__service_release(me);
     return err;
 }
 
-int weft__readiness_await(int fd, short events, uint32_t life) { return await(fd, events, life, WEFT_FOREVER); }
+int weft__readiness_await(int fd, short events, uint32_t life) { return await(fd, events, life, NULL, WEFT_FOREVER); }
+
+int weft__readiness_await_of_two(int fd, short events, uint32_t life, int other, uint32_t other_life) {
+    struct weft__descriptor also = {.fd = other, .life = other_life, .by_close = true};
+    return await(fd, events, life, &also, WEFT_FOREVER);
+}
 
 WEFT_PUBLIC int weft_ready_until(int fd, short events, uint64_t deadline) {
     if (!weft__readiness_valid(events)) return -EINVAL;
     uint32_t life = weft__known_life(fd);
     int found = weft__readiness_look(fd, events);
-    return found ? found : await(fd, events, life, deadline);
+    return found ? found : await(fd, events, life, NULL, deadline);
 }
 
 WEFT_PUBLIC int weft_ready(int fd, short events) { return weft_ready_until(fd, events, WEFT_FOREVER); }

@@ -26,6 +26,7 @@ struct weft__descriptor {
     uint32_t life;  /* of the descriptor when this began (known.h); 0: whatever it is */
     uint32_t round; /* of the last arm */
     int got;        /* when it was won: the events, or -EBADF if it was closed, or another error; else 0 */
+    bool by_close;  /* only a close ends the wait: it is not armed, so it may be of any kind, and hung up */
 };
 
 /* What is ready now: the events, 0, or -EBADF. */
@@ -43,6 +44,8 @@ bool weft__readiness_leave(struct weft__descriptor *d);
 /* All of the steps: waits for valid events, without a look before, and returns those found, or an error. -EBADF: this
  * is not the descriptor's life any more. */
 int weft__readiness_await(int fd, short events, uint32_t life);
+/* The same, and a close of another one ends it as well. */
+int weft__readiness_await_of_two(int fd, short events, uint32_t life, int other, uint32_t other_life);
 
 /* The descriptor is about to be closed: ends all waits for it, with -EBADF. */
 void weft__readiness_closes(int fd);

@@ -18,12 +18,13 @@
  *   SEND, RECV fd      buffer     bytes   -             -           -              MSG_...
  *   SENDMSG, RECVMSG   msghdr     -       -             -           -              MSG_...
  *   SHUTDOWN   fd      -          -       -             -           -              how
- *   POLL       fd      -          -       -             -           -              events; result: those found
+ *   POLL       fd      -          -       -             another     -              events; result: those found
  *   SPLICE     out     out offset bytes   -             in          in offset      SPLICE_F_...
  *   SENDFILE   out     -          bytes   -             in          in offset      -
  *   WAIT       pid     int status -       -             -           -              waitpid's
  *
- * The offsets of SPLICE and SENDFILE are off_t *, or NULL.
+ * The offsets of SPLICE and SENDFILE are off_t *, or NULL. Of a POLL whose other_life is set, a close of the other one
+ * is the end as well.
  */
 #ifndef WEFT_IO_REQUEST_H
 #define WEFT_IO_REQUEST_H
@@ -62,7 +63,8 @@ enum weft__code {
 
 struct weft__request {
     uint8_t code;
-    uint32_t life; /* of fd, when the request was made (known.h); 0: it is made now */
+    uint32_t life;       /* of fd, when the request was made (known.h); 0: it is made now */
+    uint32_t other_life; /* the same of the other one, if it is a descriptor */
     int fd;
     int other;
     uint32_t flags;
@@ -89,6 +91,11 @@ ssize_t weft__request_bytes(const struct weft__request *r, int how);
  *   -ENOTSUP     that cannot be told, or be waited for: another thread must make the call
  */
 ssize_t weft__request_attempt(const struct weft__request *r);
+
+/* Does it move bytes from one descriptor to another? Then either may be waited for, and closed. */
+static inline bool weft__request_moves(const struct weft__request *r) {
+    return r->code == WEFT_IO_SPLICE || r->code == WEFT_IO_SENDFILE;
+}
 
 /* What to wait for before the next attempt: POLLIN or POLLOUT ... on r->fd, or on the other one of two. */
 struct weft__awaited {

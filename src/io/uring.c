@@ -141,6 +141,27 @@ static WEFT_SWITCHES int once(struct weft__fiber *me, const struct weft__request
     return op->result < 0 ? err : 0;
 }
 
+/* The same, but a close of the other descriptor ends it as well: that one waits by readiness.h, with the same ticket.
+ */
+static WEFT_SWITCHES int once_of_two(struct weft__fiber *me, const struct weft__request *r, uint32_t life,
+                                     struct weft__op *op) {
+    struct weft__descriptor also = {.waiter = {.fiber = me}, .fd = r->other, .life = r->other_life, .by_close = true};
+    int err = weft__wait_begin(me, WEFT_WAIT_BY_CANCEL | WEFT_WAIT_OUTSIDE, &op->ticket);
+    if (unlikely(err)) return err;
+    also.waiter.ticket = op->ticket;
+    if (unlikely((err = weft__readiness_enter(&also)))) {
+        weft__wait_withdraw(me, op->ticket);
+        return err;
+    }
+    int refused = push(op, r, life, NULL);
+    err = refused ? weft__wait_withdraw(me, op->ticket) : weft__wait_block(me, op->ticket, WEFT_FOREVER);
+    bool is_closed = weft__readiness_leave(&also);
+    if (unlikely(!refused && (err || is_closed))) weft__ring_abandon(me, op);
+    if (unlikely(is_closed)) return -EBADF;
+    if (unlikely(refused)) return err ? err : refused;
+    return err && op->result < 0 ? err : 0;
+}
+
 /* A call would have been told so by a signal, too; the kernel leaves that out for a ring's messages. */
 static WEFT_COLD void broken_pipe(const struct weft__request *r) {
     if ((r->code == WEFT_IO_SEND || r->code == WEFT_IO_SENDMSG) && !(r->flags & MSG_NOSIGNAL)) raise(SIGPIPE);
@@ -159,18 +180,6 @@ static WEFT_COLD ssize_t unless_at_once(const struct weft__request *r, int err) 
     return n == -EAGAIN || n == -ENOTSUP ? err : n;
 }
 
-static ssize_t run(struct weft__fiber *me, const struct weft__request *r);
-
-/* No request of the ring: that only says when to try again. */
-static ssize_t when_ready(struct weft__fiber *me, const struct weft__request *r, uint32_t life) {
-    for (;;) {
-        ssize_t n = run(me, &(struct weft__request){.code = WEFT_IO_POLL, .fd = r->fd, .flags = POLLOUT});
-        if (n < 0) return n;
-        n = weft__request_again(r, life);
-        if (n != -EAGAIN) return n;
-    }
-}
-
 /* The guess was that it has no position: see engine.c. That it has none, and nothing to read now, is noted. */
 static bool is_stored_after_all(const struct weft__request *r, ssize_t attempt) {
     bool reads = r->code == WEFT_IO_READ || r->code == WEFT_IO_READV;
@@ -178,6 +187,7 @@ static bool is_stored_after_all(const struct weft__request *r, ssize_t attempt) 
 }
 
 static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
+    if (weft__request_moves(r)) return weft__move_run(&weft__engine_uring, me, r);
     uint32_t life = weft__request_life(r);
     int none = r->code == WEFT_IO_RECV ? weft__known_socket(r->fd) : 0;
     if (unlikely(none)) return none;
@@ -186,12 +196,11 @@ static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
         n = weft__request_attempt(r);
         if (n != -EAGAIN && n != -ENOTSUP && n != -EINPROGRESS) return n;
         if (weft__position_is_used(r) && is_stored_after_all(r, n) && weft__position_run(r, &n)) return n;
-        if (n == -EAGAIN && r->code == WEFT_IO_SENDFILE) return when_ready(me, r, life);
         if (!goes_by_ring(r)) return weft__engine_epoll.run(me, r);
     }
     for (;;) {
         struct weft__op op = {.fiber = me, .fd = r->fd >= 0 ? r->fd : -1};
-        int err = once(me, r, life, &op, NULL);
+        int err = unlikely(r->other_life) ? once_of_two(me, r, life, &op) : once(me, r, life, &op, NULL);
         if (unlikely(err == -EBUSY)) {
             weft_yield();
             continue;
@@ -205,9 +214,7 @@ static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
         if (r->code == WEFT_IO_OPEN && op.result == -EINTR) continue;
         if (r->code == WEFT_IO_OPEN) return op.result; /* a lease of another process on the file */
         /* It does not wait there, because of the descriptor's flags. */
-        struct weft__awaited at;
-        weft__request_waits_at(r, &at);
-        int ready = weft__readiness_await(at.fd, at.events, at.fd == r->fd ? life : weft__known_life(at.fd));
+        int ready = weft__readiness_await(r->fd, weft__request_awaits(r), life);
         if (ready < 0) return ready;
         if (unlikely(weft__known_other(r->fd, life))) return -EBADF;
     }
