@@ -3,6 +3,8 @@
  *
  *   bytes           RWF_NOWAIT, where the file has it; a terminal, and a pipe that was spliced, have not, and are asked
  *                   first whether they are ready
+ *   bytes to other  one write is one record, so it is not cut into pieces that are taken at once. And not all of them
+ *   devices         can say whether they are ready: there is no way
  *   messages        MSG_DONTWAIT
  *   accept,         there is no such flag, only the one of the file, O_NONBLOCK. It is set for the time of the call
  *   connect,        if it is not, under a lock of ours, so that of two fibers that do this none takes it away from
@@ -54,19 +56,6 @@ void weft__request_waits_at(const struct weft__request *r, struct weft__awaited 
 
 /* --- bytes ---------------------------------------------------------------------------------------------- */
 
-/* Of what is written, the first piece: so much it takes without waiting, a pipe for certain, a terminal in all
- * likelihood. */
-static void cut(struct weft__request *r, size_t most) {
-    if (r->code == WEFT_IO_WRITEV) {
-        const struct iovec *part = r->memory, *end = part + r->size;
-        while (part < end && !part->iov_len) part++;
-        r->code = WEFT_IO_WRITE;
-        r->memory = part < end ? part->iov_base : NULL;
-        r->size = part < end ? part->iov_len : 0;
-    }
-    if (r->code == WEFT_IO_WRITE && r->size > most) r->size = most;
-}
-
 size_t weft__request_size(const struct weft__request *r) {
     const struct iovec *parts = r->memory;
     size_t total = 0;
@@ -75,16 +64,42 @@ size_t weft__request_size(const struct weft__request *r) {
     return total;
 }
 
+/* Of what is written the first piece, with parts kept together: so much it takes without waiting, a pipe for certain, a
+ * terminal in all likelihood. */
+static ssize_t write_piece(const struct weft__request *r, size_t most) {
+    enum { PARTS = 32 };
+    struct iovec few[PARTS];
+    const struct iovec one = {r->memory, r->size}, *parts = r->code == WEFT_IO_WRITEV ? r->memory : &one;
+    size_t n = r->code == WEFT_IO_WRITEV ? r->size : 1, taken = 0;
+    struct weft__request piece = *r;
+    for (; n && taken < PARTS && most; parts++, n--) {
+        if (!parts->iov_len) continue;
+        few[taken] = *parts;
+        if (few[taken].iov_len > most) few[taken].iov_len = most;
+        most -= few[taken++].iov_len;
+    }
+    piece.code = WEFT_IO_WRITEV;
+    piece.memory = few;
+    piece.size = taken;
+    return weft__request_perform(&piece);
+}
+
+bool weft__request_is_record(const struct weft__request *r) {
+    struct stat s;
+    bool writes = r->code == WEFT_IO_WRITE || r->code == WEFT_IO_WRITEV;
+    return writes && !fstat(r->fd, &s) && S_ISCHR(s.st_mode) && !isatty(r->fd);
+}
+
 static ssize_t if_ready(const struct weft__request *r) {
     struct stat s;
-    struct weft__request piece = *r;
+    bool writes = r->code == WEFT_IO_WRITE || r->code == WEFT_IO_WRITEV;
     if (fstat(r->fd, &s)) return -errno;
     if (S_ISREG(s.st_mode) || S_ISDIR(s.st_mode) || S_ISBLK(s.st_mode)) return -ENOTSUP;
     if (!weft__request_size(r)) return weft__request_perform(r); /* of nothing there is always enough */
+    if (unlikely(weft__request_is_record(r))) return -ENOTSUP;
     int found = weft__readiness_look(r->fd, weft__request_awaits(r));
     if (found <= 0) return found ? found : -EAGAIN;
-    cut(&piece, S_ISFIFO(s.st_mode) ? PIPE_BUF : 256);
-    return weft__request_perform(&piece);
+    return writes ? write_piece(r, S_ISFIFO(s.st_mode) ? PIPE_BUF : 256) : weft__request_perform(r);
 }
 
 /* A thread goes on where an attempt has ended, with this part of the memory. */

@@ -110,6 +110,9 @@ void weft__request_waits_at(const struct weft__request *r, struct weft__awaited 
 size_t weft__request_size(const struct weft__request *r);
 ssize_t weft__request_go_on(const struct weft__request *r, size_t done);
 
+/* Is it a write to a device that is no terminal? What it is given at once belongs together. */
+bool weft__request_is_record(const struct weft__request *r);
+
 bool weft__request_is_stream(int fd);
 
 #endif

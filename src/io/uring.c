@@ -196,7 +196,8 @@ static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
         n = weft__request_attempt(r);
         if (n != -EAGAIN && n != -ENOTSUP && n != -EINPROGRESS) return n;
         if (weft__position_is_used(r) && is_stored_after_all(r, n) && weft__position_run(r, &n)) return n;
-        if (!goes_by_ring(r)) return weft__engine_epoll.run(me, r);
+        bool is_record = n == -ENOTSUP && r->code <= WEFT_IO_WRITEV && weft__request_is_record(r);
+        if (!goes_by_ring(r) || is_record) return weft__engine_epoll.run(me, r);
     }
     for (;;) {
         struct weft__op op = {.fiber = me, .fd = r->fd >= 0 ? r->fd : -1};
@@ -238,7 +239,7 @@ static void completed(struct weft__op *op, int result, unsigned flags) {
 static int start(struct weft__io *io) {
     const struct weft__request *r = &io->request;
     if (!goes_by_ring(r) || (r->code == WEFT_IO_RECV && weft__known_socket(r->fd))) return -ENOTSUP;
-    if (weft__position_is_used(r) && weft__known_is_stored(r->fd)) return -ENOTSUP;
+    if (weft__position_is_used(r) && (weft__known_is_stored(r->fd) || weft__request_is_record(r))) return -ENOTSUP;
     io->op = (struct weft__op){.fn = completed, .fd = r->fd >= 0 ? r->fd : -1};
     if (likely(!push(&io->op, r, r->life, NULL))) return 0;
     io->op.fn = NULL; /* there is nothing in the ring to be cancelled */

@@ -4,6 +4,8 @@
 #include "io.h"
 
 #include <signal.h>
+#include <stdio.h>
+#include <termios.h>
 
 /* --- what comes out ------------------------------------------------------------------------------------------ */
 
@@ -198,6 +200,36 @@ static void shared(void *unused) {
 }
 TEST(several_read_one_end) { each_runtime(shared); }
 
+/* --- devices ------------------------------------------------------------------------------------------------------ */
+
+/* A write is a record of the kernel's log, as it is a reply of a file system: whole, in one write. The log may drop a
+ * record, or show it later, but none of them is a part of one. */
+static void records(void *unused) {
+    (void)unused;
+    enum { SIZE = 600 };
+    char text[SIZE + 1] = "<7>", got[4096], mark[64];
+    int log = open("/dev/kmsg", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    if (log < 0 || lseek(log, 0, SEEK_END) < 0) test_skip("no log of the kernel here");
+    int length = snprintf(mark, sizeof mark, "weft %d %lld ", (int)getpid(), (long long)weft_now());
+    for (int i = 3; i < SIZE; i++) text[i] = mark[(i - 3) % length];
+    text[SIZE] = 0;
+    for (int way = 0; way < 3; way++) {
+        struct weft_io io;
+        struct iovec parts[3] = {{text, 40}, {text + 40, 300}, {text + 340, SIZE - 340}};
+        if (way == 0) CHECK_EQ(weft_write(log, text, SIZE), SIZE);
+        if (way == 1) CHECK_EQ(weft_writev(log, parts, 3), SIZE);
+        if (way == 2) CHECK_EQ(weft_io_writev(&io, log, parts, 3), 0);
+        if (way == 2) CHECK_EQ(weft_io_wait(&io), SIZE);
+    }
+    for (ssize_t n; (n = read(log, got, sizeof got - 1)) > 0 || errno == EPIPE;) {
+        if (n < 0) continue; /* some were dropped */
+        got[n] = 0;
+        if (strstr(got, mark)) CHECK(strstr(got, text + 3));
+    }
+    CHECK_EQ(weft_close(log), 0);
+}
+TEST(a_record_for_a_device_is_in_one_piece) { test_in_fiber(2, records, NULL); }
+
 /* --- terminals ---------------------------------------------------------------------------------------------------- */
 
 static void *types(void *fd) {
@@ -221,3 +253,39 @@ static void terminal(void *unused) {
     CHECK(!weft_close(screen) && !weft_close(keyboard));
 }
 TEST(terminals) { each_runtime(terminal); }
+
+/* Lines that are written in several parts, by several fibers: no line has another's part in it. */
+enum { LINES = 100, LINE = 30, TYPISTS = 4 };
+static int screen_of_all;
+static void *writes_lines(void *letter) {
+    char line[LINE];
+    memset(line, *(char *)letter, LINE - 1);
+    line[LINE - 1] = '\n';
+    for (int i = 0; i < LINES; i++) {
+        struct iovec parts[3] = {{line, 1}, {line + 1, 20}, {line + 21, LINE - 21}};
+        CHECK_EQ(weft_writev(screen_of_all, parts, 3), LINE);
+    }
+    return NULL;
+}
+static void lines(void *unused) {
+    (void)unused;
+    static char got[TYPISTS * LINES * LINE];
+    struct termios t;
+    struct weft_fiber f[TYPISTS];
+    int keyboard = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (keyboard < 0 || grantpt(keyboard) || unlockpt(keyboard)) test_skip("no terminals here");
+    screen_of_all = open(ptsname(keyboard), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    CHECK(screen_of_all >= 0 && !tcgetattr(screen_of_all, &t));
+    cfmakeraw(&t);
+    CHECK(!tcsetattr(screen_of_all, TCSANOW, &t));
+    for (int i = 0; i < TYPISTS; i++) f[i] = spawn(writes_lines, &"abcd"[i]);
+    for (size_t done = 0; done < sizeof got;) {
+        ssize_t n = weft_read(keyboard, got + done, sizeof got - done);
+        CHECK(n > 0);
+        done += (size_t)n;
+    }
+    for (int i = 0; i < TYPISTS; i++) join(f[i]);
+    for (size_t i = 0; i < sizeof got; i++) CHECK_EQ(got[i], i % LINE == LINE - 1 ? '\n' : got[i - i % LINE]);
+    CHECK(!weft_close(screen_of_all) && !weft_close(keyboard));
+}
+TEST(lines_for_a_terminal_are_in_one_piece) { each_runtime(lines); }
