@@ -256,8 +256,9 @@ static int look_later(uint64_t deadline) {
 static int wait_for_any(struct pollfd *fds, nfds_t n, uint64_t deadline) {
     struct weft_case *cases = weft__alloc(n * sizeof *cases);
     if (!cases) return -ENOMEM;
-    for (nfds_t i = 0; i < n; i++)
-        cases[i] = (struct weft_case)WEFT_CASE_READY(fds[i].fd, weft__readiness_known(fds[i].events));
+    for (nfds_t i = 0; i < n; i++) /* any negative number is one that nobody looks at */
+        cases[i] =
+            (struct weft_case)WEFT_CASE_READY(fds[i].fd < 0 ? -1 : fds[i].fd, weft__readiness_known(fds[i].events));
     int found = 0;
     while (!found) {
         int which = weft_select_until(cases, (unsigned)n, deadline);

@@ -89,6 +89,8 @@ static void polls(void *unused) {
     CHECK_EQ(weft_poll(p, 3, 5), 0);
     CHECK(weft_now() - start >= 5 * WEFT_MILLISECOND);
     CHECK_EQ(weft_poll(NULL, 0, 1), 0);
+    p[2].fd = -7; /* any negative number is not looked at */
+    CHECK_EQ(weft_poll(p, 3, 1), 0);
     struct weft_fiber f = spawn(writes_later, &b[1]);
     CHECK_EQ(weft_poll(p, 3, -1), 1);
     CHECK(!p[0].revents && p[1].revents == POLLIN && !p[2].revents);
