@@ -5,13 +5,13 @@
  *   any, or for other changes   SIGCHLD comes, to which we are subscribed meanwhile
  *
  * Where neither works, because the program ignores SIGCHLD (then there is no signal, and no handler may be put in
- * its place: the children would begin to need a wait) or there is no memory, a thread of the pool waits.
+ * its place: the children would begin to need a wait), because they may end without it, or because there is no memory,
+ * they are asked again, less and less often: a thread of the pool that waits could not be told to stop.
  */
 #define _GNU_SOURCE
 #include "io/children.h"
 
 #include "base/sys.h"
-#include "io/blocking.h"
 #include "io/known.h"
 #include "io/readiness.h"
 #include "weft/signal.h"
@@ -48,6 +48,16 @@ static ssize_t wait_for_signal(const struct weft__request *r, struct weft_signal
     }
 }
 
+static ssize_t look_again(const struct weft__request *r) {
+    const uint64_t most = 10 * WEFT_MILLISECOND;
+    for (uint64_t pause = 100 * WEFT_MICROSECOND;; pause = pause < most / 2 ? 2 * pause : most) {
+        pid_t pid = ask(r);
+        if (pid) return pid;
+        int err = weft_sleep_for(pause);
+        if (err) return err;
+    }
+}
+
 static bool is_ignored(int sig) {
     struct sigaction action;
     return !sigaction(sig, NULL, &action) && (action.sa_handler == SIG_IGN || action.sa_flags & SA_NOCLDWAIT);
@@ -56,8 +66,7 @@ static bool is_ignored(int sig) {
 static ssize_t wait_for_any(const struct weft__request *r) {
     struct weft_signals signals = WEFT_SIGNALS_INIT;
     bool unheard = r->flags & (__WCLONE | __WALL | __WNOTHREAD); /* they may end without SIGCHLD */
-    if (unheard || is_ignored(SIGCHLD) || weft_signals_begin(&signals, WEFT_SIGNAL(SIGCHLD)))
-        return weft__blocking_request(r);
+    if (unheard || is_ignored(SIGCHLD) || weft_signals_begin(&signals, WEFT_SIGNAL(SIGCHLD))) return look_again(r);
     ssize_t result = wait_for_signal(r, &signals);
     weft_signals_end(&signals);
     return result;

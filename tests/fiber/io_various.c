@@ -1,7 +1,9 @@
 /* Polling, splicing, sending files, children, sleeping, operations under way, and which engine it is. */
 #define _GNU_SOURCE
+#include "../state.h"
 #include "io.h"
 
+#include <signal.h>
 #include <sys/wait.h>
 
 /* --- the engine -------------------------------------------------------------------------------------------------- */
@@ -239,6 +241,30 @@ static void waits_for_children(void *unused) {
     CHECK(WIFSIGNALED(status));
 }
 TEST(children) { each_runtime(waits_for_children); }
+
+static void *waits_so(void *options) { return (void *)(intptr_t)told(weft_waitpid(-1, NULL, *(int *)options)); }
+static void is_cancelled(int options) {
+    struct weft_fiber f = spawn(waits_so, &options);
+    await_state(state_waits, f);
+    CHECK_EQ(weft_cancel(f), 0);
+    CHECK_EQ((intptr_t)join(f), -ECANCELED);
+}
+/* Children of which no signal tells. */
+static void unheard_children(void *unused) {
+    (void)unused;
+    int held[2];
+    pid_t pid = held_child(held, 7);
+    is_cancelled(__WALL);
+    close(held[1]);
+    CHECK_EQ(weft_waitpid(-1, NULL, __WALL), pid);
+    signal(SIGCHLD, SIG_IGN);
+    held_child(held, 7);
+    is_cancelled(0);
+    close(held[1]);
+    CHECK_EQ(told(weft_waitpid(-1, NULL, 0)), -ECHILD); /* when it has ended */
+    signal(SIGCHLD, SIG_DFL);
+}
+TEST(a_wait_for_children_that_no_signal_tells_of_is_cancelled) { each_runtime(unheard_children); }
 
 static void *waits_for_it(void *pid) { return (void *)(intptr_t)weft_waitpid((pid_t)(intptr_t)pid, NULL, 0); }
 static void many_children(void *unused) {
