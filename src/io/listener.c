@@ -107,11 +107,9 @@ WEFT_PUBLIC int weft_listener_accept(struct weft_listener *listener) {
     struct listener *l = (struct listener *)listener;
     if (!l) return -EINVAL;
     if (!weft__io_fiber()) return -EPERM;
-    if (weft__engine() != &weft__engine_uring)
-        return (int)weft__io_run(
-            &(struct weft__request){.code = WEFT_IO_ACCEPT, .fd = l->op.fd, .flags = (uint32_t)l->flags});
+    const struct weft__request alone = {.code = WEFT_IO_ACCEPT, .fd = l->op.fd, .flags = (uint32_t)l->flags};
     add_ar(&l->asking, 1);
-    int fd = accept_from_list(l);
+    int fd = weft__engine() == &weft__engine_uring ? accept_from_list(l) : (int)weft__io_run(&alone);
     add_ar(&l->asking, -1);
     return fd;
 }
