@@ -155,6 +155,12 @@ bool weft__request_is_stream(int fd) {
     return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_STREAM;
 }
 
+size_t weft__request_room(const struct msghdr *m) {
+    size_t room = 0;
+    for (size_t i = 0; i < m->msg_iovlen; i++) room += m->msg_iov[i].iov_len;
+    return room;
+}
+
 static ssize_t attempt_message(const struct weft__request *r) {
     struct weft__request now = *r;
     now.flags |= MSG_DONTWAIT;

@@ -65,16 +65,27 @@ static ssize_t close_it(const struct weft__request *r) {
     return n;
 }
 
+/* Errors and urgent bytes are there, or they are not: the kernel never waits for them. Local sockets have no such
+ * errors, and datagrams nothing urgent: there it is a receive like any other. */
+static WEFT_COLD bool never_waits(const struct weft__request *r) {
+    int domain = 0;
+    socklen_t size = sizeof domain;
+    if (r->flags & MSG_ERRQUEUE) return !getsockopt(r->fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) && domain != AF_UNIX;
+    return weft__request_is_stream(r->fd);
+}
+
 /* The caller's word that nothing is to be waited for; of a splice, at the pipe: the call itself could wait at the other
  * end. */
 static bool must_not_wait(const struct weft__request *r) {
-    if (r->code >= WEFT_IO_SEND && r->code <= WEFT_IO_RECVMSG) return r->flags & MSG_DONTWAIT;
-    return r->code == WEFT_IO_SPLICE && r->flags & SPLICE_F_NONBLOCK;
+    if (r->code < WEFT_IO_SEND || r->code > WEFT_IO_RECVMSG)
+        return r->code == WEFT_IO_SPLICE && r->flags & SPLICE_F_NONBLOCK;
+    if (r->flags & MSG_DONTWAIT) return true;
+    return unlikely(weft__request_is_aside(r)) && never_waits(r);
 }
 
 static ssize_t at_once(const struct weft__request *r) {
-    ssize_t n = r->code == WEFT_IO_SPLICE ? weft__request_attempt(r) : -ENOTSUP;
-    return n == -ENOTSUP ? weft__request_perform(r) : n;
+    ssize_t n = weft__request_attempt(r);
+    return n == -ENOTSUP && r->code == WEFT_IO_SPLICE ? weft__request_perform(r) : n;
 }
 
 static ssize_t make(struct weft__fiber *me, const struct weft__request *r) {

@@ -20,8 +20,9 @@ static ssize_t connected(int fd) {
     return -err;
 }
 
-/* A local socket's queue is full. Nobody tells when there is room, so we look again, less and less often. */
-static int wait_for_room(uint64_t *pause) {
+/* Nobody tells when there is room in a local socket's queue, or when there is more than was there: so we look again,
+ * less and less often. */
+static int look_later(uint64_t *pause) {
     *pause = *pause ? *pause * 2 : 50 * WEFT_MICROSECOND;
     if (*pause > 10 * WEFT_MILLISECOND) *pause = 10 * WEFT_MILLISECOND;
     return weft_sleep_for(*pause);
@@ -38,7 +39,7 @@ static ssize_t try_until_done(const struct weft__request *asked) {
         if (n == -EALREADY && r->code == WEFT_IO_CONNECT) n = -EINPROGRESS; /* since a call before this one */
         if (likely(n != -EAGAIN && n != -EINPROGRESS)) return n == -ENOTSUP ? weft__blocking_request(r) : n;
         if (r->code == WEFT_IO_CONNECT && n == -EAGAIN) {
-            int err = wait_for_room(&pause);
+            int err = look_later(&pause);
             if (err) return err;
         } else {
             weft__request_waits_at(r, &at);
@@ -94,9 +95,26 @@ static ssize_t receive_all_parts(const struct weft__request *r) {
     return n;
 }
 
+/* All of it is to be there, and to stay there. Until then, or until no more will come. */
+static ssize_t peek_all(const struct weft__request *r) {
+    size_t wanted = r->code == WEFT_IO_RECV ? r->size : weft__request_room(r->memory);
+    uint64_t pause = 0;
+    struct weft__request own = *r;
+    own.life = weft__request_life(r);
+    for (;;) {
+        ssize_t n = weft__request_is_late(&own) ? -EBADF : try_until_done(&own);
+        if (n < 0 || (size_t)n >= wanted || !weft__request_is_stream(r->fd)) return n;
+        bool ends = weft__readiness_look(r->fd, POLLRDHUP) != 0;
+        if (ends) return try_until_done(&own); /* perhaps some came before the end */
+        int err = look_later(&pause);
+        if (err) return n ? n : err;
+    }
+}
+
 static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
     if (unlikely(weft__request_moves(r))) return weft__move_run(&weft__engine_epoll, me, r);
     bool all = (r->flags & (MSG_WAITALL | MSG_PEEK)) == MSG_WAITALL;
+    if (unlikely(weft__request_peeks_all(r))) return peek_all(r);
     if (unlikely(r->code == WEFT_IO_WAIT)) return weft__children_wait(r);
     if (unlikely(r->code == WEFT_IO_RECV && all)) return receive_all(*r);
     if (unlikely(r->code == WEFT_IO_RECVMSG && all && r->memory)) return receive_all_parts(r);

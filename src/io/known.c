@@ -47,11 +47,13 @@ bool weft__known_waits(int fd) {
 }
 
 int weft__known_socket(int fd) {
-    int type;
-    socklen_t size = sizeof type;
+    int listens;
+    socklen_t size = sizeof listens;
+    char c;
     uint16_t guess = load_rlx(guess_of(fd));
     if (likely(guess & WEFT_KNOWN_SOCKET)) return 0; /* and nothing is written: neighbours are other workers' */
-    if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size)) return -errno;
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size)) return -errno;
+    if (unlikely(listens && recv(fd, &c, 1, MSG_DONTWAIT) < 0)) return -errno;
     store_rlx(guess_of(fd), guess | WEFT_KNOWN_SOCKET);
     return 0;
 }

@@ -71,7 +71,8 @@ bool weft__known_reads_wait(int fd);
 bool weft__known_is_stored(int fd);
 /* An attempt to read has found nothing. False: it is stored, and will not have to be waited for the next time. */
 bool weft__known_waits(int fd);
-/* 0, -ENOTSOCK or -EBADF: a ring would wait until anything can be read, and only then look what it is. */
+/* 0, -ENOTSOCK or -EBADF, and what a receive from a socket that listens fails with: a ring would wait until anything
+ * can be read, and only then look what it is. */
 int weft__known_socket(int fd);
 
 /* The closer's steps 1 and 4. */

@@ -115,4 +115,18 @@ bool weft__request_is_record(const struct weft__request *r);
 
 bool weft__request_is_stream(int fd);
 
+/* A receive that a ring would do otherwise: of what does not come with the other bytes; or of all, which are to stay,
+ * and which it would put there several times. */
+static inline bool weft__request_receives(const struct weft__request *r) {
+    return r->code == WEFT_IO_RECV || r->code == WEFT_IO_RECVMSG;
+}
+static inline bool weft__request_is_aside(const struct weft__request *r) {
+    return weft__request_receives(r) && r->flags & (MSG_OOB | MSG_ERRQUEUE);
+}
+static inline bool weft__request_peeks_all(const struct weft__request *r) {
+    const uint32_t both = MSG_PEEK | MSG_WAITALL;
+    return weft__request_receives(r) && r->memory && (r->flags & both) == both;
+}
+size_t weft__request_room(const struct msghdr *m);
+
 #endif

@@ -77,7 +77,7 @@ static void fill(struct io_uring_sqe *e, const struct weft__request *r) {
 /* Not a request with two descriptors: only one of them could be closed under it. */
 static bool goes_by_ring(const struct weft__request *r) {
     bool two = r->code == WEFT_IO_RENAME && r->other >= 0 && r->other != r->fd;
-    return opcodes[r->code] && !two;
+    return opcodes[r->code] && !two && !weft__request_peeks_all(r) && !weft__request_is_aside(r);
 }
 
 /* --- who need not wait ------------------------------------------------------------------------------- */
@@ -192,6 +192,7 @@ static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
     int none = r->code == WEFT_IO_RECV ? weft__known_socket(r->fd) : 0;
     if (unlikely(none)) return none;
     ssize_t n;
+    if (unlikely(weft__request_peeks_all(r) || weft__request_is_aside(r))) return weft__engine_epoll.run(me, r);
     if (is_tried_first(r)) {
         n = weft__request_attempt(r);
         if (n != -EAGAIN && n != -ENOTSUP && n != -EINPROGRESS) return n;

@@ -1,5 +1,6 @@
 /* Sockets: datagrams, accepting and connecting, many at once. */
 #define _GNU_SOURCE
+#include "../state.h"
 #include "io.h"
 
 #include <sys/resource.h>
@@ -150,3 +151,96 @@ static void many(void *unused) {
     for (unsigned i = 0; i < n; i++) CHECK_EQ(weft_close(pairs[i][0]), 0);
 }
 TEST(a_thousand_at_once) { each_runtime(many); }
+
+/* --- what is there or is not, and is not waited for ------------------------------------------------------------- */
+
+static void not_waited_for(void *unused) {
+    (void)unused;
+    int e[2], listener, local = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in address;
+    struct sockaddr_un nowhere = {.sun_family = AF_UNIX}; /* the kernel chooses a name */
+    struct weft_io io;
+    struct weft_lease lease;
+    char c = 0;
+    struct msghdr message = {.msg_iov = &(struct iovec){&c, 1}, .msg_iovlen = 1};
+    make_ends(TCP, e);
+    CHECK_EQ(told(weft_recv(e[0], &c, 1, MSG_OOB)), -EINVAL);
+    CHECK_EQ(told(weft_recvmsg(e[0], &message, MSG_OOB)), -EINVAL);
+    CHECK_EQ(told(weft_recv(e[0], &c, 1, MSG_ERRQUEUE)), -EAGAIN);
+    CHECK_EQ(told(weft_recvmsg(e[0], &message, MSG_ERRQUEUE)), -EAGAIN);
+    CHECK_EQ(weft_io_recv(&io, e[0], &c, 1, MSG_OOB), 0);
+    CHECK_EQ(weft_io_wait(&io), -EINVAL);
+    CHECK_EQ(weft_io_recvmsg(&io, e[0], &message, MSG_ERRQUEUE), 0);
+    CHECK_EQ(weft_io_wait(&io), -EAGAIN);
+    CHECK_EQ(weft_send(e[1], "!", 1, MSG_OOB), 1);
+    CHECK(weft_ready(e[0], POLLPRI) > 0);
+    CHECK_EQ(weft_recv(e[0], &c, 1, MSG_OOB), 1);
+    CHECK_EQ(c, '!');
+    make_listener(&listener, &address, 0);
+    CHECK_EQ(told(weft_recv(listener, &c, 1, 0)), -ENOTCONN);
+    CHECK_EQ(weft_recv_lease(listener, &lease), -ENOTCONN);
+    CHECK_EQ(weft_io_recv(&io, listener, &c, 1, 0), 0);
+    CHECK_EQ(weft_io_wait(&io), -ENOTCONN);
+    CHECK(!bind(local, (struct sockaddr *)&nowhere, sizeof nowhere.sun_family) && !listen(local, 1));
+    CHECK_EQ(told(weft_recv(local, &c, 1, 0)), -EINVAL);
+    close_ends(e);
+    CHECK(!weft_close(listener) && !weft_close(local));
+}
+TEST(what_is_never_waited_for) { each_runtime(not_waited_for); }
+
+/* --- all of it, and it stays ----------------------------------------------------------------------------------------
+ */
+
+static void *peeks(void *fd) {
+    char got[8] = "";
+    ssize_t n = weft_recv(*(int *)fd, got, sizeof got, MSG_PEEK | MSG_WAITALL);
+    CHECK(n <= 0 || !memcmp(got, "01234567", (size_t)n));
+    return (void *)(intptr_t)told(n);
+}
+static void *peeks_rest(void *fd) {
+    char got[8];
+    return (void *)(intptr_t)told(weft_recv(*(int *)fd, got, sizeof got, MSG_PEEK | MSG_WAITALL));
+}
+static void peeks_all(void *unused) {
+    (void)unused;
+    for (enum ends kind = LOCAL; kind < ENDS; kind++) {
+        int e[2];
+        char got[4], rest[8];
+        struct iovec parts[2] = {{got, 4}, {rest, 4}};
+        make_ends(kind, e);
+        CHECK_EQ(weft_send(e[1], "0123", 4, 0), 4);
+        struct weft_fiber f = spawn(peeks, &e[0]);
+        await_state(state_waits, f);
+        CHECK_EQ(weft_send(e[1], "4567", 4, 0), 4);
+        CHECK_EQ((intptr_t)join(f), 8);
+        CHECK_EQ(weft_recvmsg(e[0], &(struct msghdr){.msg_iov = parts, .msg_iovlen = 2}, MSG_PEEK | MSG_WAITALL), 8);
+        CHECK(!memcmp(got, "0123", 4) && !memcmp(rest, "4567", 4));
+        CHECK_EQ(weft_recv(e[0], rest, 5, MSG_WAITALL), 5);
+        f = spawn(peeks_rest, &e[0]);
+        await_state(state_waits, f);
+        CHECK_EQ(weft_shutdown(e[1], SHUT_WR), 0); /* no more will come */
+        CHECK_EQ((intptr_t)join(f), 3);
+        close_ends(e);
+    }
+}
+TEST(what_is_looked_at_is_all_there_and_stays) { each_runtime(peeks_all); }
+
+/* --- a listener that is in use ------------------------------------------------------------------------------------ */
+
+static void *asks(void *listener) { return (void *)(intptr_t)weft_listener_accept(listener); }
+static void in_use(void *unused) {
+    (void)unused;
+    struct sockaddr_in address;
+    struct weft_listener l;
+    int listener;
+    make_listener(&listener, &address, 0);
+    CHECK_EQ(weft_listener_begin(&l, listener, SOCK_CLOEXEC), 0);
+    struct weft_fiber f = spawn(asks, &l);
+    await_state(state_waits, f);
+    CHECK_EQ(weft_listener_end(&l), -EBUSY);
+    CHECK_EQ(weft_cancel(f), 0);
+    CHECK_EQ((intptr_t)join(f), -ECANCELED);
+    CHECK_EQ(weft_listener_end(&l), 0);
+    CHECK_EQ(weft_close(listener), 0);
+}
+TEST(a_listener_that_somebody_asks_stays) { each_runtime(in_use); }
