@@ -23,12 +23,20 @@
 
 /* --- open and close ------------------------------------------------------------------------------ */
 
-static bool is_good_enough(struct io_uring *u) {
+/* Operations that the kernel has; of those newer than 63 nobody asks. */
+static uint64_t ask_operations(struct io_uring *u) {
     struct io_uring_probe *probe = io_uring_get_probe_ring(u);
-    bool yes = probe && (u->features & IORING_FEAT_NODROP) && (u->features & IORING_FEAT_EXT_ARG) &&
-               probe->last_op >= WEFT_OP_FUTEX_WAIT && io_uring_opcode_supported(probe, WEFT_OP_FUTEX_WAIT);
+    uint64_t known = 0;
+    for (int i = 0; probe && i < probe->ops_len && i < 64; i++)
+        if (probe->ops[i].flags & IO_URING_OP_SUPPORTED) known |= UINT64_C(1) << probe->ops[i].op;
     io_uring_free_probe(probe);
-    return yes;
+    return known;
+}
+
+/* What it cannot do without; for any other operation there is another way. */
+static bool is_good_enough(const struct io_uring *u, uint64_t known) {
+    const uint64_t needed = UINT64_C(1) << WEFT_OP_FUTEX_WAIT | UINT64_C(1) << IORING_OP_ASYNC_CANCEL;
+    return (u->features & IORING_FEAT_NODROP) && (u->features & IORING_FEAT_EXT_ARG) && (known & needed) == needed;
 }
 
 int weft__ring_open(struct weft__uring *r, unsigned entries) {
@@ -42,7 +50,8 @@ int weft__ring_open(struct weft__uring *r, unsigned entries) {
         weft__free(u);
         return err == -EINVAL ? -ENOSYS : err; /* an older kernel does not know the flags */
     }
-    if (!is_good_enough(u)) {
+    uint64_t known = ask_operations(u);
+    if (!is_good_enough(u, known)) {
         io_uring_queue_exit(u);
         weft__free(u);
         return -ENOSYS;
@@ -52,6 +61,7 @@ int weft__ring_open(struct weft__uring *r, unsigned entries) {
     io_uring_ring_dontfork(u);
     for (unsigned i = 0; i < u->sq.ring_entries; i++) u->sq.array[i] = i;
     r->kernel = u;
+    r->known = known;
     store_rlx(&r->armed, false);
     store_rlx(&r->in_flight, 0);
     r->leaves = false;

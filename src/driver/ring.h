@@ -60,7 +60,8 @@ struct weft__uring {
     _Atomic bool open;          /* written under the lock */
     _Atomic bool armed;         /* a wait for the futex is under way; written under the lock */
     _Atomic unsigned in_flight; /* requests that have not completed; written under the lock */
-    bool leaves; /* its cluster is given up, and what it has under way is made elsewhere; under the lock */
+    bool leaves;    /* its cluster is given up, and what it has under way is made elsewhere; under the lock */
+    uint64_t known; /* operations that the kernel has, a bit each; since it was opened */
     struct io_uring *kernel;
     struct weft__lent *lent; /* NULL: none was asked for yet */
 };
@@ -82,6 +83,11 @@ bool weft__ring_end(struct weft__uring *r);
 void weft__ring_close(struct weft__uring *r);
 /* In a forked child: our copy goes, the parent's stays. */
 void weft__ring_forget(struct weft__uring *r);
+
+/* Has the kernel this operation? One that is taken from it, by a test, it has not. */
+static inline bool weft__ring_knows(const struct weft__uring *r, uint8_t opcode) {
+    return opcode < 64 && r->known >> opcode & 1;
+}
 
 /* --- with the lock --------------------------------------------------------------------------- */
 

@@ -109,7 +109,8 @@ WEFT_PUBLIC int weft_listener_accept(struct weft_listener *listener) {
     if (!weft__io_fiber()) return -EPERM;
     const struct weft__request alone = {.code = WEFT_IO_ACCEPT, .fd = l->op.fd, .flags = (uint32_t)l->flags};
     add_ar(&l->asking, 1);
-    int fd = weft__engine() == &weft__engine_uring ? accept_from_list(l) : (int)weft__io_run(&alone);
+    int fd = weft__engine() == &weft__engine_uring ? accept_from_list(l) : -ENOTSUP;
+    if (fd == -ENOTSUP) fd = (int)weft__io_run(&alone); /* no ring, or none that accepts */
     add_ar(&l->asking, -1);
     return fd;
 }

@@ -102,12 +102,16 @@ static bool is_tried_first(const struct weft__request *r) {
 
 /* --- for a fiber that waits -------------------------------------------------------------------------- */
 
-/* more: fills what the request does not say; or NULL. */
+/* more: fills what the request does not say; or NULL. -ENOTSUP: the kernel has no such operation. */
 static int push(struct weft__op *op, const struct weft__request *r, uint32_t life,
                 int (*more)(struct weft__op *, struct weft__uring *, struct io_uring_sqe *)) {
     int err;
     struct weft__uring *ring = weft__ring_lock_own(1, &err);
     if (unlikely(!ring)) return err;
+    if (unlikely(!weft__ring_knows(ring, opcodes[r->code]))) {
+        weft__ring_unlock(ring);
+        return -ENOTSUP;
+    }
     struct io_uring_sqe *e = weft__ring_entry(ring, 0);
     fill(e, r);
     if (unlikely(more && (err = more(op, ring, e)))) {

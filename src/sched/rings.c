@@ -5,6 +5,7 @@
 #include "sched/block.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /*
  * How many requests are under way for each descriptor, by its number's last bits; so that whoever closes one need not
@@ -24,10 +25,30 @@ static unsigned entries(void) {
     return n > 0 && n <= WEFT_RING_ENTRIES ? (unsigned)n : WEFT_RING_ENTRIES;
 }
 
+/* A test may ask for a kernel without some operations: WEFT_RING_WITHOUT has their numbers, with commas between, or
+ * "all". */
+static uint64_t operations_without(void) {
+    const char *text = getenv("WEFT_RING_WITHOUT");
+    if (likely(!text)) return 0;
+    if (!strcmp(text, "all")) return UINT64_MAX;
+    uint64_t without = 0;
+    for (char *end; *text; text = *end ? end + 1 : end) {
+        unsigned long number = strtoul(text, &end, 10);
+        if (end > text && number < 64) without |= UINT64_C(1) << number;
+    }
+    return without;
+}
+
+static int open_own(struct weft__uring *r) {
+    int err = weft__ring_open(r, entries());
+    if (!err) r->known &= ~operations_without();
+    return err;
+}
+
 struct weft__uring *weft__ring_lock_own(unsigned n, int *err) {
     for (unsigned tries = 0;; tries++) {
         struct weft__uring *r = &weft__self()->ring;
-        if (unlikely(!load_rlx(&r->open)) && (*err = weft__ring_open(r, entries()))) return NULL;
+        if (unlikely(!load_rlx(&r->open)) && (*err = open_own(r))) return NULL;
         weft__lock(&r->lock);
         if (likely(weft__ring_room(r, n))) return r;
         weft__unlock(&r->lock);

@@ -4,12 +4,15 @@
  * sleeps in its ring. All of it holds without rings, too.
  */
 #define _GNU_SOURCE
+#include "../scratch.h"
 #include "../state.h"
 #include "fiber.h"
 #include "weft/io.h"
 
 #include <fcntl.h>
 #include <linux/io_uring.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -298,4 +301,117 @@ TEST(a_worker_that_sleeps_in_its_ring_is_woken_by_threads) {
     CHECK_EQ(write(pipes[1], "text", 4), 4); /* for the other */
     for (unsigned i = 0; i < WORKERS; i++) join(reader[i]);
     CHECK_EQ(weft_stop(), 0);
+}
+
+/* --- operations that the kernel has not ---------------------------------------------------------------------------
+ */
+
+enum { NONE = -1, ALL = -2 };
+static const int operations[] = {
+    NONE,
+    IORING_OP_READV,
+    IORING_OP_WRITEV,
+    IORING_OP_FSYNC,
+    IORING_OP_POLL_ADD,
+    IORING_OP_SENDMSG,
+    IORING_OP_RECVMSG,
+    IORING_OP_ACCEPT,
+    IORING_OP_CONNECT,
+    IORING_OP_OPENAT,
+    IORING_OP_STATX,
+    IORING_OP_READ,
+    IORING_OP_WRITE,
+    IORING_OP_SEND,
+    IORING_OP_RECV,
+    ALL,
+};
+
+/* On one worker: whether the request of a fiber that waits is in its ring. */
+static unsigned in_ring(void) { return load_rlx(&weft__self()->ring.in_flight); }
+
+static void *receives_leased(void *fd) {
+    struct weft_lease lease;
+    CHECK_EQ(weft_recv_lease(*(int *)fd, &lease), 4);
+    weft_lease_return(&lease);
+    return NULL;
+}
+static void *receives_four(void *fd) {
+    CHECK_EQ(weft_recv(*(int *)fd, got, 4, 0), 4);
+    return NULL;
+}
+static void *receives_under_way(void *fd) {
+    struct weft_io receive;
+    CHECK_EQ(weft_io_recv(&receive, *(int *)fd, got, 4, 0), 0);
+    CHECK_EQ(weft_io_wait(&receive), 4);
+    return NULL;
+}
+static void *accepts_one(void *listener) {
+    int fd = weft_listener_accept(listener);
+    CHECK(fd >= 0 && !weft_close(fd));
+    return NULL;
+}
+
+static void receives_without(int number) {
+    void *(*ways[])(void *) = {receives_four, receives_leased, receives_under_way};
+    for (int way = 0; way < 3; way++) {
+        int ends[2];
+        CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));
+        struct weft_fiber f = spawn(ways[way], &ends[0]);
+        await_state(state_waits, f);
+        if (number == IORING_OP_RECV && way != 1) CHECK_EQ(in_ring(), 0); /* the memory is waited for by a poll */
+        if (number == ALL) CHECK_EQ(in_ring(), 0);
+        if (number == NONE && !strcmp(weft_io_engine(), "io_uring")) CHECK_EQ(in_ring(), 1);
+        CHECK_EQ(weft_send(ends[1], "text", 4, 0), 4);
+        join(f);
+        CHECK(!weft_close(ends[0]) && !weft_close(ends[1]));
+    }
+}
+static void accepts_without(void) {
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    socklen_t size = sizeof name;
+    struct weft_listener l;
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK(!bind(listener, (struct sockaddr *)&name, sizeof name.sun_family) && !listen(listener, 8));
+    CHECK(!getsockname(listener, (struct sockaddr *)&name, &size));
+    CHECK_EQ(weft_listener_begin(&l, listener, SOCK_CLOEXEC), 0);
+    for (int i = 0; i < 3; i++) {
+        struct weft_fiber f = spawn(accepts_one, &l);
+        await_state(state_waits, f);
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        CHECK_EQ(weft_connect(fd, (struct sockaddr *)&name, size), 0);
+        join(f);
+        CHECK_EQ(weft_close(fd), 0);
+    }
+    CHECK_EQ(weft_listener_end(&l), 0);
+    CHECK_EQ(weft_close(listener), 0);
+}
+static void files_without(void) {
+    char path[SCRATCH_SIZE], text[8] = "";
+    int made = mkostemp(scratch_name(path), O_CLOEXEC), fd = weft_open(path, O_RDWR | O_CLOEXEC);
+    struct weft_io write;
+    CHECK(made >= 0 && fd >= 0);
+    CHECK_EQ(weft_io_pwrite(&write, fd, "text", 4, 0), 0);
+    CHECK_EQ(weft_io_wait(&write), 4);
+    CHECK_EQ(weft_pwritev(fd, &(struct iovec){"T", 1}, 1, 0), 1);
+    CHECK_EQ(weft_fsync(fd), 0);
+    CHECK_EQ(weft_pread(fd, text, 4, 0), 4);
+    CHECK(!strcmp(text, "Text"));
+    CHECK_EQ(weft_poll(&(struct pollfd){pipes[0], POLLIN, 0}, 1, 0), 0);
+    CHECK(!weft_close(fd) && !close(made) && !unlink(path));
+}
+static void makes_do(void *number) {
+    receives_without(*(int *)number);
+    accepts_without();
+    files_without();
+}
+TEST(an_operation_that_the_kernel_has_not) {
+    no_rescue(); /* whose ring is looked at is that of the one worker */
+    open_pipe();
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+        int number = operations[i];
+        char text[16] = "";
+        if (number >= 0) snprintf(text, sizeof text, "%d", number);
+        CHECK(!setenv("WEFT_RING_WITHOUT", number == ALL ? "all" : text, 1));
+        test_in_fiber(1, makes_do, &number);
+    }
 }
