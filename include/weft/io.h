@@ -143,14 +143,21 @@ int weft_io_accept(struct weft_io *io, int fd, struct sockaddr *address, socklen
 int weft_io_connect(struct weft_io *io, int fd, const struct sockaddr *address, socklen_t length);
 int weft_io_send(struct weft_io *io, int fd, const void *buffer, size_t size, int flags);
 int weft_io_recv(struct weft_io *io, int fd, void *buffer, size_t size, int flags);
+int weft_io_sendto(struct weft_io *io, int fd, const void *buffer, size_t size, int flags, const struct sockaddr *to,
+                   socklen_t length);
+int weft_io_recvfrom(struct weft_io *io, int fd, void *buffer, size_t size, int flags, struct sockaddr *from,
+                     socklen_t *length);
 int weft_io_sendmsg(struct weft_io *io, int fd, const struct msghdr *message, int flags);
 int weft_io_recvmsg(struct weft_io *io, int fd, struct msghdr *message, int flags);
 int weft_io_shutdown(struct weft_io *io, int fd, int how);
-int weft_io_poll(struct weft_io *io, int fd, short events); /* the result: the events that were found */
+
+/* Of one descriptor; the result is the events that were found. Of several: one for each, and weft_future_any. */
+int weft_io_poll(struct weft_io *io, int fd, short events);
 int weft_io_splice(struct weft_io *io, int in, off_t *in_offset, int out, off_t *out_offset, size_t size,
                    unsigned flags);
 int weft_io_sendfile(struct weft_io *io, int out, int in, off_t *offset, size_t size);
 int weft_io_waitpid(struct weft_io *io, pid_t pid, int *status, int options);
+int weft_io_sleep_for(struct weft_io *io, uint64_t nanoseconds); /* for sleep, usleep and nanosleep */
 
 /* Waits until it is done: its result, or a negative errno. If the caller is cancelled meanwhile the
  * operation is, too, and its end is waited for. -EINVAL also: io NULL, or never begun.

@@ -181,6 +181,18 @@ WEFT_PUBLIC int weft_io_recvmsg(struct weft_io *io, int fd, struct msghdr *messa
     return BEGIN(.code = WEFT_IO_RECVMSG, .fd = fd, .memory = message, .flags = (uint32_t)flags);
 }
 
+WEFT_PUBLIC int weft_io_sendto(struct weft_io *io, int fd, const void *buffer, size_t size, int flags,
+                               const struct sockaddr *to, socklen_t length) {
+    return BEGIN(.code = WEFT_IO_SENDTO, .fd = fd, .memory = (void *)buffer, .size = size, .extra = (void *)to,
+                 .offset = length, .flags = (uint32_t)flags);
+}
+
+WEFT_PUBLIC int weft_io_recvfrom(struct weft_io *io, int fd, void *buffer, size_t size, int flags,
+                                 struct sockaddr *from, socklen_t *length) {
+    return BEGIN(.code = WEFT_IO_RECVFROM, .fd = fd, .memory = buffer, .size = size, .extra = from,
+                 .offset = (int64_t)(intptr_t)length, .flags = (uint32_t)flags);
+}
+
 WEFT_PUBLIC int weft_io_shutdown(struct weft_io *io, int fd, int how) {
     return BEGIN(.code = WEFT_IO_SHUTDOWN, .fd = fd, .flags = (uint32_t)how);
 }
@@ -201,4 +213,10 @@ WEFT_PUBLIC int weft_io_sendfile(struct weft_io *io, int out, int in, off_t *off
 
 WEFT_PUBLIC int weft_io_waitpid(struct weft_io *io, pid_t pid, int *status, int options) {
     return BEGIN(.code = WEFT_IO_WAIT, .fd = pid, .memory = status, .flags = (uint32_t)options);
+}
+
+WEFT_PUBLIC int weft_io_sleep_for(struct weft_io *io, uint64_t nanoseconds) {
+    uint64_t until;
+    if (__builtin_add_overflow(weft_now(), nanoseconds, &until)) until = WEFT_FOREVER;
+    return BEGIN(.code = WEFT_IO_SLEEP, .fd = -1, .offset = (int64_t)until);
 }

@@ -88,8 +88,27 @@ static ssize_t at_once(const struct weft__request *r) {
     return n == -ENOTSUP && r->code == WEFT_IO_SPLICE ? weft__request_perform(r) : n;
 }
 
+static ssize_t make(struct weft__fiber *me, const struct weft__request *r);
+
+/* A datagram and its address, as a message: there is one call for both directions then, and a ring has it. */
+static ssize_t make_message(struct weft__fiber *me, const struct weft__request *r) {
+    bool sends = r->code == WEFT_IO_SENDTO;
+    socklen_t *length = sends ? NULL : (socklen_t *)(intptr_t)r->offset;
+    struct iovec part = {r->memory, r->size};
+    struct msghdr m = {.msg_name = r->extra, .msg_iov = &part, .msg_iovlen = 1};
+    if (r->extra) m.msg_namelen = sends ? (socklen_t)r->offset : length ? *length : 0;
+    struct weft__request whole = {.code = sends ? WEFT_IO_SENDMSG : WEFT_IO_RECVMSG, .fd = r->fd, .life = r->life};
+    whole.memory = &m;
+    whole.flags = r->flags;
+    ssize_t n = make(me, &whole);
+    if (n >= 0 && r->extra && length) *length = m.msg_namelen;
+    return n;
+}
+
 static ssize_t make(struct weft__fiber *me, const struct weft__request *r) {
     ssize_t n;
+    if (unlikely(r->code == WEFT_IO_SLEEP)) return weft_sleep_until((uint64_t)r->offset);
+    if (unlikely(r->code == WEFT_IO_SENDTO || r->code == WEFT_IO_RECVFROM)) return make_message(me, r);
     if (unlikely(must_not_wait(r))) return at_once(r);
     const struct weft__engine *engine = weft__engine();
     if (weft__position_is_likely(r) && weft__position_run(r, &n)) return n;

@@ -67,6 +67,9 @@ ssize_t weft__request_call(const struct weft__request *r) {
     case WEFT_IO_SPLICE: return splice(r->other, r->extra, r->fd, r->memory, r->size, r->flags);
     case WEFT_IO_SENDFILE: return sendfile(r->fd, r->other, r->extra, r->size);
     case WEFT_IO_WAIT: return waitpid(r->fd, r->memory, flags);
+    case WEFT_IO_SENDTO:
+    case WEFT_IO_RECVFROM:
+    case WEFT_IO_SLEEP:
     case WEFT_IO_CODES: break;
     }
     return errno = ENOSYS, -1;

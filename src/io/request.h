@@ -17,12 +17,16 @@
  *   CONNECT    fd      sockaddr   bytes
  *   SEND, RECV fd      buffer     bytes   -             -           -              MSG_...
  *   SENDMSG, RECVMSG   msghdr     -       -             -           -              MSG_...
+ *   SENDTO     fd      buffer     bytes   bytes of it   -           sockaddr       MSG_...
+ *   RECVFROM   fd      buffer     bytes   socklen_t *   -           sockaddr       MSG_...
  *   SHUTDOWN   fd      -          -       -             -           -              how
  *   POLL       fd      -          -       -             another     -              events; result: those found
  *   SPLICE     out     out offset bytes   -             in          in offset      SPLICE_F_...
  *   SENDFILE   out     -          bytes   -             in          in offset      -
  *   WAIT       pid     int status -       -             -           -              waitpid's
+ *   SLEEP      -1      -          -       until when
  *
+ * SENDTO, RECVFROM and SLEEP are for operations under way, and never come to an engine (engine.c).
  * The offsets of SPLICE and SENDFILE are off_t *, or NULL. Of a POLL whose other_life is set, a close of the other one
  * is the end as well.
  */
@@ -51,11 +55,14 @@ enum weft__code {
     WEFT_IO_RECV,
     WEFT_IO_SENDMSG,
     WEFT_IO_RECVMSG,
+    WEFT_IO_SENDTO,
+    WEFT_IO_RECVFROM,
     WEFT_IO_SHUTDOWN,
     WEFT_IO_POLL,
     WEFT_IO_SPLICE,
     WEFT_IO_SENDFILE,
     WEFT_IO_WAIT,
+    WEFT_IO_SLEEP,
     WEFT_IO_CODES
 };
 

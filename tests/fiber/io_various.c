@@ -377,3 +377,42 @@ static void files_under_way(void *unused) {
     CHECK_EQ(weft_close(file), 0);
 }
 TEST(many_operations_at_once) { each_runtime(files_under_way); }
+
+static void datagrams_under_way(void *unused) {
+    (void)unused;
+    for (int flags = 0; flags <= SOCK_NONBLOCK; flags += SOCK_NONBLOCK) {
+        struct weft_io receive, send;
+        struct sockaddr_in there, from = {0}, here;
+        socklen_t size = sizeof there, length = sizeof from;
+        char got[8] = "";
+        int server = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | flags, 0);
+        int client = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | flags, 0);
+        there = here = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+        CHECK(!bind(server, (struct sockaddr *)&there, size) && !getsockname(server, (struct sockaddr *)&there, &size));
+        CHECK(!bind(client, (struct sockaddr *)&here, size) && !getsockname(client, (struct sockaddr *)&here, &size));
+        CHECK_EQ(weft_io_recvfrom(&receive, server, got, sizeof got, 0, (struct sockaddr *)&from, &length), 0);
+        CHECK_EQ(weft_io_sendto(&send, client, "text", 4, 0, (struct sockaddr *)&there, size), 0);
+        CHECK_EQ(weft_io_wait(&send), 4);
+        CHECK_EQ(weft_io_wait(&receive), 4);
+        CHECK(!strcmp(got, "text") && length == sizeof from && from.sin_port == here.sin_port);
+        CHECK_EQ(weft_io_recvfrom(&receive, server, got, sizeof got, 0, NULL, NULL), 0);
+        CHECK_EQ(weft_io_cancel(&receive), 0);
+        CHECK_EQ(weft_io_wait(&receive), -ECANCELED);
+        CHECK(!weft_close(server) && !weft_close(client));
+    }
+}
+TEST(datagrams_and_their_addresses_under_way) { each_runtime(datagrams_under_way); }
+
+static void sleeps_under_way(void *unused) {
+    (void)unused;
+    struct weft_io brief, lasting;
+    uint64_t start = weft_now();
+    CHECK_EQ(weft_io_sleep_for(&lasting, 1000 * WEFT_SECOND), 0);
+    CHECK_EQ(weft_io_sleep_for(&brief, 2 * WEFT_MILLISECOND), 0);
+    CHECK_EQ(weft_future_any((struct weft_future *[]){&lasting.future, &brief.future}, 2), 1);
+    CHECK_EQ(weft_io_wait(&brief), 0);
+    CHECK(weft_now() - start >= 2 * WEFT_MILLISECOND);
+    CHECK_EQ(weft_io_cancel(&lasting), 0);
+    CHECK_EQ(weft_io_wait(&lasting), -ECANCELED);
+}
+TEST(sleeping_under_way) { each_runtime(sleeps_under_way); }
