@@ -4,8 +4,7 @@
  *
  * The look-alikes do what their originals do on a descriptor that blocks, whatever its flags say, and
  * for files, pipes, terminals and sockets alike: but a fiber that has to wait parks, and its worker goes
- * on. They return what the originals return, and set errno. A thread that is no fiber just makes the
- * call. What is different:
+ * on. They return what the originals return, and set errno. What is different:
  *
  *   - They are cancellation points. Cancelled, a call ends with ECANCELED (ETIMEDOUT: the scope's
  *     deadline). Whatever the kernel had done by then counts: a call that has read, written, accepted
@@ -16,6 +15,16 @@
  *     meant for an earlier or later user of the same number.
  *   - Two fibers that read one descriptor, or two that write one, each get or write a piece of it, as
  *     threads would.
+ *   - SO_RCVTIMEO and SO_SNDTIMEO are not looked at: such a socket waits as long as any other. What is to end in
+ *     time is done in a scope with a deadline, which holds for every call in it.
+ *
+ * A thread that is no fiber just makes the call: an O_NONBLOCK descriptor gives EAGAIN, the socket's time-outs hold,
+ * EINTR is possible, and neither a cancellation nor weft_close wakes it.
+ *
+ * What can be waited for only by a thread that blocks is bounded: 64 calls a process in the pool, and with io_uring 32
+ * a worker in the kernel; calls beyond wait in line. These are calls with names (open, stat, rename ...), fsync, and
+ * files that are not in memory. All of them end by themselves, but the open of a FIFO whose other end nobody opens: do
+ * not have as many of these at a time, or open it with O_NONBLOCK.
  *
  * How it is done: by io_uring, a ring a worker, where the kernel allows it; else by epoll and a small
  * pool of threads. WEFT_IO=epoll in the environment asks for the latter. See docs/IO.md.
