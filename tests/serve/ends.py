@@ -74,9 +74,9 @@ def ends_gracefully():
     idle.send(GET % ("/", ""))
     same(idle.answer().status, 200)
     loads.send(GET % ("/huge.bin", ""))
-    half.send("GET /small.txt HTTP/1.1\r\nHo")
+    half.send(GET % ("/", "") + "GET /small.txt HTTP/1.1\r\nHo")
+    same(half.answer().status, 200)
     assert loads.more()
-    time.sleep(0.2)
     s.signal()
     assert idle.ended()
     try:
@@ -90,6 +90,19 @@ def ends_gracefully():
     assert half.ended()
     a = loads.answer()
     assert len(a.body) == size and a.body[-1000:] == pattern(1 << 20)[-1000:] and loads.ended()
+    s.end()
+
+
+@test
+def who_has_said_nothing_is_not_waited_for():
+    s = Server(PROGRAM, ROOT, "--grace", "3600", "--slow", "3600")
+    silent = [s.client() for _ in range(3)]
+    with s.client() as c:  # accepted after them
+        c.send(GET % ("/", ""))
+        same(c.answer().status, 200)
+        s.signal()
+        for client in silent:
+            assert client.ended()
     s.end()
 
 

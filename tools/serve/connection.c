@@ -69,8 +69,12 @@ __attribute__((noinline)) static enum next work(struct connection *c, uint32_t *
     enum next next = NEXT_REQUEST;
     while (next == NEXT_REQUEST && input_size(&c->in) && !c->out.broken) {
         int found = parse_head(&r, input_data(&c->in), input_size(&c->in), *seen);
+        bool begun = *seen;
         *seen = found == PARSE_MORE ? input_size(&c->in) : 0;
         if (found == PARSE_MORE) {
+            /* For all of the head, however many pieces it comes in. Before any answer goes out: who has got one knows
+             * that what it sent with that request is under way, and not cut off when the server ends. */
+            if (!begun) deadline_set(c->fd, PHASE_READ, settings.slow);
             next = NEXT_REST;
         } else if (unlikely(found != PARSE_DONE)) {
             next = refuse(c, &r, found);
@@ -128,22 +132,18 @@ void connection_run(int fd) {
     c.in.buffer = c.out.buffer = NULL;
     c.out.broken = false;
     c.peer[0] = '\0';
-    enum next next = NEXT_REST;
+    enum next next;
     uint32_t seen = 0;
-    deadline_set(fd, PHASE_READ, settings.slow);
-    bool there = input_try(&c.in); /* most often a request follows the connection at once */
+    deadline_set(fd, PHASE_IDLE, settings.slow); /* it has not said anything: no request is under way */
+    bool there = input_try(&c.in);               /* most often a request follows the connection at once */
     for (;; there = false) {
         if (!there && !input_wait(&c.in)) {
             next = give_up(&c);
             break;
         }
-        enum next before = next;
         next = work(&c, &seen);
         if (next >= NEXT_END) break;
-        if (next == NEXT_REQUEST)
-            deadline_set(fd, PHASE_IDLE, settings.idle);
-        else if (before == NEXT_REQUEST || !seen)
-            deadline_set(fd, PHASE_READ, settings.slow); /* for all of the head, however many pieces it comes in */
+        if (next == NEXT_REQUEST) deadline_set(fd, PHASE_IDLE, settings.idle);
         if (server_ends() && next == NEXT_REQUEST) break;
     }
     end(&c, next);

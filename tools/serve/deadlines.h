@@ -22,7 +22,7 @@ enum phase {
     PHASE_NONE,
     PHASE_HELD,
     PHASE_EXPIRED, /* told to end */
-    PHASE_IDLE,    /* between two requests */
+    PHASE_IDLE,    /* between two requests, or before the first */
     PHASE_READ,    /* within a request: its head, or its body */
     PHASE_WRITE,   /* within an answer that is long, or that the client does not take; or after the last one */
 };

@@ -2,9 +2,9 @@
  * The server: a fiber that accepts, one a connection, and the first one, which is the ticker, hears signals
  * and sees to the end.
  *
- * The end, at SIGTERM or SIGINT: nobody accepts any more; idle connections are shut down; the others finish
- * the request they are at, and say that it was the last. What is left after the time of grace, or at a
- * second signal, is reset.
+ * The end, at SIGTERM or SIGINT: nobody accepts any more; connections on which no request has begun are shut down; the
+ * others finish the request they are at, and say that it was the last. What is left after the time of grace, or at
+ * a second signal, is reset.
  */
 #include "server.h"
 
