@@ -166,6 +166,31 @@ def logs():
 
 
 @test
+def what_was_sent_is_logged():
+    name, size = os.path.join(ROOT, "..", "sent.log"), 64 << 20  # more than all buffers on the way
+    with open(os.path.join(ROOT, "wide.bin"), "wb") as f:
+        f.truncate(size)
+    s = Server(PROGRAM, ROOT, "--log", name)
+    gone, half = s.client(), s.client()
+    gone.send(GET % ("/wide.bin", ""))
+    while len(gone.got) < 100000:
+        assert gone.more()
+    gone.close()
+    half.send(GET % ("/wide.bin", "Range: bytes=0-%d\r\n" % (size // 2)))
+    same(len(half.answer().body), size // 2 + 1)
+    half.send("HEAD /wide.bin HTTP/1.1\r\nHost: t\r\n\r\n" + GET % ("/small.txt", ""))
+    same((half.answer(head=True).status, half.answer().status), (200, 200))
+    half.close()
+    s.end()
+    with open(name) as f:
+        sent = [(line.split('"')[1].split()[:2], int(line.split('" ')[1].split()[1])) for line in f]
+    cut = [n for what, n in sent if what == ["GET", "/wide.bin"] and n != size // 2 + 1]
+    assert len(cut) == 1 and 90000 <= cut[0] < size, sent
+    assert (["HEAD", "/wide.bin"], 0) in sent and (["GET", "/small.txt"], 1000) in sent, sent
+    same(len(sent), 4)
+
+
+@test
 def a_log_that_nobody_reads():
     there, away = os.pipe()
     s = Server(PROGRAM, ROOT, "--log", "/proc/self/fd/%d" % away, pass_fds=[away])

@@ -32,8 +32,12 @@ static const char *peer_of(struct connection *c) {
     return c->peer;
 }
 
+/* What was sent of the body. To know it, the answer goes out first, unless more requests are there to be answered with
+ * it: then what is gathered counts as sent. */
 __attribute__((noinline, cold)) static void say(struct connection *c, const struct request *r, int status) {
-    log_request(peer_of(c), r, status, c->body);
+    if (!input_size(&c->in)) output_flush(&c->out);
+    uint64_t unsent = c->out.unsent < c->body ? c->out.unsent : c->body;
+    log_request(peer_of(c), r, status, c->body - unsent);
 }
 
 /* A request that cannot be understood, or not in time: what follows it cannot be, either. */
@@ -85,8 +89,8 @@ __attribute__((noinline)) static enum next work(struct connection *c, uint32_t *
                 continue;
             }
             int status = reply(c, &r);
+            input_use(&c->in, r.size); /* its bytes stay where they are until the next wait */
             if (unlikely(log_wanted())) say(c, &r, status);
-            input_use(&c->in, r.size);
             next = c->keep ? NEXT_REQUEST : NEXT_END;
         }
     }
@@ -131,6 +135,7 @@ void connection_run(int fd) {
     c.in.begin = c.in.end = c.out.used = 0;
     c.in.buffer = c.out.buffer = NULL;
     c.out.broken = false;
+    c.out.unsent = 0;
     c.peer[0] = '\0';
     enum next next;
     uint32_t seen = 0;

@@ -14,10 +14,16 @@
 #define FILE_PIECE (256 * 1024)    /* sent within the time for slow clients */
 #define FILE_AT_ONCE (1024 * 1024) /* as far as the client takes it without a wait; the others wait meanwhile */
 
+/* Nothing more is sent; so many bytes have been lost. */
+__attribute__((cold, noinline)) static void lose(struct output *o, uint64_t lost) {
+    o->broken = true;
+    o->unsent += lost;
+}
+
 /* As much as the client takes at once. */
 static size_t send_now(struct output *o, const char *data, size_t size, int flags) {
     ssize_t n = o->broken ? 0 : weft_send(o->fd, data, size, flags | MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (unlikely(n < 0 && errno != EAGAIN)) o->broken = true;
+    if (unlikely(n < 0 && errno != EAGAIN)) lose(o, size);
     return n < 0 ? 0 : (size_t)n;
 }
 
@@ -25,8 +31,8 @@ static size_t send_now(struct output *o, const char *data, size_t size, int flag
 static void send_all(struct output *o, const char *data, size_t size, int flags) {
     size_t done = unlikely(buffers_scarce()) ? send_now(o, data, size, flags) : 0;
     if (done == size || o->broken) return;
-    if (unlikely(weft_send(o->fd, data + done, size - done, flags | MSG_NOSIGNAL) != (ssize_t)(size - done)))
-        o->broken = true;
+    ssize_t n = weft_send(o->fd, data + done, size - done, flags | MSG_NOSIGNAL);
+    if (unlikely(n != (ssize_t)(size - done))) lose(o, size - done - (n > 0 ? (size_t)n : 0));
 }
 
 /* The client has not taken the last piece: this one has a time of its own. */
@@ -55,7 +61,10 @@ char *output_room(struct output *o, size_t size) {
 
 void output_text(struct output *o, struct text text) {
     char *room = output_room(o, text.size);
-    if (!room) return;
+    if (unlikely(!room)) {
+        lose(o, text.size);
+        return;
+    }
     memcpy(room, text.at, text.size);
     output_add(o, text.size);
 }
@@ -79,11 +88,13 @@ void output_format(struct output *o, const char *format, ...) {
 __attribute__((cold, noinline)) static void send_rest(struct output *o, struct iovec *parts, ssize_t sent) {
     if (sent < 0) o->broken = true;
     size_t done = sent < 0 ? 0 : (size_t)sent;
-    for (int i = 0; i < 2 && !o->broken; i++) {
-        size_t skip = done < parts[i].iov_len ? done : parts[i].iov_len;
+    for (int i = 0; i < 2; i++) {
+        size_t skip = done < parts[i].iov_len ? done : parts[i].iov_len, left = parts[i].iov_len - skip;
         done -= skip;
-        if (skip < parts[i].iov_len)
-            send_slowly(o, (char *)parts[i].iov_base + skip, parts[i].iov_len - skip, i ? 0 : MSG_MORE);
+        if (o->broken)
+            lose(o, left);
+        else if (left)
+            send_slowly(o, (char *)parts[i].iov_base + skip, left, i ? 0 : MSG_MORE);
     }
 }
 
@@ -95,21 +106,21 @@ void output_bytes(struct output *o, const char *data, size_t size) {
     }
     struct iovec parts[2] = {{o->buffer, o->used}, {(void *)data, size}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
-    if (o->broken) return;
-    ssize_t n = weft_sendmsg(o->fd, &message, MSG_NOSIGNAL);
+    ssize_t n = o->broken ? -1 : weft_sendmsg(o->fd, &message, MSG_NOSIGNAL);
     if (unlikely(n < 0 || (size_t)n < o->used + size)) send_rest(o, parts, n);
     o->used = 0;
 }
 
 /* A file that has become shorter breaks it: the client was promised more. */
 __attribute__((cold, noinline)) static void send_file_slowly(struct output *o, int fd, off_t at, uint64_t size) {
-    while (size && !o->broken) {
-        size_t piece = size < FILE_PIECE ? (size_t)size : FILE_PIECE;
+    off_t end = at + (off_t)size;
+    while (at < end && !o->broken) {
+        size_t piece = end - at < FILE_PIECE ? (size_t)(end - at) : FILE_PIECE;
         deadline_set(o->fd, PHASE_WRITE, settings.slow);
         ssize_t n = weft_sendfile(o->fd, fd, &at, piece);
         if (n < 0 || (size_t)n < piece) o->broken = true;
-        size -= piece;
     }
+    if (at < end) lose(o, (uint64_t)(end - at));
 }
 
 /* What goes before a file waits for it in the kernel, not in the ring. */
@@ -123,8 +134,7 @@ static void send_before(struct output *o) {
 static void send_file(struct output *o, int fd, uint64_t offset, uint64_t size) {
     off_t at = (off_t)offset;
     send_before(o);
-    if (o->broken) return;
-    ssize_t n = sendfile(o->fd, fd, &at, size < FILE_AT_ONCE ? (size_t)size : FILE_AT_ONCE);
+    ssize_t n = o->broken ? -1 : sendfile(o->fd, fd, &at, size < FILE_AT_ONCE ? (size_t)size : FILE_AT_ONCE);
     if (unlikely(n < 0 || (uint64_t)n < size)) send_file_slowly(o, fd, at, n > 0 ? size - (uint64_t)n : size);
 }
 

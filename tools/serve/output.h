@@ -15,7 +15,8 @@ struct output {
     int fd;
     bool broken;
     uint32_t used;
-    char *buffer; /* NULL: nothing is gathered */
+    uint64_t unsent; /* bytes that were to be sent, but it was broken */
+    char *buffer;    /* NULL: nothing is gathered */
 };
 
 /* Room for so many bytes, BUFFER_SIZE at most; NULL: broken. */

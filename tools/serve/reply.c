@@ -16,6 +16,7 @@
 
 static int reply_whole(struct connection *c, const struct request *r, const struct file *f) {
     char *room = output_room(&c->out, f->head.size + HEAD_END_MOST);
+    c->body = 0;
     if (unlikely(!room)) return 200;
     memcpy(room, f->head.at, f->head.size);
     output_add(&c->out, f->head.size + head_end(c, r, room + f->head.size));
