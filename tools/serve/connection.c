@@ -139,8 +139,7 @@ void connection_run(int fd) {
     c.peer[0] = '\0';
     enum next next;
     uint32_t seen = 0;
-    deadline_set(fd, PHASE_IDLE, settings.slow); /* it has not said anything: no request is under way */
-    bool there = input_try(&c.in);               /* most often a request follows the connection at once */
+    bool there = input_try(&c.in); /* most often a request follows the connection at once */
     for (;; there = false) {
         if (!there && !input_wait(&c.in)) {
             next = give_up(&c);

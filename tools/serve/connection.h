@@ -16,7 +16,8 @@ struct connection {
     char peer[INET6_ADDRSTRLEN]; /* empty as long as nobody has asked */
 };
 
-/* Until the client has what it wants, or is given up. It closes the descriptor. */
+/* Until the client has what it wants, or is given up: a deadline for its first bytes is set. It closes the descriptor.
+ */
 void connection_run(int fd);
 
 #endif

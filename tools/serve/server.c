@@ -84,6 +84,15 @@ static void *connection(void *fd) {
     return NULL;
 }
 
+/* It has a deadline from here on, so that the end waits for it, though its fiber may not have begun by then. Nothing
+ * was said yet: no request is under way. */
+static bool begin(int fd) {
+    deadline_set(fd, PHASE_IDLE, settings.slow);
+    if (!weft_spawn(NULL, NULL, connection, (void *)(intptr_t)fd)) return true;
+    deadline_end(fd);
+    return false;
+}
+
 /* Told to stop, it still hands on what has been accepted already. */
 static void *accept_all(void *unused) {
     struct weft_listener connections;
@@ -92,7 +101,7 @@ static void *accept_all(void *unused) {
         int fd = weft_listener_accept(&connections);
         if (fd < 0)
             on = goes_on(-fd);
-        else if (weft_spawn(NULL, NULL, connection, (void *)(intptr_t)fd))
+        else if (!begin(fd))
             close(fd);
         else
             defer();
