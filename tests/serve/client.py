@@ -2,6 +2,7 @@
 import functools
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -72,10 +73,13 @@ class Client:
 
 
 class Server:
-    def __init__(self, program, root, *options, pass_fds=()):
+    def __init__(self, program, root, *options, pass_fds=(), descriptors=None):
+        def limit():
+            if descriptors:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
         self.root = root
         self.process = subprocess.Popen([program, root, "--port", "0", *options], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True, pass_fds=pass_fds)
+                                        stderr=subprocess.PIPE, text=True, pass_fds=pass_fds, preexec_fn=limit)
         line = self.process.stdout.readline()
         m = re.search(r"http://\S+?:(\d+)/", line)
         if not m:

@@ -134,7 +134,7 @@ def curl_agrees():
 def connect_first_and_speak_later():
     """More than the kernel keeps of those that have not been accepted. A cookie would show in the size of segments."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    n = min(500 if SLOW else 5000, most - 200)
+    n = min(500 if SLOW else 5000, most // 4 * 3 - 200)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(n + 200, most), most))
     s = Server(PROGRAM, ROOT, "--slow", "3600")
     clients = []
@@ -149,6 +149,35 @@ def connect_first_and_speak_later():
         segment = struct.unpack_from("I", c.s.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 24), 20)[0]
         assert segment > 1460, segment
     for c in clients:
+        c.close()
+    s.end()
+
+
+@test
+def more_clients_than_descriptors():
+    """Of 100, 16 may be the cache's and 32 are for other files."""
+    s = Server(PROGRAM, ROOT, descriptors=100)
+    clients = [s.client() for _ in range(110)]
+    for c in clients[-25:]:  # who came first has made room for them
+        for path, size in [("/small.txt", 1000), ("/big.bin", 3000000), ("/k17.bin", 16385)]:
+            c.send(GET % (path, ""))
+            same(len(c.answer().body), size)
+    for c in clients[:50]:
+        assert c.ended()
+    for c in clients:
+        c.close()
+    busy = [s.client() for _ in range(52)]
+    for c in busy:  # something is under way on all that there can be
+        c.send(GET % ("/", "") + "GET /small.txt HTTP/1.1\r\n")
+        same(c.answer().status, 200)
+    late = [s.client() for _ in range(20)]
+    for c in late:
+        c.send(GET % ("/k17.bin", ""))
+    for c in busy:
+        c.send("Host: t\r\nConnection: close\r\n\r\n")
+        same((c.answer().body, c.ended()), (pattern(1000), True))
+    for c in late:
+        same(len(c.answer().body), 16385)
         c.close()
     s.end()
 

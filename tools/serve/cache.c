@@ -41,7 +41,7 @@ int cache_begin(unsigned files) {
         p->ring = calloc(most, sizeof *p->ring);
         if (!p->chains || !p->ring) return -ENOMEM;
     }
-    return 0;
+    return (int)(most * PARTS);
 }
 
 static uint32_t hash_of(struct text path) {

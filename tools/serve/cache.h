@@ -7,7 +7,7 @@
 
 #include "files.h"
 
-/* Keeps so many files. 0 or -ENOMEM. */
+/* Keeps so many files, or some more: how many, or -ENOMEM. */
 int cache_begin(unsigned files);
 void cache_end(void);
 

@@ -17,10 +17,11 @@ static const char help[] =
     "  --list         show directories that have no index.html\n"
     "  --log FILE     a line for each request; -: on standard output. SIGHUP opens it anew\n"
     "  --cache N      keep N files open, small ones in memory (1024); 0: none\n"
-    "  --idle S       seconds that a connection is kept between two requests (60)\n"
+    "  --idle S       seconds that a connection is kept without a request, before the first or between two (60)\n"
     "  --slow S       seconds for the head of a request, for its body, and for 256 KiB of an answer (15)\n"
     "  --grace S      seconds that requests under way have when a signal ends it (10)\n"
     "\n"
+    "As many connections as there are descriptors (ulimit -n) but for files: at the limit, who is idle longest goes.\n"
     "SIGINT or SIGTERM ends it, a second one at once. See docs/SERVE.md.\n";
 
 struct settings settings = {.address = "127.0.0.1", .port = 8080, .cache = 1024, .idle = 60, .slow = 15, .grace = 10};

@@ -92,3 +92,22 @@ unsigned deadlines_expire(enum phase phase) {
     }
     return count;
 }
+
+/* Of those that end in the same second, a hand that goes round takes one after the other: a new connection has the
+ * descriptor of one that went just now, and its turn comes last. */
+unsigned deadlines_expire_idle(unsigned count) {
+    static unsigned hand;
+    uint64_t first = UINT64_MAX;
+    unsigned n = load_rlx(&highest), done = 0;
+    for (unsigned fd = 0; fd < n; fd++) {
+        uint64_t word = load_rlx(&words[fd]);
+        if (phase_of(word) == PHASE_IDLE && word < first) first = word;
+    }
+    for (unsigned i = 0; i < n && done < count && first != UINT64_MAX; i++) {
+        hand = hand + 1 < n ? hand + 1 : 0;
+        if (load_rlx(&words[hand]) != first) continue;
+        expire((int)hand, first);
+        done++;
+    }
+    return done;
+}

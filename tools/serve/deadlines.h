@@ -40,4 +40,7 @@ void deadline_end(int fd);
 unsigned deadlines_pass(uint32_t now);
 unsigned deadlines_expire(enum phase phase);
 
+/* Of the idle ones those whose time would be up first, `count` at most: how many. One fiber's. */
+unsigned deadlines_expire_idle(unsigned count);
+
 #endif

@@ -11,7 +11,7 @@ struct settings {
     unsigned port;
     unsigned workers;
     unsigned cache; /* files that are kept */
-    unsigned idle;  /* seconds between two requests */
+    unsigned idle;  /* seconds between two requests, and before the first */
     unsigned slow;  /* seconds for a head, for a body, and for each piece of an answer */
     unsigned grace; /* seconds for requests under way, when it is to end */
     bool list;      /* directories without an index file are shown */
