@@ -119,6 +119,7 @@ def conditions():
     tag, date = a.fields["etag"], a.fields["last-modified"]
     old = "Sun, 06 Nov 1994 08:49:37 GMT"
     for fields, status in [("If-None-Match: %s" % tag, 304), ("If-None-Match: \"x\", W/%s" % tag, 304), ("If-None-Match: *", 304),
+                           ("If-None-Match: \"x\"\r\nIf-None-Match: %s" % tag, 304), ("If-Match: \"x\"\r\nIf-Match: %s" % tag, 200),
                            ("If-None-Match: \"x\"", 200), ("If-Modified-Since: %s" % date, 304), ("If-Modified-Since: %s" % old, 200),
                            ("If-None-Match: \"x\"\r\nIf-Modified-Since: %s" % date, 200), ("If-Match: %s" % tag, 200), ("If-Match: \"x\"", 412),
                            ("If-Unmodified-Since: %s" % old, 412), ("If-Unmodified-Since: %s" % date, 200),

@@ -3,6 +3,7 @@ import functools
 import os
 import re
 import resource
+import select
 import shutil
 import signal
 import socket
@@ -61,6 +62,12 @@ class Client:
             return not self.got and self.s.recv(1) == b""
         except ConnectionResetError:
             return True
+
+    def has_ended(self):
+        """By now, and with nothing left to be read?"""
+        poll = select.poll()
+        poll.register(self.s, select.POLLIN)
+        return bool(not self.got and poll.poll(0)) and self.s.recv(1, socket.MSG_PEEK) == b""
 
     def close(self):
         self.s.close()

@@ -7,6 +7,8 @@
 #include "range.h"
 #include "target.h"
 
+#include <stdio.h>
+
 static struct text text(const char *t) { return (struct text){t, (uint32_t)strlen(t)}; }
 
 TEST(paths_are_decoded) {
@@ -126,6 +128,23 @@ TEST(conditions) {
     CHECK_EQ(check(FIELD_IF_MODIFIED_SINCE, "no date"), 200);
     CHECK_EQ(check(FIELD_IF_UNMODIFIED_SINCE, "Sun, 06 Nov 1994 08:49:36 GMT"), 412);
     CHECK_EQ(check(FIELD_IF_UNMODIFIED_SINCE, "Sun, 06 Nov 1994 08:49:37 GMT"), 200);
+}
+
+static int check_head(const char *fields) {
+    static char head[256];
+    struct request r;
+    snprintf(head, sizeof head, "GET / HTTP/1.1\r\nHost: a\r\n%s\r\n", fields);
+    CHECK_EQ(parse_head(&r, head, strlen(head), 0), PARSE_DONE);
+    return condition_check(&r, TEXT("\"tag\""), 784111777);
+}
+
+TEST(lines_of_a_list_are_one_list) {
+    CHECK_EQ(check_head("If-None-Match: \"a\"\r\nIf-None-Match: \"tag\"\r\n"), 304);
+    CHECK_EQ(check_head("If-None-Match:\r\nIf: \"tag\"\r\nif-none-match:\"b\" ,W/\"tag\" \r\n"), 304);
+    CHECK_EQ(check_head("If-None-Match: \"a\"\r\nX: \"tag\"\r\nIF-NONE-MATCH: \"b\"\r\nY: \"tag\"\r\n"), 200);
+    CHECK_EQ(check_head("If-None-Match: \"a\"\r\nIf-None-Match-Not: \"tag\"\r\nIf-None-Match:\r\n"), 200);
+    CHECK_EQ(check_head("If-Match: \"a\"\r\nIf-Match: \"b\"\r\nIf-Match: \"tag\"\r\n"), 200);
+    CHECK_EQ(check_head("If-Match: \"a\"\r\nIf-Match: W/\"tag\"\r\n"), 412);
 }
 
 TEST(types) {

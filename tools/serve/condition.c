@@ -5,10 +5,10 @@
 
 static bool is_weak(struct text tag) { return tag.size > 2 && !memcmp(tag.at, "W/", 2); }
 
-/* Is the tag in the list? A strong comparison finds no weak ones. */
-static bool listed(struct text list, struct text tag, bool strong) {
+/* Is the tag in a line of the list? A strong comparison finds no weak ones. */
+static bool in_line(struct text line, struct text tag, bool strong) {
     struct text item;
-    while (text_next(&list, &item)) {
+    while (text_next(&line, &item)) {
         if (text_is(item, TEXT("*"))) return true;
         if (is_weak(item)) {
             if (strong) continue;
@@ -19,16 +19,25 @@ static bool listed(struct text list, struct text tag, bool strong) {
     return false;
 }
 
+/* Lines of one name are one list. */
+static bool listed(const struct request *r, enum field f, struct text tag, bool strong) {
+    struct text line = r->fields[f];
+    do {
+        if (in_line(line, tag, strong)) return true;
+    } while (request_next(r, f, &line));
+    return false;
+}
+
 int condition_check(const struct request *r, struct text tag, time_t modified) {
     time_t date;
     if (request_has(r, FIELD_IF_MATCH)) {
-        if (!listed(r->fields[FIELD_IF_MATCH], tag, true)) return 412;
+        if (!listed(r, FIELD_IF_MATCH, tag, true)) return 412;
     } else if (request_has(r, FIELD_IF_UNMODIFIED_SINCE)) {
         date = date_read(r->fields[FIELD_IF_UNMODIFIED_SINCE]);
         if (date != -1 && modified > date) return 412;
     }
     if (request_has(r, FIELD_IF_NONE_MATCH)) {
-        if (listed(r->fields[FIELD_IF_NONE_MATCH], tag, false)) return 304;
+        if (listed(r, FIELD_IF_NONE_MATCH, tag, false)) return 304;
     } else if (request_has(r, FIELD_IF_MODIFIED_SINCE)) {
         date = date_read(r->fields[FIELD_IF_MODIFIED_SINCE]);
         if (date != -1 && modified <= date) return 304;

@@ -124,6 +124,7 @@ static int parse_field(struct request *r, struct text line, bool *close, bool *k
         if (again && (f == FIELD_HOST || f == FIELD_CONTENT_LENGTH || f == FIELD_TRANSFER_ENCODING)) return 400;
         value = text_trim(value);
         if (!again) r->fields[f] = value;
+        r->repeated |= r->given & 1u << f;
         r->given |= 1u << f;
         while (f == FIELD_CONNECTION && text_next(&value, &item)) {
             *close |= text_is_word(item, TEXT("close"));
@@ -132,6 +133,21 @@ static int parse_field(struct request *r, struct text line, bool *close, bool *k
         break;
     }
     return PARSE_DONE;
+}
+
+/* The lines behind it have been parsed, up to the empty one. */
+bool request_next(const struct request *r, enum field f, struct text *value) {
+    if (!(r->repeated >> f & 1)) return false;
+    const char *at = value->at + value->size;
+    for (;;) {
+        at = (const char *)rawmemchr(at, '\n') + 1;
+        if (*at == '\r') return false;
+        uint32_t name = names[f].size;
+        if (strncasecmp(at, names[f].at, name) || at[name] != ':') continue;
+        const char *end = rawmemchr(at, '\r');
+        *value = text_trim((struct text){at + name + 1, (uint32_t)(end - at) - name - 1});
+        return true;
+    }
 }
 
 static bool set_length(struct request *r) {

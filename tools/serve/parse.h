@@ -42,6 +42,7 @@ struct request {
     struct text query;          /* with its question mark */
     struct text fields[FIELDS]; /* the first of each, trimmed */
     uint32_t given;             /* a bit for each field that is there */
+    uint32_t repeated;          /* and for each that is there more than once */
     uint32_t size;              /* of the head */
     uint64_t body;              /* bytes that follow it */
     bool chunked;               /* or as many as their own lengths say */
@@ -51,6 +52,9 @@ struct request {
 };
 
 static inline bool request_has(const struct request *r, enum field f) { return r->given >> f & 1; }
+
+/* The next line of a field that is a list, behind the one that *value was; false: that was the last. */
+bool request_next(const struct request *r, enum field f, struct text *value);
 
 /*
  * PARSE_MORE: the end has not come yet. PARSE_DONE. Or the status to answer with, 400, 414, 417, 431, 501 or
