@@ -137,7 +137,7 @@ def make_root():
     os.makedirs(os.path.join(site, "full dir", "evil.com"))
     os.makedirs(os.path.join(outside, "dir"))
     files = {"index.html": b"<p>root\n", "small.txt": pattern(1000), "k16.bin": pattern(16384), "k17.bin": pattern(16385),
-             "big.bin": pattern(3000000), "empty.txt": b"", "a b.txt": b"space\n", "x&y<z>.txt": b"odd\n", ".dot": b"dot\n",
+             "big.bin": pattern(3000000), "empty.txt": b"", "a b.txt": b"space\n", "x&y<z>.txt": b"odd\n", "a&lt;b.txt": b"entity\n", ".dot": b"dot\n",
              "full dir/index.html": b"<p>full\n", "sub/one.css": b"a{}\n", "sub/t%25o": b"percent\n"}
     for name, data in files.items():
         with open(os.path.join(site, name), "wb") as f:

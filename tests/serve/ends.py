@@ -1,5 +1,7 @@
 """Servers with settings of their own: time-outs, ends, lists, logs, options."""
+import html
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -135,7 +137,15 @@ def lists():
     assert wait_until(lambda: b"<ul>" in s.ask("/").body)
     a = s.ask("/")
     assert b"x&amp;y&lt;z&gt;.txt</a>" in a.body and b".dot" not in a.body and b'<a href="./sub/">sub/</a>' in a.body
+    assert b'<a href="./a%26lt;b.txt">a&amp;lt;b.txt</a>' in a.body and b'<a href="./in_dir/">in_dir/</a>' in a.body, a.body
     same(len(s.ask("/", method="HEAD").body), 0)
+    shown = re.findall(r'<a href="\./([^"]*)">', a.body.decode())
+    for name in shown:
+        same(s.ask("/" + html.unescape(name)).status, 200)
+    for name in ["in.txt", "in_dir/", "small.txt", "sub/"]:
+        assert name in shown, name
+    for name in ["pipe", "out.txt", "out_dir", "out_dir/", "absolute", "loop", "proc", "proc/", "nowhere"]:
+        assert name not in shown, name
     os.rename(os.path.join(ROOT, "not.html"), os.path.join(ROOT, "index.html"))
     s.end()
 

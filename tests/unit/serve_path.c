@@ -65,6 +65,8 @@ TEST(paths_are_encoded) {
     char to[16];
     CHECK_EQ(target_encode("a b/\"", 5, to, sizeof to), 9);
     CHECK(!memcmp(to, "a%20b/%22", 9));
+    CHECK_EQ(target_encode("a&lt;'<", 7, to, sizeof to), 13);
+    CHECK(!memcmp(to, "a%26lt;%27%3C", 13));
     CHECK_EQ(target_encode("????????", 8, to, sizeof to), 24);
 }
 

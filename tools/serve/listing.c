@@ -1,4 +1,4 @@
-/* See listing.h. Names that begin with a dot are not shown. */
+/* See listing.h. Names that begin with a dot are not shown, nor are those that a request would not get. */
 #include "listing.h"
 
 #include "base/atomic.h"
@@ -20,7 +20,14 @@ struct name {
     bool directory;
 };
 
-/* For the page, and for what links to it. */
+struct page {
+    const char *path;
+    int fd;
+    char *text;
+    size_t size;
+};
+
+/* For the page; in its links nothing needs it. */
 static void put_escaped(FILE *to, const char *text) {
     for (; *text; text++) {
         switch (*text) {
@@ -49,20 +56,29 @@ static int compare(const void *a, const void *b) {
     return x->directory != y->directory ? (x->directory ? -1 : 1) : strcmp(x->text, y->text);
 }
 
-/* A link counts as what it leads to only if that can be told here; a request for it will. */
-static bool is_directory(DIR *directory, const struct dirent *d) {
+/* What it is, by a walk beneath the root only if the directory does not say so: a link may lead anywhere. */
+static mode_t kind_of(const struct page *page, const struct dirent *d) {
+    char path[TARGET_MOST + NAME_MAX];
     struct stat s;
-    if (d->d_type != DT_UNKNOWN) return d->d_type == DT_DIR;
-    return !fstatat(dirfd(directory), d->d_name, &s, AT_SYMLINK_NOFOLLOW) && S_ISDIR(s.st_mode);
+    if (d->d_type == DT_REG || d->d_type == DT_DIR) return DTTOIF(d->d_type);
+    if (d->d_type != DT_LNK && d->d_type != DT_UNKNOWN) return 0;
+    int n = snprintf(path, sizeof path, "%s%s", page->path, d->d_name);
+    return n < (int)sizeof path && !file_look(path, &s) ? s.st_mode & S_IFMT : 0;
 }
 
-static size_t read_names(DIR *directory, struct name *names) {
+/* Would a request for it be answered with a file, a list, or the way to one of these? */
+static bool is_served(const struct page *page, const struct dirent *d, bool *directory) {
+    mode_t kind = kind_of(page, d);
+    *directory = kind == S_IFDIR;
+    if (kind != S_IFDIR && kind != S_IFREG) return false;
+    return !faccessat(page->fd, d->d_name, *directory ? R_OK | X_OK : R_OK, AT_EACCESS);
+}
+
+static size_t read_names(const struct page *page, DIR *directory, struct name *names) {
     struct dirent *d;
     size_t n = 0;
-    while (n < NAMES_MOST && (d = readdir(directory))) {
-        if (d->d_name[0] == '.' || !(names[n].text = strdup(d->d_name))) continue;
-        names[n++].directory = is_directory(directory, d);
-    }
+    while (n < NAMES_MOST && (d = readdir(directory)))
+        if (d->d_name[0] != '.' && is_served(page, d, &names[n].directory) && (names[n].text = strdup(d->d_name))) n++;
     qsort(names, n, sizeof *names, compare);
     return n;
 }
@@ -78,13 +94,6 @@ static void write_page(FILE *to, const char *path, const struct name *names, siz
     fputs(n == NAMES_MOST ? "</ul>\n<p>and more\n" : "</ul>\n", to);
 }
 
-struct page {
-    const char *path;
-    int fd;
-    char *text;
-    size_t size;
-};
-
 /* Leaves text NULL if something is missing. Closes the directory. */
 static void *make_page(void *arg) {
     struct page *page = arg;
@@ -93,7 +102,7 @@ static void *make_page(void *arg) {
     FILE *to = open_memstream(&page->text, &page->size);
     size_t n = 0;
     if (names && directory && to) {
-        n = read_names(directory, names);
+        n = read_names(page, directory, names);
         write_page(to, page->path, names, n);
     }
     bool failed = !to || fclose(to) || !names || !directory;

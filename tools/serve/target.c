@@ -56,7 +56,8 @@ int target_decode(struct text path, char result[TARGET_MOST]) {
 }
 
 size_t target_encode(const char *path, size_t size, char *result, size_t most) {
-    static const char digits[] = "0123456789ABCDEF", plain[] = "-._~/!$&'()*+,;=:@";
+    /* A path may have & and ' as they are, too; but a page has other uses for them. */
+    static const char digits[] = "0123456789ABCDEF", plain[] = "-._~/!$()*+,;=:@";
     size_t n = 0;
     for (size_t i = 0; i < size; i++) {
         uint8_t c = (uint8_t)path[i];
