@@ -35,6 +35,7 @@ def statuses():
     same(shared.ask("/", version="HTTP/3.0").status, 505)
     for text, status in [("GET /\r\n\r\n", 400), ("GET / HTTP/1.1\r\n\r\n", 400), ("\x16\x03\x01\x02", 400),
                          ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400), ("GET / HTTP/1.1\r\nHost : a\r\n\r\n", 400),
+                         ("GET / HTTP/1.1\r\nHost: a b/c\r\n\r\n", 400),
                          ("GET /%s HTTP/1.1\r\n" % ("a" * 9000), 414), ("GET / HTTP/1.1\r\nA: %s\r\n\r\n" % ("a" * 9000), 431),
                          ("GET / HTTP/1.1\r\nHost: t\r\n%s\r\n" % ("a: b\r\n" * 200), 431),
                          ("GET / HTTP/1.1\r\nHost: t\r\nExpect: x\r\n\r\n", 417)]:

@@ -113,6 +113,23 @@ TEST(what_is_wrong_is_refused) {
     CHECK_EQ(parse("GET / HTTP/1.1\r\nHost: a\0b\r\n\r\n", 29), 400);
 }
 
+TEST(hosts) {
+    static const char *const good[] = {"",      "a",      "a.b-c_d~1",    "127.0.0.1:80",
+                                       "a:",    ":8080",  "[::1]",        "[fe80::1]:80",
+                                       "a%20b", "%C3%A4", "A!$&'()*+,;=", "[v1.a]"};
+    static const char *const bad[] = {"a b", "a/c", "a b/c", "u@h",      "a:b", "a:80:80",  "[::1", "[]", "[::1]a",
+                                      "::1", "a%2", "a%zz",  "\xc3\xa4", "a\"", "http://a", "a?",   "a#"};
+    char text[128];
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        snprintf(text, sizeof text, "GET / HTTP/1.1\r\nHost: %s\r\n\r\n", good[i]);
+        CHECK_EQ(parse_text(text), PARSE_DONE);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        snprintf(text, sizeof text, "GET / HTTP/1.%d\r\nHost: %s\r\n\r\n", (int)(i & 1), bad[i]);
+        CHECK_EQ(parse_text(text), 400);
+    }
+}
+
 TEST(limits) {
     static char text[3 * HEAD_MOST];
     memset(text, 'a', sizeof text);

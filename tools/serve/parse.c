@@ -1,16 +1,44 @@
 /* See parse.h. */
 #include "parse.h"
 
+#include <ctype.h>
+
 /* Bits of what a byte may be part of. */
-enum { TOKEN = 1, VALUE = 2, TARGET = 4 };
+enum { TOKEN = 1, VALUE = 2, TARGET = 4, HOST = 8 };
 
 #define SEEN VALUE | TARGET
 #define BOTH TOKEN | VALUE | TARGET
 static const uint8_t classes[256] = {
-    ['\t'] = VALUE,       [' '] = VALUE,        ['!'] = BOTH,         ['"'] = SEEN,         ['#' ... '\''] = BOTH,
-    ['(' ... ')'] = SEEN, ['*' ... '+'] = BOTH, [','] = SEEN,         ['-' ... '.'] = BOTH, ['/'] = SEEN,
-    ['0' ... '9'] = BOTH, [':' ... '@'] = SEEN, ['A' ... 'Z'] = BOTH, ['[' ... ']'] = SEEN, ['^' ... 'z'] = BOTH,
-    ['{'] = SEEN,         ['|'] = BOTH,         ['}'] = SEEN,         ['~'] = BOTH,         [128 ... 255] = SEEN,
+    ['\t'] = VALUE,
+    [' '] = VALUE,
+    ['!'] = BOTH | HOST,
+    ['"'] = SEEN,
+    ['#'] = BOTH,
+    ['$'] = BOTH | HOST,
+    ['%'] = BOTH,
+    ['&' ... '\''] = BOTH | HOST,
+    ['(' ... ')'] = SEEN | HOST,
+    ['*' ... '+'] = BOTH | HOST,
+    [','] = SEEN | HOST,
+    ['-' ... '.'] = BOTH | HOST,
+    ['/'] = SEEN,
+    ['0' ... '9'] = BOTH | HOST,
+    [':'] = SEEN,
+    [';'] = SEEN | HOST,
+    ['<'] = SEEN,
+    ['='] = SEEN | HOST,
+    ['>' ... '@'] = SEEN,
+    ['A' ... 'Z'] = BOTH | HOST,
+    ['[' ... ']'] = SEEN,
+    ['^'] = BOTH,
+    ['_'] = BOTH | HOST,
+    ['`'] = BOTH,
+    ['a' ... 'z'] = BOTH | HOST,
+    ['{'] = SEEN,
+    ['|'] = BOTH,
+    ['}'] = SEEN,
+    ['~'] = BOTH | HOST,
+    [128 ... 255] = SEEN,
 };
 
 static const struct text names[FIELDS] = {
@@ -160,10 +188,30 @@ static bool set_length(struct request *r) {
     return true;
 }
 
+/* A name, or an address in brackets; and perhaps a port. Nothing at all is allowed, too. */
+static bool is_host(struct text t) {
+    if (t.size && *t.at == '[') {
+        uint32_t n = 1;
+        while (n < t.size && (classes[(uint8_t)t.at[n]] & HOST || t.at[n] == ':')) n++;
+        if (n == 1 || n == t.size || t.at[n] != ']') return false;
+        t = skip(t, n + 1);
+    } else {
+        t = skip(t, span(t, HOST));
+        while (t.size > 2 && *t.at == '%' && isxdigit((uint8_t)t.at[1]) && isxdigit((uint8_t)t.at[2])) {
+            t = skip(t, 3);
+            t = skip(t, span(t, HOST));
+        }
+    }
+    if (t.size && *t.at != ':') return false;
+    for (uint32_t i = 1; i < t.size; i++)
+        if (t.at[i] < '0' || t.at[i] > '9') return false;
+    return true;
+}
+
 /* What the fields say about what follows. */
 static int conclude(struct request *r) {
     bool length = request_has(r, FIELD_CONTENT_LENGTH);
-    if (!request_has(r, FIELD_HOST) && !r->old) return 400;
+    if (request_has(r, FIELD_HOST) ? !is_host(r->fields[FIELD_HOST]) : !r->old) return 400;
     if (length && !set_length(r)) return 400;
     if (request_has(r, FIELD_TRANSFER_ENCODING)) {
         if (length || r->old) return 400;

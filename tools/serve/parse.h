@@ -4,7 +4,7 @@
  *
  * It is strict where leniency would let two readers of one stream disagree about where a request ends:
  * lines end in CR LF, no space before a colon, no folded lines, one Content-Length or one
- * "Transfer-Encoding: chunked" and never both, one Host.
+ * "Transfer-Encoding: chunked" and never both, one Host, which is a name or an address.
  */
 #ifndef SERVE_PARSE_H
 #define SERVE_PARSE_H
