@@ -170,8 +170,9 @@ static int chunks_in_pieces(const char *text, size_t step, size_t *total) {
 TEST(chunks_are_found_to_their_end) {
     static const char *const good[] = {"0\r\n\r\n", "5\r\nhello\r\n0\r\n\r\n",
                                        "A;x=\"y\"\r\n0123456789\r\n00\r\nT: v\r\nU: w\r\n\r\n"};
-    static const char *const bad[] = {"\r\n",  "g\r\n",    "5\r\nhello0\r\n",      "-1\r\n",
-                                      "0\n\n", "5\nhello", "1234567890123456\r\n", "0\r\nx\n"};
+    static const char *const bad[] = {"\r\n",        "g\r\n",         "5\r\nhello0\r\n",      "-1\r\n",
+                                      "0\n\n",       "5\nhello",      "1234567890123456\r\n", "0\r\nx\n",
+                                      "5 \r\nhello", "5\t;a\r\nhello"};
     for (size_t step = 1; step < 60; step++) {
         for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
             size_t total, size = strlen(good[i]);

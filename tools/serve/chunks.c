@@ -37,7 +37,7 @@ static int size_line(struct chunks *c, char got) {
     }
     if (!c->line || value >= 0) return -1;
     c->state = got == '\r' ? SIZE_LF : REST;
-    return got == '\r' || got == ';' || got == ' ' || got == '\t' ? 0 : -1;
+    return got == '\r' || got == ';' ? 0 : -1; /* no space: where some see one, others might see the end */
 }
 
 /* Anything up to the end of the line. */
