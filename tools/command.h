@@ -2,6 +2,8 @@
 #ifndef TOOLS_COMMAND_H
 #define TOOLS_COMMAND_H
 
+#include <string.h>
+
 #define EXIT_WRONG 1 /* a result was wrong, or could not be had */
 #define EXIT_USAGE 2
 
@@ -10,6 +12,13 @@ int command_cached(int argc, char **argv);
 int command_load(int argc, char **argv);
 int command_serve(int argc, char **argv);
 int command_tour(int argc, char **argv);
+
+/* Of "--name=value" the value, and the name is cut off before it; NULL: the next argument is the value, if any. */
+static inline char *option_value(char *argument) {
+    char *value = argument[0] == '-' && argument[1] == '-' ? strchr(argument, '=') : NULL;
+    if (value) *value++ = '\0';
+    return value;
+}
 
 /* One line on standard error; returns EXIT_USAGE. */
 int usage(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -56,24 +56,29 @@ static int read_arguments(int argc, char **argv, struct request *request) {
     struct setting *setting = &request->setting;
     int peers = 0;
     for (int i = 1; i < argc; i++) {
-        const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
-        if (!strcmp(option, "--json")) {
+        const char *own = option_value(argv[i]), *option = argv[i],
+                   *value = own            ? own
+                            : i + 1 < argc ? argv[i + 1]
+                                           : "";
+        if (own && (!strcmp(option, "--json") || !strcmp(option, "--quick"))) {
+            return usage("%s wants no value, not '%s'", option, own);
+        } else if (!strcmp(option, "--json")) {
             request->json = true;
         } else if (!strcmp(option, "--quick")) {
             setting->quick = true;
         } else if (!strcmp(option, "--workers")) {
             if (!number(value, WEFT_WORKERS_MAX, &request->workers))
                 return usage("--workers wants a number from 1 to %d, not '%s'", WEFT_WORKERS_MAX, value);
-            i++;
+            i += !own;
         } else if (!strcmp(option, "--runs")) {
             if (!number(value, RUNS_MAX, &setting->runs))
                 return usage("--runs wants a number from 1 to %d, not '%s'", RUNS_MAX, value);
-            i++;
+            i += !own;
         } else if (!strcmp(option, "--peer")) {
             if (!known_system(value)) return usage("--peer wants a system of 'weft bench list', not '%s'", value);
             if (peers == SUITE_PEERS) return usage("too many peers");
             setting->peers[peers++] = value;
-            i++;
+            i += !own;
         } else if (option[0] == '-') {
             return usage("no such option: %s; try: weft bench --help", option);
         } else if (request->name) {

@@ -20,8 +20,8 @@ class Answer:
 class Client:
     """A connection. Answers are read one after the other, whatever the pieces they come in."""
 
-    def __init__(self, port, timeout=20):
-        self.s = socket.create_connection(("127.0.0.1", port), timeout=timeout)
+    def __init__(self, port, timeout=20, host="127.0.0.1"):
+        self.s = socket.create_connection((host, port), timeout=timeout)
         self.s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.got = b""
 

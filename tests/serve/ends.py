@@ -251,10 +251,28 @@ def many_workers_and_a_small_cache():
 
 
 @test
+def addresses_and_names():
+    hosts = [("localhost", "localhost"), ("127.0.0.2", "127.0.0.2")]
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6):
+            hosts += [("::1", "::1"), ("[::1]", "::1")]
+    except OSError:  # a machine without
+        pass
+    for name, host in hosts:
+        for options in (["--bind", name], ["--bind=" + name, "--port=0", "--workers=1"]):
+            s = Server(PROGRAM, ROOT, *options)
+            with s.client(host=host) as c:
+                c.send(GET % ("/", ""))
+                same(c.answer().status, 200)
+            s.end()
+
+
+@test
 def options_that_make_no_sense():
     for args, said in [([], "which directory"), (["/not there"], "cannot serve"), ([ROOT, "--port", "x"], "--port wants"),
-                       ([ROOT, "--port"], "wants a value"), ([ROOT, "--what"], "no such option"), ([ROOT, "--bind", "here"], "--bind wants"),
-                       ([ROOT, ROOT], "one directory"), ([ROOT, "--log", "/not/there"], "log"), ([ROOT, "--port", str(shared.port)], "try another")]:
+                       ([ROOT, "--port"], "wants a value"), ([ROOT, "--what"], "no such option"), ([ROOT, "--bind", "not.here.invalid"], "--bind wants"),
+                       ([ROOT, ROOT], "one directory"), ([ROOT, "--log", "/not/there"], "log"), ([ROOT, "--bind", ""], "--bind wants"), ([ROOT, "--bind", "[]"], "--bind wants"),
+                       ([ROOT, "--bind", "192.0.2.1"], "of this machine"), ([ROOT, "--port="], "--port wants"), ([ROOT, "--list=x"], "no value"), ([ROOT, "--port", str(shared.port)], "try another")]:
         r = subprocess.run([PROGRAM, *args], capture_output=True, text=True, timeout=20)
         assert r.returncode in (1, 2) and said in r.stderr and r.stderr.count("\n") == 1, (args, r.stderr)
     assert "--grace" in subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, timeout=20).stdout

@@ -77,16 +77,19 @@ static bool set_number(const struct option *o, const char *text, struct load_pla
 }
 
 /* 1: it took the next argument, too; 0: it did not; -1: an error that has been told. */
-static int set_option(const char *name, const char *value, struct load_plan *plan) {
+static int set_option(char *name, const char *next, struct load_plan *plan) {
+    const char *own = option_value(name), *value = own ? own : next;
     for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
         if (!strcmp(switches[i].name, name)) {
             *((bool *)((char *)plan + switches[i].offset)) = true;
-            return 0;
+            if (!own) return 0;
+            usage("%s wants no value, not '%s'", name, own);
+            return -1;
         }
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         const struct option *o = &options[i];
         if (strcmp(o->name, name)) continue;
-        if (value && set_number(o, value, plan)) return 1;
+        if (value && set_number(o, value, plan)) return !own;
         usage("%s wants a number from %g to %g, not '%s'", name, o->least, o->most, value ? value : "");
         return -1;
     }

@@ -12,7 +12,7 @@ static const char help[] =
     "weft serve DIR: the files of a directory, over HTTP/1.1\n"
     "\n"
     "  --port N       listen at port N (8080); 0: at any that is free, and say which\n"
-    "  --bind ADDR    at that address (127.0.0.1); 0.0.0.0 or :: for all\n"
+    "  --bind ADDR    at that address, or name of this machine (127.0.0.1); 0.0.0.0 or :: for all\n"
     "  --workers N    on N kernel threads (as many as there are processors to use)\n"
     "  --list         show directories that have no index.html\n"
     "  --log FILE     a line for each request; -: on standard output. SIGHUP opens it anew\n"
@@ -63,13 +63,16 @@ static int set_number(const struct option *o, const char *value) {
 
 static int read_arguments(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
+        const char *value = option_value(argv[i]);
         const struct option *o = find(argv[i]);
         if (o && o->flag) {
+            if (value) return usage("%s wants no value; try: weft serve --help", o->name);
             *o->flag = true;
         } else if (o) {
-            if (++i == argc) return usage("%s wants a value; try: weft serve --help", o->name);
-            if (o->text) *o->text = argv[i];
-            int code = o->number ? set_number(o, argv[i]) : 0;
+            if (!value && ++i < argc) value = argv[i];
+            if (!value) return usage("%s wants a value; try: weft serve --help", o->name);
+            if (o->text) *o->text = value;
+            int code = o->number ? set_number(o, value) : 0;
             if (code) return code;
         } else if (argv[i][0] == '-') {
             return usage("no such option: %s; try: weft serve --help", argv[i]);

@@ -127,22 +127,56 @@ static void *accept_all(void *unused) {
     return unused;
 }
 
-/* Returns 0 or the exit code. What is set here, the accepted sockets inherit. */
-static int start_listening(void) {
-    char port[8];
-    struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE, .ai_socktype = SOCK_STREAM}, *a;
+/* What is set here, the accepted sockets inherit. */
+static bool listen_at(const struct addrinfo *a) {
     const int on = 1;
-    snprintf(port, sizeof port, "%u", settings.port);
-    if (getaddrinfo(settings.address, port, &hints, &a))
-        return usage("--bind wants an address, 0.0.0.0 or ::1 for instance, not '%s'", settings.address);
     listener = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    bool ok = listener >= 0 && !setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) &&
-              !setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) &&
-              !bind(listener, a->ai_addr, a->ai_addrlen) && !listen(listener, BACKLOG);
-    freeaddrinfo(a);
-    if (ok) return 0;
-    fprintf(stderr, "weft: cannot listen at %s, port %u: %s; try another --port, or 0 for any\n", settings.address,
-            settings.port, strerror(errno));
+    if (listener < 0) return false;
+    if (!setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) &&
+        !setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) && !bind(listener, a->ai_addr, a->ai_addrlen) &&
+        !listen(listener, BACKLOG))
+        return true;
+    int err = errno;
+    close(listener);
+    errno = err;
+    return false;
+}
+
+static const char *advice(int err) {
+    switch (err) {
+    case EADDRINUSE: return "; try another --port, or 0 for any";
+    case EACCES: return "; try another --port, from 1024 on";
+    case EADDRNOTAVAIL: return "; --bind wants an address of this machine, or 0.0.0.0 or :: for all of them";
+    default: return "";
+    }
+}
+
+/* Brackets around an address, as it has them in a URL, are left out. */
+static int resolve(const char *address, unsigned number, struct addrinfo **list) {
+    char host[NI_MAXHOST], port[8];
+    struct addrinfo hints = {.ai_flags = AI_NUMERICSERV | AI_PASSIVE, .ai_socktype = SOCK_STREAM};
+    size_t size = strlen(address);
+    bool brackets = size > 2 && address[0] == '[' && address[size - 1] == ']';
+    if (!size || size >= sizeof host) return EAI_NONAME;
+    snprintf(host, sizeof host, "%.*s", (int)(brackets ? size - 2 : size), address + brackets);
+    snprintf(port, sizeof port, "%u", number);
+    return getaddrinfo(host, port, &hints, list);
+}
+
+/* A name may have several addresses: the first that can be had. Returns 0 or the exit code. */
+static int start_listening(void) {
+    struct addrinfo *list;
+    if (resolve(settings.address, settings.port, &list))
+        return usage(
+            "--bind wants an address or a name of this machine, 0.0.0.0, ::1 or localhost for instance, not '%s'",
+            settings.address);
+    const struct addrinfo *a = list;
+    while (a && !listen_at(a)) a = a->ai_next;
+    int err = errno;
+    freeaddrinfo(list);
+    if (a) return 0;
+    fprintf(stderr, "weft: cannot listen at %s, port %u: %s%s\n", settings.address, settings.port, strerror(err),
+            advice(err));
     return EXIT_WRONG;
 }
 
