@@ -3,13 +3,17 @@
  * counted, once, as what it is; and a server that stands still shows in the times of all who would have
  * come meanwhile.
  */
+#define _GNU_SOURCE
 #include "load.h"
 
 #include "../test.h"
 #include "faulty.h"
 
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #define MESSAGE 100
 
@@ -138,6 +142,126 @@ TEST(depth_and_one_request) {
         faulty_stop(&server);
         check_faults(&tally, LOAD_FINE, 0);
         CHECK(__atomic_load_n(&server.connections, __ATOMIC_RELAXED) - before >= tally.answers);
+    }
+}
+
+/*
+ * A server of HTTP that says one thing, in two pieces that are cut anywhere; from the fourth time on, another one if it
+ * is given. One connection at a time.
+ */
+struct plain {
+    const char *answer, *then;
+    bool closes;
+    int listener;
+    unsigned port;
+    pthread_t thread;
+    uint64_t connections, answers;
+};
+
+static bool say(struct plain *s, int fd) {
+    uint64_t said = __atomic_fetch_add(&s->answers, 1, __ATOMIC_RELAXED);
+    const char *text = s->then && said > 2 ? s->then : s->answer;
+    size_t size = strlen(text), cut = said % size;
+    return send(fd, text, cut, MSG_NOSIGNAL) == (ssize_t)cut &&
+           send(fd, text + cut, size - cut, MSG_NOSIGNAL) == (ssize_t)(size - cut) && !s->closes;
+}
+
+static void talk(struct plain *s, int fd) {
+    char in[4096];
+    size_t have = 0;
+    for (ssize_t n; (n = recv(fd, in + have, sizeof in - have, 0)) > 0;) {
+        have += (size_t)n;
+        for (char *end; (end = memmem(in, have, "\r\n\r\n", 4));) {
+            have -= (size_t)(end + 4 - in);
+            memmove(in, end + 4, have);
+            if (!say(s, fd)) return;
+        }
+    }
+}
+
+static void *talk_to_all(void *p) {
+    struct plain *s = p;
+    for (int fd, one = 1; (fd = accept(s->listener, NULL, NULL)) >= 0; close(fd)) {
+        s->connections++;
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+        talk(s, fd);
+    }
+    return NULL;
+}
+
+static void run_plain(struct plain *s, unsigned depth, struct load_tally *tally) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    s->connections = 0;
+    CHECK((s->listener = socket(AF_INET, SOCK_STREAM, 0)) >= 0);
+    CHECK(!bind(s->listener, (struct sockaddr *)&address, sizeof address) && !listen(s->listener, 16));
+    CHECK(!getsockname(s->listener, (struct sockaddr *)&address, &size));
+    CHECK_EQ(pthread_create(&s->thread, NULL, talk_to_all, s), 0);
+    struct faulty speaks = {.speaks = FAULTY_HTTP, .port = ntohs(address.sin_port)};
+    struct load_plan plan = plan_for(&speaks);
+    plan.connections = 1;
+    plan.depth = depth;
+    do {
+        __atomic_store_n(&s->answers, 0, __ATOMIC_RELAXED); /* the first one of a run is to be right */
+        load_run(&plan, tally);
+    } while (!tally->problem && (s->then ? !load_faults(tally) : !tally->answers)); /* a machine with no time for us */
+    shutdown(s->listener, SHUT_RDWR);
+    pthread_join(s->thread, NULL);
+    close(s->listener);
+}
+
+#define OK "HTTP/1.1 200 OK\r\n"
+#define CHUNKED OK "Transfer-Encoding: chunked\r\n\r\n"
+
+TEST(an_answer_may_end_in_any_way) {
+    static const struct plain cases[] = {
+        {.answer = OK "Connection: close\r\nContent-Length: 5\r\n\r\nabcde", .closes = true},
+        {.answer = OK "Content-Length: 5\r\nCONNECTION: x , Close\r\n\r\nabcde", .closes = true},
+        {.answer = "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nabcde", .closes = true},
+        {.answer = "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nabcde"},
+        {.answer = OK "Connection: keep\r\nX: close\r\nContent-Length: 5\r\n\r\nabcde"},
+        {.answer = OK "Content-Length: 0\r\n\r\n"},
+        {.answer = OK "\r\nabcde", .closes = true},
+        {.answer = OK "\r\n", .closes = true},
+        {.answer = CHUNKED "3;x=y\r\nabc\r\n02\r\nde\r\n0\r\nT: v\r\n\r\n"},
+        {.answer = CHUNKED "0\r\n\r\n"},
+        {.answer = OK "Connection: close\r\nTransfer-Encoding: chunked\r\n\r\nA\r\n0123456789\r\n0\r\n\r\n",
+         .closes = true},
+    };
+    static struct load_tally tally;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (unsigned depth = 1; depth <= 4; depth += 3) {
+            struct plain server = cases[i];
+            run_plain(&server, depth, &tally);
+            check_faults(&tally, LOAD_FINE, 0);
+            CHECK_EQ(tally.answers % depth, 0);
+            CHECK(!server.closes || server.connections >= tally.answers);
+        }
+    }
+}
+
+TEST(faults_of_answers_without_a_length) {
+    static const struct {
+        struct plain server;
+        enum load_fault kind;
+    } cases[] = {
+        {{.answer = CHUNKED "5\r\nabcde\r\n0\r\n\r\n", .then = CHUNKED "5\r\nabcdX\r\n0\r\n\r\n"}, LOAD_CONTENT},
+        {{.answer = CHUNKED "5\r\nabcde\r\n0\r\n\r\n", .then = CHUNKED "4\r\nabcd\r\n0\r\n\r\n"}, LOAD_LENGTH},
+        {{.answer = CHUNKED "5\r\nabcde\r\n0\r\n\r\n", .then = CHUNKED "6\r\nabcdef\r\n0\r\n\r\n"}, LOAD_LENGTH},
+        {{.answer = CHUNKED "5\r\nabcde\r\n0\r\n\r\n", .then = CHUNKED "5\r\nabcde0\r\n\r\n"}, LOAD_LENGTH},
+        {{.answer = CHUNKED "5\r\nabcde\r\n0\r\n\r\n", .then = CHUNKED "x\r\n"}, LOAD_LENGTH},
+        {{.answer = CHUNKED "5\r\nabcde\r\n0\r\n\r\n", .then = OK "Content-Length: -5\r\n\r\n"}, LOAD_LENGTH},
+        {{.answer = OK "\r\nabcde", .then = OK "\r\nabcd", .closes = true}, LOAD_SHORT},
+        {{.answer = OK "\r\nabcde", .then = OK "\r\nabcdef", .closes = true}, LOAD_LENGTH},
+        {{.answer = OK "\r\nabcde", .then = OK "\r\nabXde", .closes = true}, LOAD_CONTENT},
+    };
+    static struct load_tally tally;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct plain server = cases[i].server;
+        run_plain(&server, 1, &tally);
+        if (tally.problem) test_fail(__FILE__, __LINE__, "%s", tally.problem);
+        CHECK(tally.faults[cases[i].kind] > 0);
+        CHECK_EQ(load_faults(&tally), tally.faults[cases[i].kind]);
     }
 }
 

@@ -1,10 +1,11 @@
 /*
  * HTTP/1.1: GET of one path, again and again. The first answer is taken for the right one; all others must
- * have its status, its length and its content. Answers need a Content-Length. See load.h.
+ * have its status, its length and its content, in whatever way each tells where it ends: by a Content-Length, in
+ * chunks, or with the connection. See load.h.
  */
 #include "load.h"
-#include "weft/io.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,23 +14,59 @@
 
 #define HEADERS 8192 /* bytes of an answer's headers, at most */
 #define STATUS_AT 9  /* "HTTP/1.1 200" */
-#define LENGTH_NAME "content-length:"
 
+/* Where the body of the answer is that is being taken. Zero is the beginning. */
+enum { HEAD, SIZED, TO_THE_END, CHUNK_SIZE, CHUNK_DATA, CHUNK_END, TRAILER };
+
+enum { LENGTH_NOT_TOLD = -1, LENGTH_UNREADABLE = -2 };
 struct head {
     size_t size; /* of it all, with the empty line; 0: its end has not come */
     unsigned status;
-    long long length; /* -1: not told */
+    long long length;
+    bool chunked, last;
 };
 
+/* Does the value of a line have the word in its list? A line ends in CR. */
+static bool has_word(const char *value, const char *word) {
+    for (;;) {
+        value += strspn(value, " \t,");
+        size_t n = strcspn(value, " \t,;\r\n");
+        if (n == strlen(word) && !strncasecmp(value, word, n)) return true;
+        if (!n && *value != ';') return false;
+        value += n + (value[n] == ';');
+    }
+}
+
+/* What stands behind the name, or NULL. */
+static const char *value_of(const char *line, const char *name) {
+    size_t size = strlen(name);
+    return strncasecmp(line, name, size) ? NULL : line + size + strspn(line + size, " \t");
+}
+
+static void read_line(struct head *head, const char *line) {
+    const char *value;
+    if ((value = value_of(line, "content-length:"))) {
+        head->length = isdigit((unsigned char)*value) ? strtoll(value, NULL, 10) : LENGTH_UNREADABLE;
+    } else if ((value = value_of(line, "connection:"))) {
+        if (has_word(value, "keep-alive")) head->last = false;
+        if (has_word(value, "close")) head->last = true;
+    } else if ((value = value_of(line, "transfer-encoding:"))) {
+        head->chunked = has_word(value, "chunked");
+    }
+}
+
+/* Of HTTP/1.0 an answer is the last of its connection unless it says otherwise. */
 static struct head read_head(const char *bytes, size_t size) {
-    struct head head = {0, 0, -1};
+    struct head head = {.length = LENGTH_NOT_TOLD};
     const char *end = memmem(bytes, size, "\r\n\r\n", 4);
     if (!end || end - bytes < STATUS_AT + 3) return head;
     head.size = (size_t)(end - bytes) + 4;
     if (!memcmp(bytes, "HTTP/1.", 7)) head.status = (unsigned)strtoul(bytes + STATUS_AT, NULL, 10);
-    for (const char *line = bytes; line < end && (line = memchr(line, '\n', (size_t)(end - line)));)
-        if ((*++line == 'C' || *line == 'c') && !strncasecmp(line, LENGTH_NAME, strlen(LENGTH_NAME)))
-            head.length = strtoll(line + strlen(LENGTH_NAME), NULL, 10);
+    head.last = bytes[7] == '0';
+    for (const char *line = bytes; line < end && (line = memchr(line, '\n', (size_t)(end - line)));) {
+        char first = *++line | ' ';
+        if (first == 'c' || first == 't') read_line(&head, line);
+    }
     return head;
 }
 
@@ -39,86 +76,145 @@ static size_t request(struct load_link *link, unsigned i, char *out) {
     return link->load->request_size;
 }
 
-/* body_end: the length that this answer tells, plus one; 0 while its headers are read. */
 static size_t take_head(struct load_link *link, const char *bytes, size_t size, enum load_fault *fault) {
+    const struct load *load = link->load;
     struct head head = read_head(bytes, size);
     if (!head.size) return 0;
+    link->status = head.status;
+    link->head_size = head.size;
+    link->last = head.last;
+    link->body_at = 0;
+    link->body_left = (size_t)head.length;
     if (head.status != 200)
         *fault = LOAD_STATUS;
-    else if (head.length != (long long)link->load->content_size)
+    else if (head.length == LENGTH_UNREADABLE ||
+             (!head.chunked && head.length >= 0 && !load->learns && (size_t)head.length != load->content_size))
         *fault = LOAD_LENGTH;
-    link->body_at = 0;
-    link->body_end = (size_t)head.length + 1;
+    link->part = head.chunked ? CHUNK_SIZE : head.length >= 0 ? SIZED : TO_THE_END;
+    link->to_the_end = link->part == TO_THE_END;
+    if (link->to_the_end) link->last = true;
     return head.size;
 }
 
-static size_t take(struct load_link *link, unsigned i, const char *bytes, size_t size, bool *done,
-                   enum load_fault *fault) {
-    const struct load *load = link->load;
-    size_t taken = link->body_end ? 0 : take_head(link, bytes, size, fault);
-    (void)i;
-    if (*fault || !link->body_end) return taken;
-    size_t left = load->content_size - link->body_at, n = size - taken < left ? size - taken : left;
-    if (memcmp(bytes + taken, load->content + link->body_at, n)) *fault = LOAD_CONTENT;
+/* Bytes of the content: to be kept, if it is being learnt, and else compared. */
+static void see(struct load_link *link, const char *bytes, size_t n, enum load_fault *fault) {
+    struct load *load = link->load;
+    if (load->learns) {
+        char *more = realloc(load->content, load->content_size + n + 1);
+        if (!more) {
+            *fault = LOAD_LENGTH;
+            return;
+        }
+        load->content = more;
+        memcpy(more + load->content_size, bytes, n);
+        load->content_size += n;
+    } else if (n > load->content_size - link->body_at) {
+        *fault = LOAD_LENGTH;
+        return;
+    } else if (memcmp(bytes, load->content + link->body_at, n)) {
+        *fault = LOAD_CONTENT;
+    }
     link->body_at += n;
-    *done = link->body_at == load->content_size;
-    if (*done) link->body_end = 0;
-    return taken + n;
 }
 
-/* All of an answer, headers included; its head is filled in. NULL: there is no good one. */
-static char *fetch(struct load_link *link, struct head *head) {
-    size_t room = HEADERS, size = 0;
-    char *bytes = malloc(room);
-    while (bytes && (!head->size || size < head->size + (size_t)head->length)) {
-        ssize_t n = size < room ? weft_recv(link->fd, bytes + size, room - size, 0) : 0;
-        if (n <= 0) break;
-        size += (size_t)n;
-        if (head->size) continue;
-        *head = read_head(bytes, size);
-        if (!head->size) continue;
-        if (head->length < 0) break;
-        char *more = realloc(bytes, room = head->size + (size_t)head->length + 1);
-        if (!more) break;
-        bytes = more;
+/* A line around the chunks. */
+static void take_line(struct load_link *link, const char *line, size_t size, bool *done, enum load_fault *fault) {
+    bool empty = size == 2 && *line == '\r';
+    if (link->part == CHUNK_SIZE) {
+        if (!isxdigit((unsigned char)*line)) *fault = LOAD_LENGTH;
+        link->body_left = strtoull(line, NULL, 16);
+        link->part = link->body_left ? CHUNK_DATA : TRAILER;
+    } else if (link->part == CHUNK_END) {
+        if (!empty) *fault = LOAD_LENGTH;
+        link->part = CHUNK_SIZE;
+    } else {
+        *done = empty;
     }
-    if (bytes && head->size && head->length >= 0 && size == head->size + (size_t)head->length) return bytes;
-    free(bytes);
-    return NULL;
+}
+
+/* Data as far as it has come, lines whole. */
+static size_t take_chunks(struct load_link *link, const char *bytes, size_t size, bool *done, enum load_fault *fault) {
+    size_t taken = 0;
+    while (taken < size && !*done && !*fault) {
+        const char *at = bytes + taken;
+        size_t n = size - taken;
+        if (link->part == CHUNK_DATA) {
+            if (n > link->body_left) n = link->body_left;
+            see(link, at, n, fault);
+            link->body_left -= n;
+            if (!link->body_left) link->part = CHUNK_END;
+        } else {
+            const char *end = memchr(at, '\n', n);
+            if (!end) break;
+            n = (size_t)(end - at) + 1;
+            take_line(link, at, n, done, fault);
+        }
+        taken += n;
+    }
+    return taken;
+}
+
+static size_t take_body(struct load_link *link, const char *bytes, size_t size, bool *done, enum load_fault *fault) {
+    if (link->part >= CHUNK_SIZE) return take_chunks(link, bytes, size, done, fault);
+    size_t n = link->part == SIZED && size > link->body_left ? link->body_left : size;
+    see(link, bytes, n, fault);
+    link->body_left -= n;
+    *done = link->part == SIZED && !link->body_left;
+    return n;
+}
+
+/* No bytes: the connection has ended, and with it an answer that lasts so long. */
+static size_t take(struct load_link *link, unsigned i, const char *bytes, size_t size, bool *done,
+                   enum load_fault *fault) {
+    size_t taken = 0;
+    (void)i;
+    if (link->part == HEAD && !(taken = take_head(link, bytes, size, fault))) return 0;
+    if (*fault) return taken;
+    if (size)
+        taken += take_body(link, bytes + taken, size - taken, done, fault);
+    else
+        *done = true;
+    if (!*done || *fault) return taken;
+    if (link->body_at != link->load->content_size) *fault = size ? LOAD_LENGTH : LOAD_SHORT;
+    link->part = HEAD;
+    return taken;
+}
+
+/* Why there is nothing to compare with, or NULL. */
+static const char *ask_first(struct load_link *link) {
+    static char problem[128];
+    struct weft_scope scope;
+    weft_scope_begin(&scope, weft_now() + link->load->plan->timeout);
+    enum load_fault fault = load_dial(link);
+    if (fault) snprintf(problem, sizeof problem, "no connection: %s", strerror(errno));
+    weft_scope_end(&scope);
+    if (fault) return problem;
+    switch (load_exchange(link, 1, 0, 0)) {
+    case LOAD_FINE: return NULL;
+    case LOAD_STATUS: snprintf(problem, sizeof problem, "the first answer has status %u", link->status); return problem;
+    case LOAD_TIMEOUT: return "no answer to the first request in time";
+    case LOAD_CLOSED: return "the first request was not answered";
+    case LOAD_SHORT: return "the first answer is cut short";
+    default: return "the first answer is not one of HTTP/1, or longer than it says";
+    }
 }
 
 static const char *learn(struct load *load) {
-    static char problem[128];
-    struct head head = {0, 0, -1};
+    static struct load_tally nobodys;
     struct load_plan alone = *load->plan;
     struct load one = *load;
     one.plan = &alone;
+    one.tally = &nobodys;
+    one.learns = true;
     alone.depth = 1;
     struct load_link *link = load_link_new(&one, 0);
     if (!link) return "no memory";
-    char *bytes = NULL;
-    struct weft_scope scope;
-    weft_scope_begin(&scope, weft_now() + alone.timeout);
-    if (load_dial(link))
-        snprintf(problem, sizeof problem, "no connection: %s", strerror(errno));
-    else if (weft_send(link->fd, load->request_text, load->request_size, MSG_NOSIGNAL) < 0 ||
-             !(bytes = fetch(link, &head)))
-        snprintf(problem, sizeof problem, "the first request had no good answer");
-    else if (head.status != 200)
-        snprintf(problem, sizeof problem, "the first answer has status %u", head.status);
-    else
-        problem[0] = 0;
-    weft_scope_end(&scope);
+    const char *problem = ask_first(link);
+    load->answer_room = link->head_size + 256 + one.content_size; /* dates and such may be longer */
+    load->content = one.content;
+    load->content_size = one.content_size;
     load_link_free(link);
-    if (problem[0]) {
-        free(bytes);
-        return problem;
-    }
-    load->content = bytes;
-    load->content_size = (size_t)head.length;
-    load->answer_room = head.size + 256 + load->content_size; /* dates and such may be longer */
-    memmove(bytes, bytes + head.size, load->content_size);
-    return NULL;
+    return problem;
 }
 
 static const char *prepare(struct load *load) {

@@ -72,7 +72,8 @@ static enum load_fault dial_from(struct load_link *link, unsigned source) {
         return error == ECONNREFUSED ? LOAD_REFUSED : error == ETIMEDOUT ? LOAD_TIMEOUT : LOAD_CONNECT;
     }
     setsockopt(link->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    link->at = link->have = link->body_at = link->body_end = 0;
+    link->at = link->have = link->body_at = link->part = 0;
+    link->last = link->to_the_end = false;
     return LOAD_FINE;
 }
 
@@ -90,6 +91,7 @@ static enum load_fault receive(struct load_link *link, bool within) {
     if (link->have == link->room) return LOAD_LENGTH;
     ssize_t n = weft_recv(link->fd, link->in + link->have, link->room - link->have, 0);
     if (n <= 0) {
+        link->ended = !n;
         if (n < 0 && errno == ETIMEDOUT) return LOAD_TIMEOUT;
         return within || link->have ? LOAD_SHORT : LOAD_CLOSED;
     }
@@ -109,24 +111,46 @@ static enum load_fault answer(struct load_link *link, unsigned i) {
             within |= n > 0;
             if (done || fault) return fault;
         }
-        if ((fault = receive(link, within))) return fault;
+        fault = receive(link, within);
+        if (fault && link->ended && link->to_the_end) {
+            fault = LOAD_FINE;
+            link->load->plan->protocol->take(link, i, link->in, 0, &done, &fault);
+            return fault;
+        }
+        if (fault) return fault;
     }
 }
 
+/* Requests from the i-th on, and their answers, as many as the connection is for; returns how many that were. */
+static unsigned ask_some(struct load_link *link, unsigned i, unsigned n, double from, double step,
+                         enum load_fault *fault) {
+    struct load *load = link->load;
+    if (link->fd < 0 && (*fault = load_dial(link))) return 0;
+    size_t size = 0;
+    for (unsigned k = i; k < n; k++) size += load->plan->protocol->request(link, k, link->out + size);
+    if (weft_send(link->fd, link->out, size, MSG_NOSIGNAL) != (ssize_t)size) {
+        *fault = errno == ETIMEDOUT ? LOAD_TIMEOUT : LOAD_CLOSED;
+        return 0;
+    }
+    for (unsigned k = i; k < n; k++) {
+        if ((*fault = answer(link, k))) return k - i;
+        double took = (double)weft_now() - (from + k * step);
+        if (load->measured) histogram_add(&load->tally->times, took > 0 ? (uint64_t)took : 0);
+        if (link->last) return k - i + 1;
+    }
+    return n - i;
+}
+
+/* A server that is done with a connection before all is answered is asked for the rest by another one. */
 static enum load_fault ask(struct load_link *link, unsigned n, double from, double step) {
     struct load *load = link->load;
-    enum load_fault fault = link->fd < 0 ? load_dial(link) : LOAD_FINE;
-    if (fault) return fault;
-    size_t size = 0;
-    for (unsigned i = 0; i < n; i++) size += load->plan->protocol->request(link, i, link->out + size);
-    if (weft_send(link->fd, link->out, size, MSG_NOSIGNAL) != (ssize_t)size)
-        return errno == ETIMEDOUT ? LOAD_TIMEOUT : LOAD_CLOSED;
-    for (unsigned i = 0; i < n; i++) {
-        if ((fault = answer(link, i))) return fault;
-        double took = (double)weft_now() - (from + i * step);
-        if (load->measured) histogram_add(&load->tally->times, took > 0 ? (uint64_t)took : 0);
+    enum load_fault fault = LOAD_FINE;
+    for (unsigned i = 0; i < n && !fault;) {
+        i += ask_some(link, i, n, from, step, &fault);
+        if (i < n && !fault) load_hang_up(link);
     }
-    if (!link->have && load->plan->one_request && load->plan->protocol->server_closes) {
+    if (fault) return fault;
+    if (!link->have && !link->to_the_end && load->plan->one_request && load->plan->protocol->server_closes) {
         fault = receive(link, false);
         return fault == LOAD_CLOSED ? LOAD_FINE : fault ? fault : LOAD_LENGTH;
     }
@@ -139,7 +163,7 @@ enum load_fault load_exchange(struct load_link *link, unsigned n, double from, d
     enum load_fault fault = ask(link, n, from, step);
     weft_scope_end(&scope);
     if (fault) __atomic_fetch_add(&link->load->tally->faults[fault], 1, __ATOMIC_RELAXED);
-    if (fault || link->load->plan->one_request) load_hang_up(link);
+    if (fault || link->last || link->load->plan->one_request) load_hang_up(link);
     return fault;
 }
 

@@ -78,6 +78,7 @@ struct load {
     size_t request_size;
     char *content;
     size_t content_size;
+    bool learns;                      /* the content from the first answer */
     size_t request_room, answer_room; /* bytes of one; the protocol's prepare sets them */
     struct weft_barrier turn;         /* between the parts: all links, and the one who leads */
     struct weft_sem dialling;         /* not all connect at once */
@@ -95,11 +96,17 @@ struct load_asked {
 struct load_link {
     struct load *load;
     unsigned index;
-    int fd; /* -1: none */
+    int fd;     /* -1: none */
+    bool ended; /* the server has closed it */
     uint64_t random;
     char *out, *in;
-    size_t room, at, have;    /* of `in`: its size; what came and was not taken yet */
-    size_t body_at, body_end; /* http: the part of an answer's body that was seen, and all of it; 0: headers */
+    size_t room, at, have; /* of `in`: its size; what came and was not taken yet */
+    size_t body_at;        /* what was seen of the content of an answer */
+    /* Of http's answer: where in it we are, and how much is left of the body or of the chunk; of its head, the rest. */
+    unsigned part, status;
+    size_t body_left, head_size;
+    bool last;       /* it is the last one of the connection */
+    bool to_the_end; /* and lasts until that has ended: no more bytes are then its end, not a fault */
     struct load_asked asked[];
 };
 
@@ -114,7 +121,7 @@ struct load_protocol {
     size_t (*request)(struct load_link *link, unsigned i, char *out);
 
     /* Takes what it can of the i-th answer from the bytes that came, and returns how many; *done: that was
-     * all of it. */
+     * all of it. No bytes: the connection has ended, and the answer was to last so long. */
     size_t (*take)(struct load_link *link, unsigned i, const char *bytes, size_t size, bool *done,
                    enum load_fault *fault);
 };
