@@ -5,9 +5,11 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const char help[] =
     "weft load http|memcached|echo [options] ADDRESS\n"
@@ -147,6 +149,10 @@ int load_options(int argc, char **argv, struct load_plan *plan) {
         i += taken;
     }
     if (!address) return usage("which server? HOST:PORT is missing");
+    if (!strncasecmp(address, "https://", 8))
+        return usage("TLS is not supported; ask a server by http://: %s", address);
+    if (plan->server && kill(plan->server, 0) && errno == ESRCH)
+        return usage("--pid: there is no process %d", (int)plan->server);
     if (!find_address(address, plan)) return usage("no such server: %s", address);
     if (!plan->size) plan->size = plan->protocol == &load_memcached ? 1024 : 64;
     return -1;

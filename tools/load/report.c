@@ -19,6 +19,26 @@ static double a_request(uint64_t cpu, const struct load_tally *tally) {
     return tally->answers ? us(cpu) / (double)tally->answers : 0;
 }
 
+/* Who was not answered is in no time: what is missing is told beside them. */
+static void times_for_people(const struct load_plan *plan, const struct load_tally *tally) {
+    uint64_t late = tally->faults[LOAD_TIMEOUT], others = load_faults(tally) - late;
+    if (!tally->answers) {
+        printf("  time us   none: no request was answered\n");
+        return;
+    }
+    printf("  time us   mean %.1f", histogram_mean(&tally->times) / 1e3);
+    for (size_t i = 0; i < PERCENTILES; i++)
+        printf(", %s %.1f", percentiles[i].name, us(histogram_percentile(&tally->times, percentiles[i].p)));
+    printf(", max %.1f; from the %s, in steps of 1.6 %%\n", us(tally->times.max),
+           plan->rate > 0 ? "scheduled arrival" : "sending");
+    if (!late && !others) return;
+    printf("            without");
+    if (late) printf(" %lu timed out, each after more than %.6g us", late, us(plan->timeout));
+    printf("%s", late && others ? ", and" : "");
+    if (others) printf(" %lu with other errors", others);
+    printf("\n");
+}
+
 static void for_people(const struct load_plan *plan, const struct load_tally *tally) {
     double seconds = (double)tally->elapsed / 1e9;
     printf("%s %s: %u connection%s%s, depth %u, ", plan->protocol->name, plan->host, plan->connections,
@@ -33,17 +53,22 @@ static void for_people(const struct load_plan *plan, const struct load_tally *ta
     printf("  errors    %lu", load_faults(tally));
     for (int i = LOAD_FINE + 1; i < LOAD_FAULTS; i++)
         if (tally->faults[i]) printf(", %s: %lu", load_fault_names[i], tally->faults[i]);
-    printf("\n  time us   mean %.1f", histogram_mean(&tally->times) / 1e3);
-    for (size_t i = 0; i < PERCENTILES; i++)
-        printf(", %s %.1f", percentiles[i].name, us(histogram_percentile(&tally->times, percentiles[i].p)));
-    printf(", max %.1f; from the %s, in steps of 1.6 %%\n", us(tally->times.max),
-           plan->rate > 0 ? "scheduled arrival" : "sending");
+    printf("\n");
+    times_for_people(plan, tally);
     printf("  CPU us    %.2f a request here", a_request(tally->client_cpu, tally));
     if (plan->server) printf(", %.2f in process %d", a_request(tally->server_cpu, tally), plan->server);
     if (plan->server && !plan->one_request)
         printf("\n  memory    %.2f KiB a connection in process %d",
                (double)tally->server_memory / 1024 / plan->connections, plan->server);
     printf("\n");
+}
+
+/* Without an answer, null. */
+static void time_for_programs(const struct load_tally *tally, const char *name, double value) {
+    if (tally->answers)
+        printf(",\"%s_us\":%.6g", name, value);
+    else
+        printf(",\"%s_us\":null", name);
 }
 
 static void for_programs(const struct load_plan *plan, const struct load_tally *tally) {
@@ -55,12 +80,13 @@ static void for_programs(const struct load_plan *plan, const struct load_tally *
     printf(",\"faults\":{");
     for (int i = LOAD_FINE + 1; i < LOAD_FAULTS; i++)
         printf("%s\"%s\":%lu", i == LOAD_FINE + 1 ? "" : ",", load_fault_names[i], tally->faults[i]);
-    printf("},\"mean_us\":%.6g", histogram_mean(&tally->times) / 1e3);
+    printf("}");
+    time_for_programs(tally, "mean", histogram_mean(&tally->times) / 1e3);
     for (size_t i = 0; i < PERCENTILES; i++)
-        printf(",\"%s_us\":%.6g", percentiles[i].name, us(histogram_percentile(&tally->times, percentiles[i].p)));
-    printf(",\"max_us\":%.6g,\"client_cpu_us\":%.6g,\"server_cpu_us\":%.6g,\"server_memory\":%lu}\n",
-           us(tally->times.max), a_request(tally->client_cpu, tally), a_request(tally->server_cpu, tally),
-           tally->server_memory);
+        time_for_programs(tally, percentiles[i].name, us(histogram_percentile(&tally->times, percentiles[i].p)));
+    time_for_programs(tally, "max", us(tally->times.max));
+    printf(",\"client_cpu_us\":%.6g,\"server_cpu_us\":%.6g,\"server_memory\":%lu}\n",
+           a_request(tally->client_cpu, tally), a_request(tally->server_cpu, tally), tally->server_memory);
 }
 
 void load_report(const struct load_plan *plan, const struct load_tally *tally) {

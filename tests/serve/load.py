@@ -1,0 +1,80 @@
+"""weft load as a command, asking this server and others: what it says, and its exit code."""
+import json
+import os
+import socket
+import subprocess
+import threading
+
+from suite import PROGRAM, same, shared, test
+
+TOOL = os.path.join(os.path.dirname(PROGRAM), "..", "..", "tools", "weft")
+BRIEF = ["--connections", "2", "--warm-up", "0", "--duration", "0.2"]
+
+
+def load(*args):
+    return subprocess.run([TOOL, "load", *args], capture_output=True, text=True, timeout=60)
+
+
+def tested(f):
+    """Only the builds that have the tool."""
+    return test(f) if os.access(TOOL, os.X_OK) else f
+
+
+@tested
+def load_asks_this_server():
+    address = "127.0.0.1:%d/small.txt" % shared.port
+    for more in ([], ["--one-request"], ["--depth=4"], ["--pid=%d" % shared.process.pid]):
+        r = load("http", *BRIEF, *more, "--json", address)
+        same((r.returncode, json.loads(r.stdout)["errors"]), (0, 0))
+        assert json.loads(r.stdout)["p99_us"] > 0, r.stdout
+
+
+@tested
+def load_says_what_it_cannot():
+    address = "127.0.0.1:%d" % shared.port
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    for args, said in [(["http", "https://" + address], "TLS is not supported"), (["http", "--json=1", address], "no value"),
+                       (["http", "--pid", str(ended.pid), address], "no process %d" % ended.pid)]:
+        r = load(*args)
+        assert r.returncode == 2 and said in r.stderr and r.stderr.count("\n") == 1, (args, r.stderr)
+
+
+@tested
+def load_tells_what_was_not_answered():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = "127.0.0.1:%d" % silent.getsockname()[1]
+        for more in ([], ["--rate", "20"]):
+            r = load("echo", *BRIEF, *more, "--timeout", "0.1", address)
+            assert r.returncode == 1 and "no request was answered" in r.stdout and "p50" not in r.stdout, r.stdout
+        r = load("echo", *BRIEF, "--timeout", "0.1", "--json", address)
+        same((r.returncode, json.loads(r.stdout)["p50_us"]), (1, None))
+
+
+@tested
+def load_tells_timeouts_beside_the_times():
+    """Every second connection is answered, the others never."""
+    with socket.create_server(("127.0.0.1", 0)) as half:
+        def echo():
+            kept = []
+            try:
+                while True:
+                    c = half.accept()[0]
+                    kept.append(c)
+                    if len(kept) % 2:
+                        threading.Thread(target=answer, args=(c,), daemon=True).start()
+            except OSError:
+                pass
+        def answer(c):
+            try:
+                while True:
+                    data = c.recv(65536)
+                    if not data:
+                        return
+                    c.sendall(data)
+            except OSError:
+                pass
+        threading.Thread(target=echo, daemon=True).start()
+        r = load("echo", *BRIEF, "--rate", "100", "--timeout", "0.15", "127.0.0.1:%d" % half.getsockname()[1])
+        assert r.returncode == 1 and "p50" in r.stdout and "timed out, each after more than 150000 us" in r.stdout, r.stdout
+        half.shutdown(socket.SHUT_RDWR)
