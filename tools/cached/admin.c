@@ -61,12 +61,34 @@ static void shut_down(struct mc_session *session, const struct mc_line *line) {
     }
 }
 
-static void crawler(struct mc_session *session, const struct mc_line *line) {
-    bool dump = line->count == 3 && mc_word_is(&line->words[1], "metadump");
-    if (dump && session->cache->settings.no_dump)
+/* "all", "hash", or numbers of classes, from 1 to 63, with commas: a bit for each; 0: none of these. */
+static uint64_t classes_of(const struct mc_word *list) {
+    const char *at = list->at, *end = at + list->size;
+    uint64_t classes = 0;
+    if (mc_word_is(list, "all") || mc_word_is(list, "hash")) return UINT64_MAX;
+    for (; at < end; at++) {
+        unsigned n = 0;
+        if (*at == ',') continue;
+        for (; at < end && *at >= '0' && *at <= '9' && n < 64; at++) n = n * 10 + (unsigned)(*at - '0');
+        if (n < 1 || n > 63 || (at < end && *at != ',')) return 0;
+        classes |= UINT64_C(1) << n;
+    }
+    return classes;
+}
+
+static void metadump(struct mc_session *session, const struct mc_word *list) {
+    uint64_t classes = classes_of(list);
+    if (session->cache->settings.no_dump)
         mc_say(session, "ERROR metadump not allowed");
-    else if (dump)
-        mc_dump_all(session);
+    else if (!classes)
+        mc_say(session, "BADCLASS invalid class id");
+    else
+        mc_dump_all(session, classes);
+}
+
+static void crawler(struct mc_session *session, const struct mc_line *line) {
+    if (line->count == 3 && mc_word_is(&line->words[1], "metadump"))
+        metadump(session, &line->words[2]);
     else if (line->count == 3 && mc_word_is(&line->words[1], "crawl"))
         mc_say(session, "CLIENT_ERROR lru crawler disabled");
     else
@@ -88,6 +110,11 @@ static void quit(struct mc_session *session, const struct mc_line *line) {
     session->closing = true;
 }
 
+static void refresh_certs(struct mc_session *session, const struct mc_line *line) {
+    (void)line;
+    mc_say(session, "Error TLS not enabled");
+}
+
 static void watch(struct mc_session *session, const struct mc_line *line) {
     mc_noreply(session, line);
     mc_say(session, "CLIENT_ERROR watch commands not allowed");
@@ -98,9 +125,11 @@ static const struct {
     void (*run)(struct mc_session *session, const struct mc_line *line);
     unsigned least, most; /* words */
 } commands[] = {
-    {"version", version, 1, 255},    {"quit", quit, 1, 255},   {"flush_all", flush_all, 1, 3},
-    {"verbosity", verbosity, 2, 3},  {"watch", watch, 1, 255}, {"cache_memlimit", memory_limit, 2, 3},
-    {"shutdown", shut_down, 1, 255}, {"slabs", slabs, 1, 255}, {"lru_crawler", crawler, 1, 255},
+    {"version", version, 1, 255},     {"quit", quit, 1, 255},
+    {"flush_all", flush_all, 1, 3},   {"verbosity", verbosity, 2, 3},
+    {"watch", watch, 1, 255},         {"cache_memlimit", memory_limit, 2, 3},
+    {"shutdown", shut_down, 1, 255},  {"slabs", slabs, 1, 255},
+    {"lru_crawler", crawler, 1, 255}, {"refresh_certs", refresh_certs, 1, 255},
 };
 
 bool mc_command_admin(struct mc_session *session, struct mc_line *line) {

@@ -77,8 +77,8 @@ static void put_uri(struct mc_reply *reply, const char *key, size_t size) {
 }
 
 static bool metadump_item(struct mc_session *session, const struct mc_item *item, void *arg) {
-    (void)arg;
-    if (!fits(session)) return true;
+    const uint64_t *classes = arg;
+    if (!(*classes >> (item->cls + 1) & 1) || !fits(session)) return true;
     mc_put_text(&session->reply, "key=");
     put_uri(&session->reply, mc_item_key(item), item->key_size);
     session->reply.at +=
@@ -89,8 +89,8 @@ static bool metadump_item(struct mc_session *session, const struct mc_item *item
     return true;
 }
 
-void mc_dump_all(struct mc_session *session) {
-    mc_visit(session, &(struct mc_visitor){send_before, metadump_item, NULL});
+void mc_dump_all(struct mc_session *session, uint64_t classes) {
+    mc_visit(session, &(struct mc_visitor){send_before, metadump_item, &classes});
     mc_reply_room(&session->reply, MC_LINE_MOST);
     mc_say(session, "END");
 }
