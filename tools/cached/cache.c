@@ -5,11 +5,15 @@
 int mc_cache_begin(struct mc_cache *cache, const struct mc_settings *settings) {
     memset(cache, 0, sizeof *cache);
     cache->settings = *settings;
+    if (!settings->delimiter) cache->settings.delimiter = ':';
     store_rlx(&cache->accepting, true);
     return mc_store_begin(&cache->store, &settings->limits);
 }
 
-void mc_cache_end(struct mc_cache *cache) { mc_store_end(&cache->store); }
+void mc_cache_end(struct mc_cache *cache) {
+    mc_prefixes_clear(&cache->prefixes);
+    mc_store_end(&cache->store);
+}
 
 void mc_count(struct mc_cache *cache, enum mc_count what, uint64_t n) {
     int worker = weft_worker();
@@ -28,5 +32,6 @@ void mc_reset_counts(struct mc_cache *cache) {
     store_rlx(&cache->total_connections, 0);
     store_rlx(&cache->rejected_connections, 0);
     store_rlx(&cache->listen_disabled, 0);
+    mc_prefixes_clear(&cache->prefixes);
     mc_store_reset_counts(&cache->store);
 }

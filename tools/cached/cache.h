@@ -4,6 +4,7 @@
 #ifndef CACHED_CACHE_H
 #define CACHED_CACHE_H
 
+#include "prefix.h"
 #include "store.h"
 
 #define MC_VERSION "1.6.18" /* what clients are told: they decide by it what they may ask for */
@@ -20,6 +21,8 @@ struct mc_settings {
     bool wait_when_full; /* instead of turning connections away */
     bool shutdown_allowed, no_flush, no_dump, lock_memory;
     _Atomic unsigned verbosity;
+    _Atomic bool detail; /* counts by prefix */
+    char delimiter;      /* behind a prefix */
 };
 
 /* Counted where it happens: a worker mostly has a line of its own. */
@@ -32,6 +35,7 @@ struct mc_cache {
     struct mc_settings settings;
     struct mc_store store;
     struct mc_stripe stripes[MC_STRIPES];
+    struct mc_prefixes prefixes;
     _Atomic uint64_t current_connections, total_connections, rejected_connections, listen_disabled, connections_most;
     _Atomic bool accepting, sizes_enabled;
     void (*shut_down)(struct mc_cache *cache); /* a client wants the end; may be NULL */

@@ -36,6 +36,7 @@ void mc_command_update(struct mc_session *session, struct mc_line *line, enum mc
     struct mc_store *store = &session->cache->store;
     struct mc_held held;
     const char *refused = NULL;
+    mc_detail(session, &word[1], MC_PREFIX_SET, false);
     bool allowed = mc_size_allowed(store, word[1].size, (size_t)size, flags);
     mc_hold(&held, store, word[1].at, word[1].size);
     upload->item = allowed ? mc_make(&held, (size_t)size, flags, mc_expires(given)) : NULL;
@@ -111,6 +112,7 @@ void mc_command_delete(struct mc_session *session, struct mc_line *line) {
         return;
     }
     struct mc_held held;
+    mc_detail(session, key, MC_PREFIX_DELETE, false);
     mc_hold(&held, &session->cache->store, key->at, key->size);
     struct mc_item *item = mc_find(&held);
     if (item) {

@@ -53,6 +53,7 @@ static void get_one(struct mc_session *session, const struct mc_word *key, const
         counts->get_misses++;
     }
     mc_release(&held);
+    mc_detail(session, key, MC_PREFIX_GET, item);
     if (later) mc_reply_value(&session->reply, &session->cache->store, later);
 }
 

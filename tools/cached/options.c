@@ -27,12 +27,13 @@ static const char help[] =
     "  -u, --user=NAME          become that user (as root)\n"
     "  -k, --lock-memory        lock all memory down\n"
     "  -P, --pidfile=FILE       write the process id there\n"
+    "  -D CHAR                  stats detail on; prefixes of keys end at CHAR (:)\n"
     "  -o, --extended=LIST      hashpower=N, no_maxconns_fast (wait instead of turning away)\n"
     "  -v, -vv                  tell what happens; and what clients say\n"
     "  -V, -h                   version, this help\n"
     "\n"
-    "-U 0, -B ascii and -W are what it does anyway. -f, -n, -L, -R and -D tune memcached's own machinery and have\n"
-    "no effect here. See docs/CACHED.md.\n";
+    "-U 0, -B ascii and -W are what it does anyway. -f, -n, -L and -R tune memcached's own machinery and have no\n"
+    "effect here. See docs/CACHED.md.\n";
 
 static const struct option longs[] = {
     {"port", 1, NULL, 'p'},
@@ -183,8 +184,12 @@ static int other(struct mc_settings *settings, int letter) {
     case 'f':
     case 'n':
     case 'L':
-    case 'R':
-    case 'D': return 0;
+    case 'R': return 0;
+    case 'D':
+        if (!optarg[0]) return usage("-D wants a character, the one behind a prefix");
+        settings->delimiter = optarg[0];
+        store_rlx(&settings->detail, true);
+        return 0;
     default: break;
     }
     for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)

@@ -68,6 +68,13 @@ void mc_say_error(struct mc_session *session, const char *line);
 /* noreply stands at the end of the line. */
 bool mc_noreply(struct mc_session *session, const struct mc_line *line);
 
+/* Counts by prefix, if that is wanted. */
+void mc_count_prefix(struct mc_session *session, const struct mc_word *key, enum mc_prefix_count what, bool hit);
+static inline void mc_detail(struct mc_session *session, const struct mc_word *key, enum mc_prefix_count what,
+                             bool hit) {
+    if (unlikely(load_rlx(&session->cache->settings.detail))) mc_count_prefix(session, key, what, hit);
+}
+
 /* One command; room for a line of an answer is there. */
 void mc_command(struct mc_session *session, struct mc_line *line);
 

@@ -120,8 +120,8 @@ static void settings_stats(struct mc_session *session) {
     stat(session, "umask", "%o", s->socket_mask);
     stat(session, "shutdown_command", "%s", s->shutdown_allowed ? "yes" : "no");
     number(session, "num_threads", s->limits.workers);
-    stat(session, "stat_key_prefix", ":");
-    stat(session, "detail_enabled", "no");
+    stat(session, "stat_key_prefix", "%c", s->delimiter);
+    stat(session, "detail_enabled", "%s", load_rlx(&s->detail) ? "yes" : "no");
     stat(session, "cas_enabled", "%s", s->limits.no_cas ? "no" : "yes");
     number(session, "tcp_backlog", s->backlog);
     stat(session, "binding_protocol", "ascii");
@@ -232,6 +232,37 @@ static void sizes_stats(struct mc_session *session, bool change, bool enable) {
     if (!change) end(session);
 }
 
+__attribute__((noinline, cold)) void mc_count_prefix(struct mc_session *session, const struct mc_word *key,
+                                                     enum mc_prefix_count what, bool hit) {
+    mc_prefix_add(&session->cache->prefixes, session->cache->settings.delimiter, key->at, key->size, what, hit);
+}
+
+static void dump_prefixes(struct mc_session *session) {
+    struct mc_reply *reply = &session->reply;
+    size_t size, some;
+    char *text = mc_prefixes_text(&session->cache->prefixes, &size);
+    for (const char *at = text; at && size; at += some, size -= some) {
+        some = size < MC_COPY_MOST ? size : MC_COPY_MOST;
+        mc_reply_room(reply, some);
+        mc_put(reply, at, some);
+    }
+    free(text);
+    end(session);
+}
+
+static void detail(struct mc_session *session, const struct mc_line *line) {
+    const struct mc_word *what = line->count > 2 ? &line->words[2] : NULL;
+    bool on = what && mc_word_is(what, "on");
+    if (on || (what && mc_word_is(what, "off"))) {
+        store_rlx(&session->cache->settings.detail, on);
+        mc_say(session, "OK");
+    } else if (what && mc_word_is(what, "dump")) {
+        dump_prefixes(session);
+    } else {
+        mc_say(session, "CLIENT_ERROR usage: stats detail on|off|dump");
+    }
+}
+
 void mc_command_stats(struct mc_session *session, struct mc_line *line) {
     const struct mc_word *which = line->count > 1 ? &line->words[1] : NULL;
     if (!which || mc_word_is(which, "items") || mc_word_is(which, "slabs")) {
@@ -245,6 +276,8 @@ void mc_command_stats(struct mc_session *session, struct mc_line *line) {
         sizes_stats(session, true, mc_word_is(which, "sizes_enable"));
     } else if (mc_word_is(which, "cachedump")) {
         dump_class(session, line);
+    } else if (mc_word_is(which, "detail")) {
+        detail(session, line);
     } else if (mc_word_is(which, "reset")) {
         mc_reset_counts(session->cache);
         mc_say(session, "RESET");
