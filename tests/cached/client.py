@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Clients of a server: client.py PORT WHICH. Status 77: that one is not installed."""
-import os, shutil, socket, subprocess, sys, tempfile, threading
+import os, shutil, socket, subprocess, sys, tempfile, threading, time
 
 port, which = int(sys.argv[1]), sys.argv[2]
 address = "127.0.0.1:%d" % port
@@ -149,6 +149,62 @@ def tools():
     check(run("touch", "weft-file").returncode == 0, "touch")
     check(run("rm", "weft-file").returncode == 0 and run("exist", "weft-file").returncode != 0, "rm")
     check(b"curr_items" in run("stat").stdout and run("ping").returncode == 0 and run("flush").returncode == 0, "stat")
+
+
+def ask(s, command, end=b"END\r\n"):
+    s.sendall(command)
+    text = b""
+    while not text.endswith(end):
+        more = s.recv(65536)
+        check(more, "the connection ended: %r" % text)
+        text += more
+    return text.decode()
+
+
+def conns():
+    """stats conns: the socket that listens, and all who are there."""
+    with connect() as s, connect() as other:
+        other.sendall(b"version\r\nset x 0 0 10\r\nabc")  # a value on its way
+        check(other.recv(100).startswith(b"VERSION"))
+        until(lambda: "conn_nread" in ask(s, b"stats conns\r\n"))
+        text = ask(s, b"stats conns\r\n")
+        lines = dict(line.split(" ", 2)[1:] for line in text.splitlines()[:-1])
+        by_address = {v: k.split(":")[0] for k, v in lines.items() if k.endswith(":addr")}
+        check("tcp:" + address in by_address, text)
+        check(lines[by_address["tcp:" + address] + ":state"] == "conn_listening", text)
+        for who, state in ((s, "conn_parse_cmd"), (other, "conn_nread")):
+            fd = by_address["tcp:127.0.0.1:%d" % who.getsockname()[1]]
+            check(lines[fd + ":listen_addr"] == "tcp:" + address and lines[fd + ":state"] == state, text)
+            check(lines[fd + ":secs_since_last_cmd"].isdigit(), text)
+        other.sendall(b"defghij\r\n")
+        check(other.recv(100) == b"STORED\r\n", "stored")
+        gone = "tcp:127.0.0.1:%d" % other.getsockname()[1]
+    with connect() as s:
+        until(lambda: gone not in ask(s, b"stats conns\r\n"))
+
+
+def idle():
+    """-o idle_timeout=1: who says nothing is sent away, who is in the middle of a value is not."""
+    value, silent = connect(), connect()
+    value.sendall(b"version\r\nset x 0 0 10\r\nabc")
+    check(value.recv(100).startswith(b"VERSION"))
+    check(silent.recv(1) == b"", "silent")
+    later = connect()
+    later.sendall(b"version\r\n")
+    check(later.recv(100).startswith(b"VERSION"))
+    check(later.recv(1) == b"", "later")
+    value.sendall(b"defghij\r\nstats\r\n")
+    text = ask(value, b"")
+    check(text.startswith("STORED") and int(text.split("idle_kicks ")[1].split()[0]) >= 2, text)
+    check("STAT idle_timeout 1\r\n" in ask(value, b"stats settings\r\n"))
+
+
+def until(condition):
+    for _ in range(1000):
+        if condition():
+            return
+        time.sleep(0.02)
+    check(False, "it does not happen")
 
 
 def shutdown():

@@ -25,25 +25,37 @@ mkdir "$dir/corpus" && "$python" "$here/protocol.py" --corpus "$dir/corpus"
 "$build/tests/cached/fuzz/fuzz" "$dir/corpus" 1 >"$dir/out" 2>&1
 verdict fuzz $?
 
+begin() { # options
+    "$server" -p $port -l 127.0.0.1 -t 2 -A "$@" &
+    pid=$!
+    tries=0
+    until "$python" "$here/client.py" $port ping 2>/dev/null || [ $tries -gt 100 ]; do tries=$((tries + 1)) && sleep 0.05; done
+}
+end() { # what it is called
+    "$python" "$here/client.py" $port shutdown >"$dir/out" 2>&1
+    wait $pid
+    verdict "$1" $?
+}
+
 port=$((20000 + $$ % 10000))
-"$server" -p $port -l 127.0.0.1 -t 2 -A &
-pid=$!
-tries=0
-until "$python" "$here/client.py" $port ping 2>/dev/null || [ $tries -gt 100 ]; do tries=$((tries + 1)) && sleep 0.05; done
+begin
 
 capable=$(command -v memcapable || command -v memccapable)
 if [ -n "$capable" ]; then
     timeout 60 "$capable" -a -h 127.0.0.1 -p $port >"$dir/out" 2>&1
     verdict memcapable $?
 fi
-for client in plain crowd pymemcache pylibmc memcache perl tools; do
+for client in plain crowd conns pymemcache pylibmc memcache perl tools; do
     timeout 60 "$python" "$here/client.py" $port $client >"$dir/out" 2>&1
     status=$?
     [ $status -eq 77 ] || verdict $client $status # 77: it is not installed
 done
-"$python" "$here/client.py" $port shutdown >"$dir/out" 2>&1
-wait $pid
-verdict shutdown $?
+end shutdown
+
+begin -o idle_timeout=1
+timeout 60 "$python" "$here/client.py" $port idle >"$dir/out" 2>&1
+verdict idle $?
+end "shutdown after idle"
 
 echo "cached: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -32,6 +32,7 @@ void mc_reset_counts(struct mc_cache *cache) {
     store_rlx(&cache->total_connections, 0);
     store_rlx(&cache->rejected_connections, 0);
     store_rlx(&cache->listen_disabled, 0);
+    store_rlx(&cache->idle_kicks, 0);
     mc_prefixes_clear(&cache->prefixes);
     mc_store_reset_counts(&cache->store);
 }

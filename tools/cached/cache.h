@@ -14,6 +14,7 @@ struct mc_settings {
     struct mc_limits limits;
     unsigned connections; /* at most */
     unsigned port, backlog;
+    unsigned idle_timeout; /* seconds until a connection that says nothing is closed; 0: never */
     unsigned socket_mask;
     const char *listen; /* addresses, with commas; NULL: all */
     const char *socket_path;
@@ -31,6 +32,7 @@ struct mc_stripe {
     _Atomic uint64_t counts[MC_COUNTS];
 } __attribute__((aligned(64)));
 
+struct mc_session;
 struct mc_cache {
     struct mc_settings settings;
     struct mc_store store;
@@ -38,7 +40,9 @@ struct mc_cache {
     struct mc_prefixes prefixes;
     _Atomic uint64_t current_connections, total_connections, rejected_connections, listen_disabled, connections_most;
     _Atomic bool accepting, sizes_enabled;
-    void (*shut_down)(struct mc_cache *cache); /* a client wants the end; may be NULL */
+    _Atomic uint64_t idle_kicks;
+    void (*shut_down)(struct mc_cache *cache);            /* a client wants the end; may be NULL */
+    void (*tell_connections)(struct mc_session *session); /* lines of stats conns; may be NULL */
 };
 
 int mc_cache_begin(struct mc_cache *cache, const struct mc_settings *settings); /* -ENOMEM */

@@ -9,7 +9,7 @@
 #include "connection.h"
 
 #include "buffers.h"
-#include "session.h"
+#include "peers.h"
 #include "weft/io.h"
 
 #define SMALL 1400u     /* bytes: what most clients say at once */
@@ -17,6 +17,7 @@
 
 struct connection {
     struct mc_session session;
+    struct mc_peer peer;
     int fd;
     char small[SMALL];
 };
@@ -98,17 +99,21 @@ void mc_connection(struct mc_cache *cache, int fd) {
     mc_session_begin(&c.session, cache, fd);
     c.session.reply.send = send_parts;
     c.session.reply.arg = &c;
+    mc_peer_begin(&c.peer, fd);
     while (goes_on(&c)) {
         char *where;
         size_t room = mc_session_target(&c.session, &where);
+        mc_peer_waits(&c.peer, &c.session);
         ssize_t n = room ? weft_recv(fd, where, room, 0) : weft_recv(fd, c.small, SMALL, 0);
         if (n <= 0) break;
+        mc_peer_works(&c.peer);
         mc_count(cache, MC_BYTES_READ, (uint64_t)n);
         if (room)
             place(&c, (size_t)n);
         else
             work(&c, (size_t)n);
     }
+    mc_peer_end(&c.peer);
     mc_session_end(&c.session);
     weft_close(fd);
 }

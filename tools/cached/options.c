@@ -28,7 +28,8 @@ static const char help[] =
     "  -k, --lock-memory        lock all memory down\n"
     "  -P, --pidfile=FILE       write the process id there\n"
     "  -D CHAR                  stats detail on; prefixes of keys end at CHAR (:)\n"
-    "  -o, --extended=LIST      hashpower=N, no_maxconns_fast (wait instead of turning away)\n"
+    "  -o, --extended=LIST      hashpower=N, no_maxconns_fast (wait instead of turning away), idle_timeout=S\n"
+    "                           (close connections that have said nothing for more than S seconds)\n"
     "  -v, -vv                  tell what happens; and what clients say\n"
     "  -V, -h                   version, this help\n"
     "\n"
@@ -107,8 +108,9 @@ static bool item_size(const char *text, size_t *size) {
 }
 
 static int extended(struct mc_settings *settings, char *list) {
-    enum { FAST, SLOW, POWER, MODERN, OLD };
-    char *const names[] = {"maxconns_fast", "no_maxconns_fast", "hashpower", "modern", "no_modern", NULL};
+    enum { FAST, SLOW, POWER, IDLE, MODERN, OLD };
+    char *const names[] = {"maxconns_fast", "no_maxconns_fast", "hashpower", "idle_timeout",
+                           "modern",        "no_modern",        NULL};
     unsigned long n;
     while (*list) {
         char *value, *whole = list;
@@ -119,9 +121,15 @@ static int extended(struct mc_settings *settings, char *list) {
             if (!value || !number(value, 12, 32, 10, &n)) return usage("-o hashpower wants a number from 12 to 32");
             settings->limits.hash_power = (unsigned)n;
             break;
+        case IDLE:
+            if (!value || !number(value, 0, 1 << 30, 10, &n)) return usage("-o idle_timeout wants a number of seconds");
+            settings->idle_timeout = (unsigned)n;
+            break;
         case MODERN:
         case OLD: break;
-        default: return usage("-o %s: there is no such option; there are hashpower, (no_)maxconns_fast", whole);
+        default:
+            return usage("-o %s: there is no such option; there are hashpower, idle_timeout, (no_)maxconns_fast",
+                         whole);
         }
     }
     return 0;

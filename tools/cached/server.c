@@ -8,6 +8,7 @@
 #include "command.h"
 #include "connection.h"
 #include "listen.h"
+#include "peers.h"
 #include "weft.h"
 #include "weft/io.h"
 #include "weft/scope.h"
@@ -107,8 +108,14 @@ static int ticker(void *arg) {
     for (uint64_t next = weft_now() + WEFT_SECOND; !weft_sleep_until(next); next += WEFT_SECOND) {
         mc_clock_tick();
         mc_store_tick(&server.cache.store);
+        uint32_t idle = server.cache.settings.idle_timeout;
+        if (idle) add_rlx(&server.cache.idle_kicks, mc_peers_end_idle(idle));
     }
     return 0;
+}
+
+static void tell_connections(struct mc_session *session) {
+    mc_peers_tell(session, server.listeners, server.listener_count);
 }
 
 static void shut_down(struct mc_cache *cache) {
@@ -159,6 +166,7 @@ int mc_serve(const struct mc_settings *settings) {
         return EXIT_WRONG;
     }
     server.cache.shut_down = shut_down;
+    server.cache.tell_connections = tell_connections;
     weft_sem_init(&server.places, settings->connections);
     server.listener_count = mc_listen(settings, server.listeners);
     int err = server.listener_count <= 0 ? -EINVAL : weft_run(main_fiber, NULL, &config);

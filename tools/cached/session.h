@@ -65,6 +65,10 @@ void mc_say(struct mc_session *session, const char *line);
 /* The same, said in any case. */
 void mc_say_error(struct mc_session *session, const char *line);
 
+/* A line of stats. */
+__attribute__((format(printf, 3, 4))) void mc_stat(struct mc_session *session, const char *name, const char *format,
+                                                   ...);
+
 /* noreply stands at the end of the line. */
 bool mc_noreply(struct mc_session *session, const struct mc_line *line);
 

@@ -10,8 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static __attribute__((format(printf, 3, 4))) void stat(struct mc_session *session, const char *name, const char *format,
-                                                       ...) {
+void mc_stat(struct mc_session *session, const char *name, const char *format, ...) {
     struct mc_reply *reply = &session->reply;
     mc_reply_room(reply, MC_LINE_MOST);
     reply->at += sprintf(reply->at, "STAT %s ", name);
@@ -24,7 +23,7 @@ static __attribute__((format(printf, 3, 4))) void stat(struct mc_session *sessio
 }
 
 static void number(struct mc_session *session, const char *name, uint64_t value) {
-    stat(session, name, "%llu", (unsigned long long)value);
+    mc_stat(session, name, "%llu", (unsigned long long)value);
 }
 
 static void end(struct mc_session *session) {
@@ -39,15 +38,16 @@ static void process_stats(struct mc_session *session) {
     number(session, "pid", (uint64_t)getpid());
     number(session, "uptime", mc_now() - MC_FIRST_SECOND);
     number(session, "time", (uint64_t)(mc_clock_zero + mc_now()));
-    stat(session, "version", "%s", MC_VERSION);
+    mc_stat(session, "version", "%s", MC_VERSION);
     number(session, "pointer_size", 8 * sizeof(void *));
-    stat(session, "rusage_user", "%ld.%06ld", (long)usage.ru_utime.tv_sec, (long)usage.ru_utime.tv_usec);
-    stat(session, "rusage_system", "%ld.%06ld", (long)usage.ru_stime.tv_sec, (long)usage.ru_stime.tv_usec);
+    mc_stat(session, "rusage_user", "%ld.%06ld", (long)usage.ru_utime.tv_sec, (long)usage.ru_utime.tv_usec);
+    mc_stat(session, "rusage_system", "%ld.%06ld", (long)usage.ru_stime.tv_sec, (long)usage.ru_stime.tv_usec);
     number(session, "max_connections", cache->settings.connections);
     number(session, "curr_connections", load_rlx(&cache->current_connections));
     number(session, "total_connections", load_rlx(&cache->total_connections));
     number(session, "rejected_connections", load_rlx(&cache->rejected_connections));
     number(session, "connection_structures", load_rlx(&cache->connections_most));
+    if (cache->settings.idle_timeout) number(session, "idle_kicks", load_rlx(&cache->idle_kicks));
 }
 
 static void command_stats(struct mc_session *session, const struct mc_totals *t) {
@@ -112,28 +112,29 @@ static void settings_stats(struct mc_session *session) {
     number(session, "maxconns", s->connections);
     number(session, "tcpport", s->port);
     number(session, "udpport", 0);
-    stat(session, "inter", "%s", s->listen ? s->listen : "NULL");
+    mc_stat(session, "inter", "%s", s->listen ? s->listen : "NULL");
     number(session, "verbosity", load_rlx(&s->verbosity));
     number(session, "oldest", load_rlx(&session->cache->store.flush_at));
-    stat(session, "evictions", "%s", s->limits.keeps ? "off" : "on");
-    stat(session, "domain_socket", "%s", s->socket_path ? s->socket_path : "NULL");
-    stat(session, "umask", "%o", s->socket_mask);
-    stat(session, "shutdown_command", "%s", s->shutdown_allowed ? "yes" : "no");
+    mc_stat(session, "evictions", "%s", s->limits.keeps ? "off" : "on");
+    mc_stat(session, "domain_socket", "%s", s->socket_path ? s->socket_path : "NULL");
+    mc_stat(session, "umask", "%o", s->socket_mask);
+    mc_stat(session, "shutdown_command", "%s", s->shutdown_allowed ? "yes" : "no");
     number(session, "num_threads", s->limits.workers);
-    stat(session, "stat_key_prefix", "%c", s->delimiter);
-    stat(session, "detail_enabled", "%s", load_rlx(&s->detail) ? "yes" : "no");
-    stat(session, "cas_enabled", "%s", s->limits.no_cas ? "no" : "yes");
+    mc_stat(session, "stat_key_prefix", "%c", s->delimiter);
+    mc_stat(session, "detail_enabled", "%s", load_rlx(&s->detail) ? "yes" : "no");
+    mc_stat(session, "cas_enabled", "%s", s->limits.no_cas ? "no" : "yes");
     number(session, "tcp_backlog", s->backlog);
-    stat(session, "binding_protocol", "ascii");
-    stat(session, "auth_enabled_sasl", "no");
-    stat(session, "auth_enabled_ascii", "no");
+    mc_stat(session, "binding_protocol", "ascii");
+    mc_stat(session, "auth_enabled_sasl", "no");
+    mc_stat(session, "auth_enabled_ascii", "no");
     number(session, "item_size_max", s->limits.item_most);
-    stat(session, "maxconns_fast", "%s", s->wait_when_full ? "no" : "yes");
+    mc_stat(session, "maxconns_fast", "%s", s->wait_when_full ? "no" : "yes");
     number(session, "hashpower_init", s->limits.hash_power);
-    stat(session, "flush_enabled", "%s", s->no_flush ? "no" : "yes");
-    stat(session, "dump_enabled", "%s", s->no_dump ? "no" : "yes");
-    stat(session, "hash_algorithm", "fold");
-    stat(session, "track_sizes", "%s", load_rlx(&session->cache->sizes_enabled) ? "yes" : "no");
+    mc_stat(session, "flush_enabled", "%s", s->no_flush ? "no" : "yes");
+    mc_stat(session, "dump_enabled", "%s", s->no_dump ? "no" : "yes");
+    mc_stat(session, "hash_algorithm", "fold");
+    number(session, "idle_timeout", s->idle_timeout);
+    mc_stat(session, "track_sizes", "%s", load_rlx(&session->cache->sizes_enabled) ? "yes" : "no");
 }
 
 static void class_stat(struct mc_session *session, const char *prefix, unsigned cls, const char *name, uint64_t value) {
@@ -228,7 +229,7 @@ static void sizes_stats(struct mc_session *session, bool change, bool enable) {
         mc_dump_sizes(session);
         return;
     }
-    stat(session, "sizes_status", enable ? "enabled" : "disabled");
+    mc_stat(session, "sizes_status", enable ? "enabled" : "disabled");
     if (!change) end(session);
 }
 
@@ -276,6 +277,9 @@ void mc_command_stats(struct mc_session *session, struct mc_line *line) {
         sizes_stats(session, true, mc_word_is(which, "sizes_enable"));
     } else if (mc_word_is(which, "cachedump")) {
         dump_class(session, line);
+    } else if (mc_word_is(which, "conns")) {
+        if (session->cache->tell_connections) session->cache->tell_connections(session);
+        end(session);
     } else if (mc_word_is(which, "detail")) {
         detail(session, line);
     } else if (mc_word_is(which, "reset")) {

@@ -1,0 +1,40 @@
+/*
+ * Who is connected: for stats conns, and to send away who has been idle too long (-o idle_timeout).
+ *
+ * A connection is in the list from its first byte to its last, and its descriptor is its own as long as it is. Whoever
+ * goes through the list holds one that it does something to, or stops at: that one does not leave until it is let go.
+ */
+#ifndef CACHED_PEERS_H
+#define CACHED_PEERS_H
+
+#include "session.h"
+
+enum mc_peer_state { MC_PEER_WAITS, MC_PEER_WORKS, MC_PEER_SENDS_VALUE }; /* for a command; on one; within its value */
+
+struct mc_peer {
+    struct mc_peer *previous, *next;
+    int fd;
+    unsigned held; /* by so many */
+    _Atomic uint8_t state;
+    _Atomic uint32_t last; /* second in which something came */
+};
+
+void mc_peer_begin(struct mc_peer *peer, int fd);
+void mc_peer_end(struct mc_peer *peer);
+
+/* What it waits for; and that something has come. */
+static inline void mc_peer_waits(struct mc_peer *peer, const struct mc_session *session) {
+    store_rlx(&peer->state, session->upload.item ? MC_PEER_SENDS_VALUE : MC_PEER_WAITS);
+}
+static inline void mc_peer_works(struct mc_peer *peer) {
+    store_rlx(&peer->state, MC_PEER_WORKS);
+    store_rlx(&peer->last, mc_now());
+}
+
+/* Ends those that have waited for a command for more than so many seconds: how many. */
+uint64_t mc_peers_end_idle(uint32_t seconds);
+
+/* stats conns, without its last line. */
+void mc_peers_tell(struct mc_session *session, const int *listeners, int count);
+
+#endif
