@@ -199,6 +199,33 @@ def idle():
     check("STAT idle_timeout 1\r\n" in ask(value, b"stats settings\r\n"))
 
 
+def daemon():
+    """The server's command, the third argument, with -d: returns when it can be asked, or fails."""
+    server = os.path.abspath(sys.argv[3])
+    with tempfile.TemporaryDirectory() as where:
+        def start(*options):
+            return subprocess.run([server, "-d", "-t", "1", "-A", *options], cwd=where, stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, timeout=60)  # which waits until nobody has its pipes
+        inet = start("-p", str(port), "-l", "127.0.0.1", "-P", "a pid")
+        check(inet.returncode == 0 and not inet.stderr, inet)
+        pid = int(open(os.path.join(where, "a pid")).read())
+        check(pid != os.getpid() and os.getsid(pid) == pid and os.readlink("/proc/%d/cwd" % pid) == "/", "detached")
+        check(all(os.readlink("/proc/%d/fd/%d" % (pid, fd)) == "/dev/null" for fd in range(3)), "files")
+        with connect() as s:
+            check("STAT pid %d\r\n" % pid in ask(s, b"stats\r\n"), "pid")
+        again = start("-p", str(port), "-l", "127.0.0.1", "-P", "another pid")
+        check(again.returncode == 1 and "cannot listen" in again.stderr, again)
+        check(os.listdir(where) == ["a pid"], "what is left")
+        unix = start("-s", "socket", "-P", "unix pid")
+        check(unix.returncode == 0, unix)
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(os.path.join(where, "socket"))
+            s.sendall(b"shutdown\r\n")
+            check(s.recv(10) == b"", "shutdown")
+        shutdown()
+        until(lambda: not os.listdir(where))
+
+
 def until(condition):
     for _ in range(1000):
         if condition():

@@ -57,5 +57,8 @@ timeout 60 "$python" "$here/client.py" $port idle >"$dir/out" 2>&1
 verdict idle $?
 end "shutdown after idle"
 
+timeout 100 "$python" "$here/client.py" $port daemon "$server" >"$dir/out" 2>&1
+verdict daemon $?
+
 echo "cached: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -21,6 +21,7 @@ struct mc_settings {
     const char *pid_file, *user;
     bool wait_when_full; /* instead of turning connections away */
     bool shutdown_allowed, no_flush, no_dump, lock_memory;
+    bool daemon; /* the command returns when it listens */
     _Atomic unsigned verbosity;
     _Atomic bool detail; /* counts by prefix */
     char delimiter;      /* behind a prefix */

@@ -5,12 +5,15 @@
 #include "server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <pwd.h>
 #include <sched.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define FILES_BESIDE 64 /* descriptors that are no connections */
@@ -53,16 +56,77 @@ static unsigned processors(void) {
     return sched_getaffinity(0, sizeof set, &set) ? 1 : (unsigned)CPU_COUNT(&set);
 }
 
+/* --- the background -------------------------------------------------------------------------------------- */
+
+/*
+ *   the command                       the daemon
+ *   1. a pipe, and the fork           1. a session of its own
+ *   2. waits at the pipe              2. files, memory, sockets: what goes wrong is said on the terminal
+ *   3. a byte: it listens, 0          3. listens: away from the terminal and the directory; a byte
+ *      the end: its exit code
+ *
+ * So whoever called it can connect, or knows why not. It is done before there are threads, and before memory is locked:
+ * a child has neither.
+ */
+static int ready = -1; /* where the byte goes */
+
+/* 0: this is the daemon. -1: this is the command, which ends with *code. */
+static int detach(int *code) {
+    int pipes[2], status;
+    char byte;
+    if (pipe2(pipes, O_CLOEXEC)) {
+        *code = complain("pipe");
+        return -1;
+    }
+    pid_t child = fork();
+    if (!child) {
+        close(pipes[0]);
+        ready = pipes[1];
+        setsid();
+        return 0;
+    }
+    *code = child < 0 ? complain("fork") : 0;
+    close(pipes[1]);
+    if (child > 0 && read(pipes[0], &byte, 1) != 1)
+        *code = waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_WRONG;
+    close(pipes[0]);
+    return -1;
+}
+
+/* With -v it goes on telling where it did, as memcached. */
+static void listens(const struct mc_settings *settings) {
+    if (ready < 0) return;
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; fd <= 2 && null >= 0 && !load_rlx(&settings->verbosity); fd++) dup2(null, fd);
+    if (null >= 0) close(null);
+    (void)!chdir("/");
+    (void)!write(ready, "", 1);
+    close(ready);
+}
+
+/* What is removed at the end has to be found from another directory. */
+static const char *absolute(const char *path, char *room) {
+    char here[PATH_MAX];
+    if (!path || path[0] == '/' || !getcwd(here, sizeof here)) return path;
+    return snprintf(room, 2 * PATH_MAX, "%s/%s", here, path) < 2 * PATH_MAX ? room : path;
+}
+
 int command_cached(int argc, char **argv) {
+    static char socket_path[2 * PATH_MAX], pid_file[2 * PATH_MAX];
     struct mc_settings settings;
     int code = 0;
     if (mc_options_read(argc, argv, &settings, &code)) return code;
+    if (settings.daemon) {
+        settings.socket_path = absolute(settings.socket_path, socket_path);
+        settings.pid_file = absolute(settings.pid_file, pid_file);
+        if (detach(&code)) return code;
+    }
     if (!settings.limits.workers) settings.limits.workers = processors();
     if ((code = allow_files(settings.connections))) return code;
     if (settings.lock_memory && mlockall(MCL_CURRENT | MCL_FUTURE)) return complain("locking memory");
     if ((code = become(settings.user))) return code;
     if (settings.pid_file && (code = write_pid(settings.pid_file))) return code;
-    code = mc_serve(&settings);
+    code = mc_serve(&settings, listens);
     if (settings.pid_file) unlink(settings.pid_file);
     return code;
 }

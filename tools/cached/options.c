@@ -26,6 +26,7 @@ static const char help[] =
     "  -A, --enable-shutdown    the command shutdown\n"
     "  -u, --user=NAME          become that user (as root)\n"
     "  -k, --lock-memory        lock all memory down\n"
+    "  -d, --daemon             go on in the background, as soon as it listens\n"
     "  -P, --pidfile=FILE       write the process id there\n"
     "  -D CHAR                  stats detail on; prefixes of keys end at CHAR (:)\n"
     "  -o, --extended=LIST      hashpower=N, no_maxconns_fast (wait instead of turning away), idle_timeout=S\n"
@@ -80,7 +81,6 @@ static const struct {
     char letter;
     const char *instead;
 } missing[] = {
-    {'d', "it stays in the foreground; a service manager, or & and -P, do the rest"},
     {'S', "there is no SASL; listen on a private address or a UNIX socket (-l, -s)"},
     {'Y', "there is no authentication; listen on a private address or a UNIX socket (-l, -s)"},
     {'e', "memory is not kept across restarts"},
@@ -183,6 +183,7 @@ static int other(struct mc_settings *settings, int letter) {
     case 'u': settings->user = optarg; return 0;
     case 'k': settings->lock_memory = true; return 0;
     case 'P': settings->pid_file = optarg; return 0;
+    case 'd': settings->daemon = true; return 0;
     case 'v': count_add(&settings->verbosity, 1); return 0;
     case 'o': return extended(settings, optarg);
     case 'B':

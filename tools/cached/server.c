@@ -155,7 +155,7 @@ static int main_fiber(void *arg) {
     return err;
 }
 
-int mc_serve(const struct mc_settings *settings) {
+int mc_serve(const struct mc_settings *settings, void (*listens)(const struct mc_settings *settings)) {
     struct weft_config config = WEFT_CONFIG_INIT;
     config.workers = settings->limits.workers;
     signal(SIGPIPE, SIG_IGN);
@@ -169,6 +169,7 @@ int mc_serve(const struct mc_settings *settings) {
     server.cache.tell_connections = tell_connections;
     weft_sem_init(&server.places, settings->connections);
     server.listener_count = mc_listen(settings, server.listeners);
+    if (server.listener_count > 0) listens(settings);
     int err = server.listener_count <= 0 ? -EINVAL : weft_run(main_fiber, NULL, &config);
     for (int i = 0; i < server.listener_count; i++) close(server.listeners[i]);
     if (server.listener_count > 0 && settings->socket_path) unlink(settings->socket_path);

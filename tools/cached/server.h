@@ -1,9 +1,9 @@
-/* Listens, serves, and ends when it is told to by SIGINT, SIGTERM or SIGUSR1. Returns the exit code. */
+/* Listens, says so, serves, and ends when it is told to by SIGINT, SIGTERM or SIGUSR1. Returns the exit code. */
 #ifndef CACHED_SERVER_H
 #define CACHED_SERVER_H
 
 #include "cache.h"
 
-int mc_serve(const struct mc_settings *settings);
+int mc_serve(const struct mc_settings *settings, void (*listens)(const struct mc_settings *settings));
 
 #endif
