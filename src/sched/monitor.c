@@ -178,7 +178,7 @@ static void look_at(struct weft__worker *w, uint64_t now) {
     struct weft__hog *h = &w->hog;
     uint64_t switches = load_rlx(&w->numbers.switches), cpu = cpu_time(w);
     uint64_t waited = larger(waited_in_queue(w, now), waited_aside(w, now));
-    struct weft__fiber *f = load_rlx(&w->current);
+    struct weft__fiber *f = load_acq(&w->current); /* pairs with weft__choose: its record is looked at */
     if (waited > load_rlx(&h->waited)) store_rlx(&h->waited, waited);
     if (f && switches == h->switches) {
         suspect(w, f, cpu, now);
