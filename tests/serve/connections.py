@@ -167,6 +167,8 @@ def more_clients_than_descriptors():
                 same(len(c.answer().body), size)
     for c in clients:
         c.close()
+    s.end()
+    s = Server(PROGRAM, ROOT, descriptors=100)
     busy = [s.client() for _ in range(52)]
     for c in busy:  # something is under way on all that there can be
         c.send(GET % ("/", "") + "GET /small.txt HTTP/1.1\r\n")
