@@ -240,6 +240,24 @@ TEST(an_answer_may_end_in_any_way) {
     }
 }
 
+TEST(what_cannot_be_compared_with) {
+    static const struct plain cases[] = {
+        {.answer = "nonsense\r\n\r\n"},
+        {.answer = "HTTP/2 200 a long line\r\n\r\n"},
+        {.answer = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"},
+        {.answer = OK "Content-Length: 5\r\n\r\nabc", .closes = true},
+        {.answer = OK "Content-Length: x\r\n\r\n"},
+        {.answer = OK "Content-Length: 1\r\n\r\nab"},
+        {.answer = OK, .closes = true},
+    };
+    static struct load_tally tally;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct plain server = cases[i];
+        run_plain(&server, 1, &tally);
+        CHECK(tally.problem && !tally.answers);
+    }
+}
+
 TEST(faults_of_answers_without_a_length) {
     static const struct {
         struct plain server;

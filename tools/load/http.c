@@ -20,8 +20,8 @@ enum { HEAD, SIZED, TO_THE_END, CHUNK_SIZE, CHUNK_DATA, CHUNK_END, TRAILER };
 
 enum { LENGTH_NOT_TOLD = -1, LENGTH_UNREADABLE = -2 };
 struct head {
-    size_t size; /* of it all, with the empty line; 0: its end has not come */
-    unsigned status;
+    size_t size;     /* of it all, with the empty line; 0: its end has not come */
+    unsigned status; /* 0: it is none of HTTP/1 */
     long long length;
     bool chunked, last;
 };
@@ -59,9 +59,10 @@ static void read_line(struct head *head, const char *line) {
 static struct head read_head(const char *bytes, size_t size) {
     struct head head = {.length = LENGTH_NOT_TOLD};
     const char *end = memmem(bytes, size, "\r\n\r\n", 4);
-    if (!end || end - bytes < STATUS_AT + 3) return head;
+    if (!end) return head;
     head.size = (size_t)(end - bytes) + 4;
-    if (!memcmp(bytes, "HTTP/1.", 7)) head.status = (unsigned)strtoul(bytes + STATUS_AT, NULL, 10);
+    if (end - bytes < STATUS_AT + 3 || memcmp(bytes, "HTTP/1.", 7)) return head;
+    head.status = (unsigned)strtoul(bytes + STATUS_AT, NULL, 10);
     head.last = bytes[7] == '0';
     for (const char *line = bytes; line < end && (line = memchr(line, '\n', (size_t)(end - line)));) {
         char first = *++line | ' ';
@@ -191,11 +192,14 @@ static const char *ask_first(struct load_link *link) {
     if (fault) return problem;
     switch (load_exchange(link, 1, 0, 0)) {
     case LOAD_FINE: return NULL;
-    case LOAD_STATUS: snprintf(problem, sizeof problem, "the first answer has status %u", link->status); return problem;
+    case LOAD_STATUS:
+        if (!link->status) return "the first answer is not one of HTTP/1";
+        snprintf(problem, sizeof problem, "the first answer has status %u", link->status);
+        return problem;
     case LOAD_TIMEOUT: return "no answer to the first request in time";
     case LOAD_CLOSED: return "the first request was not answered";
     case LOAD_SHORT: return "the first answer is cut short";
-    default: return "the first answer is not one of HTTP/1, or longer than it says";
+    default: return "the first answer has a length that cannot be read, or is longer than it says";
     }
 }
 
