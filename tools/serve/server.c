@@ -32,6 +32,7 @@
 static int listener = -1;
 static _Atomic bool ends;
 static _Atomic unsigned finished; /* connections */
+static unsigned known;            /* of these, the acceptor knows; or has sent them away itself */
 static unsigned most;             /* of them, at a time */
 static struct weft_sem room;      /* as many more there may be */
 
@@ -69,12 +70,12 @@ static bool goes_on(int err) {
  */
 static void defer(void) {
     enum { LOOK_EVERY = 32 };
-    static unsigned accepted, before;
+    static unsigned accepted;
     static int deferred;
     if (++accepted % LOOK_EVERY) return;
     unsigned now = load_rlx(&finished);
-    int wanted = now - before >= LOOK_EVERY / 2;
-    before = now;
+    int wanted = (int)(now - known) >= LOOK_EVERY / 2;
+    known = now;
     if (wanted == deferred) return;
     deferred = wanted;
     setsockopt(listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, &wanted, sizeof wanted); /* without it, it works as well */
@@ -97,7 +98,8 @@ static bool make_room(void) {
     enum { AT_ONCE = 4096 }; /* of thousands, some go together: each look is at all of them */
     int err = weft_sem_try(&room);
     while (err && err != -ECANCELED) {
-        bool goes = deadlines_expire_idle(1 + most / AT_ONCE); /* unless a request has just come to it */
+        unsigned goes = deadlines_expire_idle(1 + most / AT_ONCE); /* unless a request has just come to it */
+        known += goes; /* how long it was there says nothing about the others */
         err = weft_sem_wait_until(&room, weft_now() + (goes ? 500 : 20) * WEFT_MILLISECOND);
     }
     return !err;
