@@ -45,15 +45,17 @@ static short events_of(const struct weft_case *c) { return (short)(intptr_t)c->i
 
 /* --- 1: what can be done ---------------------------------------------------------------------- */
 
+/* What comes from outside: a descriptor or a time. */
+static WEFT_NOINLINE bool has_come(struct weft_case *c) {
+    if (c->kind == WEFT_CASE_SLEEPS) return time_of(c) <= weft__clock();
+    place_of(c)->seen = (uint64_t)weft__readiness_look(descriptor_of(c), events_of(c));
+    return place_of(c)->seen != 0;
+}
+
 /* Looks, and remembers what it saw in the place. Acquire: what is looked at next is not older; see unchanged. */
 static inline bool can_be_done(struct weft_case *c) {
     if (!c->on) return false;
-    if (c->kind == WEFT_CASE_AWAITS) return weft__future_done(c->on);
-    if (c->kind == WEFT_CASE_SLEEPS) return time_of(c) <= weft__clock();
-    if (c->kind == WEFT_CASE_POLLS) {
-        place_of(c)->seen = (uint64_t)weft__readiness_look(descriptor_of(c), events_of(c));
-        return place_of(c)->seen != 0;
-    }
+    if (c->kind >= WEFT_CASE_AWAITS) return c->kind == WEFT_CASE_AWAITS ? weft__future_done(c->on) : has_come(c);
     uint64_t word = load_acq(weft__chan_word(c->on)) & ~WEFT_CHAN_LOCKED; /* pairs with unlock */
     place_of(c)->seen = word;
     return sends(c) ? weft__chan_sendable(c->on, word) : weft__chan_receivable(word);
@@ -236,7 +238,7 @@ static WEFT_SWITCHES int wait_by(struct weft__fiber *me, struct weft_case *cases
     for (;;) {
         struct round r = {cases, n, n > 1 ? draw(n) : 0};
         uint64_t ticket;
-        bool has_come = false;
+        bool in_time = false;
         int what = WAITS, err = weft__wait_begin(me, ways, &ticket);
         if (unlikely(err)) return err;
         unsigned k = 0;
@@ -245,10 +247,10 @@ static WEFT_SWITCHES int wait_by(struct weft__fiber *me, struct weft_case *cases
             err = weft__wait_block(me, ticket, time < deadline ? time : deadline);
         else if (what == LOST) /* somebody has won: the way out leads through a queue */
             err = weft__wait_block(me, ticket, WEFT_FOREVER);
-        if (unlikely(err)) has_come = time <= deadline && weft__wait_was_late(me);
+        if (unlikely(err)) in_time = time <= deadline && weft__wait_was_late(me);
         int done = leave(&r, k);
         if (what == AGAIN) continue;
-        if (unlikely(has_come)) {
+        if (unlikely(in_time)) {
             if ((done = do_one(cases, n)) == -EAGAIN) continue;
             return done;
         }

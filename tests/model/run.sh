@@ -317,8 +317,8 @@ channels() {
     planted_chan "does two cases" select.c 's/        what = LOST;/        what = DONE, c->result = weft__chan_do_locked(chan, \&word, c->item, sends(c), \&won);/'
     planted_chan "a try looks once" select.c 's/while (which == -EAGAIN && !unchanged(cases, n));/while (0);/'
     planted_chan "a future that is done is waited for" select.c 's/    if (!done) weft__queue_append/    weft__queue_append/; s/    if (!done) return WAITS;/    return WAITS;/'
-    planted_chan "a time that has come is late" select.c 's/has_come = time <= deadline && weft__wait_was_late(me);/has_come = false;/'
-    planted_chan "a time is chosen without leaving" select.c 's/        int done = leave(&r, k);/        int done = has_come ? -1 : leave(\&r, k);/'
+    planted_chan "a time that has come is late" select.c 's/in_time = time <= deadline && weft__wait_was_late(me);/in_time = false;/'
+    planted_chan "a time is chosen without leaving" select.c 's/        int done = leave(&r, k);/        int done = in_time ? -1 : leave(\&r, k);/'
     planted_chan "a future wakes one" future.c 's/for (struct weft__party \*p; (p = weft__chan_win(&q->first));) {/for (struct weft__party *p = weft__chan_win(\&q->first); p; p = NULL) {/'
 }
 
