@@ -61,8 +61,28 @@ static void files(void) {
     UNTIL_DONE(n, weft_fsync(fd));
     UNTIL_DONE(n, weft_pread(fd, got, 8, 0));
     MUST(n == 4 && !strcmp(got, "text"));
+    UNTIL_DONE(n, weft_write(fd, "TE", 2)); /* where it stands: once, and not half */
+    UNTIL_DONE(n, weft_read(fd, got, 8));
+    MUST(n == 2 && !memcmp(got, "xt", 2));
     UNTIL_DONE(n, weft_unlinkat(AT_FDCWD, name, 0));
     MUST(!weft_close(fd) && !weft_close(made));
+}
+
+/* From a pipe that is waited for into a file, and back. */
+static void moves(void) {
+    struct weft_fiber f;
+    ssize_t n;
+    char name[SCRATCH_SIZE], got[8];
+    off_t at = 0;
+    int file = mkostemp(scratch_name(name), O_CLOEXEC);
+    MUST(file >= 0 && !unlink(name) && !pipe2(ends, O_CLOEXEC));
+    while (try_again(weft_spawn(&f, NULL, writes, NULL))) weft_yield();
+    UNTIL_DONE(n, weft_splice(ends[0], NULL, file, NULL, 4, 0));
+    MUST(n == 4);
+    UNTIL_DONE(n, weft_sendfile(ends[1], file, &at, 4));
+    MUST(n == 4 && read(ends[0], got, 8) == 4 && !memcmp(got, "text", 4));
+    MUST(!weft_join(f, NULL));
+    MUST(!weft_close(ends[0]) && !weft_close(ends[1]) && !weft_close(file));
 }
 
 static void operations(void) {
@@ -112,6 +132,7 @@ static int all(void *unused) {
     (void)unused;
     streams();
     files();
+    moves();
     operations();
     calls();
     children();
