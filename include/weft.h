@@ -312,9 +312,9 @@ int weft_timer_cancel(struct weft_timer *timer);
  * ------------------------------------------------------------------------------------------ */
 
 /*
- * Makes a cluster, by a configuration (may be NULL), of which no_guards and stats have no effect. It lasts until it is destroyed, or the runtime is stopped.
- * -EINVAL: cluster NULL, or out of range. -ESRCH: no runtime. -ENOMEM: no memory, or 64 exist. -EAGAIN:
- * no threads.  [fiber thread; blocks the kernel thread while threads are made]
+ * Makes a cluster, by a configuration (may be NULL), of which no_guards and stats have no effect. It lasts until it is
+ * destroyed, or the runtime is stopped. -EINVAL: cluster NULL, or out of range. -ESRCH: no runtime. -ENOMEM: no memory,
+ * or 64 exist. -EAGAIN: no threads.  [fiber thread; blocks the kernel thread while threads are made]
  */
 int weft_cluster_create(struct weft_cluster *cluster, const struct weft_config *config);
 
@@ -325,10 +325,10 @@ int weft_cluster_create(struct weft_cluster *cluster, const struct weft_config *
  */
 int weft_cluster_per_node(struct weft_cluster *clusters, unsigned n, const struct weft_config *config);
 
-/* Ends it. Timers that its fibers armed still fire, and what they have begun to read or write goes on, elsewhere; only a
- * chain of weft_uring is cut short (-ECANCELED). It waits for one that was moved and has not yet parked. -EBUSY: fibers
- * live in it; join, cancel or move them first. -EDEADLK: the caller is one.
- * -EINVAL: the first one. -ESRCH: no such cluster.  [fiber thread] */
+/* Ends it. Timers that its fibers armed still fire, and what they have begun to read or write goes on, elsewhere; only
+ * a chain of weft_uring is cut short (-ECANCELED). It waits for one that was moved and has not yet parked. -EBUSY:
+ * fibers live in it; join, cancel or move them first. -EDEADLK: the caller is one. -EINVAL: the first one. -ESRCH: no
+ * such cluster.  [fiber thread] */
 int weft_cluster_destroy(struct weft_cluster cluster);
 
 /* The caller's; {0} for a thread.  [fiber thread] */
@@ -387,7 +387,8 @@ struct weft_stats {
     uint64_t busy_ns;      /* time not spent searching or asleep */
 };
 
-/* Of all workers of all clusters, those that are no more included, and of threads that hand work in. -ESRCH: no runtime. -EINVAL.  [fiber thread] */
+/* Of all workers of all clusters, those that are no more included, and of threads that hand work in. -ESRCH: no
+ * runtime. -EINVAL.  [fiber thread] */
 int weft_stats(struct weft_stats *stats);
 
 /* Of one worker of the caller's cluster, or for a thread of the first. -EINVAL: no such worker. -ESRCH.
@@ -429,10 +430,10 @@ int weft_hogs(struct weft_cluster cluster, struct weft_hog *hogs, unsigned n);
  * is one that does not answer within a second in all, because it blocks signals or is held up in the
  * kernel. Each hog is interrupted by SIGURG, with SA_RESTART: a call that is not restarted by that
  * (nanosleep, poll, epoll_wait and others, see signal(7)) returns early, with EINTR. The handler is
- * installed by the first call, passes on every other SIGURG, and goes with the runtime. Names are those that the dynamic
- * linker knows (link with -rdynamic); others are addresses, for addr2line.
- * -EBADF: fd is no open file. -ESRCH: no such cluster. -ETIMEDOUT: another hog is still being looked
- * at. Or the error of a write.  [fiber thread; blocks the kernel thread]
+ * installed by the first call, passes on every other SIGURG, and goes with the runtime. Names are those that the
+ * dynamic linker knows (link with -rdynamic); others are addresses, for addr2line. -EBADF: fd is no open file. -ESRCH:
+ * no such cluster. -ETIMEDOUT: another hog is still being looked at. Or the error of a write.  [fiber thread; blocks
+ * the kernel thread]
  */
 int weft_hogs_backtrace(struct weft_cluster cluster, int fd);
 
@@ -444,11 +445,11 @@ int weft_stats_print(void);
 #endif
 
 #include "weft/chan.h"
+#include "weft/par.h"
 #include "weft/poll.h"
 #include "weft/scope.h"
 #include "weft/signal.h"
 #include "weft/sync.h"
 #include "weft/task.h"
-#include "weft/par.h"
 
 #endif
