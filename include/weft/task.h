@@ -188,12 +188,13 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
     }                                                                                                           \
     static inline WEFT__UNUSED __attribute__((always_inline)) void name##_weft_spawn(                           \
         struct weft_deque *weft_d, struct weft_call **weft_at WEFT__LIST params) {                              \
-        struct weft_call *weft_c = (*weft_at)++;                                                                \
+        struct weft_call *weft_c = *weft_at;                                                                    \
         union name##_weft_data *weft_t = (union name##_weft_data *)(void *)weft_c->data;                        \
         (void)weft_t;                                                                                           \
         weft_c->run = name##_weft_run;                                                                          \
         WEFT__LIST assigns                                                                                      \
         weft__task_push(weft_d, weft_c);                                                                        \
+        *weft_at = weft_c + 1;                                                                                  \
     }
 
 #define WEFT__USE_VALUE(R, name, params, loads, names)                                                          \
