@@ -245,8 +245,12 @@ void weft__expire(struct weft__worker *w, struct weft__wheel *wheel, uint64_t no
     } while (n == AT_ONCE);
 }
 
-/* Calls of a fiber that waits, perhaps for one of them, must not wait for a worker that has nothing else. */
-static void take_suspended_task(struct weft__worker *w) {
+/* Calls of a fiber that waits, perhaps for one of them, must not wait for a worker that has nothing else. But not more
+ * than one in WEFT_POLL_EVERY: a fiber that only let others in would find all its calls taken. */
+static void take_suspended_task(struct weft__worker *w, int dispatches) {
+    w->until_task -= dispatches;
+    if (w->until_task > 0) return;
+    w->until_task = WEFT_POLL_EVERY;
     struct weft__fiber *f = w->cluster->stealing ? weft__tasks_steal_suspended(w) : NULL;
     if (f) weft__push(w, f);
 }
@@ -275,6 +279,7 @@ static int pace(struct weft__worker *w, uint64_t now) {
 }
 
 WEFT_COLD void weft__poll(struct weft__worker *w, uint64_t now) {
+    int dispatches = w->poll_from - w->until_poll;
     w->until_poll = w->poll_from = pace(w, now);
     if (weft__wheel_next(&w->wheel) <= now) weft__expire(w, &w->wheel, now);
     weft__ring_look(&w->ring);
@@ -284,7 +289,7 @@ WEFT_COLD void weft__poll(struct weft__worker *w, uint64_t now) {
         return;
     }
     take_injected(w);
-    take_suspended_task(w);
+    take_suspended_task(w, dispatches);
     if (load_rlx(&w->busy_since)) look_about(w, now);
     if (weft__ready_length(&w->ready)) weft__notify(w); /* for what was taken over, and for who yields */
 }

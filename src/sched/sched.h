@@ -210,6 +210,7 @@ struct weft__worker {
     _Atomic(struct weft__fiber *) current; /* NULL: at home, or choosing the next one */
     int until_poll;                        /* dispatches until timers, mailbox and injector are looked at */
     int poll_from;                         /* and so many they were; see pace() */
+    int until_task;                        /* dispatches until a call of a suspended fiber is looked for */
     uint32_t place;                        /* of fibers that may run here without further question */
     unsigned turn;                         /* counts dispatches while something stands aside */
     unsigned calls;                        /* for I/O, since it began */
