@@ -71,6 +71,9 @@ static void retire(struct weft__worker *w) {
     fence_sc(); /* pairs with try_alone: whoever still has its queue to itself sees that we are back */
 }
 
+/* Nothing was found; but perhaps only because it was time to look at timers. What is here, nobody takes over. */
+static bool is_done(struct weft__worker *w) { return !weft__ready_length(&w->ready) && !load_rlx(&w->aside.count); }
+
 /* The next fiber to enter; NULL: the runtime stops. */
 static struct weft__fiber *find(struct weft__worker *w) {
     bool woken = true;
@@ -83,10 +86,12 @@ static struct weft__fiber *find(struct weft__worker *w) {
         if (!f && unlikely(!weft__is_wanted(w)) && !load_rlx(&w->cluster->stopping)) continue;
         if (!f) f = find_slowly(w, !woken);
         if (f && !try_enter(w, f, &turn)) continue;
-        if (f || load_rlx(&w->cluster->stopping)) {
+        bool stopping = load_rlx(&w->cluster->stopping);
+        if (f || (stopping && is_done(w))) {
             now_busy(w);
             return f;
         }
+        if (stopping) continue;
         woken = weft__idle_sleep(w);
     }
 }
