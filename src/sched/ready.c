@@ -292,6 +292,8 @@ WEFT_COLD void weft__poll(struct weft__worker *w, uint64_t now) {
     take_suspended_task(w, dispatches);
     if (load_rlx(&w->busy_since)) look_about(w, now);
     if (weft__ready_length(&w->ready)) weft__notify(w); /* for what was taken over, and for who yields */
+    if (w->until_poll < 2)
+        w->until_poll = w->poll_from = 2; /* the first that was pushed is timed: it need not come home again */
 }
 
 WEFT_COLD struct weft__fiber *weft__next_slow(struct weft__worker *w) {
