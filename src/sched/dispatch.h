@@ -14,7 +14,8 @@
 #include "sched/wait.h"
 
 #define WEFT_POLL_EVERY 61
-#define WEFT_POLL_TIME (50 * WEFT_MICROSECOND)
+#define WEFT_POLL_TIME \
+    (500 * WEFT_MICROSECOND) /* with 50, requests go to the ring in smaller batches: weft serve 5.0 -> 6.1 us */
 
 /* The queue was empty: is something in the mailbox or the injector? */
 struct weft__fiber *weft__next_slow(struct weft__worker *w);
