@@ -24,8 +24,6 @@
 #define WEFT_HELP_MOST 128
 #define WEFT_REPORT_EVERY (100 * WEFT_MILLISECOND)
 
-static uint64_t since(uint64_t then, uint64_t now) { return then && then < now ? now - then : 0; }
-
 /* Eight buckets an octave: a bucket spans an eighth of its value. */
 static unsigned bucket_of(uint64_t ns) {
     if (ns < 8) return (unsigned)ns;
@@ -70,8 +68,8 @@ static void time_one(struct weft__worker *w, uint64_t now) {
             come_home_after(w, (uint64_t)ahead);
             return;
         }
-        if (ahead == 0) {                           /* else it was taken by another, who knows when */
-            uint64_t delay = since(marked_at, now); /* it may have been marked after `now` was read */
+        if (ahead == 0) {                                 /* else it was taken by another, who knows when */
+            uint64_t delay = weft__since(marked_at, now); /* it may have been marked after `now` was read */
             note(w, weft__ready_peek(&w->ready), delay, now);
             store_rlx(&w->age.average, weft__help_average(load_rlx(&w->age.average), delay));
         }
@@ -91,7 +89,7 @@ void weft__age_begin(struct weft__worker *w) {
 
 uint64_t weft__age_of(struct weft__worker *w, uint64_t now) {
     bool ahead = (int64_t)(load_rlx(&w->age.mark) - load_rlx(&w->ready.head)) >= 0;
-    return ahead ? since(load_rlx(&w->age.marked_at), now) : 0;
+    return ahead ? weft__since(load_rlx(&w->age.marked_at), now) : 0;
 }
 
 /* One line in WEFT_REPORT_EVERY; a bound that is broken all the time must not make things worse. */
@@ -118,21 +116,20 @@ void weft__timed_put(struct weft__timed *t, struct weft__fiber *f) {
 uint64_t weft__timed_take(struct weft__timed *t, struct weft__fiber *f) {
     if (likely(t->fiber != f)) return 0;
     uint64_t then = load_rlx(&t->since);
-    t->fiber = NULL;
-    store_rlx(&t->since, 0);
+    weft__timed_none(t);
     return then;
 }
 
 void weft__timed_note(struct weft__worker *w, struct weft__fiber *f, uint64_t then) {
     uint64_t now = weft__clock();
-    note(w, f, since(then, now), now);
+    note(w, f, weft__since(then, now), now);
 }
 
 /* --- help ------------------------------------------------------------------------------------------ */
 
 /* What the queue is like, as its owner published it. */
 static struct weft__view published(struct weft__worker *w, uint64_t now) {
-    uint64_t waited = since(load_rlx(&w->age.since), now);
+    uint64_t waited = weft__since(load_rlx(&w->age.since), now);
     uint64_t length = load_rlx(&w->age.length); /* an empty one may have filled since */
     return (struct weft__view){waited > WEFT_MARK_EVERY ? waited - WEFT_MARK_EVERY : 0, load_rlx(&w->age.average),
                                length ? length : 1};
@@ -171,10 +168,10 @@ static void help(struct weft__worker *w, uint64_t now) {
     struct weft__worker *other = w->cluster->workers[weft__victims_one(weft__victims_of(w), w->looks++, &w->random)];
     if (other == w || load_acq(&other->sharing) != WEFT_SHARED) return; /* pairs with weft__share */
     serve_aside(w, other, now);
-    struct weft__view mine = {since(load_rlx(&w->age.marked_at), now), load_rlx(&w->age.average),
+    struct weft__view mine = {weft__since(load_rlx(&w->age.marked_at), now), load_rlx(&w->age.average),
                               weft__ready_length(&w->ready)};
     struct weft__view theirs = published(other, now);
-    if (since(weft__wheel_next(&other->wheel), now) > WEFT_MARK_EVERY) weft__expire(w, &other->wheel, now);
+    if (weft__since(weft__wheel_next(&other->wheel), now) > WEFT_MARK_EVERY) weft__expire(w, &other->wheel, now);
     if (!weft__help(&mine, &theirs)) return;
     theirs = looked_at(w, other, now);
     uint64_t n = weft__help(&mine, &theirs);

@@ -97,8 +97,7 @@ int weft__cluster_start(struct weft__cluster *c, const struct weft_config *confi
     store_rlx(&c->idle.state, 0);
     c->tasks.kind = config->continuations ? &weft__deque_kept : weft__deque_kinds[config->deque];
     store_rlx(&c->injector.spawned, 0);
-    c->injector.timed.fiber = NULL;
-    store_rlx(&c->injector.timed.since, 0);
+    weft__timed_none(&c->injector.timed);
     int err = weft__resize(c, config->workers);
     if (err) {
         join_carriers(c);
@@ -177,13 +176,17 @@ static void hand_on_timers(struct weft__cluster *c, struct weft__worker *to) {
     weft__idle_wake(to);
 }
 
+/* Where a fiber goes that had this place. A pin is to a worker of the cluster that it leaves. */
+static uint32_t place_in(struct weft__cluster *c, uint32_t place) {
+    return (place & WEFT_PLACE_PRIORITY) | load_rlx(&c->fibers);
+}
+
 /* Spawned here by one that was moved away, while it was still running here. */
 static bool take_in(struct weft__fiber *f, void *cluster) {
-    uint32_t place = load_rlx(&f->context.place), next;
-    do {
-        if (weft__cluster_of(place) != cluster) break;
-        next = (place & WEFT_PLACE_PRIORITY) | load_rlx(&weft__cluster.fibers);
-    } while (!atomic_compare_exchange_weak(&f->context.place, &place, next));
+    uint32_t place = load_rlx(&f->context.place);
+    while (weft__cluster_of(place) == cluster &&
+           !atomic_compare_exchange_weak(&f->context.place, &place, place_in(&weft__cluster, place))) {
+    }
     return true;
 }
 
@@ -287,17 +290,15 @@ WEFT_PUBLIC int weft_cluster_drain(struct weft_cluster cluster) {
 
 /* --- moving ---------------------------------------------------------------------------------------- */
 
-/* Where the fiber belongs from now on. A pin is to a worker of the cluster that it leaves. */
+/* Where the fiber belongs from now on. */
 static int rehouse(struct weft__fiber *f, struct weft_fiber fiber, struct weft_cluster to) {
     pthread_mutex_lock(&weft__clusters_change); /* the cluster must not end just now */
     struct weft__cluster *c = weft__cluster_find(to);
     int err = c ? 0 : -ESRCH;
-    uint32_t place = load_rlx(&f->context.place), next;
+    uint32_t place = load_rlx(&f->context.place);
     do {
         if (!err && load_rlx(&f->slot.generation) != (uint32_t)fiber.id) err = -ESRCH;
-        if (err) break;
-        next = (place & WEFT_PLACE_PRIORITY) | load_rlx(&c->fibers);
-    } while (!atomic_compare_exchange_weak(&f->context.place, &place, next));
+    } while (!err && !atomic_compare_exchange_weak(&f->context.place, &place, place_in(c, place)));
     pthread_mutex_unlock(&weft__clusters_change);
     return err;
 }

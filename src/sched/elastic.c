@@ -37,10 +37,7 @@ static int make_worker(struct weft__cluster *c, unsigned index) {
     store_rlx(&w->delay_max, 0);
     store_rlx(&w->late, 0);
     store_rlx(&w->busy_since, 0);
-    for (unsigned i = 0; i < WEFT_ASIDES; i++) {
-        w->aside.timed[i].fiber = NULL;
-        store_rlx(&w->aside.timed[i].since, 0);
-    }
+    for (unsigned i = 0; i < WEFT_ASIDES; i++) weft__timed_none(&w->aside.timed[i]);
     store_rlx(&w->age.marked_at, 0);
     store_rlx(&w->age.average, 0);
     store_rlx(&w->age.since, weft__clock());

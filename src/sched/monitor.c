@@ -111,27 +111,15 @@ static uint64_t waited_in_queue(struct weft__worker *w, uint64_t now) {
         h->head = head;
         h->head_at = now;
     }
-    return larger(weft__age_of(w, now), h->head_at ? now - h->head_at : 0);
-}
-
-static uint64_t waited_in(const struct weft__timed *t, uint64_t now) {
-    uint64_t since = load_rlx(&t->since);
-    return since && since < now ? now - since : 0;
+    return larger(weft__age_of(w, now), weft__since(h->head_at, now));
 }
 
 /* In the lists of this worker, or handed in to all of them. */
 static uint64_t waited_aside(struct weft__worker *w, uint64_t now) {
-    uint64_t waited = waited_in(&w->cluster->injector.timed, now);
-    for (unsigned i = 0; i < WEFT_ASIDES; i++) waited = larger(waited, waited_in(&w->aside.timed[i], now));
+    uint64_t waited = weft__since(load_rlx(&w->cluster->injector.timed.since), now);
+    for (unsigned i = 0; i < WEFT_ASIDES; i++)
+        waited = larger(waited, weft__since(load_rlx(&w->aside.timed[i].since), now));
     return waited;
-}
-
-/* Somebody waits longer than is allowed, behind this one; who comes at the head of the queue is named. */
-static void check_bound(struct weft__worker *w, struct weft__fiber *hog, uint64_t now) {
-    uint64_t waited = w->hog.head_at ? now - w->hog.head_at : 0;
-    struct weft__fiber *late = weft__ready_peek(&w->ready);
-    waited = larger(waited, weft__age_of(w, now));
-    if (late && waited > w->cluster->late_after) weft__report_late(w, late, hog, waited, now);
 }
 
 /* Is the carrier asleep in the kernel? One that is not, but does not get on either, has no processor:
@@ -161,7 +149,7 @@ static void remember(struct weft__worker *w, struct weft__fiber *f, uint64_t now
 
 /* One fiber since the last look. Does it block, or has it computed for long enough? Whoever has computed may block
  * later; and on a busy machine it takes many ticks to compute for half of one. */
-static void suspect(struct weft__worker *w, struct weft__fiber *f, uint64_t cpu, uint64_t now) {
+static void suspect(struct weft__worker *w, struct weft__fiber *f, uint64_t cpu, uint64_t waited, uint64_t now) {
     struct weft__hog *h = &w->hog;
     bool blocks = cpu - h->cpu_seen < WEFT_TICK / 8 && is_blocked(w), computes = cpu - h->cpu >= WEFT_TICK / 2;
     h->cpu_seen = cpu;
@@ -170,18 +158,19 @@ static void suspect(struct weft__worker *w, struct weft__fiber *f, uint64_t cpu,
     if (!load_rlx(&h->fiber)) store_rlx(&h->since, now - WEFT_TICK);
     store_rel(&h->fiber, f); /* pairs with whoever asks for hogs */
     remember(w, f, now);
-    if (unlikely(w->cluster->late_after)) check_bound(w, f, now);
+    if (unlikely(w->cluster->late_after && waited > w->cluster->late_after))
+        weft__report_late(w, weft__ready_peek(&w->ready), f, waited, now);
     rescue(w, now);
 }
 
 static void look_at(struct weft__worker *w, uint64_t now) {
     struct weft__hog *h = &w->hog;
     uint64_t switches = load_rlx(&w->numbers.switches), cpu = cpu_time(w);
-    uint64_t waited = larger(waited_in_queue(w, now), waited_aside(w, now));
+    uint64_t waited = waited_in_queue(w, now), longest = larger(waited, waited_aside(w, now));
     struct weft__fiber *f = load_acq(&w->current); /* pairs with weft__choose: its record is looked at */
-    if (waited > load_rlx(&h->waited)) store_rlx(&h->waited, waited);
+    if (longest > load_rlx(&h->waited)) store_rlx(&h->waited, longest);
     if (f && switches == h->switches) {
-        suspect(w, f, cpu, now);
+        suspect(w, f, cpu, waited, now);
         return;
     }
     h->switches = switches;

@@ -39,8 +39,7 @@ void weft__inject_on(struct weft__cluster *from) {
     weft__lock(&from->injector.lock);
     rest = from->injector.list;
     from->injector.list = (struct weft__list){NULL, NULL};
-    from->injector.timed.fiber = NULL;
-    store_rlx(&from->injector.timed.since, 0);
+    weft__timed_none(&from->injector.timed);
     store_rlx(&from->injector.length, 0);
     weft__unlock(&from->injector.lock);
     for (struct weft__link *l; (l = weft__list_take(&rest));) {
@@ -269,6 +268,7 @@ static void look_about(struct weft__worker *w, uint64_t now) {
  */
 static int pace(struct weft__worker *w, uint64_t now) {
     uint64_t took = now - w->polled_at, done = (uint64_t)(w->poll_from - w->until_poll), slice = w->slice;
+    if (!load_rlx(&w->busy_since)) took = 0; /* it has slept, or searched */
     w->polled_at = now;
     if (likely(took <= WEFT_POLL_TIME && slice <= WEFT_POLL_TIME / WEFT_POLL_EVERY)) return WEFT_POLL_EVERY;
     if (done > 1) took /= done;
@@ -278,22 +278,27 @@ static int pace(struct weft__worker *w, uint64_t now) {
     return fit < 1 ? 2 : fit < WEFT_POLL_EVERY ? (int)fit + 1 : WEFT_POLL_EVERY; /* the last one comes home */
 }
 
+/* For a worker that runs more than what nobody else can. */
+static void take_share(struct weft__worker *w, int dispatches, uint64_t now) {
+    take_injected(w);
+    take_suspended_task(w, dispatches);
+    if (load_rlx(&w->busy_since)) look_about(w, now);
+    if (weft__ready_length(&w->ready)) weft__notify(w); /* for what was taken over, and for who yields */
+}
+
 WEFT_COLD void weft__poll(struct weft__worker *w, uint64_t now) {
     int dispatches = w->poll_from - w->until_poll;
     w->until_poll = w->poll_from = pace(w, now);
     if (weft__wheel_next(&w->wheel) <= now) weft__expire(w, &w->wheel, now);
     weft__ring_look(&w->ring);
     take_mail_of(w, w);
-    if (unlikely(!weft__is_wanted(w))) { /* it runs only what nobody else can */
+    if (likely(weft__is_wanted(w)))
+        take_share(w, dispatches, now);
+    else
         weft__give_away(w);
-        return;
-    }
-    take_injected(w);
-    take_suspended_task(w, dispatches);
-    if (load_rlx(&w->busy_since)) look_about(w, now);
-    if (weft__ready_length(&w->ready)) weft__notify(w); /* for what was taken over, and for who yields */
-    if (w->until_poll < 2)
-        w->until_poll = w->poll_from = 2; /* the first that was pushed is timed: it need not come home again */
+    /* What was pushed here first may be the one to be timed, for which a worker comes home: it is there. So who polls
+     * finds what there is; a carrier would leave it behind when its cluster ends. */
+    if (w->until_poll < 2) w->until_poll = w->poll_from = 2;
 }
 
 WEFT_COLD struct weft__fiber *weft__next_slow(struct weft__worker *w) {

@@ -229,7 +229,7 @@ void weft__ring_worker_ends(struct weft__worker *w) {
     struct weft__uring *r = &w->ring;
     if (!load_rlx(&r->open) || !load_rlx(&r->in_flight)) return;
     bool goes_on = !load_acq(&weft__cluster.ending); /* pairs with claim_clusters */
-    w->place = UINT32_MAX;                           /* whoever is made ready from here on, it does not go on here */
+    w->place = WEFT_PLACE_NOWHERE;                   /* whoever is made ready from here on, it does not go on here */
     weft__lock(&r->lock);
     r->leaves = goes_on;
     weft__unlock(&r->lock);

@@ -103,6 +103,7 @@ static inline bool weft__join_has_ended(uint64_t join) {
 #define WEFT_PLACE_PRIORITY_SHIFT 28
 #define WEFT_PLACE_PRIORITY (3u << WEFT_PLACE_PRIORITY_SHIFT)
 #define WEFT_PLACE_RETURNS (1u << 30)
+#define WEFT_PLACE_NOWHERE UINT32_MAX /* no fiber's */
 #define WEFT_CLUSTERS_MAX 64
 _Static_assert(WEFT_WORKERS_MAX <= WEFT_PLACE_PIN, "a worker's number fits");
 
@@ -187,6 +188,13 @@ struct weft__timed {
     struct weft__fiber *fiber;
     _Atomic uint64_t since;
 };
+static inline void weft__timed_none(struct weft__timed *t) {
+    t->fiber = NULL;
+    store_rlx(&t->since, 0);
+}
+
+/* How long ago; 0: then is 0, or has not come. */
+static inline uint64_t weft__since(uint64_t then, uint64_t now) { return then && then < now ? now - then : 0; }
 
 /*
  * Ready fibers that are not ordinary: pinned, or of another priority. Behind a lock, because others

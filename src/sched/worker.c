@@ -47,7 +47,8 @@ static void now_idle(struct weft__worker *w) {
 static void now_busy(struct weft__worker *w) {
     if (load_rlx(&w->busy_since)) return; /* it came home only to look */
     weft__idle_end(w);
-    store_rlx(&w->busy_since, weft__clock());
+    w->polled_at = weft__clock();
+    store_rlx(&w->busy_since, w->polled_at);
     w->idle_since = 0;
     w->tick = 0;
     weft__fence_light(); /* pairs with the monitor that lies down to rest */
@@ -71,9 +72,6 @@ static void retire(struct weft__worker *w) {
     fence_sc(); /* pairs with try_alone: whoever still has its queue to itself sees that we are back */
 }
 
-/* Nothing was found; but perhaps only because it was time to look at timers. What is here, nobody takes over. */
-static bool is_done(struct weft__worker *w) { return !weft__ready_length(&w->ready) && !load_rlx(&w->aside.count); }
-
 /* The next fiber to enter; NULL: the runtime stops. */
 static struct weft__fiber *find(struct weft__worker *w) {
     bool woken = true;
@@ -86,12 +84,10 @@ static struct weft__fiber *find(struct weft__worker *w) {
         if (!f && unlikely(!weft__is_wanted(w)) && !load_rlx(&w->cluster->stopping)) continue;
         if (!f) f = find_slowly(w, !woken);
         if (f && !try_enter(w, f, &turn)) continue;
-        bool stopping = load_rlx(&w->cluster->stopping);
-        if (f || (stopping && is_done(w))) {
+        if (f || load_rlx(&w->cluster->stopping)) {
             now_busy(w);
             return f;
         }
-        if (stopping) continue;
         woken = weft__idle_sleep(w);
     }
 }
@@ -114,7 +110,6 @@ void *weft__carrier_main(void *worker) {
     store_rlx(&w->tid, gettid());
     weft__bind(w);
     w->until_poll = w->poll_from = WEFT_POLL_EVERY;
-    w->polled_at = weft__clock();
     if (w->cluster->helping) weft__age_begin(w);
     fence_sc(); /* pairs with try_alone */
     for (struct weft__fiber *f; (f = find(w));) enter(w, f);
