@@ -39,32 +39,18 @@ held_locks() { # build
     return "$status"
 }
 
-# A thousand million operations on all deques, a million a round.
-deque_operations() { # build
-    rounds=0
-    while [ "$rounds" -lt 1000 ]; do
-        "$1/tests/stress/stress" steals --seconds 60 --workers 4 --seed "$((rounds + 1))" >"$log.deques" 2>&1 || break
-        more=$(sed -n 's/.*, \([0-9]*\) rounds: .*/\1/p' "$log.deques")
-        rounds=$((rounds + ${more:-0}))
-    done
-    [ "$rounds" -ge 1000 ] || { cat "$log.deques" && echo "deques: 0 passed, 1 failed" && return 1; }
-    rm -f "$log.deques"
-    echo "deques: $rounds million operations"
-    echo "deques: 1 passed, 0 failed"
-}
-
-# A hundred thousand changes of the number of workers under load.
-resizes() { # build
+# A part of the stress test until it has counted so many.
+counted() { # build part workers unit many
     sum=0
-    while [ "$sum" -lt 100000 ]; do
-        "$1/tests/stress/stress" resize --seconds 20 --workers 8 --seed "$((sum + 1))" >"$log.resizes" 2>&1 || break
-        more=$(sed -n 's/^\([0-9]*\) resizes$/\1/p' "$log.resizes")
+    while [ "$sum" -lt "$5" ]; do
+        "$1/tests/stress/stress" "$2" --seconds 20 --workers "$3" --seed "$((sum + 1))" >"$log.$2" 2>&1 || break
+        more=$(sed -n "s/.*\\b\\([0-9][0-9]*\\) $4\\b.*/\\1/p" "$log.$2")
         sum=$((sum + ${more:-0}))
     done
-    [ "$sum" -ge 100000 ] || { cat "$log.resizes" && echo "resizes: 0 passed, 1 failed" && return 1; }
-    rm -f "$log.resizes"
-    echo "resizes: $sum"
-    echo "resizes: 1 passed, 0 failed"
+    [ "$sum" -ge "$5" ] || { cat "$log.$2" && echo "$2: 0 passed, 1 failed" && return 1; }
+    rm -f "$log.$2"
+    echo "$2: $sum $4"
+    echo "$2: 1 passed, 0 failed"
 }
 
 # The tests of starvation are worth something: workers that only steal do not pass them.
@@ -92,9 +78,9 @@ tasks_in_deques() { # build
 configure release
 {
     begin stress stress_for build/release "${SOAK_MINUTES:-60}"
-    begin deques deque_operations build/release
+    begin deques counted build/release steals 4 rounds 1000 # of a million operations each
     begin tasks tasks_in_deques build/release
-    begin resizes resizes build/release
+    begin resizes counted build/release resize 8 resizes 100000
     begin plain stealing_alone build/release
     begin models tests/model/run.sh
     begin fuzz_serve tests/serve/fuzz.sh 600

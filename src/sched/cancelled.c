@@ -69,9 +69,9 @@ void weft__told_print(void) {
     enum { SHOWN = 8 };
     static const char *const reasons[] = {"", "by request", "by a failure", "by a deadline"};
     struct weft_cancellation list[SHOWN];
+    struct weft__text text;
     int n = weft_cancellations(list, SHOWN);
-    for (int i = 0; i < n; i++)
-        fprintf(stderr, "weft: cancelled %s: fiber 0x%llx%s%.16s%s spawned at %s\n", reasons[list[i].why],
-                (unsigned long long)list[i].fiber.id, list[i].name[0] ? " \"" : "", list[i].name,
-                list[i].name[0] ? "\"" : "", list[i].where ? list[i].where : "an unknown place");
+    for (const struct weft_cancellation *c = list; c < list + n; c++)
+        fprintf(stderr, "weft: cancelled %s: %s\n", reasons[c->why],
+                weft__describe_as(c->fiber, c->name, c->where, &text));
 }

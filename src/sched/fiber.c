@@ -348,17 +348,26 @@ WEFT_PUBLIC int weft_worker(void) {
     return pin ? (int)pin - 1 : (int)w->index;
 }
 
-const char *weft__describe(const struct weft__fiber *f, struct weft__text *to) {
+const char *weft__describe_as(struct weft_fiber fiber, const char *name, const char *where, struct weft__text *to) {
     static const char hex[] = "0123456789abcdef";
     char *p = to->text, *stop = to->text + sizeof to->text - 1;
-    uint64_t id = weft__handle((struct weft__fiber *)(uintptr_t)f).id;
     for (const char *s = "fiber 0x"; *s;) *p++ = *s++;
     for (int shift = 60; shift >= 0; shift -= 4)
-        if (id >> shift) *p++ = hex[id >> shift & 15];
-    const char *parts[] = {f->name[0] ? " \"" : "", f->name, f->name[0] ? "\"" : "", " spawned at ",
-                           f->where ? f->where : "an unknown place"};
+        if (fiber.id >> shift) *p++ = hex[fiber.id >> shift & 15];
+    const char *parts[] = {name[0] ? " \"" : "", name, name[0] ? "\"" : "", " spawned at ",
+                           where ? where : "an unknown place"};
     for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++)
         for (const char *s = parts[i]; *s && p < stop;) *p++ = *s++;
     *p = 0;
     return to->text;
+}
+
+const char *weft__describe(const struct weft__fiber *f, struct weft__text *to) {
+    return weft__describe_as(weft__handle((struct weft__fiber *)(uintptr_t)f), f->name, f->where, to);
+}
+
+const char *weft__describe_caller(struct weft__text *to) {
+    struct weft__worker *w = weft__self();
+    struct weft__fiber *me = w ? load_rlx(&w->current) : NULL;
+    return me ? weft__describe(me, to) : "a thread";
 }

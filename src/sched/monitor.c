@@ -80,12 +80,24 @@ static bool something_waits(struct weft__cluster *c, uint64_t now) {
     return waits;
 }
 
+/* Nobody waits for this worker, but for another that has more than it can run; this one would have stolen some, and
+ * while its fiber sleeps in a system call a processor has nothing to do. */
+static bool is_missed(struct weft__worker *w) {
+    struct weft__cluster *c = w->cluster;
+    if (w->hog.spared || !w->hog.blocks || weft__idle_sleepers(load_rlx(&c->idle.state))) return false;
+    for (unsigned i = 0; i < load_acq(&c->count); i++)
+        if (weft__ready_length(&c->workers[i]->ready) + load_rlx(&c->workers[i]->aside.loose) >= 2) return true;
+    return false;
+}
+
 /* If all workers hog, and something waits behind any of them, a new one must come, whoever it is for. */
 static void rescue(struct weft__worker *w, uint64_t now) {
     struct weft__cluster *c = w->cluster;
-    if (!c->rescues || !something_waits(c, now)) return;
+    if (!c->rescues) return;
+    bool missed = is_missed(w);
+    if (!missed && !something_waits(c, now)) return;
     bool nobody_else = !others_can(c, w);
-    if (!nobody_else && !is_waited_for(w, now)) return;
+    if (!missed && !nobody_else && !is_waited_for(w, now)) return;
     if (!weft__share_by_force(w)) return; /* it has come back, or will be met inside the fiber next time */
     store_rel(&w->stuck, true);           /* pairs with weft__serve_stuck */
     if (!w->hog.spared && (w->hog.blocks || nobody_else)) spare(w);

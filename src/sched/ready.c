@@ -244,17 +244,13 @@ void weft__expire(struct weft__worker *w, struct weft__wheel *wheel, uint64_t no
     } while (n == AT_ONCE);
 }
 
-/* Calls of a fiber that waits, perhaps for one of them, must not wait for a worker that has nothing else. But not more
- * than one in WEFT_POLL_EVERY: a fiber that only let others in would find all its calls taken. */
-static void take_suspended_task(struct weft__worker *w, int dispatches) {
-    w->until_task -= dispatches;
-    if (w->until_task > 0) return;
-    w->until_task = WEFT_POLL_EVERY;
+/* Calls of a fiber that waits, perhaps for one of them, must not wait for a worker that has nothing else. */
+static void take_suspended_task(struct weft__worker *w) {
     struct weft__fiber *f = w->cluster->stealing ? weft__tasks_steal_suspended(w) : NULL;
     if (f) weft__push(w, f);
 }
 
-/* What a worker that has work looks after now and then; not one that was just woken for some. */
+/* What a worker that has work looks after now and then. */
 static void look_about(struct weft__worker *w, uint64_t now) {
     weft__share(w);
     weft__where(w, now);
@@ -278,11 +274,24 @@ static int pace(struct weft__worker *w, uint64_t now) {
     return fit < 1 ? 2 : fit < WEFT_POLL_EVERY ? (int)fit + 1 : WEFT_POLL_EVERY; /* the last one comes home */
 }
 
-/* For a worker that runs more than what nobody else can. */
+/* One dispatch in WEFT_POLL_EVERY, also of a worker that runs dry ever again before it has made so many. */
+static bool is_due(struct weft__worker *w, int dispatches) {
+    w->until_due -= dispatches;
+    if (w->until_due > 0) return false;
+    w->until_due = WEFT_POLL_EVERY;
+    return true;
+}
+
+/*
+ * For a worker that runs more than what nobody else can. Who was just woken, or has just run dry, has other work to
+ * find than to look about; but who does nothing else, because the nearest always has something, would leave the others
+ * alone for ever. Calls are not taken more often: a fiber that only let others in would find all of its own taken.
+ */
 static void take_share(struct weft__worker *w, int dispatches, uint64_t now) {
+    bool due = is_due(w, dispatches);
     take_injected(w);
-    take_suspended_task(w, dispatches);
-    if (load_rlx(&w->busy_since)) look_about(w, now);
+    if (due) take_suspended_task(w);
+    if (due || load_rlx(&w->busy_since)) look_about(w, now);
     if (weft__ready_length(&w->ready)) weft__notify(w); /* for what was taken over, and for who yields */
 }
 

@@ -218,7 +218,7 @@ struct weft__worker {
     _Atomic(struct weft__fiber *) current; /* NULL: at home, or choosing the next one */
     int until_poll;                        /* dispatches until timers, mailbox and injector are looked at */
     int poll_from;                         /* and so many they were; see pace() */
-    int until_task;                        /* dispatches until a call of a suspended fiber is looked for */
+    int until_due;                         /* dispatches until it looks about, and for calls of suspended fibers */
     uint32_t place;                        /* of fibers that may run here without further question */
     unsigned turn;                         /* counts dispatches while something stands aside */
     unsigned calls;                        /* for I/O, since it began */
@@ -589,6 +589,9 @@ struct weft__text {
     char text[160];
 };
 const char *weft__describe(const struct weft__fiber *f, struct weft__text *to);
+/* The same of one that may be gone, and of whoever calls. */
+const char *weft__describe_as(struct weft_fiber fiber, const char *name, const char *where, struct weft__text *to);
+const char *weft__describe_caller(struct weft__text *to);
 int weft__overflow_watch(void);
 void weft__overflow_unwatch(void);
 void weft__backtrace_unwatch(void);

@@ -117,9 +117,9 @@ static void print_delays(struct weft__cluster *c) {
 }
 
 static void print_hog(unsigned worker, const char *what, uint64_t kept, const struct weft_hog *h) {
-    fprintf(stderr, "weft: worker %u: %s %llu ms: fiber 0x%llx%s%s%s spawned at %s\n", worker, what,
-            (unsigned long long)(kept / WEFT_MILLISECOND), (unsigned long long)h->fiber.id, h->name[0] ? " \"" : "",
-            h->name, h->name[0] ? "\"" : "", h->where ? h->where : "an unknown place");
+    struct weft__text text;
+    fprintf(stderr, "weft: worker %u: %s %llu ms: %s\n", worker, what, (unsigned long long)(kept / WEFT_MILLISECOND),
+            weft__describe_as(h->fiber, h->name, h->where, &text));
 }
 
 /* Who keeps it, and who has kept it longest. */
@@ -130,7 +130,7 @@ static void print_hogs(struct weft__cluster *c) {
         struct weft_hog h;
         if (f) {
             weft__hog_describe(w, f, &h);
-            print_hog(i, "is kept since", weft__clock() - h.since, &h);
+            print_hog(i, "has been kept for", weft__clock() - h.since, &h);
         }
         weft__lock(&w->hog.lock);
         uint64_t kept = w->hog.kept;

@@ -164,11 +164,8 @@ static struct weft__scope *scope_of(struct weft__deque *d, const struct weft_cal
 }
 
 WEFT_COLD _Noreturn void weft__tasks_escaped(const char *what) {
-    struct weft__worker *w = weft__self();
-    struct weft__fiber *me = w ? load_rlx(&w->current) : NULL;
     struct weft__text text;
-    weft__die("an exception left a function that was called by %s in %s", what,
-              me ? weft__describe(me, &text) : "a thread");
+    weft__die("an exception left a function that was called by %s in %s", what, weft__describe_caller(&text));
 }
 
 /* --- suspended ones ------------------------------------------------------------------------------ */

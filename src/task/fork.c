@@ -215,10 +215,8 @@ WEFT_PUBLIC int weft_task_prepare(void) {
 }
 
 WEFT_COLD WEFT_PUBLIC void weft__task_misused(const char *what, const char *name) {
-    struct weft__worker *w = weft__self();
-    struct weft__fiber *me = w ? load_rlx(&w->current) : NULL;
     struct weft__text text;
-    weft__die("%s%s%s in %s", what, name ? ": " : "", name ? name : "", me ? weft__describe(me, &text) : "a thread");
+    weft__die("%s%s%s in %s", what, name ? ": " : "", name ? name : "", weft__describe_caller(&text));
 }
 
 WEFT_PUBLIC void weft__task_enter(struct weft_entry *entry) {

@@ -28,6 +28,15 @@ static inline void *join(struct weft_fiber f) {
     return result;
 }
 
+/* A fiber that runs fn(NULL) says this, and aborts. */
+static inline void run_in_fiber(void *fn) { test_in_fiber(1, *(void (**)(void *))fn, NULL); }
+static inline void check_aborts(void (*fn)(void *), const char *said) {
+    struct test_child child;
+    test_child(&child, run_in_fiber, &fn);
+    CHECK(test_child_aborted(&child));
+    CHECK_HAS(child.said, said);
+}
+
 static inline void spawn_detached(void *(*fn)(void *), void *arg) { CHECK_EQ(weft_spawn(NULL, NULL, fn, arg), 0); }
 
 /* Runs fn(NULL) as a fiber of runtimes of 1, 2 and 4 workers: one finds orders, several find races. */

@@ -267,6 +267,28 @@ static void retire(unsigned workers) {
 TEST(spares_retire_again_one) { retire(1); }
 TEST(spares_retire_again_two) { retire(2); }
 
+/* Nobody waits for the one that blocks; but the other has more than it can run. */
+static bool two_run(void *unused) {
+    (void)unused;
+    return threads_count(&seen) == 2;
+}
+TEST(a_worker_that_is_missed) {
+    struct weft_fiber f, other[10];
+    open_gate();
+    test_start(2);
+    f = spawn(blocks, NULL);
+    test_await(&hogging, 1);
+    threads_clear(&seen);
+    STORE(&looking, 1);
+    for (int i = 0; i < 10; i++) other[i] = spawn(yields_and_is_seen, NULL);
+    test_until(two_run, NULL);
+    STORE(&over, 1);
+    for (int i = 0; i < 10; i++) join(other[i]);
+    let_through(1);
+    join(f);
+    test_stop();
+}
+
 /* Hogs and a resize: the number is the program's, the spares come on top. */
 TEST(a_resize_while_one_hogs) {
     struct weft_fiber f;

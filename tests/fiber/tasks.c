@@ -582,16 +582,9 @@ static void run_syncing_another(void *unused) {
     CHECK_EQ(weft_fork(&task, add_one, &misused_ran), 0);
     WEFT_RUN(syncs_twice, &misused_ran);
 }
-static void run_misusing(void *fn) { test_in_fiber(1, *(void (**)(void *))fn, NULL); }
-static void check_misused(void (*fn)(void *), const char *said) {
-    struct test_child child;
-    test_child(&child, run_misusing, &fn);
-    CHECK(test_child_aborted(&child));
-    CHECK_HAS(child.said, said);
-}
-TEST(typed_not_synced) { check_misused(run_forgetting, "WEFT_RUN has not synced"); }
-TEST(typed_synced_twice) { check_misused(run_syncing_twice, "no spawn to be synced"); }
-TEST(typed_synced_twice_over_another) { check_misused(run_syncing_another, "no spawn to be synced"); }
+TEST(typed_not_synced) { check_aborts(run_forgetting, "WEFT_RUN has not synced"); }
+TEST(typed_synced_twice) { check_aborts(run_syncing_twice, "no spawn to be synced"); }
+TEST(typed_synced_twice_over_another) { check_aborts(run_syncing_another, "no spawn to be synced"); }
 
 static void run_as_thread(void *unused) {
     (void)unused;

@@ -63,14 +63,7 @@ static void run_swapped(void *unused) {
     (void)unused;
     WEFT_RUN(swapped);
 }
-static void run_misusing(void *fn) { test_in_fiber(1, *(void (**)(void *))fn, NULL); }
-static void check_misused(void (*fn)(void *), const char *said) {
-    struct test_child child;
-    test_child(&child, run_misusing, &fn);
-    CHECK(test_child_aborted(&child));
-    CHECK_HAS(child.said, said);
-}
-TEST(not_synced) { check_misused(run_forgotten_in_a_sync, "exactly what it spawned: forgets"); }
-TEST(not_synced_in_a_call) { check_misused(run_forgotten_in_a_call, "exactly what it spawned: forgets"); }
-TEST(synced_twice) { check_misused(run_one_too_many, "exactly what it spawned: twice"); }
-TEST(synced_by_another_name) { check_misused(run_swapped, "not of the task that is synced: work"); }
+TEST(not_synced) { check_aborts(run_forgotten_in_a_sync, "exactly what it spawned: forgets"); }
+TEST(not_synced_in_a_call) { check_aborts(run_forgotten_in_a_call, "exactly what it spawned: forgets"); }
+TEST(synced_twice) { check_aborts(run_one_too_many, "exactly what it spawned: twice"); }
+TEST(synced_by_another_name) { check_aborts(run_swapped, "not of the task that is synced: work"); }
