@@ -142,8 +142,11 @@ static inline bool weft__deque_full(const struct weft__deque *d, const struct we
  * split deque's span ends with the places that were counted, the others have no fast path. False: the deque is full.
  */
 bool weft__deque_touch_more(struct weft__deque *d, const struct weft_call *c);
+static inline bool weft__deque_is_touched(const struct weft__deque *d, const struct weft_call *c) {
+    return weft__deque_place(d, c) < d->used;
+}
 static inline bool weft__deque_touch(struct weft__deque *d, const struct weft_call *c) {
-    return likely(weft__deque_place(d, c) < d->used) || weft__deque_touch_more(d, c);
+    return likely(weft__deque_is_touched(d, c)) || weft__deque_touch_more(d, c);
 }
 
 /* The kinds' own: everything goes through the contract. */

@@ -91,12 +91,20 @@ static WEFT_COLD _Noreturn void no_room(struct weft__deque *d) {
               (size_t)WEFT_DEQUE_MOST);
 }
 
-WEFT_PUBLIC void weft__task_pushed(struct weft_deque *in, struct weft_call *c) {
-    struct weft__deque *d = weft__deque_of(in);
+static WEFT_NOINLINE void pushed_slowly(struct weft__deque *d, struct weft_call *c) {
     if (d->kind == &weft__deque_kept && likely(weft__deque_touch(d, c)))
         weft__continue_fork(d, c);
     else if (unlikely(weft__tasks_pushed(d, c)))
         no_room(d);
+}
+
+/* Under continuation stealing every fork comes here, and every join to pop: neither has a frame. */
+WEFT_PUBLIC void weft__task_pushed(struct weft_deque *in, struct weft_call *c) {
+    struct weft__deque *d = weft__deque_of(in);
+    if (likely(d->kind == &weft__deque_kept && weft__deque_is_touched(d, c)))
+        weft__continue_fork(d, c);
+    else
+        pushed_slowly(d, c);
 }
 
 /* --- join ----------------------------------------------------------------------------------------- */
@@ -132,19 +140,22 @@ static WEFT_NOINLINE bool take_back(struct weft__deque *d, struct weft_call *c) 
     return mine;
 }
 
-/* Under continuation stealing every join comes here, and mostly the call has run. */
-static inline bool pop(struct weft__deque *d, struct weft_call *c) {
-    if (load_acq(weft__call_state(c)) == WEFT_CALL_DONE && d->kind == &weft__deque_kept && !d->holes && c >= d->floor) {
-        store_rlx(weft__call_state(c), WEFT_CALL_FREE);
-        return false;
-    }
+/* Is it one that has run in its turn? Then it is joined; the floor is never below the base. */
+static inline bool pop_ran(struct weft__deque *d, struct weft_call *c) {
+    bool ran =
+        load_acq(weft__call_state(c)) == WEFT_CALL_DONE && d->kind == &weft__deque_kept && !d->holes && c >= d->floor;
+    if (ran) store_rlx(weft__call_state(c), WEFT_CALL_FREE);
+    return ran;
+}
+
+static WEFT_NOINLINE int pop_slowly(struct weft__deque *d, struct weft_call *c) {
+    if (unlikely(c < d->base)) weft__task_misused("there is no spawn to be synced", NULL);
     return take_back(d, c);
 }
 
 WEFT_PUBLIC int weft__task_pop(struct weft_deque *in, struct weft_call *c) {
     struct weft__deque *d = weft__deque_of(in);
-    if (unlikely(c < d->base)) weft__task_misused("there is no spawn to be synced", NULL);
-    return pop(d, c);
+    return likely(pop_ran(d, c)) ? false : pop_slowly(d, c);
 }
 
 /* Not the youngest. */
@@ -166,7 +177,7 @@ static WEFT_COLD void join_out_of_order(struct weft__deque *d, struct weft_call 
 
 /* A generic call that was forked before WEFT_RUN is the youngest now, and must not be taken off. */
 static WEFT_NOINLINE bool pop_generic(struct weft__deque *d, struct weft_call *c) {
-    if (likely(c >= d->base)) return pop(d, c);
+    if (likely(c >= d->base)) return !pop_ran(d, c) && take_back(d, c);
     store_rlx(weft__deque_head(d), c + 1);
     join_out_of_order(d, c);
     return false;
