@@ -267,11 +267,12 @@ static bool follow(struct weft__cluster *c, void *workers) {
     return true;
 }
 
-void weft__follow_quota(void) {
+unsigned weft__follow_quota(void) {
     unsigned workers = weft__default_workers();
-    if (pthread_mutex_trylock(&weft__clusters_change)) return; /* clusters come or go: next time */
+    if (pthread_mutex_trylock(&weft__clusters_change)) return workers; /* clusters come or go: next time */
     weft__each_cluster(follow, &workers);
     pthread_mutex_unlock(&weft__clusters_change);
+    return workers;
 }
 
 WEFT_PUBLIC int weft_cluster_workers(struct weft_cluster cluster) {

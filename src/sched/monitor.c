@@ -9,8 +9,10 @@
  *
  * If somebody waits for a worker with a hog, it is declared stuck: others may take its mail and its
  * pinned fibers as they take from its queue and its timers anyway; and if there is nobody else to do
- * so, or the hog does not even use its processor, one more worker is wanted (elastic.c). When the hog
- * has come back, one less is: the last one finishes what it runs, gives its queue away and sleeps.
+ * so, or the hog does not even use its processor, one more worker is wanted (elastic.c). One that
+ * blocks is also replaced if nobody waits for it, but others have more than they can run, and a
+ * processor is free. When the hog has come back, one less is wanted: the last one finishes what it
+ * runs, gives its queue away and sleeps.
  *
  * So others wait for two ticks at most, and there are more running carriers than workers for one. Where many that
  * block stand one behind the other, each is met by the worker that stands in for the one before it; so after a
@@ -20,6 +22,7 @@
  */
 #include "base/say.h"
 #include "sched/cluster.h"
+#include "sched/cpus.h"
 #include "sched/dispatch.h"
 
 #include <fcntl.h>
@@ -35,7 +38,8 @@
 
 static pthread_t thread;
 static _Atomic uint32_t quits;
-static unsigned quick; /* so many ticks to come are */
+static unsigned quick;      /* so many ticks to come are */
+static unsigned processors; /* that there are for us */
 _Atomic uint32_t weft__monitor_rests;
 
 /* CPU time that the worker's carrier has used, ns. */
@@ -80,11 +84,25 @@ static bool something_waits(struct weft__cluster *c, uint64_t now) {
     return waits;
 }
 
-/* Nobody waits for this worker, but for another that has more than it can run; this one would have stolen some, and
- * while its fiber sleeps in a system call a processor has nothing to do. */
+/* As many as there are processors for run, or would if they had work. One that sleeps in a system call does not. */
+static bool enough_run(struct weft__cluster *c) {
+    unsigned enough = load_rlx(&c->configured), running = 0;
+    if (enough > processors) enough = processors;
+    for (unsigned i = 0; i < load_rlx(&c->wanted) && i < load_acq(&c->count); i++) {
+        struct weft__hog *h = &c->workers[i]->hog;
+        running += !load_rlx(&h->fiber) || !h->blocks;
+    }
+    return running >= enough;
+}
+
+/*
+ * Nobody waits for this worker, but for another that has more than it can run; this one would have stolen some, and
+ * while its fiber sleeps in a system call a processor has nothing to do. Only then: where many sleep at one lock, more
+ * of them would only sleep there, too.
+ */
 static bool is_missed(struct weft__worker *w) {
     struct weft__cluster *c = w->cluster;
-    if (w->hog.spared || !w->hog.blocks || weft__idle_sleepers(load_rlx(&c->idle.state))) return false;
+    if (w->hog.spared || !w->hog.blocks || enough_run(c)) return false;
     for (unsigned i = 0; i < load_acq(&c->count); i++)
         if (weft__ready_length(&c->workers[i]->ready) + load_rlx(&c->workers[i]->aside.loose) >= 2) return true;
     return false;
@@ -236,7 +254,7 @@ static void *monitor_main(void *unused) {
         weft__futex_wait(&quits, 0, weft__clock() + (quick ? WEFT_QUICK_TICK : WEFT_TICK));
         if (quick) quick--;
         idle = tick(weft__clock()) ? 0 : idle + 1;
-        if (n % WEFT_QUOTA_EVERY == 0) weft__follow_quota();
+        if (n % WEFT_QUOTA_EVERY == 0) processors = weft__follow_quota();
         if (idle >= WEFT_IDLE_TICKS) rest();
     }
     return NULL;
@@ -245,6 +263,7 @@ static void *monitor_main(void *unused) {
 int weft__monitor_start(void) {
     store_rlx(&quits, 0);
     store_rlx(&weft__monitor_rests, 0);
+    processors = weft__default_workers();
     return weft__thread_create(&thread, monitor_main,
                                NULL); /* carriers that it makes inherit its mask: that of the start */
 }

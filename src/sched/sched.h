@@ -533,7 +533,7 @@ void weft__worker_release(struct weft__worker *w);
 static inline bool weft__is_wanted(const struct weft__worker *w) { return w->index < load_rlx(&w->cluster->wanted); }
 
 /* The quota of CPU time may have changed: as many workers as it allows, if the program left it to us. */
-void weft__follow_quota(void);
+unsigned weft__follow_quota(void);
 int weft__monitor_start(void);
 void weft__monitor_stop(void);
 extern _Atomic uint32_t weft__monitor_rests;

@@ -116,6 +116,7 @@ static bool few_enough(void *unused) {
 static void shrinks(const struct weft_attr *attr) {
     enum { YIELDERS = 40 };
     struct weft_fiber f[YIELDERS];
+    no_rescue(); /* a spare is one more */
     test_start(8);
     yielders = YIELDERS;
     for (int i = 0; i < YIELDERS; i++) f[i] = spawn_with(attr, yields, NULL);
@@ -149,7 +150,7 @@ static void *yields_pinned(void *unused) {
 }
 TEST(only_what_is_pinned_runs_on_a_removed_worker) {
     struct weft_fiber f[22];
-    CHECK(!setenv("WEFT_RESCUE", "0", 1)); /* a kernel thread that has to wait for a processor looks stuck */
+    no_rescue();
     test_start(2);
     yielders = 20;
     for (int i = 0; i < 20; i++) f[i] = spawn(yields, NULL);
