@@ -116,6 +116,8 @@ step "aarch64 under qemu" env WEFT_TEST_SCALE=20 WEFT_TEST_IO=epoll QEMU_LD_PREF
 step "stress" end stress
 step "deques" end deques
 step "tasks in all deques" end tasks
+step "resizes" end resizes
+step "stealing alone starves" end plain
 step "models" end models
 step "what clients send" end fuzz_serve
 step "what clients of cached send" end fuzz_cached
