@@ -111,11 +111,9 @@ static bool is_missed(struct weft__worker *w) {
 /* If all workers hog, and something waits behind any of them, a new one must come, whoever it is for. */
 static void rescue(struct weft__worker *w, uint64_t now) {
     struct weft__cluster *c = w->cluster;
-    if (!c->rescues) return;
-    bool missed = is_missed(w);
-    if (!missed && !something_waits(c, now)) return;
     bool nobody_else = !others_can(c, w);
-    if (!missed && !nobody_else && !is_waited_for(w, now)) return;
+    bool waited_for = something_waits(c, now) && (nobody_else || is_waited_for(w, now));
+    if (!c->rescues || !(waited_for || is_missed(w))) return;
     if (!weft__share_by_force(w)) return; /* it has come back, or will be met inside the fiber next time */
     store_rel(&w->stuck, true);           /* pairs with weft__serve_stuck */
     if (!w->hog.spared && (w->hog.blocks || nobody_else)) spare(w);
