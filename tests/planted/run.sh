@@ -70,7 +70,7 @@ none)
         }
         # Of one that is parked, with weft's commands for gdb.
         fibers=$(dirname "$0")/../../tools/gdb/weft.py
-        expect 'fiber 0x[0-9a-f]* "outer" waiting, spawned at .*planted.c:[0-9]*, in weft_park, called by inner at ' \
+        expect 'fiber 0x[0-9a-f]* "outer" waiting, spawned at .*planted.c:[0-9]*, in [a-z_]*park[^ ]*, called by inner at ' \
             gdb -batch -ex run -ex "source $fibers" -ex "weft fibers" --args "$program" parked
         expect ' in outer ' gdb -batch -ex run -ex "source $fibers" -ex "weft bt" --args "$program" parked
     fi
