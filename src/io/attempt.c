@@ -139,12 +139,9 @@ static WEFT_COLD ssize_t perhaps_more(const struct weft__request *r, size_t done
 }
 
 static ssize_t attempt_bytes(const struct weft__request *r) {
-    bool reads = r->code == WEFT_IO_READ || r->code == WEFT_IO_READV;
     if (unlikely(weft__known_guess(r->fd) & WEFT_KNOWN_DIRECT)) return -ENOTSUP;
     ssize_t n = result_of(weft__request_bytes(r, RWF_NOWAIT));
-    if (unlikely(n == -EOPNOTSUPP)) return if_ready(r);
-    if (reads && n > 0 && (size_t)n < weft__request_size(r)) return perhaps_more(r, (size_t)n);
-    return n;
+    return unlikely(n == -EOPNOTSUPP) ? if_ready(r) : n;
 }
 
 /* --- sockets -------------------------------------------------------------------------------------------- */
@@ -253,11 +250,26 @@ static ssize_t attempt(const struct weft__request *r) {
     }
 }
 
-ssize_t weft__request_attempt(const struct weft__request *r) {
+static ssize_t attempt_all(const struct weft__request *r) {
     ssize_t n;
     do n = attempt(r);
     while (n == -EINTR);
     return n;
+}
+
+/* Of a file, the rest may have to be waited for: nothing is held by then. */
+static inline ssize_t with_the_rest(const struct weft__request *r, ssize_t n) {
+    bool reads = r->code == WEFT_IO_READ || r->code == WEFT_IO_READV;
+    return reads && n > 0 && (size_t)n < weft__request_size(r) ? perhaps_more(r, (size_t)n) : n;
+}
+
+ssize_t weft__request_attempt(const struct weft__request *r) { return with_the_rest(r, attempt_all(r)); }
+
+ssize_t weft__request_again(const struct weft__request *r, uint32_t life) {
+    if (unlikely(!weft__known_hold(r->fd, life))) return -EBADF;
+    ssize_t n = attempt_all(r);
+    weft__known_release(r->fd);
+    return with_the_rest(r, n);
 }
 
 /* --- a forked child --------------------------------------------------------------------------------------- */

@@ -84,7 +84,7 @@ static bool must_not_wait(const struct weft__request *r) {
 }
 
 static ssize_t at_once(const struct weft__request *r) {
-    ssize_t n = weft__request_attempt(r);
+    ssize_t n = weft__request_first(r, r->life);
     return n == -ENOTSUP && r->code == WEFT_IO_SPLICE ? weft__request_perform(r) : n;
 }
 

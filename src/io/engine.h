@@ -49,12 +49,9 @@ static inline uint32_t weft__request_life(const struct weft__request *r) {
     return likely(!r->life) ? weft__known_life(r->fd) : r->life;
 }
 
-/* An attempt after a wait; of a request with one descriptor. */
-static inline ssize_t weft__request_again(const struct weft__request *r, uint32_t life) {
-    if (unlikely(!weft__known_hold(r->fd, life))) return -EBADF;
-    ssize_t n = weft__request_attempt(r);
-    weft__known_release(r->fd);
-    return n;
+/* The first attempt. What was begun earlier is about what was there then, like an attempt after a wait. */
+static inline ssize_t weft__request_first(const struct weft__request *r, uint32_t begun) {
+    return likely(!begun) ? weft__request_attempt(r) : weft__request_again(r, begun);
 }
 
 /* Is a descriptor of it another one by now? */

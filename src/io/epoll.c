@@ -34,7 +34,7 @@ static ssize_t try_until_done(const struct weft__request *asked) {
     uint32_t life = weft__request_life(asked);
     struct weft__request own = *asked, *r = &own;
     own.life = asked->fd >= 0 ? life : 0; /* also for a thread of the pool */
-    ssize_t n = weft__request_attempt(r);
+    ssize_t n = weft__request_first(r, asked->life);
     for (;; n = weft__request_again(r, life)) {
         if (n == -EALREADY && r->code == WEFT_IO_CONNECT) n = -EINPROGRESS; /* since a call before this one */
         if (likely(n != -EAGAIN && n != -EINPROGRESS)) return n == -ENOTSUP ? weft__blocking_request(r) : n;

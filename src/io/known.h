@@ -18,8 +18,9 @@
  * first time waits until 4., and asks the kernel. Without that, it would enter between 2. and 3., and nobody would
  * ever end its wait.
  *
- * Who has waited tries again between hold and release: a close waits for that, between its 2. and 3., so that the
- * attempt is on the file that was waited for. Such an attempt never waits.
+ * Who has waited tries again between hold and release, and so does what was begun earlier, and is only now made: a
+ * close waits for that, between its 2. and 3., so that the attempt is on the file that was meant. Such an attempt never
+ * waits.
  *
  * What an attempt on it is likely to meet: a guess, made anew now and then, because a program may close and open
  * without weft. A wrong one costs time; that something is a socket which is none any more, a wait instead of an error;
@@ -54,7 +55,7 @@ static inline bool weft__known_other(int fd, uint32_t life) {
     return (load_sc(weft__known_word(fd)) | WEFT_KNOWN_CLOSERS) != (life | WEFT_KNOWN_CLOSERS); /* pairs with closes */
 }
 
-/* An attempt after a wait. False: it is another one. */
+/* An attempt on what was meant earlier. False: it is another one. */
 bool weft__known_hold(int fd, uint32_t life);
 void weft__known_release(int fd);
 /* The closer, after step 2. */

@@ -12,7 +12,7 @@
 
 #include <fcntl.h>
 
-/* After a wait. See weft__request_again. */
+/* After a wait, or of what was begun earlier. See weft__request_again. */
 static ssize_t again(const struct weft__request *r) {
     if (!weft__known_hold(r->other, r->other_life)) return -EBADF;
     ssize_t n = weft__request_again(r, r->life);
@@ -37,7 +37,7 @@ ssize_t weft__move_run(const struct weft__engine *engine, struct weft__fiber *me
     r.life = weft__request_life(asked);
     if (!r.other_life) r.other_life = weft__known_life(r.other);
     if (r.code == WEFT_IO_SPLICE) r.flags |= SPLICE_F_NONBLOCK; /* also for the thread */
-    for (ssize_t n = weft__request_attempt(&r);; n = again(&r)) {
+    for (ssize_t n = asked->life ? again(&r) : weft__request_attempt(&r);; n = again(&r)) {
         int err = n == -ENOTSUP ? weft__blocking_make(&r, &n) : 0;
         if (err) return err;
         if (n != -EAGAIN) return n;

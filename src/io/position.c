@@ -14,9 +14,9 @@ static struct weft_mutex locks[WEFT_POSITION_LOCKS];
 /* A file of which nobody can say where it stands is a stream, whatever else it is: some of tracing are. */
 static bool is_at_a_position(int fd) { return weft__known_is_stored(fd) && lseek(fd, 0, SEEK_CUR) >= 0; }
 
-static bool run_locked(const struct weft__request *r, bool waited, ssize_t *result) {
+static bool run_locked(const struct weft__request *r, uint32_t begun, ssize_t *result) {
     bool writes = r->code == WEFT_IO_WRITE || r->code == WEFT_IO_WRITEV;
-    ssize_t n = waited ? weft__request_again(r, r->life) : weft__request_attempt(r);
+    ssize_t n = weft__request_first(r, begun);
     if (n == -EAGAIN || n == -ENOTSUP) {
         if (!is_at_a_position(r->fd)) return false;
         n = weft__blocking_request(r);
@@ -34,7 +34,7 @@ bool weft__position_run(const struct weft__request *r, ssize_t *result) {
     own.life = weft__request_life(r);
     bool waited = weft_mutex_try(lock) != 0;
     if (unlikely(waited && (*result = weft_mutex_lock(lock)))) return true;
-    bool done = run_locked(&own, waited, result);
+    bool done = run_locked(&own, waited ? own.life : r->life, result);
     weft_mutex_unlock(lock);
     return done;
 }

@@ -98,6 +98,8 @@ ssize_t weft__request_bytes(const struct weft__request *r, int how);
  *   -ENOTSUP     that cannot be told, or be waited for: another thread must make the call
  */
 ssize_t weft__request_attempt(const struct weft__request *r);
+/* The same after a wait, in that life of the one descriptor that it is about; -EBADF: it is another one (known.h). */
+ssize_t weft__request_again(const struct weft__request *r, uint32_t life);
 
 /* Does it move bytes from one descriptor to another? Then either may be waited for, and closed. */
 static inline bool weft__request_moves(const struct weft__request *r) {

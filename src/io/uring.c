@@ -198,7 +198,7 @@ static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
     ssize_t n;
     if (unlikely(weft__request_peeks_all(r) || weft__request_is_aside(r))) return weft__engine_epoll.run(me, r);
     if (is_tried_first(r)) {
-        n = weft__request_attempt(r);
+        n = weft__request_first(r, r->life);
         if (n != -EAGAIN && n != -ENOTSUP && n != -EINPROGRESS) return n;
         if (weft__position_is_used(r) && is_stored_after_all(r, n) && weft__position_run(r, &n)) return n;
         bool is_record = n == -ENOTSUP && r->code <= WEFT_IO_WRITEV && weft__request_is_record(r);
