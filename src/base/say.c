@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "base/say.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,13 @@ static void put_number(struct line *l, uint64_t n, unsigned base) {
     put(l, p);
 }
 
-static void say(const char *format, va_list args) {
+/* A pipe or terminal that is full would hold up the caller. A line is shorter than what a pipe takes at once. */
+static bool has_room(int fd) {
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    return poll(&p, 1, 0) != 0;
+}
+
+static void say(const char *format, va_list args, bool waits) {
     struct line l = {.used = 0};
     put(&l, "weft: ");
     for (const char *p = format; *p; p++) {
@@ -54,6 +61,7 @@ static void say(const char *format, va_list args) {
         }
     }
     l.text[l.used++] = '\n';
+    if (!waits && !has_room(STDERR_FILENO)) return;
     ssize_t ignored = write(STDERR_FILENO, l.text, l.used);
     (void)ignored;
 }
@@ -61,14 +69,21 @@ static void say(const char *format, va_list args) {
 void weft__say(const char *format, ...) {
     va_list args;
     va_start(args, format);
-    say(format, args);
+    say(format, args, true);
+    va_end(args);
+}
+
+void weft__say_if_room(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    say(format, args, false);
     va_end(args);
 }
 
 void weft__die(const char *format, ...) {
     va_list args;
     va_start(args, format);
-    say(format, args);
+    say(format, args, true);
     va_end(args);
     abort();
 }

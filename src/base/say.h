@@ -10,6 +10,9 @@
 /* Formats: %s string, %d int, %u unsigned, %x uint64_t in hex, %z size_t. */
 void weft__say(const char *format, ...);
 
+/* The same, but says nothing where it would have to wait until there is room for the line. */
+void weft__say_if_room(const char *format, ...);
+
 /* The same, then abort: the program is broken. */
 _Noreturn void weft__die(const char *format, ...);
 

@@ -125,6 +125,22 @@ int weft__thread_create(pthread_t *thread, void *(*fn)(void *), void *arg) {
     return -err;
 }
 
+/* struct sched_attr, as far as it is needed; the C library has none. */
+struct scheduling {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime, deadline, period;
+};
+
+void weft__thread_slice(uint64_t nanoseconds) {
+    struct scheduling s = {.size = sizeof s};
+    if (syscall(SYS_sched_getattr, 0, &s, sizeof s, 0) || s.policy != SCHED_OTHER) return;
+    s.runtime = nanoseconds;
+    syscall(SYS_sched_setattr, 0, &s, 0); /* a wish */
+}
+
 int weft__thread_create_deaf(pthread_t *thread, void *(*fn)(void *), void *arg) {
     sigset_t all, before;
     sigfillset(&all);

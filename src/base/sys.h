@@ -41,6 +41,10 @@ int weft__thread_create(pthread_t *thread, void *(*fn)(void *), void *arg);
 /* The same, and it blocks all signals: the program's handlers do not run on it. */
 int weft__thread_create_deaf(pthread_t *thread, void *(*fn)(void *), void *arg);
 
+/* The kernel lets the calling thread run for so many ns at a time, 0: for the usual time. Only a wish, which Linux
+ * heeds since 6.12. */
+void weft__thread_slice(uint64_t nanoseconds);
+
 /* Descriptors that an exec closes and that never block. */
 int weft__epoll_create(void);
 int weft__eventfd(void);

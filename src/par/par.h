@@ -29,7 +29,7 @@ int weft__par_fiber(struct weft__fiber **fiber, void *(*fn)(void *), void *arg, 
 void weft__par_in_scope(struct weft__scope *scope, void (*fn)(void *), void *arg);
 
 /* How many workers a loop of the calling fiber can have. */
-static inline unsigned weft__par_workers(void) { return load_rlx(&weft__self()->cluster->wanted); }
+static inline unsigned weft__par_workers(void) { return load_rlx(&weft__self()->cluster->configured); }
 
 /* Does somebody look for work? */
 static inline bool weft__somebody_hungry(void) {
@@ -42,7 +42,7 @@ void weft__let_in_slow(struct weft__worker *w);
 /* Between two pieces of a loop: fibers that wait for this worker get their turn now and then. */
 static inline void weft__let_in(void) {
     struct weft__worker *w = weft__self();
-    if (unlikely(weft__ready_length(&w->ready) || load_rlx(&w->aside.count) || !weft__mailbox_empty(&w->mailbox) ||
+    if (unlikely(weft__ready_length(&w->ready) || load_rlx(&w->aside.state) || !weft__mailbox_empty(&w->mailbox) ||
                  load_rlx(&w->cluster->injector.length)))
         weft__let_in_slow(w);
 }

@@ -85,6 +85,7 @@ struct weft__deque {
     struct weft_call *base;   /* where the innermost typed frame that was entered begins: the head stays above */
     void *owner;              /* the fiber that forks */
     struct weft_call *stolen; /* what that fiber was made for */
+    bool joining;             /* that fiber is parked in a join */
     struct weft__deque *next; /* in a pool or a cache */
     void *more;               /* of the kind */
     /* Everybody's. */

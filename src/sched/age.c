@@ -22,6 +22,8 @@
 #define WEFT_MARK_EVERY (8 * WEFT_MICROSECOND)
 #define WEFT_LOOK_EVERY (4 * WEFT_MICROSECOND)
 #define WEFT_HELP_MOST 128
+#define WEFT_CALLS_EVERY (100 * WEFT_MICROSECOND) /* the look takes a line from a fiber that forks */
+#define WEFT_CALL_PATIENCE (1 * WEFT_MILLISECOND)
 #define WEFT_REPORT_EVERY (100 * WEFT_MILLISECOND)
 
 /* Eight buckets an octave: a bucket spans an eighth of its value. */
@@ -92,16 +94,17 @@ uint64_t weft__age_of(struct weft__worker *w, uint64_t now) {
     return ahead ? weft__since(load_rlx(&w->age.marked_at), now) : 0;
 }
 
-/* One line in WEFT_REPORT_EVERY; a bound that is broken all the time must not make things worse. */
+/* One line in WEFT_REPORT_EVERY, and none that would have to wait: a bound that is broken all the time must not make
+ * things worse. */
 WEFT_COLD void weft__report_late(struct weft__worker *w, struct weft__fiber *late, struct weft__fiber *hog,
                                  uint64_t waited, uint64_t now) {
     struct weft__cluster *c = w->cluster;
     struct weft__text text, hog_text;
     uint64_t next = load_rlx(&c->next_report);
     if (!late || now < next || !cas_ar(&c->next_report, &next, now + WEFT_REPORT_EVERY)) return;
-    weft__say("late: %s has waited for %z us (bound: %z us) on worker %z%s%s", weft__describe(late, &text),
-              (size_t)(waited / WEFT_MICROSECOND), (size_t)(c->late_after / WEFT_MICROSECOND), (size_t)w->index,
-              hog ? ", behind " : "", hog ? weft__describe(hog, &hog_text) : "");
+    weft__say_if_room("late: %s has waited for %z us (bound: %z us) on worker %z%s%s", weft__describe(late, &text),
+                      (size_t)(waited / WEFT_MICROSECOND), (size_t)(c->late_after / WEFT_MICROSECOND), (size_t)w->index,
+                      hog ? ", behind " : "", hog ? weft__describe(hog, &hog_text) : "");
 }
 
 /* --- lists other than the queue ------------------------------------------------------------------ */
@@ -149,7 +152,8 @@ static void take(struct weft__worker *w, struct weft__worker *from, uint64_t n) 
     uint64_t got = weft__ready_take(&from->ready, items, n < WEFT_HELP_MOST ? n : WEFT_HELP_MOST);
     count_add(&w->numbers.helps, got > 0);
     count_add(&w->numbers.moved, got);
-    for (uint64_t i = 0; i < got; i++) weft__push(w, items[i]);
+    for (uint64_t i = 0; i < got; i++)
+        if (!weft__leave_to_others(w, items[i])) weft__push(w, items[i]);
     weft__took(w, from, got);
     w->next_look = 0; /* there may be more */
 }
@@ -164,12 +168,28 @@ static void serve_aside(struct weft__worker *w, struct weft__worker *other, uint
     if (f) weft__push(w, f);
 }
 
+/*
+ * Forked calls wait at a worker that runs something else. They count as one more fiber there: one of them is taken when
+ * they have waited longer than fibers wait here, by the same rule as a queue, and for WEFT_CALL_PATIENCE at least. So
+ * short calls stay where they were forked, and a worker that has fibers of its own runs one call a round.
+ */
+static void help_with_calls(struct weft__worker *w, struct weft__worker *other, const struct weft__view *mine,
+                            uint64_t now) {
+    if (likely(!load_rlx(&other->deque)) || now < w->next_calls || !weft__takes_calls(w)) return;
+    w->next_calls = now + WEFT_CALLS_EVERY;
+    struct weft__view theirs = {weft__calls_left_alone(w, other, now), 0, 1};
+    if (theirs.waited < WEFT_CALL_PATIENCE || !weft__help(mine, &theirs)) return;
+    struct weft__fiber *f = weft__tasks_steal(w, other, now);
+    if (f) weft__push(w, f);
+}
+
 static void help(struct weft__worker *w, uint64_t now) {
     struct weft__worker *other = w->cluster->workers[weft__victims_one(weft__victims_of(w), w->looks++, &w->random)];
     if (other == w || load_acq(&other->sharing) != WEFT_SHARED) return; /* pairs with weft__share */
     serve_aside(w, other, now);
     struct weft__view mine = {weft__since(load_rlx(&w->age.marked_at), now), load_rlx(&w->age.average),
                               weft__ready_length(&w->ready)};
+    help_with_calls(w, other, &mine, now);
     struct weft__view theirs = published(other, now);
     if (weft__since(weft__wheel_next(&other->wheel), now) > WEFT_MARK_EVERY) weft__expire(w, &other->wheel, now);
     if (!weft__help(&mine, &theirs)) return;

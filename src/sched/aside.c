@@ -1,22 +1,23 @@
 /*
- * Fibers that stand aside of the queue, and whose turn it is.
+ * Fibers that stand aside of the queue, and the order of turns.
  *
- * While anything stands aside the dispatches of a worker are counted, and go to
+ * While anything stands aside the dispatches of a worker are counted. Each goes to
  *
  *   every 32nd      a low fiber
  *   every 4th       the queue
- *   the others      a high fiber; if there is none, a pinned one and the queue take turns
+ *   two after that  a pinned fiber
+ *   the odd ones    a high fiber; without one, pinned fibers and the queue alternate
  *
- * or, where there is none of the kind, to the next in the order high, pinned, queue, low. So nobody
- * starves: whoever is k-th of the low ones runs within 32 k dispatches, of the queue within 4 k + the
- * low ones' share, whatever comes in above them. That is how they age: by turns, not by a clock.
+ * or, where there is none of the kind, to the next in the order high, pinned, queue, low. So none of them starves,
+ * whatever comes in above: the k-th low fiber runs within 32 k dispatches, the k-th fiber of the queue and the k-th
+ * pinned one within 4 k, and the low fibers' share on top. They age by turns, not by a clock.
  */
 #include "sched/dispatch.h"
 
 enum { EVERY_LOW = 32, EVERY_QUEUE = 4 };
 
 static void count(struct weft__aside *a, unsigned which, unsigned n) {
-    store_rlx(&a->count, load_rlx(&a->count) + n);
+    store_rlx(&a->state, load_rlx(&a->state) + n);
     if (which != WEFT_ASIDE_PINNED) store_rlx(&a->loose, load_rlx(&a->loose) + n);
 }
 
@@ -31,7 +32,7 @@ void weft__aside_put(struct weft__worker *w, unsigned which, struct weft__fiber 
 
 /* For worker w. */
 static struct weft__fiber *take(struct weft__worker *w, struct weft__aside *a, unsigned which) {
-    if (!load_rlx(&a->count)) return NULL;
+    if (!(load_rlx(&a->state) & ~WEFT_ASIDE_SUMMONED)) return NULL;
     weft__lock(&a->lock);
     struct weft__link *l = weft__list_take(&a->list[which]);
     struct weft__fiber *f = weft__fiber_of_link(l);
@@ -54,17 +55,40 @@ static struct weft__fiber *first_of(struct weft__worker *w, const uint8_t order[
 }
 
 WEFT_COLD struct weft__fiber *weft__aside_next(struct weft__worker *w) {
-    static const uint8_t orders[4][4] = {
-        {WEFT_ASIDE_LOW, WEFT_ASIDE_HIGH, WEFT_ASIDE_PINNED, QUEUE},
+    static const uint8_t low[4] = {WEFT_ASIDE_LOW, WEFT_ASIDE_HIGH, WEFT_ASIDE_PINNED, QUEUE};
+    static const uint8_t orders[EVERY_QUEUE][4] = {
         {QUEUE, WEFT_ASIDE_HIGH, WEFT_ASIDE_PINNED, WEFT_ASIDE_LOW},
         {WEFT_ASIDE_HIGH, WEFT_ASIDE_PINNED, QUEUE, WEFT_ASIDE_LOW},
+        {WEFT_ASIDE_PINNED, WEFT_ASIDE_HIGH, QUEUE, WEFT_ASIDE_LOW},
         {WEFT_ASIDE_HIGH, QUEUE, WEFT_ASIDE_PINNED, WEFT_ASIDE_LOW},
     };
+    if (unlikely(load_rlx(&w->aside.state) & WEFT_ASIDE_SUMMONED)) {
+        w->poll_from -= w->until_poll; /* so many dispatches were made, see pace() */
+        w->until_poll = 0;
+        return NULL; /* home, and to weft__poll */
+    }
     unsigned turn = ++w->turn;
-    unsigned which = turn % EVERY_LOW == 0 ? 0 : turn % EVERY_QUEUE == 0 ? 1 : 2 + turn % 2;
-    struct weft__fiber *f = first_of(w, orders[which]);
+    struct weft__fiber *f = first_of(w, turn % EVERY_LOW ? orders[turn % EVERY_QUEUE] : low);
     return f ? f : weft__next_slow(w);
 }
+
+/* --- summons ---------------------------------------------------------------------------------- */
+
+static void set_state(struct weft__aside *a, unsigned clear, unsigned set) {
+    weft__lock(&a->lock);
+    store_rlx(&a->state, (load_rlx(&a->state) & ~clear) | set);
+    weft__unlock(&a->lock);
+}
+
+void weft__summon(struct weft__worker *w) {
+    if (!(load_rlx(&w->aside.state) & WEFT_ASIDE_SUMMONED)) set_state(&w->aside, 0, WEFT_ASIDE_SUMMONED);
+}
+
+void weft__summons_met(struct weft__worker *w) {
+    if (unlikely(load_rlx(&w->aside.state) & WEFT_ASIDE_SUMMONED)) set_state(&w->aside, WEFT_ASIDE_SUMMONED, 0);
+}
+
+/* --- for other workers ------------------------------------------------------------------------- */
 
 /* The pinned fibers of a worker that is stuck run elsewhere until it comes back. */
 static void take_over_pinned(struct weft__worker *w, struct weft__worker *from) {
@@ -73,7 +97,7 @@ static void take_over_pinned(struct weft__worker *w, struct weft__worker *from) 
 }
 
 struct weft__fiber *weft__aside_steal(struct weft__worker *w, struct weft__worker *from) {
-    if (likely(!load_rlx(&from->aside.count))) return NULL;
+    if (likely(!weft__aside_count(from))) return NULL;
     if (w != from && load_acq(&from->stuck)) take_over_pinned(w, from); /* pairs with the monitor */
     if (!load_rlx(&from->aside.loose)) return NULL;
     struct weft__fiber *f = take(w, &from->aside, WEFT_ASIDE_HIGH);

@@ -79,6 +79,8 @@ static void release_workers(struct weft__cluster *c) {
     for (unsigned i = 0; i < c->count; i++) weft__worker_release(c->workers[i]);
     store_rlx(&c->count, 0);
     store_rlx(&c->wanted, 0);
+    store_rlx(&c->lent, 0);
+    store_rlx(&c->reserve, 0);
     store_rlx(&c->configured, 0);
 }
 
@@ -222,8 +224,10 @@ WEFT_PUBLIC int weft_cluster_destroy(struct weft_cluster cluster) {
     bool ours = weft__cluster_find(cluster) == c && !load_acq(&weft__cluster.ending);
     int err = ours ? begin_end(c) : -ESRCH;
     pthread_mutex_unlock(&weft__clusters_change);
-    if (!err) weft__cluster_end(c);
-    return err;
+    if (err) return err;
+    weft__monitor_leaves(c); /* at a stop, the monitor has ended before the clusters do */
+    weft__cluster_end(c);
+    return 0;
 }
 
 /* Those of the nodes that we may use, n at most. Locked. Returns how many; *err: why not more. */
@@ -263,7 +267,7 @@ WEFT_PUBLIC int weft_cluster_resize(struct weft_cluster cluster, unsigned worker
 
 static bool follow(struct weft__cluster *c, void *workers) {
     unsigned n = *(unsigned *)workers;
-    if (load_rlx(&c->automatic) && load_acq(&c->running) && n != load_rlx(&c->configured)) weft__resize(c, n);
+    if (load_rlx(&c->automatic) && load_acq(&c->running) && n != load_rlx(&c->configured)) weft__resize_soon(c, n);
     return true;
 }
 

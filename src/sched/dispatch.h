@@ -17,6 +17,8 @@
 #define WEFT_POLL_TIME \
     (500 * WEFT_MICROSECOND) /* with 50, requests go to the ring in smaller batches: weft serve 5.0 -> 6.1 us */
 
+#define WEFT_DUE_TIME (4 * WEFT_MILLISECOND)
+
 /* The queue was empty: is something in the mailbox or the injector? */
 struct weft__fiber *weft__next_slow(struct weft__worker *w);
 
@@ -45,7 +47,7 @@ static inline struct weft__fiber *weft__pop(struct weft__worker *w) {
 static inline struct weft__fiber *weft__next(struct weft__worker *w) {
     store_rlx(&w->current, NULL); /* see weft__share_by_force */
     if (unlikely(--w->until_poll <= 0)) return NULL;
-    if (unlikely(load_rlx(&w->aside.count))) return weft__aside_next(w);
+    if (unlikely(load_rlx(&w->aside.state))) return weft__aside_next(w);
     struct weft__fiber *f = weft__pop(w);
     return likely(f != NULL) ? f : weft__next_slow(w);
 }

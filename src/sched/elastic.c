@@ -6,7 +6,7 @@
  * until it is wanted again. So a change is a store and a few wake-ups; nobody else stops or even looks,
  * and nothing is lost, because a retired worker still serves its mail and its timers.
  *
- * wanted = what the program asked for + one for each worker that is stuck (monitor.c).
+ * wanted = what the program asked for + spares in the stead of workers that are stuck (rescue.c).
  *
  * A worker that runs alone takes from its queue without a swap. Before anybody else may take from it,
  * that must end: `sharing` says that it has. The owner sees to it itself, at home; for one that is
@@ -49,7 +49,8 @@ static int make_worker(struct weft__cluster *c, unsigned index) {
     store_rlx(&w->hog.waited, 0);
     w->hog.head_at = 0;
     w->hog.kept = 0;
-    w->hog.spared = false;
+    w->hog.blocks = w->hog.spared = w->hog.unserved = false;
+    w->hog.next_ask = 0;
     w->cluster = c;
     w->place = c->place;
     w->index = index;
@@ -94,27 +95,36 @@ static int set_wanted(struct weft__cluster *c, unsigned wanted) {
     return err;
 }
 
+/* Locked. */
+static int resize(struct weft__cluster *c, unsigned configured) {
+    if (load_rlx(&c->stopping)) return -ESRCH;
+    unsigned spares = load_rlx(&c->wanted) - load_rlx(&c->configured);
+    if (spares > WEFT_WORKERS_MAX - configured) spares = WEFT_WORKERS_MAX - configured;
+    store_rlx(&c->configured, configured);
+    int err = set_wanted(c, configured + spares);
+    if (err) store_rlx(&c->configured, load_rlx(&c->wanted) - spares);
+    return err;
+}
+
 int weft__resize(struct weft__cluster *c, unsigned configured) {
     pthread_mutex_lock(&c->resizing);
-    int err = load_rlx(&c->stopping) ? -ESRCH : 0;
-    if (!err) {
-        unsigned spares = load_rlx(&c->wanted) - load_rlx(&c->configured);
-        if (spares > WEFT_WORKERS_MAX - configured) spares = WEFT_WORKERS_MAX - configured;
-        store_rlx(&c->configured, configured);
-        err = set_wanted(c, configured + spares);
-        if (err) store_rlx(&c->configured, load_rlx(&c->wanted) - spares);
-    }
+    int err = resize(c, configured);
     pthread_mutex_unlock(&c->resizing);
     return err;
 }
 
-int weft__spare(struct weft__cluster *c, int more) {
-    pthread_mutex_lock(&c->resizing);
-    unsigned wanted = load_rlx(&c->wanted), spares = wanted - load_rlx(&c->configured);
-    int err = load_rlx(&c->stopping) ? -ESRCH : 0;
-    if (more < 0 && !spares) more = 0; /* a resize near the maximum has taken it back already */
-    if (more > 0 && (spares >= WEFT_SPARES_MAX || wanted >= WEFT_WORKERS_MAX)) err = -ENOSPC;
-    if (!err) err = set_wanted(c, wanted + (unsigned)more);
+int weft__resize_soon(struct weft__cluster *c, unsigned configured) {
+    if (pthread_mutex_trylock(&c->resizing)) return -EBUSY;
+    int err = resize(c, configured);
+    pthread_mutex_unlock(&c->resizing);
+    return err;
+}
+
+int weft__spares(struct weft__cluster *c, unsigned spares) {
+    if (pthread_mutex_trylock(&c->resizing)) return -EBUSY;
+    unsigned configured = load_rlx(&c->configured);
+    if (spares > WEFT_WORKERS_MAX - configured) spares = WEFT_WORKERS_MAX - configured;
+    int err = load_rlx(&c->stopping) ? -ESRCH : set_wanted(c, configured + spares);
     pthread_mutex_unlock(&c->resizing);
     return err;
 }

@@ -157,7 +157,7 @@ static struct weft__fiber *announce_end(struct weft__worker *w, struct weft__fib
  * of the queue, so it need not go through it. */
 static struct weft__fiber *after_end(struct weft__worker *w, struct weft__fiber *joiner) {
     if (!joiner) return weft__next(w);
-    if (WEFT_MIGRATES || weft__ready_length(&w->ready) || load_rlx(&w->aside.count) || weft__has_wishes(w, joiner) ||
+    if (WEFT_MIGRATES || weft__has_ready(w) || weft__has_wishes(w, joiner) ||
         load_rlx(&joiner->context.kind) != WEFT_KIND_FIBER) {
         weft__make_ready(joiner);
         return weft__next(w);
@@ -259,7 +259,7 @@ WEFT_PUBLIC void weft_yield(void) {
         return;
     }
     weft__locks_check(self, "yields");
-    if (!WEFT_MIGRATES && unlikely(!weft__ready_length(&w->ready) && !load_rlx(&w->aside.count))) {
+    if (!WEFT_MIGRATES && unlikely(!weft__ready_length(&w->ready) && !load_rlx(&w->aside.state))) {
         /* Alone here; now and then go home and look whether something waits outside. */
         if (likely(--w->until_poll > 0)) return;
     }

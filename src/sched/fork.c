@@ -79,6 +79,8 @@ static void reset_cluster(struct weft__cluster *c) {
     store_rlx(&c->count, 0);
     store_rlx(&c->configured, 0);
     store_rlx(&c->wanted, 0);
+    store_rlx(&c->lent, 0);
+    store_rlx(&c->reserve, 0);
     store_rlx(&c->running, false);
     store_rlx(&c->ending, false);
     store_rlx(&c->stopping, false);
@@ -95,6 +97,7 @@ static void reset_cluster(struct weft__cluster *c) {
     weft__unlock(&c->tasks.lock);
     c->tasks.first = c->tasks.last = NULL;
     store_rlx(&c->tasks.suspended, 0);
+    store_rlx(&c->tasks.parked, 0);
 }
 
 static void in_child(void) {

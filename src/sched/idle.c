@@ -99,6 +99,28 @@ WEFT_COLD void weft__idle_consider(struct weft__worker *w, uint64_t state) {
     weft__idle_wake_one(w->cluster);
 }
 
+/* The most recent sleeper that takes calls. Locked. */
+static struct weft__worker *sleeper_for_calls(struct weft__idle *idle) {
+    struct weft__worker *w = idle->top;
+    while (w && !weft__takes_calls(w)) w = w->sleeper_below;
+    return w;
+}
+
+/*
+ * Forks that saw w search, or chose it from the sleepers, have woken no other. So w looks on behalf of those that it
+ * kept from being woken.
+ */
+WEFT_COLD void weft__idle_wake_for_calls(struct weft__worker *w) {
+    struct weft__idle *idle = &w->cluster->idle;
+    if (!(load_rlx(&idle->state) & WEFT_IDLE_SLEEPERS) || !w->cluster->stealing) return;
+    weft__lock(&idle->lock);
+    struct weft__worker *other = sleeper_for_calls(idle);
+    bool wakes = other && weft__tasks_in_sight(other);
+    if (wakes) appoint(idle, other);
+    weft__unlock(&idle->lock);
+    if (wakes) weft__driver_wake(&other->driver);
+}
+
 bool weft__idle_start_searching(struct weft__worker *w) {
     struct weft__idle *idle = &w->cluster->idle;
     if (w->searching) return true; /* appointed by whoever woke it */
@@ -140,6 +162,7 @@ void weft__idle_end(struct weft__worker *w) {
     bool alone_with_timers =
         !watched && w->cluster->stealing && weft__wheel_next(&w->wheel) < weft__clock() + WEFT_SOON;
     if (weft__work_in_sight(w) || alone_with_timers) weft__idle_wake_one(w->cluster);
+    if (unlikely(!weft__takes_calls(w))) weft__idle_wake_for_calls(w);
 }
 
 /* Step 1: a sleeper, and perhaps the watchman, or the last one. */
@@ -172,10 +195,10 @@ static void wake_up(struct weft__worker *w) {
     weft__unlock(&idle->lock);
 }
 
-/* Until when to sleep: its own next timer, the watchman's tick, the time to give memory back. */
+/* Until when to sleep: its own next timer, the tick of the watchman or the reserve, the time to give memory back. */
 static uint64_t sleep_until(struct weft__worker *w, uint64_t now, bool is_watchman) {
     uint64_t until = weft__wheel_next(&w->wheel);
-    if (is_watchman) {
+    if (is_watchman || unlikely(weft__is_reserve(w))) {
         w->tick = w->tick ? w->tick * 2 : WEFT_WATCH_FIRST;
         if (w->tick > WEFT_WATCH_LAST) w->tick = WEFT_WATCH_LAST;
         if (now + w->tick < until) until = now + w->tick;
@@ -197,7 +220,7 @@ static void trim(struct weft__worker *w, uint64_t now) {
 /* All rest now: a stop or a drain may have waited for that, and who drained become ready right here. */
 static void last_one_tells(struct weft__worker *w) {
     weft__tell_quiet();
-    if (weft__ready_length(&w->ready) || load_rlx(&w->aside.count)) weft__driver_wake(&w->driver);
+    if (weft__has_ready(w)) weft__driver_wake(&w->driver);
 }
 
 bool weft__idle_sleep(struct weft__worker *w) {
@@ -205,7 +228,8 @@ bool weft__idle_sleep(struct weft__worker *w) {
     trim(w, now);
     bool is_watchman, is_last, woken = true;
     become_sleeper(w, &is_watchman, &is_last);
-    weft__tasks_ask(w->cluster);
+    bool takes_calls = weft__takes_calls(w);
+    if (likely(takes_calls)) weft__tasks_ask(w->cluster);
     /*
      * Pairs with weft__notify, and with the full fences of the other wakers. The last one needs no heavy fence: any
      * other worker comes back through the lock under which we became a sleeper, before it makes anything ready.
@@ -214,8 +238,9 @@ bool weft__idle_sleep(struct weft__worker *w) {
         fence_sc();
     else
         weft__fence_heavy();
+    if (unlikely(!takes_calls)) weft__idle_wake_for_calls(w);
     weft__runs_dry();
-    if (weft__ready_length(&w->ready) || load_rlx(&w->aside.count) || weft__work_in_sight(w) || !weft__is_wanted(w)) {
+    if (weft__has_ready(w) || weft__work_in_sight(w) || !weft__is_wanted(w)) {
         weft__driver_stay(&w->driver);
     } else {
         if (is_last) last_one_tells(w);
@@ -243,7 +268,7 @@ void weft__idle_retire(struct weft__worker *w) {
     weft__driver_announce(&w->driver);
     weft__unlock(&idle->lock);
     weft__fence_heavy(); /* pairs with the full fences of those who wake it */
-    if (weft__is_wanted(w) || !weft__mailbox_empty(&w->mailbox) || load_rlx(&w->aside.count) ||
+    if (weft__is_wanted(w) || !weft__mailbox_empty(&w->mailbox) || weft__aside_count(w) ||
         load_acq(&w->cluster->stopping)) {
         weft__driver_stay(&w->driver);
     } else {

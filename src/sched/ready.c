@@ -181,12 +181,55 @@ void weft__make_all_ready(struct weft__list *won) {
     for (struct weft__link *l; (l = weft__list_take(won));) weft__make_ready(weft__fiber_of_link(l));
 }
 
+bool weft__leave_to_others(struct weft__worker *w, struct weft__fiber *f) {
+    if (likely(!weft__is_reserve(w)) || weft__is_quick(f)) return false;
+    weft__inject(w->cluster, f);
+    return true;
+}
+
+/* For the reserve: the quick ones among the first few; the others stay in their order. Locked. */
+static uint64_t take_quick(struct weft__injector *in, struct weft__list *mine) {
+    enum { LOOKS = 256 };
+    struct weft__list rest = {NULL, NULL};
+    uint64_t taken = 0;
+    struct weft__link *l;
+    for (unsigned i = 0; i < LOOKS && (l = weft__list_take(&in->list)); i++) {
+        bool quick = weft__is_quick(weft__fiber_of_link(l));
+        taken += quick;
+        if (quick) weft__timed_take(&in->timed, weft__fiber_of_link(l));
+        weft__list_put(quick ? mine : &rest, l);
+    }
+    if (!rest.first) return taken;
+    rest.last->next = in->list.first;
+    if (!in->list.first) in->list.last = rest.last;
+    in->list.first = rest.first;
+    return taken;
+}
+
+static void push_all(struct weft__worker *w, struct weft__list *fibers) {
+    for (struct weft__link *l; (l = weft__list_take(fibers));) weft__push(w, weft__fiber_of_link(l));
+}
+
+static WEFT_COLD void take_quick_injected(struct weft__worker *w) {
+    struct weft__injector *in = &w->cluster->injector;
+    struct weft__list mine = {NULL, NULL};
+    weft__lock(&in->lock);
+    uint64_t taken = take_quick(in, &mine);
+    store_rlx(&in->length, load_rlx(&in->length) - taken);
+    weft__unlock(&in->lock);
+    push_all(w, &mine);
+}
+
 /* Moves a fair share of the injector to this worker's queue. */
 static void take_injected(struct weft__worker *w) {
     enum { AT_MOST = 64 };
     struct weft__injector *in = &w->cluster->injector;
     uint64_t length = load_rlx(&in->length);
     if (likely(!length)) return;
+    if (unlikely(weft__is_reserve(w))) {
+        take_quick_injected(w);
+        return;
+    }
     weft__lock(&in->lock);
     length = load_rlx(&in->length);
     uint64_t share = length / load_rlx(&w->cluster->wanted) + 1, taken = 0, since = 0;
@@ -201,10 +244,7 @@ static void take_injected(struct weft__worker *w) {
     store_rlx(&in->length, length - taken);
     weft__unlock(&in->lock);
     if (timed) weft__timed_note(w, timed, since);
-    for (struct weft__link *l; (l = weft__list_take(&mine));) {
-        struct weft__fiber *f = weft__fiber_of_link(l);
-        weft__push(w, f);
-    }
+    push_all(w, &mine);
 }
 
 static void take_mail_of(struct weft__worker *w, struct weft__worker *of) {
@@ -263,9 +303,9 @@ static void look_about(struct weft__worker *w, uint64_t now) {
  * changes little.
  */
 static int pace(struct weft__worker *w, uint64_t now) {
-    uint64_t took = now - w->polled_at, done = (uint64_t)(w->poll_from - w->until_poll), slice = w->slice;
+    uint64_t took = now - load_rlx(&w->polled_at), done = (uint64_t)(w->poll_from - w->until_poll), slice = w->slice;
     if (!load_rlx(&w->busy_since)) took = 0; /* it has slept, or searched */
-    w->polled_at = now;
+    store_rlx(&w->polled_at, now);
     if (likely(took <= WEFT_POLL_TIME && slice <= WEFT_POLL_TIME / WEFT_POLL_EVERY)) return WEFT_POLL_EVERY;
     if (done > 1) took /= done;
     slice -= slice / 4;
@@ -274,11 +314,13 @@ static int pace(struct weft__worker *w, uint64_t now) {
     return fit < 1 ? 2 : fit < WEFT_POLL_EVERY ? (int)fit + 1 : WEFT_POLL_EVERY; /* the last one comes home */
 }
 
-/* One dispatch in WEFT_POLL_EVERY, also of a worker that runs dry ever again before it has made so many. */
-static bool is_due(struct weft__worker *w, int dispatches) {
+/* One dispatch in WEFT_POLL_EVERY, or one in WEFT_DUE_TIME where dispatches are slow. Also of a worker that always runs
+ * dry before it has made so many. */
+static bool is_due(struct weft__worker *w, int dispatches, uint64_t now) {
     w->until_due -= dispatches;
-    if (w->until_due > 0) return false;
+    if (w->until_due > 0 && now < w->next_due) return false;
     w->until_due = WEFT_POLL_EVERY;
+    w->next_due = now + WEFT_DUE_TIME;
     return true;
 }
 
@@ -288,7 +330,7 @@ static bool is_due(struct weft__worker *w, int dispatches) {
  * alone for ever. Calls are not taken more often: a fiber that only let others in would find all of its own taken.
  */
 static void take_share(struct weft__worker *w, int dispatches, uint64_t now) {
-    bool due = is_due(w, dispatches);
+    bool due = is_due(w, dispatches, now);
     take_injected(w);
     if (due) take_suspended_task(w);
     if (due || load_rlx(&w->busy_since)) look_about(w, now);
@@ -297,6 +339,7 @@ static void take_share(struct weft__worker *w, int dispatches, uint64_t now) {
 
 WEFT_COLD void weft__poll(struct weft__worker *w, uint64_t now) {
     int dispatches = w->poll_from - w->until_poll;
+    weft__summons_met(w);
     w->until_poll = w->poll_from = pace(w, now);
     if (weft__wheel_next(&w->wheel) <= now) weft__expire(w, &w->wheel, now);
     weft__ring_look(&w->ring);
@@ -315,5 +358,5 @@ WEFT_COLD struct weft__fiber *weft__next_slow(struct weft__worker *w) {
     if (unlikely(!weft__is_wanted(w))) return NULL;
     take_mail_of(w, w);
     take_injected(w);
-    return load_rlx(&w->aside.count) ? weft__aside_next(w) : weft__pop(w);
+    return weft__aside_count(w) ? weft__aside_next(w) : weft__pop(w);
 }

@@ -7,7 +7,9 @@
  *             it searches, sleeps and shuts down, never on that of a fiber.
  *   cluster   the workers that share work, the injector and the sleepers.
  *   wanted    how many workers of a cluster are to run; those above are retired: their carriers sleep.
- *   stuck     a worker whose fiber does not come back, while others wait for it; see monitor.c.
+ *   hog       a fiber that keeps its worker: it computes, or sits in a blocking call; see hog.c.
+ *   stuck     a worker with a hog, for which something waits; see rescue.c.
+ *   spare     a worker above the configured number, which runs in the stead of a stuck one.
  *   injector  where threads that are no carriers hand fibers in.
  *   ready     may run, and stands in a queue. unpark, win: what makes it so.
  *   wait      what a parked fiber is in: one word in its record, see wait.h.
@@ -154,7 +156,7 @@ struct weft__cluster;
 struct weft__deque;
 struct weft__deque_kind;
 
-/* What the monitor knows of a worker; see monitor.c. */
+/* What the monitor knows of a worker; see hog.c and rescue.c. */
 struct weft__hog {
     _Atomic(struct weft__fiber *) fiber; /* what it has been running for a tick or more; NULL: nothing */
     _Atomic uint64_t since;
@@ -163,11 +165,15 @@ struct weft__hog {
     struct weft_hog longest; /* that there was, and for how long it kept the worker; under the lock */
     uint64_t kept;
     struct weft__lock lock;
-    uint64_t switches; /* when the monitor last looked */
-    uint64_t cpu;      /* CPU time of the carrier when they last changed, */
-    uint64_t cpu_seen; /* and when the monitor last looked */
+    uint64_t switches; /* when the monitor last looked, */
+    int until_poll;    /* and the countdown */
+    uint64_t cpu;      /* CPU time of the carrier when these last changed, */
+    uint64_t cpu_seen; /* and when the monitor last looked, */
+    uint64_t seen_at;  /* at this time */
+    uint64_t next_ask; /* whether the carrier is asleep: not before */
     bool blocks;       /* it did not compute when last looked at */
-    bool spared;       /* another worker runs in its stead */
+    bool unserved;     /* something waited for the worker when last looked at */
+    bool spared;       /* a spare is to run in its stead */
 };
 
 /*
@@ -201,9 +207,11 @@ static inline uint64_t weft__since(uint64_t then, uint64_t now) { return then &&
  * take from here, too: what is urgent, or what belongs to a worker that is stuck. See aside.c.
  */
 enum { WEFT_ASIDE_HIGH, WEFT_ASIDE_PINNED, WEFT_ASIDE_LOW, WEFT_ASIDES };
+/* Every dispatch reads this word, so the monitor uses it to call the worker home; see weft__summon. */
+#define WEFT_ASIDE_SUMMONED (1u << 31)
 struct weft__aside {
     struct weft__lock lock;
-    _Atomic unsigned count; /* in all; written under the lock */
+    _Atomic unsigned state; /* how many there are in all, and SUMMONED; written under the lock */
     _Atomic unsigned loose; /* of these, not pinned: any worker may run them */
     struct weft__list list[WEFT_ASIDES];
     struct weft__timed timed[WEFT_ASIDES];
@@ -219,15 +227,18 @@ struct weft__worker {
     int until_poll;                        /* dispatches until timers, mailbox and injector are looked at */
     int poll_from;                         /* and so many they were; see pace() */
     int until_due;                         /* dispatches until it looks about, and for calls of suspended fibers */
+    uint64_t next_due;                     /* when it does so at the latest */
     uint32_t place;                        /* of fibers that may run here without further question */
     unsigned turn;                         /* counts dispatches while something stands aside */
     unsigned calls;                        /* for I/O, since it began */
     bool searching;                        /* counted in idle.state */
     bool watching;                         /* is the watchman */
+    bool short_slices;                     /* the kernel lets its carrier run for less at a time */
     bool marking;                          /* the next fiber that is pushed will be timed */
     uint64_t next_look;                    /* at another queue: not before */
     uint64_t next_mark;                    /* not before */
-    uint64_t polled_at, slice;             /* when it last looked, and how long a dispatch takes; see pace() */
+    uint64_t slice;                        /* how long a dispatch takes; see pace() */
+    uint64_t next_calls;                   /* a look at the forked calls of another worker: not before */
     uint64_t next_turn;                    /* a loop that runs here lets others in: not before (par/par.h) */
     struct weft__cluster *cluster;
     struct weft__exceptions *exceptions;
@@ -251,6 +262,7 @@ struct weft__worker {
     uint64_t next_where;          /* when to look again on which CPU we are */
     struct seen {                 /* of each worker's queue, to tell that nobody serves it */
         uint64_t head, at;
+        uint64_t calls_at; /* since when every look has found forked calls there; 0: the last one found none */
     } * seen;
     unsigned seen_size;
     unsigned index;
@@ -258,6 +270,7 @@ struct weft__worker {
     _Atomic int tid;
     union weft__numbers numbers;
     _Atomic uint64_t busy_since; /* 0: idle */
+    _Atomic uint64_t polled_at;  /* when it last looked at timers, mailbox and injector */
     _Atomic uint64_t delay_max;
     _Atomic uint64_t late;                       /* so many of those that were timed waited longer than is allowed */
     _Atomic uint32_t delays[WEFT_DELAY_BUCKETS]; /* how many waited how long, of those that were timed */
@@ -321,6 +334,7 @@ struct weft__tasks {
     struct weft__lock lock;
     struct weft__deque *first, *last;
     _Atomic unsigned suspended;       /* so many; written under the lock */
+    _Atomic unsigned parked;          /* of these, so many whose fibers wait for something else than a join */
     _Atomic unsigned patience, looks; /* forks that wake nobody, because nothing came of the last times */
     _Atomic bool woken;               /* somebody was woken for a fork, and has not stolen anything yet */
     const struct weft__deque_kind *kind;
@@ -332,6 +346,8 @@ struct weft__cluster {
     _Atomic unsigned count;                         /* workers that have a carrier; only grows while it runs */
     _Atomic unsigned configured;                    /* how many the program asked for */
     _Atomic unsigned wanted;                        /* and how many run: more, while some are stuck */
+    _Atomic unsigned lent;                          /* so many spares run in the stead of workers that block */
+    _Atomic unsigned reserve;                       /* index + 1 of the spare that runs quick fibers only; 0: none */
     _Atomic uint8_t stack_class;                    /* of fibers that ask for no size */
     struct weft__worker *workers[WEFT_WORKERS_MAX]; /* made once, kept for the next start */
     uint32_t place;                                 /* of its fibers */
@@ -436,6 +452,19 @@ void weft__give_away(struct weft__worker *w);
 
 /* --- aside (aside.c) -------------------------------------------------------------------------- */
 
+/* How many fibers stand aside. */
+static inline unsigned weft__aside_count(struct weft__worker *w) {
+    return load_rlx(&w->aside.state) & ~WEFT_ASIDE_SUMMONED;
+}
+/* Is any fiber ready in the worker's own queue and lists? */
+static inline bool weft__has_ready(struct weft__worker *w) {
+    return weft__ready_length(&w->ready) || weft__aside_count(w);
+}
+/* The worker's next dispatch, or yield, takes it home, where it looks at timers, mailbox and injector. Any thread. */
+void weft__summon(struct weft__worker *w);
+/* The owner is at home. */
+void weft__summons_met(struct weft__worker *w);
+
 void weft__aside_put(struct weft__worker *w, unsigned which, struct weft__fiber *f);
 /* The next to run, of those that stand aside and of the queue, each in its turn. */
 struct weft__fiber *weft__aside_next(struct weft__worker *w);
@@ -449,6 +478,8 @@ struct weft__fiber *weft__search(struct weft__worker *w, bool once);
 bool weft__work_in_sight(struct weft__worker *w);
 /* For how long has nobody taken from this queue, as far as w has seen? (steal.c) */
 uint64_t weft__left_alone(struct weft__worker *w, struct weft__worker *other, uint64_t now);
+/* For how long have forked calls waited at the other worker, as far as w has seen? */
+uint64_t weft__calls_left_alone(struct weft__worker *w, struct weft__worker *other, uint64_t now);
 void weft__took(struct weft__worker *w, struct weft__worker *from, uint64_t n);
 /* Times fibers, publishes how long they wait, and helps another queue that waits longer. (age.c) */
 void weft__age(struct weft__worker *w, uint64_t now);
@@ -475,6 +506,8 @@ void weft__idle_end(struct weft__worker *w);
 bool weft__idle_start_searching(struct weft__worker *w);
 /* Wakes one sleeper, if nobody searches already. */
 void weft__idle_wake_one(struct weft__cluster *c);
+/* Worker w takes no calls and stops searching: wakes a sleeper that does, if calls wait. */
+void weft__idle_wake_for_calls(struct weft__worker *w);
 /* Wakes this one, if it sleeps. */
 void weft__idle_wake(struct weft__worker *w);
 /* Waits until a worker has nothing to do, for so long at most; not at all if one has, or if there are none. (dry.c) */
@@ -517,13 +550,15 @@ struct weft__worker *weft__worker_on(struct weft__cluster *c, unsigned node, uin
 /* How many CPUs of this node we may use. */
 unsigned weft__node_cpus(int node);
 
-/* --- how many workers (elastic.c, monitor.c) ---------------------------------------------------- */
+/* --- how many workers (elastic.c, rescue.c, monitor.c) ------------------------------------------- */
 
 /* So many workers are to run, and as many more as are stuck. -ENOMEM, -EAGAIN: fewer do. */
 int weft__resize(struct weft__cluster *c, unsigned configured);
-#define WEFT_SPARES_MAX 64
-/* One more, or one less, in the stead of one that is stuck. -ENOSPC: there are as many as may be. */
-int weft__spare(struct weft__cluster *c, int more);
+/* The same for the monitor, which does not wait. -EBUSY: another thread changes the number just now. */
+int weft__resize_soon(struct weft__cluster *c, unsigned configured);
+#define WEFT_SPARES_MAX 256
+/* So many spares are to run. By the monitor; errors as above. */
+int weft__spares(struct weft__cluster *c, unsigned spares);
 /* The worker's owner, at home: does it still have its queue to itself, or again? */
 void weft__share(struct weft__worker *w);
 /* Somebody else, for a worker that is stuck. False: not now. */
@@ -531,11 +566,26 @@ bool weft__share_by_force(struct weft__worker *w);
 void weft__worker_release(struct weft__worker *w);
 
 static inline bool weft__is_wanted(const struct weft__worker *w) { return w->index < load_rlx(&w->cluster->wanted); }
+/* May the worker run calls that others have forked? Spares may not, except in the stead of a worker that blocks. */
+static inline bool weft__takes_calls(const struct weft__worker *w) {
+    return w->index < load_rlx(&w->cluster->configured) + load_rlx(&w->cluster->lent);
+}
+
+/* Is it the spare that runs quick fibers only? See rescue.c. */
+static inline bool weft__is_reserve(const struct weft__worker *w) {
+    return load_rlx(&w->cluster->reserve) == w->index + 1;
+}
+/* Has the fiber run before, and never been seen to keep a worker? (hog.c) */
+bool weft__is_quick(struct weft__fiber *f);
+/* The reserve leaves the fiber to the other workers. False: it is not the reserve, or the fiber is quick. (ready.c) */
+bool weft__leave_to_others(struct weft__worker *w, struct weft__fiber *f);
 
 /* The quota of CPU time may have changed: as many workers as it allows, if the program left it to us. */
 unsigned weft__follow_quota(void);
 int weft__monitor_start(void);
 void weft__monitor_stop(void);
+/* The cluster no longer runs: returns when the monitor does not look at it any more, nor ever will. */
+void weft__monitor_leaves(struct weft__cluster *c);
 extern _Atomic uint32_t weft__monitor_rests;
 void weft__monitor_wake(void);
 
@@ -551,9 +601,9 @@ struct weft__fiber *weft__tasks_steal(struct weft__worker *w, struct weft__worke
 struct weft__fiber *weft__tasks_steal_suspended(struct weft__worker *w);
 /* Somebody goes to sleep, and wants to hear of forks. */
 void weft__tasks_ask(struct weft__cluster *c);
-/* Is there any call that nobody has begun? Of the fiber that the worker runs; of the cluster. */
+/* Is there any forked call that waits? Of the fiber that the worker runs; anywhere, that worker w may take. */
 bool weft__tasks_wait_at(struct weft__worker *w);
-bool weft__tasks_in_sight(struct weft__cluster *c);
+bool weft__tasks_in_sight(struct weft__worker *w);
 /* The caller has begun, or ended, a scope or a shield. */
 void weft__tasks_region(bool begun);
 void weft__tasks_flush(struct weft__worker *w, bool all);

@@ -38,13 +38,28 @@ static bool seen_room(struct weft__worker *w, unsigned index) {
     return index < size;
 }
 
+static void see_head(struct seen *seen, uint64_t head, uint64_t now) {
+    seen->head = head;
+    seen->at = now;
+}
+
 uint64_t weft__left_alone(struct weft__worker *w, struct weft__worker *other, uint64_t now) {
     if (!seen_room(w, other->index)) return 0;
     struct seen *seen = &w->seen[other->index];
     uint64_t head = load_rlx(&other->ready.head);
     if (seen->head == head && seen->at) return now - seen->at;
-    *seen = (struct seen){head, now};
+    see_head(seen, head, now);
     return 0;
+}
+
+uint64_t weft__calls_left_alone(struct weft__worker *w, struct weft__worker *other, uint64_t now) {
+    if (!seen_room(w, other->index)) return 0;
+    struct seen *seen = &w->seen[other->index];
+    if (!weft__tasks_wait_at(other))
+        seen->calls_at = 0;
+    else if (!seen->calls_at)
+        seen->calls_at = now;
+    return weft__since(seen->calls_at, now);
 }
 
 /* It was us who moved its head: for the owner nothing has changed. */
@@ -66,7 +81,7 @@ static bool is_served_at_once(struct weft__worker *w, struct weft__worker *other
     struct seen *seen = &w->seen[other->index], last = *seen;
     uint64_t head = load_rlx(&other->ready.head);
     if (last.at && head == last.head) return false;
-    *seen = (struct seen){head, now};
+    see_head(seen, head, now);
     return !last.at || length * (now - last.at) < (head - last.head) * WEFT_CARRY;
 }
 
@@ -89,7 +104,8 @@ static struct weft__fiber *take_from(struct weft__worker *w, struct weft__worker
     count_add(&w->numbers.steals, 1);
     count_add(&w->numbers.moved, got);
     weft__took(w, victim, got);
-    for (uint64_t i = 1; i < got; i++) weft__push(w, items[i]);
+    for (uint64_t i = 1; i < got; i++)
+        if (!weft__leave_to_others(w, items[i])) weft__push(w, items[i]);
     return items[0];
 }
 
@@ -109,12 +125,11 @@ static struct weft__fiber *look_round(struct weft__worker *w, uint64_t now) {
     while (weft__victims_next(victims, &round, &i)) {
         struct weft__worker *victim = w->cluster->workers[i];
         /* Timers of a worker that does not come by are everybody's, and so is the mail of a stuck one. */
-        struct weft__fiber *f = NULL;
         weft__serve_stuck(w, victim);
         if (weft__wheel_next(&victim->wheel) < now - WEFT_STALE) weft__expire(w, &victim->wheel, now);
-        f = steal_from(w, victim, now);
+        struct weft__fiber *f = unlikely(weft__has_ready(w)) ? weft__next(w) : NULL;
+        if (!f) f = steal_from(w, victim, now);
         if (!f) f = weft__tasks_steal(w, victim, now);
-        if (!f) f = weft__next(w);
         if (f) return f;
     }
     return NULL;
@@ -176,16 +191,18 @@ static bool waits_for_us(struct weft__worker *w, struct weft__worker *other, uin
 bool weft__work_in_sight(struct weft__worker *w) {
     uint64_t least = load_rlx(&w->cluster->idle.state) & WEFT_IDLE_WATCHED ? 2 : 1;
     struct weft__cluster *c = w->cluster;
-    if (!weft__mailbox_empty(&w->mailbox) || load_rlx(&c->injector.length)) return true;
+    if (!weft__mailbox_empty(&w->mailbox)) return true;
+    if (unlikely(weft__is_reserve(w))) return load_acq(&c->stopping); /* pairs with the stop. It looks now and then */
+    if (load_rlx(&c->injector.length)) return true;
     unsigned count = load_acq(&c->count);
     for (unsigned i = 0; c->stealing && i < count; i++) {
         struct weft__worker *other = c->workers[i];
         if (load_rlx(&other->sharing) == WEFT_SHARED && waits_for_us(w, other, least)) return true;
         if (load_rlx(&other->aside.loose) >= least) return true;
         if (load_rlx(&other->stuck) &&
-            (load_rlx(&other->aside.count) || !weft__mailbox_empty(&other->mailbox) || weft__ring_waits(&other->ring)))
+            (weft__aside_count(other) || !weft__mailbox_empty(&other->mailbox) || weft__ring_waits(&other->ring)))
             return true;
     }
-    if (c->stealing && weft__tasks_in_sight(c)) return true;
+    if (c->stealing && weft__tasks_in_sight(w)) return true;
     return load_acq(&c->stopping); /* pairs with the stop */
 }

@@ -170,6 +170,12 @@ WEFT_COLD _Noreturn void weft__tasks_escaped(const char *what) {
 
 /* --- suspended ones ------------------------------------------------------------------------------ */
 
+/* Locked. */
+static void count_suspended(struct weft__tasks *t, const struct weft__deque *d, unsigned n) {
+    store_rlx(&t->suspended, load_rlx(&t->suspended) + n);
+    if (!d->joining) store_rlx(&t->parked, load_rlx(&t->parked) + n);
+}
+
 static void enlist(struct weft__cluster *c, struct weft__deque *d) {
     struct weft__tasks *t = &c->tasks;
     weft__lock(&t->lock);
@@ -178,7 +184,7 @@ static void enlist(struct weft__cluster *c, struct weft__deque *d) {
     d->before = t->last;
     *(t->last ? &t->last->after : &t->first) = d;
     t->last = d;
-    store_rlx(&t->suspended, load_rlx(&t->suspended) + 1);
+    count_suspended(t, d, 1);
     weft__unlock(&t->lock);
 }
 
@@ -188,7 +194,7 @@ static void unlist(struct weft__tasks *t, struct weft__deque *d) {
     d->listed = false;
     *(d->before ? &d->before->after : &t->first) = d->after;
     *(d->after ? &d->after->before : &t->last) = d->before;
-    store_rlx(&t->suspended, load_rlx(&t->suspended) - 1);
+    count_suspended(t, d, -1u);
 }
 
 WEFT_SWITCHES struct weft__worker *weft__suspend_forking(struct weft__worker *w, struct weft__fiber *self) {
@@ -269,7 +275,9 @@ void weft__tasks_ask(struct weft__cluster *c) {
     }
 }
 
-bool weft__tasks_in_sight(struct weft__cluster *c) {
+bool weft__tasks_in_sight(struct weft__worker *w) {
+    struct weft__cluster *c = w->cluster;
+    if (unlikely(!weft__takes_calls(w))) return load_rlx(&c->tasks.parked);
     if (load_rlx(&c->tasks.suspended)) return true;
     for (unsigned i = 0; i < load_acq(&c->count); i++)
         if (weft__tasks_wait_at(c->workers[i])) return true;
@@ -354,6 +362,7 @@ put_stack:
 }
 
 struct weft__fiber *weft__tasks_steal(struct weft__worker *w, struct weft__worker *from, uint64_t now) {
+    if (unlikely(!weft__takes_calls(w))) return NULL;
     struct weft__deque *d = load_acq(&from->deque); /* pairs with weft__tasks_begin */
     if (!d) return NULL;
     if (d->kind == &weft__deque_kept) return weft__parents_steal(w, from, now);
@@ -362,19 +371,31 @@ struct weft__fiber *weft__tasks_steal(struct weft__worker *w, struct weft__worke
     return f;
 }
 
-/* The one that waits longest. Those that have nothing left need not stand there. */
-static struct weft__deque *first_suspended(struct weft__tasks *t) {
+/* The one that waits longest; all: also if its fiber is parked in a join. Those that have nothing left need not stand
+ * there. */
+static struct weft__deque *first_suspended(struct weft__tasks *t, bool all) {
     weft__lock(&t->lock);
-    while (t->first && !t->first->kind->ready(t->first)) unlist(t, t->first);
     struct weft__deque *d = t->first;
+    while (d && (!d->kind->ready(d) || (d->joining && !all))) {
+        struct weft__deque *next = d->after;
+        if (!d->kind->ready(d)) unlist(t, d);
+        d = next;
+    }
     weft__unlock(&t->lock);
     return d;
 }
 
-/* Its fiber may go on just now; stealing from it is all right anyway. */
+/*
+ * The deque's fiber may go on just now; stealing from it is all right anyway.
+ *
+ * A worker that takes no calls makes one exception: a fiber that is parked for anything else than a join may wait for
+ * the very call that it has forked, and cannot run it itself.
+ */
 struct weft__fiber *weft__tasks_steal_suspended(struct weft__worker *w) {
     struct weft__tasks *t = &w->cluster->tasks;
-    struct weft__deque *d = unlikely(load_rlx(&t->suspended)) ? first_suspended(t) : NULL;
+    bool all = weft__takes_calls(w);
+    if (likely(!load_rlx(all ? &t->suspended : &t->parked))) return NULL;
+    struct weft__deque *d = first_suspended(t, all);
     return d ? steal_into_fiber(w, d) : NULL;
 }
 
@@ -385,7 +406,7 @@ struct weft__fiber *weft__tasks_steal_suspended(struct weft__worker *w) {
 static bool done_soon(struct weft__worker *w, struct weft_call *c) {
     uint64_t now = weft__clock(), end = now + WEFT_JOIN_PATIENCE;
     for (; now < end && weft__wheel_next(&w->wheel) > now; now = weft__clock()) {
-        if (weft__ready_length(&w->ready) || load_rlx(&w->aside.count) || weft__work_in_sight(w)) return false;
+        if (weft__has_ready(w) || weft__work_in_sight(w)) return false;
         for (unsigned i = 0; i < WEFT_JOIN_LOOKS; i++) {
             if (load_acq(weft__call_state(c)) == WEFT_CALL_DONE) return true; /* pairs with finish */
             weft__pause();
@@ -403,7 +424,9 @@ WEFT_SWITCHES void weft__tasks_await(struct weft__deque *d, struct weft_call *c)
     while (state != WEFT_CALL_DONE)
         if (cas_ar(weft__call_state(c), &state, by)) { /* pairs with finish */
             count_add(&weft__self()->numbers.joins_parked, 1);
+            d->joining = true;
             weft__wait_block(me, ticket, WEFT_FOREVER);
+            d->joining = false;
             return;
         }
     weft__wait_withdraw(me, ticket);

@@ -12,6 +12,8 @@
 
 #include <unistd.h>
 
+#define WEFT_SPARE_SLICE (300 * WEFT_MICROSECOND)
+
 /* libstdc++'s record of exceptions being handled on this thread; absent in programs without C++. */
 struct weft__exceptions *__cxa_get_globals(void) __attribute__((weak));
 
@@ -47,8 +49,9 @@ static void now_idle(struct weft__worker *w) {
 static void now_busy(struct weft__worker *w) {
     if (load_rlx(&w->busy_since)) return; /* it came home only to look */
     weft__idle_end(w);
-    w->polled_at = weft__clock();
-    store_rlx(&w->busy_since, w->polled_at);
+    uint64_t now = weft__clock();
+    store_rlx(&w->polled_at, now);
+    store_rlx(&w->busy_since, now);
     w->idle_since = 0;
     w->tick = 0;
     weft__fence_light(); /* pairs with the monitor that lies down to rest */
@@ -63,12 +66,24 @@ static struct weft__fiber *find_slowly(struct weft__worker *w, bool once) {
     return weft__next(w);
 }
 
+/*
+ * Spares compete with hogs for processors. With short slices the kernel goes round them quickly, so a spare that serves
+ * quick fibers waits less, and one that has met the next hog stands less in the way.
+ */
+static void set_slice(struct weft__worker *w) {
+    bool is_spare = w->index >= load_rlx(&w->cluster->configured);
+    if (is_spare == w->short_slices) return;
+    w->short_slices = is_spare;
+    weft__thread_slice(is_spare ? WEFT_SPARE_SLICE : 0);
+}
+
 /* Not wanted any more, and nothing left that only this worker can do: sleep until that changes. */
 static void retire(struct weft__worker *w) {
     weft__poll(w, weft__clock());
-    if (load_rlx(&w->aside.count) || load_rlx(&w->cluster->stopping)) return;
+    if (weft__aside_count(w) || load_rlx(&w->cluster->stopping)) return;
     now_idle(w);
     weft__idle_retire(w);
+    set_slice(w);
     fence_sc(); /* pairs with try_alone: whoever still has its queue to itself sees that we are back */
 }
 
@@ -77,13 +92,13 @@ static struct weft__fiber *find(struct weft__worker *w) {
     bool woken = true;
     unsigned turn = 0;
     for (;;) {
-        while (unlikely(!weft__is_wanted(w)) && !w->handed && !load_rlx(&w->aside.count) &&
+        while (unlikely(!weft__is_wanted(w)) && !w->handed && !weft__aside_count(w) &&
                !load_rlx(&w->cluster->stopping))
             retire(w);
         struct weft__fiber *f = find_quickly(w);
         if (!f && unlikely(!weft__is_wanted(w)) && !load_rlx(&w->cluster->stopping)) continue;
         if (!f) f = find_slowly(w, !woken);
-        if (f && !try_enter(w, f, &turn)) continue;
+        if (f && (weft__leave_to_others(w, f) || !try_enter(w, f, &turn))) continue;
         if (f || load_rlx(&w->cluster->stopping)) {
             now_busy(w);
             return f;
@@ -109,6 +124,7 @@ void *weft__carrier_main(void *worker) {
     if (weft__signal_stack(&signal_stack)) signal_stack = NULL;
     store_rlx(&w->tid, gettid());
     weft__bind(w);
+    set_slice(w);
     w->until_poll = w->poll_from = WEFT_POLL_EVERY;
     if (w->cluster->helping) weft__age_begin(w);
     fence_sc(); /* pairs with try_alone */

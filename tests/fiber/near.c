@@ -328,7 +328,7 @@ static void *keeps_its_worker(void *unused) {
 }
 static void *runs_on_the_spare(void *unused) {
     cpu_set_t set = mask_here();
-    CHECK_EQ(weft_worker(), 1);
+    CHECK(weft_worker() >= 1);
     CHECK_EQ(CPU_COUNT(&set), cpus);
     STORE(&spare_runs, 1);
     return unused;
