@@ -144,8 +144,7 @@ static void note_waiting(struct weft__worker *w, struct weft__fiber *hog, uint64
     uint64_t waited = waited_in_queue(w, now), longest = larger(waited, waited_aside(w, now));
     uint64_t bound = w->cluster->late_after;
     if (longest > load_rlx(&w->hog.waited)) store_rlx(&w->hog.waited, longest);
-    if (unlikely(hog && bound && waited > bound))
-        weft__report_late(w, weft__ready_peek(&w->ready), hog, waited, now);
+    if (unlikely(hog && bound && waited > bound)) weft__report_late(w, weft__ready_peek(&w->ready), hog, waited, now);
 }
 
 bool weft__hog_look(struct weft__worker *w, uint64_t now) {

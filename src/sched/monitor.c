@@ -43,7 +43,7 @@ static bool look_at(struct weft__cluster *c, void *rescue) {
 
 void weft__monitor_leaves(struct weft__cluster *c) {
     unsigned turn = 0;
-    fence_sc();                                             /* pairs with look_at */
+    fence_sc();                                           /* pairs with look_at */
     while (load_acq(&watched) == c) weft__backoff(&turn); /* pairs with look_at */
 }
 

@@ -40,8 +40,7 @@ static bool nothing_waits(struct weft__cluster *c) {
         struct weft__worker *w = c->workers[i];
         armed += load_rlx(&w->wheel.armed);
         if (load_rlx(&w->ring.in_flight)) return false;
-        if (!weft__mailbox_empty(&w->mailbox) || weft__has_ready(w))
-            return false;
+        if (!weft__mailbox_empty(&w->mailbox) || weft__has_ready(w)) return false;
     }
     return armed <= load_rlx(&c->drain_deadlines) && weft__each_live(waits_if_ours, c);
 }

@@ -27,9 +27,10 @@
  *
  * docs/SCHEDULING.md says what is promised then.
  *
- * Spares serve what waits. They take no forked calls: whatever computes forks more, so a spare that took a call would
- * compute as well, and a program for one worker would run its calls on many threads. Only the spare of a worker that
- * blocks takes calls, in its place; see weft__takes_calls.
+ * Spares serve what waits: the queues of stuck workers, timers, the injector. They leave other workers' queues alone,
+ * and take no forked calls: whatever computes forks more, so a spare that took a call would compute as well, and a
+ * program for one worker would run its calls on many threads. Only the spare of a worker that blocks takes all that its
+ * worker would; see weft__takes_calls.
  *
  * The monitor also calls home workers that have not polled for a tick, because their dispatches have become slow.
  */
@@ -45,7 +46,8 @@ static bool is_waited_for(struct weft__worker *w, uint64_t now) {
            weft__ring_waits(&w->ring) || (w->hog.blocks && weft__tasks_wait_at(w));
 }
 
-/* What the monitor has seen of a cluster at this tick. The reserve does not count as free or idle: it is not for all. */
+/* What the monitor has seen of a cluster at this tick. The reserve does not count as free or idle: it is not for all.
+ */
 struct sight {
     unsigned hogs;    /* workers that have one */
     bool free;        /* some worker that is wanted has none */

@@ -575,6 +575,11 @@ static inline bool weft__takes_calls(const struct weft__worker *w) {
 static inline bool weft__is_reserve(const struct weft__worker *w) {
     return load_rlx(&w->cluster->reserve) == w->index + 1;
 }
+/* May w take ready fibers from the other's queue? A spare that takes no calls serves stuck workers only; the reserve
+ * looks for quick fibers everywhere. */
+static inline bool weft__may_take_from(const struct weft__worker *w, struct weft__worker *other) {
+    return likely(weft__takes_calls(w)) || weft__is_reserve(w) || load_rlx(&other->stuck);
+}
 /* Has the fiber run before, and never been seen to keep a worker? (hog.c) */
 bool weft__is_quick(struct weft__fiber *f);
 /* The reserve leaves the fiber to the other workers. False: it is not the reserve, or the fiber is quick. (ready.c) */

@@ -128,7 +128,7 @@ static struct weft__fiber *look_round(struct weft__worker *w, uint64_t now) {
         weft__serve_stuck(w, victim);
         if (weft__wheel_next(&victim->wheel) < now - WEFT_STALE) weft__expire(w, &victim->wheel, now);
         struct weft__fiber *f = unlikely(weft__has_ready(w)) ? weft__next(w) : NULL;
-        if (!f) f = steal_from(w, victim, now);
+        if (!f && weft__may_take_from(w, victim)) f = steal_from(w, victim, now);
         if (!f) f = weft__tasks_steal(w, victim, now);
         if (f) return f;
     }
@@ -197,6 +197,7 @@ bool weft__work_in_sight(struct weft__worker *w) {
     unsigned count = load_acq(&c->count);
     for (unsigned i = 0; c->stealing && i < count; i++) {
         struct weft__worker *other = c->workers[i];
+        if (!weft__may_take_from(w, other)) continue;
         if (load_rlx(&other->sharing) == WEFT_SHARED && waits_for_us(w, other, least)) return true;
         if (load_rlx(&other->aside.loose) >= least) return true;
         if (load_rlx(&other->stuck) &&

@@ -92,8 +92,7 @@ static struct weft__fiber *find(struct weft__worker *w) {
     bool woken = true;
     unsigned turn = 0;
     for (;;) {
-        while (unlikely(!weft__is_wanted(w)) && !w->handed && !weft__aside_count(w) &&
-               !load_rlx(&w->cluster->stopping))
+        while (unlikely(!weft__is_wanted(w)) && !w->handed && !weft__aside_count(w) && !load_rlx(&w->cluster->stopping))
             retire(w);
         struct weft__fiber *f = find_quickly(w);
         if (!f && unlikely(!weft__is_wanted(w)) && !load_rlx(&w->cluster->stopping)) continue;
