@@ -45,7 +45,8 @@ static inline struct weft__fiber *weft__pop(struct weft__worker *w) {
  * mailbox and injector: go home. Not here, because that takes kilobytes of stack, and a page that a
  * fiber has once touched it keeps. */
 static inline struct weft__fiber *weft__next(struct weft__worker *w) {
-    store_rlx(&w->current, NULL); /* see weft__share_by_force */
+    store_rlx(&w->current, NULL);
+    fence_compiler(); /* the light half, pairs with weft__share_by_force: only then may `alone` be read */
     if (unlikely(--w->until_poll <= 0)) return NULL;
     if (unlikely(load_rlx(&w->aside.state))) return weft__aside_next(w);
     struct weft__fiber *f = weft__pop(w);
@@ -100,8 +101,8 @@ struct weft__worker *weft__suspend_handling(struct weft__worker *w, struct weft_
 static inline __attribute__((always_inline)) struct weft__worker *weft__suspend_plain(struct weft__worker *w,
                                                                                       struct weft__fiber *self) {
     struct weft__fiber *f = weft__next(w);
-    if (unlikely(f == self)) { /* ready again before it left */
-        store_rlx(&w->current, f);
+    if (unlikely(f == self)) {     /* ready again before it left */
+        store_rel(&w->current, f); /* pairs with weft__share_by_force: it was taken from the queue before */
         return w;
     }
     f = weft__choose(w, f);

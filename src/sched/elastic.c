@@ -167,17 +167,36 @@ void weft__share(struct weft__worker *w) {
 }
 
 /*
- * For an owner that is inside a fiber. It says that it is by w->current, which is NULL from before it
- * looks at `alone` until after it has taken: so if it is not NULL once every thread has passed a
- * fence, the owner is not in between, and will see the new `alone` when it next takes; and it cannot
- * change that back while the claim lasts.
+ * For an owner that is inside a fiber. `current` says whether it is: NULL from before the owner reads
+ * `alone` until after it has taken a fiber from the queue.
+ *
+ *   the owner takes (weft__next)            the monitor
+ *   1. current = NULL                       1. sharing: ALONE -> CLAIMED   (compare-and-swap)
+ *      compiler barrier                     2. alone = false
+ *   2. reads alone: true                    3. heavy fence: the owner passes a full fence, at F
+ *   3. head = h + 1                         4. reads current (acquire); NULL: takes the claim back
+ *   4. current = fiber   (release)          5. sharing = SHARED   (release)
+ *
+ * A thief reads sharing (acquire), then head. It must see every head that the owner stored in a step 3.
+ * The monitor cannot choose F, so each place of F in the steps of the owner must be right:
+ *
+ *   F before 2          The owner reads alone == false, and swaps instead. The claim keeps it so.
+ *   F between 2 and 4   Step 1 came before F, so the monitor does not see the fiber that ran before. It
+ *                       sees NULL, or what the owner stored after F: the fiber of step 4. F does not order
+ *                       step 3 before step 4 then, as both may come after it. The release in step 4 does:
+ *                       3 happens before 4, 4 before the monitor's 4, that before 5.
+ *   F after 4           The monitor and all that acquire from it see everything that the owner stored.
+ *
+ * So each store of a fiber to `current` that may follow a take is a release. The store of NULL need not be
+ * one: nothing is concluded from NULL. The barrier keeps the compiler from reading `alone` before step 1;
+ * the processor may do that, but not across F.
  */
 bool weft__share_by_force(struct weft__worker *w) {
     uint8_t sharing = WEFT_ALONE;
     if (!cas_ar(&w->sharing, &sharing, WEFT_CLAIMED)) return sharing == WEFT_SHARED; /* pairs with begin_change */
     store_rlx(&w->ready.alone, false);
-    weft__fence_heavy();
-    bool inside = load_acq(&w->current) != NULL; /* pairs with weft__choose */
-    store_rel(&w->sharing, inside ? WEFT_SHARED : WEFT_ALONE);
+    weft__fence_heavy();                         /* pairs with the light half in weft__next */
+    bool inside = load_acq(&w->current) != NULL; /* pairs with the stores of a fiber there, as in weft__choose */
+    store_rel(&w->sharing, inside ? WEFT_SHARED : WEFT_ALONE); /* pairs with thieves, and with begin_change */
     return inside;
 }

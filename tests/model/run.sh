@@ -31,7 +31,7 @@ build() {
     model=$1
     shift
     rm -f "$dir"/*
-    cp "$here/$model.pml" "$dir" &&
+    cp "$here/$model.pml" "$here/weak.h" "$dir" &&
         (cd "$dir" && spin -a "$@" "$model.pml" >spin.out 2>&1 && $CC -O2 -w -DSAFETY -DCOLLAPSE -DMEMLIM=1900 -o pan pan.c >cc.out 2>&1)
 }
 
@@ -131,7 +131,10 @@ sleep_models() {
 share_models() {
     check "share, taking alone or not, one change" share -DTURNS=1
     [ "$quick" = brief ] || more "share, taking alone or not, two changes" share -DTURNS=2
-    for m in LOOKS_ONCE NO_CURRENT NO_HEAVY NO_LOOK NO_SECOND_LOOK TAKES_ANYWAY; do mutant share $m -DTURNS=1; done
+    for m in CHOOSES_RELAXED COMES_BACK_WITHOUT_FENCE GOES_ON_RELAXED LOOKS_ONCE NO_CURRENT NO_HEAVY NO_LOOK NO_SECOND_LOOK \
+        TAKES_ANYWAY; do
+        mutant share $m -DTURNS=1
+    done
 }
 
 split_models() {

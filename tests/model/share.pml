@@ -2,15 +2,13 @@
  * Taking from a queue alone, or shared: elastic.c (weft__share, weft__share_by_force),
  * the pop of queue/ready.h, and the order in dispatch.h in which `current` is written.
  *
- * One owner, who takes without a swap while it is alone; one other worker, that retires and comes
- * back; the monitor, that shares by force. Nobody may get what another got.
+ * One owner, which takes without a swap while it is alone; one other worker, that retires and comes
+ * back; the monitor, that shares by force. No item may be taken twice.
  *
- * Weak memory: what the owner stores stands in its buffer, in order, until the machine, its own full
- * fence, or the monitor's heavy fence empties it. It sees its own stores at once. The others' stores
- * are each followed by a full fence, or a locked instruction, before the loads that matter.
+ * Weak memory: each of the three has a store buffer that drains out of order (weak.h). The heavy fence empties the
+ * owner's, at any point of what the owner does.
  */
 #define ITEMS 2
-#define BUFFER 4
 #ifndef TURNS
 #define TURNS 1 /* of the monitor and the other worker */
 #endif
@@ -19,105 +17,55 @@
 #define HEAD 1
 #define ALONE 2
 #define SHARING 3
-#define WORDS 4
+#define RESTS 4 /* the other worker is retired */
+#define WORDS 5
+
+#define OWNER 0
+#define MONITOR 1
+#define OTHER 2
+#define BUFFERS 3
+#define KEPT 4
+#include "weak.h"
 
 #define IS_ALONE 0
 #define CLAIMED 1
 #define SHARED 2
 #define CHANGING 3
 
-byte memory[WORDS];
-byte kept_word[BUFFER];
-byte kept_value[BUFFER];
-byte kept; /* in the owner's buffer */
-
-bool rests = true; /* the other worker is retired */
 byte taken[ITEMS];
 bool over; /* the owner has done with it */
-
-/* The oldest store becomes visible. */
-inline drain_one() {
-    d_step {
-        memory[kept_word[0]] = kept_value[0];
-        drained = 1;
-        do
-        :: drained < kept -> kept_word[drained - 1] = kept_word[drained]; kept_value[drained - 1] = kept_value[drained]; drained++
-        :: else -> break
-        od;
-        kept--;
-        drained = 0
-    }
-}
-byte drained;
-inline drain() {
-    atomic {
-        do
-        :: kept > 0 -> drain_one()
-        :: else -> break
-        od
-    }
-}
-
-/* By the owner. */
-inline keep(word, value) {
-    atomic {
-        if
-        :: kept == BUFFER -> drain_one()
-        :: else
-        fi;
-        kept_word[kept] = word;
-        kept_value[kept] = value;
-        kept++
-    }
-}
-inline see(word, to) {
-    d_step {
-        to = memory[word];
-        at = 0;
-        do
-        :: at < kept ->
-            if
-            :: kept_word[at] == word -> to = kept_value[at]
-            :: else
-            fi;
-            at++
-        :: else -> break
-        od;
-        at = 0
-    }
-}
-byte at;
 
 inline take(item) {
     taken[item]++;
     assert(taken[item] == 1)
 }
 
-/* A locked instruction: it empties the buffer. */
-inline begin_change(from) {
+/* A swap: acquire and release. */
+inline swap(b, word, from, to_value) {
     atomic {
-        drain();
-        mine = (memory[SHARING] == from);
+        fence(b);
+        mine = (memory[word] == from);
         if
-        :: mine -> memory[SHARING] = CHANGING
+        :: mine -> memory[word] = to_value
         :: else
         fi
     }
 }
+#define begin_change(from) swap(OWNER, SHARING, from, CHANGING)
 
 inline try_alone(from) {
     begin_change(from);
     if
     :: mine ->
-        /* The swap has emptied the buffer: that is the fence, too. */
+        fence(OWNER);
 #ifdef MUT_NO_SECOND_LOOK
         resting = true;
 #else
-        resting = rests;
+        load(OWNER, RESTS, resting);
 #endif
         if
-        :: resting -> keep(ALONE, 1); keep(SHARING, IS_ALONE)
-        :: else -> keep(SHARING, from)
+        :: resting -> store(OWNER, ALONE, 1); store_release(OWNER, SHARING, IS_ALONE)
+        :: else -> store_release(OWNER, SHARING, from)
         fi
     :: else
     fi
@@ -127,28 +75,40 @@ inline share() {
     begin_change(IS_ALONE);
     if
     :: mine ->
-        keep(ALONE, 0); keep(SHARING, SHARED) /* only the owner looks at ALONE: their order does not matter */
+        store(OWNER, ALONE, 0); store_release(OWNER, SHARING, SHARED)
     :: else
     fi
 }
 
 /* At home. */
 inline look() {
-    keep(CURRENT, 0);
-    see(SHARING, sharing);
-    see(ALONE, alone);
-    resting = rests;
+    store(OWNER, CURRENT, 0);
+    load(OWNER, SHARING, sharing);
+    load(OWNER, ALONE, alone);
+    load(OWNER, RESTS, resting);
     if
     :: !resting && sharing == IS_ALONE -> share()
     :: resting && (sharing == SHARED || (sharing == IS_ALONE && !alone)) ->
 #ifdef MUT_LOOKS_ONCE
-        keep(ALONE, 1); keep(SHARING, IS_ALONE)
+        store(OWNER, ALONE, 1); store_release(OWNER, SHARING, IS_ALONE)
 #else
         try_alone(sharing)
 #endif
     :: else
     fi
 }
+
+/* weft__choose; and weft__suspend_plain, which finds that the fiber is ready again. */
+#ifdef MUT_CHOOSES_RELAXED
+#define CHOOSE store(OWNER, CURRENT, 1)
+#else
+#define CHOOSE store_release(OWNER, CURRENT, 1)
+#endif
+#ifdef MUT_GOES_ON_RELAXED
+#define GO_ON store(OWNER, CURRENT, 1)
+#else
+#define GO_ON store_release(OWNER, CURRENT, 1)
+#endif
 
 proctype owner() {
     byte head, alone, sharing;
@@ -157,71 +117,58 @@ proctype owner() {
     :: true -> look()
     :: true ->
 #ifndef MUT_NO_CURRENT
-        keep(CURRENT, 0);
+        store(OWNER, CURRENT, 0);
 #endif
-        see(ALONE, alone);
+        load(OWNER, ALONE, alone);
         got = false;
         if
         :: alone ->
-            see(HEAD, head);
+            load(OWNER, HEAD, head);
             if
-            :: head < ITEMS -> keep(HEAD, head + 1); got = true
+            :: head < ITEMS -> store(OWNER, HEAD, head + 1); got = true
             :: else
             fi
         :: else ->
-            atomic { /* a locked instruction empties the buffer */
-                drain();
-                head = memory[HEAD];
-                if
-                :: head < ITEMS -> memory[HEAD] = head + 1; got = true
-                :: else
-                fi
-            }
+            load(OWNER, HEAD, head);
+            if
+            :: head < ITEMS -> swap(OWNER, HEAD, head, head + 1); got = mine
+            :: else
+            fi
         fi;
         if
         :: got ->
             take(head);
-            keep(CURRENT, 1);
+            if
+            :: CHOOSE
+            :: GO_ON
+            fi;
             skip /* runs the fiber; meanwhile everything else may happen */
-        :: else -> break
+        :: else -> if :: head == ITEMS -> break :: else fi
         fi
     od;
-    drain();
     over = true
 }
 
-proctype machine() {
-end:
-    do
-    :: atomic { kept > 0 -> drain_one() }
-    od
-}
-
 proctype monitor() {
-    bool claimed, inside;
+    bool mine, inside;
     byte turns;
     do
     :: turns < TURNS && !over ->
         turns++;
-        atomic {
-            claimed = (memory[SHARING] == IS_ALONE);
-            if
-            :: claimed -> memory[SHARING] = CLAIMED
-            :: else
-            fi
-        }
+        swap(MONITOR, SHARING, IS_ALONE, CLAIMED);
         if
-        :: claimed ->
-            memory[ALONE] = 0;
+        :: mine ->
+            store(MONITOR, ALONE, 0);
+            fence(MONITOR);
 #ifndef MUT_NO_HEAVY
-            drain();
+            fence(OWNER);
 #endif
 #ifdef MUT_NO_LOOK
             inside = true;
 #else
-            inside = memory[CURRENT];
+            load(MONITOR, CURRENT, inside);
 #endif
-            memory[SHARING] = (inside -> SHARED : IS_ALONE)
+            store_release(MONITOR, SHARING, (inside -> SHARED : IS_ALONE))
         :: else
         fi
     :: else -> break
@@ -229,28 +176,34 @@ proctype monitor() {
 }
 
 proctype other() {
-    byte head, turns;
-    bool may;
+    byte head, sharing, turns;
+    bool mine;
     do
     :: turns < TURNS ->
         turns++;
-        rests = false; /* and a full fence */
-        may = (memory[SHARING] == SHARED);
+        store(OTHER, RESTS, 0); /* under the lock of the sleepers */
+#ifndef MUT_COMES_BACK_WITHOUT_FENCE
+        fence(OTHER);
+#endif
+        load(OTHER, SHARING, sharing);
 #ifdef MUT_TAKES_ANYWAY
-        may = true;
+        sharing = SHARED;
 #endif
         if
-        :: may ->
-            head = memory[HEAD];
-            atomic {
+        :: sharing == SHARED ->
+            load(OTHER, HEAD, head);
+            if
+            :: head < ITEMS ->
+                swap(OTHER, HEAD, head, head + 1);
                 if
-                :: head < ITEMS && memory[HEAD] == head -> memory[HEAD] = head + 1; take(head)
+                :: mine -> take(head)
                 :: else
                 fi
-            }
+            :: else
+            fi
         :: else
         fi;
-        rests = true
+        store_release(OTHER, RESTS, 1)
     :: else -> break
     od
 }
@@ -258,9 +211,12 @@ proctype other() {
 init {
     atomic {
         memory[SHARING] = SHARED; /* a worker is made shared, and not alone */
+        memory[RESTS] = 1;
         run owner();
-        run machine();
         run monitor();
-        run other()
+        run other();
+        run machine(OWNER);
+        run machine(MONITOR);
+        run machine(OTHER)
     }
 }
