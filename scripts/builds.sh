@@ -23,6 +23,7 @@ options() {
     locks) echo "-Dbuildtype=debugoptimized -Dlocks=true -Dtool=false" ;;
     lto) echo "-Db_lto=true -Db_pie=true" ;;
     frames) echo "-Dbuildtype=debugoptimized -Dc_args=-fno-omit-frame-pointer -Dtool=false" ;;
+    v4) echo "-Dc_args=-march=x86-64-v4 -Dcpp_args=-march=x86-64-v4" ;; # AVX-512: more registers, and masks
     clang) echo "" ;;
     clang-asan) echo "-Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false -Dtool=false" ;;
     clang-tsan) echo "-Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false -Dtool=false" ;;

@@ -25,6 +25,7 @@ for build in release asan tsan migrate faults; do configure $build; done
 lane=$!
 step "release" tests/run.sh build/release unit fiber misuse stress sim inject serve cached
 step "examples" examples_run
+step "what lives across a switch" tests/arch/run.sh
 step "AddressSanitizer" env WEFT_TEST_SCALE=20 WEFT_STRESS_WORKERS=8 WEFT_TEST_IO=epoll tests/run.sh build/asan unit fiber misuse stress planted
 step "every switch migrates" env WEFT_TEST_SCALE=20 WEFT_STRESS_WORKERS=8 WEFT_TEST_IO= tests/run.sh build/migrate fiber stress
 step "every call fails once" tests/run.sh build/faults fault

@@ -93,6 +93,13 @@ for build in debug lto frames clang; do
     configure $build
     step "$build" tests/run.sh "build/$build"
 done
+step "what lives across a switch" tests/arch/run.sh
+if grep -qw avx512vl /proc/cpuinfo; then
+    configure v4
+    step "v4" tests/run.sh build/v4
+else
+    echo "== v4: this processor has no AVX-512, left out"
+fi
 for build in asan clang-asan; do
     configure $build
     step "$build" env WEFT_TEST_SCALE=4 tests/run.sh "build/$build"

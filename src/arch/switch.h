@@ -14,7 +14,8 @@
  * Why inline and why a jump: a routine that saves six registers and returns costs 13 to 17 ns,
  * because the return is mispredicted; the compiler saves only what is live here, and an indirect
  * jump has its own prediction at each place of use. Not switched: the floating-point environment
- * (rounding mode, masks), the signal mask, thread-local storage.
+ * (rounding mode, masks, sticky exceptions: mxcsr and the x87 control word, or FPCR and FPSR), the signal
+ * mask, thread-local storage.
  *
  * The assembly does not push: leaf functions keep data below the stack pointer.
  */
@@ -43,6 +44,10 @@
  * fiber's, so a plain return is mispredicted (9 ns); the attribute makes these functions return by
  * an indirect jump, which is predicted by history. Paths that do not switch belong into a function
  * without it. clang 14 and aarch64 have nothing like it, and pay.
+ *
+ * A function that switches is never inlined into another file's, here or as WEFT_COLD: with link-time
+ * optimisation that may be a function of the program that is built for a larger machine, with registers
+ * that the switch does not name.
  */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define WEFT_SWITCHES __attribute__((noinline, function_return("thunk-extern")))

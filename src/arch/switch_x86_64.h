@@ -1,7 +1,25 @@
 /*
  * x86-64. Fixed registers: rdi carried, rsi from, rdx to; the entry of a fresh stack finds them
  * there. A plain store is a release on this machine.
+ *
+ * Every register that the compiler may keep a value in is named as overwritten. Which ones there are depends on
+ * -march, and gcc refuses names of registers that the target does not have. An xmm stands for the whole of its
+ * ymm and zmm. Not named: mm0 to mm7 and tmm0 to tmm7, which no compiler uses unasked.
  */
+#if defined(__AVX512F__) || defined(__AVX10_1__)
+#define WEFT_OVERWRITES_AVX512 \
+    , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27", \
+        "xmm28", "xmm29", "xmm30", "xmm31", "k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"
+#else
+#define WEFT_OVERWRITES_AVX512
+#endif
+#ifdef __APX_F__
+#define WEFT_OVERWRITES_APX \
+    , "r16", "r17", "r18", "r19", "r20", "r21", "r22", "r23", "r24", "r25", "r26", "r27", "r28", "r29", "r30", "r31"
+#else
+#define WEFT_OVERWRITES_APX
+#endif
+
 static inline __attribute__((always_inline)) void *weft__switch(struct weft__context *from, struct weft__context *to,
                                                                 void *carried) {
     __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
@@ -17,7 +35,8 @@ static inline __attribute__((always_inline)) void *weft__switch(struct weft__con
                      :
                      : "rax", "rbx", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1",
                        "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
-                       "xmm13", "xmm14", "xmm15", "memory", "cc");
+                       "xmm13", "xmm14", "xmm15", "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)",
+                       "st(7)" WEFT_OVERWRITES_AVX512 WEFT_OVERWRITES_APX, "memory", "cc");
     return carried;
 }
 

@@ -240,7 +240,7 @@ static WEFT_COLD void run_here(struct weft__deque *d, struct weft_call *c) {
     store_rel(weft__call_state(c), WEFT_CALL_DONE);
 }
 
-void weft__continue_fork(struct weft__deque *d, struct weft_call *c) {
+__attribute__((noinline)) void weft__continue_fork(struct weft__deque *d, struct weft_call *c) {
     struct weft__worker *w = weft__self();
     struct weft__fiber *me = d->owner;
     struct weft__deque *child = take_child(w, me);

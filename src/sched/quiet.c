@@ -96,7 +96,7 @@ static void leave(struct drainer *me) {
     weft__unlock(&lock);
 }
 
-int weft__drain(struct weft__cluster *c, uint64_t deadline) {
+WEFT_SWITCHES int weft__drain(struct weft__cluster *c, uint64_t deadline) {
     struct drainer me = {.cluster = c, .fiber = weft__me()};
     if (!me.fiber) return -ENOMEM;
     int err = weft__wait_begin(me.fiber, WEFT_WAIT_BY_CANCEL, &me.ticket);

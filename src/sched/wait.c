@@ -37,7 +37,7 @@ WEFT_COLD int weft__wait_block_slow(struct weft__fiber *me, uint64_t ticket, uin
     return result;
 }
 
-int weft__wait_withdraw(struct weft__fiber *me, uint64_t ticket) {
+WEFT_SWITCHES int weft__wait_withdraw(struct weft__fiber *me, uint64_t ticket) {
     if (weft__wait_win(me, ticket, WEFT_WON_DONE)) return 0;
     return weft__wait_block(me, ticket, WEFT_FOREVER); /* somebody won: the way out leads through a queue */
 }

@@ -4,7 +4,7 @@
  */
 #include "sync/mutex.h"
 
-WEFT_PUBLIC int weft_cond_wait_until(struct weft_cond *cond, struct weft_mutex *mutex, uint64_t deadline) {
+WEFT_PUBLIC WEFT_SWITCHES int weft_cond_wait_until(struct weft_cond *cond, struct weft_mutex *mutex, uint64_t deadline) {
     if (!cond || !mutex) return -EINVAL;
     struct weft_queue *q = &cond->queue;
     struct weft_waiter waiter = {.fiber = weft__me()};

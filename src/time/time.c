@@ -5,7 +5,7 @@
 
 WEFT_PUBLIC uint64_t weft_now(void) { return weft__clock(); }
 
-WEFT_PUBLIC int weft_sleep_until(uint64_t deadline) {
+WEFT_PUBLIC WEFT_SWITCHES int weft_sleep_until(uint64_t deadline) {
     struct weft__fiber *me = weft__me();
     if (!me) return -ENOMEM;
     uint64_t ticket;
