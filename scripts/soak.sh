@@ -94,6 +94,7 @@ for build in debug lto frames clang; do
     step "$build" tests/run.sh "build/$build"
 done
 step "what lives across a switch" tests/arch/run.sh
+step "without membarrier" env WEFT_TEST_MEMBARRIER=forbidden WEFT_TEST_IO= tests/run.sh build/release unit fiber stress
 if grep -qw avx512vl /proc/cpuinfo; then
     configure v4
     step "v4" tests/run.sh build/v4

@@ -1,8 +1,17 @@
 /*
- * How the sanitizers behave in tests. They ask the program itself for these, so that nobody has to
- * set variables.
+ * How the sanitizers behave in tests: they ask the program itself for these, so that no variables need be set. And
+ * WEFT_TEST_MEMBARRIER=forbidden: the tests on a kernel without membarrier.
  */
+#include "forbid.h"
 #include "test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+__attribute__((constructor)) static void choose_kernel(void) {
+    const char *membarrier = getenv("WEFT_TEST_MEMBARRIER");
+    if (membarrier && !strcmp(membarrier, "forbidden") && forbid(SYS_membarrier, ENOSYS)) abort();
+}
 
 /* By default a process with threads waits for a second at its end, and its forked children may have none. */
 const char *__tsan_default_options(void);

@@ -8,6 +8,7 @@
 #   WEFT_STRESS_SECONDS  of each stress run (1)
 #   WEFT_STRESS_WORKERS  numbers of workers to run it with ("2 8 32")
 #   WEFT_TEST_IO         engines that tests of input and output are run with besides the usual one: epoll, forbidden
+#   WEFT_TEST_MEMBARRIER forbidden: as on a kernel that has none
 #   WEFT_TEST_UNDER      a command that runs each test binary, valgrind for instance
 build=${1:?"usage: run.sh BUILD_DIR [suite...]"}
 shift

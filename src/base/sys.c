@@ -5,6 +5,7 @@
 #include "base/sys.h"
 
 #include "base/san.h"
+#include "base/say.h"
 
 #include "weft.h"
 
@@ -172,18 +173,71 @@ void weft__futex_wake(_Atomic uint32_t *word, int threads) {
     syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, threads, NULL, NULL, 0);
 }
 
-bool weft__fence_is_symmetric = true;
+/*
+ * Fences: by the kernel, or symmetric. From the first to the second, when the kernel refuses what it has done before:
+ *
+ *   1. is_symmetric becomes true, and a full fence makes that visible. Light sides that begin from now on fence.
+ *   2. The heavy side waits for WEFT_BUFFERS_DRAIN. A light side that began before has stored its word by then: a store
+ *      stays in a processor's buffer for less than a microsecond, and a thread that loses its processor meanwhile
+ *      passes a full fence in the kernel.
+ *   3. The state becomes SYMMETRIC: a heavy side that sees that need not wait any more.
+ *
+ * Other ways to make all threads pass a fence were rejected. mprotect interrupts no other processor on aarch64, nor on
+ * x86-64 where the kernel invalidates by broadcast. A signal to each thread needs a number that belongs to the program.
+ * A round over all CPUs by affinity does not reach those that the caller may not use. All of them may be forbidden
+ * with membarrier.
+ */
+#define WEFT_BUFFERS_DRAIN (10 * WEFT_MILLISECOND)
+enum { BY_KERNEL, REFUSED, SYMMETRIC };
+static _Atomic uint8_t fences = SYMMETRIC;
+_Atomic bool weft__fence_is_symmetric = true;
+
+static int membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0) ? -errno : 0; }
 
 void weft__fence_init(void) {
-    if (!weft__fence_is_symmetric) return;
-    weft__fence_is_symmetric = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0;
+    if (load_rlx(&fences) == BY_KERNEL || membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) ||
+        membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
+        return;
+    store_rlx(&fences, BY_KERNEL);
+    store_rlx(&weft__fence_is_symmetric, false);
 }
 
-void weft__fence_forked(void) { weft__fence_is_symmetric = true; }
+void weft__fence_forked(void) {
+    store_rlx(&fences, SYMMETRIC);
+    store_rlx(&weft__fence_is_symmetric, true);
+}
+
+/* The slower command works also where the kernel has no memory for the first one. */
+static bool fence_by_kernel(void) {
+    int err = membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+    if (likely(!err) || !membarrier(MEMBARRIER_CMD_GLOBAL)) return true;
+    store_rlx(&weft__fence_is_symmetric, true);
+    fence_sc(); /* step 1: before any thread learns that it was refused, and waits */
+    uint8_t before = BY_KERNEL;
+    if (cas_ar(&fences, &before, REFUSED)) /* pairs with weft__fence_heavy */
+        weft__say("membarrier is refused, which worked before (%s): weft goes on without it", weft__error(err));
+    return false;
+}
+
+static void wait_for_buffers(void) {
+    uint64_t now, until = weft__clock() + WEFT_BUFFERS_DRAIN;
+    while ((now = weft__clock()) < until) weft__nap(until - now); /* a signal may end it early */
+}
+
+/* False: not by the kernel, but by waiting, with step 1 done. */
+static bool fence_all(void) {
+    fence_sc();
+    if (load_rlx(&fences) == BY_KERNEL && fence_by_kernel()) return true;
+    wait_for_buffers();
+    return false;
+}
+
+void weft__fence_all(void) { fence_all(); }
 
 void weft__fence_heavy(void) {
     fence_sc();
-    if (!weft__fence_is_symmetric) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+    if (load_acq(&fences) == SYMMETRIC) return;                                  /* pairs with step 3 */
+    if (unlikely(!fence_all())) cas_ar(&fences, &(uint8_t){REFUSED}, SYMMETRIC); /* step 3 */
 }
 
 uint64_t weft__clock(void) {

@@ -56,16 +56,25 @@ int weft__futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline);
 void weft__futex_wake(_Atomic uint32_t *word, int threads);
 
 /*
- * The heavy side of an asymmetric fence: after it returns, every running thread of the process has
- * passed a full fence since the call. The light side is weft__fence_light(), a compiler barrier
- * where the kernel offers membarrier, a real fence where it does not.
+ * Asymmetric fences, of two threads that each store one word and load the other's. The light side pays nothing, the
+ * heavy side makes all threads pass a full fence by membarrier.
+ *
+ *   weft__fence_heavy   pairs with weft__fence_light, which is a compiler barrier where the kernel offers
+ *                       membarrier, and a full fence where it does not
+ *   weft__fence_all     pairs with a compiler barrier alone: every thread has passed a full fence when it returns.
+ *                       Takes milliseconds while weft__fence_is_symmetric is true
+ *
+ * A program may forbid membarrier after it worked, by seccomp. Then fences are symmetric from then on; see sys.c for
+ * how they become so.
  */
 void weft__fence_heavy(void);
-extern bool weft__fence_is_symmetric; /* written once, before the first worker starts */
+void weft__fence_all(void);
+extern _Atomic bool weft__fence_is_symmetric;
 static inline void weft__fence_light(void) {
     fence_compiler();
-    if (unlikely(weft__fence_is_symmetric)) fence_sc();
+    if (unlikely(load_rlx(&weft__fence_is_symmetric))) fence_sc();
 }
+/* Before the first worker starts. */
 void weft__fence_init(void);
 /* In a forked child: it must say anew that it wants membarrier. */
 void weft__fence_forked(void);

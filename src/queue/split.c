@@ -25,7 +25,7 @@
  *
  * Either the owner's (2) sees the new split, or the thief's (2) sees the head: they never both have c.
  * Head moves up again by forks only, whose calls are as good as the ones before. Where the kernel has no
- * membarrier nobody moves another's split.
+ * membarrier the fence is a wait of milliseconds, with the lock held, so the thief is patient for longer.
  *
  * The lock is held by whoever moves the split or lowers in.split, owner included; thieves that take or ask need
  * it not: an in.split that is too high only brings a join here.
@@ -33,6 +33,7 @@
 #include "queue/deque.h"
 
 #define WEFT_DEQUE_PATIENCE (20 * WEFT_MICROSECOND)
+#define WEFT_DEQUE_PATIENCE_SYMMETRIC (50 * WEFT_MILLISECOND) /* without membarrier */
 
 static uint64_t pack(uint32_t tail, uint32_t split) { return (uint64_t)tail << 32 | split; }
 static uint32_t tail_of(uint64_t public) { return (uint32_t)(public >> 32); }
@@ -153,13 +154,13 @@ static struct weft_call *split_steal(struct weft__deque *d) {
 
 /* The thief of last resort, step by step as above. */
 static void move_split(struct weft__deque *d) {
-    if (weft__fence_is_symmetric || !weft__lock_try(&d->lock)) return;
+    if (!weft__lock_try(&d->lock)) return;
     uint64_t public = load_rlx(&d->public);
     uint32_t split = split_of(public), head = weft__deque_place(d, load_acq(weft__deque_head(d)));
     if (tail_of(public) == split && head > split) {
         uint32_t new = split + (head - split + 1) / 2;
         set_bound(d, new);
-        weft__fence_heavy();
+        weft__fence_all(); /* pairs with the compiler barrier of a join, as in weft__task_take */
         head = weft__deque_place(d, load_acq(weft__deque_head(d))); /* pairs with the push: the calls are written */
         if (head < new) new = head > split ? head : split;
         set_bound(d, new);
@@ -168,10 +169,14 @@ static void move_split(struct weft__deque *d) {
     weft__unlock(&d->lock);
 }
 
+static uint64_t patience(void) {
+    return likely(!load_rlx(&weft__fence_is_symmetric)) ? WEFT_DEQUE_PATIENCE : WEFT_DEQUE_PATIENCE_SYMMETRIC;
+}
+
 static void split_press(struct weft__deque *d, uint64_t now) {
     if (load_rlx(weft__deque_span(d)))
         ask(d, now);
-    else if (now > load_rlx(&d->asked) + WEFT_DEQUE_PATIENCE) {
+    else if (now > load_rlx(&d->asked) + patience()) {
         store_rlx(&d->asked, now);
         move_split(d);
     }

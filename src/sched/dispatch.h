@@ -46,7 +46,7 @@ static inline struct weft__fiber *weft__pop(struct weft__worker *w) {
  * fiber has once touched it keeps. */
 static inline struct weft__fiber *weft__next(struct weft__worker *w) {
     store_rlx(&w->current, NULL);
-    fence_compiler(); /* the light half, pairs with weft__share_by_force: only then may `alone` be read */
+    fence_compiler(); /* pairs with weft__fence_all in weft__share_by_force: only then is `alone` read */
     if (unlikely(--w->until_poll <= 0)) return NULL;
     if (unlikely(load_rlx(&w->aside.state))) return weft__aside_next(w);
     struct weft__fiber *f = weft__pop(w);

@@ -158,8 +158,8 @@ static void share(struct weft__worker *w) {
 
 void weft__share(struct weft__worker *w) {
     uint8_t sharing = load_rlx(&w->sharing);
-    bool rest = others_rest(w->cluster);
-    if (likely(sharing == WEFT_SHARED && !rest) || weft__fence_is_symmetric) return;
+    bool rest = others_rest(w->cluster) && !load_rlx(&weft__fence_is_symmetric);
+    if (likely(sharing == WEFT_SHARED && !rest)) return;
     if (!rest && sharing == WEFT_ALONE)
         share(w);
     else if (rest && (sharing == WEFT_SHARED || (sharing == WEFT_ALONE && !load_rlx(&w->ready.alone))))
@@ -168,7 +168,7 @@ void weft__share(struct weft__worker *w) {
 
 /*
  * For an owner that is inside a fiber. `current` says whether it is: NULL from before the owner reads
- * `alone` until after it has taken a fiber from the queue.
+ * `alone` until after it has taken a fiber from the queue. Workers are alone only where fences are asymmetric.
  *
  *   the owner takes (weft__next)            the monitor
  *   1. current = NULL                       1. sharing: ALONE -> CLAIMED   (compare-and-swap)
@@ -195,7 +195,7 @@ bool weft__share_by_force(struct weft__worker *w) {
     uint8_t sharing = WEFT_ALONE;
     if (!cas_ar(&w->sharing, &sharing, WEFT_CLAIMED)) return sharing == WEFT_SHARED; /* pairs with begin_change */
     store_rlx(&w->ready.alone, false);
-    weft__fence_heavy();                         /* pairs with the light half in weft__next */
+    weft__fence_all();                           /* pairs with the compiler barrier in weft__next */
     bool inside = load_acq(&w->current) != NULL; /* pairs with the stores of a fiber there, as in weft__choose */
     store_rel(&w->sharing, inside ? WEFT_SHARED : WEFT_ALONE); /* pairs with thieves, and with begin_change */
     return inside;

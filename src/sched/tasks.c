@@ -22,7 +22,8 @@
  * Looking for work costs an owner nothing: thieves look at what is public, and ask (deque.h). Before a
  * worker goes to sleep it asks all deques in use: after its fence either the fork sees that somebody
  * asks, comes to weft__tasks_pushed and wakes a sleeper; or the sleeper sees the call (idle.c). A fiber's
- * first fork always comes there.
+ * first fork always comes there. Where there is no membarrier a sleeper can miss a fork, because that has no
+ * fence of its own: the next one sees that somebody asks, and the watchman looks all the same.
  *
  * Whether a wake-up is worth it cannot be known at a fork. If those that were woken went to sleep
  * again without having stolen anything, the next so many forks that come by do not wake anybody, twice as

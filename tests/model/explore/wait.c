@@ -35,7 +35,7 @@ int weft__told_result(struct weft__fiber *me) { return (void)me, -ECANCELED; }
 void weft__note_told(struct weft__fiber *f, int why) { (void)f, (void)why; }
 
 /* What only a carrier would call. */
-bool weft__fence_is_symmetric;
+_Atomic bool weft__fence_is_symmetric;
 int weft__ready_grow(struct weft__ready *q) { abort(), (void)q; }
 void weft__push_slow(struct weft__worker *w, struct weft__fiber *f) { abort(), (void)w, (void)f; }
 void weft__idle_consider(struct weft__worker *w, uint64_t state) { abort(), (void)w, (void)state; }
