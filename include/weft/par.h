@@ -157,8 +157,9 @@ int weft_invoke(const struct weft_branch *branches, size_t n);
  * ------------------------------------------------------------------------------------------ */
 
 /*
- * Sorts n elements of size bytes, as qsort_r would, but elements that compare as equal stay in order. It
- * needs room for as many elements again, and for those that are not of 4, 8 or 16 bytes a pointer each.
+ * Sorts n elements of size bytes, as qsort_r would, but elements that compare as equal stay in order. Whatever the
+ * comparison answers, all elements are still there. It needs room for as many elements again, and for those that are not
+ * of 4, 8 or 16 bytes a pointer each.
  * -EINVAL: base NULL and n not 0, compare NULL, size 0, n times size too large. -ENOMEM: nothing has
  * changed. -ESRCH, -EAGAIN as for weft_for.  [fiber thread; parks]
  */

@@ -10,9 +10,9 @@
  *     static int sort_doubles(double *base, size_t n, void *arg);
  *
  * a and b are pointers to const elements, arg is what the function was given. It sorts as weft_sort does:
- * elements neither of which is less stay in order. -EINVAL: base NULL and n not 0, or n too large. -ENOMEM:
- * nothing has changed. -ESRCH, -EAGAIN as for weft_for. Elements are moved by copying: in C++ the type must be
- * trivially copyable.  [fiber thread; parks]
+ * elements neither of which is less stay in order; whatever the comparison answers, all elements are still there.
+ * -EINVAL: base NULL and n not 0, or n too large. -ENOMEM: nothing has changed. -ESRCH, -EAGAIN as for weft_for.
+ * Elements are moved by copying: in C++ the type must be trivially copyable.  [fiber thread; parks]
  *
  * A merge sort between the array and a buffer of the same size. Both halves are sorted at once, and a merge is
  * itself cut in two that go on at once: where the middle of the longer run would stand in the other. The
@@ -86,35 +86,14 @@ WEFT_SORT_FN inline void WEFT_SORT_(four)(const WEFT_SORT_(element) * v, WEFT_SO
         (r) -= !left_; \
     } while (0)
 
-/* Up to eight elements, from v into to, which may be the same. */
-WEFT_SORT_FN void WEFT_SORT_(small)(const WEFT_SORT_(element) * v, WEFT_SORT_(element) * to, size_t n, void *arg) {
-    (void)arg;
-    if (n == WEFT_SORT_SMALL) {
-        WEFT_SORT_(element) half[WEFT_SORT_SMALL], *front = to, *back = to + n;
-        WEFT_SORT_(four)(v, half, arg);
-        WEFT_SORT_(four)(v + 4, half + 4, arg);
-        const WEFT_SORT_(element) *l = half, *r = half + 4, *l_last = half + 3, *r_last = half + 7;
-        for (int i = 0; i < 4; i++) {
-            WEFT_SORT_STEP_FRONT(l, r, front);
-            WEFT_SORT_STEP_BACK(l_last, r_last, back);
-        }
-        return;
-    }
-    for (size_t i = 0; i < n; i++) {
-        WEFT_SORT_(element) x = v[i];
-        size_t at = i;
-        for (; at > 0 && WEFT_SORT_LESS(&x, to + at - 1, arg); at--) to[at] = to[at - 1];
-        to[at] = x;
-    }
-}
-
 struct WEFT_SORT_(runs) {
     const WEFT_SORT_(element) * l, *l_end, *r, *r_end;
     WEFT_SORT_(element) * to;
     void *arg;
 };
 
-/* As long as both runs have two, a step from each end cannot run over, whatever the comparison says. */
+/* As long as both runs have two, a step from each end cannot run over, whatever the comparison says. So every element
+ * is moved once, also if the comparison contradicts itself. */
 WEFT_SORT_FN void WEFT_SORT_(merge_alone)(const struct WEFT_SORT_(runs) * runs) {
     const WEFT_SORT_(element) *l = runs->l, *l_end = runs->l_end, *r = runs->r, *r_end = runs->r_end;
     WEFT_SORT_(element) *to = runs->to, *to_end = to + (l_end - l) + (r_end - r);
@@ -136,6 +115,36 @@ WEFT_SORT_FN void WEFT_SORT_(merge_alone)(const struct WEFT_SORT_(runs) * runs) 
     }
     memcpy((void *)to, (const void *)l, (size_t)(l_end - l) * sizeof *l);
     memcpy((void *)(to + (l_end - l)), (const void *)r, (size_t)(r_end - r) * sizeof *r);
+}
+
+/*
+ * Up to eight elements, from v into to, which may be the same. Eight are two sorted halves that are merged from both
+ * ends at once. A comparison that contradicts itself can make both ends take the same element, and leave another one
+ * out. They have met in the middle if that did not happen; otherwise the merge is done again, in steps that cannot.
+ */
+WEFT_SORT_FN void WEFT_SORT_(small)(const WEFT_SORT_(element) * v, WEFT_SORT_(element) * to, size_t n, void *arg) {
+    (void)arg;
+    if (n == WEFT_SORT_SMALL) {
+        WEFT_SORT_(element) half[WEFT_SORT_SMALL], *front = to, *back = to + n;
+        WEFT_SORT_(four)(v, half, arg);
+        WEFT_SORT_(four)(v + 4, half + 4, arg);
+        const WEFT_SORT_(element) *l = half, *r = half + 4, *l_last = half + 3, *r_last = half + 7;
+        for (int i = 0; i < 4; i++) {
+            WEFT_SORT_STEP_FRONT(l, r, front);
+            WEFT_SORT_STEP_BACK(l_last, r_last, back);
+        }
+        if (__builtin_expect(l != l_last + 1, 0)) {
+            struct WEFT_SORT_(runs) runs = {half, half + 4, half + 4, half + 8, to, arg};
+            WEFT_SORT_(merge_alone)(&runs);
+        }
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        WEFT_SORT_(element) x = v[i];
+        size_t at = i;
+        for (; at > 0 && WEFT_SORT_LESS(&x, to + at - 1, arg); at--) to[at] = to[at - 1];
+        to[at] = x;
+    }
 }
 
 /* How many elements of the run come before x: those that are less, or also those that are neither. */

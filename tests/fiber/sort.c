@@ -1,4 +1,4 @@
-/* Sorting: against qsort, on many distributions and sizes of elements; stability; comparisons that lie. */
+/* Sorting: against qsort, on many distributions and sizes of elements; stability. Comparisons that lie: sort_lies.c. */
 #include "fiber.h"
 
 #include <stdlib.h>
@@ -154,23 +154,6 @@ static void comparisons(void *unused) {
     CHECK(calls < 16 * N);
 }
 TEST(number_of_comparisons) { each_size(comparisons); }
-
-/* A comparison without sense: some order, and nothing outside is touched (ASan looks). */
-static int lies(const void *a, const void *b, void *state) {
-    (void)a, (void)b;
-    return (int)test_below(state, 3) - 1;
-}
-static void senseless(void *unused) {
-    (void)unused;
-    for (size_t n = 1; n < 3000; n = n * 3 / 2 + 1)
-        for (int round = 0; round < 5; round++) {
-            uint64_t state = n;
-            char *v = calloc(n, 8);
-            CHECK_EQ(weft_sort(v, n, 8, lies, &state), 0);
-            free(v);
-        }
-}
-TEST(comparisons_that_lie) { test_in_fiber(1, senseless, NULL); }
 
 static int compare_waiting(const void *a, const void *b, void *unused) {
     int x = *(const int *)a;

@@ -1,0 +1,170 @@
+#define _GNU_SOURCE
+/*
+ * Comparisons that make no sense: numbers with NaNs among them, answers at random, answers that change. A sort then
+ * leaves some order, but every element is still there, once; it ends, and nothing outside the array is touched
+ * (AddressSanitizer looks).
+ */
+#include "fiber.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- answers ----------------------------------------------------------------------------------------- */
+
+enum { AT_RANDOM, ALWAYS_LESS, NEVER_LESS, BY_TURNS, MOSTLY_RIGHT, CHANGES_ITS_MIND, ANSWERS };
+
+struct liar {
+    uint64_t asked; /* how often; several workers ask at once */
+    int how;
+};
+
+static bool answers_less(struct liar *liar, uint32_t a, uint32_t b) {
+    uint64_t asked = __atomic_fetch_add(&liar->asked, 1, __ATOMIC_RELAXED), random = asked;
+    switch (liar->how) {
+    case AT_RANDOM: return test_below(&random, 2);
+    case ALWAYS_LESS: return true;
+    case NEVER_LESS: return false;
+    case BY_TURNS: return asked % 2;
+    case MOSTLY_RIGHT: return test_below(&random, 16) ? a < b : test_below(&random, 2);
+    default: return asked / 1000 % 2 ? a < b : b < a;
+    }
+}
+
+static int compare(const void *a, const void *b, void *liar) {
+    uint32_t x = 0, y = 0;
+    memcpy(&x, a, 1); /* elements of one byte, too */
+    memcpy(&y, b, 1);
+    return answers_less(liar, x, y) ? -1 : 1;
+}
+
+typedef struct {
+    uint32_t number, more;
+} two_words;
+typedef struct {
+    uint32_t number, more[4];
+} five_words;
+
+#define WEFT_SORT_NAME sort_words
+#define WEFT_SORT_TYPE uint32_t
+#define WEFT_SORT_LESS(a, b, arg) answers_less((struct liar *)(arg), *(a), *(b))
+#include <weft/sort.h>
+#define WEFT_SORT_NAME sort_two_words
+#define WEFT_SORT_TYPE two_words
+#define WEFT_SORT_LESS(a, b, arg) answers_less((struct liar *)(arg), (a)->number, (b)->number)
+#include <weft/sort.h>
+#define WEFT_SORT_NAME sort_five_words
+#define WEFT_SORT_TYPE five_words
+#define WEFT_SORT_LESS(a, b, arg) answers_less((struct liar *)(arg), (a)->number, (b)->number)
+#include <weft/sort.h>
+
+/* --- every element is there ------------------------------------------------------------------------------- */
+
+/* Element i: its number at the front, as much of it as there is room for, then bytes that follow from it. */
+static void fill(unsigned char *v, size_t n, size_t size, uint64_t *random) {
+    uint32_t multiplier = (uint32_t)test_random(random) | 1; /* in any order: numbers that share no factor with 2^32 */
+    for (size_t i = 0; i < n; i++) {
+        uint32_t number = (uint32_t)i * multiplier;
+        memset(v + i * size, (int)(number >> 7), size);
+        memcpy(v + i * size, &number, size < sizeof number ? size : sizeof number);
+    }
+}
+
+static int by_bytes(const void *a, const void *b, void *size) { return memcmp(a, b, *(size_t *)size); }
+
+static void check_all_there(unsigned char *v, const unsigned char *before, size_t n, size_t size) {
+    unsigned char *sorted = malloc(n * size + 1);
+    memcpy(sorted, before, n * size);
+    qsort_r(sorted, n, size, by_bytes, &size);
+    qsort_r(v, n, size, by_bytes, &size);
+    CHECK(!memcmp(v, sorted, n * size));
+    free(sorted);
+}
+
+static int sort_typed(void *v, size_t n, size_t size, struct liar *liar) {
+    if (size == sizeof(uint32_t)) return sort_words(v, n, liar);
+    if (size == sizeof(two_words)) return sort_two_words(v, n, liar);
+    return sort_five_words(v, n, liar);
+}
+
+static void sort_one(size_t n, size_t size, bool typed, int how, uint64_t *random) {
+    unsigned char *before = malloc(n * size + 1), *v = malloc(n * size);
+    fill(before, n, size, random);
+    memcpy(v, before, n * size);
+    struct liar liar = {test_random(random) % 1000000, how};
+    CHECK_EQ(typed ? sort_typed(v, n, size, &liar) : weft_sort(v, n, size, compare, &liar), 0);
+    check_all_there(v, before, n, size);
+    free(v);
+    free(before);
+}
+
+static const size_t sizes[] = {1, 2, 3, 4, 5, 8, 12, 16, 20, 100}, typed_sizes[] = {4, 8, 20};
+#define NUMBER(array) (sizeof(array) / sizeof *(array))
+
+/* All lengths up to a few blocks, and every kind of element and answer. */
+static void short_ones(void *p) {
+    uint64_t random = *(uint64_t *)p;
+    for (size_t n = 0; n < 70; n++)
+        for (int how = 0; how < ANSWERS; how++) {
+            for (unsigned s = 0; s < NUMBER(sizes); s++) sort_one(n, sizes[s], false, how, &random);
+            for (unsigned s = 0; s < NUMBER(typed_sizes); s++) sort_one(n, typed_sizes[s], true, how, &random);
+        }
+}
+
+/* Of any length: with tasks, and with merges that are cut in two. */
+static void any_ones(void *p) {
+    uint64_t random = *(uint64_t *)p;
+    size_t rounds = test_size(1000);
+    for (size_t i = 0; i < rounds; i++) {
+        bool typed = test_below(&random, 2);
+        size_t size =
+            typed ? typed_sizes[test_below(&random, NUMBER(typed_sizes))] : sizes[test_below(&random, NUMBER(sizes))];
+        size_t most = (size_t)1 << test_below(&random, i % 16 ? 12 : 17);
+        sort_one(test_below(&random, most) + 1, size, typed, (int)test_below(&random, ANSWERS), &random);
+    }
+}
+
+/* One worker, two and eight, and another seed for each. */
+static void each_number(void (*fn)(void *), uint64_t seed) {
+    for (unsigned workers = 1; workers <= 8; workers = workers == 1 ? 2 : 4 * workers) {
+        seed++;
+        test_in_fiber(workers, fn, &seed);
+    }
+}
+
+TEST_WITHIN(short_arrays, 100) { each_number(short_ones, 0); }
+TEST_WITHIN(arrays_of_any_length, 100) { each_number(any_ones, 10); }
+
+/* For long runs by hand: WEFT_TEST_SEED=n gives others. */
+TEST_WITHIN(arrays_of_another_seed, 100) {
+    const char *seed = getenv("WEFT_TEST_SEED");
+    each_number(any_ones, 1000 * (seed ? strtoull(seed, NULL, 0) : 1));
+}
+
+/* --- numbers with NaNs, which are neither less nor equal nor greater -------------------------------------- */
+
+#define WEFT_SORT_NAME sort_doubles
+#define WEFT_SORT_TYPE double
+#define WEFT_SORT_LESS(a, b, arg) (*(a) < *(b))
+#include <weft/sort.h>
+
+static int compare_doubles(const void *a, const void *b, void *unused) {
+    double x = *(const double *)a, y = *(const double *)b;
+    (void)unused;
+    return (x > y) - (x < y);
+}
+
+static void with_nans(void *p) {
+    uint64_t random = *(uint64_t *)p;
+    size_t size = sizeof(double);
+    for (size_t n = 1; n < 20000; n = n * 5 / 4 + 1)
+        for (int typed = 0; typed < 2; typed++) {
+            double *before = malloc(n * size), *v = malloc(n * size);
+            for (size_t i = 0; i < n; i++) before[i] = test_below(&random, 16) ? (double)test_below(&random, n) : NAN;
+            memcpy(v, before, n * size);
+            CHECK_EQ(typed ? sort_doubles(v, n, NULL) : weft_sort(v, n, size, compare_doubles, NULL), 0);
+            check_all_there((unsigned char *)v, (unsigned char *)before, n, size);
+            free(v);
+            free(before);
+        }
+}
+TEST_WITHIN(numbers_with_nans, 60) { each_number(with_nans, 20); }
