@@ -1,0 +1,259 @@
+/*
+ * Random programs. From a seed the generator builds a program on weft's public interface, runs it, and checks
+ * exactly what it must have done.
+ *
+ *     random [--seed N] [--seconds S] [--programs N] [--workers W] [--io ENGINE] [--only KINDS] [--without KINDS]
+ *            [--keep OPS] [--trace] [--shrink] [--list]
+ *
+ * HOW A PROGRAM IS BUILT (build.c). A program is a list of operations in a fixed order: the place in the list is the
+ * operation's rank. Each operation is of a kind (a row in a table of an ops_*.c file) and has one or more parties:
+ * actors that take part in it, each in a role. An actor is a fiber, a child of a scope, a forked task, or a thread of
+ * the program. The steps of an actor are the operations that it takes part in, in the order of their ranks. Some
+ * operations make an actor (role 0) and wait for its end (role 1, with a higher rank, perhaps by another actor);
+ * some are brackets that an actor opens (role 0) and closes later (role 1), the last one first.
+ *
+ * WHY IT CANNOT DEADLOCK. A step waits only for steps of the same operation, or of operations with a lower rank.
+ * Consider the unfinished operation with the lowest rank. Its parties have been made, because an actor's first step
+ * has a higher rank than the step that makes it; they have done all their earlier steps, because these have lower
+ * ranks; so all of them are at this operation, and each kind makes sure that its own parties get along. Locks that
+ * several operations share are taken in one order, and their holders do nothing that waits for a step. A forked task
+ * is run by its forker if no worker steals it. Where that can happen (`free_tasks` is false) the forker has no step
+ * between the fork and the join, so that its steps and those of the task are one sequence.
+ *
+ * WHY IT CAN BE CANCELLED AT ANY MOMENT. Whatever waits does so in insist() (wait.c), which tries again when a wait
+ * was late or cancelled, in the end without a deadline and in a shield. So each step is done in the end, exactly once,
+ * and a cancelled wait that has left something half done is noticed.
+ *
+ * HOW TO ADD AN OPERATION. One row in the table of an ops_*.c file, and two functions:
+ *
+ *     {"name", weight, FLAGS, least, most, sizeof(struct data), make, run, check}
+ *
+ * `make` chooses what is to be known before the run, in op->data (zeroed memory of that size), with random numbers of
+ * the program; it may be NULL, and may refuse by returning false. `run` is called once by each party, by role, with
+ * random numbers of its own. `check` is called when the program has ended; it may be NULL. A kind waits only by
+ * insist() and its relatives, handles each result of each call, and checks exactly what the interface promises.
+ */
+#ifndef WEFT_TESTS_RANDOM_H
+#define WEFT_TESTS_RANDOM_H
+
+#include "../test.h"
+
+#include <stdatomic.h>
+
+enum {
+    PARTIES = 8,      /* of an operation */
+    ACTORS = 80,      /* of a program */
+    OPERATIONS = 600, /* the same */
+    DEPTH = 12,       /* brackets that an actor has open */
+    CLUSTERS = 3,
+};
+
+struct program;
+struct op;
+struct party;
+
+/* --- kinds of operations ------------------------------------------------------------------------------------------ */
+
+enum {
+    BY_THREADS = 1, /* threads may take part, too; else only fibers */
+    BY_LASTING = 2, /* only actors that keep their fiber: no tasks */
+    NESTED = 4,     /* a bracket: the same actor closes it, the last one first */
+    LATER = 8,      /* role 1 comes later, by any actor */
+    MAY_STAY = 16,  /* of a bracket: the end of the fiber closes it, too */
+    GREEDY = 32,    /* keeps a worker: rarely, and not under emulation */
+    FORKS = 64,     /* forks the process: not where sanitizers or emulators make that impossible */
+};
+
+struct kind {
+    const char *name;
+    unsigned weight; /* how often, in proportion; 0: never, see `disabled` in main.c */
+    unsigned flags;
+    unsigned least, most; /* parties; of NESTED and LATER 1: role 1 is added */
+    size_t size;          /* of op->data */
+    bool (*make)(struct program *, struct op *);
+    void (*run)(struct party *);
+    void (*check)(struct op *);
+};
+
+/* The kinds of a file, and what they share: begin and end are called around each program, and may be NULL. */
+struct family {
+    const struct kind *kinds; /* up to a row without a name */
+    void (*begin)(struct program *);
+    void (*end)(struct program *);
+};
+extern const struct family family_actors, family_scopes, family_fibers, family_locks, family_sync, family_chan;
+extern const struct family *const families[]; /* all of these, and NULL */
+const struct kind *kind_named(const char *name, size_t length);
+
+struct op {
+    const struct kind *kind;
+    unsigned number; /* its rank */
+    unsigned parties;
+    uint64_t seed;
+    void *data;
+    struct actor *actor[PARTIES];
+    struct actor *child;     /* that it makes, or NULL */
+    struct op *needs;        /* without which it makes no sense, or NULL */
+    struct weft_latch begun; /* of LATER: opens when role 0 is done */
+    bool dropped;            /* left out of this run */
+    bool stays;              /* a bracket that the end of the fiber closes */
+    bool told;               /* of a scope: it may be cancelled */
+};
+
+/* --- actors ------------------------------------------------------------------------------------------------------- */
+
+enum actor_type { ROOT_THREAD, ROOT_FIBER, FIBER, CHILD, TASK, THREAD };
+
+struct step {
+    struct op *op;
+    unsigned role;
+};
+
+struct actor {
+    unsigned number;
+    enum actor_type type;
+    struct op *birth;  /* that makes it; NULL: the root */
+    struct op *inside; /* of a CHILD: the scope */
+    struct step *steps;
+    unsigned n_steps, room;
+
+    /* While the program is built. */
+    bool live;
+    bool busy; /* its task is one sequence with it, so it has no steps of its own */
+    struct op *open[DEPTH];
+    unsigned depth;
+
+    /* How it is made, and how it ends. */
+    struct weft_attr attr;
+    unsigned cluster; /* index + 1, or 0: that of the actor that makes it */
+    bool pinned, exits;
+    int failure; /* that a CHILD returns */
+    bool told;   /* it may be cancelled */
+    bool stray;  /* a CHILD that its scope did not take */
+
+    /* While the program runs. */
+    _Atomic unsigned runs, ended;
+    _Atomic uint64_t id; /* of its fiber, when it runs; 0: it has none of its own */
+    _Atomic unsigned at; /* number of the step */
+    _Atomic unsigned moved_by_others;
+    uint64_t where;           /* the id of its cluster */
+    unsigned pin;             /* worker + 1 */
+    struct op *pushed[DEPTH]; /* clean-up handlers, in order */
+    unsigned pushes;
+};
+static inline bool is_thread(const struct actor *a) { return a->type == ROOT_THREAD || a->type == THREAD; }
+
+/* --- programs ----------------------------------------------------------------------------------------------------- */
+
+struct program {
+    uint64_t seed, random;
+    struct weft_config config;
+    bool by_run;     /* weft_run, and the root is its first fiber; else weft_start and the root is the main thread */
+    bool free_tasks; /* a task goes on by itself while its forker waits */
+    bool resizes;    /* some operation changes the number of workers */
+    unsigned n_clusters;
+    struct weft_cluster cluster[CLUSTERS]; /* 0: the first */
+    struct weft_config cluster_config[CLUSTERS];
+
+    struct op ops[OPERATIONS];
+    unsigned n_ops;
+    struct actor actors[ACTORS];
+    unsigned n_actors;
+    struct {
+        const bool *from;
+        bool *to;
+    } tells[4 * ACTORS]; /* if one may be cancelled, so may the other */
+    unsigned n_tells;
+
+    struct weft_counter strays; /* fibers that a cancelled scope did not take: the root waits for them */
+};
+extern struct program *the_program;
+
+struct settings {
+    uint64_t seed, programs;
+    double seconds;
+    unsigned workers;
+    const char *io, *only, *without, *keep;
+    bool trace, shrink, quiet;
+    unsigned patience; /* seconds without a step that are a hang; 0: as usual */
+};
+extern struct settings settings;
+
+/* build.c */
+void program_build(struct program *p, uint64_t seed);
+void program_free(struct program *p);
+struct actor *actor_new(struct program *p, enum actor_type type, struct op *birth);
+void tells(struct program *p, const bool *from, bool *to);
+void program_drop(struct program *p, const char *keep); /* all operations but these, and what needs them */
+
+/* run.c */
+void program_run(struct program *p);
+void *actor_main(void *actor);
+int actor_result(const struct actor *a);
+
+/* watch.c */
+void watch_begin(void);
+void moved(void);                       /* a step was done */
+void program_print(struct program *p);  /* the operations */
+void program_status(struct program *p); /* what each actor is doing */
+_Noreturn void broken(const char *file, int line, const char *what, long long got, long long wanted);
+
+/* shrink.c */
+int shrink(void);
+
+/* main.c */
+int programs_in_child(uint64_t first, uint64_t count, uint64_t end_at);
+bool kind_enabled(const struct kind *k);
+
+#define WANT(got, wanted) \
+    do { \
+        long long got_ = (long long)(got), wanted_ = (long long)(wanted); \
+        if (got_ != wanted_) broken(__FILE__, __LINE__, #got, got_, wanted_); \
+    } while (0)
+#define OK(call) WANT(call, 0)
+#define SO(condition) \
+    do { \
+        if (!(condition)) broken(__FILE__, __LINE__, #condition, 0, 1); \
+    } while (0)
+
+/* --- what kinds use: wait.c --------------------------------------------------------------------------------------- */
+
+/* An actor in one of its steps. */
+struct party {
+    struct program *program;
+    struct op *op;
+    struct actor *actor;
+    unsigned role;
+    uint64_t random;
+};
+
+static inline uint64_t below(struct party *p, uint64_t n) { return test_below(&p->random, n); }
+static inline bool one_in(struct party *p, uint64_t n) { return below(p, n) == 0; }
+static inline uint64_t choose(struct program *p, uint64_t n) { return test_below(&p->random, n); } /* in make */
+
+/* A party for a function that several may run at once for this one: with random numbers of its own. */
+struct party party_for(struct party *p, uint64_t number);
+
+/* An attempt with this deadline returns -EAGAIN or -EBUSY, or -ETIMEDOUT, if it would have to wait. */
+#define AT_ONCE UINT64_C(0)
+
+/*
+ * Calls attempt(context, deadline) until it returns something else than that it was late or cancelled, and returns
+ * that. Deadlines are at random at first, WEFT_FOREVER in the end. Checks that nothing is late early, that nothing is
+ * cancelled without a reason, and that nothing is cancelled in a shield.
+ */
+int insist(struct party *p, int (*attempt)(void *context, uint64_t deadline), void *context);
+
+/* Attempts of which the context is the object. */
+int wait_for_latch(void *latch, uint64_t deadline);
+int wait_for_counter(void *counter, uint64_t deadline); /* until nothing is outstanding */
+int wait_for_sem(void *sem, uint64_t deadline);
+int wait_for_mutex(void *mutex, uint64_t deadline);
+
+/* Often nothing; sometimes a yield, a short sleep, or some work. Never waits for a step. */
+void pause_a_bit(struct party *p);
+/* Checks a result of a call that was made once: 0, or the party was told. True: 0. */
+bool done_or_told(struct party *p, int err);
+uint64_t soon(struct party *p);
+
+#endif
