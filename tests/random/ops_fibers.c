@@ -47,7 +47,7 @@ struct parked {
 static int wait_for_unparks(void *context, uint64_t deadline) {
     struct parked *w = context;
     int err = 0;
-    while (!err && atomic_load_explicit(&w->parking->arrived, memory_order_relaxed) < w->others)
+    while (!err && atomic_load(&w->parking->arrived) < w->others)
         err = deadline == WEFT_FOREVER ? weft_park() : weft_park_until(deadline);
     return err;
 }
@@ -58,7 +58,7 @@ static void run_parking(struct party *p) {
         pause_a_bit(p);
         OK(insist(p, wait_for_latch, &k->there));
         k->given[p->role] = p->op->seed + p->role;
-        atomic_fetch_add_explicit(&k->arrived, 1, memory_order_release);
+        atomic_fetch_add(&k->arrived, 1);
         int err = weft_unpark((struct weft_fiber){atomic_load(&k->id)});
         SO(!err || (err == -ESRCH && atomic_load(&p->op->actor[0]->ended)));
         return;
@@ -67,7 +67,6 @@ static void run_parking(struct party *p) {
     atomic_store(&k->id, weft_self().id);
     OK(weft_latch_count_down(&k->there, 1));
     OK(insist(p, wait_for_unparks, &w));
-    atomic_thread_fence(memory_order_acquire);
     for (unsigned i = 1; i < p->op->parties; i++) WANT(k->given[i], p->op->seed + i);
 }
 

@@ -81,7 +81,8 @@ struct family {
     void (*begin)(struct program *);
     void (*end)(struct program *);
 };
-extern const struct family family_actors, family_scopes, family_fibers, family_locks, family_sync, family_chan;
+extern const struct family family_actors, family_scopes, family_fibers, family_locks, family_sync, family_chan,
+    family_time, family_tasks, family_loops, family_flow, family_clusters, family_streams, family_files, family_process;
 extern const struct family *const families[]; /* all of these, and NULL */
 const struct kind *kind_named(const char *name, size_t length);
 

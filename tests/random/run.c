@@ -17,9 +17,12 @@ int actor_result(const struct actor *a) {
 
 /* A fiber runs in the cluster that it belongs to, and a pinned one on its worker. */
 static void must_be_at_home(struct actor *a) {
-    if (is_thread(a) || a->type == TASK || atomic_load(&a->moved_by_others)) return;
-    WANT(weft_cluster_self().id, a->where);
-    if (a->pin) WANT(weft_worker(), a->pin - 1);
+    if (is_thread(a) || a->type == TASK) return;
+    uint64_t where = weft_cluster_self().id;
+    int worker = weft_worker();
+    if (atomic_load(&a->moved_by_others)) return; /* only now: it is set before the fiber is moved */
+    WANT(where, a->where);
+    if (a->pin) WANT(worker, a->pin - 1);
 }
 
 static void trace(struct party *p, const char *what) {
@@ -76,7 +79,11 @@ static void clusters_begin(struct program *p) {
 
 static void clusters_end(struct program *p) {
     OK(weft_counter_wait(&p->strays, 0));
-    for (unsigned i = 1; i < p->n_clusters; i++) OK(weft_cluster_destroy(p->cluster[i]));
+    if (p->by_run) OK(weft_cluster_move((struct weft_fiber){0}, p->cluster[0])); /* it may have moved */
+    for (unsigned i = 1; i < p->n_clusters; i++) {
+        OK(weft_cluster_drain(p->cluster[i])); /* fibers that ran forked calls may be about to end */
+        OK(weft_cluster_destroy(p->cluster[i]));
+    }
 }
 
 static int root_main(void *program) {

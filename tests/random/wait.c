@@ -1,10 +1,10 @@
 /* How a party waits: with deadlines, and cancelled, and in the end until it has what it waits for. See random.h. */
 #include "random.h"
 
+/* p->random belongs to the party itself, which may use it meanwhile. */
 struct party party_for(struct party *p, uint64_t number) {
-    struct party other = *p;
-    other.random = p->random ^ (number + 1) * UINT64_C(0xd6e8feb86659fd93);
-    return other;
+    uint64_t random = (p->op->seed + p->role) ^ (number + 1) * UINT64_C(0xd6e8feb86659fd93);
+    return (struct party){p->program, p->op, p->actor, p->role, random};
 }
 
 uint64_t soon(struct party *p) { return weft_now() + below(p, 30 * WEFT_MICROSECOND); }

@@ -1,0 +1,313 @@
+/* Pipes and sockets: streams, messages that go to and fro, readiness, a close while another waits, connections. */
+#define _GNU_SOURCE
+#include "io.h"
+
+#include "../state.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* Both ends of a pipe or of a pair of sockets; [0] is for reading. */
+static void open_ends(struct party *p, int ends[2]) {
+    int flags = one_in(p, 2) ? O_NONBLOCK : 0;
+    if (one_in(p, 2))
+        OK(pipe2(ends, O_CLOEXEC | flags));
+    else
+        OK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (flags ? SOCK_NONBLOCK : 0), 0, ends));
+}
+
+/* What role 0 opens, for all parties. */
+struct ends {
+    struct weft_latch open;
+    int fd[2];
+    unsigned bytes;
+    _Atomic uint64_t waiter; /* the id of a fiber that is about to wait */
+};
+
+static bool make_ends(struct program *p, struct op *op) {
+    struct ends *e = op->data;
+    e->bytes = (unsigned)choose(p, choose(p, 4) ? 5000 : 200000);
+    OK(weft_latch_init(&e->open, 1));
+    return true;
+}
+
+static void ends_ready(struct party *p, struct ends *e) {
+    if (p->role == 0) {
+        open_ends(p, e->fd);
+        OK(weft_latch_count_down(&e->open, 1));
+    }
+    OK(insist(p, wait_for_latch, &e->open));
+}
+
+/* --- a stream: role 0 writes and closes, role 1 reads to the end ----------------------------------------------------
+ */
+
+enum { PIECE = 9000 };
+
+static void run_stream(struct party *p) {
+    struct ends *e = p->op->data;
+    unsigned char *piece = malloc(PIECE);
+    SO(piece);
+    ends_ready(p, e);
+    for (size_t place = 0; p->role || place < e->bytes;) {
+        size_t size = 1 + below(p, PIECE);
+        int n;
+        if (p->role) {
+            n = read_some(p, e->fd[0], piece, size);
+            SO(n >= 0 && (size_t)n <= size);
+            check_bytes(p->op, piece, place, (size_t)n);
+            if (!n) WANT(place, e->bytes);
+            if (!n) break;
+        } else {
+            if (size > e->bytes - place) size = e->bytes - place;
+            fill_bytes(p->op, piece, place, size);
+            n = write_some(p, e->fd[1], piece, size);
+            SO(n > 0 && (size_t)n <= size);
+        }
+        place += (size_t)n;
+        pause_a_bit(p);
+    }
+    close_file(e->fd[p->role ? 0 : 1]);
+    free(piece);
+}
+
+/* --- messages to and fro --------------------------------------------------------------------------------------------
+ */
+
+enum { MESSAGE = 100 };
+struct talk {
+    struct weft_latch open;
+    int fd[2];
+    unsigned turns;
+};
+
+static bool make_talk(struct program *p, struct op *op) {
+    struct talk *t = op->data;
+    t->turns = 1 + (unsigned)choose(p, 20);
+    OK(weft_latch_init(&t->open, 1));
+    return true;
+}
+
+struct lent {
+    int fd;
+    struct weft_lease lease;
+};
+static int call_recv_lease(void *lent) {
+    struct lent *l = lent;
+    return (int)weft_recv_lease(l->fd, &l->lease);
+}
+
+/* A message in pieces, some of them in memory that weft lends. */
+static void receive(struct party *p, int fd, unsigned char *to, size_t size) {
+    for (size_t done = 0; done < size;) {
+        if (!is_thread(p->actor) && one_in(p, 3) && size - done == MESSAGE) {
+            struct lent l = {.fd = fd};
+            int n = insist_on(p, call_recv_lease, &l);
+            SO(n > 0 && (size_t)n <= size - done);
+            memcpy(to + done, l.lease.data, (size_t)n);
+            weft_lease_return(&l.lease);
+            done += (size_t)n;
+        } else {
+            int n = read_some(p, fd, to + done, size - done);
+            SO(n > 0);
+            done += (size_t)n;
+        }
+    }
+}
+
+static void run_talk(struct party *p) {
+    struct talk *t = p->op->data;
+    unsigned char message[MESSAGE];
+    if (p->role == 0) {
+        OK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (one_in(p, 2) ? SOCK_NONBLOCK : 0), 0, t->fd));
+        OK(weft_latch_count_down(&t->open, 1));
+    }
+    OK(insist(p, wait_for_latch, &t->open));
+    for (unsigned i = 0; i < 2 * t->turns; i++) {
+        if (i % 2 == p->role) {
+            fill_bytes(p->op, message, i * MESSAGE, MESSAGE);
+            write_all(p, t->fd[p->role], message, MESSAGE);
+        } else {
+            receive(p, t->fd[p->role], message, MESSAGE);
+            check_bytes(p->op, message, i * MESSAGE, MESSAGE);
+        }
+        pause_a_bit(p);
+    }
+    if (one_in(p, 2)) OK(weft_shutdown(t->fd[p->role], SHUT_WR));
+    close_file(t->fd[p->role]);
+}
+
+/* --- readiness: role 0 writes a byte at a time, role 1 waits for each ------------------------------------------------
+ */
+
+static int wait_until_ready(void *fd, uint64_t deadline) {
+    int n = *(int *)fd;
+    return deadline == AT_ONCE        ? weft_ready_try(n, POLLIN)
+           : deadline == WEFT_FOREVER ? weft_ready(n, POLLIN)
+                                      : weft_ready_until(n, POLLIN, deadline);
+}
+static int select_ready(void *fd, uint64_t deadline) {
+    struct weft_case cases[] = {WEFT_CASE_READY(*(int *)fd, POLLIN), WEFT_CASE_FUTURE(NULL, NULL)};
+    int done = deadline == AT_ONCE        ? weft_select_try(cases, 2)
+               : deadline == WEFT_FOREVER ? weft_select(cases, 2)
+                                          : weft_select_until(cases, 2, deadline);
+    return done < 0 ? done : cases[0].result;
+}
+static int poll_ready(void *fd) {
+    struct pollfd one = {*(int *)fd, POLLIN, 0};
+    int n = weft_poll(&one, 1, -1);
+    return n < 0 ? -errno : n == 0 ? -EAGAIN : one.revents;
+}
+
+static void await_byte(struct party *p, int fd) {
+    int events;
+    switch (below(p, 3)) {
+    case 0: events = insist(p, wait_until_ready, &fd); break;
+    case 1: events = insist(p, select_ready, &fd); break;
+    default:
+        do events = insist_on(p, poll_ready, &fd);
+        while (is_thread(p->actor) && events == -EINTR);
+    }
+    SO(events > 0 && events & POLLIN);
+}
+
+static void run_ready(struct party *p) {
+    struct ends *e = p->op->data;
+    unsigned bytes = 1 + e->bytes % 20;
+    ends_ready(p, e);
+    for (unsigned i = 0; i < bytes; i++) {
+        unsigned char byte = byte_at(p->op, i);
+        if (p->role == 0) {
+            WANT(write(e->fd[1], &byte, 1), 1);
+        } else {
+            await_byte(p, e->fd[0]);
+            WANT(read(e->fd[0], &byte, 1), 1);
+            WANT(byte, byte_at(p->op, i));
+        }
+        pause_a_bit(p);
+    }
+    close_file(e->fd[p->role ? 0 : 1]);
+}
+
+/* --- a close while another waits ------------------------------------------------------------------------------------
+ */
+
+/* Role 0 waits for bytes that do not come, in a shield, so that it waits once. */
+static void wait_in_vain(struct party *p, struct ends *e) {
+    char byte;
+    int fd = e->fd[0];
+    bool reads = one_in(p, 2);
+    atomic_store(&e->waiter, weft_self().id);
+    int err = reads ? (weft_read(fd, &byte, 1) < 0 ? -errno : 0) : weft_ready(fd, POLLIN);
+    WANT(err, -EBADF);
+}
+
+static bool make_close(struct program *p, struct op *op) { return !is_thread(op->actor[0]) && make_ends(p, op); }
+
+static void run_close(struct party *p) {
+    struct ends *e = p->op->data;
+    struct weft_shield shield;
+    ends_ready(p, e);
+    OK(weft_shield_begin(&shield));
+    if (p->role == 0) {
+        wait_in_vain(p, e);
+    } else {
+        while (!atomic_load(&e->waiter)) OK(weft_sleep_for(20 * WEFT_MICROSECOND));
+        await_state(state_waits, (struct weft_fiber){atomic_load(&e->waiter)});
+        close_file(e->fd[0]);
+        close_file(e->fd[1]);
+    }
+    OK(weft_shield_end(&shield));
+}
+
+/* --- connections: role 0 accepts one from each of the others ---------------------------------------------------------
+ */
+
+struct server {
+    struct weft_latch open;
+    struct sockaddr_un address;
+    socklen_t length;
+    bool listener;
+};
+
+static bool make_server(struct program *p, struct op *op) {
+    struct server *s = op->data;
+    s->address.sun_family = AF_UNIX; /* a name that is no file: its first byte is 0 */
+    int n = snprintf(s->address.sun_path + 1, sizeof s->address.sun_path - 1, "weft-random-%d-%u-%llx", (int)getpid(),
+                     op->number, (unsigned long long)op->seed);
+    s->length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+    s->listener = choose(p, 2) && !is_thread(op->actor[0]);
+    OK(weft_latch_init(&s->open, 1));
+    return true;
+}
+
+struct accepting {
+    int fd;
+    struct weft_listener listener;
+};
+static int call_accept(void *a) {
+    int fd = weft_accept(((struct accepting *)a)->fd, NULL, NULL);
+    return fd < 0 ? -errno : fd;
+}
+static int call_listener(void *a) { return weft_listener_accept(&((struct accepting *)a)->listener); }
+
+static void serve(struct party *p, struct server *s) {
+    struct accepting a = {.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    unsigned char byte;
+    SO(a.fd >= 0);
+    OK(bind(a.fd, (struct sockaddr *)&s->address, s->length));
+    OK(listen(a.fd, 8));
+    if (s->listener) OK(weft_listener_begin(&a.listener, a.fd, SOCK_CLOEXEC));
+    OK(weft_latch_count_down(&s->open, 1));
+    unsigned char seen[PARTIES] = {0};
+    for (unsigned i = 1; i < p->op->parties; i++) {
+        int fd = insist_on(p, s->listener ? call_listener : call_accept, &a);
+        SO(fd >= 0);
+        read_all(p, fd, &byte, 1);
+        SO(byte && byte < p->op->parties && !seen[byte]++);
+        byte = (unsigned char)~byte;
+        write_all(p, fd, &byte, 1);
+        close_file(fd);
+    }
+    if (s->listener) OK(weft_listener_end(&a.listener));
+    close_file(a.fd);
+}
+
+struct connecting {
+    int fd;
+    struct server *server;
+};
+static int call_connect(void *context) {
+    struct connecting *c = context;
+    return weft_connect(c->fd, (struct sockaddr *)&c->server->address, c->server->length) ? -errno : 0;
+}
+
+static void connect_to(struct party *p, struct server *s) {
+    OK(insist(p, wait_for_latch, &s->open));
+    struct connecting c = {socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), s};
+    SO(c.fd >= 0);
+    int err = insist_on(p, call_connect, &c);
+    SO(!err || err == -EISCONN); /* an attempt that was cancelled may have been done all the same */
+    unsigned char byte = (unsigned char)p->role;
+    write_all(p, c.fd, &byte, 1);
+    read_all(p, c.fd, &byte, 1);
+    WANT(byte, (unsigned char)~p->role);
+    close_file(c.fd);
+}
+
+static void run_server(struct party *p) { (p->role ? connect_to : serve)(p, p->op->data); }
+
+static const struct kind kinds[] = {
+    {"stream", 30, BY_THREADS, 2, 2, sizeof(struct ends), make_ends, run_stream, NULL},
+    {"talk", 25, BY_THREADS, 2, 2, sizeof(struct talk), make_talk, run_talk, NULL},
+    {"ready", 20, BY_THREADS, 2, 2, sizeof(struct ends), make_ends, run_ready, NULL},
+    {"close", 20, BY_THREADS, 2, 2, sizeof(struct ends), make_close, run_close, NULL},
+    {"server", 15, BY_THREADS, 2, 5, sizeof(struct server), make_server, run_server, NULL},
+    {0},
+};
+const struct family family_streams = {kinds, NULL, NULL};
