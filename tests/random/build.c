@@ -115,10 +115,11 @@ static void actor_end(struct program *p, struct actor *a) {
         a->open[i]->stays = a->open[i]->told = true; /* a scope is cancelled by the end of its fiber */
     }
     a->exits = a->depth || (may_leave(a) && choose(p, 4) == 0);
+    a->exits_if_told = a->type == FIBER && choose(p, 8) == 0;
     a->live = false;
 }
 
-static bool is_open(const struct op *op) { return op->kind->flags & LATER && op->parties == 1; }
+static bool is_open(const struct op *op) { return op->kind->flags & LATER && op->parties == 1 && !op->stays; }
 
 /* One that may be closed now, at random; NULL: there is none, or the dice said no. */
 static struct op *any_open(struct program *p) {
@@ -135,12 +136,19 @@ static struct op *any_open(struct program *p) {
 
 /* --- the list ----------------------------------------------------------------------------------------------------- */
 
+/* Half of the programs know only half of the kinds: so that these meet more often. All know the first, fibers. */
+static bool known(struct program *p, unsigned number) {
+    uint64_t random = p->seed * 64 + number;
+    return !p->narrow || !number || test_below(&random, 2);
+}
+
 static const struct kind *any_kind(struct program *p) {
     uint64_t sum = 0;
+    unsigned number = 0;
     const struct kind *found = NULL;
     for (unsigned f = 0; families[f]; f++)
         for (const struct kind *k = families[f]->kinds; k->name; k++) {
-            if (!kind_enabled(k)) continue;
+            if (!known(p, number++) || !kind_enabled(k)) continue;
             sum += k->weight;
             if (choose(p, sum) < k->weight) found = k;
         }
@@ -167,7 +175,18 @@ static void add_op(struct program *p) {
     }
 }
 
+/* The stop waits for the end of detached fibers, too: some are left to it. */
+static void leave_some(struct program *p) {
+    for (unsigned i = 0; i < p->n_ops; i++) {
+        struct op *op = &p->ops[i];
+        if (!is_open(op) || !(op->kind->flags & MAY_STAY)) continue;
+        actor_end(p, op->child);
+        op->stays = true;
+    }
+}
+
 static void close_everything(struct program *p) {
+    if (p->stops_early) leave_some(p);
     for (struct op *op; (op = any_open(p));) close_op(p, op);
     for (unsigned i = 0; i < p->n_actors; i++) p->actors[i].live = false;
 }
@@ -207,7 +226,11 @@ static void choose_ground(struct program *p) {
     }
     p->config = p->cluster_config[0];
     p->free_tasks = stealing && !continuations;
+    p->rescues = stealing;
+    for (unsigned i = 0; i < p->n_clusters; i++) p->rescues &= !p->cluster_config[i].no_rescue;
     p->by_run = choose(p, 3) == 0;
+    p->stops_early = choose(p, 4) == 0;
+    p->narrow = choose(p, 2);
 }
 
 void program_build(struct program *p, uint64_t seed) {
@@ -217,8 +240,10 @@ void program_build(struct program *p, uint64_t seed) {
     choose_ground(p);
     actor_new(p, p->by_run ? ROOT_FIBER : ROOT_THREAD, NULL);
     unsigned size = 3 + (unsigned)choose(p, choose(p, 3) ? 60 : 300);
+    static const unsigned closings[] = {3, 5, 5, 20};
+    unsigned closing = closings[choose(p, 4)]; /* one in so many closes something */
     for (unsigned i = 0; i < size && p->n_ops < OPERATIONS; i++) {
-        struct op *op = choose(p, 5) == 0 ? any_open(p) : NULL;
+        struct op *op = choose(p, closing) == 0 ? any_open(p) : NULL;
         if (op)
             close_op(p, op);
         else

@@ -53,7 +53,7 @@ static bool named_in(const char *list, const struct kind *k) {
 
 bool kind_enabled(const struct kind *k) {
     for (unsigned i = 0; disabled[i].name; i++)
-        if (!strcmp(disabled[i].name, k->name) && !settings.only) return false;
+        if (!strcmp(disabled[i].name, k->name) && !(settings.with && named_in(settings.with, k))) return false;
     if (k->flags & FORKS && (TEST_TSAN || TEST_ASAN || test_emulated())) return false;
     if (k->flags & GREEDY && test_emulated()) return false;
     if (settings.only && !named_in(settings.only, k)) return false;
@@ -107,17 +107,25 @@ static const char *engine_for(uint64_t first) {
     return test_below(&random, 3) == 0 ? "epoll" : "auto";
 }
 
+/* The command, with everything that decides which program a seed stands for. */
+void print_command(const char *program, uint64_t first, uint64_t count) {
+    printf("%s --seed %llu --programs %llu --io %s", program, (unsigned long long)first, (unsigned long long)count,
+           settings.io);
+    if (settings.workers) printf(" --workers %u", settings.workers);
+    if (settings.only) printf(" --only %s", settings.only);
+    if (settings.without) printf(" --without %s", settings.without);
+    if (settings.with) printf(" --with %s", settings.with);
+    if (settings.keep) printf(" --keep %s", settings.keep);
+    printf("\n");
+}
+
 static void say_how_to_replay(const char *program, uint64_t first) {
-    char more[256];
-    snprintf(more, sizeof more, " --io %s%s%s%s%s%s%s", settings.io, settings.only ? " --only " : "",
-             settings.only ? settings.only : "", settings.without ? " --without " : "",
-             settings.without ? settings.without : "", settings.keep ? " --keep " : "",
-             settings.keep ? settings.keep : "");
-    if (settings.workers) snprintf(more + strlen(more), sizeof more - strlen(more), " --workers %u", settings.workers);
-    printf("replay: %s --seed %llu --programs 1%s\n", program, (unsigned long long)shared->seed, more);
-    if (shared->seed != first)
-        printf("   or, with those before it in the process: %s --seed %llu --programs %llu%s\n", program,
-               (unsigned long long)first, (unsigned long long)(shared->seed - first + 1), more);
+    printf("replay: ");
+    print_command(program, shared->seed, 1);
+    if (shared->seed != first) {
+        printf("   or, with those before it in the process: ");
+        print_command(program, first, shared->seed - first + 1);
+    }
     fflush(stdout);
 }
 
@@ -162,8 +170,8 @@ static int run_all(const char *program) {
 
 static int usage(void) {
     fprintf(stderr, "usage: random [--seed N] [--seconds S] [--programs N] [--workers W] [--io epoll|uring|auto]\n"
-                    "              [--only KINDS] [--without KINDS] [--keep OPS] [--patience S] [--trace] [--shrink] "
-                    "[--list]\n");
+                    "              [--only KINDS] [--without KINDS] [--with KINDS] [--keep OPS] [--patience S]\n"
+                    "              [--trace] [--shrink] [--list]\n");
     return 2;
 }
 
@@ -185,6 +193,8 @@ static bool take_option(const char *name, const char *value) {
         settings.only = value;
     else if (!strcmp(name, "--without"))
         settings.without = value;
+    else if (!strcmp(name, "--with"))
+        settings.with = value;
     else if (!strcmp(name, "--keep"))
         settings.keep = value;
     else
@@ -210,5 +220,6 @@ int main(int argc, char **argv) {
     if (list) return list_kinds();
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     SO(shared != MAP_FAILED);
-    return run_all(argv[0]);
+    if (settings.shrink && !settings.io) settings.io = engine_for(settings.seed);
+    return settings.shrink ? shrink(argv[0]) : run_all(argv[0]);
 }

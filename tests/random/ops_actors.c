@@ -32,11 +32,11 @@ void choose_attributes(struct program *p, struct actor *a) {
 struct weft_attr attributes(struct party *p, struct weft_counter *counter) {
     struct actor *a = p->op->child;
     struct weft_attr attr = a->attr;
-    struct weft_cluster cluster = {p->actor->where};
-    if (is_thread(p->actor)) cluster = p->program->cluster[0];
-    if (p->actor->type == TASK) cluster = weft_cluster_self();
-    if (a->cluster) attr.cluster = cluster = p->program->cluster[a->cluster - 1];
-    if (atomic_load(&p->actor->moved_by_others)) atomic_store(&a->moved_by_others, 1); /* then that is not known */
+    struct weft_cluster cluster = is_thread(p->actor) ? p->program->cluster[0] : weft_cluster_self();
+    if (a->cluster)
+        attr.cluster = cluster = p->program->cluster[a->cluster - 1];
+    else if (atomic_load(&p->actor->moved_by_others))
+        atomic_store(&a->moved_by_others, 1); /* then its cluster is not known */
     a->where = cluster.id;
     if (a->pinned) attr.pinned = a->pin = 1 + (unsigned)below(p, (unsigned)weft_cluster_workers(cluster));
     attr.counter = counter;
@@ -45,7 +45,8 @@ struct weft_attr attributes(struct party *p, struct weft_counter *counter) {
 
 /* The cluster may have fewer workers meanwhile. */
 bool unpinned(struct party *p, int err, struct weft_attr *attr) {
-    if (err != -EINVAL || !attr->pinned || !p->program->resizes) return false;
+    bool changes = p->program->resizes || atomic_load(&p->op->child->moved_by_others);
+    if (err != -EINVAL || !attr->pinned || !changes) return false;
     p->op->child->pin = attr->pinned = 0;
     return true;
 }
@@ -90,6 +91,12 @@ static int wait_for_end(void *context, uint64_t deadline) {
     return deadline == WEFT_FOREVER ? weft_join(j->fiber, &j->result) : weft_join_until(j->fiber, &j->result, deadline);
 }
 
+static void check_result(struct actor *a, int result) {
+    WANT(atomic_load(&a->ended), 1);
+    if (a->exits_if_told && a->told && (result == -ECANCELED || result == -ETIMEDOUT)) return;
+    WANT(result, actor_result(a));
+}
+
 static void run_fiber(struct party *p) {
     struct birth *b = p->op->data;
     if (p->role == 0) {
@@ -99,8 +106,7 @@ static void run_fiber(struct party *p) {
     if (!b->lets_go) {
         struct joined j = {b->fiber, NULL};
         OK(insist(p, wait_for_end, &j));
-        WANT((intptr_t)j.result, actor_result(p->op->child));
-        WANT(atomic_load(&p->op->child->ended), 1);
+        check_result(p->op->child, (int)(intptr_t)j.result);
         WANT(weft_join(b->fiber, NULL), -ESRCH);
     } else if (!b->detached) {
         OK(weft_detach(b->fiber));
@@ -115,7 +121,7 @@ static void run_fiber(struct party *p) {
 static bool make_thread(struct program *p, struct op *op) {
     unsigned threads = 0;
     for (unsigned i = 0; i < p->n_actors; i++) threads += p->actors[i].type == THREAD && p->actors[i].live;
-    return threads < 6 && actor_new(p, THREAD, op);
+    return !p->stops_early && threads < 6 && actor_new(p, THREAD, op);
 }
 
 static void *join_thread(void *thread) {
@@ -169,7 +175,7 @@ static void run_task(struct party *p) {
 
 static const struct kind kinds[] = {
     {"fiber", 120, BY_THREADS | LATER, 1, 1, sizeof(struct birth), make_fiber, run_fiber, NULL},
-    {"detached", 30, BY_THREADS | LATER, 1, 1, sizeof(struct birth), make_detached, run_fiber, NULL},
+    {"detached", 30, BY_THREADS | LATER | MAY_STAY, 1, 1, sizeof(struct birth), make_detached, run_fiber, NULL},
     {"thread", 20, BY_THREADS | LATER, 1, 1, sizeof(struct birth), make_thread, run_thread, NULL},
     {"task", 40, NESTED, 1, 1, sizeof(struct birth), make_task, run_task, NULL},
     {0},

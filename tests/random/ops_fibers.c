@@ -1,6 +1,8 @@
 /* What a fiber does by itself, or with another fiber: yield, sleep, park, unpark, local values, errno, statistics. */
 #include "random.h"
 
+#include "weft/io.h"
+
 #include <string.h>
 #include <unistd.h>
 
@@ -12,8 +14,14 @@ static void run_yield(struct party *p) {
 
 static void run_sleep(struct party *p) {
     uint64_t begun = weft_now(), length = below(p, 200 * WEFT_MICROSECOND);
-    if (done_or_told(p, one_in(p, 2) ? weft_sleep_until(begun + length) : weft_sleep_for(length)))
-        SO(weft_now() >= begun + length);
+    int err;
+    switch (below(p, 3)) {
+    case 0: err = weft_sleep_until(begun + length); break;
+    case 1: err = weft_sleep_for(length); break;
+    default: err = weft_usleep((unsigned)(length / 1000)) ? -errno : 0, length = length / 1000 * 1000;
+    }
+    if (is_thread(p->actor) && err == -EINTR) return;
+    if (done_or_told(p, err)) SO(weft_now() >= begun + length);
 }
 
 /* This need not wait, so it is done, also by a fiber that was cancelled. */
@@ -21,6 +29,30 @@ static void run_sleep_past(struct party *p) { OK(weft_sleep_until(below(p, weft_
 
 static void run_compute(struct party *p) {
     for (uint64_t n = below(p, 20000); n; n--) __asm__ volatile("" ::: "memory");
+}
+
+/* --- spinning: the others come although one spins -------------------------------------------------------------------
+ */
+
+struct spin {
+    _Atomic unsigned arrived;
+    bool hard;
+};
+
+/* Hard: without a yield. Then the others come only if they are taken over from a worker that is stuck. */
+static bool make_spin(struct program *p, struct op *op) {
+    struct spin *s = op->data;
+    s->hard = p->rescues && choose(p, 4) == 0;
+    return true;
+}
+
+static void run_spin(struct party *p) {
+    struct spin *s = p->op->data;
+    unsigned others = p->op->parties - 1;
+    if (p->role) pause_a_bit(p);
+    if (p->role) atomic_fetch_add(&s->arrived, 1);
+    while (p->role == 0 && atomic_load(&s->arrived) < others)
+        if (!s->hard) weft_yield();
 }
 
 /* --- park and unpark ---------------------------------------------------------------------------------------------- */
@@ -192,11 +224,28 @@ static void run_look(struct party *p) {
     SO(later.spawned >= s.spawned && later.completed >= s.completed && later.parks >= s.parks);
 }
 
+/* There is one runtime, and a fiber does not stop it. */
+static int never(void *unused) { return (void)unused, 0; }
+static void refuses_itself(void) {
+    int err = weft_join(weft_self(), NULL);
+    SO(err == -EDEADLK || err == -EINVAL || err == -EBUSY); /* it may be detached, or another is joining it */
+}
+static void run_refused(struct party *p) {
+    WANT(weft_start(NULL), -EBUSY);
+    WANT(weft_run(never, NULL, NULL), -EBUSY);
+    if (!is_thread(p->actor)) WANT(weft_stop(), -EDEADLK);
+    if (!is_thread(p->actor)) refuses_itself();
+    WANT(weft_join((struct weft_fiber){0}, NULL), -ESRCH);
+    if (is_thread(p->actor)) WANT(weft_park(), -EPERM);
+}
+
 static const struct kind kinds[] = {
     {"yield", 30, BY_THREADS, 1, 1, 0, NULL, run_yield, NULL},
     {"sleep", 30, BY_THREADS, 1, 1, 0, NULL, run_sleep, NULL},
     {"sleep_past", 5, BY_THREADS, 1, 1, 0, NULL, run_sleep_past, NULL},
     {"compute", 20, BY_THREADS, 1, 1, 0, NULL, run_compute, NULL},
+    {"spin", 20, BY_THREADS | GREEDY, 2, 4, sizeof(struct spin), make_spin, run_spin, NULL},
+    {"refused", 10, BY_THREADS, 1, 1, 0, NULL, run_refused, NULL},
     {"parking", 40, BY_THREADS, 2, 5, sizeof(struct parking), make_parking, run_parking, NULL},
     {"park_until", 20, 0, 1, 1, 0, NULL, run_park_until, NULL},
     {"nudge", 20, BY_THREADS, 1, 1, sizeof(struct nudge), make_nudge, run_nudge, NULL},

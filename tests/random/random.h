@@ -3,7 +3,7 @@
  * exactly what it must have done.
  *
  *     random [--seed N] [--seconds S] [--programs N] [--workers W] [--io ENGINE] [--only KINDS] [--without KINDS]
- *            [--keep OPS] [--trace] [--shrink] [--list]
+ *            [--with KINDS] [--keep OPS] [--patience S] [--trace] [--shrink] [--list]
  *
  * HOW A PROGRAM IS BUILT (build.c). A program is a list of operations in a fixed order: the place in the list is the
  * operation's rank. Each operation is of a kind (a row in a table of an ops_*.c file) and has one or more parties:
@@ -59,7 +59,7 @@ enum {
     BY_LASTING = 2, /* only actors that keep their fiber: no tasks */
     NESTED = 4,     /* a bracket: the same actor closes it, the last one first */
     LATER = 8,      /* role 1 comes later, by any actor */
-    MAY_STAY = 16,  /* of a bracket: the end of the fiber closes it, too */
+    MAY_STAY = 16,  /* role 1 may be left out: the end of the fiber closes the bracket, the stop awaits the actor */
     GREEDY = 32,    /* keeps a worker: rarely, and not under emulation */
     FORKS = 64,     /* forks the process: not where sanitizers or emulators make that impossible */
 };
@@ -127,7 +127,7 @@ struct actor {
     /* How it is made, and how it ends. */
     struct weft_attr attr;
     unsigned cluster; /* index + 1, or 0: that of the actor that makes it */
-    bool pinned, exits;
+    bool pinned, exits, exits_if_told;
     int failure; /* that a CHILD returns */
     bool told;   /* it may be cancelled */
     bool stray;  /* a CHILD that its scope did not take */
@@ -149,9 +149,12 @@ static inline bool is_thread(const struct actor *a) { return a->type == ROOT_THR
 struct program {
     uint64_t seed, random;
     struct weft_config config;
-    bool by_run;     /* weft_run, and the root is its first fiber; else weft_start and the root is the main thread */
-    bool free_tasks; /* a task goes on by itself while its forker waits */
-    bool resizes;    /* some operation changes the number of workers */
+    bool by_run;      /* weft_run, and the root is its first fiber; else weft_start and the root is the main thread */
+    bool free_tasks;  /* a task goes on by itself while its forker waits */
+    bool resizes;     /* some operation changes the number of workers */
+    bool rescues;     /* what waits for a worker that is stuck is taken over */
+    bool narrow;      /* it knows only half of the kinds */
+    bool stops_early; /* the runtime is stopped while detached fibers run; then there are no threads but the root */
     unsigned n_clusters;
     struct weft_cluster cluster[CLUSTERS]; /* 0: the first */
     struct weft_config cluster_config[CLUSTERS];
@@ -174,7 +177,7 @@ struct settings {
     uint64_t seed, programs;
     double seconds;
     unsigned workers;
-    const char *io, *only, *without, *keep;
+    const char *io, *only, *without, *with, *keep;
     bool trace, shrink, quiet;
     unsigned patience; /* seconds without a step that are a hang; 0: as usual */
 };
@@ -200,11 +203,12 @@ void program_status(struct program *p); /* what each actor is doing */
 _Noreturn void broken(const char *file, int line, const char *what, long long got, long long wanted);
 
 /* shrink.c */
-int shrink(void);
+int shrink(const char *name); /* of this program, for the command that it prints */
 
 /* main.c */
 int programs_in_child(uint64_t first, uint64_t count, uint64_t end_at);
 bool kind_enabled(const struct kind *k);
+void print_command(const char *name, uint64_t first, uint64_t count);
 
 #define WANT(got, wanted) \
     do { \

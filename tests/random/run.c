@@ -58,6 +58,7 @@ void *actor_main(void *actor) {
     struct actor *a = actor;
     void *result = (void *)(intptr_t)actor_result(a);
     steps_run(a);
+    if (a->exits_if_told) weft_exit_if_cancelled();
     if (a->exits) weft_exit(result);
     return result;
 }
@@ -78,6 +79,7 @@ static void clusters_begin(struct program *p) {
 }
 
 static void clusters_end(struct program *p) {
+    if (p->stops_early) return;
     OK(weft_counter_wait(&p->strays, 0));
     if (p->by_run) OK(weft_cluster_move((struct weft_fiber){0}, p->cluster[0])); /* it may have moved */
     for (unsigned i = 1; i < p->n_clusters; i++) {
