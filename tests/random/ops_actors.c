@@ -25,6 +25,7 @@ void choose_attributes(struct program *p, struct actor *a) {
     a->attr.priority = choose(p, 3) ? WEFT_NORMAL : (unsigned)choose(p, 3);
     a->attr.node = choose(p, 8) == 0;
     a->cluster = (unsigned)choose(p, p->n_clusters + 1);
+    if (!a->cluster) tells(p, &a->birth->actor[0]->pushed, &a->pushed); /* it begins where that one is */
     a->pinned = choose(p, 6) == 0;
 }
 
@@ -33,10 +34,7 @@ struct weft_attr attributes(struct party *p, struct weft_counter *counter) {
     struct actor *a = p->op->child;
     struct weft_attr attr = a->attr;
     struct weft_cluster cluster = is_thread(p->actor) ? p->program->cluster[0] : weft_cluster_self();
-    if (a->cluster)
-        attr.cluster = cluster = p->program->cluster[a->cluster - 1];
-    else if (atomic_load(&p->actor->moved_by_others))
-        atomic_store(&a->moved_by_others, 1); /* then its cluster is not known */
+    if (a->cluster) attr.cluster = cluster = p->program->cluster[a->cluster - 1];
     a->where = cluster.id;
     if (a->pinned) attr.pinned = a->pin = 1 + (unsigned)below(p, (unsigned)weft_cluster_workers(cluster));
     attr.counter = counter;
@@ -45,7 +43,7 @@ struct weft_attr attributes(struct party *p, struct weft_counter *counter) {
 
 /* The cluster may have fewer workers meanwhile. */
 bool unpinned(struct party *p, int err, struct weft_attr *attr) {
-    bool changes = p->program->resizes || atomic_load(&p->op->child->moved_by_others);
+    bool changes = p->program->resizes || p->op->child->pushed;
     if (err != -EINVAL || !attr->pinned || !changes) return false;
     p->op->child->pin = attr->pinned = 0;
     return true;
@@ -156,7 +154,9 @@ static void run_thread(struct party *p) {
 static bool make_task(struct program *p, struct op *op) {
     struct actor *a = actor_new(p, TASK, op);
     if (!a) return false;
+    p->awaits_tasks = true;
     tells(p, &op->actor[0]->told, &a->told);
+    tells(p, &op->actor[0]->pushed, &a->pushed);
     return true;
 }
 

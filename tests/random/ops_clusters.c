@@ -90,10 +90,10 @@ static void run_move(struct party *p) {
         OK(weft_cluster_move((struct weft_fiber){0}, to));
         a->pin = 0;
         a->where = to.id;
-        if (!atomic_load(&a->moved_by_others)) WANT(weft_cluster_self().id, to.id);
+        if (!a->pushed) WANT(weft_cluster_self().id, to.id);
         pause_a_bit(p);
     }
-    if (one_in(p, 2) && !atomic_load(&a->moved_by_others)) {
+    if (one_in(p, 2) && !a->pushed) {
         OK(weft_cluster_move((struct weft_fiber){0}, (struct weft_cluster){before}));
         a->where = before;
     }
@@ -106,11 +106,11 @@ static bool make_push(struct program *p, struct op *op) {
     struct push *m = op->data;
     m->target = &p->actors[choose(p, p->n_actors)];
     op->needs = m->target->birth;
-    return m->target->live && !is_thread(m->target) && m->target->type != TASK;
+    if (!m->target->live || is_thread(m->target) || m->target->type == TASK) return false;
+    return m->target->pushed = true;
 }
 static void run_push(struct party *p) {
     struct actor *target = ((struct push *)p->op->data)->target;
-    atomic_store(&target->moved_by_others, 1);
     struct weft_fiber f = {atomic_load(&target->id)};
     if (!f.id) return;
     int err = weft_cluster_move(f, p->program->cluster[below(p, p->program->n_clusters)]);

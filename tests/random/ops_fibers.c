@@ -39,10 +39,13 @@ struct spin {
     bool hard;
 };
 
-/* Hard: without a yield. Then the others come only if they are taken over from a worker that is stuck. */
+/*
+ * Hard: without a yield. Then the others come only if they are taken over from a worker that is stuck. What takes over
+ * takes no forked calls, so those who are to come must not need one.
+ */
 static bool make_spin(struct program *p, struct op *op) {
     struct spin *s = op->data;
-    s->hard = p->rescues && choose(p, 4) == 0;
+    s->hard = p->rescues && !p->awaits_tasks && choose(p, 4) == 0;
     return true;
 }
 

@@ -115,10 +115,10 @@ struct cleanup {
 static void handler(void *cleanup) {
     struct cleanup *c = cleanup;
     struct actor *a = c->op->actor[0];
-    SO(a->pushes && a->pushed[a->pushes - 1] == c->op);
+    SO(a->n_cleanups && a->cleanups[a->n_cleanups - 1] == c->op);
     WANT(weft_cancelled(), 0);
     OK(weft_sleep_for(c->op->seed % 8 ? 0 : c->op->seed % 20000));
-    a->pushes--;
+    a->n_cleanups--;
     c->ran++;
 }
 
@@ -127,12 +127,12 @@ static void run_cleanup(struct party *p) {
     struct actor *a = p->actor;
     if (p->role == 0) {
         c->op = p->op;
-        a->pushed[a->pushes++] = p->op;
+        a->cleanups[a->n_cleanups++] = p->op;
         OK(weft_cleanup_push(&c->cleanup, handler, c));
         return;
     }
     c->taken_back = one_in(p, 2);
-    if (c->taken_back) a->pushes--;
+    if (c->taken_back) a->n_cleanups--;
     OK(weft_cleanup_pop(&c->cleanup, !c->taken_back));
 }
 

@@ -225,6 +225,94 @@ static void run_close(struct party *p) {
     OK(weft_shield_end(&shield));
 }
 
+/* --- a plain call that blocks the worker until the others have written
+ * ------------------------------------------------- */
+
+static bool make_blocked(struct program *p, struct op *op) { return p->rescues && make_ends(p, op); }
+
+static void run_blocked(struct party *p) {
+    struct ends *e = p->op->data;
+    char byte = 0;
+    if (p->role == 0) {
+        OK(pipe2(e->fd, O_CLOEXEC));
+        OK(weft_latch_count_down(&e->open, 1));
+        for (unsigned i = 1; i < p->op->parties; i++)
+            while (read(e->fd[0], &byte, 1) != 1) WANT(errno, EINTR);
+        OK(close(e->fd[0]));
+        OK(close(e->fd[1]));
+        return;
+    }
+    OK(insist(p, wait_for_latch, &e->open));
+    pause_a_bit(p);
+    WANT(write(e->fd[1], &byte, 1), 1);
+}
+
+/* --- datagrams: the others send to role 0, whole and in order
+ * ------------------------------------------------------------ */
+
+struct datagrams {
+    struct weft_latch open;
+    int fd[2];
+    unsigned each;
+};
+struct datagram {
+    uint32_t sender, number;
+};
+
+static bool make_datagrams(struct program *p, struct op *op) {
+    struct datagrams *d = op->data;
+    d->each = 1 + (unsigned)choose(p, 30);
+    OK(weft_latch_init(&d->open, 1));
+    return true;
+}
+
+struct message {
+    int fd;
+    bool vector;
+    struct datagram datagram;
+};
+static int call_send(void *context) {
+    struct message *m = context;
+    struct iovec part = {&m->datagram, sizeof m->datagram};
+    struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
+    ssize_t n = m->vector ? weft_sendmsg(m->fd, &header, 0) : weft_send(m->fd, &m->datagram, sizeof m->datagram, 0);
+    return n < 0 ? -errno : (int)n;
+}
+static int call_recv(void *context) {
+    struct message *m = context;
+    struct iovec part = {&m->datagram, sizeof m->datagram};
+    struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
+    ssize_t n = m->vector ? weft_recvmsg(m->fd, &header, 0) : weft_recv(m->fd, &m->datagram, sizeof m->datagram, 0);
+    return n < 0 ? -errno : (int)n;
+}
+
+static void receive_datagrams(struct party *p, struct datagrams *d) {
+    uint32_t next[PARTIES] = {0};
+    OK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, d->fd));
+    OK(weft_latch_count_down(&d->open, 1));
+    for (unsigned i = d->each * (p->op->parties - 1); i; i--) {
+        struct message m = {.fd = d->fd[0], .vector = one_in(p, 2)};
+        WANT(insist_on(p, call_recv, &m), (int)sizeof m.datagram);
+        SO(m.datagram.sender < p->op->parties);
+        WANT(m.datagram.number, next[m.datagram.sender]++);
+        pause_a_bit(p);
+    }
+    WANT(weft_ready_try(d->fd[0], POLLIN), -EAGAIN);
+    close_file(d->fd[0]);
+    close_file(d->fd[1]);
+}
+
+static void send_datagrams(struct party *p, struct datagrams *d) {
+    OK(insist(p, wait_for_latch, &d->open));
+    for (unsigned i = 0; i < d->each; i++) {
+        struct message m = {d->fd[1], one_in(p, 2), {p->role, i}};
+        WANT(insist_on(p, call_send, &m), (int)sizeof m.datagram);
+        pause_a_bit(p);
+    }
+}
+
+static void run_datagrams(struct party *p) { (p->role ? send_datagrams : receive_datagrams)(p, p->op->data); }
+
 /* --- connections: role 0 accepts one from each of the others ---------------------------------------------------------
  */
 
@@ -307,6 +395,8 @@ static const struct kind kinds[] = {
     {"talk", 25, BY_THREADS, 2, 2, sizeof(struct talk), make_talk, run_talk, NULL},
     {"ready", 20, BY_THREADS, 2, 2, sizeof(struct ends), make_ends, run_ready, NULL},
     {"close", 20, BY_THREADS, 2, 2, sizeof(struct ends), make_close, run_close, NULL},
+    {"blocked", 15, BY_THREADS | GREEDY, 2, 4, sizeof(struct ends), make_blocked, run_blocked, NULL},
+    {"datagrams", 20, BY_THREADS, 2, 5, sizeof(struct datagrams), make_datagrams, run_datagrams, NULL},
     {"server", 15, BY_THREADS, 2, 5, sizeof(struct server), make_server, run_server, NULL},
     {0},
 };

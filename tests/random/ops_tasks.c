@@ -121,6 +121,11 @@ static void run_flat(struct party *p) {
 
 static void count_down(void *latch) { OK(weft_latch_count_down(latch, 1)); }
 
+static bool make_awaited(struct program *p, struct op *op) {
+    (void)op;
+    return p->awaits_tasks = true;
+}
+
 static void run_awaited(struct party *p) {
     struct weft_latch latch = WEFT_LATCH_INIT(2);
     struct weft_task a, b;
@@ -136,7 +141,7 @@ static const struct kind kinds[] = {
     {"typed", 20, 0, 1, 1, 0, NULL, run_typed, NULL},
     {"tree", 20, 0, 1, 1, 0, NULL, run_tree, NULL},
     {"flat", 20, 0, 1, 1, 0, NULL, run_flat, NULL},
-    {"awaited", 20, 0, 1, 1, 0, NULL, run_awaited, NULL},
+    {"awaited", 20, 0, 1, 1, 0, make_awaited, run_awaited, NULL},
     {0},
 };
 const struct family family_tasks = {kinds, NULL, NULL};

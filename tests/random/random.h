@@ -131,16 +131,16 @@ struct actor {
     int failure; /* that a CHILD returns */
     bool told;   /* it may be cancelled */
     bool stray;  /* a CHILD that its scope did not take */
+    bool pushed; /* others may move it to another cluster */
 
     /* While the program runs. */
     _Atomic unsigned runs, ended;
-    _Atomic uint64_t id; /* of its fiber, when it runs; 0: it has none of its own */
-    _Atomic unsigned at; /* number of the step */
-    _Atomic unsigned moved_by_others;
-    uint64_t where;           /* the id of its cluster */
-    unsigned pin;             /* worker + 1 */
-    struct op *pushed[DEPTH]; /* clean-up handlers, in order */
-    unsigned pushes;
+    _Atomic uint64_t id;        /* of its fiber, when it runs; 0: it has none of its own */
+    _Atomic unsigned at;        /* number of the step */
+    uint64_t where;             /* the id of its cluster */
+    unsigned pin;               /* worker + 1 */
+    struct op *cleanups[DEPTH]; /* clean-up handlers, in order */
+    unsigned n_cleanups;
 };
 static inline bool is_thread(const struct actor *a) { return a->type == ROOT_THREAD || a->type == THREAD; }
 
@@ -149,12 +149,13 @@ static inline bool is_thread(const struct actor *a) { return a->type == ROOT_THR
 struct program {
     uint64_t seed, random;
     struct weft_config config;
-    bool by_run;      /* weft_run, and the root is its first fiber; else weft_start and the root is the main thread */
-    bool free_tasks;  /* a task goes on by itself while its forker waits */
-    bool resizes;     /* some operation changes the number of workers */
-    bool rescues;     /* what waits for a worker that is stuck is taken over */
-    bool narrow;      /* it knows only half of the kinds */
-    bool stops_early; /* the runtime is stopped while detached fibers run; then there are no threads but the root */
+    bool by_run;       /* weft_run, and the root is its first fiber; else weft_start and the root is the main thread */
+    bool free_tasks;   /* a task goes on by itself while its forker waits */
+    bool awaits_tasks; /* some step waits for a forked call by something else than its join */
+    bool resizes;      /* some operation changes the number of workers */
+    bool rescues;      /* what waits for a worker that is stuck is taken over */
+    bool narrow;       /* it knows only half of the kinds */
+    bool stops_early;  /* the runtime is stopped while detached fibers run; then there are no threads but the root */
     unsigned n_clusters;
     struct weft_cluster cluster[CLUSTERS]; /* 0: the first */
     struct weft_config cluster_config[CLUSTERS];
@@ -166,7 +167,7 @@ struct program {
     struct {
         const bool *from;
         bool *to;
-    } tells[4 * ACTORS]; /* if one may be cancelled, so may the other */
+    } tells[8 * ACTORS + 2 * OPERATIONS]; /* what holds for one may hold for the other, see told and pushed */
     unsigned n_tells;
 
     struct weft_counter strays; /* fibers that a cancelled scope did not take: the root waits for them */

@@ -17,12 +17,9 @@ int actor_result(const struct actor *a) {
 
 /* A fiber runs in the cluster that it belongs to, and a pinned one on its worker. */
 static void must_be_at_home(struct actor *a) {
-    if (is_thread(a) || a->type == TASK) return;
-    uint64_t where = weft_cluster_self().id;
-    int worker = weft_worker();
-    if (atomic_load(&a->moved_by_others)) return; /* only now: it is set before the fiber is moved */
-    WANT(where, a->where);
-    if (a->pin) WANT(worker, a->pin - 1);
+    if (is_thread(a) || a->type == TASK || a->pushed) return;
+    WANT(weft_cluster_self().id, a->where);
+    if (a->pin) WANT(weft_worker(), a->pin - 1);
 }
 
 static void trace(struct party *p, const char *what) {
@@ -109,7 +106,7 @@ static void check_all(struct program *p) {
         if (a->birth && a->birth->dropped) continue;
         WANT(atomic_load(&a->runs), 1);
         WANT(atomic_load(&a->ended), 1);
-        WANT(a->pushes, 0);
+        WANT(a->n_cleanups, 0);
     }
 }
 
