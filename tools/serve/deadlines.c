@@ -7,12 +7,23 @@
 #include "tick.h"
 #include "weft.h"
 
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+
+#define TAKEN_LEAST (256 * 1024) /* bytes that a slow client has to take in the time for slow clients */
 
 enum { PHASE_BITS = 3, PHASE_MASK = 7 };
 
 static _Atomic uint64_t *words;
+/* What the ticker knows of a connection; written while the word is HELD, or before there is one. */
+static struct record {
+    uint64_t looked, acked; /* the word that it gave the connection more time by, and the bytes that had arrived then */
+    enum shut shut;
+} * records;
 static unsigned most;
 static _Atomic unsigned highest; /* descriptor so far, and one more */
 
@@ -24,11 +35,15 @@ static uint64_t word_of(enum phase phase, unsigned seconds) {
 
 int deadlines_begin(unsigned n) {
     words = calloc(n, sizeof *words);
+    records = calloc(n, sizeof *records); /* touched for slow clients only */
     most = n;
-    return words ? 0 : -ENOMEM;
+    return words && records ? 0 : -ENOMEM;
 }
 
-void deadlines_end(void) { free(words); }
+void deadlines_end(void) {
+    free(words);
+    free(records);
+}
 
 /* --- the connection ------------------------------------------------------------------------------ */
 
@@ -48,66 +63,137 @@ void deadline_set(int fd, enum phase phase, unsigned seconds) {
         if (atomic_compare_exchange_weak(&highest, &h, (unsigned)fd + 1)) break;
 }
 
-/* Who was woken by the shutdown may come here before the ticker has said so. */
+void deadline_begin(int fd, unsigned seconds) {
+    if (records[fd].looked || records[fd].shut) records[fd] = (struct record){0};
+    deadline_set(fd, PHASE_IDLE, seconds);
+}
+
+/* A fiber that the shutdown woke may come here before the ticker has said so. */
 bool deadline_expired(int fd) {
     uint64_t word;
     while (phase_of(word = load_acq(&words[fd])) == PHASE_HELD) weft_yield(); /* pairs with expire */
     return phase_of(word) == PHASE_EXPIRED;
 }
 
+enum shut deadline_shut(int fd) { return records[fd].shut; }
+
 void deadline_end(int fd) { change(fd, PHASE_NONE); }
+
+/* The end of the connection counts as a byte. */
+unsigned deadline_unsent(int fd) {
+    int left = 0;
+    return ioctl(fd, SIOCOUTQ, &left) || left < 0 ? 0 : (unsigned)left;
+}
 
 /* --- the ticker ------------------------------------------------------------------------------------- */
 
-/* Who does not take what was sent is told by a reset; who sends too slowly may still get an answer. */
-static void end_waits(int fd, enum phase phase) {
+/* What becomes of a connection: nothing, more time, or an end. */
+enum verdict { VERDICT_LEAVE, VERDICT_MORE, VERDICT_SHUT, VERDICT_RESET };
+
+/* At the first look it is given time; at the next ones it must have taken enough of what was sent. */
+static enum verdict judge_slow(int fd, uint64_t word) {
+    struct record *r = &records[fd];
+    struct tcp_info info = {0};
+    socklen_t size = sizeof info;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size)) return VERDICT_RESET;
+    bool takes = r->looked != word || info.tcpi_bytes_acked - r->acked >= TAKEN_LEAST;
+    r->acked = info.tcpi_bytes_acked;
+    return takes ? VERDICT_MORE : VERDICT_RESET;
+}
+
+/* `due`: its time is up; else its place is wanted. */
+static enum verdict judge(int fd, uint64_t word, bool due) {
+    enum phase phase = phase_of(word);
+    if (phase == PHASE_WRITE || phase == PHASE_EXPIRED) return VERDICT_RESET;
+    if (!deadline_unsent(fd)) return VERDICT_SHUT;
+    return due ? judge_slow(fd, word) : VERDICT_LEAVE;
+}
+
+/* A client that sends too slowly may still get an answer; one that does not take what was sent is told by a reset. */
+static void end_waits(int fd, enum verdict verdict) {
     struct linger linger = {1, 0};
-    bool reset = phase == PHASE_WRITE || phase == PHASE_EXPIRED;
-    if (reset) setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
-    shutdown(fd, reset ? SHUT_RDWR : SHUT_RD);
+    records[fd].shut = verdict == VERDICT_RESET ? SHUT_ALL : SHUT_INPUT;
+    if (verdict == VERDICT_RESET) setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+    shutdown(fd, verdict == VERDICT_RESET ? SHUT_RDWR : SHUT_RD);
 }
 
-static void expire(int fd, uint64_t word) {
-    if (!cas_ar(&words[fd], &word, PHASE_HELD)) return; /* pairs with change: the descriptor is this connection's */
-    end_waits(fd, phase_of(word));
-    store_rel(&words[fd], word_of(PHASE_EXPIRED, settings.slow)); /* pairs with change */
+/* Holds the connection: its descriptor stays what it is. False: it is in another phase by now. */
+static bool hold(int fd, uint64_t word) { return cas_ar(&words[fd], &word, PHASE_HELD); /* pairs with change */ }
+
+static void let_go(int fd, uint64_t word) { store_rel(&words[fd], word); /* pairs with change */ }
+
+/* True: it ends. */
+static bool expire(int fd, uint64_t word, bool due) {
+    if (!hold(fd, word)) return false;
+    enum verdict verdict = judge(fd, word, due);
+    bool ends = verdict >= VERDICT_SHUT;
+    if (ends) end_waits(fd, verdict);
+    if (verdict == VERDICT_MORE) word = records[fd].looked = word_of(phase_of(word), settings.slow);
+    let_go(fd, ends ? word_of(PHASE_EXPIRED, settings.slow) : word);
+    return ends;
 }
 
-unsigned deadlines_pass(uint32_t now) {
+void deadlines_pass(uint32_t now) {
+    unsigned n = load_rlx(&highest);
+    for (unsigned fd = 0; fd < n; fd++) {
+        uint64_t word = load_rlx(&words[fd]);
+        if (phase_of(word) >= PHASE_EXPIRED && word >> PHASE_BITS <= now) expire((int)fd, word, true);
+    }
+}
+
+unsigned deadlines_end_idle(void) {
     unsigned count = 0, n = load_rlx(&highest);
     for (unsigned fd = 0; fd < n; fd++) {
         uint64_t word = load_rlx(&words[fd]);
         count += word != PHASE_NONE;
-        if (phase_of(word) >= PHASE_EXPIRED && word >> PHASE_BITS <= now) expire((int)fd, word);
+        if (phase_of(word) == PHASE_IDLE) expire((int)fd, word, false);
     }
     return count;
 }
 
-unsigned deadlines_expire(enum phase phase) {
+unsigned deadlines_reset(void) {
     unsigned count = 0, n = load_rlx(&highest);
     for (unsigned fd = 0; fd < n; fd++) {
         uint64_t word = load_rlx(&words[fd]);
         count += word != PHASE_NONE;
-        if (phase_of(word) == phase) expire((int)fd, word);
+        if (phase_of(word) < PHASE_EXPIRED || !hold((int)fd, word)) continue;
+        end_waits((int)fd, VERDICT_RESET);
+        let_go((int)fd, word_of(PHASE_EXPIRED, settings.slow));
     }
     return count;
+}
+
+/* The order in which connections make room; UINT64_MAX: it does not. */
+static uint64_t rank_of(uint64_t word) {
+    if (phase_of(word) == PHASE_LINGER) return word;
+    return phase_of(word) == PHASE_IDLE ? word | UINT64_C(1) << 63 : UINT64_MAX;
+}
+
+static uint64_t first_behind(uint64_t rank) {
+    uint64_t first = UINT64_MAX;
+    unsigned n = load_rlx(&highest);
+    for (unsigned fd = 0; fd < n; fd++) {
+        uint64_t other = rank_of(load_rlx(&words[fd]));
+        if (other > rank && other < first) first = other;
+    }
+    return first;
 }
 
 /* Of those that end in the same second, a hand that goes round takes one after the other: a new connection has the
- * descriptor of one that went just now, and its turn comes last. */
-unsigned deadlines_expire_idle(unsigned count) {
+ * descriptor of one that went just now, and its turn comes last. Those of which something is still on its way to the
+ * client are passed over. */
+unsigned deadlines_make_room(unsigned count) {
+    enum { RANKS = 4 }; /* looked at in one call: each look is at all connections */
     static unsigned hand;
-    uint64_t first = UINT64_MAX;
     unsigned n = load_rlx(&highest), done = 0;
-    for (unsigned fd = 0; fd < n; fd++) {
-        uint64_t word = load_rlx(&words[fd]);
-        if (phase_of(word) == PHASE_IDLE && word < first) first = word;
-    }
-    for (unsigned i = 0; i < n && done < count && first != UINT64_MAX; i++) {
-        hand = hand + 1 < n ? hand + 1 : 0;
-        if (load_rlx(&words[hand]) != first) continue;
-        expire((int)hand, first);
-        done++;
+    uint64_t rank = 0;
+    for (unsigned ranks = 0; ranks < RANKS && !done; ranks++) {
+        rank = first_behind(rank);
+        for (unsigned i = 0; i < n && done < count && rank != UINT64_MAX; i++) {
+            hand = hand + 1 < n ? hand + 1 : 0;
+            uint64_t word = load_rlx(&words[hand]);
+            if (rank_of(word) == rank) done += expire((int)hand, word, false);
+        }
     }
     return done;
 }

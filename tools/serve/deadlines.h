@@ -1,16 +1,21 @@
 /*
  * Until when each connection may wait, by its descriptor; and who may still touch that. The connection's
- * fiber says what it is doing and until when; the ticker looks at all of them once a second, and shuts
- * down those whose time is up: their waits end.
+ * fiber says what it is doing and until when; the ticker looks at all of them once a second, and ends the waits of
+ * those whose time is up.
  *
  *   the connection                               the ticker
  *   set: from whatever it is, but HELD, to a     1. a phase whose time is up: to HELD
- *   phase and its end; HELD: wait, it is short   2. shut down: the descriptor is still the connection's
- *   end: the same, to NONE, before it closes     3. to EXPIRED, which has an end as well: who is still
- *                                                there then is reset
+ *   phase and its end; HELD: wait, it is short   2. ends its waits: the descriptor is still the connection's
+ *   end: the same, to NONE, before it closes     3. to EXPIRED, which has an end as well: a connection that is
+ *                                                   still there then is reset
  *
- * So a connection that answers need not say so: one that was idle, and whose client does not take the answer,
- * ends some seconds after its time between requests.
+ * So a connection that answers need not say so. But while the kernel still has bytes of an answer that the client has
+ * not got, a connection is not idle, whatever its phase says. It is given time as long as the client takes enough of
+ * them; a client that does not is reset.
+ *
+ * The ticker ends a wait by shutting down the receiving side, and only if the client has got all that was sent: the
+ * kernel resets a connection that is shut down in both directions when more comes, and the rest of an answer would be
+ * lost.
  */
 #ifndef SERVE_DEADLINES_H
 #define SERVE_DEADLINES_H
@@ -24,23 +29,38 @@ enum phase {
     PHASE_EXPIRED, /* told to end */
     PHASE_IDLE,    /* between two requests, or before the first */
     PHASE_READ,    /* within a request: its head, or its body */
-    PHASE_WRITE,   /* within an answer that is long, or that the client does not take; or after the last one */
+    PHASE_WRITE,   /* within an answer that is long, or that the client does not take */
+    PHASE_LINGER,  /* after the last answer, until the client has closed */
 };
 
 /* Descriptors below `most`, as many as there can be. 0 or -ENOMEM. */
 int deadlines_begin(unsigned most);
 void deadlines_end(void);
 
+/* A new connection, which is idle. */
+void deadline_begin(int fd, unsigned seconds);
+
 /* Of the caller's connection. */
 void deadline_set(int fd, enum phase phase, unsigned seconds);
 bool deadline_expired(int fd);
 void deadline_end(int fd);
 
-/* The ticker's: those whose time is up by `now`; and all that are in one phase. How many connections there are. */
-unsigned deadlines_pass(uint32_t now);
-unsigned deadlines_expire(enum phase phase);
+/* What the ticker has done to it: shut down its receiving side, or both, so that a close resets it. Asked after a set,
+ * which waits for the ticker. */
+enum shut { SHUT_NOTHING, SHUT_INPUT, SHUT_ALL };
+enum shut deadline_shut(int fd);
 
-/* Of the idle ones those whose time would be up first, `count` at most: how many. One fiber's. */
-unsigned deadlines_expire_idle(unsigned count);
+/* How many bytes were sent, and have not arrived at the client. */
+unsigned deadline_unsent(int fd);
+
+/* The ticker's: those whose time is up by `now`. All that are idle: how many connections there are. All of them, at
+ * once: the same. */
+void deadlines_pass(uint32_t now);
+unsigned deadlines_end_idle(void);
+unsigned deadlines_reset(void);
+
+/* Makes room for new connections: `count` at most of those that linger, and of the idle ones, first those whose time
+ * would be up first. How many. One fiber's. */
+unsigned deadlines_make_room(unsigned count);
 
 #endif

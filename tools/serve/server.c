@@ -97,7 +97,7 @@ static bool make_room(void) {
     enum { AT_ONCE = 4096 }; /* of thousands, some go together: each look is at all of them */
     int err = weft_sem_try(&room);
     while (err && err != -ECANCELED) {
-        unsigned goes = deadlines_expire_idle(1 + most / AT_ONCE); /* unless a request has just come to it */
+        unsigned goes = deadlines_make_room(1 + most / AT_ONCE); /* unless a request has just come to it */
         known += goes; /* how long it was there says nothing about the others */
         err = weft_sem_wait_until(&room, weft_now() + (goes ? 500 : 20) * WEFT_MILLISECOND);
     }
@@ -108,7 +108,7 @@ static bool make_room(void) {
  * was said yet: no request is under way. */
 static bool begin(int fd) {
     if (!make_room()) return false;
-    deadline_set(fd, PHASE_IDLE, settings.idle);
+    deadline_begin(fd, settings.idle);
     if (!weft_spawn(NULL, NULL, connection, (void *)(intptr_t)fd)) return true;
     deadline_end(fd);
     weft_sem_post(&room);
@@ -207,19 +207,17 @@ static void tick_on(struct weft_signals *signals) {
     }
 }
 
-/* Connections that become idle later see for themselves that it ends; looking again is for those between. */
+/* Connections become idle one after the other: they are looked at again and again. Those that linger are waited for, as
+ * well: a client gets all of its last answer. */
 static void wait_for_rest(struct weft_signals *signals) {
     uint64_t until = weft_now() + settings.grace * WEFT_SECOND;
-    while (deadlines_expire(PHASE_IDLE)) {
+    while (deadlines_end_idle()) {
         tick();
         deadlines_pass(tick_now());
         int got = weft_signals_next_until(signals, NULL, weft_now() + 20 * WEFT_MILLISECOND);
         if (got == SIGINT || got == SIGTERM || weft_now() > until) break;
     }
-    while (deadlines_expire(PHASE_EXPIRED)) {
-        for (enum phase phase = PHASE_IDLE; phase <= PHASE_WRITE; phase++) deadlines_expire(phase);
-        weft_sleep_for(5 * WEFT_MILLISECOND);
-    }
+    while (deadlines_reset()) weft_sleep_for(5 * WEFT_MILLISECOND);
 }
 
 static int run(void *unused) {
