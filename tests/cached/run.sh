@@ -57,6 +57,11 @@ timeout 60 "$python" "$here/client.py" $port idle >"$dir/out" 2>&1
 verdict idle $?
 end "shutdown after idle"
 
+for engine in uring epoll; do
+    WEFT_IO=$engine timeout 300 "$python" "$here/whole.py" "$server" >"$dir/out" 2>&1
+    verdict "whole on $engine" $?
+done
+
 timeout 100 "$python" "$here/client.py" $port daemon "$server" >"$dir/out" 2>&1
 verdict daemon $?
 

@@ -42,6 +42,7 @@ struct mc_cache {
     _Atomic uint64_t current_connections, total_connections, rejected_connections, listen_disabled, connections_most;
     _Atomic bool accepting, sizes_enabled;
     _Atomic uint64_t idle_kicks;
+    _Atomic uint64_t end_by; /* 0; or it ends, and answers under way have until then */
     void (*shut_down)(struct mc_cache *cache);            /* a client wants the end; may be NULL */
     void (*tell_connections)(struct mc_session *session); /* lines of stats conns; may be NULL */
 };

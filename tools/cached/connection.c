@@ -9,6 +9,7 @@
 #include "connection.h"
 
 #include "buffers.h"
+#include "linger.h"
 #include "peers.h"
 #include "weft/io.h"
 
@@ -41,6 +42,7 @@ static int send_parts(void *arg, struct iovec *parts, int count) {
         const struct iovec *first = message.msg_iov;
         ssize_t n = message.msg_iovlen == 1 ? weft_send(c->fd, first->iov_base, first->iov_len, MSG_NOSIGNAL)
                                             : weft_sendmsg(c->fd, &message, MSG_NOSIGNAL);
+        if (unlikely(n < 0 && errno == ECANCELED)) n = mc_send_in_grace(c->session.cache, c->fd, &message);
         if (n < 0) return -1;
         mc_count(c->session.cache, MC_BYTES_WRITTEN, (uint64_t)n);
         skip(&message, (size_t)n);
@@ -100,11 +102,13 @@ void mc_connection(struct mc_cache *cache, int fd) {
     c.session.reply.send = send_parts;
     c.session.reply.arg = &c;
     mc_peer_begin(&c.peer, fd);
+    bool gone = false;
     while (goes_on(&c)) {
         char *where;
         size_t room = mc_session_target(&c.session, &where);
         mc_peer_waits(&c.peer, &c.session);
         ssize_t n = room ? weft_recv(fd, where, room, 0) : weft_recv(fd, c.small, SMALL, 0);
+        gone = n == 0 || (n < 0 && errno != ECANCELED);
         if (n <= 0) break;
         mc_peer_works(&c.peer);
         mc_count(cache, MC_BYTES_READ, (uint64_t)n);
@@ -113,7 +117,9 @@ void mc_connection(struct mc_cache *cache, int fd) {
         else
             work(&c, (size_t)n);
     }
-    mc_peer_end(&c.peer);
     mc_session_end(&c.session);
+    mc_peer_closes(&c.peer);
+    if (!gone) mc_linger(cache, fd);
+    mc_peer_end(&c.peer);
     weft_close(fd);
 }

@@ -1,6 +1,7 @@
 /* See peers.h. The lock is for a few steps along the list: what takes longer is done with one of them held. */
 #include "peers.h"
 
+#include "linger.h"
 #include "weft.h"
 
 #include <arpa/inet.h>
@@ -51,10 +52,12 @@ static void let_others(struct mc_peer *peer, void (*meanwhile)(struct mc_peer *p
 /* A command that has just come is still answered. */
 static void send_away(struct mc_peer *peer) { shutdown(peer->fd, SHUT_RD); }
 
-/* The second may have begun between the two looks at the time. */
+/* The second may have begun between the two looks at the time. A client that has not got all of its answer is busy with
+ * that; but not for ever. */
 static bool is_idle(const struct mc_peer *peer, uint32_t seconds) {
     int32_t since = (int32_t)(mc_now() - load_rlx(&peer->last));
-    return load_rlx(&peer->state) == MC_PEER_WAITS && since > (int32_t)seconds;
+    if (load_rlx(&peer->state) != MC_PEER_WAITS || since <= (int32_t)seconds) return false;
+    return since / 2 > (int32_t)seconds || mc_all_arrived(peer->fd);
 }
 
 uint64_t mc_peers_end_idle(uint32_t seconds) {
@@ -68,6 +71,14 @@ uint64_t mc_peers_end_idle(uint32_t seconds) {
     }
     weft__unlock(&lock);
     return ended;
+}
+
+static void cut_off(struct mc_peer *peer) { shutdown(peer->fd, SHUT_RDWR); }
+
+void mc_peers_end_all(void) {
+    weft__lock(&lock);
+    for (struct mc_peer *p = first; p; p = p->next) let_others(p, cut_off);
+    weft__unlock(&lock);
 }
 
 /* --- stats conns --------------------------------------------------------------------------------------- */
@@ -136,7 +147,7 @@ static void tell(struct mc_session *session, int fd, const char *state, uint32_t
 }
 
 void mc_peers_tell(struct mc_session *session, const int *listeners, int count) {
-    static const char *const states[] = {"conn_read", "conn_parse_cmd", "conn_nread"};
+    static const char *const states[] = {"conn_read", "conn_parse_cmd", "conn_nread", "conn_closing"};
     size_t n = 0;
     struct seen *all = look(&n);
     for (int i = 0; i < count; i++) tell(session, listeners[i], "conn_listening", MC_FIRST_SECOND, true);

@@ -9,7 +9,8 @@
 
 #include "session.h"
 
-enum mc_peer_state { MC_PEER_WAITS, MC_PEER_WORKS, MC_PEER_SENDS_VALUE }; /* for a command; on one; within its value */
+/* It waits for a command; works on one; is in the middle of sending a value; has been answered for the last time. */
+enum mc_peer_state { MC_PEER_WAITS, MC_PEER_WORKS, MC_PEER_SENDS_VALUE, MC_PEER_CLOSES };
 
 struct mc_peer {
     struct mc_peer *previous, *next;
@@ -30,9 +31,12 @@ static inline void mc_peer_works(struct mc_peer *peer) {
     store_rlx(&peer->state, MC_PEER_WORKS);
     store_rlx(&peer->last, mc_now());
 }
+static inline void mc_peer_closes(struct mc_peer *peer) { store_rlx(&peer->state, MC_PEER_CLOSES); }
 
 /* Ends those that have waited for a command for more than so many seconds: how many. */
 uint64_t mc_peers_end_idle(uint32_t seconds);
+/* Ends them all, whatever they are at. */
+void mc_peers_end_all(void);
 
 /* stats conns, without its last line. */
 void mc_peers_tell(struct mc_session *session, const int *listeners, int count);

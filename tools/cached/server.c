@@ -1,6 +1,7 @@
 /*
  * One scope holds all: a fiber for each listening socket, one for each connection, and one that ticks the clock. At
- * the end it is cancelled: who waits for a client is woken and goes; who is at work answers first.
+ * the end it is cancelled: a fiber that waits for its client is woken and goes; one that is at work answers first, and
+ * has a time of grace for that.
  */
 #include "server.h"
 
@@ -21,6 +22,7 @@
 #include <unistd.h>
 
 #define PAUSE (10 * WEFT_MILLISECOND) /* after an accept for which there were no descriptors or memory */
+#define GRACE (10 * WEFT_SECOND)      /* for answers under way, when it ends */
 
 /* There is one in a process. */
 static struct server {
@@ -44,10 +46,13 @@ static int connection(void *arg) {
     return 0;
 }
 
+/* What it has said already is read, so that the close does not reset the connection. */
 static void turn_away(int fd) {
     static const char line[] = "ERROR Too many open connections\r\n";
+    char waste[1024];
     add_rlx(&server.cache.rejected_connections, 1);
     (void)!send(fd, line, sizeof line - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    (void)!recv(fd, waste, sizeof waste, MSG_DONTWAIT);
     weft_close(fd);
 }
 
@@ -123,11 +128,29 @@ static void shut_down(struct mc_cache *cache) {
     kill(getpid(), SIGINT);
 }
 
-static void await_end(struct weft_signals *signals) {
+static int next_signal(struct weft_signals *signals) {
     int number = weft_signals_next(signals, NULL);
     if (number > 0 && load_rlx(&server.cache.settings.verbosity))
         fprintf(stderr, "Signal handled: %s.\n", strsignal(number));
+    return number;
+}
+
+/* A second signal: the clients are not waited for any longer. */
+static void *await_second(void *signals) {
+    if (next_signal(signals) > 0) mc_peers_end_all();
+    return NULL;
+}
+
+static void await_end(struct weft_signals *signals) {
+    struct weft_fiber second;
+    next_signal(signals);
+    store_rlx(&server.cache.end_by, weft_now() + GRACE);
     weft_scope_cancel(&server.scope);
+    int err = weft_spawn(&second, NULL, await_second, signals);
+    weft_scope_end(&server.scope);
+    if (err) return;
+    weft_cancel(second);
+    weft_join(second, NULL);
 }
 
 static int begin_fibers(void) {
@@ -139,19 +162,18 @@ static int begin_fibers(void) {
 
 static int main_fiber(void *arg) {
     (void)arg;
-    struct weft_signals signals = WEFT_SIGNALS_INIT;
+    static struct weft_signals signals = WEFT_SIGNALS_INIT; /* not ended: one more, at the very end, does no harm */
     int err = weft_signals_begin(&signals, WEFT_SIGNAL(SIGINT) | WEFT_SIGNAL(SIGTERM) | WEFT_SIGNAL(SIGUSR1));
     if (err) return err;
     err = weft_scope_begin(&server.scope, WEFT_FOREVER);
+    if (err) return err;
+    err = begin_fibers();
     if (!err) {
-        err = begin_fibers();
-        if (err)
-            weft_scope_cancel(&server.scope);
-        else
-            await_end(&signals);
-        weft_scope_end(&server.scope);
+        await_end(&signals);
+        return 0;
     }
-    weft_signals_end(&signals);
+    weft_scope_cancel(&server.scope);
+    weft_scope_end(&server.scope);
     return err;
 }
 

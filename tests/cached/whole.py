@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Answers of weft cached arrive whole, whatever the client has sent behind, and when the server ends: whole.py SERVER
+[TIMES]. SERVER is the command that starts it."""
+import os, random, signal, socket, subprocess, sys, tempfile, threading, time
+
+SERVER, TIMES = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 2
+SIZES = [1 << 10, 1 << 14, 1 << 17, 900000]
+
+
+class Server:
+    def __init__(self, *options):
+        probe = socket.create_server(("127.0.0.1", 0))
+        self.port = probe.getsockname()[1]
+        probe.close()
+        user = ["-u", "root"] if os.geteuid() == 0 else []
+        self.process = subprocess.Popen([SERVER, "-l", "127.0.0.1", "-p", str(self.port), *user, *options])
+        for _ in range(1000):
+            try:
+                self.connect().close()
+                break
+            except OSError:
+                time.sleep(0.01)
+        with self.connect() as s:
+            for size in SIZES:
+                s.sendall(b"set k%d 0 0 %d\r\n%s\r\n" % (size, size, b"v" * size))
+                assert s.recv(100) == b"STORED\r\n"
+
+    def connect(self):
+        s = socket.socket()
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 32768)
+        s.settimeout(30)
+        s.connect(("127.0.0.1", self.port))
+        return s
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(60) == 0, "status"
+
+
+def send(s, text):
+    try:
+        s.sendall(text)
+    except OSError:
+        pass
+
+
+def sending(s, text):
+    t = threading.Thread(target=send, args=(s, text))
+    t.start()
+    return t
+
+
+def read_all(s, slow, got=b"", most=None):
+    got = bytearray(got)
+    while most is None or len(got) < most:
+        try:
+            piece = s.recv(65536)
+        except ConnectionError:
+            break
+        if not piece:
+            break
+        got += piece
+        if slow:
+            time.sleep(slow)
+    return bytes(got)
+
+
+def whole(got, size):
+    """How many values there are, all of them whole."""
+    one = b"VALUE k%d 0 %d\r\n%s\r\nEND\r\n" % (size, size, b"v" * size)
+    assert len(got) % len(one) == 0, "cut: %d values of %d bytes and %d bytes more" % (len(got) // len(one), size, len(got) % len(one))
+    assert got == one * (len(got) // len(one)), "other bytes"
+    return len(got) // len(one)
+
+
+def quit_with_more_sent(server):
+    for size in SIZES:
+        for behind in (b"", b"\r\n", b"get k%d\r\n" % size * 3, b"x" * 300000):
+            for i in range(TIMES):
+                s = server.connect()
+                t = sending(s, b"get k%d\r\n" % size * 5 + b"quit\r\n" + behind)
+                assert whole(read_all(s, i % 2 * 0.0005), size) == 5, "not all"
+                t.join()
+                s.close()
+
+
+def a_line_without_an_end(server):
+    for size in SIZES:
+        for i in range(TIMES):
+            s = server.connect()
+            t = sending(s, b"get k%d\r\n" % size * 5 + b"y" * 300000)
+            got = read_all(s, i % 2 * 0.0005)
+            assert whole(got, size) == 5, "not all"
+            t.join()
+            s.close()
+
+
+def ends_under_load(_):
+    for size in SIZES:
+        for _ in range(TIMES):
+            server, failed, ready = Server(), [], threading.Semaphore(0)
+
+            def client(n):
+                s = server.connect()
+                t = sending(s, b"get k%d\r\n" % size * (20 if size > 100000 else 2000))
+                got = read_all(s, 0.0005, most=size)
+                ready.release()
+                try:
+                    if not whole(read_all(s, 0.0005 if n % 2 else 0, got), size):
+                        failed.append("nothing")
+                except AssertionError as e:
+                    failed.append(e)
+                t.join()
+                s.close()
+            threads = [threading.Thread(target=client, args=(n,)) for n in range(4)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                ready.acquire()
+            time.sleep(random.random() * 0.01)
+            server.process.send_signal(signal.SIGTERM)
+            for t in threads:
+                t.join()
+            server.end()
+            assert not failed, failed
+
+
+def ends_although_nobody_reads(_):
+    """After the time of grace, or at once at a second signal."""
+    for signals in (2,) if os.environ.get("WEFT_IO") == "epoll" else (1, 2):
+        server = Server()
+        silent = [server.connect() for _ in range(5)]
+        for s in silent:
+            s.sendall(b"get k900000\r\n" * 20)
+        time.sleep(0.2)
+        if signals > 1:
+            server.process.send_signal(signal.SIGTERM)
+            time.sleep(0.2)
+        server.end()
+        for s in silent:
+            s.close()
+
+
+def ends_with_idle_clients(_):
+    server = Server()
+    clients = [server.connect() for _ in range(50)]
+    for c in clients:
+        c.sendall(b"version\r\n")
+        assert c.recv(100).startswith(b"VERSION")
+    server.end()
+    for c in clients:
+        assert c.recv(1) == b""
+        c.close()
+
+
+shared = Server()
+status = 0
+for test in (quit_with_more_sent, a_line_without_an_end, ends_under_load, ends_although_nobody_reads, ends_with_idle_clients):
+    begun = time.monotonic()
+    try:
+        test(shared)
+    except AssertionError as e:
+        print("%s: %s" % (test.__name__, e))
+        status = 1
+    print("  %s (%.2f s)" % (test.__name__, time.monotonic() - begun), flush=True)
+shared.end()
+sys.exit(status)
