@@ -21,7 +21,7 @@ static bool make_chunk_locked(struct weft__slab *s, uint8_t node) {
     for (uint32_t turn = WEFT_SLAB_CHUNK; turn-- > 0;) {
         uint32_t i = nth(turn);
         struct weft__slot *r = (struct weft__slot *)(void *)(chunk + i * s->record_size);
-        r->index = first + i;
+        store_rlx(&r->life, first + i);
         r->link.next = s->pool[node].free;
         s->pool[node].free = &r->link;
     }
@@ -68,7 +68,7 @@ static void give_back(struct weft__slab *s, struct weft__slab_cache *c, unsigned
     struct weft__link *chain[WEFT_MEM_NODES] = {NULL}, *last[WEFT_MEM_NODES];
     while (n-- && c->free) {
         struct weft__link *l = c->free;
-        uint8_t node = s->node[container_of(l, struct weft__slot, link)->index / WEFT_SLAB_CHUNK];
+        uint8_t node = s->node[weft__slot_index(container_of(l, struct weft__slot, link)) / WEFT_SLAB_CHUNK];
         c->free = l->next;
         c->count--;
         if (!chain[node]) last[node] = l;
@@ -87,11 +87,11 @@ static void give_back(struct weft__slab *s, struct weft__slab_cache *c, unsigned
 
 WEFT_COLD void weft__slab_put_slow(struct weft__slab *s, struct weft__slab_cache *c, struct weft__slot *r) {
     struct weft__slab_cache one = {0};
+    if (!weft__slot_end(r)) return;
     if (c)
         give_back(s, c, WEFT_SLAB_BATCH);
     else
         c = &one;
-    count_add(&r->generation, 1);
     r->link.next = c->free;
     c->free = &r->link;
     c->count++;

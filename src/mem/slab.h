@@ -15,16 +15,43 @@
 #include "mem/node.h"
 #include "queue/list.h"
 
+/*
+ * The life of a record: its number, which never changes, and its generation, which grows by one at each
+ * get and put. An odd generation: the record is in use.
+ *
+ *      63 .... generation .... 26 | 25 .. index .. 0
+ *
+ * A life names one use of one record for ever. A loop that gets and puts one record in 40 ns would come to
+ * the last generation after an hour and a half; a record that has is worn out: the slab never hands it out again.
+ */
+#define WEFT_LIFE_INDEX_BITS 26
+#define WEFT_LIFE_ONE (UINT64_C(1) << WEFT_LIFE_INDEX_BITS) /* one generation */
+#define WEFT_LIFE_LAST (~(WEFT_LIFE_ONE - 1))               /* the last one */
+
+static inline uint32_t weft__life_index(uint64_t life) { return (uint32_t)(life & (WEFT_LIFE_ONE - 1)); }
+static inline bool weft__life_in_use(uint64_t life) { return life & WEFT_LIFE_ONE; }
+
 /* The head of every record. */
 struct weft__slot {
-    struct weft__link link;      /* free: in the slab's chains; in use: the owner's */
-    uint32_t index;              /* never changes */
-    _Atomic uint32_t generation; /* odd: in use. Grows by one at each get and put */
+    struct weft__link link; /* free: in the slab's chains; in use: the owner's */
+    _Atomic uint64_t life;
 };
+
+static inline uint32_t weft__slot_index(const struct weft__slot *r) { return weft__life_index(load_rlx(&r->life)); }
+static inline bool weft__slot_in_use(const struct weft__slot *r) { return weft__life_in_use(load_rlx(&r->life)); }
+
+/* The owner: the use of a record ends. False: it is worn out, and stays free for ever. */
+static inline bool weft__slot_end(struct weft__slot *r) {
+    uint64_t next;
+    bool worn = __builtin_add_overflow(load_rlx(&r->life), WEFT_LIFE_ONE, &next);
+    store_rlx(&r->life, next);
+    return likely(!worn);
+}
 
 #define WEFT_SLAB_CHUNK 4096 /* records */
 #define WEFT_SLAB_CHUNKS_MAX 16384
 #define WEFT_SLAB_BATCH 64
+_Static_assert(WEFT_SLAB_CHUNK *WEFT_SLAB_CHUNKS_MAX <= WEFT_LIFE_ONE, "a record's number fits");
 
 struct weft__slab {
     size_t record_size;
@@ -44,7 +71,7 @@ struct weft__slab_cache {
     uint8_t node; /* may change at any time */
 };
 
-/* A record with an odd generation, its other bytes as they were left (zero the first time). NULL:
+/* A record in use, its other bytes as they were left (zero the first time). NULL:
  * no memory. The cache may be NULL. */
 struct weft__slot *weft__slab_get_slow(struct weft__slab *s, struct weft__slab_cache *c);
 void weft__slab_put_slow(struct weft__slab *s, struct weft__slab_cache *c, struct weft__slot *r);
@@ -56,7 +83,7 @@ static inline struct weft__slot *weft__slab_get(struct weft__slab *s, struct wef
     struct weft__slot *r = container_of(c->free, struct weft__slot, link);
     c->free = r->link.next;
     c->count--;
-    count_add(&r->generation, 1);
+    count_add(&r->life, WEFT_LIFE_ONE);
     return r;
 }
 
@@ -65,7 +92,7 @@ static inline void weft__slab_put(struct weft__slab *s, struct weft__slab_cache 
         weft__slab_put_slow(s, c, r);
         return;
     }
-    count_add(&r->generation, 1);
+    if (unlikely(!weft__slot_end(r))) return;
     r->link.next = c->free;
     c->free = &r->link;
     c->count++;

@@ -302,7 +302,7 @@ static int rehouse(struct weft__fiber *f, struct weft_fiber fiber, struct weft_c
     int err = c ? 0 : -ESRCH;
     uint32_t place = load_rlx(&f->context.place);
     do {
-        if (!err && load_rlx(&f->slot.generation) != (uint32_t)fiber.id) err = -ESRCH;
+        if (!err && load_rlx(&f->slot.life) != fiber.id) err = -ESRCH;
     } while (!err && !atomic_compare_exchange_weak(&f->context.place, &place, place_in(c, place)));
     pthread_mutex_unlock(&weft__clusters_change);
     return err;

@@ -13,7 +13,8 @@
  * Children are kept by the worker, stack and all, each suspended in its loop (run_calls): to use one is a
  * push, a switch, and the call. A child is its deque (tasks.h): `owner` is its fiber, `stolen` its call. Kept, its
  * record has an even generation, like one that is free: nobody who goes over all fibers finds it, and each call is
- * another life, to which old handles do not fit.
+ * another life, to which old handles do not fit. A record that is worn out fits no parent, and is left to the next
+ * flush, which drops it.
  *
  * The calls of a fiber lie in its deque as ever, but nobody steals from it: `kept`, the kind, closes the
  * fast paths, so that both forms come here; a call is TAKEN from its fork until it is DONE.
@@ -122,7 +123,7 @@ static void give_parents_back(struct weft__worker *w) {
 static struct weft__fiber *fiber_of(const struct weft__deque *child) { return child->owner; }
 
 static void keep(struct weft__worker *w, struct weft__deque *child) {
-    count_add(&fiber_of(child)->slot.generation, 1);
+    if (unlikely(!weft__slot_end(&fiber_of(child)->slot))) fiber_of(child)->context.stack_class = WEFT_STACK_CLASSES;
     child->next = w->children;
     w->children = child;
 }
@@ -199,7 +200,7 @@ static WEFT_COLD struct weft__deque *make_child(struct weft__worker *w, uint8_t 
     child->mark[0] = (struct weft__deque_mark){0, NULL};
     weft__fiber_init(f, run_calls, child, "a task", class, load_rlx(&w->cluster->fibers), WEFT_JOIN_COLLECTED);
     weft__adopt(f, stack);
-    count_add(&f->slot.generation, 1); /* as if it had been kept */
+    weft__slot_end(&f->slot); /* as if it had been kept */
     return child;
 }
 
@@ -207,8 +208,10 @@ static void unmake_child(struct weft__worker *w, struct weft__deque *child) {
     struct weft__fiber *f = fiber_of(child);
     san_unwound(f->stack->low, weft__stack_top(f->stack)); /* its loop is left where it is */
     weft__stack_put(w->stacks, f->stack);
-    count_add(&f->slot.generation, 1);
-    weft__slab_put(&weft__fibers, &w->records, &f->slot);
+    if (likely(f->context.stack_class != WEFT_STACK_CLASSES)) {
+        count_add(&f->slot.life, WEFT_LIFE_ONE);
+        weft__slab_put(&weft__fibers, &w->records, &f->slot);
+    }
     child->entered = 0;
     weft__deque_put(child);
 }
@@ -250,10 +253,10 @@ __attribute__((noinline)) void weft__continue_fork(struct weft__deque *d, struct
         return;
     }
     struct weft__fiber *f = fiber_of(child);
-    uint32_t life = load_rlx(&f->slot.generation) + 1;
+    uint64_t life = load_rlx(&f->slot.life) + WEFT_LIFE_ONE;
     child->stolen = c;
     if (unlikely(me->frames)) child->mark[0].what = weft__scope_here();
-    store_rlx(&f->slot.generation, life);
+    store_rlx(&f->slot.life, life);
     store_rlx(&f->join, weft__join_of((struct weft_fiber){life}, WEFT_JOIN_DETACHED));
     store_rlx(&f->context.on_stack, WEFT_STOOD_ON);
     store_rel(&w->deque, child); /* pairs with thieves */

@@ -301,7 +301,7 @@ static WEFT_SWITCHES int join(struct weft__fiber *f, struct weft_fiber handle, v
     uint64_t ticket, nobody = weft__join_of(handle, WEFT_JOIN_NOBODY), join = nobody;
     int err = weft__wait_begin(me, WEFT_WAIT_BY_CANCEL, &ticket);
     if (unlikely(err)) return err;
-    uint64_t by = weft__join_by(me->slot.index, ticket);
+    uint64_t by = weft__join_by(weft__slot_index(&me->slot), ticket);
     if (unlikely(!cas_ar(&f->join, &join, by))) { /* pairs with announce_end */
         weft__wait_withdraw(me, ticket);
         return join_at_once(f, handle, result, join);

@@ -46,7 +46,7 @@ static void abandon_all(struct weft__fiber *but) {
         struct weft__fiber *f = weft__fiber_at(i);
         if (load_rlx(&f->context.open))
             store_rlx(&f->context.open, 0); /* only then: a page that is written is copied */
-        if (f != but && load_rlx(&f->slot.generation) % 2 && load_rlx(&f->context.kind) == WEFT_KIND_FIBER)
+        if (f != but && weft__slot_in_use(&f->slot) && load_rlx(&f->context.kind) == WEFT_KIND_FIBER)
             store_rlx(&f->context.kind, WEFT_KIND_ABANDONED);
     }
 }

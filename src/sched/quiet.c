@@ -19,7 +19,7 @@ bool weft__each_live(bool (*fn)(struct weft__fiber *, void *), void *arg) {
     uint32_t records = load_acq(&weft__fibers.records);
     for (uint32_t i = 0; i < records; i++) {
         struct weft__fiber *f = weft__fiber_at(i);
-        if (load_rlx(&f->slot.generation) % 2 && load_rlx(&f->context.kind) == WEFT_KIND_FIBER &&
+        if (weft__slot_in_use(&f->slot) && load_rlx(&f->context.kind) == WEFT_KIND_FIBER &&
             !weft__join_has_ended(load_acq(&f->join)) && !fn(f, arg))
             return false;
     }

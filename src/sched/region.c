@@ -185,7 +185,7 @@ WEFT_PUBLIC int weft_cancel(struct weft_fiber fiber) {
     uint8_t open = weft__frames_lock(f);
     if (!(open & WEFT_OPEN_REGIONS))
         err = weft__wait_cancel(f, fiber, &wakes);
-    else if (load_rlx(&f->slot.generation) != (uint32_t)fiber.id || load_rlx(&f->context.kind) != WEFT_KIND_FIBER)
+    else if (load_rlx(&f->slot.life) != fiber.id || load_rlx(&f->context.kind) != WEFT_KIND_FIBER)
         err = -ESRCH;
     else {
         struct weft__region *r = weft__region_top(f->frames)->first;

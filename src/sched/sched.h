@@ -58,12 +58,12 @@ enum {
 };
 
 /*
- * The join word: one of the first four, with the generation of the record, so that an old handle
+ * The join word: one of the first four, with the life of the record, so that an old handle
  * does not fit; or who joins: the number of its record and the epoch of its wait, the low 35 bits
  * of it. Not a pointer to something on the joiner's stack: a joiner that is cancelled goes away, and
  * whoever ends must not find it gone.
  *
- *      tag < BY      34 ..... generation ..... 3 | 2..0 tag
+ *      tag < BY      63 .. life, without the last three bits of the number .. 3 | 2..0 tag
  *      tag >= BY     63 .. epoch .. 29 | 28 .. record .. 3 | 2..0 tag
  */
 #define WEFT_JOIN_NOBODY UINT64_C(0)
@@ -73,16 +73,11 @@ enum {
 #define WEFT_JOIN_BY UINT64_C(4)        /* somebody joins */
 #define WEFT_JOIN_ENDED_BY UINT64_C(5)  /* and it has ended: the record is that one's */
 #define WEFT_JOIN_TAG UINT64_C(7)
-#define WEFT_JOIN_INDEX_BITS 26
-_Static_assert((uint64_t)WEFT_SLAB_CHUNK *WEFT_SLAB_CHUNKS_MAX <= UINT64_C(1) << WEFT_JOIN_INDEX_BITS,
-               "a record's number fits");
 
 static inline uint64_t weft__join_by(uint32_t index, uint64_t ticket) {
-    return ticket >> 8 << (WEFT_JOIN_INDEX_BITS + 3) | (uint64_t)index << 3 | WEFT_JOIN_BY;
+    return ticket >> 8 << (WEFT_LIFE_INDEX_BITS + 3) | (uint64_t)index << 3 | WEFT_JOIN_BY;
 }
-static inline uint64_t weft__join_of(struct weft_fiber life, uint64_t tag) {
-    return (uint64_t)(uint32_t)life.id << 3 | tag;
-}
+static inline uint64_t weft__join_of(struct weft_fiber life, uint64_t tag) { return (life.id & ~WEFT_JOIN_TAG) | tag; }
 static inline bool weft__join_has_ended(uint64_t join) {
     uint64_t tag = join & WEFT_JOIN_TAG;
     return tag == WEFT_JOIN_ENDED || tag == WEFT_JOIN_COLLECTED || tag == WEFT_JOIN_ENDED_BY;
@@ -396,7 +391,7 @@ struct weft__fiber *weft__me_if_any(void);
 static inline struct weft__fiber *weft__me(void);
 
 static inline struct weft_fiber weft__handle(struct weft__fiber *f) {
-    return (struct weft_fiber){(uint64_t)f->slot.index << 32 | load_rlx(&f->slot.generation)};
+    return (struct weft_fiber){load_rlx(&f->slot.life)};
 }
 /* The record with this number, whatever state it is in; NULL when there is none. */
 static inline struct weft__fiber *weft__fiber_at(uint32_t index) {
@@ -405,9 +400,8 @@ static inline struct weft__fiber *weft__fiber_at(uint32_t index) {
 }
 /* The record of a live handle, or NULL. */
 static inline struct weft__fiber *weft__fiber_of(struct weft_fiber handle) {
-    struct weft__fiber *f = weft__fiber_at((uint32_t)(handle.id >> 32));
-    uint32_t generation = (uint32_t)handle.id;
-    return likely(f && generation % 2 && load_rlx(&f->slot.generation) == generation) ? f : NULL;
+    struct weft__fiber *f = weft__fiber_at(weft__life_index(handle.id));
+    return likely(f && weft__life_in_use(handle.id) && load_rlx(&f->slot.life) == handle.id) ? f : NULL;
 }
 
 /* The fiber that stands in a chain with this link; NULL for NULL. */

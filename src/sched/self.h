@@ -18,21 +18,19 @@ static inline struct weft__fiber *weft__me(void) {
 }
 
 /*
- * The caller in this life: for what it owns, so that the next fiber in the same record does not own it. Its generation
- * and its number, side by side: one plain look, because nobody changes them while it lives. Never 0.
+ * The caller in this life: for what it owns, so that the next fiber in the same record does not own it. Never 0. One
+ * plain look, because nothing changes it while the caller lives.
  */
 static inline uint64_t weft__life(const struct weft__fiber *me) {
     uint64_t life;
-    __builtin_memcpy(&life, &me->slot.index, sizeof life);
+    __builtin_memcpy(&life, &me->slot.life, sizeof life);
     return life;
 }
-_Static_assert(offsetof(struct weft__slot, generation) == offsetof(struct weft__slot, index) + sizeof(uint32_t),
-               "number and generation are side by side");
 
 /* The record of that life, in that life; NULL: it is over. */
 static inline struct weft__fiber *weft__fiber_in(uint64_t life) {
-    struct weft__fiber *f = weft__fiber_at((uint32_t)life); /* little-endian, like both machines */
-    return likely(f && load_rlx(&f->slot.generation) == (uint32_t)(life >> 32)) ? f : NULL;
+    struct weft__fiber *f = weft__fiber_at(weft__life_index(life));
+    return likely(f && load_rlx(&f->slot.life) == life) ? f : NULL;
 }
 
 static inline void weft__make_ready(struct weft__fiber *f) {

@@ -421,7 +421,7 @@ WEFT_SWITCHES void weft__tasks_await(struct weft__deque *d, struct weft_call *c)
     uint64_t ticket, state = load_acq(weft__call_state(c)); /* pairs with finish */
     if (state == WEFT_CALL_DONE || done_soon(weft__self(), c)) return;
     weft__wait_begin(me, 0, &ticket); /* neither a permit nor a cancellation ends it */
-    uint64_t by = weft__join_by(me->slot.index, ticket);
+    uint64_t by = weft__join_by(weft__slot_index(&me->slot), ticket);
     while (state != WEFT_CALL_DONE)
         if (cas_ar(weft__call_state(c), &state, by)) { /* pairs with finish */
             count_add(&weft__self()->numbers.joins_parked, 1);

@@ -78,7 +78,7 @@ static inline int poke(struct weft__fiber *f, struct weft_fiber fiber, uint64_t 
                        struct poked *poked) {
     uint64_t word = load_acq(&f->wait), next; /* pairs with the spawn: not a later life's word and an older handle */
     do {
-        if (unlikely(load_rlx(&f->slot.generation) != (uint32_t)fiber.id)) return -ESRCH;
+        if (unlikely(load_rlx(&f->slot.life) != fiber.id)) return -ESRCH;
         if (unlikely(load_rlx(&f->context.kind) != WEFT_KIND_FIBER)) return -ESRCH;
         poked->ends = (word & (WEFT_WAIT_WAITING | way)) == (WEFT_WAIT_WAITING | way);
         poked->news = !(word & bit);

@@ -100,7 +100,7 @@ static inline bool weft__wait_win(struct weft__fiber *f, uint64_t ticket, uint64
 
 /* The fiber that joins by this word (sched.h), won and to be made ready; or NULL, if it no longer does. */
 static inline struct weft__fiber *weft__join_win(uint64_t join) {
-    uint32_t index = (uint32_t)(join >> 3) & ((1u << WEFT_JOIN_INDEX_BITS) - 1);
+    uint32_t index = weft__life_index(join >> 3);
     struct weft__fiber *joiner = weft__fiber_at(index);
     uint64_t ticket = load_rlx(&joiner->wait) & WEFT_WAIT_EPOCH;
     /* Of the epoch, the word holds 35 bits; a joiner that has gone on fails here or in win. */

@@ -200,7 +200,7 @@ static void late_joiner(void *unused) {
         CHECK_EQ(first, 0);
         CHECK(second == -EBUSY || second == -ESRCH);
         struct weft_fiber x = spawn(same, NULL), y = spawn(same, NULL);
-        CHECK(x.id >> 32 != y.id >> 32); /* the record was given back once */
+        CHECK(weft__life_index(x.id) != weft__life_index(y.id)); /* the record was given back once */
         join(x);
         join(y);
     }
@@ -289,3 +289,67 @@ static void bad_spawns(void *unused) {
     CHECK_EQ(f.id, 77); /* a spawn that failed leaves it alone */
 }
 TEST(bad_attributes) { each_size(bad_spawns); }
+
+/* --- handles for ever --------------------------------------------------------------------------------- */
+
+/* The next fiber in the record of one that has ended. One worker: the last record back is the first out. */
+static struct weft_fiber spawn_in_record(struct weft_fiber of) {
+    struct weft_fiber f = spawn(parked, NULL);
+    CHECK_EQ(weft__life_index(f.id), weft__life_index(of.id));
+    return f;
+}
+static void check_stale(struct weft_fiber f) {
+    CHECK_EQ(weft_join(f, NULL), -ESRCH);
+    CHECK_EQ(weft_join_until(f, NULL, 1), -ESRCH);
+    CHECK_EQ(weft_detach(f), -ESRCH);
+    CHECK_EQ(weft_unpark(f), -ESRCH);
+    CHECK_EQ(weft_cancel(f), -ESRCH);
+    CHECK_EQ(weft_cluster_move(f, weft_cluster_self()), -ESRCH);
+}
+
+/* Generations that have many low bits in common with those of the handle: no part of it may be left out. */
+static void many_lives(void *unused) {
+    (void)unused;
+    for (unsigned bit = 1; bit < 64 - WEFT_LIFE_INDEX_BITS; bit++) {
+        struct weft_fiber old = spawn(same, NULL);
+        join(old);
+        struct weft__fiber *record = weft__fiber_at(weft__life_index(old.id));
+        uint64_t then = old.id + (WEFT_LIFE_ONE << bit);
+        if (then < old.id) then = old.id - (WEFT_LIFE_ONE << bit);
+        store_rlx(&record->slot.life, then - WEFT_LIFE_ONE); /* free, and the next life is that one */
+        struct weft_fiber f = spawn_in_record(old);
+        CHECK_EQ(f.id, then);
+        check_stale(old);
+        CHECK_EQ(weft_unpark(f), 0);
+        join(f);
+        check_stale(f);
+        store_rlx(&record->slot.life, old.id + WEFT_LIFE_ONE);
+    }
+}
+TEST(a_stale_handle_is_stale_for_ever) { test_in_fiber(1, many_lives, NULL); }
+
+/* The last life of a record: joined, detached, or the record of a fiber that nobody joins. */
+static void last_life(void *unused) {
+    (void)unused;
+    for (unsigned how = 0; how < 3; how++) {
+        struct weft_fiber old = spawn(same, NULL);
+        join(old);
+        struct weft__fiber *record = weft__fiber_at(weft__life_index(old.id));
+        store_rlx(&record->slot.life, (WEFT_LIFE_LAST - WEFT_LIFE_ONE) | weft__life_index(old.id));
+        struct weft_fiber f = spawn_in_record(old);
+        CHECK_EQ(f.id + WEFT_LIFE_ONE, weft__life_index(f.id)); /* there is none after it */
+        if (how == 1) CHECK_EQ(weft_detach(f), 0);
+        CHECK_EQ(weft_unpark(f), 0);
+        if (how == 2) await_state(state_ended, f);
+        if (how != 1) join(f);
+        for (int i = 0; i < 100; i++) {
+            weft_yield();
+            struct weft_fiber other = spawn(same, NULL);
+            CHECK(weft__life_index(other.id) != weft__life_index(f.id));
+            join(other);
+        }
+        check_stale(f);
+        check_stale(old);
+    }
+}
+TEST(a_record_that_is_worn_out_has_no_other_fiber) { test_in_fiber(1, last_life, NULL); }

@@ -101,7 +101,7 @@ static void after_it(void *unused) {
     join(first);
     for (;; join(next)) {
         next = spawn(comes_after, NULL);
-        if (next.id >> 32 == first.id >> 32) break; /* the same record */
+        if (weft__life_index(next.id) == weft__life_index(first.id)) break; /* the same record */
     }
     CHECK(next.id != first.id);
     join(next);

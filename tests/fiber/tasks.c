@@ -1,6 +1,8 @@
 /* Fork and join: results, orders of joining, stealing, parking in between, misuse. */
 #include "fiber.h"
 
+#include "sched/sched.h"
+
 #include <semaphore.h>
 #include <stdlib.h>
 
@@ -454,6 +456,38 @@ TEST(memory_goes_back_by_chase_lev) { check_memory(WEFT_DEQUE_CHASE_LEV, 0); }
 TEST(memory_goes_back_by_abp) { check_memory(WEFT_DEQUE_ABP, 0); }
 TEST(memory_goes_back_by_locked) { check_memory(WEFT_DEQUE_LOCKED, 0); }
 TEST(memory_goes_back_by_continuations) { check_memory(WEFT_DEQUE_SPLIT, 1); }
+
+/* With continuation stealing each call is a life of a fiber that is kept. One that is worn out is used no more, and
+ * the worker that kept it goes on, and ends. */
+static void wears_out(void *number) {
+    uint64_t self = weft_self().id;
+    *(uint32_t *)number = weft__life_index(self);
+    store_rlx(&weft__fiber_of(weft_self())->slot.life, WEFT_LIFE_LAST | weft__life_index(self));
+}
+static void has_another(void *number) { CHECK(weft__life_index(weft_self().id) != *(uint32_t *)number); }
+static void *fork_worn(void *unused) {
+    struct weft_task task;
+    uint32_t number = 0;
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(weft_fork(&task, wears_out, &number), 0);
+        CHECK_EQ(weft_task_join(&task), 0);
+        for (int k = 0; k < 10; k++) {
+            CHECK_EQ(weft_fork(&task, has_another, &number), 0);
+            CHECK_EQ(weft_task_join(&task), 0);
+        }
+    }
+    return unused;
+}
+TEST(a_kept_fiber_wears_out) {
+    struct weft_config config = WEFT_CONFIG_INIT;
+    config.workers = 1;
+    config.continuations = 1;
+    CHECK_EQ(weft_start(&config), 0);
+    join(spawn(fork_worn, NULL));
+    size_t in_use = weft__stack_in_use();
+    test_stop();
+    CHECK(in_use > 0 && weft__stack_in_use() == 0); /* their stacks are free */
+}
 
 /* A stolen task has the stack that it would have had: recursion as deep as the victim's fits. */
 static void deep(void *p) {

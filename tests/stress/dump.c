@@ -36,7 +36,7 @@ void dump(void) {
     for (unsigned i = 0; i < c->count; i++) dump_worker(c->workers[i]);
     for (uint32_t i = 0; i < load_acq(&weft__fibers.records) && shown < 60; i++) {
         struct weft__slot *slot = weft__slab_at(&weft__fibers, i);
-        if (load_rlx(&slot->generation) % 2 == 0) continue;
+        if (!weft__slot_in_use(slot)) continue;
         dump_fiber(container_of(slot, struct weft__fiber, slot));
         shown++;
     }

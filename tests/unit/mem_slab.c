@@ -12,6 +12,7 @@ struct record {
 };
 
 static struct record *record_of(struct weft__slot *s) { return container_of(s, struct record, slot); }
+static uint64_t generation_of(const struct weft__slot *r) { return load_rlx(&r->life) >> WEFT_LIFE_INDEX_BITS; }
 
 TEST(numbers_are_dense_and_lead_back) {
     enum { BLOCK = 512 }; /* handed out in no order, but before those of the next block */
@@ -22,9 +23,9 @@ TEST(numbers_are_dense_and_lead_back) {
     for (uint32_t i = 0; i < N; i++) {
         got[i] = weft__slab_get(&s, NULL);
         CHECK(got[i]);
-        CHECK_EQ(got[i]->index / BLOCK, i / BLOCK); /* lowest first while fresh: handles stay small */
-        CHECK(weft__slab_at(&s, got[i]->index) == got[i]);
-        CHECK_EQ(got[i]->generation, 1);
+        CHECK_EQ(weft__slot_index(got[i]) / BLOCK, i / BLOCK); /* lowest first while fresh: handles stay small */
+        CHECK(weft__slab_at(&s, weft__slot_index(got[i])) == got[i]);
+        CHECK_EQ(generation_of(got[i]), 1);
         for (unsigned k = 0; k < 6; k++) CHECK_EQ(record_of(got[i])->mark[k], 0);
     }
     CHECK_EQ(s.records, 2 * WEFT_SLAB_CHUNK);
@@ -39,29 +40,52 @@ TEST(the_generation_is_odd_in_use_and_grows) {
     struct weft__slab_cache cache = {0}, *caches[] = {NULL, &cache};
     for (unsigned c = 0; c < 2; c++) {
         struct weft__slot *r = weft__slab_get(&s, caches[c]);
-        uint32_t generation = r->generation;
+        uint64_t generation = generation_of(r);
         CHECK_EQ(generation % 2, 1);
         for (unsigned i = 0; i < 10; i++) {
             weft__slab_put(&s, caches[c], r);
-            CHECK_EQ(r->generation, generation + 1);
+            CHECK_EQ(generation_of(r), generation + 1);
             CHECK(weft__slab_get(&s, caches[c]) == r); /* the last one back is the warmest */
             generation += 2;
-            CHECK_EQ(r->generation, generation);
+            CHECK_EQ(generation_of(r), generation);
         }
         weft__slab_put(&s, caches[c], r);
     }
     weft__slab_flush(&s, &cache);
 }
 
+/* Else its next life would be the first again, and a handle of that one would fit. */
+TEST(a_record_that_is_worn_out_is_never_handed_out_again) {
+    static struct weft__slab s = {.record_size = sizeof(struct record)};
+    struct weft__slab_cache cache = {0}, *caches[] = {NULL, &cache};
+    for (unsigned c = 0; c < 2; c++) {
+        struct weft__slot *r = weft__slab_get(&s, caches[c]);
+        uint32_t index = weft__slot_index(r);
+        store_rlx(&r->life, (WEFT_LIFE_LAST - 2 * WEFT_LIFE_ONE) | index); /* but one life is left */
+        weft__slab_put(&s, caches[c], r);
+        CHECK(weft__slab_get(&s, caches[c]) == r);
+        CHECK_EQ(load_rlx(&r->life), WEFT_LIFE_LAST | index);
+        weft__slab_put(&s, caches[c], r);
+        CHECK(!weft__slot_in_use(r));
+        CHECK_EQ(weft__slot_index(r), index);
+        unsigned others = 0;
+        for (struct weft__slot *other; s.records <= WEFT_SLAB_CHUNK * (c + 1); others++) {
+            CHECK((other = weft__slab_get(&s, caches[c])) != r);
+            CHECK(others <= WEFT_SLAB_CHUNK);
+        }
+        CHECK(weft__slab_at(&s, index) == r); /* still there to be looked at */
+    }
+}
+
 TEST(a_record_keeps_its_bytes_and_its_place) {
     static struct weft__slab s = {.record_size = sizeof(struct record)};
     struct record *r = record_of(weft__slab_get(&s, NULL));
-    uint32_t index = r->slot.index;
+    uint32_t index = weft__slot_index(&r->slot);
     for (unsigned k = 0; k < 6; k++) r->mark[k] = 0xabcdef00 + k;
     weft__slab_put(&s, NULL, &r->slot);
     CHECK(record_of(weft__slab_at(&s, index)) == r); /* still there to be looked at */
     CHECK(record_of(weft__slab_get(&s, NULL)) == r);
-    CHECK_EQ(r->slot.index, index);
+    CHECK_EQ(weft__slot_index(&r->slot), index);
     for (unsigned k = 0; k < 6; k++) CHECK_EQ(r->mark[k], 0xabcdef00 + k);
 }
 
@@ -87,7 +111,7 @@ TEST(a_cache_takes_and_returns_in_batches) {
 /* --- memory nodes ---------------------------------------------------------------------------------- */
 
 static uint8_t made_for(struct weft__slab *s, const struct weft__slot *r) {
-    return s->node[r->index / WEFT_SLAB_CHUNK];
+    return s->node[weft__slot_index(r) / WEFT_SLAB_CHUNK];
 }
 
 static unsigned free_of(struct weft__slab *s, unsigned node) {
@@ -95,7 +119,7 @@ static unsigned free_of(struct weft__slab *s, unsigned node) {
     for (struct weft__link *l = s->pool[node].free; l; l = l->next, n++) {
         struct weft__slot *r = container_of(l, struct weft__slot, link);
         CHECK_EQ(made_for(s, r), node);
-        CHECK_EQ(r->generation % 2, 0);
+        CHECK(!weft__slot_in_use(r));
         CHECK(n < s->records); /* no circle */
     }
     return n;
@@ -110,7 +134,7 @@ TEST(each_node_has_records_of_its_own) {
         for (unsigned i = 0; i < N; i++) {
             CHECK((got[i] = weft__slab_get(&s, &c)));
             CHECK_EQ(made_for(&s, got[i]), node);
-            CHECK(weft__slab_at(&s, got[i]->index) == got[i]);
+            CHECK(weft__slab_at(&s, weft__slot_index(got[i])) == got[i]);
         }
         for (unsigned i = 0; i < N; i++) weft__slab_put(&s, &c, got[i]);
         weft__slab_flush(&s, &c);
@@ -153,24 +177,24 @@ static void *churn(void *arg) {
     uint64_t me = (uint64_t)(uintptr_t)arg, random = me;
     struct weft__slab_cache cache = {.node = (uint8_t)me}, *c = me % 2 ? &cache : NULL;
     struct record *held[HELD];
-    uint32_t generation[HELD];
+    uint64_t life[HELD];
     unsigned n = 0;
     for (size_t i = test_size(300000); i > 0; i--) {
         if (n < HELD && (!n || test_below(&random, 2))) {
             struct record *r = record_of(weft__slab_get(&shared, c));
-            CHECK_EQ(r->slot.generation % 2, 1);
+            CHECK(weft__slot_in_use(&r->slot));
             r->mark[0] = me;
             r->mark[1] = i;
-            generation[n] = r->slot.generation;
+            life[n] = load_rlx(&r->slot.life);
             held[n++] = r;
         } else {
             unsigned k = (unsigned)test_below(&random, n);
             struct record *r = held[k];
             CHECK_EQ(r->mark[0], me); /* nobody else had it meanwhile */
-            CHECK_EQ(r->slot.generation, generation[k]);
+            CHECK_EQ(load_rlx(&r->slot.life), life[k]);
             weft__slab_put(&shared, c, &r->slot);
             held[k] = held[--n];
-            generation[k] = generation[n];
+            life[k] = life[n];
         }
     }
     while (n) weft__slab_put(&shared, c, &held[--n]->slot);

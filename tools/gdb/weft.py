@@ -2,8 +2,8 @@
 
     (gdb) source weft.py
     (gdb) weft fibers          a line for each fiber
-    (gdb) weft bt 0x700000001  the backtrace of one; "weft bt" those of all that do not run
-    (gdb) weft fiber 0x700000001
+    (gdb) weft bt 0x4000007  the backtrace of one; "weft bt" those of all that do not run
+    (gdb) weft fiber 0x4000007
                                up, down, info locals, bt and so on show this fiber
     (gdb) weft fiber           and now the thread again
 
@@ -17,6 +17,7 @@ from gdb.unwinder import Unwinder, register_unwinder
 
 # mem/slab.h, sched/sched.h, arch/context.h, sched/wait.h
 CHUNK = 4096
+LIFE_ONE = 1 << 26
 KIND_FIBER = 0
 STOOD_ON, FRESH = 1, 2
 JOIN_TAG, JOIN_ENDED = 7, (2, 3, 5)
@@ -33,10 +34,9 @@ class Fiber:
     """What is kept of a record: nothing that would be read again."""
 
     def __init__(self, record):
-        generation = int(record["slot"]["generation"])
         context = record["context"]
-        self.id = int(record["slot"]["index"]) << 32 | generation
-        self.exists = generation % 2 == 1 and int(context["kind"]) == KIND_FIBER
+        self.id = int(record["slot"]["life"])
+        self.exists = self.id & LIFE_ONE != 0 and int(context["kind"]) == KIND_FIBER
         if not self.exists:
             return
         self.name = record["name"].string()
@@ -86,8 +86,9 @@ def fibers():
 
 def fiber_of(text):
     wanted = int(gdb.parse_and_eval(text))
-    if wanted >> 32 < records():
-        fiber = Fiber(record_at(wanted >> 32))
+    index = wanted % LIFE_ONE
+    if index < records():
+        fiber = Fiber(record_at(index))
         if fiber.exists and fiber.id == wanted:
             return fiber
     raise gdb.GdbError(f"no fiber 0x{wanted:x}: weft fibers lists them")

@@ -6,8 +6,7 @@
 
 #include "sched/wait.c"
 
-#define FIBER_ONE 0 /* its number */
-#define LIFE UINT64_C(1)
+#define LIFE WEFT_LIFE_ONE /* the first of record 0 */
 
 __thread struct weft__worker *weft__tls; /* none: all of them are threads that are no carriers */
 struct weft__slab weft__fibers = {.record_size = sizeof(struct weft__fiber)};
@@ -15,7 +14,7 @@ struct weft__cluster weft__cluster;
 
 static struct weft__fiber fiber;
 static _Atomic uint64_t data[2];
-static const struct weft_fiber handle = {(uint64_t)FIBER_ONE << 32 | LIFE};
+static const struct weft_fiber handle = {LIFE};
 
 static struct outcome {
     int result;       /* of the call */
@@ -75,8 +74,8 @@ static void do_deadline(struct outcome *o) {
 /* The fiber is collected, and its record gets another life. */
 static void do_live_again(struct outcome *o) {
     (void)o;
-    count_add(&fiber.slot.generation, 1);
-    count_add(&fiber.slot.generation, 1);
+    count_add(&fiber.slot.life, WEFT_LIFE_ONE);
+    count_add(&fiber.slot.life, WEFT_LIFE_ONE);
     weft__wait_anew(&fiber, 0);
 }
 
@@ -130,7 +129,7 @@ static void check(const struct state *s) {
 static void set_up(void) {
     store_rlx(&weft__fibers.records, 1);
     store_rlx(&weft__fibers.chunk[0], &fiber);
-    store_rlx(&fiber.slot.generation, LIFE);
+    store_rlx(&fiber.slot.life, LIFE);
     store_rlx(&fiber.context.kind, WEFT_KIND_FIBER);
     store_rlx(&fiber.wait, 0);
 }

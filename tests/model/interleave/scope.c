@@ -58,12 +58,11 @@ void weft__make_all_ready(struct weft__list *won) {
     for (struct weft__link *l; (l = weft__list_take(won));) interleave_make_ready(weft__fiber_of_link(l));
 }
 
-static struct weft_fiber handle(unsigned t) { return (struct weft_fiber){(uint64_t)t << 32 | 1}; }
+static struct weft_fiber handle(unsigned t) { return (struct weft_fiber){WEFT_LIFE_ONE | t}; }
 
 static void make_fiber(unsigned t) {
     struct weft__fiber *f = &shared.fiber[t];
-    f->slot.index = t;
-    atomic_store(&f->slot.generation, 1);
+    atomic_store(&f->slot.life, WEFT_LIFE_ONE | t);
     atomic_store(&f->context.kind, WEFT_KIND_FIBER);
 }
 

@@ -284,7 +284,7 @@ static bool explore_all(const char *name, unsigned n, void (*set_up)(void), void
         th->at.pc = (void *)(uintptr_t)thread_main;
         th->at.sp = stacks[t] + STACK - 64 - WHOLE_CALL;
         th->at.on_stack = 0;
-        th->record.slot.index = t;
+        th->record.slot.life = t;
     }
     set_up();
     explore(0);
