@@ -76,6 +76,13 @@ run_other_engines() {
     done
 }
 
+# The table of calls, on the smallest stack; a sanitizer's frames need more.
+run_misuse() {
+    case $build in *asan* | *tsan*) ;; *) WEFT_STACK_SIZE=16384 && export WEFT_STACK_SIZE ;; esac
+    run_programs misuse
+    unset WEFT_STACK_SIZE
+}
+
 run_programs() { # suite
     for program in "$build/tests/$1"/*; do
         [ -f "$program" ] && [ -x "$program" ] || continue
@@ -90,6 +97,7 @@ for suite in "$@"; do
     case $suite in
     stress) run_stress ;;
     serve) run_serve ;;
+    misuse) run_misuse ;;
     planted) [ -d "$build/tests/planted" ] && run planted "$here/planted/run.sh" "$build" ;;
     inject) run inject "$here/inject/run.sh" "$build" brief ;;
     sim) [ -x "$build/tests/sim/sim" ] && run sim $WEFT_TEST_UNDER "$build/tests/sim/sim" --quick ;;

@@ -340,14 +340,11 @@ static int push_parts(const struct io_uring_sqe *entries, struct part *parts, un
     return 0;
 }
 
-static int submit(const struct io_uring_sqe *entries, int *results, unsigned n) {
-    struct part parts[WEFT_URING_MOST];
+static int submit_parts(const struct io_uring_sqe *entries, struct part *parts, int *results, unsigned n) {
     struct weft_counter left = WEFT_COUNTER_INIT;
     weft_counter_add(&left, n);
-    for (unsigned i = 0; i < n; i++) {
-        if (!is_allowed(&entries[i])) return -EINVAL;
+    for (unsigned i = 0; i < n; i++)
         parts[i] = (struct part){.op = {.fn = part_completed, .fd = entries[i].fd}, .left = &left};
-    }
     int err;
     while ((err = push_parts(entries, parts, n)) == -EBUSY) weft_yield();
     if (err) return err;
@@ -360,6 +357,18 @@ static int submit(const struct io_uring_sqe *entries, int *results, unsigned n) 
     }
     for (unsigned i = 0; i < n; i++) results[i] = parts[i].op.result;
     return 0;
+}
+
+/* Many parts are a page, which is a lot on a fiber's stack. */
+static int submit(const struct io_uring_sqe *entries, int *results, unsigned n) {
+    enum { FEW = 8 };
+    struct part few[FEW], *parts = few;
+    for (unsigned i = 0; i < n; i++)
+        if (!is_allowed(&entries[i])) return -EINVAL;
+    if (n > FEW && !(parts = weft__alloc(n * sizeof *parts))) return -ENOMEM;
+    int err = submit_parts(entries, parts, results, n);
+    if (parts != few) weft__free(parts);
+    return err;
 }
 
 const struct weft__engine weft__engine_uring = {"io_uring",           run,     start,      cancel,

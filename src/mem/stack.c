@@ -231,7 +231,7 @@ WEFT_COLD void weft__stack_on_node(struct weft__stack_cache *caches, unsigned no
 
 /* Some of a pool's; returns whether there are more. */
 static bool trim(struct pool *p) {
-    enum { AT_ONCE = 256 };
+    enum { AT_ONCE = 64 };
     struct weft__stack *chain = NULL, *last = NULL;
     struct weft__range r[AT_ONCE];
     size_t n = 0;

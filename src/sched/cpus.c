@@ -8,6 +8,7 @@
 
 #include "sched/sched.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
@@ -22,44 +23,65 @@ static unsigned quota_of(long long quota, long long period) {
     return n > UINT_MAX ? UINT_MAX : (unsigned)n;
 }
 
-static unsigned read_v2(const char *dir) {
-    char path[PATH_MAX + 16];
-    long long quota, period;
-    snprintf(path, sizeof path, "%s/cpu.max", dir);
-    FILE *f = fopen(path, "re");
-    if (!f) return 0;
-    int n = fscanf(f, "%lld %lld", &quota, &period); /* "max 100000" reads nothing: no limit */
-    fclose(f);
-    return n == 2 ? quota_of(quota, period) : 0;
+/*
+ * Room for names and what is read. On the heap, because a fiber with the smallest stack may ask for the
+ * default number of workers.
+ */
+struct reading {
+    char groups[16 * 1024]; /* what /proc/self/cgroup says */
+    char dir[PATH_MAX];
+    char path[PATH_MAX + 32];
+};
+
+/* What a file says, as far as it fits, with an end. False: it cannot be read. */
+static bool read_text(const char *path, char *text, size_t size) {
+    size_t used = 0;
+    ssize_t n;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    while (used < size - 1 && (n = read(fd, text + used, size - 1 - used)) > 0) used += (size_t)n;
+    close(fd);
+    text[used] = 0;
+    return true;
 }
 
-static long long read_number(const char *dir, const char *name) {
-    char path[PATH_MAX + 32];
-    long long n = -1;
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    FILE *f = fopen(path, "re");
-    if (!f) return -1;
-    if (fscanf(f, "%lld", &n) != 1) n = -1;
-    fclose(f);
+/* The numbers of a small file of a group; returns how many. "max 100000" has none: no limit. */
+static int read_numbers(struct reading *r, const char *name, long long *numbers, int most) {
+    char text[64], *p = text, *end;
+    int n = 0;
+    snprintf(r->path, sizeof r->path, "%s/%s", r->dir, name);
+    if (!read_text(r->path, text, sizeof text)) return 0;
+    for (; n < most; n++, p = end) {
+        numbers[n] = strtoll(p, &end, 10);
+        if (end == p) break;
+    }
     return n;
 }
 
-static unsigned read_v1(const char *dir) {
-    return quota_of(read_number(dir, "cpu.cfs_quota_us"), read_number(dir, "cpu.cfs_period_us"));
+static unsigned read_v2(struct reading *r) {
+    long long n[2];
+    return read_numbers(r, "cpu.max", n, 2) == 2 ? quota_of(n[0], n[1]) : 0;
+}
+
+static unsigned read_v1(struct reading *r) {
+    long long quota, period;
+    if (!read_numbers(r, "cpu.cfs_quota_us", &quota, 1) || !read_numbers(r, "cpu.cfs_period_us", &period, 1)) return 0;
+    return quota_of(quota, period);
 }
 
 static unsigned smaller(unsigned a, unsigned b) { return !a || (b && b < a) ? b : a; }
 
-/* The smallest quota from the group up to the root of the hierarchy. */
-static unsigned quota_up(const char *mount, const char *group, unsigned (*read)(const char *)) {
-    char dir[PATH_MAX];
+/* The smallest quota from the group up to the root of the hierarchy, which is mounted at root/mount. */
+static unsigned quota_up(struct reading *r, const char *root, const char *mount, const char *group,
+                         unsigned (*read)(struct reading *)) {
     unsigned least = 0;
-    size_t root = (size_t)snprintf(dir, sizeof dir, "%s", mount);
-    snprintf(dir + root, sizeof dir - root, "%s", strcmp(group, "/") ? group : "");
+    size_t top = (size_t)snprintf(r->dir, sizeof r->dir, "%s/sys/fs/cgroup%s", root, mount);
+    if (top >= sizeof r->dir) return 0;
+    snprintf(r->dir + top, sizeof r->dir - top, "%s", strcmp(group, "/") ? group : "");
     for (;;) {
-        least = smaller(least, read(dir));
-        char *slash = strrchr(dir, '/');
-        if (!slash || (size_t)(slash - dir) < root) return least;
+        least = smaller(least, read(r));
+        char *slash = strrchr(r->dir, '/');
+        if (!slash || (size_t)(slash - r->dir) < top) return least;
         *slash = 0;
     }
 }
@@ -71,32 +93,31 @@ static bool has_cpu(const char *list) {
     return false;
 }
 
-unsigned weft__cpu_quota(const char *root) {
-    char path[PATH_MAX], line[PATH_MAX];
-    unsigned least = 0;
-    snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
-    FILE *f = fopen(path, "re");
-    if (!f) return 0;
-    while (fgets(line, sizeof line, f)) { /* hierarchy:controllers:group */
-        char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL;
-        if (!group) continue;
-        *controllers++ = 0;
-        *group++ = 0;
-        group[strcspn(group, "\n")] = 0;
-        char mount[PATH_MAX];
-        if (!*controllers) {
-            snprintf(mount, sizeof mount, "%s/sys/fs/cgroup", root);
-            least = smaller(least, quota_up(mount, group, read_v2));
-            snprintf(mount, sizeof mount, "%s/sys/fs/cgroup/unified", root);
-            least = smaller(least, quota_up(mount, group, read_v2));
-        } else if (has_cpu(controllers)) {
-            snprintf(mount, sizeof mount, "%s/sys/fs/cgroup/%s", root, controllers);
-            least = smaller(least, quota_up(mount, group, read_v1));
-            snprintf(mount, sizeof mount, "%s/sys/fs/cgroup/cpu", root);
-            least = smaller(least, quota_up(mount, group, read_v1));
-        }
+/* One line of /proc/self/cgroup: hierarchy:controllers:group. */
+static unsigned quota_of_line(struct reading *r, const char *root, char *line) {
+    char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL;
+    if (!group) return 0;
+    *controllers = '/';
+    *group++ = 0;
+    if (!controllers[1]) {
+        unsigned least = quota_up(r, root, "", group, read_v2);
+        return smaller(least, quota_up(r, root, "/unified", group, read_v2));
     }
-    fclose(f);
+    if (!has_cpu(controllers + 1)) return 0;
+    unsigned least = quota_up(r, root, controllers, group, read_v1);
+    return smaller(least, quota_up(r, root, "/cpu", group, read_v1));
+}
+
+unsigned weft__cpu_quota(const char *root) {
+    struct reading *r = weft__alloc(sizeof *r);
+    unsigned least = 0;
+    if (!r) return 0;
+    snprintf(r->path, sizeof r->path, "%s/proc/self/cgroup", root);
+    if (read_text(r->path, r->groups, sizeof r->groups)) {
+        char *rest = r->groups;
+        for (char *line; (line = strsep(&rest, "\n"));) least = smaller(least, quota_of_line(r, root, line));
+    }
+    weft__free(r);
     return least;
 }
 

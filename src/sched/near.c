@@ -41,9 +41,10 @@ const struct weft__victims *weft__victims_of(struct weft__worker *w) {
     uint32_t map = load_acq(&c->map); /* pairs with where, and with a worker that is added */
     if (likely(map == w->arranged && w->victims.count)) return &w->victims;
     unsigned count = load_acq(&c->count);
-    uint16_t cpus[WEFT_WORKERS_MAX];
-    for (unsigned i = 0; i < count; i++) cpus[i] = load_rlx(&c->workers[i]->cpu);
-    if (!weft__victims_arrange(&w->victims, weft__topology(), cpus, count, w->index)) w->arranged = map;
+    uint16_t *cpus = weft__alloc(count * sizeof *cpus);
+    for (unsigned i = 0; cpus && i < count; i++) cpus[i] = load_rlx(&c->workers[i]->cpu);
+    if (cpus && !weft__victims_arrange(&w->victims, weft__topology(), cpus, count, w->index)) w->arranged = map;
+    weft__free(cpus);
     return &w->victims;
 }
 

@@ -58,9 +58,16 @@ static uint64_t end_of(unsigned bucket) {
     return (UINT64_C(8) + bucket % 8 + 1) << (bucket / 8 - 3);
 }
 
+/* How many of all workers' are in a bucket. */
+static uint64_t delays_in(struct weft__cluster *c, unsigned bucket) {
+    uint64_t n = 0;
+    for (unsigned i = 0; i < c->count; i++) n += load_rlx(&c->workers[i]->delays[bucket]);
+    return n;
+}
+
 static void delays_of(struct weft__cluster *c, struct weft_delays *d) {
     static const unsigned thousandths[] = {500, 990, 999};
-    uint64_t all[WEFT_DELAY_BUCKETS] = {0}, *percentiles[] = {&d->p50, &d->p99, &d->p999};
+    uint64_t *percentiles[] = {&d->p50, &d->p99, &d->p999};
     *d = (struct weft_delays){0};
     for (unsigned i = 0; i < c->count; i++) {
         struct weft__worker *w = c->workers[i];
@@ -68,13 +75,13 @@ static void delays_of(struct weft__cluster *c, struct weft_delays *d) {
         if (exact > d->max) d->max = exact;
         if (coarse > d->max) d->max = coarse;
         d->late += load_rlx(&w->late);
-        for (unsigned b = 0; b < WEFT_DELAY_BUCKETS; b++) all[b] += load_rlx(&w->delays[b]);
     }
-    for (unsigned b = 0; b < WEFT_DELAY_BUCKETS; b++) d->timed += all[b];
+    for (unsigned b = 0; b < WEFT_DELAY_BUCKETS; b++) d->timed += delays_in(c, b);
     uint64_t below = 0;
-    for (unsigned b = 0, k = 0; b < WEFT_DELAY_BUCKETS; b++)
-        for (below += all[b]; k < 3 && all[b] && below * 1000 >= d->timed * thousandths[k]; k++)
-            *percentiles[k] = end_of(b);
+    for (unsigned b = 0, k = 0; b < WEFT_DELAY_BUCKETS && k < 3; b++) {
+        uint64_t n = delays_in(c, b);
+        for (below += n; k < 3 && n && below * 1000 >= d->timed * thousandths[k]; k++) *percentiles[k] = end_of(b);
+    }
 }
 
 WEFT_PUBLIC int weft_delays(struct weft_cluster cluster, struct weft_delays *delays) {

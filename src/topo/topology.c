@@ -24,6 +24,11 @@ static struct weft__topology flat = {
 };
 static const struct weft__topology *ours;
 
+static void be_flat(void) {
+    for (unsigned i = 0; i < WEFT_FLAT_CPUS; i++) flat.place[i].core = (uint16_t)i;
+    ours = &flat;
+}
+
 static void load_ours(void) {
     const char *description = getenv("WEFT_TOPOLOGY");
     if (description && *description) {
@@ -31,18 +36,27 @@ static void load_ours(void) {
         if (!ours) weft__say("WEFT_TOPOLOGY=%s is ignored: it cannot be read", description);
     }
     if (!ours) ours = weft__topology_load(NULL);
-    if (ours) return;
-    for (unsigned i = 0; i < WEFT_FLAT_CPUS; i++) flat.place[i].core = (uint16_t)i;
-    ours = &flat;
+    if (!ours) be_flat();
 }
 
 /* hwloc has locks of its own, which a child must not inherit from a thread that is just loading. */
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 
-static void load_ours_unforked(void) {
+static void *load_ours_unforked(void *unused) {
     pthread_mutex_lock(&loading);
     load_ours();
     pthread_mutex_unlock(&loading);
+    return unused;
+}
+
+/* On a thread of its own: hwloc needs tens of kilobytes of stack, and a fiber that names a memory node may be the first
+ * to ask. Without a thread every machine is flat. */
+static void load_once(void) {
+    pthread_t thread;
+    if (weft__thread_create_deaf(&thread, load_ours_unforked, NULL))
+        be_flat();
+    else
+        pthread_join(thread, NULL);
 }
 
 void weft__topology_before_fork(void) { pthread_mutex_lock(&loading); }
@@ -50,7 +64,7 @@ void weft__topology_after_fork(void) { pthread_mutex_unlock(&loading); }
 
 const struct weft__topology *weft__topology(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, load_ours_unforked);
+    pthread_once(&once, load_once);
     return ours;
 }
 
