@@ -31,6 +31,7 @@ static int make_worker(struct weft__cluster *c, unsigned index) {
         weft__wheel_init(&w->wheel, weft__clock());
         c->workers[index] = w;
     }
+    weft__wheel_open(&w->wheel);
     memset((void *)w, 0, offsetof(struct weft__worker, numbers)); /* the carrier's own part */
     for (unsigned i = 0; i < WEFT_STATS_NUMBERS; i++) store_rlx(&w->numbers.number[i], 0);
     for (unsigned i = 0; i < WEFT_DELAY_BUCKETS; i++) store_rlx(&w->delays[i], 0);
@@ -59,7 +60,7 @@ static int make_worker(struct weft__cluster *c, unsigned index) {
 }
 
 void weft__worker_release(struct weft__worker *w) {
-    weft__wheel_clear(&w->wheel);
+    weft__wheel_close(&w->wheel);
     weft__ready_destroy(&w->ready);
     weft__free(w->seen);
     w->seen = NULL;

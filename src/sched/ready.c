@@ -270,9 +270,10 @@ void weft__serve_stuck(struct weft__worker *w, struct weft__worker *stuck) {
 void weft__expire(struct weft__worker *w, struct weft__wheel *wheel, uint64_t now) {
     enum { AT_ONCE = 64 };
     struct weft__due due[AT_ONCE];
+    uint64_t left = WEFT_WHEEL_LOOK;
     unsigned n;
     do {
-        n = weft__wheel_expire(wheel, now, due, AT_ONCE);
+        n = weft__wheel_expire(wheel, now, due, AT_ONCE, &left);
         count_add(&w->numbers.timers, n);
         for (unsigned i = 0; i < n; i++) {
             if (due[i].fn) {

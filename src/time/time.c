@@ -37,8 +37,9 @@ WEFT_PUBLIC int weft_timer_arm(struct weft_timer *timer, uint64_t deadline, void
     struct weft__timer *t = (struct weft__timer *)(void *)timer;
     struct weft__worker *w = worker_for();
     if (!w) return -ESRCH;
-    if (load_acq(&t->wheel)) return -EBUSY; /* pairs with expire */
-    bool earliest = weft__wheel_arm(&w->wheel, t, deadline, (struct weft__due){fn, arg, 0});
+    if (weft__timer_is_armed(t)) return -EBUSY;
+    int earliest = weft__wheel_arm(&w->wheel, t, deadline, (struct weft__due){fn, arg, 0});
+    if (unlikely(earliest < 0)) return earliest; /* the runtime was stopped just now */
     if (unlikely(earliest && w != weft__self())) {
         fence_sc(); /* pairs with the fence of a worker that announces its sleep: it sees the timer, or we it */
         weft__idle_wake(w);
@@ -51,8 +52,9 @@ WEFT_PUBLIC int weft_timer_cancel(struct weft_timer *timer) {
     struct weft__timer *t = (struct weft__timer *)(void *)timer;
     struct weft__wheel *wheel = load_rlx(&t->wheel);
     if (!weft__wheel_cancel(t)) return -EALREADY;
+    if (wheel == &weft__wheel_dropped) return 0;
     struct weft__worker *w = weft__self();
     if (unlikely(!w || !wheel || w->cluster != container_of(wheel, struct weft__worker, wheel)->cluster))
-        weft__tell_quiet(); /* somebody may wait for this timer */
+        weft__tell_quiet(); /* a stop or a drain may wait for this timer */
     return 0;
 }

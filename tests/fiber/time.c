@@ -1,6 +1,8 @@
 /* Sleep and timers: never early, exactly once, and not lost while everybody sleeps. */
 #include "fiber.h"
 
+#include "driver/wheel.h"
+
 static void *sleeps(void *seed) {
     uint64_t random = (uint64_t)(uintptr_t)seed;
     for (size_t i = test_size(30); i > 0; i--) {
@@ -202,15 +204,41 @@ static void from_a_timer(void *unused) {
 }
 TEST(what_a_timer_may_do) { each_size(from_a_timer); }
 
-/* A timer that outlives its runtime is as if cancelled, and may be armed in the next one. */
+/* Timers that are armed for the past from their own functions: a worker serves fibers between its looks. */
+static int rearming;
+static void arms_itself(void *alarm) {
+    struct alarm *a = alarm;
+    ADD(&a->fired, 1);
+    if (LOAD(&rearming)) CHECK_EQ(weft_timer_arm(&a->timer, 0, arms_itself, a), 0);
+}
+static void beside_timers_for_the_past(void *unused) {
+    (void)unused;
+    static struct alarm a[200]; /* more than a look hands out at once */
+    STORE(&rearming, 1);
+    for (unsigned i = 0; i < 200; i++) {
+        a[i] = (struct alarm){.fired = 0};
+        CHECK_EQ(weft_timer_arm(&a[i].timer, 0, arms_itself, &a[i]), 0);
+    }
+    for (int i = 0; i < 200; i++) weft_yield();
+    CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0);
+    for (int i = 0; i < 200; i++)
+        while (LOAD(&a[i].fired) < 3) weft_yield(); /* each has its turn */
+    STORE(&rearming, 0);
+    for (int i = 0; i < 200; i++) /* none is left that could be called when this has returned */
+        while (weft__timer_is_armed((struct weft__timer *)(void *)&a[i].timer)) weft_yield();
+    CHECK_EQ(weft_cluster_drain_until((struct weft_cluster){0}, weft_now() + 60 * WEFT_SECOND), 0);
+}
+TEST(fibers_run_beside_timers_for_the_past) { each_size(beside_timers_for_the_past); }
+
+/* A timer that is armed when the runtime stops is not called, says so, and may be armed in the next one. */
 TEST(a_timer_left_armed_at_the_stop) {
     static struct alarm a;
     for (int i = 0; i < 3; i++) {
         test_start(2);
         arm(&a, 3600 * WEFT_SECOND);
         test_stop();
-        int err = weft_timer_cancel(&a.timer);
-        CHECK(err == 0 || err == -EALREADY);
+        CHECK_EQ(weft_timer_cancel(&a.timer), 0);
+        CHECK_EQ(weft_timer_cancel(&a.timer), -EALREADY);
     }
     test_start(2);
     arm(&a, 3600 * WEFT_SECOND);
@@ -220,4 +248,41 @@ TEST(a_timer_left_armed_at_the_stop) {
     test_await(&a.fired, 1);
     test_stop();
     CHECK_EQ(a.fired, 1);
+    CHECK_EQ(weft_timer_cancel(&a.timer), -EALREADY);
+}
+
+/* A thread arms, cancels and lets fire while the runtime stops and starts: each was called or was not, as it is told.
+ */
+static int over;
+static void *arms_and_cancels(void *alarm) {
+    struct alarm *a = alarm;
+    uint64_t random = (uintptr_t)alarm;
+    while (!LOAD(&over)) {
+        int before = LOAD(&a->fired);
+        a->deadline = weft_now() + test_below(&random, 100 * WEFT_MICROSECOND);
+        int err = weft_timer_arm(&a->timer, a->deadline, on_alarm, a);
+        CHECK(err == 0 || err == -ESRCH);
+        if (err) {
+            CHECK_EQ(weft_timer_cancel(&a->timer), -EALREADY);
+            continue;
+        }
+        for (uint64_t i = test_below(&random, 100); i > 0; i--) weft_yield();
+        if (weft_timer_cancel(&a->timer))
+            test_await(&a->fired, before + 1);
+        else
+            CHECK_EQ(LOAD(&a->fired), before);
+    }
+    return NULL;
+}
+TEST_WITHIN(armed_and_cancelled_during_starts_and_stops, 60) {
+    static struct alarm a[3];
+    pthread_t t[3];
+    for (int i = 0; i < 3; i++) t[i] = thread_start(arms_and_cancels, &a[i]);
+    for (size_t i = test_size(1000); i > 0; i--) {
+        test_start(1 + (unsigned)i % 3);
+        if (i % 4 == 0) test_nap_ms(1);
+        test_stop();
+    }
+    STORE(&over, 1);
+    for (int i = 0; i < 3; i++) thread_join(t[i]);
 }

@@ -27,7 +27,7 @@ static void arm(struct weft__wheel *w, struct timer *t, uint64_t deadline) {
     t->deadline = deadline;
     t->state = ARMED;
     uint64_t before = weft__wheel_next(w);
-    bool earliest = weft__wheel_arm(w, &t->t, deadline, due_of(t));
+    int earliest = weft__wheel_arm(w, &t->t, deadline, due_of(t));
     CHECK_EQ(earliest, weft__wheel_next(w) < before);
     CHECK(weft__wheel_next(w) <= (deadline + TICK < deadline ? UINT64_MAX : deadline + TICK));
 }
@@ -36,9 +36,10 @@ static void arm(struct weft__wheel *w, struct timer *t, uint64_t deadline) {
 static size_t expire_n(struct weft__wheel *w, uint64_t now, unsigned n) {
     struct weft__due due[256];
     size_t all = 0;
+    uint64_t left = WEFT_WHEEL_LOOK;
     unsigned k;
     do {
-        k = weft__wheel_expire(w, now, due, n);
+        k = weft__wheel_expire(w, now, due, n, &left);
         CHECK(k <= n);
         for (unsigned i = 0; i < k; i++) {
             struct timer *t = due[i].arg;
@@ -174,18 +175,73 @@ TEST(cancelled_timers_do_not_fire) {
     CHECK_EQ(load_rlx(&w.armed), 0);
 }
 
-TEST(clearing_is_cancelling_all) {
+/* The timers of a closed wheel were not handed out, and can tell; nothing can be armed in it until it is opened. */
+TEST(closing_drops_all) {
     struct weft__wheel w;
     static struct timer t[200];
     weft__wheel_init(&w, 1000 * TICK);
     for (uint64_t i = 0; i < 200; i++) arm(&w, &t[i], i < 10 ? 0 : (1000 + (i * i * i)) * TICK);
-    weft__wheel_clear(&w);
+    weft__wheel_close(&w);
     CHECK_EQ(load_rlx(&w.armed), 0);
     CHECK(weft__wheel_next(&w) == WEFT_FOREVER);
-    for (unsigned i = 0; i < 200; i++) CHECK(!weft__wheel_cancel(&t[i].t));
     CHECK_EQ(expire(&w, WEFT_FOREVER), 0);
-    arm(&w, &t[0], 0); /* and it can be used again */
-    CHECK_EQ(expire(&w, WEFT_FOREVER), 1);
+    for (unsigned i = 0; i < 200; i++) CHECK(!weft__timer_is_armed(&t[i].t));
+    for (unsigned i = 0; i < 100; i++) CHECK(weft__wheel_cancel(&t[i].t)); /* it was not called, said once */
+    for (unsigned i = 0; i < 100; i++) CHECK(!weft__wheel_cancel(&t[i].t));
+    CHECK_EQ(weft__wheel_arm(&w, &t[0].t, 0, due_of(&t[0])), -ESRCH);
+    CHECK(!weft__timer_is_armed(&t[0].t));
+    weft__wheel_open(&w);
+    for (unsigned i = 0; i < 200; i++) arm(&w, &t[i], 0); /* dropped or cancelled: it can be used again */
+    CHECK_EQ(expire(&w, WEFT_FOREVER), 200);
+}
+
+/* What is moved fires from the other wheel; what is dropped there is dropped. */
+TEST(moved_to_another_wheel) {
+    struct weft__wheel from, to;
+    static struct timer t[200];
+    weft__wheel_init(&from, 1000 * TICK);
+    weft__wheel_init(&to, 2000 * TICK);
+    for (uint64_t i = 0; i < 200; i++) {
+        t[i].t.idle = i % 4 == 0;
+        arm(&from, &t[i], i < 10 ? 0 : (1000 + (i * i)) * TICK);
+    }
+    CHECK_EQ(load_rlx(&from.armed), 150);
+    weft__wheel_move(&from, &to);
+    CHECK_EQ(load_rlx(&from.armed), 0);
+    CHECK(weft__wheel_next(&from) == WEFT_FOREVER);
+    CHECK_EQ(load_rlx(&to.armed), 150);
+    CHECK(weft__wheel_next(&to) == 0);
+    CHECK(weft__wheel_cancel(&t[199].t));
+    CHECK_EQ(expire(&to, 3000 * TICK), 45); /* 1000 + 44 * 44 */
+    CHECK_EQ(load_rlx(&to.armed), 150 - 1 - 33);
+    weft__wheel_close(&to);
+    CHECK(weft__wheel_cancel(&t[198].t));
+    CHECK(!weft__wheel_cancel(&t[44].t)); /* it was handed out */
+    CHECK(!weft__wheel_cancel(&t[199].t));
+}
+
+/* Armed for the past while a look hands out: for the next look, and behind those that were there. */
+TEST(a_look_ends) {
+    enum { N = 300 };
+    static struct timer t[N], *order[N];
+    struct weft__wheel w;
+    struct weft__due due[64];
+    weft__wheel_init(&w, 0);
+    for (size_t i = 0; i < N; i++) arm(&w, &t[i], i / 2 * TICK);
+    for (unsigned look = 0; look < 10; look++) {
+        uint64_t left = WEFT_WHEEL_LOOK;
+        size_t all = 0;
+        for (unsigned k = 64; k == 64; all += k) {
+            k = weft__wheel_expire(&w, N * TICK, due, 64, &left);
+            for (unsigned i = 0; i < k; i++) {
+                if (!look) order[all + i] = due[i].arg;
+                CHECK(due[i].arg == order[all + i]); /* as they were armed */
+                arm(&w, due[i].arg, 0);
+            }
+        }
+        CHECK_EQ(all, N);
+        CHECK(weft__wheel_next(&w) == 0);
+    }
 }
 
 /* Handed out in small batches, some of the overdue are still cancelled between two of them. */
@@ -195,10 +251,11 @@ TEST(small_batches) {
     struct weft__wheel w;
     struct weft__due due[3];
     size_t fired = 0, cancelled = 0;
+    uint64_t left = WEFT_WHEEL_LOOK;
     weft__wheel_init(&w, 0);
     for (size_t i = 0; i < N; i++) arm(&w, &t[i], (i * 37 % 5000) * TICK);
     for (size_t i = 0;; i++) {
-        unsigned k = weft__wheel_expire(&w, 6000 * TICK, due, 3);
+        unsigned k = weft__wheel_expire(&w, 6000 * TICK, due, 3, &left);
         for (unsigned j = 0; j < k; j++) {
             struct timer *one = due[j].arg;
             CHECK_EQ(one->state, ARMED);
