@@ -285,9 +285,13 @@ int weft_sleep_until(uint64_t deadline);
 
 /*
  * A timer calls fn(arg) once, at the deadline or soon after, on some worker and between fibers:
- * fn must not park, and must be short: nobody takes over from one that computes or blocks. Armed and
+ * fn must not park, and must be short: nobody takes over from one that computes or blocks. fn may arm it
+ * again, also for a time that has passed: fibers have their turns in between. Armed and
  * cancelled without a system call or a process-wide lock. The memory is the caller's, and must stay
  * until the timer has fired or was cancelled.
+ *
+ * weft_stop does not wait for timers, unless fibers are left that could be woken by them. One that is still armed when
+ * the runtime has stopped is not called, and is not armed any more: it may be armed in the next runtime.
  */
 struct weft_timer {
     void *opaque[8];
@@ -297,11 +301,11 @@ struct weft_timer {
         { NULL } \
     }
 
-/* -EINVAL: timer or fn NULL. -EBUSY: it is armed. -ESRCH: no runtime.  [fiber thread] */
+/* -EINVAL: timer or fn NULL. -EBUSY: it is armed. -ESRCH: no runtime, or it stops at this moment.  [fiber thread] */
 int weft_timer_arm(struct weft_timer *timer, uint64_t deadline, void (*fn)(void *), void *arg);
 
-/* 0: fn will not be called. -EALREADY: it was called, is being called, or the timer was never
- * armed.  [fiber thread] */
+/* 0: fn was not called since the timer was armed, and will not be; also once after the runtime was stopped under it.
+ * -EALREADY: it was called, is being called, or the timer is not armed.  [fiber thread] */
 int weft_timer_cancel(struct weft_timer *timer);
 
 /* ---------------------------------------------------------------------------------------------

@@ -41,15 +41,17 @@ extern "C" {
  * ------------------------------------------------------------------------------------------ */
 
 struct weft_scope {
-    uint64_t opaque[26];
+    uint64_t opaque[28];
 };
 
 /*
  * Begins a scope, in memory of the caller's that stays where it is until the end. With a deadline
  * other than WEFT_FOREVER the scope is cancelled then. In a scope that is cancelled already, or by a
  * fiber that is, the new one is cancelled from the start.
+ * A thread that is no fiber needs no runtime for that, and its deadline comes also when the runtime was stopped
+ * meanwhile.
  * -EINVAL: scope NULL. -EBUSY: the caller has begun it, and not ended it. -ENOMEM: no memory for the record of a
- * thread. -ESRCH: a deadline, and no runtime.  [fiber thread]
+ * thread.  [fiber thread]
  */
 int weft_scope_begin(struct weft_scope *scope, uint64_t deadline);
 

@@ -69,6 +69,7 @@ WEFT_COLD int weft__told_result(struct weft__fiber *me) { return weft__cause_res
 
 WEFT_PUBLIC int weft_cancelled(void) {
     struct weft__fiber *me = weft__me_if_any();
+    if (unlikely(!weft__self()) && me && me->frames) weft__scopes_expire(me);
     if (!me || !(load_acq(&me->wait) & (WEFT_WAIT_CANCEL | WEFT_WAIT_LOOK))) return 0; /* pairs with cancel */
     return weft__heed(me) ? weft__cause_why(cause_in_force(me)) : 0;
 }

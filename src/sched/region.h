@@ -62,7 +62,8 @@ struct weft__region {
 struct weft__scope {
     struct weft__region region;
     struct weft__lock lock;
-    bool timed; /* it has a timer, or had */
+    bool timed;        /* it has a deadline, and `timer` is in use; set by the fiber that begins it */
+    uint64_t deadline; /* WEFT_FOREVER: none. Does not change while the scope is open */
     _Atomic uint64_t cause;
     struct weft__circle chain;
     struct weft__circle cursor; /* how far the chain has been told */
@@ -176,6 +177,11 @@ bool weft__scope_stop(struct weft__scope *s, int why, int err);
 /* The region of a child leaves the scope's chain; a failure cancels the scope. */
 void weft__member_end(struct weft__fiber *me, struct weft__region *member, int result);
 void *weft__child_main(void *arg);
+
+/* Of a thread that is no carrier, which looks after the deadlines of its own scopes while it waits: the earliest of
+ * those that are not cancelled; and cancels those whose deadline has passed. */
+uint64_t weft__scopes_deadline(const struct weft__fiber *me);
+void weft__scopes_expire(struct weft__fiber *me);
 
 /* In fiber.c: spawns a child; on failure nothing was done. */
 int weft__spawn_child(struct weft__scope *s, const struct weft_attr *attr, int (*fn)(void *), void *arg,

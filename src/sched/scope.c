@@ -7,6 +7,10 @@
  * first few hundred steps, and a fiber of its own the rest, so that no call takes long and no worker is
  * kept: cancelling may be done from anywhere, also from a timer, with a million in the scope.
  *
+ * Deadlines. Of each scope that has one, a timer sees to it. A thread may keep a scope over a stop, which drops the
+ * timer, or begin one without a runtime: then the timer counts as dropped from the start. So a thread heeds its own
+ * deadlines whenever it waits, and a child that is spawned in such a scope has the timer armed again.
+ *
  * Why the scope is still there. Its end waits until nothing is outstanding: children, the timer until
  * it has been called or taken back, whoever goes over the chain. A scope found in a chain is counted up
  * under the lock of that chain, and ends under it, too: so it is held, or gone, and never in between.
@@ -153,12 +157,13 @@ void *weft__child_main(void *arg) {
  * elsewhere, do not take the counter's line from each other at each spawn.
  */
 #define RESERVE (UINT64_C(1) << 32)
+static void count_foreign_child(struct weft__scope *s);
 static inline void count_child(struct weft__scope *s) {
     struct weft__worker *w = weft__self();
     if (likely(w && load_rlx(&w->current) == s->region.fiber && s->reserve))
         s->reserve--;
     else
-        weft_counter_add(&s->outstanding, 1);
+        count_foreign_child(s);
 }
 
 WEFT_PUBLIC int weft_scope_spawn_at(struct weft_scope *scope, const struct weft_attr *attr, int (*fn)(void *),
@@ -172,7 +177,7 @@ WEFT_PUBLIC int weft_scope_spawn_at(struct weft_scope *scope, const struct weft_
     return err;
 }
 
-/* --- begin and end --------------------------------------------------------------------------------- */
+/* --- deadlines -------------------------------------------------------------------------------------- */
 
 static void deadline_passed(void *scope) {
     struct weft__scope *s = scope;
@@ -180,22 +185,50 @@ static void deadline_passed(void *scope) {
     weft_counter_complete(&s->outstanding);
 }
 
-static int arm(struct weft__scope *s, uint64_t deadline) {
+static struct weft__timer *timer_of(struct weft__scope *s) { return (struct weft__timer *)(void *)&s->timer; }
+
+/* Without a runtime it is dropped at once. The count for it stays: see disarm. */
+static void arm(struct weft__scope *s) {
+    if (weft_timer_arm(&s->timer, s->deadline, deadline_passed, s)) weft__timer_drop(timer_of(s));
+}
+
+/* A child that the fiber which began the scope does not spawn, or a thread's. Counted first: so the scope does not end
+ * while its timer is armed. */
+static WEFT_NOINLINE void count_foreign_child(struct weft__scope *s) {
     weft_counter_add(&s->outstanding, 1);
-    int err = weft_timer_arm(&s->timer, deadline, deadline_passed, s);
-    if (err) weft_counter_complete(&s->outstanding);
-    s->timed = !err;
-    return err;
+    if (unlikely(s->timed) && weft__timer_take_dropped(timer_of(s))) arm(s);
 }
 
 /* The timer will not be called any more, or will complete the count when it has been. */
 static void disarm(struct weft__scope *s) {
-    weft__counter_wait_always(&s->outstanding, 1); /* until then there may be somebody to cancel */
-    struct weft__timer *t = (struct weft__timer *)(void *)&s->timer;
-    bool taken_back = !weft_timer_cancel(&s->timer);
-    /* Or forgotten, when the runtime was stopped under a thread's scope. */
-    if (taken_back || !t->due.fn) weft_counter_complete(&s->outstanding);
+    weft__counter_wait_always(&s->outstanding, 1); /* until then there may be a fiber to cancel */
+    if (!weft_timer_cancel(&s->timer)) weft_counter_complete(&s->outstanding);
 }
+
+static struct weft__scope *next_scope(const struct weft__frame **f) {
+    struct weft__scope *s = NULL;
+    for (; *f && !s; *f = weft__frame_top((*f)->below))
+        if ((*f)->kind == WEFT_FRAME_SCOPE)
+            s = container_of(container_of(*f, struct weft__region, frame), struct weft__scope, region);
+    return s;
+}
+
+uint64_t weft__scopes_deadline(const struct weft__fiber *me) {
+    uint64_t deadline = WEFT_FOREVER;
+    const struct weft__frame *f = weft__frame_top(me->frames);
+    for (struct weft__scope *s; (s = next_scope(&f));)
+        if (s->deadline < deadline && !load_rlx(&s->cause)) deadline = s->deadline;
+    return deadline;
+}
+
+void weft__scopes_expire(struct weft__fiber *me) {
+    const struct weft__frame *f = weft__frame_top(me->frames);
+    uint64_t now = weft__clock();
+    for (struct weft__scope *s; (s = next_scope(&f));)
+        if (s->deadline <= now) weft__scope_stop(s, WEFT_BY_DEADLINE, -ETIMEDOUT);
+}
+
+/* --- begin and end --------------------------------------------------------------------------------- */
 
 /* The caller's own scope, its innermost: waits until nothing is outstanding, and ends it. */
 static void finish(struct weft__scope *s) {
@@ -215,18 +248,21 @@ WEFT_PUBLIC int weft_scope_begin(struct weft_scope *scope, uint64_t deadline) {
     s->region.frame.kind = WEFT_FRAME_SCOPE;
     s->lock = (struct weft__lock){0};
     s->timed = false;
+    s->deadline = deadline;
     s->outstanding = (struct weft_counter)WEFT_COUNTER_INIT;
     weft_counter_add(&s->outstanding, s->reserve = RESERVE);
     weft__circle_init(&s->chain);
     weft__region_enter(me, &s->region);
     if (deadline == WEFT_FOREVER) return 0;
-    s->timer = (struct weft_timer)WEFT_TIMER_INIT;
-    int err = 0;
-    if (deadline <= weft__clock())
+    if (deadline <= weft__clock()) {
         weft__scope_stop(s, WEFT_BY_DEADLINE, -ETIMEDOUT);
-    else if ((err = arm(s, deadline)))
-        finish(s);
-    return err;
+        return 0;
+    }
+    s->timer = (struct weft_timer)WEFT_TIMER_INIT;
+    s->timed = true;
+    weft_counter_add(&s->outstanding, 1);
+    arm(s);
+    return 0;
 }
 
 WEFT_PUBLIC int weft_scope_end(struct weft_scope *scope) {

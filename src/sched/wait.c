@@ -2,12 +2,16 @@
  * Blocking, and the three ways to end another's wait by name: unpark, cancel, deadline. See wait.h.
  */
 #include "sched/block.h"
+#include "sched/region.h"
 
 /*
  * A thread leaves a wait in the two steps that a fiber does: somebody wins the word, and somebody,
  * the same one, lets it go, by make_ready. Until then the winner may still hold the lock of what was
  * waited for. The thread sleeps on the join word of its record, which is of no other use there: it
  * becomes the ticket of the wait that was let go, plus one: never the 0 of the beginning.
+ *
+ * A thread heeds the deadlines of the scopes that it has begun, see scope.c: it cancels them itself, and that tells
+ * it, if its wait is one that a cancellation ends.
  */
 static _Atomic uint32_t *futex_of(struct weft__fiber *f) {
     return (_Atomic uint32_t *)(void *)&f->join; /* the lower half: both machines are little-endian */
@@ -19,11 +23,17 @@ void weft__wait_thread_release(struct weft__fiber *f) {
 }
 
 static int thread_block(struct weft__fiber *me, uint64_t ticket, uint64_t deadline) {
-    uint64_t released;
+    uint64_t released, scopes = weft__scopes_deadline(me);
     while ((released = load_acq(&me->join)) != (ticket | 1)) { /* pairs with release: what the winner did is seen */
-        if (weft__futex_wait(futex_of(me), (uint32_t)released, deadline) != -ETIMEDOUT) continue;
+        bool is_own = deadline <= scopes;
+        if (weft__futex_wait(futex_of(me), (uint32_t)released, is_own ? deadline : scopes) != -ETIMEDOUT) continue;
+        if (!is_own) {
+            weft__scopes_expire(me);
+            scopes = weft__scopes_deadline(me);
+            continue;
+        }
         if (weft__wait_win(me, ticket, WEFT_WON_DEADLINE)) break;
-        deadline = WEFT_FOREVER; /* somebody has won, and is about to let go */
+        deadline = WEFT_FOREVER; /* another thread or fiber has won, and is about to let go */
     }
     return weft__wait_result(me, load_acq(&me->wait));
 }

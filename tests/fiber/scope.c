@@ -20,7 +20,7 @@ static int fails(void *err) { return ADD(&ran, 1), (int)(intptr_t)err; }
 static int waits(void *told) {
     ADD(&ran, 1);
     int err = weft_sem_wait(&never);
-    if (told) *(int *)told = err;
+    if (told) STORE((int *)told, err);
     ADD(&ended, 1);
     return err;
 }
@@ -460,8 +460,71 @@ TEST(a_thread_keeps_a_scope_over_a_stop) {
     begin(&s);
     CHECK_EQ(weft_scope_spawn(&s, NULL, succeeds, NULL), -ESRCH);
     CHECK_EQ(weft_scope_end(&s), 0);
-    CHECK_EQ(weft_scope_begin(&s, weft_now() + 3600 * WEFT_SECOND), -ESRCH);
-    CHECK_EQ(weft_scope_end(&s), -EINVAL);
+}
+
+/* The deadline of a thread's scope, with and without a runtime. */
+static void *stops(void *unused) {
+    await_yielding(&ran, 1);
+    test_stop();
+    return unused;
+}
+TEST(a_stop_leaves_a_thread_its_deadline) {
+    struct weft_scope s;
+    reset();
+    test_start(2);
+    pthread_t t = thread_start(stops, NULL);
+    uint64_t deadline = weft_now() + 50 * WEFT_MILLISECOND;
+    CHECK_EQ(weft_scope_begin(&s, deadline), 0);
+    STORE(&ran, 1);
+    CHECK_EQ(weft_sem_wait(&never), -ETIMEDOUT); /* hangs where the deadline went with the runtime */
+    CHECK(weft_now() >= deadline);
+    thread_join(t);
+    CHECK_EQ(weft_scope_end(&s), -ETIMEDOUT);
+}
+TEST(a_deadline_without_a_runtime) {
+    struct weft_scope s, inner;
+    struct weft_shield shield;
+    uint64_t deadline = weft_now() + 5 * WEFT_MILLISECOND;
+    CHECK_EQ(weft_scope_begin(&s, deadline), 0);
+    while (!weft_cancelled()) CHECK(weft_now() < deadline + 3600 * WEFT_SECOND);
+    CHECK(weft_now() >= deadline);
+    CHECK_EQ(weft_cancelled(), WEFT_BY_DEADLINE);
+    CHECK_EQ(weft_sem_wait(&never), -ETIMEDOUT);
+    CHECK_EQ(weft_scope_end(&s), -ETIMEDOUT);
+    CHECK_EQ(weft_cancelled(), 0);
+    /* The inner one's, the outer one's, and the outer one's behind a shield. */
+    for (int i = 0; i < 3; i++) {
+        uint64_t sooner = weft_now() + 2 * WEFT_MILLISECOND, later = weft_now() + 3600 * WEFT_SECOND;
+        CHECK_EQ(weft_scope_begin(&s, i ? sooner : later), 0);
+        if (i == 2) CHECK_EQ(weft_shield_begin(&shield), 0);
+        CHECK_EQ(weft_scope_begin(&inner, i ? later : sooner), 0);
+        if (i == 2) CHECK_EQ(weft_sem_wait_until(&never, weft_now() + 4 * WEFT_MILLISECOND), -ETIMEDOUT);
+        CHECK_EQ(i == 2 ? weft_cancelled() : weft_sem_wait(&never), i == 2 ? 0 : -ETIMEDOUT);
+        CHECK_EQ(weft_scope_end(&inner), i == 2 ? 0 : -ETIMEDOUT);
+        if (i == 2) CHECK_EQ(weft_shield_end(&shield), 0);
+        CHECK_EQ(weft_scope_end(&s), i ? -ETIMEDOUT : 0);
+    }
+}
+/* The runtime comes, or is another one, after the scope began: children are cancelled, also while the thread computes.
+ */
+TEST(a_deadline_for_the_children_of_a_thread) {
+    for (int i = 0; i < 4; i++) {
+        struct weft_scope s;
+        int told = 0;
+        if (i % 2) test_start(1);
+        uint64_t deadline = weft_now() + 20 * WEFT_MILLISECOND;
+        CHECK_EQ(weft_scope_begin(&s, deadline), 0);
+        if (i % 2) test_stop();
+        test_start(2);
+        waits_in(&s, &told);
+        if (i / 2)
+            while (!LOAD(&told)) {
+            }
+        CHECK_EQ(weft_scope_end(&s), -ETIMEDOUT);
+        CHECK(weft_now() >= deadline);
+        CHECK_EQ(told, -ETIMEDOUT);
+        test_stop();
+    }
 }
 
 /* --- many

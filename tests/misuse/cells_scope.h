@@ -9,7 +9,7 @@ CELL(scope_begin, state, FIBER, -ECANCELED,
 CELL(scope_begin, state, FIBER, ENDS, (weft_scope_begin(&scope, WEFT_FOREVER), weft_exit(NULL), 0))
 CELL(scope_begin, state, EITHER, -EBUSY,
      (weft_scope_begin(&scope, WEFT_FOREVER), and_end(weft_scope_begin(&scope, WEFT_FOREVER))))
-CELL(scope_begin, no_runtime, NOTHING, -ESRCH, weft_scope_begin(&scope, LATER))
+CELL(scope_begin, no_runtime, NOTHING, 0, weft_scope_begin(&scope, LATER))
 CELL(scope_begin, no_runtime, NOTHING, 0, weft_scope_begin(&scope, WEFT_FOREVER))
 CELL(scope_begin, thread, THREAD, 0, weft_scope_begin(&scope, LATER))
 CELL(scope_begin, fiber, FIBER, 0, (weft_scope_begin(&scope, LATER), weft_scope_end(&scope)))

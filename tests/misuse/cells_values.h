@@ -96,7 +96,7 @@ CELL(timer_cancel, stale, EITHER, -EALREADY, weft_timer_cancel(&fx.fired))
 NONE(timer_cancel, garbage)
 NONE(timer_cancel, range)
 CELL(timer_cancel, state, EITHER, -EALREADY, (weft_timer_cancel(&fx.armed), weft_timer_cancel(&fx.armed)))
-CELL(timer_cancel, no_runtime, NOTHING, -EALREADY, weft_timer_cancel(&fx.armed)) /* the stop let go of it */
+CELL(timer_cancel, no_runtime, NOTHING, 0, weft_timer_cancel(&fx.armed)) /* the stop let go of it */
 CELL(timer_cancel, thread, THREAD, 0, weft_timer_cancel(&fx.armed))
 CELL(timer_cancel, fiber, FIBER, 0, weft_timer_cancel(&fx.armed))
 CELL(timer_cancel, timer, TIMER, 0, weft_timer_cancel(&fx.armed))
