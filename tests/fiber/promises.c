@@ -80,7 +80,7 @@ static void *yields(void *unused) {
 }
 static void *yields_slowly(void *unused) {
     ADD(&started, 1);
-    yield_for(2000, 0);
+    yield_for(1000, 0);
     return unused;
 }
 static void *turns_slow(void *unused) {
@@ -118,8 +118,8 @@ static void *runs(void *unused) {
 }
 static void fires(void *unused) { runs(unused); }
 static void *runs_more(void *unused) {
-    for (int i = 0; i < 5; i++) weft_yield();
-    for (int i = 0; i < 3; i++) CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0);
+    weft_yield();
+    CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0);
     return runs(unused);
 }
 static void *parks(void *unused) {
@@ -209,7 +209,7 @@ static void beside(const struct neighbour *a, const struct neighbour *b) {
     CHECK_EQ(weft_sem_init(&bell, 0), 0);
     for (unsigned i = 0; i < 3; i++) {
         test_start(workers[i]);
-        for (int round = 0; round < 2; round++) round_beside(a, b, workers[i]);
+        round_beside(a, b, workers[i]);
         test_stop();
     }
 }
