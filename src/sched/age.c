@@ -186,7 +186,7 @@ static void help_with_calls(struct weft__worker *w, struct weft__worker *other, 
 static void help(struct weft__worker *w, uint64_t now) {
     struct weft__worker *other = w->cluster->workers[weft__victims_one(weft__victims_of(w), w->looks++, &w->random)];
     if (other == w || load_acq(&other->sharing) != WEFT_SHARED) return; /* pairs with weft__share */
-    if (weft__since(weft__wheel_next(&other->wheel), now) > WEFT_MARK_EVERY) weft__expire(w, &other->wheel, now);
+    if (weft__wheel_next(&other->wheel) < now - WEFT_MARK_EVERY) weft__expire(w, &other->wheel, now);
     if (!weft__may_take_from(w, other)) return;
     serve_aside(w, other, now);
     struct weft__view mine = {weft__since(load_rlx(&w->age.marked_at), now), load_rlx(&w->age.average),

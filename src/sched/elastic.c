@@ -50,7 +50,8 @@ static int make_worker(struct weft__cluster *c, unsigned index) {
     store_rlx(&w->hog.waited, 0);
     w->hog.head_at = 0;
     w->hog.kept = 0;
-    w->hog.blocks = w->hog.spared = w->hog.unserved = false;
+    w->hog.blocks = w->hog.unserved = false;
+    store_rlx(&w->spared, false);
     w->hog.next_ask = 0;
     w->cluster = c;
     w->place = c->place;

@@ -44,7 +44,7 @@ static bool is_asleep(struct weft__worker *w) {
 }
 
 /* Only a hint, so the race with the owner's countdown does not matter. */
-static WEFT_MAY_RACE int countdown(const struct weft__worker *w) { return w->until_poll; }
+static WEFT_NOINLINE WEFT_MAY_RACE int countdown(const struct weft__worker *w) { return w->until_poll; }
 
 static bool has_moved(struct weft__worker *w) {
     struct weft__hog *h = &w->hog;

@@ -11,8 +11,8 @@
  *     own that may be slow.
  *
  * A worker that blocks also gets a spare if nothing waits for it, but other workers have more than they can run, and a
- * processor is free. When the hog has come back its worker is no longer stuck, and the spare goes: it finishes what it
- * runs, gives its queue away and sleeps.
+ * processor is free. When the hog has come back its worker is no longer stuck. Two ticks later the spare goes: it
+ * finishes what it runs, gives its queue away and sleeps.
  *
  * More computing than processors. Where a queue holds many fibers that compute for long, a spare runs into the next of
  * them, becomes stuck itself, and so on. So there are two more rules:
@@ -27,10 +27,10 @@
  *
  * docs/SCHEDULING.md says what is promised then.
  *
- * Spares serve what waits: the queues of stuck workers, timers, the injector. They leave other workers' queues alone,
- * and take no forked calls: whatever computes forks more, so a spare that took a call would compute as well, and a
- * program for one worker would run its calls on many threads. Only the spare of a worker that blocks takes all that its
- * worker would; see weft__takes_calls.
+ * Spares serve what waits: the queues of workers that have spares, timers, the injector. They leave other workers'
+ * queues alone, and take no forked calls: whatever computes forks more, so a spare that took a call would compute as
+ * well, and a program for one worker would run its calls on many threads. Only the spare of a worker that blocks takes
+ * all that its worker would; see weft__takes_calls.
  *
  * The monitor also calls home workers that have not polled for a tick, because their dispatches have become slow.
  */
@@ -38,6 +38,8 @@
 
 #include "base/say.h"
 #include "sched/dispatch.h"
+
+#define WEFT_SPARE_STAYS (2 * WEFT_TICK)
 
 /* Does anything wait for this worker? Calls that its fiber has forked count only if it blocks: one that computes will
  * run them itself. */
@@ -86,7 +88,8 @@ static bool is_missed(struct weft__worker *w, unsigned processors) {
 /* For one worker with a hog. */
 static void rescue(struct weft__worker *w, struct sight *s, struct weft__rescue *r) {
     struct weft__hog *h = &w->hog;
-    bool waited_for = is_crisis(s) || is_waited_for(w, r->now), missed = !h->spared && is_missed(w, r->processors);
+    bool waited_for = is_crisis(s) || is_waited_for(w, r->now),
+         missed = !load_rlx(&w->spared) && is_missed(w, r->processors);
     bool again = h->unserved;
     h->unserved = waited_for;
     s->lasts |= waited_for && !h->blocks && (again || is_crisis(s));
@@ -95,14 +98,17 @@ static void rescue(struct weft__worker *w, struct sight *s, struct weft__rescue 
     store_rel(&w->stuck, true);           /* pairs with weft__serve_stuck */
     fence_sc();                           /* pairs with the fence of a worker that announces its sleep */
     weft__idle_wake_one(w->cluster);
-    if (h->spared) return;
+    h->stuck_at = r->now;
+    if (load_rlx(&w->spared)) return;
     r->urgent = true;
-    h->spared = h->blocks || is_crisis(s) || missed || again;
+    store_rlx(&w->spared, h->blocks || is_crisis(s) || missed || again);
 }
 
-static void came_back(struct weft__worker *w) {
+/* A worker that was stuck may soon be stuck again: its spare stays for a while. */
+static void came_back(struct weft__worker *w, uint64_t now) {
     if (load_rlx(&w->stuck)) store_rel(&w->stuck, false); /* pairs with weft__serve_stuck */
-    w->hog.spared = w->hog.unserved = false;
+    w->hog.unserved = false;
+    if (load_rlx(&w->spared) && now - w->hog.stuck_at >= WEFT_SPARE_STAYS) store_rlx(&w->spared, false);
 }
 
 /* --- spares ---------------------------------------------------------------------------------------- */
@@ -170,9 +176,10 @@ static void rescue_all(struct weft__cluster *c, struct sight *s, struct weft__re
         if (load_rlx(&w->hog.fiber))
             rescue(w, s, r);
         else
-            came_back(w);
-        replaced += w->hog.spared;
-        lent += w->hog.spared && w->hog.blocks;
+            came_back(w, r->now);
+        bool spared = load_rlx(&w->spared);
+        replaced += spared;
+        lent += spared && w->hog.blocks;
     }
     if (load_rlx(&c->lent) != lent) store_rlx(&c->lent, lent);
     bool reserve = needs_reserve(c, s);

@@ -168,7 +168,7 @@ struct weft__hog {
     uint64_t next_ask; /* whether the carrier is asleep: not before */
     bool blocks;       /* it did not compute when last looked at */
     bool unserved;     /* something waited for the worker when last looked at */
-    bool spared;       /* a spare is to run in its stead */
+    uint64_t stuck_at; /* when it was last found stuck */
 };
 
 /*
@@ -285,6 +285,7 @@ struct weft__worker {
     _Atomic(struct weft__deque *) parents; /* continuation stealing, see continue.c */
     _Atomic(struct weft__deque *) deque;   /* of the fiber that runs, if it forks; see tasks.h */
     _Atomic bool stuck;                    /* others serve its timers, mail and pinned fibers */
+    _Atomic bool spared;                   /* a spare runs in its stead, and takes from its queue */
     struct weft__hog hog;                  /* the monitor's */
     struct weft__wheel wheel WEFT_ALIGNED;
 };
@@ -569,10 +570,10 @@ static inline bool weft__takes_calls(const struct weft__worker *w) {
 static inline bool weft__is_reserve(const struct weft__worker *w) {
     return load_rlx(&w->cluster->reserve) == w->index + 1;
 }
-/* May w take ready fibers from the other's queue? A spare that takes no calls serves stuck workers only; the reserve
- * looks for quick fibers everywhere. */
+/* May w take ready fibers from the other's queue? A spare that takes no calls serves only workers that have a spare; the
+ * reserve looks for quick fibers everywhere. */
 static inline bool weft__may_take_from(const struct weft__worker *w, struct weft__worker *other) {
-    return likely(weft__takes_calls(w)) || weft__is_reserve(w) || load_rlx(&other->stuck);
+    return likely(weft__takes_calls(w)) || weft__is_reserve(w) || load_rlx(&other->spared);
 }
 /* Has the fiber run before, and never been seen to keep a worker? (hog.c) */
 bool weft__is_quick(struct weft__fiber *f);

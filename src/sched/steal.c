@@ -18,6 +18,9 @@
 #define WEFT_CARRY \
     1000 /* ns: it takes about so long until a fiber runs on a core that has nothing of it in its cache */
 #define WEFT_STEAL_MOST 128
+#define WEFT_RESERVE_PATIENCE \
+    (500 * WEFT_MICROSECOND) /* the reserve puts most of what it finds into the injector: not from a queue that moves \
+                              */
 
 /* How long to search before going to sleep: longer while searching pays, within these bounds. */
 #define WEFT_SEARCH_LEAST (5 * WEFT_MICROSECOND)
@@ -94,6 +97,7 @@ static struct weft__fiber *take_from(struct weft__worker *w, struct weft__worker
         return NULL;
     }
     if (load_acq(&victim->sharing) != WEFT_SHARED) return NULL; /* pairs with weft__share */
+    if (unlikely(weft__is_reserve(w)) && weft__left_alone(w, victim, now) < WEFT_RESERVE_PATIENCE) return NULL;
     if (length < 2 && weft__left_alone(w, victim, now) < WEFT_STALE) return NULL;
     if (length >= 2 && is_served_at_once(w, victim, length, now)) return NULL;
     count_add(&w->numbers.steals_tried, 1);
