@@ -236,9 +236,9 @@ int weft_unpark(struct weft_fiber fiber);
  * Scopes (weft/scope.h) cancel the fibers in them, for a failure or a deadline; shields keep it off.
  * ------------------------------------------------------------------------------------------ */
 
-/* The fiber, and the scopes that it has begun, with all that is in them. Of calls that it has forked
- * (weft/task.h), those that others have taken meanwhile are told only if they were forked in a scope.
- * -ESRCH: no such fiber.  [fiber thread] */
+/* The fiber, the scopes that it has begun, with all that is in them, and the calls that it has forked (weft/task.h),
+ * whichever fiber runs them, but for those that it has forked in a shield. Its loops and algorithms (weft/par.h) begin
+ * nothing more. -ESRCH: no such fiber.  [fiber thread] */
 int weft_cancel(struct weft_fiber fiber);
 
 /* 0 when the caller may wait; why not, WEFT_BY_REQUEST (1) ..., when it was asked to stop, by weft_cancel or by

@@ -9,8 +9,12 @@
  * semaphore, by WEFT_FOR_STATIC (one piece a worker), or by the items of a pipeline.
  *
  * Called by a thread that is no fiber, each of them runs in a fiber of the first cluster, and the thread
- * waits for it; without a runtime: -ESRCH. None is a cancellation point, because half a loop is of no use
- * to anybody: a body that should stop early returns a value, see weft_for.
+ * waits for it; without a runtime: -ESRCH.
+ *
+ * A caller that is told to stop, by weft_cancel or by a scope that it is in, stops all of it: no other piece, item or
+ * node is begun, and waits in those that are under way end, as the caller's own waits would, whichever fiber runs them.
+ * When these have returned, the call returns -ECANCELED, or -ETIMEDOUT for the deadline of a scope; or 0, if nothing was
+ * left to be begun. In a shield nothing of that happens. A body that should end its loop returns a value, see weft_for.
  *
  * The order: loops, reductions, prefix sums, calls, sorting, pipelines, graphs, values for each worker.
  */
@@ -76,8 +80,8 @@ struct weft_for_options {
  * are free, in any order; returns when all have returned. A body that returns something else than 0 ends the
  * loop: no other piece is begun, those under way go on to their end, and the first such value is what weft_for
  * returns. Between two pieces, a fiber that has been ready for long is let in.
- * -EINVAL: body NULL, end < begin, an option out of range. -ESRCH: a thread, and no runtime. -ENOMEM,
- * -EAGAIN: a thread, and no fiber could be made.  [fiber thread; parks]
+ * -ECANCELED, -ETIMEDOUT: the caller was told to stop. -EINVAL: body NULL, end < begin, an option out of range. -ESRCH: a
+ * thread, and no runtime. -ENOMEM, -EAGAIN: a thread, and no fiber could be made.  [fiber thread; parks, cancel]
  */
 int weft_for(size_t begin, size_t end, int (*body)(size_t begin, size_t end, void *arg), void *arg,
              const struct weft_for_options *options);
@@ -100,7 +104,7 @@ struct weft_reduction {
  * *value = *value op all elements of the range, in their order. Rounding may differ from run to run, because
  * the brackets are where the pieces end. They are always the same with WEFT_FOR_GRAIN; and on the same number of
  * workers with WEFT_FOR_STATIC, and with WEFT_FOR_GRAIN and a spread or an affinity. Errors as for weft_for, and then
- * *value is of no use. -EINVAL also: value, how, or a member of it NULL or 0.  [fiber thread; parks]
+ * *value is of no use. -EINVAL also: value, how, or a member of it NULL or 0.  [fiber thread; parks, cancel]
  */
 int weft_reduce(size_t begin, size_t end, void *value, const struct weft_reduction *how, void *arg,
                 const struct weft_for_options *options);
@@ -123,7 +127,7 @@ struct weft_prefix {
  * Calls scan for pieces that cover [begin, end), each once, with the right value; some pieces are first
  * folded by somebody else. *value is what the first begins with, and on return that of the whole range.
  * On W workers it takes at best 2/(W+1) of the time of a plain loop. grain and element of the options count.
- * Errors as for weft_reduce, and -ENOMEM.  [fiber thread; parks]
+ * Errors as for weft_reduce, and -ENOMEM.  [fiber thread; parks, cancel]
  */
 int weft_scan(size_t begin, size_t end, void *value, const struct weft_prefix *how, void *arg,
               const struct weft_for_options *options);
@@ -131,7 +135,8 @@ int weft_scan(size_t begin, size_t end, void *value, const struct weft_prefix *h
 /*
  * The same over an array of n elements of size bytes, with only an operation: left = left op right.
  * Inclusive: out[i] = in[0] op ... op in[i]. Exclusive: without in[i], so out[0] is the identity. out may be
- * in. -EINVAL: a pointer NULL, size 0 or more than 4096. -ENOMEM.  [fiber thread; parks]
+ * in. -EINVAL: a pointer NULL, size 0 or more than 4096. -ENOMEM. Others as for weft_for: then only a part of out was
+ * written.  [fiber thread; parks, cancel]
  */
 int weft_scan_inclusive(void *out, const void *in, size_t n, size_t size, const void *identity,
                         void (*combine)(void *left, const void *right, void *arg), void *arg);
@@ -148,7 +153,8 @@ struct weft_branch {
 };
 
 /* Calls n functions, perhaps at once, and returns when all have returned. -EINVAL: branches NULL and n not 0, or
- * an fn is NULL: then none is called. -ESRCH, -ENOMEM, -EAGAIN as for weft_for.  [fiber thread; parks] */
+ * an fn is NULL: then none is called. -ECANCELED, -ETIMEDOUT: some were not called. -ESRCH, -ENOMEM, -EAGAIN as for
+ * weft_for.  [fiber thread; parks, cancel] */
 int weft_invoke(const struct weft_branch *branches, size_t n);
 
 /* ---------------------------------------------------------------------------------------------
@@ -161,12 +167,14 @@ int weft_invoke(const struct weft_branch *branches, size_t n);
  * comparison answers, all elements are still there. It needs room for as many elements again, and for those that are not
  * of 4, 8 or 16 bytes a pointer each.
  * -EINVAL: base NULL and n not 0, compare NULL, size 0, n times size too large. -ENOMEM: nothing has
- * changed. -ESRCH, -EAGAIN as for weft_for.  [fiber thread; parks]
+ * changed. -ECANCELED, -ETIMEDOUT: all elements are there, in some order. -ESRCH, -EAGAIN as for weft_for.
+ * [fiber thread; parks, cancel]
  */
 int weft_sort(void *base, size_t n, size_t size, int (*compare)(const void *, const void *, void *arg), void *arg);
 
-/* For <weft/sort.h>, between two pieces: a fiber that has been ready for long is let in. */
-void weft__sort_turn(void);
+/* For <weft/sort.h>, before a piece: a fiber that has been ready for long is let in. Not 0: the sort is to stop, and
+ * *result says why. */
+int weft__sort_turn(int *result);
 
 /* ---------------------------------------------------------------------------------------------
  * Pipelines
@@ -195,8 +203,8 @@ struct weft_stage {
  * At most `tokens` items are under way, each in a fiber of its own if need be, so a stage may wait for as
  * long as it likes. 0 tokens: four a worker. After an error nothing new is begun, the items under way go
  * on to the end but for the one that failed, and the first error is returned.
- * -EINVAL: stages NULL, n 0, an fn NULL, a kind that is none. -ENOMEM. -ESRCH, -EAGAIN as for weft_for.
- * [fiber thread; parks]
+ * -ECANCELED, -ETIMEDOUT: the same, but nothing has failed, and the first stage may have had more items. -EINVAL: stages
+ * NULL, n 0, an fn NULL, a kind that is none. -ENOMEM. -ESRCH, -EAGAIN as for weft_for.  [fiber thread; parks, cancel]
  */
 int weft_pipeline(const struct weft_stage *stages, size_t n, size_t tokens);
 
@@ -222,7 +230,7 @@ int weft_graph_edge(struct weft_graph *graph, int before, int after);
  * Calls every node's function once, after those of all nodes before it. One that does not return 0 ends
  * the run: no other is begun, and the first such value is returned. The graph may be run again, or
  * added to. -ELOOP: nodes that are before themselves; nothing was called. -EINVAL: NULL. -EBUSY: it runs.
- * -ESRCH, -ENOMEM, -EAGAIN as for weft_for.  [fiber thread; parks]
+ * -ECANCELED, -ETIMEDOUT, -ESRCH, -ENOMEM, -EAGAIN as for weft_for.  [fiber thread; parks, cancel]
  */
 int weft_graph_run(struct weft_graph *graph);
 

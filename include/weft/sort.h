@@ -12,7 +12,8 @@
  * a and b are pointers to const elements, arg is what the function was given. It sorts as weft_sort does:
  * elements neither of which is less stay in order; whatever the comparison answers, all elements are still there.
  * -EINVAL: base NULL and n not 0, or n too large. -ENOMEM: nothing has changed. -ESRCH, -EAGAIN as for weft_for.
- * Elements are moved by copying: in C++ the type must be trivially copyable.  [fiber thread; parks]
+ * -ECANCELED, -ETIMEDOUT: it was told to stop, and the elements are in some order.
+ * Elements are moved by copying: in C++ the type must be trivially copyable.  [fiber thread; parks, cancel]
  *
  * A merge sort between the array and a buffer of the same size. Both halves are sorted at once, and a merge is
  * itself cut in two that go on at once: where the middle of the longer run would stand in the other. The
@@ -90,6 +91,7 @@ struct WEFT_SORT_(runs) {
     const WEFT_SORT_(element) * l, *l_end, *r, *r_end;
     WEFT_SORT_(element) * to;
     void *arg;
+    int *result; /* of the whole sort: not 0 if it stops */
 };
 
 /* As long as both runs have two, a step from each end cannot run over, whatever the comparison says. So every element
@@ -134,7 +136,7 @@ WEFT_SORT_FN void WEFT_SORT_(small)(const WEFT_SORT_(element) * v, WEFT_SORT_(el
             WEFT_SORT_STEP_BACK(l_last, r_last, back);
         }
         if (__builtin_expect(l != l_last + 1, 0)) {
-            struct WEFT_SORT_(runs) runs = {half, half + 4, half + 4, half + 8, to, arg};
+            struct WEFT_SORT_(runs) runs = {half, half + 4, half + 4, half + 8, to, arg, NULL};
             WEFT_SORT_(merge_alone)(&runs);
         }
         return;
@@ -162,13 +164,18 @@ WEFT_SORT_FN size_t WEFT_SORT_(before)(const WEFT_SORT_(element) * run, size_t n
     return low;
 }
 
-/* Cuts the longer run in the middle, and the other where that element would stand. */
+/* Cuts the longer run in the middle, and the other where that element would stand. In a sort that stops, the runs are
+ * moved as they stand. */
 WEFT_SORT_FN void WEFT_SORT_(merge)(void *p) {
     struct WEFT_SORT_(runs) left = *(struct WEFT_SORT_(runs) *)p, right = left;
     size_t nl = (size_t)(left.l_end - left.l), nr = (size_t)(left.r_end - left.r);
+    if (weft__sort_turn(left.result)) {
+        memcpy((void *)left.to, (const void *)left.l, nl * sizeof *left.l);
+        memcpy((void *)(left.to + nl), (const void *)left.r, nr * sizeof *left.r);
+        return;
+    }
     if (nl + nr <= WEFT_SORT_MERGE) {
         WEFT_SORT_(merge_alone)(&left);
-        weft__sort_turn();
         return;
     }
     size_t i = nl / 2, j = nr / 2;
@@ -190,6 +197,7 @@ struct WEFT_SORT_(part) {
     size_t n;
     bool into_buffer; /* that is where the result is to be */
     void *arg;
+    int *result;
 };
 
 /* Cuts *left in two; how the halves are merged when they are sorted. */
@@ -203,7 +211,7 @@ WEFT_SORT_FN struct WEFT_SORT_(runs) WEFT_SORT_(cut)(struct WEFT_SORT_(part) * l
     right->n = n - half;
     right->v += half;
     right->buffer += half;
-    struct WEFT_SORT_(runs) runs = {from, from + half, from + half, from + n, to, left->arg};
+    struct WEFT_SORT_(runs) runs = {from, from + half, from + half, from + n, to, left->arg, left->result};
     return runs;
 }
 
@@ -222,8 +230,10 @@ WEFT_SORT_FN void WEFT_SORT_(sort_alone)(const struct WEFT_SORT_(part) * part) {
 WEFT_SORT_FN void WEFT_SORT_(sort)(void *p) {
     struct WEFT_SORT_(part) left = *(struct WEFT_SORT_(part) *)p, right;
     if (left.n < WEFT_SORT_FORK) {
-        WEFT_SORT_(sort_alone)(&left);
-        weft__sort_turn();
+        if (!weft__sort_turn(left.result))
+            WEFT_SORT_(sort_alone)(&left);
+        else if (left.into_buffer)
+            memcpy((void *)left.buffer, (const void *)left.v, left.n * sizeof *left.v);
         return;
     }
     struct WEFT_SORT_(runs) runs = WEFT_SORT_(cut)(&left, &right);
@@ -239,11 +249,12 @@ WEFT_SORT_FN int WEFT_SORT_NAME(WEFT_SORT_(element) * base, size_t n, void *arg)
     if (n < 2) return 0;
     WEFT_SORT_(element) *buffer = (WEFT_SORT_(element) *)malloc(n * sizeof *base);
     if (!buffer) return -ENOMEM;
-    struct WEFT_SORT_(part) all = {base, buffer, n, false, arg};
+    int result = 0;
+    struct WEFT_SORT_(part) all = {base, buffer, n, false, arg, &result};
     struct weft_branch all_of_it = {WEFT_SORT_(sort), &all};
     int err = weft_invoke(&all_of_it, 1);
     free(buffer);
-    return err;
+    return err ? err : result;
 }
 
 #undef WEFT_SORT_STEP_FRONT

@@ -9,6 +9,9 @@
  *   typed     WEFT_TASK_1(long, fib, int, n) { ... WEFT_SPAWN(fib, n - 1) ... WEFT_SYNC(fib) ... }
  *             a few times faster: the place of the next fork is handed down as a hidden argument
  *
+ * A call is told to stop (weft_cancel, scopes) with the fiber that forks it, whichever fiber runs it: its waits end. It
+ * is run all the same, and joined.
+ *
  * What is promised, and the bounds: docs/TASKS.md.
  */
 #ifndef WEFT_TASK_H

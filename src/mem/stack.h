@@ -30,8 +30,11 @@
 #define WEFT_STACK_CACHED 64         /* of a class, at a worker; twice that, and half goes to the pool */
 
 struct weft__stack {
-    struct weft__stack *next; /* in a cache or the pool */
-    char *low;                /* lowest usable byte */
+    union {
+        struct weft__stack *next; /* in a cache or the pool */
+        void *root;               /* in use: the scheduler's, see sched/root.c */
+    };
+    char *low; /* lowest usable byte */
     uint8_t class;
     uint8_t node;         /* for which it was made */
     struct weft__san san; /* one byte where no sanitizer is built in */

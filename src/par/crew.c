@@ -3,12 +3,15 @@
  */
 #include "par/crew.h"
 
-#include "sched/region.h"
 #include "sync/queue.h"
 
 void weft__crew_begin(struct weft__crew *crew, const char *name) {
-    crew->scope = weft__scope_here();
+    weft_scope_begin(&crew->scope, WEFT_FOREVER); /* of a fiber, and without a deadline: it does not fail */
     crew->name = name;
+}
+
+void weft__crew_work(struct weft__crew *crew, void (*fn)(void *), void *arg) {
+    weft__par_in_scope((struct weft__scope *)(void *)&crew->scope, fn, arg);
 }
 
 int weft__crew_send(struct weft__crew *crew, void *(*fn)(void *), void *arg) {
@@ -23,7 +26,7 @@ int weft__crew_send(struct weft__crew *crew, void *(*fn)(void *), void *arg) {
     return 0;
 }
 
-WEFT_SWITCHES void weft__crew_wait(struct weft__crew *crew) {
+static WEFT_SWITCHES void wait_for_all(struct weft__crew *crew) {
     struct weft_queue *q = &crew->alive.queue;
     struct weft_waiter waiter;
     waiter.fiber = weft__me();
@@ -33,4 +36,9 @@ WEFT_SWITCHES void weft__crew_wait(struct weft__crew *crew) {
         weft__queue_wait(q, w, &waiter, 0, WEFT_FOREVER); /* no way to cancel it */
     else
         weft__queue_unlock(q, w);
+}
+
+void weft__crew_end(struct weft__crew *crew) {
+    wait_for_all(crew);
+    weft_scope_end(&crew->scope);
 }

@@ -8,8 +8,6 @@
  */
 #include "par/par.h"
 
-#include "sched/region.h"
-
 #define WEFT_TURN (20 * WEFT_MICROSECOND)
 
 struct request {

@@ -158,7 +158,7 @@ static struct node *take(struct backlog *backlog) {
 /* Runs the node and then one that it makes ready, and so on; sends fibers for the others. */
 static void run_chain(struct node *n, struct backlog *backlog) {
     struct graph *g = n->graph;
-    while (n && !load_rlx(&g->result)) {
+    while (n && !weft__par_over(&g->result)) {
         WEFT_BARRIER(barrier, "weft_graph_run");
         int result = n->fn(n->arg);
         barrier = NULL;
@@ -199,7 +199,7 @@ static void run_from(void *node) {
 
 static void *run_sent(void *node) {
     struct node *n = node;
-    weft__par_in_scope(n->graph->crew.scope, run_from, n);
+    weft__crew_work(&n->graph->crew, run_from, n);
     return NULL;
 }
 
@@ -213,7 +213,7 @@ static int run(void *graph) {
     struct node *first = &g->nodes[g->order[0]];
     first->until = g->roots;
     run_from(first);
-    weft__crew_wait(&g->crew);
+    weft__crew_end(&g->crew);
     return load_rlx(&g->result); /* the crew's end has ordered it */
 }
 

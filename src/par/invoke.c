@@ -6,11 +6,13 @@
 struct branches {
     const struct weft_branch *first;
     size_t n;
+    _Atomic int *result;
 };
 
 static void make(void *p) {
     struct branches left = *(struct branches *)p, right = left;
     if (left.n == 1) {
+        if (weft__par_over(left.result)) return;
         WEFT_BARRIER(barrier, "weft_invoke");
         left.first->fn(left.first->arg);
         barrier = NULL;
@@ -26,15 +28,17 @@ static void make(void *p) {
     weft_task_join(&task);
 }
 
-static int run(void *branches) {
+static int run(void *p) {
+    struct branches *branches = p;
     make(branches);
-    return 0;
+    return load_rlx(branches->result); /* the joins have ordered it */
 }
 
 WEFT_PUBLIC int weft_invoke(const struct weft_branch *branches, size_t n) {
     if (!branches && n) return -EINVAL;
     for (size_t i = 0; i < n; i++)
         if (!branches[i].fn) return -EINVAL;
-    struct branches all = {branches, n};
+    _Atomic int result = 0;
+    struct branches all = {branches, n, &result};
     return n ? weft__par_enter(run, &all, "weft_invoke") : 0;
 }

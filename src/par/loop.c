@@ -40,7 +40,7 @@ struct piece {
     _Atomic size_t step; /* morsel: elements that took about a budget; as of whoever ran last */
 };
 
-static inline bool ended(struct weft__loop *loop) { return unlikely(load_rlx(&loop->result) != 0); }
+static inline bool ended(struct weft__loop *loop) { return weft__par_over(&loop->result); }
 
 /* --- one piece ---------------------------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
 #define WEFT_PAR_PAR_H
 
 #include "sched/dispatch.h"
+#include "sched/region.h"
 #include "sched/tasks.h"
 
 /* Is the caller a fiber, or something else that must not park on a worker? */
@@ -22,7 +23,6 @@ int weft__par_enter(int (*fn)(void *), void *arg, const char *name);
  * Whoever works for a caller does it as the caller would, and as its tasks do: on a stack of that size, with that
  * priority, and in that scope, which the caller does not leave before it is done. (enter.c)
  */
-struct weft__scope;
 /* A fresh fiber with stack and priority of the running one. -ENOMEM, -EAGAIN. */
 int weft__par_fiber(struct weft__fiber **fiber, void *(*fn)(void *), void *arg, const char *name);
 /* fn(arg) in the scope; NULL: in none. Called by a fiber that has nothing open. */
@@ -54,6 +54,14 @@ static inline size_t weft__par_apart(size_t size) { return weft__round_up(size, 
 static inline void weft__par_end(_Atomic int *result, int value) {
     int none = 0;
     if (unlikely(value)) cas_ar(result, &none, value); /* pairs with the caller's look when all have ended */
+}
+
+/* Asked before something is begun: is the whole over? If the caller is told to stop, that ends it, too. */
+static inline bool weft__par_over(_Atomic int *result) {
+    if (unlikely(load_rlx(result))) return true;
+    int told = weft__told(load_rlx(&weft__self()->current));
+    weft__par_end(result, told);
+    return unlikely(told != 0);
 }
 
 #endif

@@ -109,6 +109,7 @@ static void begin(struct pipeline *p) {
     struct gate *first = &p->gates[0];
     struct token *t = p->unused;
     if (p->over || first->busy || !t) return;
+    if ((p->over = weft__par_over(&p->result))) return;
     p->unused = t->next;
     *t = (struct token){.number = first->due};
     first->busy = true;
@@ -188,7 +189,7 @@ static void begin_work(void *pipeline) {
 
 static void *help(void *pipeline) {
     struct pipeline *p = pipeline;
-    weft__par_in_scope(p->crew.scope, begin_work, p);
+    weft__crew_work(&p->crew, begin_work, p);
     return NULL;
 }
 
@@ -215,15 +216,15 @@ static int prepare(struct pipeline *p) {
 
 static int run(void *pipeline) {
     struct pipeline *p = pipeline;
-    weft__crew_begin(&p->crew, "weft_pipeline");
     if (!p->count) p->count = (size_t)WEFT_TOKENS * weft__par_workers();
     int err = prepare(p);
     if (!err) {
+        weft__crew_begin(&p->crew, "weft_pipeline");
         weft__lock(&p->lock);
         begin(p);
         work(p);
         weft__unlock(&p->lock);
-        weft__crew_wait(&p->crew);
+        weft__crew_end(&p->crew);
         err = load_rlx(&p->result); /* the crew's end has ordered it */
     }
     weft__free(p->rings);

@@ -39,9 +39,8 @@ struct scan {
 static void *value_of(struct scan *s, size_t block) { return s->values + block * s->apart; }
 
 /* What to do next: the block, or `blocks` for nothing; *scanning: or folding. Locked. */
-static size_t choose(struct scan *s, bool *scanning) {
+static size_t pick(struct scan *s, bool *scanning) {
     *scanning = true;
-    if (load_rlx(&s->result)) return s->blocks;
     if (s->touched == s->known && s->known < s->blocks) return s->touched++;
     for (; s->pending < s->known && s->state[s->pending] >= SCANNING; s->pending++) {
     }
@@ -49,6 +48,12 @@ static size_t choose(struct scan *s, bool *scanning) {
         if (s->state[i] == FOLDED) return i;
     *scanning = false;
     return s->touched < s->blocks ? s->touched++ : s->blocks;
+}
+
+/* The same, but nothing if the scan is over, or is to stop. */
+static size_t choose(struct scan *s, bool *scanning) {
+    size_t block = pick(s, scanning);
+    return block < s->blocks && weft__par_over(&s->result) ? s->blocks : block;
 }
 
 /*

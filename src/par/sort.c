@@ -45,6 +45,7 @@ struct request {
     size_t n, size;
     const char **pointers; /* n of them, and as many again as a buffer */
     struct order order;
+    int result;
 };
 
 static int point(size_t begin, size_t end, void *p) {
@@ -63,27 +64,40 @@ static int copy_back(size_t begin, size_t end, void *p) {
     return 0;
 }
 
+/* If it is told to stop, nothing has changed; unless it moves the elements already. */
 static int sort_indirectly(void *p) {
     struct request *r = p;
-    struct sort_pointers_part all = {r->pointers, r->pointers + r->n, r->n, false, &r->order};
-    weft_for(0, r->n, point, r, NULL);
+    struct sort_pointers_part all = {r->pointers, r->pointers + r->n, r->n, false, &r->order, &r->result};
+    struct weft_shield shield;
+    int err = weft_for(0, r->n, point, r, NULL);
+    if (err) return err;
     sort_pointers_sort(&all);
-    weft_for(0, r->n, gather, r, NULL);
-    return weft_for(0, r->n, copy_back, r, NULL);
+    err = r->result ? r->result : weft_for(0, r->n, gather, r, NULL);
+    if (err) return err;
+    weft_shield_begin(&shield);
+    weft_for(0, r->n, copy_back, r, NULL);
+    weft_shield_end(&shield);
+    return 0;
 }
 
 static int sort_directly(void *p) {
     struct request *r = p;
     if (r->size == 4)
-        sort_fours_sort(&(struct sort_fours_part){(void *)r->base, (void *)r->buffer, r->n, false, &r->order});
+        sort_fours_sort(
+            &(struct sort_fours_part){(void *)r->base, (void *)r->buffer, r->n, false, &r->order, &r->result});
     else if (r->size == 8)
-        sort_eights_sort(&(struct sort_eights_part){(void *)r->base, (void *)r->buffer, r->n, false, &r->order});
+        sort_eights_sort(
+            &(struct sort_eights_part){(void *)r->base, (void *)r->buffer, r->n, false, &r->order, &r->result});
     else
-        sort_sixteens_sort(&(struct sort_sixteens_part){(void *)r->base, (void *)r->buffer, r->n, false, &r->order});
-    return 0;
+        sort_sixteens_sort(
+            &(struct sort_sixteens_part){(void *)r->base, (void *)r->buffer, r->n, false, &r->order, &r->result});
+    return r->result;
 }
 
-WEFT_PUBLIC void weft__sort_turn(void) { weft__let_in(); }
+WEFT_PUBLIC int weft__sort_turn(int *result) {
+    weft__let_in();
+    return weft__par_over((_Atomic int *)result);
+}
 
 WEFT_PUBLIC int weft_sort(void *base, size_t n, size_t size, int (*compare)(const void *, const void *, void *arg),
                           void *arg) {

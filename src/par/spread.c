@@ -69,7 +69,7 @@ static void complete(struct share *share) { weft_counter_complete(&share->sent->
 /* The worker has found its mail. The scope is the sender's, who may leave it when the last is complete. */
 static void run_mailed(void *p) {
     struct share *share = p;
-    weft__par_in_scope(share->sent->scope, run_share, share);
+    weft__crew_work(share->sent, run_share, share);
     complete(share);
 }
 
@@ -107,9 +107,18 @@ static void collect(struct share *share) {
     if (!share->settled) run_otherwise(share);
 }
 
+/* Its first group. */
+static void run_own(struct spread *s, unsigned group) {
+    for (unsigned part = s->group[group].first; part < s->group[group].end; part++) run_part(s, part);
+}
+
 static void run_share(void *p) {
     struct share *share = p;
     struct spread *s = share->spread;
+    if (share->end - share->first < 2) {
+        run_own(s, share->first);
+        return;
+    }
     struct weft__crew sent = {.alive = WEFT_COUNTER_INIT};
     weft__crew_begin(&sent, s->loop->name);
     struct share *last = NULL, *largest = NULL;
@@ -122,9 +131,9 @@ static void run_share(void *p) {
     }
     /* The largest was mailed first, and is forked first: thieves take the oldest. */
     for (struct share *i = largest; i; i = i->after) weft_fork(&i->task, run_forked, i);
-    for (unsigned part = s->group[first].first; part < s->group[first].end; part++) run_part(s, part);
+    run_own(s, first);
     for (struct share *i = last; i; i = i->before) collect(i);
-    if (last) weft__crew_wait(&sent);
+    weft__crew_end(&sent);
 }
 
 /* --- who gets what ------------------------------------------------------------------------------- */

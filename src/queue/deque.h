@@ -86,7 +86,7 @@ struct weft__deque {
     void *owner;              /* the fiber that forks */
     struct weft_call *stolen; /* what that fiber was made for */
     bool joining;             /* that fiber is parked in a join */
-    struct weft__deque *next; /* in a pool or a cache */
+    struct weft__deque *next; /* in a pool or a cache; of a child that runs: its parent's (sched/continue.c) */
     void *more;               /* of the kind */
     /* Everybody's. */
     _Atomic uint64_t public WEFT_ALIGNED; /* split: 63..32 tail, 31..0 split */
@@ -94,7 +94,11 @@ struct weft__deque {
     _Atomic uint64_t asked;               /* when span became 0 */
     struct weft__deque *after, *before;   /* among the suspended ones, under their lock */
     bool listed;
-    unsigned marks; /* above the lowest; those beyond the room are not kept. Written under the lock */
+    _Atomic bool rooted;       /* the root is open; see sched/root.c, as the next three */
+    struct weft_scope root;    /* tells those that run calls of the owner */
+    void *around;              /* the scope that tells the owner, if it has begun none itself; NULL: none does */
+    struct weft_shield member; /* continuation stealing: of a child that waits */
+    unsigned marks;            /* above the lowest; those beyond the room are not kept. Written under the lock */
     struct weft__deque_mark mark[WEFT_DEQUE_MARKS];
 };
 

@@ -128,18 +128,68 @@ static void keep(struct weft__worker *w, struct weft__deque *child) {
     w->children = child;
 }
 
-/* What one life of a fiber leaves to the next. */
-static WEFT_COLD void clean(struct weft__fiber *f) {
-    if (f->locals) weft__locals_destroy(f);
-    weft__wait_anew(f, 0);
+/*
+ * A child is told with its parent, by the parent's root (root.c), which stands in the chain of the root of the parent's
+ * parent, and so on. A fork does nothing for that: the wait word of a child has LOOK from the beginning, so its first
+ * wait comes here, and opens the roots that are missing. The path up may be long, so it is gone again and again, and
+ * the highest ones that are missing are opened each time.
+ */
+static struct weft__region *member_of(struct weft__deque *child) {
+    return (struct weft__region *)(void *)&child->member;
 }
 
-static WEFT_COLD void run_in_scope(struct weft__deque *child, struct weft_call *c) {
+static void *run_calls(void *deque);
+
+/* Is the scope around its root the root of its parent? Else its own deque knows which. */
+static bool is_child_of_root(const struct weft__deque *d) { return fiber_of(d)->fn == run_calls && !d->mark[0].what; }
+
+static struct weft__scope *root_of_parent(struct weft__deque *parent) {
+    enum { AT_ONCE = 32 };
+    struct weft__deque *path[AT_ONCE], *d;
+    struct weft__scope *root;
+    do {
+        unsigned n = 0;
+        for (d = parent; !load_acq(&d->rooted) && is_child_of_root(d); d = d->next) /* pairs with weft__root_of */
+            path[n++ % AT_ONCE] = d;
+        root = weft__root_of(d, d->around);
+        for (unsigned i = 0; i < AT_ONCE && n > 0; i++) root = weft__root_of(d = path[--n % AT_ONCE], root);
+    } while (d != parent);
+    return root;
+}
+
+WEFT_COLD struct weft__region *weft__child_member(struct weft__fiber *me) {
+    struct weft__deque *child = load_rlx(&weft__self()->deque);
+    struct weft__region *m = member_of(child);
+    *m = (struct weft__region){.frame = {.kind = WEFT_FRAME_MEMBER}, .fiber = me};
+    m->scope = root_of_parent(child->next);
+    uintptr_t *bottom = &me->frames; /* clean-up handlers may have come before */
+    for (struct weft__frame *f; (f = weft__frame_top(*bottom));) bottom = &f->below;
+    *bottom = weft__frames_with(&m->frame);
+    return m;
+}
+
+/* What one life of a fiber leaves to the next. */
+static WEFT_COLD void clean(struct weft__deque *child) {
+    struct weft__fiber *f = fiber_of(child);
+    struct weft__region *m = member_of(child);
+    if (m->fiber) weft__scope_disinherit(m, f);
+    m->fiber = NULL;
+    if (f->locals) weft__locals_destroy(f);
+    weft__wait_anew(f, WEFT_WAIT_LOOK);
+}
+
+/* The parent has a scope or a shield open. */
+static WEFT_COLD void run_in_region(struct weft__deque *child, struct weft_call *c) {
     struct weft__region member;
-    weft__scope_inherit(&member, fiber_of(child), child->mark[0].what);
+    struct weft__scope *scope = weft__call_scope(NULL, child->mark[0].what);
+    child->around = scope;
+    if (scope)
+        weft__scope_inherit(&member, fiber_of(child), scope);
+    else
+        weft__wait_anew(fiber_of(child), 0);
     c->run(&child->in, c);
-    weft__scope_disinherit(&member, fiber_of(child));
-    child->mark[0].what = NULL;
+    if (scope) weft__scope_disinherit(&member, fiber_of(child));
+    child->around = child->mark[0].what = NULL;
 }
 
 /* Runs the call of its child. The worker, which may be another then. */
@@ -148,9 +198,9 @@ static struct weft__worker *run_call(struct weft__deque *child, struct weft_call
     if (likely(!child->mark[0].what))
         c->run(&child->in, c);
     else
-        run_in_scope(child, c);
+        run_in_region(child, c);
     if (unlikely(!weft__deque_empty(child))) weft__tasks_left(f);
-    if (unlikely(f->locals || (load_rlx(&f->wait) & WEFT_WAIT_STICKY))) clean(f);
+    if (unlikely(f->locals || (load_rlx(&f->wait) & WEFT_WAIT_STICKY) != WEFT_WAIT_LOOK)) clean(child);
     return weft__self();
 }
 
@@ -198,7 +248,10 @@ static WEFT_COLD struct weft__deque *make_child(struct weft__worker *w, uint8_t 
     child->entered = 1;
     child->marks = 0;
     child->mark[0] = (struct weft__deque_mark){0, NULL};
+    child->around = NULL;
+    member_of(child)->fiber = NULL;
     weft__fiber_init(f, run_calls, child, "a task", class, load_rlx(&w->cluster->fibers), WEFT_JOIN_COLLECTED);
+    weft__wait_anew(f, WEFT_WAIT_LOOK);
     weft__adopt(f, stack);
     weft__slot_end(&f->slot); /* as if it had been kept */
     return child;
@@ -255,7 +308,8 @@ __attribute__((noinline)) void weft__continue_fork(struct weft__deque *d, struct
     struct weft__fiber *f = fiber_of(child);
     uint64_t life = load_rlx(&f->slot.life) + WEFT_LIFE_ONE;
     child->stolen = c;
-    if (unlikely(me->frames)) child->mark[0].what = weft__scope_here();
+    child->next = d;
+    if (unlikely(me->frames)) child->mark[0].what = weft__fork_scope();
     store_rlx(&f->slot.life, life);
     store_rlx(&f->join, weft__join_of((struct weft_fiber){life}, WEFT_JOIN_DETACHED));
     store_rlx(&f->context.on_stack, WEFT_STOOD_ON);

@@ -7,7 +7,8 @@
  *   1. own lock                                   1. own lock
  *   2. is it told? then the region begins so      2. OPEN? no: the wait word. Yes: the lowest region
  *   3. OPEN, unlock                                  is asked, and, if a scope, held by its count
- *                                                 3. unlock; cancel that scope, let it go
+ *                                                    ROOT? it is held, too (root.c)
+ *                                                 3. unlock; cancel these scopes, let them go
  */
 #include "sched/region.h"
 
@@ -61,11 +62,22 @@ static uint64_t cause_in_force(struct weft__fiber *me) {
 }
 
 WEFT_COLD int weft__heed(struct weft__fiber *me) {
-    if (load_rlx(&me->wait) & WEFT_WAIT_LOOK) chain_member(weft__region_top(me->frames));
+    if (load_rlx(&me->wait) & WEFT_WAIT_LOOK) {
+        struct weft__region *m = weft__region_top(me->frames);
+        chain_member(m ? m : weft__child_member(me));
+    }
     return load_rlx(&me->wait) & WEFT_WAIT_CANCEL ? weft__told_result(me) : 0;
 }
 
 WEFT_COLD int weft__told_result(struct weft__fiber *me) { return weft__cause_result(cause_in_force(me)); }
+
+WEFT_COLD int weft__told_slow(struct weft__fiber *me) {
+    if (load_rlx(&me->wait) & WEFT_WAIT_CANCEL) return weft__told_result(me);
+    struct weft__region *m = weft__region_top(me->frames);
+    if (!m) return weft__heed(me);
+    uint64_t cause = load_acq(&m->scope->cause); /* pairs with mark */
+    return cause ? weft__cause_result(cause) : 0;
+}
 
 WEFT_PUBLIC int weft_cancelled(void) {
     struct weft__fiber *me = weft__me_if_any();
@@ -76,18 +88,20 @@ WEFT_PUBLIC int weft_cancelled(void) {
 
 /* --- frames and regions --------------------------------------------------------------------------- */
 
-void weft__frame_push(struct weft__fiber *me, struct weft__frame *frame) {
-    uint8_t open = weft__frames_lock(me);
-    frame->below = me->frames;
-    me->frames = weft__frames_with(frame);
-    weft__frames_unlock(me, open);
+/* weft_cancel looks at the frames only while there are regions among them, and only the fiber changes that. */
+static void set_frames(struct weft__fiber *me, uintptr_t frames) {
+    bool seen = load_rlx(&me->context.open) & WEFT_OPEN_REGIONS;
+    uint8_t open = seen ? weft__frames_lock(me) : 0;
+    me->frames = frames;
+    if (seen) weft__frames_unlock(me, open);
 }
 
-void weft__frame_pop(struct weft__fiber *me, struct weft__frame *frame) {
-    uint8_t open = weft__frames_lock(me);
-    me->frames = frame->below;
-    weft__frames_unlock(me, open);
+void weft__frame_push(struct weft__fiber *me, struct weft__frame *frame) {
+    frame->below = me->frames;
+    set_frames(me, weft__frames_with(frame));
 }
+
+void weft__frame_pop(struct weft__fiber *me, struct weft__frame *frame) { set_frames(me, frame->below); }
 
 /* What the new region begins with, of what is in force around it: 0, or the cause. Locked. */
 static uint64_t inherited(struct weft__fiber *me, struct weft__region *r, struct weft__scope *around) {
@@ -107,7 +121,7 @@ void weft__region_enter(struct weft__fiber *me, struct weft__region *r) {
     r->fiber = me;
     r->scope = s;
     r->first = first ? r : around->first;
-    weft__frames_lock(me);
+    uint8_t open = weft__frames_lock(me);
     if (s) weft__lock(&s->lock);
     uint64_t cause = inherited(me, r, s);
     if (around) around->frame.covered = true;
@@ -121,14 +135,14 @@ void weft__region_enter(struct weft__fiber *me, struct weft__region *r) {
     r->frame.below = me->frames;
     me->frames = weft__frames_with(&r->frame);
     if (s) weft__unlock(&s->lock);
-    weft__frames_unlock(me, WEFT_OPEN_REGIONS);
+    weft__frames_unlock(me, open | WEFT_OPEN_REGIONS);
     weft__tasks_region(true);
 }
 
 bool weft__region_leave(struct weft__fiber *me, struct weft__region *r) {
     struct weft__region *around = weft__region_top(r->frame.below);
     struct weft__scope *s = weft__region_scope(around);
-    weft__frames_lock(me);
+    uint8_t open = weft__frames_lock(me);
     if (s) weft__lock(&s->lock);
     bool over = r->frame.kind != WEFT_FRAME_SCOPE ||
                 weft__counter_at_rest(&container_of(r, struct weft__scope, region)->outstanding);
@@ -140,9 +154,10 @@ bool weft__region_leave(struct weft__fiber *me, struct weft__region *r) {
         if (!cause && r->first == r && r->frame.requested) cause = weft__cause(WEFT_BY_REQUEST, -ECANCELED);
         now_told(me, cause, !r->frame.told);
         r->fiber = NULL;
+        if (r->first == r) open &= (uint8_t)~WEFT_OPEN_REGIONS;
     }
     if (s) weft__unlock(&s->lock);
-    weft__frames_unlock(me, over && r->first == r ? 0 : WEFT_OPEN_REGIONS);
+    weft__frames_unlock(me, open);
     if (over) weft__tasks_region(false);
     return over;
 }
@@ -177,10 +192,15 @@ WEFT_PUBLIC int weft_shield_end(struct weft_shield *shield) {
 
 /* --- the request from outside ------------------------------------------------------------------------ */
 
+static void stop_held(struct weft__scope *s) {
+    weft__scope_stop(s, WEFT_BY_REQUEST, -ECANCELED);
+    weft_counter_complete(&s->outstanding);
+}
+
 WEFT_PUBLIC int weft_cancel(struct weft_fiber fiber) {
     struct weft__fiber *f = weft__fiber_of(fiber);
     if (!f) return -ESRCH;
-    struct weft__scope *s = NULL;
+    struct weft__scope *s = NULL, *root = NULL;
     bool wakes = false;
     int err = 0;
     uint8_t open = weft__frames_lock(f);
@@ -194,12 +214,12 @@ WEFT_PUBLIC int weft_cancel(struct weft_fiber fiber) {
         if (r->frame.kind == WEFT_FRAME_SCOPE) s = container_of(r, struct weft__scope, region);
         if (s) weft_counter_add(&s->outstanding, 1); /* it stays until we let go */
     }
+    if (!err) root = weft__root_hold(f, open);
     weft__frames_unlock(f, open);
     if (wakes) weft__make_ready(f);
-    if (!s) return err;
-    weft__scope_stop(s, WEFT_BY_REQUEST, -ECANCELED);
-    weft_counter_complete(&s->outstanding);
-    return 0;
+    if (s) stop_held(s);
+    if (root) stop_held(root);
+    return err;
 }
 
 /* --- tasks -------------------------------------------------------------------------------------------- */

@@ -114,10 +114,11 @@ static inline bool weft__frame_is_open(const struct weft__fiber *me, const struc
     while (f && f != frame) f = weft__frame_top(f->below);
     return f != NULL;
 }
+static inline bool weft__frame_is_region(const struct weft__frame *f) { return f->kind >= WEFT_FRAME_MEMBER; }
 /* The innermost region, or NULL. */
 static inline struct weft__region *weft__region_top(uintptr_t frames) {
     struct weft__frame *f = weft__frame_top(frames);
-    while (f && f->kind == WEFT_FRAME_CLEANUP) f = weft__frame_top(f->below);
+    while (f && !weft__frame_is_region(f)) f = weft__frame_top(f->below);
     return f ? container_of(f, struct weft__region, frame) : NULL;
 }
 /* The scope that tells whoever is in this region, and whose lock it is under; NULL: none does. */
@@ -126,9 +127,10 @@ static inline struct weft__scope *weft__region_scope(struct weft__region *r) {
     return r->frame.kind == WEFT_FRAME_SCOPE ? container_of(r, struct weft__scope, region) : r->scope;
 }
 
-/* The fiber's own lock: bit 0 of context.open; returns the rest. */
+/* The fiber's own lock: bit 0 of context.open; returns the rest. ROOT: see root.c. */
 #define WEFT_OPEN_LOCKED 1
 #define WEFT_OPEN_REGIONS 2
+#define WEFT_OPEN_ROOT 4
 static inline uint8_t weft__frames_lock(struct weft__fiber *f) {
     unsigned turn = 0;
     uint8_t open = load_rlx(&f->context.open);
@@ -165,6 +167,34 @@ int weft__region_check(struct weft__region *r, struct weft__fiber *me);
 struct weft__scope *weft__scope_here(void);
 void weft__scope_inherit(struct weft__region *member, struct weft__fiber *me, struct weft__scope *scope);
 void weft__scope_disinherit(struct weft__region *member, struct weft__fiber *me);
+
+/* 0, or what the caller's waits end with. Unlike a wait it enters no chain, so it may be asked often. */
+int weft__told_slow(struct weft__fiber *me);
+static inline int weft__told(struct weft__fiber *me) {
+    uint64_t word = load_acq(&me->wait); /* pairs with cancel */
+    return likely(!(word & (WEFT_WAIT_CANCEL | WEFT_WAIT_LOOK))) ? 0 : weft__told_slow(me);
+}
+
+/* --- roots (root.c) -------------------------------------------------------------------------------- */
+
+struct weft__deque;
+/* What tells a call that the running fiber forks now: a scope that it has begun; SHIELDED: nothing does; NULL: its
+ * root. */
+#define WEFT_SHIELDED ((void *)1)
+void *weft__fork_scope(void);
+/* The scope that tells the running fiber, as long as it has begun neither a scope nor a shield itself. */
+struct weft__scope *weft__base_scope(void);
+/* What a call inherits that was taken from the deque and forked under `what`. NULL: nothing. */
+struct weft__scope *weft__call_scope(struct weft__deque *d, void *what);
+/* The root of the deque's owner, which is opened if need be, in that scope. For whoever runs a call of it that is not
+ * done. */
+struct weft__scope *weft__root_of(struct weft__deque *d, struct weft__scope *around);
+/* The owner, before it forgets the last call that others ran. */
+void weft__root_close(struct weft__deque *d);
+/* The fiber is asked to stop; it is locked. Its root, held by its count, or NULL. */
+struct weft__scope *weft__root_hold(struct weft__fiber *f, uint8_t open);
+/* In continue.c: the running fiber is a child, and waits for the first time. The region that it is told in. */
+struct weft__region *weft__child_member(struct weft__fiber *me);
 
 /* Tells a fiber that its region is cancelled; true: it was waiting, and must be made ready. Locked. */
 bool weft__tell(struct weft__fiber *f, uint64_t cause);

@@ -80,7 +80,8 @@ WEFT_COLD struct weft__deque *weft__tasks_begin(struct weft__worker *w) {
     d = take_deque(w);
     d->owner = load_rlx(&w->current);
     d->marks = 0;
-    d->mark[0] = (struct weft__deque_mark){0, weft__scope_here()};
+    d->mark[0] = (struct weft__deque_mark){0, weft__fork_scope()};
+    d->around = weft__base_scope();
     store_rel(&w->deque, d); /* pairs with thieves */
     return d;
 }
@@ -102,15 +103,17 @@ WEFT_COLD void weft__tasks_end(struct weft__worker *w, struct weft__fiber *f) {
 
 /* --- scopes ---------------------------------------------------------------------------------------
  *
- * A stolen call is cancelled with the scope that it was forked in. A fork does not note which one that
- * is: the deque remembers from which place on a scope was in force, when one begins or ends. A join in there may
- * free places below that, of calls that were forked before; the next fork is the scope's then, so such a join, which
- * comes to the slow path, moves the marks down to the head.
+ * A stolen call is cancelled with the scope that it was forked in, or with its forker (root.c). A fork does not note
+ * which one that is: the deque remembers from which place on a scope was in force, when one begins or ends. A join in
+ * there may free places below that, of calls that were forked before; the next fork is the scope's then, so such a
+ * join, which comes to the slow path, moves the marks down to the head.
  */
 
 static WEFT_COLD _Noreturn void left_behind(struct weft__deque *d) {
     struct weft__text text;
-    weft__die("%s ended a scope or shield before it had joined what it forked there", weft__describe(d->owner, &text));
+    weft__die("%s ended a scope or shield, or a graph, pipeline or loop that it runs, before it had joined what it "
+              "forked there",
+              weft__describe(d->owner, &text));
 }
 
 static struct weft__deque_mark *innermost(struct weft__deque *d) {
@@ -124,7 +127,7 @@ void weft__tasks_region(bool begun) {
     uint32_t head = weft__deque_place(d, d->in.head);
     weft__lock(&d->lock); /* against thieves that look */
     if (begun) {
-        if (++d->marks < WEFT_DEQUE_MARKS) d->mark[d->marks] = (struct weft__deque_mark){head, weft__scope_here()};
+        if (++d->marks < WEFT_DEQUE_MARKS) d->mark[d->marks] = (struct weft__deque_mark){head, weft__fork_scope()};
         weft__deque_set_floor(d, innermost(d)->place);
     } else {
         uint32_t since = d->marks < WEFT_DEQUE_MARKS ? d->mark[d->marks].place : 0;
@@ -132,7 +135,7 @@ void weft__tasks_region(bool begun) {
         if (d->marks)
             d->marks--;
         else
-            d->mark[0].what = weft__scope_here();
+            d->mark[0].what = weft__fork_scope();
         weft__deque_set_floor(d, innermost(d)->place);
     }
     weft__unlock(&d->lock);
@@ -153,15 +156,15 @@ WEFT_COLD void weft__tasks_sank(struct weft__deque *d) {
     weft__unlock(&d->lock);
 }
 
-/* The scope in which a call was forked that we have taken. */
+/* The scope that tells a call that we have taken; NULL: none does. */
 static struct weft__scope *scope_of(struct weft__deque *d, const struct weft_call *c) {
     uint32_t place = weft__deque_place(d, c);
     weft__lock(&d->lock);
     const struct weft__deque_mark *m = innermost(d);
     while (m > d->mark && m->place > place) m--;
-    struct weft__scope *scope = m->what;
+    void *what = m->what;
     weft__unlock(&d->lock);
-    return scope;
+    return weft__call_scope(d, what);
 }
 
 WEFT_COLD _Noreturn void weft__tasks_escaped(const char *what) {
@@ -310,7 +313,7 @@ static void *run_stolen(void *deque) {
     struct weft__deque *d = deque;
     struct weft__worker *w = weft__self();
     struct weft_call *c = d->stolen;
-    struct weft__scope *scope = d->mark[0].what;
+    struct weft__scope *scope = d->around;
     struct weft__region member;
     d->entered = 1;
     if (scope) weft__scope_inherit(&member, d->owner, scope);
@@ -338,7 +341,8 @@ static struct weft__fiber *steal_into_fiber(struct weft__worker *w, struct weft_
     d->owner = f;
     d->stolen = call;
     d->marks = 0;
-    d->mark[0] = (struct weft__deque_mark){0, scope_of(victim, call)};
+    d->mark[0] = (struct weft__deque_mark){0, NULL};
+    d->around = scope_of(victim, call);
     if (owner->context.stack_class != class) {
         struct weft__stack *as_large = weft__stack_get(w->stacks, owner->context.stack_class);
         if (as_large) {

@@ -18,6 +18,7 @@
 #include "sched/tasks.h"
 
 #include "base/say.h"
+#include "sched/region.h"
 
 struct generic {
     void (*fn)(void *);
@@ -113,6 +114,7 @@ WEFT_PUBLIC void weft__task_pushed(struct weft_deque *in, struct weft_call *c) {
 static void collect(struct weft__deque *d, struct weft_call *c) {
     store_rlx(weft__deque_head(d), c + 1); /* it is outstanding, and the deque not empty, until it is done */
     weft__tasks_await(d, c);
+    if (unlikely(load_rlx(&d->rooted)) && c == d->calls) weft__root_close(d);
     store_rlx(weft__call_state(c), WEFT_CALL_FREE);
     store_rlx(weft__deque_head(d), c); /* before: what lies between split and head can be taken */
     if (d->kind->forget) d->kind->forget(d, c);
@@ -142,8 +144,8 @@ static WEFT_NOINLINE bool take_back(struct weft__deque *d, struct weft_call *c) 
 
 /* Is it one that has run in its turn? Then it is joined; the floor is never below the base. */
 static inline bool pop_ran(struct weft__deque *d, struct weft_call *c) {
-    bool ran =
-        load_acq(weft__call_state(c)) == WEFT_CALL_DONE && d->kind == &weft__deque_kept && !d->holes && c >= d->floor;
+    bool ran = load_acq(weft__call_state(c)) == WEFT_CALL_DONE && d->kind == &weft__deque_kept && !d->holes &&
+               c >= d->floor && !load_rlx(&d->rooted);
     if (ran) store_rlx(weft__call_state(c), WEFT_CALL_FREE);
     return ran;
 }

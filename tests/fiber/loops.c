@@ -229,18 +229,6 @@ static void blocking(void *unused) {
 }
 TEST_WITHIN(bodies_that_wait, 60) { each_size(blocking); }
 
-/* Cancelled or not, a loop is run to its end. */
-static void *cancelled(void *unused) {
-    CHECK_EQ(weft_cancel(weft_self()), 0);
-    for (unsigned k = 0; k < KINDS; k++) once(0, 5000, &kinds[k]);
-    return unused;
-}
-static void in_a_cancelled_fiber(void *unused) {
-    (void)unused;
-    join(spawn(cancelled, NULL));
-}
-TEST(is_no_cancellation_point) { each_size(in_a_cancelled_fiber); }
-
 /* A fiber that is ready gets its turn while a loop computes, also with one worker. */
 static int turns, over;
 static void *takes_turns(void *unused) {

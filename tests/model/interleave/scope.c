@@ -1,9 +1,11 @@
 /*
- * The real scopes (src/sched/region.c, scope.c, with wait.c and sync/counter.c): every order in which they
- * begin and end, wait, fail, are cancelled from outside and run out of time, in small cases.
+ * The real scopes (src/sched/region.c, scope.c, root.c, with wait.c and sync/counter.c): every order in which they
+ * begin and end, wait, fail, are cancelled from outside and run out of time, and in which calls are taken whose forker
+ * is cancelled, in small cases.
  */
 #define WEFT_SCOPE_STEPS 1 /* so that the lock is given back in the middle */
 
+#include "queue/deque.h"
 #include "sched/region.h"
 
 struct shared {
@@ -15,11 +17,15 @@ struct shared {
     int second[4];
     bool begun;    /* child TWO */
     uint64_t owed; /* what it is to tell of besides its own end */
+    struct weft__deque deque;
+    struct weft__stack stack;  /* of the one that forks */
+    struct weft_counter taken; /* calls that others run */
 };
 
 #include "interleave.h"
 
 #include "sched/region.c"
+#include "sched/root.c"
 #include "sched/scope.c"
 #include "sched/wait.c"
 #include "sync/counter.c"
@@ -56,6 +62,11 @@ uint64_t weft__clock(void) { return 1; }
 void interleave_make_ready(struct weft__fiber *f) { release((unsigned)(f - shared.fiber)); }
 void weft__make_all_ready(struct weft__list *won) {
     for (struct weft__link *l; (l = weft__list_take(won));) interleave_make_ready(weft__fiber_of_link(l));
+}
+
+struct weft__region *weft__child_member(struct weft__fiber *me) {
+    (void)me;
+    abort(); /* no continuations are stolen */
 }
 
 static struct weft_fiber handle(unsigned t) { return (struct weft_fiber){WEFT_LIFE_ONE | t}; }
@@ -140,6 +151,46 @@ static bool is_gone(const struct weft_scope *s) {
     return true;
 }
 
+/* --- calls that are taken: by ONE and TWO, or by TWO from a child ------------------------------------ */
+
+static bool thieves_wait(void);
+
+/* As sched/tasks.c has it: to take a call, to run it, to say that it is done. */
+static void run_thief(unsigned t) {
+    struct weft__fiber *me = &shared.fiber[t];
+    struct weft__region member;
+    weft__scope_inherit(&member, me, weft__root_of(&shared.deque, shared.deque.around));
+    if (thieves_wait()) shared.result[t] = wait_here();
+    weft__scope_disinherit(&member, me);
+    shared.ended |= 1u << t;
+    weft_counter_complete(&shared.taken);
+}
+static void fork_call(unsigned t, unsigned thief) {
+    shared.deque.owner = &shared.fiber[t];
+    shared.fiber[t].stack = &shared.stack;
+    weft_counter_add(&shared.taken, 1);
+    make_fiber(thief);
+    start_thread(thief, false);
+}
+/* As task/fork.c has it, of the oldest call. */
+static void join_calls(void) {
+    weft__counter_wait_always(&shared.taken, 0);
+    if (atomic_load(&shared.deque.rooted)) weft__root_close(&shared.deque);
+    memset(&shared.deque.root, GONE, sizeof shared.deque.root);
+}
+static bool root_is_gone(void) {
+    for (size_t i = 0; i < sizeof shared.deque.root; i++)
+        if (((const unsigned char *)&shared.deque.root)[i] != GONE) return false;
+    return !atomic_load(&shared.deque.rooted);
+}
+
+static int child_forks(void *t) {
+    shared.deque.around = (struct weft__scope *)(void *)&shared.s;
+    fork_call((unsigned)(uintptr_t)t, TWO);
+    join_calls();
+    return 0;
+}
+
 static int child_returns(void *t) { return shared.result[(uintptr_t)t] = 0; }
 static int child_fails(void *t) { return shared.result[(uintptr_t)t] = -EIO; }
 static int child_waits(void *t) {
@@ -179,15 +230,25 @@ static const struct scene {
     bool (*good)(void);
     unsigned after; /* the other begins when that child was made; 0: at once */
     bool large;
-    bool heir; /* child TWO, if it has not begun when ONE ends, tells for both, as if it came next on that worker */
+    unsigned
+        thieves; /* so many take calls of BODY, which begins no scope of its own; 4: one takes a call of child ONE */
+    bool heir;   /* child TWO, if it has not begun when ONE ends, tells for both, as if it came next on that worker */
 } * scene;
 static bool other_follows(unsigned t) { return scene->after == t; }
+static bool thieves_wait(void) { return scene->good != NULL; }
 
 static void body_cancels(void) { weft_scope_cancel(&shared.s); }
 static void body_waits(void) { shared.second[BODY] = wait_here(); }
 static void body_nests(void) {
     weft_scope_begin(&shared.t, WEFT_FOREVER);
     shared.second[BODY] = end_scope(&shared.t);
+}
+static void body_shields(void) {
+    struct weft_shield shield;
+    weft_shield_begin(&shield);
+    join_calls();
+    if (weft_cancelled()) wrong = true;
+    weft_shield_end(&shield);
 }
 static void cancel_body(void) { shared.result[OTHER] = weft_cancel(handle(BODY)); }
 static void cancel_one(void) { shared.result[OTHER] = weft_cancel(handle(ONE)); }
@@ -203,7 +264,23 @@ static void run_child(unsigned t) {
         weft__counter_lower((struct weft_counter *)shared.fiber[t].frames, shared.fiber[t].owes + 1);
 }
 
+static void run_forker(void) {
+    for (unsigned i = 0; i < scene->thieves; i++) fork_call(BODY, ONE + i);
+    if (scene->body)
+        scene->body();
+    else
+        join_calls();
+}
+
 static void run_thread(unsigned t) {
+    if ((scene->thieves && scene->thieves < 4 && (t == ONE || t == TWO)) || (scene->thieves == 4 && t == TWO)) {
+        run_thief(t);
+        return;
+    }
+    if (t == BODY && scene->thieves && scene->thieves < 4) {
+        run_forker();
+        return;
+    }
     if (t == ONE || t == TWO) {
         run_child(t);
         return;
@@ -248,6 +325,12 @@ static bool asked_some_time(void) {
 static bool nest_told(void) {
     return shared.result[BODY] == -EIO && shared.result[ONE] == -ECANCELED && shared.second[ONE] == -ECANCELED;
 }
+static bool calls_told(void) {
+    bool told = true;
+    for (unsigned i = 0; i < scene->thieves; i++) told &= shared.result[ONE + i] == -ECANCELED;
+    return told && (atomic_load(&shared.fiber[BODY].wait) & WEFT_WAIT_CANCEL);
+}
+static bool call_told(void) { return shared.result[BODY] == -ECANCELED && shared.result[TWO] == -ECANCELED; }
 static bool one_asked(void) { return shared.result[ONE] == -ECANCELED && !shared.result[BODY]; }
 
 static const struct scene scenes[] = {
@@ -269,12 +352,23 @@ static const struct scene scenes[] = {
      .heir = true},
     {"two ends told at once, a deadline at any moment", child_returns, child_returns, 100, NULL, NULL, perhaps_late,
      .heir = true},
+    {"a call is taken, its forker asked", NULL, NULL, 0, NULL, cancel_body, calls_told, .thieves = 1},
+    {"two calls are taken, their forker asked", NULL, NULL, 0, NULL, cancel_body, calls_told, .large = true,
+     .thieves = 2},
+    {"a call is taken, its forker asked in a shield", NULL, NULL, 0, body_shields, cancel_body, calls_told,
+     .thieves = 1},
+    {"a call is taken and ends, its forker asked", NULL, NULL, 0, NULL, cancel_body, NULL, .thieves = 1},
+    {"two calls are taken and end, their forker asked", NULL, NULL, 0, NULL, cancel_body, NULL, .thieves = 2},
+    {"a call of a child is taken, the scope cancelled", child_forks, NULL, WEFT_FOREVER, body_cancels, NULL, call_told,
+     .thieves = 4},
 };
 #define SCENES (sizeof scenes / sizeof *scenes)
 
 static void check(void) {
     bool nested = scene->body == body_nests || scene->one == child_nests;
-    wrong |= !is_gone(&shared.s) || (nested && !is_gone(&shared.t));
+    bool forks = scene->thieves && scene->thieves < 4;
+    wrong |= (!forks && !is_gone(&shared.s)) || (nested && !is_gone(&shared.t));
+    wrong |= scene->thieves && !root_is_gone();
     wrong |= scene->good && !scene->good();
     for (unsigned t = 0; t < 4; t++)
         wrong |= (shared.fiber[t].frames & WEFT_FRAMES_TAG) || atomic_load(&shared.fiber[t].context.open);
@@ -290,7 +384,7 @@ static void set_up(void) {
     if (scene->other && !scene->after) start_thread(OTHER, false);
 }
 
-/* scope brief: without the two largest. */
+/* scope brief: without the largest. */
 int main(int argc, char **argv) {
     bool brief = argc > 1 && !strcmp(argv[1], "brief");
     setvbuf(stdout, NULL, _IOLBF, 0);
