@@ -115,10 +115,12 @@ static ssize_t make(struct weft__fiber *me, const struct weft__request *r) {
     return engine->run(me, r);
 }
 
-/* A fiber that always finds what it asks for never parks. It lets the others in all the same, now and then. */
-static void take_turns(void) {
-    enum { CALLS = 16 };
-    if (unlikely(++weft__self()->calls % CALLS == 0)) weft_yield();
+/* A fiber that always finds what it asks for never parks. It lets the others in all the same, now and then. More seldom
+ * if it accepts: all that were accepted before are among the others. */
+static void take_turns(const struct weft__request *r) {
+    enum { CALLS = 16, ACCEPTS = 256 };
+    unsigned turn = r->code == WEFT_IO_ACCEPT ? ACCEPTS : CALLS;
+    if (unlikely(++weft__self()->calls % turn == 0)) weft_yield();
 }
 
 ssize_t weft__io_run(const struct weft__request *r) {
@@ -127,7 +129,7 @@ ssize_t weft__io_run(const struct weft__request *r) {
     if (unlikely(r->code == WEFT_IO_CLOSE)) return close_it(r);
     if (unlikely(!me)) return weft__request_perform(r);
     ssize_t n = make(me, r);
-    take_turns();
+    take_turns(r);
     return n;
 }
 

@@ -17,6 +17,7 @@
 #include "sched/block.h"
 #include "sched/rings.h"
 
+#include <fcntl.h>
 #include <liburing.h>
 #include <signal.h>
 
@@ -88,6 +89,11 @@ static bool is_crowded(void) {
     return weft__ready_length(&weft__self()->ready) >= CROWD;
 }
 
+static bool does_not_block(int fd) {
+    int flags = fcntl(fd, F_GETFL);
+    return flags >= 0 && flags & O_NONBLOCK;
+}
+
 static bool is_tried_first(const struct weft__request *r) {
     switch ((enum weft__code)r->code) {
     case WEFT_IO_READ:
@@ -96,6 +102,7 @@ static bool is_tried_first(const struct weft__request *r) {
     case WEFT_IO_WRITEV: return true;
     case WEFT_IO_SEND:
     case WEFT_IO_SENDMSG: return !is_crowded();
+    case WEFT_IO_ACCEPT: return does_not_block(r->fd);
     default: return !goes_by_ring(r);
     }
 }
@@ -140,6 +147,42 @@ static WEFT_SWITCHES int once(struct weft__fiber *me, const struct weft__request
         return ended ? ended : err;
     }
     err = weft__wait_block(me, op->ticket, WEFT_FOREVER);
+    if (likely(!err)) return 0;
+    weft__ring_abandon(me, op);
+    return op->result < 0 ? err : 0;
+}
+
+static void came_at_once(struct weft__op *op, int result, unsigned flags) {
+    op->result = result;
+    op->flags = flags;
+}
+
+/*
+ * The same for an accept by a socket that blocks, which cannot be tried by a plain call. It is handed over now, and its
+ * result taken now if there is one. So a fiber that accepts in a loop takes all connections that have come in one turn.
+ * If it parked for each of them, each would wait for the turns of all that were accepted before: of 4,000 clients that
+ * came at once, the last waited for seconds.
+ */
+static WEFT_SWITCHES int accept_once(struct weft__fiber *me, const struct weft__request *r, uint32_t life,
+                                     struct weft__op *op) {
+    op->fn = came_at_once;
+    op->at_once = true;
+    int err = push(op, r, life, NULL);
+    if (unlikely(err)) return err;
+    weft__ring_serve(op->ring);
+    uint64_t ticket = 0;
+    err = weft__wait_begin(me, WEFT_WAIT_BY_CANCEL | WEFT_WAIT_OUTSIDE, &ticket);
+    weft__lock(&op->ring->lock);
+    bool is_done = op->done;
+    op->fn = NULL; /* from here on the completion ends the wait */
+    op->at_once = false;
+    op->ticket = ticket;
+    weft__unlock(&op->ring->lock);
+    if (is_done) {
+        if (!err) weft__wait_withdraw(me, ticket); /* cancelled or not: the result counts */
+        return 0;
+    }
+    if (!err) err = weft__wait_block(me, ticket, WEFT_FOREVER);
     if (likely(!err)) return 0;
     weft__ring_abandon(me, op);
     return op->result < 0 ? err : 0;
@@ -190,6 +233,12 @@ static bool is_stored_after_all(const struct weft__request *r, ssize_t attempt) 
     return reads && attempt == -EAGAIN ? !weft__known_waits(r->fd) : weft__known_is_stored(r->fd);
 }
 
+static int once_of_any(struct weft__fiber *me, const struct weft__request *r, uint32_t life, struct weft__op *op) {
+    if (unlikely(r->other_life)) return once_of_two(me, r, life, op);
+    if (unlikely(r->code == WEFT_IO_ACCEPT) && !does_not_block(r->fd)) return accept_once(me, r, life, op);
+    return once(me, r, life, op, NULL);
+}
+
 static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
     if (weft__request_moves(r)) return weft__move_run(&weft__engine_uring, me, r);
     uint32_t life = weft__request_life(r);
@@ -206,7 +255,7 @@ static ssize_t run(struct weft__fiber *me, const struct weft__request *r) {
     }
     for (;;) {
         struct weft__op op = {.fiber = me, .fd = r->fd >= 0 ? r->fd : -1};
-        int err = unlikely(r->other_life) ? once_of_two(me, r, life, &op) : once(me, r, life, &op, NULL);
+        int err = once_of_any(me, r, life, &op);
         if (unlikely(err == -EBUSY)) {
             weft_yield();
             continue;

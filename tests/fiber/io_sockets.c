@@ -244,3 +244,78 @@ static void in_use(void *unused) {
     CHECK_EQ(weft_close(listener), 0);
 }
 TEST(a_listener_that_somebody_asks_stays) { each_runtime(in_use); }
+
+/* --- newcomers beside connections that are busy ------------------------------------------------------------------ */
+
+enum { BUSY = 100, NEWCOMERS = 500, TURNS_MOST = 20 };
+static unsigned turns[BUSY];
+static bool came;
+static void *plays(void *arg) {
+    unsigned i = (unsigned)(intptr_t)arg;
+    for (char c = 'c'; !LOAD(&came); STORE(&turns[i], turns[i] + 1)) {
+        CHECK_EQ(weft_send(pairs[i][0], &c, 1, 0), 1);
+        CHECK_EQ(weft_recv(pairs[i][0], &c, 1, 0), 1);
+    }
+    CHECK_EQ(weft_shutdown(pairs[i][0], SHUT_WR), 0);
+    return NULL;
+}
+static void *accepts_newcomers(void *fd) {
+    for (int i = 0; i < NEWCOMERS; i++) {
+        int got = weft_accept(*(int *)fd, NULL, NULL);
+        CHECK(got >= 0 && !close(got));
+    }
+    return NULL;
+}
+static void *accepts_from_listener(void *fd) {
+    struct weft_listener l;
+    CHECK_EQ(weft_listener_begin(&l, *(int *)fd, SOCK_CLOEXEC), 0);
+    for (int i = 0; i < NEWCOMERS; i++) {
+        int got = weft_listener_accept(&l);
+        CHECK(got >= 0 && !close(got));
+    }
+    CHECK_EQ(weft_listener_end(&l), 0);
+    return NULL;
+}
+/* All of them stand in the kernel's queue when the first is accepted. */
+static void connect_newcomers(const struct sockaddr_in *address) {
+    for (int i = 0; i < NEWCOMERS; i++) {
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        CHECK(fd >= 0 && !connect(fd, (const struct sockaddr *)address, sizeof *address) && !close(fd));
+    }
+}
+/* Whoever accepts does not wait for the turns of the others, one by one. */
+static void beside_busy_ones(void *(*fn)(void *), int flags) {
+    struct weft_fiber f[BUSY], g[BUSY];
+    struct sockaddr_in address;
+    int listener;
+    unsigned most = 0;
+    make_listener(&listener, &address, flags);
+    STORE(&came, false);
+    for (int i = 0; i < BUSY; i++) {
+        make_ends(LOCAL, pairs[i]);
+        turns[i] = 0;
+        f[i] = spawn(echoes, &pairs[i][1]);
+        g[i] = spawn(plays, (void *)(intptr_t)i);
+    }
+    weft_sleep_for(5 * WEFT_MILLISECOND);
+    connect_newcomers(&address);
+    for (int i = 0; i < BUSY; i++) STORE(&turns[i], 0);
+    join(spawn(fn, &listener));
+    for (int i = 0; i < BUSY; i++)
+        if (LOAD(&turns[i]) > most) most = LOAD(&turns[i]);
+    STORE(&came, true);
+    for (int i = 0; i < BUSY; i++) join(g[i]), join(f[i]), close_ends(pairs[i]);
+    CHECK_EQ(weft_close(listener), 0);
+    if (most > TURNS_MOST) test_fail(__FILE__, __LINE__, "%u turns of another meanwhile", most);
+}
+static void newcomers(void *unused) {
+    (void)unused;
+    for (int flags = 0; flags <= SOCK_NONBLOCK; flags += SOCK_NONBLOCK) {
+        beside_busy_ones(accepts_newcomers, flags);
+        beside_busy_ones(accepts_from_listener, flags);
+    }
+}
+TEST(newcomers_beside_busy_connections) {
+    no_rescue();
+    test_in_fiber(1, newcomers, NULL);
+}
