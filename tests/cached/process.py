@@ -1,9 +1,21 @@
 #!/usr/bin/env python3
-"""Answers of weft cached arrive whole, whatever the client has sent behind, and when the server ends: whole.py SERVER
-[TIMES]. SERVER is the command that starts it."""
+"""weft cached as a process with settings of its own: process.py BUILD_DIR [NAME...]. Who is let in; that answers arrive
+whole, whatever the client has sent behind, and when the server ends. WEFT_CACHED_TIMES (2): how often such a case is
+tried."""
 import os, random, signal, socket, subprocess, sys, tempfile, threading, time
 
-SERVER, TIMES = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 2
+SERVER = os.path.join(sys.argv[1], "tests/cached/server/cached")
+NEWCOMERS = os.path.join(sys.argv[1], "tests/serve/newcomers")
+TIMES = int(os.environ.get("WEFT_CACHED_TIMES", "2"))
+SLOW = bool(os.environ.get("WEFT_TEST_SCALE"))
+tests = []
+
+
+def test(f):
+    tests.append(f)
+    return f
+
+
 SIZES = [1 << 10, 1 << 14, 1 << 17, 900000]
 
 
@@ -73,7 +85,9 @@ def whole(got, size):
     return len(got) // len(one)
 
 
-def quit_with_more_sent(server):
+@test
+def quit_with_more_sent():
+    server = Server()
     for size in SIZES:
         for behind in (b"", b"\r\n", b"get k%d\r\n" % size * 3, b"x" * 300000):
             for i in range(TIMES):
@@ -82,9 +96,12 @@ def quit_with_more_sent(server):
                 assert whole(read_all(s, i % 2 * 0.0005), size) == 5, "not all"
                 t.join()
                 s.close()
+    server.end()
 
 
-def a_line_without_an_end(server):
+@test
+def a_line_without_an_end():
+    server = Server()
     for size in SIZES:
         for i in range(TIMES):
             s = server.connect()
@@ -93,9 +110,11 @@ def a_line_without_an_end(server):
             assert whole(got, size) == 5, "not all"
             t.join()
             s.close()
+    server.end()
 
 
-def ends_under_load(_):
+@test
+def ends_under_load():
     for size in SIZES:
         for _ in range(TIMES):
             server, failed, ready = Server(), [], threading.Semaphore(0)
@@ -125,7 +144,8 @@ def ends_under_load(_):
             assert not failed, failed
 
 
-def ends_although_nobody_reads(_):
+@test
+def ends_although_nobody_reads():
     """After the time of grace, or at once at a second signal."""
     for signals in (2,) if os.environ.get("WEFT_IO") == "epoll" else (1, 2):
         server = Server()
@@ -141,7 +161,8 @@ def ends_although_nobody_reads(_):
             s.close()
 
 
-def ends_with_idle_clients(_):
+@test
+def ends_with_idle_clients():
     server = Server()
     clients = [server.connect() for _ in range(50)]
     for c in clients:
@@ -153,15 +174,29 @@ def ends_with_idle_clients(_):
         c.close()
 
 
-shared = Server()
-status = 0
-for test in (quit_with_more_sent, a_line_without_an_end, ends_under_load, ends_although_nobody_reads, ends_with_idle_clients):
-    begun = time.monotonic()
-    try:
-        test(shared)
-    except AssertionError as e:
-        print("%s: %s" % (test.__name__, e))
-        status = 1
-    print("  %s (%.2f s)" % (test.__name__, time.monotonic() - begun), flush=True)
-shared.end()
-sys.exit(status)
+@test
+def newcomers():
+    """All come at once: when the last has its first answer, the others have not had very many."""
+    server = Server("-t", "1", "-c", "5000", "-b", "4096")
+    n = 400 if SLOW else 4000
+    r = subprocess.run([NEWCOMERS, str(server.port), str(n), "8", "60", "get key\r\n"], capture_output=True, text=True)
+    assert r.returncode == 0 and int(r.stdout.split("answers ")[1].split(",")[0]) <= 25 * n, r.stdout + r.stderr
+    server.end()
+
+
+def main():
+    status = 0
+    for t in tests:
+        if sys.argv[2:] and t.__name__ not in sys.argv[2:]:
+            continue
+        begun = time.monotonic()
+        try:
+            t()
+        except Exception as e:
+            print("%s: %s: %s" % (t.__name__, type(e).__name__, e))
+            status = 1
+        print("  %s (%.2f s)" % (t.__name__, time.monotonic() - begun), flush=True)
+    return status
+
+
+sys.exit(main())

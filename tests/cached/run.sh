@@ -58,8 +58,8 @@ verdict idle $?
 end "shutdown after idle"
 
 for engine in uring epoll; do
-    WEFT_IO=$engine timeout 300 "$python" "$here/whole.py" "$server" >"$dir/out" 2>&1
-    verdict "whole on $engine" $?
+    WEFT_IO=$engine timeout 600 "$python" "$here/process.py" "$build" >"$dir/out" 2>&1
+    verdict "process on $engine" $?
 done
 
 timeout 100 "$python" "$here/client.py" $port daemon "$server" >"$dir/out" 2>&1

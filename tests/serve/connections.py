@@ -1,4 +1,5 @@
 """Connections: kept, filled in pieces, with bodies, many, gone."""
+import os
 import resource
 import socket
 import struct
@@ -194,3 +195,17 @@ def a_connection_a_request():
             c.send(GET % ("/small.txt", "Connection: close\r\n"))
             same(len(c.answer().body), 1000)
             assert c.ended()
+
+
+@test
+def newcomers_beside_busy_clients():
+    """All connect at once, and those who were let in first are served again and again: nobody waits for that."""
+    program = os.path.join(os.path.dirname(PROGRAM), "newcomers")
+    for workers in "1", "2":
+        s = Server(PROGRAM, ROOT, "--workers", workers)
+        n = 400 if SLOW else 4000
+        r = subprocess.run([program, str(s.port), str(n)], capture_output=True, text=True)
+        assert r.returncode == 0, r.stdout + r.stderr
+        answers = int(r.stdout.split("answers ")[1].split(",")[0])
+        assert answers <= 25 * n, r.stdout  # to all clients, when the last had its first
+        s.end()

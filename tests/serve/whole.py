@@ -3,6 +3,7 @@ case is tried: WEFT_SERVE_TIMES (2)."""
 import os
 import random
 import socket
+import struct
 import threading
 import time
 
@@ -252,6 +253,23 @@ def a_body_that_comes_after_the_signal():
         assert idle.ended()
         c.send(rest)
         same(c.answers(), [(200, False), (200, True)])
+        s.end()
+
+
+@test
+def clients_that_have_gone_are_not_waited_for():
+    """They reset their connections, in the middle of an answer or after it, while the server ends."""
+    for _ in range(TIMES):
+        s = Server(PROGRAM, ROOT, "--grace", "3600", "--slow", "3600", "--idle", "3600")
+        clients = [Reader(s.port) for _ in range(100 if SLOW else 300)]
+        for i, c in enumerate(clients):
+            c.s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            c.send(GET % ("/w1k.bin" if i % 3 else "/w4m.bin", CLOSE if i % 2 else ""))
+        for c in clients:
+            c.read(100)
+        s.signal()
+        for c in clients:
+            c.s.close()
         s.end()
 
 

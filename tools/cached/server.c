@@ -154,9 +154,10 @@ static void await_end(struct weft_signals *signals) {
 }
 
 static int begin_fibers(void) {
+    const struct weft_attr attr = {.name = "acceptor", .priority = WEFT_HIGH}; /* before those that were accepted */
     int err = weft_scope_spawn(&server.scope, NULL, ticker, NULL);
     for (int i = 0; i < server.listener_count && !err; i++)
-        err = weft_scope_spawn(&server.scope, NULL, acceptor, &server.listeners[i]);
+        err = weft_scope_spawn(&server.scope, &attr, acceptor, &server.listeners[i]);
     return err;
 }
 

@@ -17,6 +17,7 @@
 #define TAKEN_LEAST (256 * 1024) /* bytes that a slow client has to take in the time for slow clients */
 
 enum { PHASE_BITS = 3, PHASE_MASK = 7 };
+enum { STATE_CLOSE = 7 }; /* TCP_CLOSE: the header that has it does not go with the one that has bytes_acked */
 
 static _Atomic uint64_t *words;
 /* What the ticker knows of a connection; written while the word is HELD, or before there is one. */
@@ -79,10 +80,16 @@ enum shut deadline_shut(int fd) { return records[fd].shut; }
 
 void deadline_end(int fd) { change(fd, PHASE_NONE); }
 
-/* The end of the connection counts as a byte. */
-unsigned deadline_unsent(int fd) {
+static bool ask(int fd, struct tcp_info *info) {
+    socklen_t size = sizeof *info;
+    return !getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &size);
+}
+
+/* The end of the connection counts as a byte. Of one that was reset, the kernel counts what was lost. */
+bool deadline_unsent(int fd) {
     int left = 0;
-    return ioctl(fd, SIOCOUTQ, &left) || left < 0 ? 0 : (unsigned)left;
+    struct tcp_info info;
+    return !ioctl(fd, SIOCOUTQ, &left) && left > 0 && ask(fd, &info) && info.tcpi_state != STATE_CLOSE;
 }
 
 /* --- the ticker ------------------------------------------------------------------------------------- */
@@ -93,9 +100,8 @@ enum verdict { VERDICT_LEAVE, VERDICT_MORE, VERDICT_SHUT, VERDICT_RESET };
 /* At the first look it is given time; at the next ones it must have taken enough of what was sent. */
 static enum verdict judge_slow(int fd, uint64_t word) {
     struct record *r = &records[fd];
-    struct tcp_info info = {0};
-    socklen_t size = sizeof info;
-    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size)) return VERDICT_RESET;
+    struct tcp_info info;
+    if (!ask(fd, &info)) return VERDICT_RESET;
     bool takes = r->looked != word || info.tcpi_bytes_acked - r->acked >= TAKEN_LEAST;
     r->acked = info.tcpi_bytes_acked;
     return takes ? VERDICT_MORE : VERDICT_RESET;

@@ -50,8 +50,8 @@ void deadline_end(int fd);
 enum shut { SHUT_NOTHING, SHUT_INPUT, SHUT_ALL };
 enum shut deadline_shut(int fd);
 
-/* How many bytes were sent, and have not arrived at the client. */
-unsigned deadline_unsent(int fd);
+/* Is something that was sent still on its way to the client? */
+bool deadline_unsent(int fd);
 
 /* The ticker's: those whose time is up by `now`. All that are idle: how many connections there are. All of them, at
  * once: the same. */

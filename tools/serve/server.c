@@ -227,7 +227,8 @@ static int run(void *unused) {
     int err = weft_signals_begin(&signals, WEFT_SIGNAL(SIGINT) | WEFT_SIGNAL(SIGTERM) | WEFT_SIGNAL(SIGHUP));
     if (err) return err;
     tick();
-    if ((err = weft_spawn(&acceptor, NULL, accept_all, NULL))) return err;
+    const struct weft_attr attr = {.name = "acceptor", .priority = WEFT_HIGH}; /* before those that were accepted */
+    if ((err = weft_spawn(&acceptor, &attr, accept_all, NULL))) return err;
     announce();
     tick_on(&signals);
     store_rlx(&ends, true);
