@@ -204,7 +204,8 @@ def daemon():
     server = os.path.abspath(sys.argv[3])
     with tempfile.TemporaryDirectory() as where:
         def start(*options):
-            return subprocess.run([server, "-d", "-t", "1", "-A", *options], cwd=where, stdin=subprocess.DEVNULL,
+            user = ["-u", "root"] if os.geteuid() == 0 else []
+            return subprocess.run([server, "-d", "-t", "1", "-A", *user, *options], cwd=where, stdin=subprocess.DEVNULL,
                                   capture_output=True, text=True, timeout=60)  # which waits until nobody has its pipes
         inet = start("-p", str(port), "-l", "127.0.0.1", "-P", "a pid")
         check(inet.returncode == 0 and not inet.stderr, inet)

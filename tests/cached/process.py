@@ -2,7 +2,7 @@
 """weft cached as a process with settings of its own: process.py BUILD_DIR [NAME...]. Who is let in; that answers arrive
 whole, whatever the client has sent behind, and when the server ends. WEFT_CACHED_TIMES (2): how often such a case is
 tried."""
-import os, random, signal, socket, subprocess, sys, tempfile, threading, time
+import os, pwd, random, signal, socket, subprocess, sys, tempfile, threading, time
 
 SERVER = os.path.join(sys.argv[1], "tests/cached/server/cached")
 NEWCOMERS = os.path.join(sys.argv[1], "tests/serve/newcomers")
@@ -20,11 +20,11 @@ SIZES = [1 << 10, 1 << 14, 1 << 17, 900000]
 
 
 class Server:
-    def __init__(self, *options):
+    def __init__(self, *options, user="root"):
         probe = socket.create_server(("127.0.0.1", 0))
         self.port = probe.getsockname()[1]
         probe.close()
-        user = ["-u", "root"] if os.geteuid() == 0 else []
+        user = ["-u", user] if os.geteuid() == 0 else []
         self.process = subprocess.Popen([SERVER, "-l", "127.0.0.1", "-p", str(self.port), *user, *options])
         for _ in range(1000):
             try:
@@ -181,6 +181,34 @@ def newcomers():
     n = 400 if SLOW else 4000
     r = subprocess.run([NEWCOMERS, str(server.port), str(n), "8", "60", "get key\r\n"], capture_output=True, text=True)
     assert r.returncode == 0 and int(r.stdout.split("answers ")[1].split(",")[0]) <= 25 * n, r.stdout + r.stderr
+    server.end()
+
+
+def rights(pid):
+    """Of each of its threads: users, groups, whether it could get more. All the same, or it is wrong."""
+    found = set()
+    for thread in os.listdir("/proc/%d/task" % pid):
+        with open("/proc/%d/task/%s/status" % (pid, thread)) as f:
+            lines = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+        found.add(tuple(lines[name].strip() for name in ("Uid", "Gid", "Groups", "NoNewPrivs", "CapPrm")))
+    assert len(found) == 1, found
+    return found.pop()
+
+
+@test
+def root():
+    if os.geteuid():
+        return
+    r = subprocess.run([SERVER, "-l", "127.0.0.1", "-p", "0"], capture_output=True, text=True, timeout=20)
+    assert r.returncode == 2 and "can't run as root without -u" in r.stderr, r
+    r = subprocess.run([SERVER, "-l", "127.0.0.1", "-p", "0", "-u", "no such user"], capture_output=True, text=True, timeout=20)
+    assert r.returncode == 2 and "no user" in r.stderr, r
+    for name in "nobody", "daemon":
+        server, user = Server("-t", "4", user=name), pwd.getpwnam(name)
+        assert rights(server.process.pid) == ("\t".join([str(user.pw_uid)] * 4), "\t".join([str(user.pw_gid)] * 4), "", "1", "0" * 16)
+        server.end()
+    server = Server()
+    assert rights(server.process.pid)[0] == "0\t0\t0\t0"
     server.end()
 
 

@@ -13,7 +13,8 @@ import os, random, re, shutil, signal, socket, subprocess, sys, tempfile, thread
 HERE = os.path.dirname(os.path.abspath(__file__))
 STREAMS = os.path.join(HERE, "streams.txt")
 PEER = shutil.which("memcached")
-PEER_COMMAND = [PEER, "-u", "root"] if os.geteuid() == 0 else [PEER]
+AS_ROOT = ["-u", "root"] if os.geteuid() == 0 else []  # else they refuse to run
+PEER_COMMAND = [PEER, *AS_ROOT]
 PEER_VERSION = "1.6.18"  # the others word some things differently
 
 
@@ -248,7 +249,7 @@ def main():
         return 0
     peer = PEER and PEER_VERSION in subprocess.run([PEER, "-V"], stdout=subprocess.PIPE, text=True).stdout
     passed = failed = 0
-    ours = arguments
+    ours = arguments + AS_ROOT
     for name, phases, wanted in read_streams()[1]:
         server = Server(ours)
         got = ask(server, phases)

@@ -25,8 +25,10 @@ mkdir "$dir/corpus" && "$python" "$here/protocol.py" --corpus "$dir/corpus"
 "$build/tests/cached/fuzz/fuzz" "$dir/corpus" 1 >"$dir/out" 2>&1
 verdict fuzz $?
 
+user=
+[ "$(id -u)" -ne 0 ] || user="-u root" # else it refuses to run
 begin() { # options
-    "$server" -p $port -l 127.0.0.1 -t 2 -A "$@" &
+    "$server" -p $port -l 127.0.0.1 -t 2 -A $user "$@" &
     pid=$!
     tries=0
     until "$python" "$here/client.py" $port ping 2>/dev/null || [ $tries -gt 100 ]; do tries=$((tries + 1)) && sleep 0.05; done

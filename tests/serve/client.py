@@ -80,11 +80,16 @@ class Client:
 
 
 class Server:
-    def __init__(self, program, root, *options, pass_fds=(), descriptors=None):
+    """As root it stays root, so that it can enter the directory, unless it is to be another user; None: nothing is
+    said."""
+
+    def __init__(self, program, root, *options, pass_fds=(), descriptors=None, user="root"):
         def limit():
             if descriptors:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
         self.root = root
+        if os.geteuid() == 0 and user:
+            options += ("--user", user)
         self.process = subprocess.Popen([program, root, "--port", "0", *options], stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True, pass_fds=pass_fds, preexec_fn=limit)
         line = self.process.stdout.readline()

@@ -12,6 +12,7 @@ import answers  # noqa: E402, F401
 import connections  # noqa: E402, F401
 import ends  # noqa: E402, F401
 import load  # noqa: E402, F401
+import users  # noqa: E402, F401
 import whole  # noqa: E402, F401
 from client import remove_root  # noqa: E402
 from suite import ROOT, shared, tests  # noqa: E402

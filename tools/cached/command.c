@@ -3,12 +3,11 @@
 
 #include "options.h"
 #include "server.h"
+#include "user.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <limits.h>
-#include <pwd.h>
 #include <sched.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -35,13 +34,14 @@ static int allow_files(unsigned connections) {
                  connections);
 }
 
-static int become(const char *name) {
-    if (!name || geteuid()) return 0;
-    errno = 0;
-    struct passwd *user = getpwnam(name);
-    if (!user) return usage("cached: there is no user %s", name);
-    if (setgroups(0, NULL) || setgid(user->pw_gid) || setuid(user->pw_uid)) return complain(name);
-    return 0;
+/* As memcached: without a word about it, nothing of root's is kept; and who is not root stays what it is. */
+static int give_up_root(const char *user) { return user_is_root() ? user_become(user, true, "cached") : 0; }
+
+/* As long as that may be done: memory that comes later is locked, too. */
+static int lock_memory(void) {
+    const struct rlimit most = {RLIM_INFINITY, RLIM_INFINITY};
+    setrlimit(RLIMIT_MEMLOCK, &most);
+    return mlockall(MCL_CURRENT | MCL_FUTURE) ? complain("locking memory") : 0;
 }
 
 static int write_pid(const char *file) {
@@ -116,6 +116,8 @@ int command_cached(int argc, char **argv) {
     struct mc_settings settings;
     int code = 0;
     if (mc_options_read(argc, argv, &settings, &code)) return code;
+    if (user_is_root() && !settings.user)
+        return usage("cached: can't run as root without -u: -u NAME becomes that user, -u root stays root");
     if (settings.daemon) {
         settings.socket_path = absolute(settings.socket_path, socket_path);
         settings.pid_file = absolute(settings.pid_file, pid_file);
@@ -123,8 +125,8 @@ int command_cached(int argc, char **argv) {
     }
     if (!settings.limits.workers) settings.limits.workers = processors();
     if ((code = allow_files(settings.connections))) return code;
-    if (settings.lock_memory && mlockall(MCL_CURRENT | MCL_FUTURE)) return complain("locking memory");
-    if ((code = become(settings.user))) return code;
+    if (settings.lock_memory && (code = lock_memory())) return code;
+    if ((code = give_up_root(settings.user))) return code;
     if (settings.pid_file && (code = write_pid(settings.pid_file))) return code;
     code = mc_serve(&settings, listens);
     if (settings.pid_file) unlink(settings.pid_file);

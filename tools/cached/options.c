@@ -24,7 +24,7 @@ static const char help[] =
     "  -F, --disable-flush-all  no flush_all\n"
     "  -X, --disable-dumping    no stats cachedump, no lru_crawler metadump\n"
     "  -A, --enable-shutdown    the command shutdown\n"
-    "  -u, --user=NAME          become that user (as root)\n"
+    "  -u, --user=NAME          as root: become that user. Without it, root is refused; -u root: stay root\n"
     "  -k, --lock-memory        lock all memory down\n"
     "  -d, --daemon             go on in the background, as soon as it listens\n"
     "  -P, --pidfile=FILE       write the process id there\n"

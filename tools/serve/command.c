@@ -13,6 +13,7 @@ static const char help[] =
     "\n"
     "  --port N       listen at port N (8080); 0: at any that is free, and say which\n"
     "  --bind ADDR    at that address, or name of this machine (127.0.0.1); 0.0.0.0 or :: for all\n"
+    "  --user NAME    as root: become that user when the port is open (nobody); root: stay root\n"
     "  --workers N    on N kernel threads (as many as there are processors to use)\n"
     "  --list         show directories that have no index.html\n"
     "  --log FILE     a line for each request; -: on standard output. SIGHUP opens it anew\n"
@@ -41,6 +42,7 @@ static const struct option {
     {.name = "--grace", .number = &settings.grace, .most = 86400},
     {.name = "--bind", .text = &settings.address},
     {.name = "--log", .text = &settings.log},
+    {.name = "--user", .text = &settings.user},
     {.name = "--list", .flag = &settings.list},
 };
 

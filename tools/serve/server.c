@@ -16,6 +16,7 @@
 #include "log.h"
 #include "parts.h"
 #include "tick.h"
+#include "user.h"
 #include "weft.h"
 #include "weft/io.h"
 
@@ -189,8 +190,9 @@ static void announce(void) {
     getnameinfo((struct sockaddr *)&address, size, host, sizeof host, port, sizeof port,
                 NI_NUMERICHOST | NI_NUMERICSERV);
     bool v6 = strchr(host, ':');
-    printf("weft: serving %s at http://%s%s%s:%s/ with %u worker%s; SIGINT or SIGTERM ends it\n", settings.directory,
-           v6 ? "[" : "", host, v6 ? "]" : "", port, weft_workers(), weft_workers() == 1 ? "" : "s");
+    printf("weft: serving %s at http://%s%s%s:%s/ with %u worker%s%s%s; SIGINT or SIGTERM ends it\n",
+           settings.directory, v6 ? "[" : "", host, v6 ? "]" : "", port, weft_workers(), weft_workers() == 1 ? "" : "s",
+           settings.user ? " as the user " : "", settings.user ? settings.user : "");
     fflush(stdout);
 }
 
@@ -263,6 +265,23 @@ static int share(unsigned descriptors) {
     return weft_sem_init(&room, most);
 }
 
+/*
+ * The port is open, and so are the directory and the log, wherever they are; there are no threads yet. Root goes
+ * without being asked: files that only root may read are nobody else's business. Returns 0 or the exit code.
+ */
+static int give_up_root(void) {
+    if (!user_is_root() && settings.user)
+        return usage("serve: only root can become another user: --user %s", settings.user);
+    if (!user_is_root()) return 0;
+    if (!settings.user) settings.user = "nobody";
+    int code = user_become(settings.user, false, "serve");
+    struct stat stat;
+    if (code || file_look("", &stat) != 403) return code;
+    fprintf(stderr, "weft: cannot serve %s: the user %s may not enter it; see --user\n", settings.directory,
+            settings.user);
+    return EXIT_WRONG;
+}
+
 static int fail(const char *what, const char *name, int err) {
     fprintf(stderr, "weft: %s%s: %s\n", what, name, strerror(-err));
     return EXIT_WRONG;
@@ -279,7 +298,7 @@ int server_run(void) {
     err = deadlines_begin(descriptors);
     if (!err) err = share(descriptors);
     if (err) return fail("cannot begin", "", err);
-    if ((err = start_listening())) return err;
+    if ((err = start_listening()) || (err = give_up_root())) return err;
     parts_begin();
     signal(SIGPIPE, SIG_IGN); /* a client that has gone is an error of the call, for sendfile as well */
     err = weft_run(run, NULL, &config);

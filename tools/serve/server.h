@@ -7,7 +7,8 @@
 struct settings {
     const char *directory;
     const char *address;
-    const char *log; /* a file; "-": standard output; NULL: none */
+    const char *user; /* to become, as root; NULL: nobody */
+    const char *log;  /* a file; "-": standard output; NULL: none */
     unsigned port;
     unsigned workers;
     unsigned cache; /* files that are kept */

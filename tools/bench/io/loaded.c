@@ -55,9 +55,11 @@ static void start(struct server *server, const char *path, const struct load_pla
     snprintf(scratch, sizeof scratch, "scratch=%s", server->scratch);
     char *self = "/proc/self/exe";
     char *const theirs[] = {(char *)path, (char *)plan->protocol->name, port, dir, scratch, connections, NULL};
-    char *const serve[] = {self, "serve", server->scratch, "--port", number, "--workers", "1", "--slow", "60", NULL};
-    char *const cached[] = {self, "cached", "-l", "127.0.0.1", "-p", number, "-U", "0",
-                            "-t", "1",      "-m", "512",       "-c", most,   NULL};
+    char *root = geteuid() ? NULL : "root"; /* as it is now, so that the scratch directory can be read */
+    char *const serve[] = {self,     "serve", server->scratch,        "--port", number, "--workers", "1",
+                           "--slow", "60",    root ? "--user" : NULL, root,     NULL};
+    char *const cached[] = {self,  "cached", "-l", "127.0.0.1",        "-p", number, "-U", "0", "-t", "1", "-m",
+                            "512", "-c",     most, root ? "-u" : NULL, root, NULL};
     server_start(server, path ? theirs : http ? serve : cached, quota);
 }
 
