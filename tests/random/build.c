@@ -227,7 +227,8 @@ static void choose_ground(struct program *p) {
     p->config = p->cluster_config[0];
     p->free_tasks = stealing && !continuations;
     p->rescues = stealing;
-    for (unsigned i = 0; i < p->n_clusters; i++) p->rescues &= !p->cluster_config[i].no_rescue;
+    for (unsigned i = 0; i < p->n_clusters; i++)
+        p->rescues &= !p->cluster_config[i].no_rescue && !p->cluster_config[i].no_helping;
     p->by_run = choose(p, 3) == 0;
     p->stops_early = choose(p, 4) == 0;
     p->narrow = choose(p, 2);

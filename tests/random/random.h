@@ -153,7 +153,7 @@ struct program {
     bool free_tasks;   /* a task goes on by itself while its forker waits */
     bool awaits_tasks; /* some step waits for a forked call by something else than its join */
     bool resizes;      /* some operation changes the number of workers */
-    bool rescues;      /* what waits for a worker that is stuck is taken over */
+    bool rescues;      /* what waits for a worker that is stuck is taken over, also by workers that have work */
     bool narrow;       /* it knows only half of the kinds */
     bool stops_early;  /* the runtime is stopped while detached fibers run; then there are no threads but the root */
     unsigned n_clusters;
