@@ -5,6 +5,7 @@ import re
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -228,6 +229,45 @@ def a_log_that_nobody_reads():
     reader.join()
     os.close(there)
     assert b"".join(text).count(b"/nothing") < 800
+
+
+@test
+def a_log_on_a_disk_that_is_full_for_a_while():
+    """It takes a part of a line, then nothing, then again everything: each line stands alone. Only root can have such a
+    disk."""
+    disk = tempfile.mkdtemp()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], capture_output=True).returncode:
+        os.rmdir(disk)
+        return
+
+    def read():
+        with open(disk + "/log", "rb") as f:
+            return f.read()
+    try:
+        with open(disk + "/other", "wb") as f:
+            f.write(b"x" * 40000)
+        s = Server(PROGRAM, ROOT, "--log", disk + "/log")
+        with s.client() as c:
+            for n in (300, 10, 10):
+                for _ in range(n):
+                    c.send(GET % ("/nothing", "User-Agent: %s\r\n" % ("u" * 400)))
+                    same(c.answer().status, 404)
+                time.sleep(1.2)  # it is written once a second
+            os.unlink(disk + "/other")
+
+            def is_logged():
+                c.send(GET % ("/small.txt", ""))
+                return c.answer().status == 200 and b"small.txt" in read()
+            assert wait_until(is_logged), "it is not written any more"
+        s.end(says="lines are left out")
+        lines = read().split(b"\n")
+    finally:
+        subprocess.run(["umount", disk], check=True)
+        os.rmdir(disk)
+    same(lines.pop(), b"")
+    whole = re.compile(rb'127\.0\.0\.1 - - \[[^]]*\] "GET /\S+ HTTP/1\.1" \d+ \d+ "-" "[^"]*"')
+    cut = [line for line in lines if not whole.fullmatch(line)]
+    assert len(cut) == 1 and cut[0].count(b" - - [") == 1, cut  # the one that was under way when the disk was full
 
 
 @test

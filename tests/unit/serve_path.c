@@ -107,8 +107,57 @@ TEST(dates) {
     CHECK_EQ(date_read(text("Sun, 06 Nov 1994 08:49:37 GMT")), 784111777);
     CHECK_EQ(date_read(text("Sunday, 06-Nov-94 08:49:37 GMT")), 784111777);
     CHECK_EQ(date_read(text("Sun Nov  6 08:49:37 1994")), 784111777);
-    CHECK_EQ(date_read(text("yesterday")), -1);
-    CHECK_EQ(date_read(text("")), -1);
+    CHECK_EQ(date_read(text("Tue, 29 Feb 2000 00:00:00 GMT")), 951782400);
+    CHECK_EQ(date_read(text("Sat, 31 Dec 2016 23:59:60 GMT")), 1483228800); /* a leap second */
+    CHECK_EQ(date_read(text("Thu, 01 Jan 1970 00:00:00 GMT")), 0);
+    static const char *const none[] = {"yesterday",
+                                       "",
+                                       "Sun, 31 Feb 1994 08:49:37 GMT",
+                                       "Sun, 29 Feb 1900 08:49:37 GMT",
+                                       "Sun, 29 Feb 2001 08:49:37 GMT",
+                                       "Sun, 31 Apr 1994 08:49:37 GMT",
+                                       "Sun, 00 Nov 1994 08:49:37 GMT",
+                                       "Sun, 32 Jan 1994 08:49:37 GMT",
+                                       "Sun, 06 Nov 1994 24:49:37 GMT",
+                                       "Sun, 06 Nov 1994 08:60:37 GMT",
+                                       "Sun, 06 Nov 1994 08:49:61 GMT",
+                                       "Sun, 6 Nov 1994 08:49:37 GMT",
+                                       "Sun, 06 Nov 1994 8:49:37 GMT",
+                                       "Sun, 06 Nov 94 08:49:37 GMT",
+                                       "Sun, 06 Nov 1994 08:49:37 UTC",
+                                       "Sun, 06 Nov 1994 08:49:37",
+                                       "Sun, 06 Nov 1994 08:49:37 GMT ",
+                                       " Sun, 06 Nov 1994 08:49:37 GMT",
+                                       "Sun,06 Nov 1994 08:49:37 GMT",
+                                       "Son, 06 Nov 1994 08:49:37 GMT",
+                                       "Sun, 06 Now 1994 08:49:37 GMT",
+                                       "Sun, 06  Nov 1994 08:49:37 GMT",
+                                       "Sun, -6 Nov 1994 08:49:37 GMT",
+                                       "Sunday, 31-Feb-94 08:49:37 GMT",
+                                       "Sunday, 06-Nov-1994 08:49:37 GMT",
+                                       "Sun, 06-Nov-94 08:49:37 GMT",
+                                       "Someday, 06-Nov-94 08:49:37 GMT",
+                                       "Sun Feb 31 08:49:37 1994",
+                                       "Sun Nov  0 08:49:37 1994",
+                                       "Sun Nov 6 08:49:37 1994",
+                                       "Sun Nov  6 08:49:37 94",
+                                       "Sun Nov  6 08:49:37 1994 GMT"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        if (date_read(text(none[i])) != -1) test_fail(__FILE__, __LINE__, "it is taken for a date: %s", none[i]);
+}
+
+/* Two digits: of the hundred years that end in fifty. */
+TEST(dates_with_two_digits) {
+    time_t now = time(NULL);
+    struct tm tm;
+    CHECK(gmtime_r(&now, &tm) != NULL);
+    for (int ahead = -49; ahead <= 50; ahead++) {
+        char date[64];
+        int year = tm.tm_year + 1900 + ahead;
+        struct tm wanted = {.tm_year = year - 1900, .tm_mday = 1};
+        snprintf(date, sizeof date, "Friday, 01-Jan-%02d 00:00:00 GMT", year % 100);
+        CHECK_EQ(date_read(text(date)), timegm(&wanted));
+    }
 }
 
 static int check(enum field field, const char *value) {
@@ -128,6 +177,8 @@ TEST(conditions) {
     CHECK_EQ(check(FIELD_IF_MODIFIED_SINCE, "Sun, 06 Nov 1994 08:49:37 GMT"), 304);
     CHECK_EQ(check(FIELD_IF_MODIFIED_SINCE, "Sun, 06 Nov 1994 08:49:36 GMT"), 200);
     CHECK_EQ(check(FIELD_IF_MODIFIED_SINCE, "no date"), 200);
+    CHECK_EQ(check(FIELD_IF_MODIFIED_SINCE, "Thu, 31 Feb 2030 08:49:37 GMT"), 200);
+    CHECK_EQ(check(FIELD_IF_UNMODIFIED_SINCE, "Thu, 31 Feb 1990 08:49:37 GMT"), 200);
     CHECK_EQ(check(FIELD_IF_UNMODIFIED_SINCE, "Sun, 06 Nov 1994 08:49:36 GMT"), 412);
     CHECK_EQ(check(FIELD_IF_UNMODIFIED_SINCE, "Sun, 06 Nov 1994 08:49:37 GMT"), 200);
 }

@@ -12,12 +12,15 @@
 
 enum { ROOM = 64 * 1024, LINE = 2048 };
 #define PATIENCE WEFT_SECOND
+#define LITTLE_PATIENCE (20 * WEFT_MILLISECOND) /* with a log that took nothing the last time */
 
 static const char *name;
 static int fd = -1;
-static struct weft_mutex lock; /* of what follows */
-static char gathered[ROOM];
-static uint32_t used;
+static struct weft_mutex lock;       /* of what follows */
+static char gathered[ROOM] = {'\n'}; /* lines, behind the end of one that was written in part */
+static uint32_t used = 1;
+static bool cut;          /* what was written last ends within a line */
+static bool takes = true; /* the last time it took everything */
 
 static int open_log(void) {
     if (!strcmp(name, "-")) return dup(STDOUT_FILENO);
@@ -66,33 +69,34 @@ static uint32_t put_line(char *to, const char *peer, const struct request *r, in
     return n;
 }
 
-/* As much as it takes in that time: of a pipe that nobody reads, nothing. */
-static uint32_t write_within(uint64_t time) {
+/* From there on, as much as it takes in that time: of a pipe that nobody reads, nothing. How far that is. */
+static uint32_t write_within(uint32_t done, uint64_t time) {
     struct weft_scope scope;
-    uint32_t done = 0;
-    if (weft_scope_begin(&scope, weft_now() + time)) return 0;
+    if (weft_scope_begin(&scope, weft_now() + time)) return done;
     for (ssize_t n = 1; n > 0 && done<used; done += n> 0 ? (uint32_t)n : 0)
         n = weft_write(fd, gathered + done, used - done);
     weft_scope_end(&scope);
     return done;
 }
 
-/* A log that cannot be written is no reason not to serve: it is waited for once, and until it takes something again
- * lines are left out. What comes after half a line begins a new one. */
+/* What comes after half a line begins a new one, whenever that is. */
 static void write_out(void) {
-    static bool takes = true, said;
-    uint32_t done = write_within(takes ? PATIENCE : 0);
+    static bool said;
+    if (used == 1) return;
+    uint32_t begin = cut ? 0 : 1, done = write_within(begin, takes ? PATIENCE : LITTLE_PATIENCE);
+    if (done > begin) cut = gathered[done - 1] != '\n';
     takes = done == used;
     if (!takes && !said) fprintf(stderr, "weft: the log %s takes no more for now: lines are left out\n", name);
     said = said || !takes;
-    used = 0;
-    if (!takes && done && gathered[done - 1] != '\n') gathered[used++] = '\n';
+    used = 1;
 }
 
+/* A log that cannot be written is no reason not to serve: it is waited for once. After that it is tried once a second,
+ * and until it takes everything again lines are left out. */
 void log_request(const char *peer, const struct request *r, int status, uint64_t bytes) {
     weft_mutex_lock(&lock);
-    if (used + LINE > ROOM) write_out();
-    used += put_line(gathered + used, peer, r, status, bytes);
+    if (used + LINE > ROOM && takes) write_out();
+    if (used + LINE <= ROOM) used += put_line(gathered + used, peer, r, status, bytes);
     weft_mutex_unlock(&lock);
 }
 
@@ -101,9 +105,12 @@ void log_write(bool reopen) {
     weft_mutex_lock(&lock);
     write_out();
     int other = reopen ? open_log() : -1;
+    if (reopen && other < 0)
+        fprintf(stderr, "weft: cannot open the log %s anew, it goes on in the old file: %s\n", name, strerror(errno));
     if (other >= 0) {
         close(fd);
         fd = other;
+        cut = false;
     }
     weft_mutex_unlock(&lock);
 }
