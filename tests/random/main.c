@@ -202,8 +202,16 @@ static bool take_option(const char *name, const char *value) {
     return true;
 }
 
+/* ThreadSanitizer tells a race by the status at the exit, after more programs. It is to end at once. */
+static void end_at_a_race(char **argv) {
+    if (!TEST_TSAN || getenv("TSAN_OPTIONS")) return;
+    setenv("TSAN_OPTIONS", "halt_on_error=1", 1);
+    execv("/proc/self/exe", argv);
+}
+
 int main(int argc, char **argv) {
     bool list = false;
+    end_at_a_race(argv);
     settings.seed = weft_now() % 1000000000 * 1000;
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--trace"))
