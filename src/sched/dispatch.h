@@ -101,8 +101,9 @@ struct weft__worker *weft__suspend_handling(struct weft__worker *w, struct weft_
 static inline __attribute__((always_inline)) struct weft__worker *weft__suspend_plain(struct weft__worker *w,
                                                                                       struct weft__fiber *self) {
     struct weft__fiber *f = weft__next(w);
-    if (unlikely(f == self)) {     /* ready again before it left */
-        store_rel(&w->current, f); /* pairs with weft__share_by_force: it was taken from the queue before */
+    if (unlikely(f == self)) {              /* ready again before it left */
+        store_rel(&w->current, f);          /* pairs with weft__share_by_force: it was taken from the queue before */
+        count_add(&w->numbers.switches, 1); /* a turn, so its worker is not stuck */
         return w;
     }
     f = weft__choose(w, f);

@@ -2,7 +2,7 @@
  * Hogs: one fiber has kept its worker since the monitor last looked. Does it compute, or does it sit in a blocking
  * call? This file is the monitor's view of one worker; rescue.c decides what follows from it.
  *
- * A worker moves when it dispatches or polls: then its count of switches or its countdown to the next poll has changed.
+ * A worker moves when it dispatches or polls: then its count of switches or the time of its last poll has changed.
  * A worker that has not moved runs one fiber all the time. That fiber is a hog once it has computed for half a tick, or
  * when its carrier is asleep in the kernel. A carrier that could run but has no processor is neither: nothing is wrong
  * with its fiber, and one more thread would only make it worse.
@@ -43,16 +43,13 @@ static bool is_asleep(struct weft__worker *w) {
     return !end || (end[1] && end[2] != 'R');
 }
 
-/* Only a hint, so the race with the owner's countdown does not matter. */
-static WEFT_NOINLINE WEFT_MAY_RACE int countdown(const struct weft__worker *w) { return w->until_poll; }
-
 static bool has_moved(struct weft__worker *w) {
     struct weft__hog *h = &w->hog;
     uint64_t switches = load_rlx(&w->numbers.switches);
-    int until_poll = countdown(w);
-    bool moved = switches != h->switches || until_poll != h->until_poll;
+    uint64_t polled_at = load_rlx(&w->polled_at);
+    bool moved = switches != h->switches || polled_at != h->polled_at;
     h->switches = switches;
-    h->until_poll = until_poll;
+    h->polled_at = polled_at;
     return moved;
 }
 

@@ -160,15 +160,15 @@ struct weft__hog {
     struct weft_hog longest; /* that there was, and for how long it kept the worker; under the lock */
     uint64_t kept;
     struct weft__lock lock;
-    uint64_t switches; /* when the monitor last looked, */
-    int until_poll;    /* and the countdown */
-    uint64_t cpu;      /* CPU time of the carrier when these last changed, */
-    uint64_t cpu_seen; /* and when the monitor last looked, */
-    uint64_t seen_at;  /* at this time */
-    uint64_t next_ask; /* whether the carrier is asleep: not before */
-    bool blocks;       /* it did not compute when last looked at */
-    bool unserved;     /* something waited for the worker when last looked at */
-    uint64_t stuck_at; /* when it was last found stuck */
+    uint64_t switches;  /* when the monitor last looked, */
+    uint64_t polled_at; /* and when it had last polled */
+    uint64_t cpu;       /* CPU time of the carrier when these last changed, */
+    uint64_t cpu_seen;  /* and when the monitor last looked, */
+    uint64_t seen_at;   /* at this time */
+    uint64_t next_ask;  /* whether the carrier is asleep: not before */
+    bool blocks;        /* it did not compute when last looked at */
+    bool unserved;      /* something waited for the worker when last looked at */
+    uint64_t stuck_at;  /* when it was last found stuck */
 };
 
 /*
@@ -570,8 +570,8 @@ static inline bool weft__takes_calls(const struct weft__worker *w) {
 static inline bool weft__is_reserve(const struct weft__worker *w) {
     return load_rlx(&w->cluster->reserve) == w->index + 1;
 }
-/* May w take ready fibers from the other's queue? A spare that takes no calls serves only workers that have a spare; the
- * reserve looks for quick fibers everywhere. */
+/* May w take ready fibers from the other's queue? A spare that takes no calls serves only workers that have a spare;
+ * the reserve looks for quick fibers everywhere. */
 static inline bool weft__may_take_from(const struct weft__worker *w, struct weft__worker *other) {
     return likely(weft__takes_calls(w)) || weft__is_reserve(w) || load_rlx(&other->spared);
 }
