@@ -125,6 +125,17 @@ static inline void san_unwound(const void *low, const void *top) {
     __asan_unpoison_memory_region(low, (size_t)((const char *)top - (const char *)low));
 #endif
 }
+/* The flow was left in the middle and will not be entered again. */
+static inline void san_abandon(struct weft__san *san) {
+    (void)san;
+#ifdef WEFT_ASAN
+    san_unwound(san->low, (const char *)san->low + san->size);
+#endif
+#ifdef WEFT_TSAN
+    if (san->thread) __tsan_destroy_fiber(san->thread);
+    san->thread = NULL;
+#endif
+}
 #else
 struct weft__san {
     char none[1];
@@ -134,6 +145,7 @@ struct weft__san {
 #define san_enter(self, home) ((void)(self), (void)(home))
 #define san_carrier(home) ((void)(home))
 #define san_unwound(low, top) ((void)(low), (void)(top))
+#define san_abandon(san) ((void)(san))
 #endif
 
 #endif

@@ -69,6 +69,9 @@ void weft__par_in_scope(struct weft__scope *scope, void (*fn)(void *), void *arg
 
 WEFT_COLD void weft__let_in_slow(struct weft__worker *w) {
     if (weft__clock() < w->next_turn) return;
+    struct weft__link *parents = weft__parents_take(w);
     weft_yield();
-    weft__self()->next_turn = weft__clock() + WEFT_TURN;
+    w = weft__self();
+    w->next_turn = weft__clock() + WEFT_TURN;
+    weft__parents_put(w, parents);
 }

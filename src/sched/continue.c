@@ -60,18 +60,56 @@ static inline struct weft__fiber *pop_parent(struct weft__deque *p) {
     return NULL;
 }
 
-/* The running fiber gives the worker away: its parents wait for nobody any more. The oldest first. */
-WEFT_COLD void weft__parents_ready(struct weft__worker *w) {
+/*
+ * The deque stays with the worker, where those who go to sleep ask it, so a push to its first place is like any
+ * other: whoever forks in a loop pushes there only. The first one comes by for those who sleep already.
+ */
+static bool have_parents(struct weft__worker *w) {
+    struct weft__deque *p = load_rlx(&w->parents);
+    if (p) return true;
+    if (!(p = weft__deque_get(&weft__deque_split))) return false;
+    p->in.low = p->calls;
+    store_rlx(weft__deque_span(p), 0);
+    store_rel(&w->parents, p); /* pairs with thieves */
+    return true;
+}
+
+/* All parents of the worker, the oldest first. */
+WEFT_COLD struct weft__link *weft__parents_take(struct weft__worker *w) {
     struct weft__deque *p = load_rlx(&w->parents);
     struct weft__link *chain = NULL;
+    if (!p) return NULL;
     for (struct weft__fiber *f; (f = pop_parent(p));) {
         f->slot.link.next = chain;
         chain = &f->slot.link;
     }
+    return chain;
+}
+
+static void make_all_ready(struct weft__worker *w, struct weft__link *chain) {
     while (chain) {
         struct weft__fiber *f = weft__fiber_of_link(chain);
         chain = chain->next;
         weft__push(w, f);
+    }
+    weft__notify(w);
+}
+
+/* The running fiber gives the worker away. Its parents become ready. */
+WEFT_COLD void weft__parents_ready(struct weft__worker *w) { make_all_ready(w, weft__parents_take(w)); }
+
+WEFT_COLD void weft__parents_put(struct weft__worker *w, struct weft__link *chain) {
+    if (!chain) return;
+    if (!have_parents(w)) {
+        make_all_ready(w, chain);
+        return;
+    }
+    struct weft__deque *parents = load_rlx(&w->parents);
+    while (chain) {
+        struct weft_call *place = parents->in.head;
+        *parent_in(place) = weft__fiber_of_link(chain);
+        chain = chain->next; /* before a thief can take this parent, and run it */
+        weft__task_push(&parents->in, place);
     }
     weft__notify(w);
 }
@@ -93,20 +131,6 @@ struct weft__fiber *weft__parents_steal(struct weft__worker *w, struct weft__wor
 bool weft__parents_wait_at(struct weft__worker *w) {
     struct weft__deque *p = load_acq(&w->parents);
     return p && p->kind->some(p);
-}
-
-/*
- * The deque stays with the worker, where those who go to sleep ask it, so a push to its first place is like any
- * other: whoever forks in a loop pushes there only. The first one comes by for those who sleep already.
- */
-static bool have_parents(struct weft__worker *w) {
-    struct weft__deque *p = load_rlx(&w->parents);
-    if (p) return true;
-    if (!(p = weft__deque_get(&weft__deque_split))) return false;
-    p->in.low = p->calls;
-    store_rlx(weft__deque_span(p), 0);
-    store_rel(&w->parents, p); /* pairs with thieves */
-    return true;
 }
 
 static void give_parents_back(struct weft__worker *w) {
@@ -259,7 +283,7 @@ static WEFT_COLD struct weft__deque *make_child(struct weft__worker *w, uint8_t 
 
 static void unmake_child(struct weft__worker *w, struct weft__deque *child) {
     struct weft__fiber *f = fiber_of(child);
-    san_unwound(f->stack->low, weft__stack_top(f->stack)); /* its loop is left where it is */
+    san_abandon(&f->stack->san); /* run_calls does not return */
     weft__stack_put(w->stacks, f->stack);
     if (likely(f->context.stack_class != WEFT_STACK_CLASSES)) {
         count_add(&f->slot.life, WEFT_LIFE_ONE);

@@ -59,6 +59,11 @@ extern const struct weft__deque_kind weft__deque_kept;
 void weft__continue_fork(struct weft__deque *d, struct weft_call *c);
 /* The fiber that the worker runs gives it away: the parents that wait there become ready. */
 void weft__parents_ready(struct weft__worker *w);
+/* The same for a fiber that only lets others in: it takes its parents along, and puts them onto the worker where it
+ * goes on. If they became ready instead, each of them would fork, and let others in, until most of the loop's calls
+ * are under way at once, each on a stack. */
+struct weft__link *weft__parents_take(struct weft__worker *w);
+void weft__parents_put(struct weft__worker *w, struct weft__link *chain);
 /* The oldest parent of another worker, to be entered; NULL: none. */
 struct weft__fiber *weft__parents_steal(struct weft__worker *w, struct weft__worker *from, uint64_t now);
 bool weft__parents_wait_at(struct weft__worker *w);

@@ -565,3 +565,37 @@ TEST(mail_that_is_found_late) {
     for (int i = 0; i < 5; i++) join(spawn_with(&here, past_a_hog, NULL));
     test_stop();
 }
+
+/*
+ * A loop that lets others in still runs in its serial order on one worker, so with the parents stolen it needs no more
+ * stacks than its tree is deep.
+ */
+enum { STACKS_MOST = 1000 };
+static uintptr_t stacks[STACKS_MOST];
+static unsigned stacks_seen;
+static int note_stack(size_t begin, size_t end, void *unused) {
+    (void)begin, (void)end, (void)unused;
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0) >> 14;
+    unsigned i = 0;
+    while (i < stacks_seen && stacks[i] != here) i++;
+    if (i == stacks_seen && stacks_seen < STACKS_MOST) stacks[stacks_seen++] = here;
+    return 0;
+}
+static int loop_is_over;
+static void *yields_meanwhile(void *unused) {
+    while (!LOAD(&loop_is_over)) weft_yield();
+    return unused;
+}
+static void few_stacks(void *unused) {
+    (void)unused;
+    struct weft_for_options options = {.partition = WEFT_FOR_GRAIN, .grain = 1};
+    struct weft_fiber other = spawn(yields_meanwhile, NULL);
+    CHECK_EQ(weft_for(0, MOST, note_stack, NULL, &options), 0);
+    STORE(&loop_is_over, 1);
+    join(other);
+    CHECK(stacks_seen < 100);
+}
+TEST(few_stacks_beside_a_fiber_that_yields) {
+    no_rescue();
+    test_in_fiber(1, few_stacks, NULL);
+}
