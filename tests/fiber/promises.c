@@ -8,6 +8,7 @@
 
 #include "sched/cluster.h"
 #include "sched/sched.h"
+#include <weft/io.h>
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -147,21 +148,42 @@ static void *waits_for_own_call(void *unused) {
     return runs(unused);
 }
 
+static int pipe_of_byte[2];
+static void *reads(void *unused) {
+    char c;
+    CHECK_EQ(weft_read(pipe_of_byte[0], &c, 1), 1);
+    return runs(unused);
+}
+
 static const struct weft_attr kinds[] = {{.priority = WEFT_NORMAL}, {.priority = WEFT_HIGH},
                                          {.priority = WEFT_LOW},    {.pinned = 1},
                                          {.stack_size = 16384},     {.stack_size = 1 << 20}};
 enum { KINDS = sizeof kinds / sizeof *kinds, TIMERS = 4 };
 static struct weft_timer timers[TIMERS];
 
+/* All of it is in one cluster: the first, or another. */
+static struct weft_cluster home;
+static struct weft_fiber spawn_home(const struct weft_attr *attr, void *(*fn)(void *)) {
+    struct weft_attr there = *attr;
+    there.cluster = home;
+    return spawn_with(&there, fn, NULL);
+}
+static void spawn_home_detached(const struct weft_attr *attr, void *(*fn)(void *)) {
+    struct weft_attr there = *attr;
+    there.cluster = home;
+    CHECK_EQ(weft_spawn(NULL, &there, fn, NULL), 0);
+}
+
 /* A fiber that is there before the neighbours, makes others ready beside them; and a thread does the same. */
 static void make_ready(struct weft_timer *two) {
-    for (unsigned k = 0; k < KINDS; k++) CHECK_EQ(weft_spawn(NULL, &kinds[k], runs_more, NULL), 0);
+    for (unsigned k = 0; k < KINDS; k++) spawn_home_detached(&kinds[k], runs_more);
     CHECK_EQ(weft_sem_post(&bell), 0);
+    CHECK_EQ(write(pipe_of_byte[1], "x", 1), 1);
     CHECK_EQ(weft_timer_arm(&two[0], weft_now() + WEFT_MILLISECOND, fires, NULL), 0);
     CHECK_EQ(weft_timer_arm(&two[1], weft_now(), fires, NULL), 0);
-    CHECK_EQ(weft_spawn(NULL, NULL, waits_for_own_call, NULL), 0);
+    spawn_home_detached(&kinds[0], waits_for_own_call);
 }
-enum { MADE_READY = KINDS + 1 + 2 + 1 };
+enum { MADE_READY = KINDS + 2 + 2 + 1 };
 static void *makes_ready(void *unused) {
     CHECK_EQ(weft_park(), 0);
     make_ready(&timers[0]);
@@ -175,7 +197,7 @@ static void settle_all(unsigned fibers) {
 
 static int start_neighbours(const struct neighbour *n, unsigned workers) {
     int count = n->each * (int)workers;
-    for (int i = 0; i < count; i++) CHECK_EQ(weft_spawn(NULL, &n->attr, n->fn, NULL), 0);
+    for (int i = 0; i < count; i++) spawn_home_detached(&n->attr, n->fn);
     return count;
 }
 
@@ -189,9 +211,10 @@ static void round_beside(const struct neighbour *a, const struct neighbour *b, u
     STORE(&ran, 0);
     STORE(&over, 0);
     STORE(&started, 0);
-    for (unsigned k = 0; k < KINDS; k++) parked[k] = spawn_with(&kinds[k], parks, NULL);
-    for (int i = 0; i < 2; i++) CHECK_EQ(weft_spawn(NULL, NULL, waits_for_bell, NULL), 0);
-    maker = spawn(makes_ready, NULL);
+    for (unsigned k = 0; k < KINDS; k++) parked[k] = spawn_home(&kinds[k], parks);
+    for (int i = 0; i < 2; i++) spawn_home_detached(&kinds[0], waits_for_bell);
+    for (int i = 0; i < 2; i++) spawn_home_detached(&kinds[0], reads);
+    maker = spawn_home(&kinds[0], makes_ready);
     settle_all(20);
     start_neighbours(a, workers);
     start_neighbours(b, workers);
@@ -204,19 +227,28 @@ static void round_beside(const struct neighbour *a, const struct neighbour *b, u
     for (int i = blockers(a, workers) + blockers(b, workers); i > 0; i--) CHECK_EQ(write(gate[1], "x", 1), 1);
     for (unsigned k = 0; k < KINDS; k++) join(parked[k]);
     join(maker);
-    CHECK_EQ(weft_cluster_drain((struct weft_cluster){0}), 0);
+    CHECK_EQ(weft_cluster_drain(home), 0);
     CHECK_EQ(LOAD(&ran), KINDS + 2 * MADE_READY + 1);
 }
 
+static void beside_in_another_cluster(const struct neighbour *a, const struct neighbour *b, unsigned workers) {
+    struct weft_config config = {.workers = workers};
+    test_start(1);
+    CHECK_EQ(weft_cluster_create(&home, &config), 0);
+    round_beside(a, b, workers);
+    test_stop();
+    home = (struct weft_cluster){0};
+}
 static void beside(const struct neighbour *a, const struct neighbour *b) {
     static const unsigned workers[] = {1, 2, 8};
-    CHECK(!pipe(gate));
+    CHECK(!pipe(gate) && !pipe(pipe_of_byte));
     CHECK_EQ(weft_sem_init(&bell, 0), 0);
     for (unsigned i = 0; i < 3; i++) {
         test_start(workers[i]);
         round_beside(a, b, workers[i]);
         test_stop();
     }
+    beside_in_another_cluster(a, b, 2);
 }
 #define BESIDE(a, b) \
     TEST_WITHIN(beside_##a##_and_##b, 60) { beside(&a, &b); }
