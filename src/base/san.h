@@ -58,6 +58,14 @@ void AnnotateIgnoreWritesEnd(const char *file, int line);
 #define san_ignore_end() ((void)0)
 #endif
 
+/* Threads that the tool itself has in the process as soon as there is a second one. ThreadSanitizer starts one then,
+ * and another one in a forked child. */
+#ifdef WEFT_TSAN
+#define san_threads(forked) ((forked) ? 2u : 1u)
+#else
+#define san_threads(forked) ((void)(forked), 0u)
+#endif
+
 /* Mapped memory in which pointers to the heap may stand: LeakSanitizer would not look there. */
 #ifdef WEFT_ASAN
 #include <sanitizer/lsan_interface.h>

@@ -1,5 +1,5 @@
 /*
- * See sys.h. The only file that calls the kernel for memory, threads, sleep and time.
+ * See sys.h. The only file that calls the kernel for memory, sleep and time; threads.c does for threads.
  */
 #define _GNU_SOURCE
 #include "base/sys.h"
@@ -13,8 +13,6 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -102,54 +100,6 @@ int weft__protect(const struct weft__range *range) {
 }
 
 void weft__discard(const struct weft__range *ranges, size_t n) { advise(ranges, n, MADV_DONTNEED); }
-
-static cpu_set_t anywhere;
-static bool is_known;
-static _Atomic bool bind;
-
-void weft__threads_begin(void) {
-    is_known = !sched_getaffinity(0, sizeof anywhere, &anywhere);
-    store_rlx(&bind, false);
-}
-
-void weft__threads_bind(void) { store_rlx(&bind, true); }
-
-int weft__thread_create(pthread_t *thread, void *(*fn)(void *), void *arg) {
-    pthread_attr_t attr;
-    if (weft__fault()) return -EAGAIN;
-    int err = pthread_attr_init(&attr);
-    if (err) return -err;
-    if (is_known && load_rlx(&bind)) pthread_attr_setaffinity_np(&attr, sizeof anywhere, &anywhere);
-    err = pthread_create(thread, &attr, fn, arg);
-    if (err == EINVAL) err = pthread_create(thread, NULL, fn, arg); /* we may not use these any more */
-    pthread_attr_destroy(&attr);
-    return -err;
-}
-
-/* struct sched_attr, as far as it is needed; the C library has none. */
-struct scheduling {
-    uint32_t size, policy;
-    uint64_t flags;
-    int32_t nice;
-    uint32_t priority;
-    uint64_t runtime, deadline, period;
-};
-
-void weft__thread_slice(uint64_t nanoseconds) {
-    struct scheduling s = {.size = sizeof s};
-    if (syscall(SYS_sched_getattr, 0, &s, sizeof s, 0) || s.policy != SCHED_OTHER) return;
-    s.runtime = nanoseconds;
-    syscall(SYS_sched_setattr, 0, &s, 0); /* a wish */
-}
-
-int weft__thread_create_deaf(pthread_t *thread, void *(*fn)(void *), void *arg) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int err = weft__thread_create(thread, fn, arg);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return err;
-}
 
 static int result(int r) { return r < 0 ? -errno : r; }
 

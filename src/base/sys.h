@@ -45,6 +45,17 @@ int weft__thread_create_deaf(pthread_t *thread, void *(*fn)(void *), void *arg);
  * heeds since 6.12. */
 void weft__thread_slice(uint64_t nanoseconds);
 
+/*
+ * How many threads of the process are the program's, the caller included; or more, for a moment, when one of any kind
+ * begins or ends, but never fewer. UINT_MAX: the kernel does not say, or threads begin or end just now.
+ */
+unsigned weft__threads_foreign(void);
+/* The calling thread, which weft has made, runs code of the program from now on, or does not any more: it counts as
+ * one of the program's meanwhile. */
+void weft__thread_lent(bool lent);
+/* In a forked child: none of the others is there. */
+void weft__threads_forked(void);
+
 /* Descriptors that an exec closes and that never block. */
 int weft__epoll_create(void);
 int weft__eventfd(void);

@@ -74,7 +74,9 @@ static void *help(void *arg) {
         struct weft__job *job = take();
         if (job) {
             weft__queue_unlock(&jobs, value);
+            weft__thread_lent(true);
             job->run(job);
+            weft__thread_lent(false);
             value = weft__queue_lock(&jobs);
             if (unlikely(life != born)) end_child();
         } else if (quits || !rest(me, &value)) {

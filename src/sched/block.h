@@ -22,6 +22,9 @@ static inline bool weft__wait_was_late(struct weft__fiber *me) {
 /* Threads, and waits with a deadline. */
 int weft__wait_block_slow(struct weft__fiber *me, uint64_t ticket, uint64_t deadline);
 
+/* The same; while the caller waits, nothing is expected of its deadline: its cluster can be quiet. */
+int weft__wait_block_idly(struct weft__fiber *me, uint64_t ticket, uint64_t deadline);
+
 /* 0, -ETIMEDOUT or -ECANCELED. The deadline is armed here; WEFT_FOREVER: none. */
 static inline __attribute__((always_inline)) int weft__wait_block(struct weft__fiber *me, uint64_t ticket,
                                                                   uint64_t deadline) {

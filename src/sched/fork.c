@@ -110,6 +110,8 @@ static void in_child(void) {
     weft__deque_forked();
     weft__keys_forked();
     weft__quiet_forked();
+    weft__threads_forked();
+    weft__threads_awake_forked();
     weft__told_forked();
     weft__rings_forked();
     weft__backtrace_forked();

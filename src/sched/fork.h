@@ -6,6 +6,7 @@
 
 void weft__keys_forked(void);
 void weft__quiet_forked(void);
+void weft__threads_awake_forked(void);
 void weft__backtrace_forked(void);
 void weft__runtime_forked(void);
 void weft__told_forked(void);

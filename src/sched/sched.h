@@ -391,6 +391,14 @@ struct weft__fiber *weft__me_slow(void);
 struct weft__fiber *weft__me_if_any(void);
 static inline struct weft__fiber *weft__me(void);
 
+/* Of threads that are no carriers (thread.c): the caller begins to wait for ever; its wait is ended, by any fiber or
+ * thread; it goes on, if it was ended so; waited: it had begun to wait for ever. */
+void weft__thread_waits(void);
+void weft__thread_released(void);
+void weft__thread_resumes(bool waited);
+/* How many threads of the program, besides the caller, could wake a fiber. UINT_MAX: unknown, ask again later. */
+unsigned weft__threads_awake(void);
+
 static inline struct weft_fiber weft__handle(struct weft__fiber *f) {
     return (struct weft_fiber){load_rlx(&f->slot.life)};
 }

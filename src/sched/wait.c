@@ -18,12 +18,16 @@ static _Atomic uint32_t *futex_of(struct weft__fiber *f) {
 }
 
 void weft__wait_thread_release(struct weft__fiber *f) {
+    weft__thread_released();
     store_rel(&f->join, (load_rlx(&f->wait) & WEFT_WAIT_EPOCH) | 1); /* pairs with thread_block */
     weft__futex_wake(futex_of(f), 1); /* harmless if the thread has gone on, or ended: it is still a record */
 }
 
 static int thread_block(struct weft__fiber *me, uint64_t ticket, uint64_t deadline) {
-    uint64_t released, scopes = weft__scopes_deadline(me);
+    uint64_t released, scopes = weft__scopes_deadline(me), word = load_rlx(&me->wait);
+    bool for_ever =
+        deadline == WEFT_FOREVER && scopes == WEFT_FOREVER && (word & WEFT_WAIT_WAITING) && !(word & WEFT_WAIT_OUTSIDE);
+    if (for_ever) weft__thread_waits();
     while ((released = load_acq(&me->join)) != (ticket | 1)) { /* pairs with release: what the winner did is seen */
         bool is_own = deadline <= scopes;
         if (weft__futex_wait(futex_of(me), (uint32_t)released, is_own ? deadline : scopes) != -ETIMEDOUT) continue;
@@ -32,19 +36,29 @@ static int thread_block(struct weft__fiber *me, uint64_t ticket, uint64_t deadli
             scopes = weft__scopes_deadline(me);
             continue;
         }
-        if (weft__wait_win(me, ticket, WEFT_WON_DEADLINE)) break;
+        if (weft__wait_win(me, ticket, WEFT_WON_DEADLINE)) return -ETIMEDOUT;
         deadline = WEFT_FOREVER; /* another thread or fiber has won, and is about to let go */
     }
+    weft__thread_resumes(for_ever);
     return weft__wait_result(me, load_acq(&me->wait));
 }
 
-WEFT_COLD int weft__wait_block_slow(struct weft__fiber *me, uint64_t ticket, uint64_t deadline) {
+static int block_until(struct weft__fiber *me, uint64_t ticket, uint64_t deadline, bool idle) {
     if (load_rlx(&me->context.kind) != WEFT_KIND_FIBER) return thread_block(me, ticket, deadline);
-    struct weft__timer timer = {.due = {NULL, NULL, 0}};
+    if (deadline == WEFT_FOREVER) return weft__wait_block(me, ticket, deadline);
+    struct weft__timer timer = {.idle = idle};
     weft__wheel_arm(&weft__self()->wheel, &timer, deadline, (struct weft__due){NULL, me, ticket});
     int result = weft__wait_block(me, ticket, WEFT_FOREVER);
     if (!weft__wait_was_late(me)) weft__wheel_cancel(&timer);
     return result;
+}
+
+WEFT_SWITCHES WEFT_COLD int weft__wait_block_slow(struct weft__fiber *me, uint64_t ticket, uint64_t deadline) {
+    return block_until(me, ticket, deadline, false);
+}
+
+WEFT_SWITCHES int weft__wait_block_idly(struct weft__fiber *me, uint64_t ticket, uint64_t deadline) {
+    return block_until(me, ticket, deadline, true);
 }
 
 WEFT_SWITCHES int weft__wait_withdraw(struct weft__fiber *me, uint64_t ticket) {

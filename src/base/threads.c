@@ -1,0 +1,162 @@
+/*
+ * Kernel threads: making them, and telling which of the process are the program's. See sys.h.
+ *
+ * The program's threads are all that the kernel counts, without those that weft has made and those that the kernel has
+ * made to serve io_uring, which run no code of the process. A thread of weft adds itself to `counted` when the kernel
+ * has it already, and to `discounted` before the kernel forgets it. So the difference is never too small, if none was
+ * discounted while the kernel was asked.
+ */
+#define _GNU_SOURCE
+#include "base/san.h"
+#include "base/sys.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* --- making --------------------------------------------------------------------------------------- */
+
+static cpu_set_t anywhere;
+static bool is_known;
+static _Atomic bool bind;
+
+void weft__threads_begin(void) {
+    is_known = !sched_getaffinity(0, sizeof anywhere, &anywhere);
+    store_rlx(&bind, false);
+}
+
+void weft__threads_bind(void) { store_rlx(&bind, true); }
+
+struct start {
+    void *(*fn)(void *);
+    void *arg;
+};
+
+static void *counted_main(void *p) {
+    struct start start = *(struct start *)p;
+    weft__free(p);
+    weft__thread_lent(false);
+    void *result = start.fn(start.arg);
+    weft__thread_lent(true);
+    return result;
+}
+
+int weft__thread_create(pthread_t *thread, void *(*fn)(void *), void *arg) {
+    pthread_attr_t attr;
+    if (weft__fault()) return -EAGAIN;
+    struct start *start = weft__alloc(sizeof *start);
+    if (!start) return -ENOMEM;
+    *start = (struct start){fn, arg};
+    int err = pthread_attr_init(&attr);
+    if (!err) {
+        if (is_known && load_rlx(&bind)) pthread_attr_setaffinity_np(&attr, sizeof anywhere, &anywhere);
+        err = pthread_create(thread, &attr, counted_main, start);
+        if (err == EINVAL) err = pthread_create(thread, NULL, counted_main, start); /* we may not use these any more */
+        pthread_attr_destroy(&attr);
+    }
+    if (err) weft__free(start);
+    return -err;
+}
+
+int weft__thread_create_deaf(pthread_t *thread, void *(*fn)(void *), void *arg) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int err = weft__thread_create(thread, fn, arg);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return err;
+}
+
+/* struct sched_attr, as far as it is needed; the C library has none. */
+struct scheduling {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime, deadline, period;
+};
+
+void weft__thread_slice(uint64_t nanoseconds) {
+    struct scheduling s = {.size = sizeof s};
+    if (syscall(SYS_sched_getattr, 0, &s, sizeof s, 0) || s.policy != SCHED_OTHER) return;
+    s.runtime = nanoseconds;
+    syscall(SYS_sched_setattr, 0, &s, 0); /* a wish */
+}
+
+/* --- counting ------------------------------------------------------------------------------------- */
+
+static _Atomic uint64_t counted, discounted;
+static bool forked;
+
+void weft__thread_lent(bool lent) { add_ar(lent ? &discounted : &counted, 1); }
+
+void weft__threads_forked(void) {
+    store_rlx(&counted, 0);
+    store_rlx(&discounted, 0);
+    forked = true;
+}
+
+/* One of the fields behind the name, by its number in proc(5). The name may hold anything, and ends with the last ')'.
+ * 0: unknown. */
+static unsigned long field_of(const char *stat, int number) {
+    enum { NAME = 2 };
+    char text[512];
+    int fd = open(stat, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    const char *p = strrchr(text, ')');
+    for (int i = NAME; p && i < number; i++) p = strchr(p + 1, ' ');
+    return p ? strtoul(p, NULL, 10) : 0;
+}
+
+static unsigned threads_in_kernel(void) {
+    enum { THREADS = 20 };
+    return (unsigned)field_of("/proc/self/stat", THREADS);
+}
+
+static bool serves_io_uring(const char *tid) {
+    enum { FLAGS = 9, IO_WORKER = 0x10 };
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%.16s/stat", tid);
+    return field_of(path, FLAGS) & IO_WORKER;
+}
+
+/* How many of the process's threads, of which there are so many, serve io_uring. UINT_MAX: threads have begun or ended
+ * meanwhile, and the list may lack some. */
+static unsigned io_workers(unsigned all) {
+    unsigned listed = 0, workers = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    if (!tasks) return UINT_MAX;
+    for (struct dirent *task; (task = readdir(tasks));) {
+        if (task->d_name[0] == '.') continue;
+        listed++;
+        workers += serves_io_uring(task->d_name);
+    }
+    closedir(tasks);
+    return listed == all && threads_in_kernel() == all ? workers : UINT_MAX;
+}
+
+unsigned weft__threads_foreign(void) {
+    uint64_t ended, ours;
+    unsigned all, workers = 0;
+    do {
+        ended = load_acq(&discounted); /* pairs with weft__thread_lent, as below */
+        ours = load_acq(&counted) - ended + san_threads(forked);
+        all = threads_in_kernel();
+        if (all > ours + 1) workers = io_workers(all);
+        fence_sc(); /* pairs with the end of a thread: discounted before the kernel forgets it */
+    } while (load_acq(&discounted) != ended);
+    if (!all || workers == UINT_MAX) return UINT_MAX;
+    ours += workers;
+    return all > ours ? all - (unsigned)ours : 1;
+}
