@@ -77,12 +77,16 @@ void weft__ring_unclaim(struct weft__uring *r, struct weft__op *op) {
 
 /* --- taking back -------------------------------------------------------------------------------------- */
 
-/* Locked. True: it has a function to be called, after the unlock. */
-static bool complete(struct weft__uring *r, const struct weft__completion *c, struct weft__list *won) {
+/* Locked. True: it has a function to be called, after the unlock; *over: so many of these are over then, and are still
+ * counted as under way until they have been called: they may spawn a fiber. */
+static bool complete(struct weft__uring *r, const struct weft__completion *c, struct weft__list *won, unsigned *over) {
     struct weft__op *op = c->op;
     if (likely(!(c->flags & WEFT_COMPLETION_MORE))) {
         if (op->fd >= 0) add_ar(count_of(op->fd), -1);
-        store_rlx(&r->in_flight, load_rlx(&r->in_flight) - 1);
+        if (op->fn && !op->at_once)
+            ++*over;
+        else
+            store_rlx(&r->in_flight, load_rlx(&r->in_flight) - 1);
         op->done = true;
     }
     if (op->at_once) op->fn(op, c->result, c->flags);
@@ -117,16 +121,21 @@ static unsigned reap(struct weft__uring *r, bool wakes) {
     enum { AT_ONCE = 64 };
     struct weft__completion c[AT_ONCE];
     struct weft__list won = {NULL, NULL};
-    unsigned n = 0, called = 0;
+    unsigned n = 0, called = 0, over = 0;
     weft__lock(&r->lock);
     if (load_rlx(&r->open)) n = weft__ring_reap(r, c, AT_ONCE);
     foresee(c, n);
     if (unlikely(r->leaves)) say_left(c, n);
     for (unsigned i = 0; i < n; i++)
-        if (complete(r, &c[i], &won)) c[called++] = c[i];
+        if (complete(r, &c[i], &won, &over)) c[called++] = c[i];
     weft__unlock(&r->lock);
     if (likely(wakes)) weft__make_all_ready(&won);
     for (unsigned i = 0; i < called; i++) c[i].op->fn(c[i].op, c[i].result, c[i].flags);
+    if (over) {
+        weft__lock(&r->lock);
+        store_rel(&r->in_flight, load_rlx(&r->in_flight) - over); /* pairs with a stop: what they spawned is counted */
+        weft__unlock(&r->lock);
+    }
     return n;
 }
 
