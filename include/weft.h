@@ -96,8 +96,9 @@ enum {
  * Starts the runtime, runs main(arg) as its first fiber, waits until every fiber has ended, and
  * stops the runtime. Returns what main returned, (int)(intptr_t)result if it ended by weft_exit, or a
  * negative errno if the runtime could not be started. Fibers that are blocked for ever when main has
- * ended are named on standard error and cancelled; if some still do not end they are abandoned and the
- * result is -EBUSY. While main itself is blocked nothing is said: it may be woken from outside.
+ * ended (see weft_stop) are named on standard error and cancelled; if some still do not end they are abandoned and the
+ * result is -EBUSY. If main itself is blocked for ever, and all other fibers are, they are named, after a second or
+ * more, and left alone: the program hangs.
  * -EBUSY also: a runtime is running. -EINVAL: main is NULL or the configuration is out of range.
  * -EAGAIN, -ENOMEM: no threads or memory.  [thread]
  */
@@ -108,10 +109,15 @@ int weft_start(const struct weft_config *config);
 
 /*
  * Waits until every fiber has ended, then stops the runtime. From the call on, threads cannot spawn
- * new fibers (-ESRCH); fibers can. When all that is left are fibers
- * blocked with nobody to wake them, names them on standard error, returns -EBUSY and leaves the
- * runtime running: wake or cancel them, and stop again. -EBUSY also: another thread is in
- * weft_start, weft_stop or weft_run. -ESRCH: no runtime. -EDEADLK: called by a fiber.  [thread]
+ * new fibers or make clusters (-ESRCH); fibers, and functions of timers, can. What was accepted runs to its end.
+ *
+ * When all that is left are fibers that are blocked for ever, names them on standard error, returns -EBUSY and leaves
+ * the runtime running: wake or cancel them, and stop again. That is only said when it is certain: no fiber, timer or
+ * request is left that could wake them, and no other thread of the process either. A thread that waits in weft, without
+ * a deadline, is no such thread; any other one is, whatever it does. While there is one, the stop
+ * waits, and says so in one line: after a second, and then ever less often.
+ * -EBUSY also: another thread is in weft_start, weft_stop or weft_run. -ESRCH: no runtime. -EDEADLK: called by a fiber
+ * or by the function of a timer.  [thread]
  */
 int weft_stop(void);
 
@@ -317,8 +323,9 @@ int weft_timer_cancel(struct weft_timer *timer);
 
 /*
  * Makes a cluster, by a configuration (may be NULL), of which no_guards and stats have no effect. It lasts until it is
- * destroyed, or the runtime is stopped. -EINVAL: cluster NULL, or out of range. -ESRCH: no runtime. -ENOMEM: no memory,
- * or 64 exist. -EAGAIN: no threads.  [fiber thread; blocks the kernel thread while threads are made]
+ * destroyed, or the runtime is stopped. -EINVAL: cluster NULL, or out of range. -ESRCH: no runtime, or the caller is a
+ * thread and a stop is under way. -ENOMEM: no memory, or 64 exist. -EAGAIN: no threads.
+ * [fiber thread; blocks the kernel thread while threads are made]
  */
 int weft_cluster_create(struct weft_cluster *cluster, const struct weft_config *config);
 
@@ -331,8 +338,8 @@ int weft_cluster_per_node(struct weft_cluster *clusters, unsigned n, const struc
 
 /* Ends it. Timers that its fibers armed still fire, and what they have begun to read or write goes on, elsewhere; only
  * a chain of weft_uring is cut short (-ECANCELED). It waits for one that was moved and has not yet parked. -EBUSY:
- * fibers live in it; join, cancel or move them first. -EDEADLK: the caller is one. -EINVAL: the first one. -ESRCH: no
- * such cluster.  [fiber thread] */
+ * fibers live in it, and nothing has changed; join, cancel or move them first. -EDEADLK: the caller is one. -EINVAL:
+ * the first one. -ESRCH: no such cluster.  [fiber thread] */
 int weft_cluster_destroy(struct weft_cluster cluster);
 
 /* The caller's; {0} for a thread.  [fiber thread] */
@@ -359,9 +366,9 @@ int weft_cluster_workers(struct weft_cluster cluster);
 
 /*
  * Waits until the cluster is quiet: nobody is ready or runs, no timer of it is armed, nothing is on its
- * way to it. A fiber that drains its own cluster does not count; one that sleeps counts where it went to sleep, also
- * when it was moved since. -ESRCH: no such cluster. -ETIMEDOUT.
- * -ECANCELED.  [fiber thread; parks, cancel]
+ * way to it; or until it has ended. A fiber that drains its own cluster does not count; one that sleeps counts where it
+ * went to sleep, also when it was moved since. -ESRCH: no such cluster. -ETIMEDOUT. -ECANCELED.  [fiber thread; parks,
+ * cancel]
  */
 int weft_cluster_drain(struct weft_cluster cluster);
 int weft_cluster_drain_until(struct weft_cluster cluster, uint64_t deadline);

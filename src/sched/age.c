@@ -34,7 +34,7 @@ static unsigned bucket_of(uint64_t ns) {
 }
 
 static void note(struct weft__worker *w, struct weft__fiber *f, uint64_t delay, uint64_t now) {
-    uint64_t bound = w->cluster->late_after;
+    uint64_t bound = load_rlx(&w->cluster->late_after);
     count_add(&w->delays[bucket_of(delay)], 1);
     if (delay > load_rlx(&w->delay_max)) store_rlx(&w->delay_max, delay);
     if (likely(!bound || delay <= bound)) return;
@@ -103,8 +103,8 @@ WEFT_COLD void weft__report_late(struct weft__worker *w, struct weft__fiber *lat
     uint64_t next = load_rlx(&c->next_report);
     if (!late || now < next || !cas_ar(&c->next_report, &next, now + WEFT_REPORT_EVERY)) return;
     weft__say_if_room("late: %s has waited for %z us (bound: %z us) on worker %z%s%s", weft__describe(late, &text),
-                      (size_t)(waited / WEFT_MICROSECOND), (size_t)(c->late_after / WEFT_MICROSECOND), (size_t)w->index,
-                      hog ? ", behind " : "", hog ? weft__describe(hog, &hog_text) : "");
+                      (size_t)(waited / WEFT_MICROSECOND), (size_t)(load_rlx(&c->late_after) / WEFT_MICROSECOND),
+                      (size_t)w->index, hog ? ", behind " : "", hog ? weft__describe(hog, &hog_text) : "");
 }
 
 /* --- lists other than the queue ------------------------------------------------------------------ */

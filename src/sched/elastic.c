@@ -1,10 +1,11 @@
 /*
- * How many workers run: more or fewer, at any time, by anybody.
+ * How many workers run: more or fewer, at any time, by any fiber or thread.
  *
  * Workers are made once and kept. Those with an index below `wanted` run; the others are retired:
  * each notices when it next comes home, gives what stands in its queue to the injector, and sleeps
- * until it is wanted again. So a change is a store and a few wake-ups; nobody else stops or even looks,
- * and nothing is lost, because a retired worker still serves its mail and its timers.
+ * until it is wanted again. So a change is a store, and a wake-up for each worker that is wanted now and was not, or
+ * the other way round; the other workers neither stop nor look. Nothing is lost, because a retired worker still serves
+ * its mail and its timers.
  *
  * wanted = what the program asked for + spares in the stead of workers that are stuck (rescue.c).
  *
@@ -19,24 +20,46 @@
 
 /* --- workers ---------------------------------------------------------------------------------- */
 
+static struct weft__worker *make_record(struct weft__cluster *c, unsigned index) {
+    struct weft__worker *w = weft__alloc_aligned(WEFT_APART, sizeof *w);
+    if (!w) return NULL;
+    weft__wheel_init(&w->wheel, weft__clock());
+    w->cluster = c;
+    w->index = index;
+    return c->workers[index] = w;
+}
+
+static void forget_hog(struct weft__hog *h) {
+    store_rlx(&h->fiber, NULL);
+    store_rlx(&h->waited, 0);
+    h->head_at = 0;
+    h->blocks = h->unserved = false;
+    h->next_ask = 0;
+    weft__lock(&h->lock); /* a thread may be printing it */
+    h->kept = 0;
+    weft__unlock(&h->lock);
+}
+
 /*
- * Threads that cancel a timer, or ask for statistics, at the moment of a stop find what they look at.
- * What the last carrier left of the shared part is as it was at first: awake, no sleeper, no mail, no
- * timers.
+ * Threads that cancel a timer, post mail, or ask for statistics at the moment of a stop find what they look at: the
+ * record and its shared part stay. What the last carrier left of that is as it was at first: awake, no sleeper, no
+ * mail, no timers.
+ *
+ * A thread that posts mail looks at the worker's cluster after the fiber is in the mailbox. The fiber may have run and
+ * ended by then, and the runtime have been stopped and started again: so `cluster` and `index` are never written again,
+ * and what the thread does then is a wake-up too many.
  */
 static int make_worker(struct weft__cluster *c, unsigned index) {
     struct weft__worker *w = c->workers[index];
-    if (!w) {
-        if (!(w = weft__alloc_aligned(WEFT_APART, sizeof *w))) return -ENOMEM;
-        weft__wheel_init(&w->wheel, weft__clock());
-        c->workers[index] = w;
-    }
+    if (!w && !(w = make_record(c, index))) return -ENOMEM;
     weft__wheel_open(&w->wheel);
-    memset((void *)w, 0, offsetof(struct weft__worker, numbers)); /* the carrier's own part */
+    enum { FIRST = offsetof(struct weft__worker, current), LAST = offsetof(struct weft__worker, numbers) };
+    memset((char *)w + FIRST, 0, LAST - FIRST); /* the carrier's own part */
     for (unsigned i = 0; i < WEFT_STATS_NUMBERS; i++) store_rlx(&w->numbers.number[i], 0);
     for (unsigned i = 0; i < WEFT_DELAY_BUCKETS; i++) store_rlx(&w->delays[i], 0);
     store_rlx(&w->delay_max, 0);
     store_rlx(&w->late, 0);
+    store_rlx(&w->expiring, false);
     store_rlx(&w->busy_since, 0);
     for (unsigned i = 0; i < WEFT_ASIDES; i++) weft__timed_none(&w->aside.timed[i]);
     store_rlx(&w->age.marked_at, 0);
@@ -46,16 +69,9 @@ static int make_worker(struct weft__cluster *c, unsigned index) {
     store_rlx(&w->deque, NULL);
     store_rlx(&w->parents, NULL);
     store_rlx(&w->sharing, WEFT_SHARED);
-    store_rlx(&w->hog.fiber, NULL);
-    store_rlx(&w->hog.waited, 0);
-    w->hog.head_at = 0;
-    w->hog.kept = 0;
-    w->hog.blocks = w->hog.unserved = false;
     store_rlx(&w->spared, false);
-    w->hog.next_ask = 0;
-    w->cluster = c;
+    forget_hog(&w->hog);
     w->place = c->place;
-    w->index = index;
     w->random = UINT64_C(0x9e3779b97f4a7c15) * (index + 1);
     return weft__ready_init(&w->ready, WEFT_READY_FIRST, 0);
 }
@@ -87,19 +103,33 @@ static int add_worker(struct weft__cluster *c) {
 
 /* --- more and fewer ----------------------------------------------------------------------------- */
 
-static int set_wanted(struct weft__cluster *c, unsigned wanted) {
-    int err = 0;
-    while (!err && load_rlx(&c->count) < wanted) err = add_worker(c);
-    if (err) wanted = load_rlx(&c->count);
+/*
+ * So many of those that there are run from now on. Only workers for which that is a change are told. One that is
+ * about to sleep, or to retire, looks whether it is wanted after it has announced that:
+ *
+ *   the worker                               the thread that changes the number
+ *   1. announces that it sleeps, or retires  1. wanted = ...
+ *   -- fence --                              -- fence --
+ *   2. is it wanted?                         2. does it sleep? wake it
+ */
+static void tell_wanted(struct weft__cluster *c, unsigned wanted) {
+    unsigned before = load_rlx(&c->wanted), first = wanted < before ? wanted : before;
     store_rlx(&c->wanted, wanted);
-    fence_sc(); /* pairs with the fence of a worker that announces its sleep: it sees whether it is wanted, or we it */
-    for (unsigned i = 0; i < load_rlx(&c->count); i++) weft__idle_wake(c->workers[i]);
+    fence_sc(); /* pairs with the fences in weft__idle_sleep and weft__idle_retire */
+    for (unsigned i = first; i < wanted || i < before; i++) weft__idle_wake(c->workers[i]);
+}
+
+/* Those that have to be made run as soon as they are there; and none is wanted that is not there. Locked. */
+static int set_wanted(struct weft__cluster *c, unsigned wanted) {
+    unsigned there = load_rlx(&c->count);
+    int err = 0;
+    tell_wanted(c, wanted < there ? wanted : there);
+    for (; there < wanted && !(err = add_worker(c)); there++) tell_wanted(c, there + 1);
     return err;
 }
 
 /* Locked. */
-static int resize(struct weft__cluster *c, unsigned configured) {
-    if (load_rlx(&c->stopping)) return -ESRCH;
+static int configure(struct weft__cluster *c, unsigned configured) {
     unsigned spares = load_rlx(&c->wanted) - load_rlx(&c->configured);
     if (spares > WEFT_WORKERS_MAX - configured) spares = WEFT_WORKERS_MAX - configured;
     store_rlx(&c->configured, configured);
@@ -108,18 +138,22 @@ static int resize(struct weft__cluster *c, unsigned configured) {
     return err;
 }
 
-int weft__resize(struct weft__cluster *c, unsigned configured) {
+int weft__resize(struct weft__cluster *c, uint32_t generation, unsigned configured, bool automatic) {
     pthread_mutex_lock(&c->resizing);
-    int err = resize(c, configured);
+    int err = load_rlx(&c->stopping) || load_rlx(&c->generation) != generation ? -ESRCH : 0;
+    if (!err) {
+        store_rlx(&c->automatic, automatic);
+        err = configure(c, configured);
+    }
     pthread_mutex_unlock(&c->resizing);
     return err;
 }
 
-int weft__resize_soon(struct weft__cluster *c, unsigned configured) {
-    if (pthread_mutex_trylock(&c->resizing)) return -EBUSY;
-    int err = resize(c, configured);
+void weft__resize_automatic(struct weft__cluster *c, unsigned configured) {
+    if (!load_rlx(&c->automatic) || configured == load_rlx(&c->configured)) return;
+    if (pthread_mutex_trylock(&c->resizing)) return; /* next time */
+    if (load_rlx(&c->automatic) && !load_rlx(&c->stopping)) configure(c, configured);
     pthread_mutex_unlock(&c->resizing);
-    return err;
 }
 
 int weft__spares(struct weft__cluster *c, unsigned spares) {

@@ -63,7 +63,7 @@ static inline __attribute__((always_inline)) void init(struct weft__fiber *f, vo
     if (scope) f->child = child;
     store_rlx(&f->context.kind, WEFT_KIND_FIBER);
     f->context.stack_class = class;
-    store_rlx(&f->context.place, place);
+    store_rel(&f->context.place, place); /* pairs with rehouse: a mover that sees it sees this life, too */
     /* From here on it is taken for live: release, so that whoever goes over all fibers sees the rest. */
     store_rel(&f->join, weft__join_of(weft__handle(f), tag));
     f->name[0] = 0;
@@ -107,7 +107,8 @@ static inline __attribute__((always_inline)) int spawn(struct weft_fiber *fiber,
     if (fiber) *fiber = handle;
     struct weft__worker *to = unlikely(attr && attr->node && !attr->pinned) ? worker_on(c, w, attr->node - 1) : w;
     if (unlikely(!w || c != w->cluster)) {
-        int err = weft__hand_in(c, f, to == w ? NULL : to);
+        struct weft_cluster handle = attr ? attr->cluster : (struct weft_cluster){0};
+        int err = weft__hand_in(c, handle, f, to == w ? NULL : to);
         if (err) {
             weft__slab_put(&weft__fibers, NULL, &f->slot);
             weft__tell_quiet(); /* somebody may have seen the record, and taken it for a fiber under way */

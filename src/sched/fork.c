@@ -81,10 +81,10 @@ static void reset_cluster(struct weft__cluster *c) {
     store_rlx(&c->wanted, 0);
     store_rlx(&c->lent, 0);
     store_rlx(&c->reserve, 0);
+    store_rlx(&c->making, false);
     store_rlx(&c->running, false);
     store_rlx(&c->ending, false);
     store_rlx(&c->stopping, false);
-    store_rlx(&c->drain_deadlines, 0);
     if (c != &weft__cluster) store_rlx(&c->generation, load_rlx(&c->generation) + 1);
     pthread_mutex_init(&c->resizing, NULL);
     weft__unlock(&c->idle.lock);

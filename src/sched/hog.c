@@ -139,7 +139,7 @@ static uint64_t waited_aside(struct weft__worker *w, uint64_t now) {
 
 static void note_waiting(struct weft__worker *w, struct weft__fiber *hog, uint64_t now) {
     uint64_t waited = waited_in_queue(w, now), longest = larger(waited, waited_aside(w, now));
-    uint64_t bound = w->cluster->late_after;
+    uint64_t bound = load_rlx(&w->cluster->late_after);
     if (longest > load_rlx(&w->hog.waited)) store_rlx(&w->hog.waited, longest);
     if (unlikely(hog && bound && waited > bound)) weft__report_late(w, weft__ready_peek(&w->ready), hog, waited, now);
 }

@@ -81,8 +81,8 @@ static void keep_one(cpu_set_t *set, unsigned n) {
  * worker is stuck, perhaps computing. */
 static bool confined(struct weft__worker *w, cpu_set_t *set) {
     struct weft__cluster *c = w->cluster;
-    if (!c->bound && c->node < 0) return false;
-    unsigned cpus = usable(c->node, set);
+    if (!c->bound && load_rlx(&c->node) < 0) return false;
+    unsigned cpus = usable(load_rlx(&c->node), set);
     if (cpus && c->bound && w->index < load_rlx(&c->configured)) keep_one(set, w->index % cpus);
     return cpus > 0;
 }

@@ -1,11 +1,11 @@
 /*
  * When does nothing happen any more? Asked by a stop, of all clusters, and by a drain, of one.
  *
- * A cluster is quiet when all its workers are asleep or retired, no timer of theirs is armed, no queue
- * holds anything, and every fiber of it is in a wait, for something that is not outside. What is looked at one after
- * the other was so at one moment, if nobody woke up meanwhile.
+ * A cluster is quiet when all its workers are asleep or retired, no timer of theirs is armed (but for the deadlines of
+ * fibers that wait for quiet), no queue holds anything, and every fiber of it is in a wait, for something that is not
+ * outside. What is looked at one after the other was so at one moment, if no worker woke up meanwhile.
  *
- * Who waits for that is told by the last worker that goes to sleep, and by threads that take back
+ * A stop or a drain that waits for that is told by the last worker that goes to sleep, and by threads that take back
  * something that may have been mistaken for work.
  */
 #include "sched/quiet.h"
@@ -35,14 +35,12 @@ static bool all_rest(struct weft__cluster *c) { return weft__idle_resting(load_a
 
 static bool nothing_waits(struct weft__cluster *c) {
     if (load_rlx(&c->injector.length)) return false;
-    uint64_t armed = 0;
     for (unsigned i = 0; i < c->count; i++) {
         struct weft__worker *w = c->workers[i];
-        armed += load_rlx(&w->wheel.armed);
-        if (load_rlx(&w->ring.in_flight)) return false;
+        if (load_rlx(&w->wheel.armed) || load_rlx(&w->ring.in_flight)) return false;
         if (!weft__mailbox_empty(&w->mailbox) || weft__has_ready(w)) return false;
     }
-    return armed <= load_rlx(&c->drain_deadlines) && weft__each_live(waits_if_ours, c);
+    return weft__each_live(waits_if_ours, c);
 }
 
 bool weft__is_quiet(struct weft__cluster *c) {
@@ -58,6 +56,7 @@ bool weft__is_quiet(struct weft__cluster *c) {
 struct drainer {
     struct drainer *next;
     struct weft__cluster *cluster;
+    uint32_t generation;
     struct weft__fiber *fiber;
     uint64_t ticket;
 };
@@ -65,11 +64,15 @@ struct drainer {
 static struct weft__lock lock;
 static struct drainer *drainers;
 
+static bool has_drained(const struct drainer *d) {
+    return load_acq(&d->cluster->generation) != d->generation || weft__is_quiet(d->cluster);
+}
+
 /* Takes those out whose cluster is quiet; they are won, and chained up. */
 static void collect(struct weft__list *won) {
     weft__lock(&lock);
     for (struct drainer **at = &drainers, *d; (d = *at);) {
-        if (!weft__is_quiet(d->cluster)) {
+        if (!has_drained(d)) {
             at = &d->next;
             continue;
         }
@@ -96,8 +99,8 @@ static void leave(struct drainer *me) {
     weft__unlock(&lock);
 }
 
-WEFT_SWITCHES int weft__drain(struct weft__cluster *c, uint64_t deadline) {
-    struct drainer me = {.cluster = c, .fiber = weft__me()};
+WEFT_SWITCHES int weft__drain(struct weft__cluster *c, uint32_t generation, uint64_t deadline) {
+    struct drainer me = {.cluster = c, .generation = generation, .fiber = weft__me()};
     if (!me.fiber) return -ENOMEM;
     int err = weft__wait_begin(me.fiber, WEFT_WAIT_BY_CANCEL, &me.ticket);
     if (err) return err;
@@ -106,13 +109,8 @@ WEFT_SWITCHES int weft__drain(struct weft__cluster *c, uint64_t deadline) {
     drainers = &me;
     weft__unlock(&lock);
     add_ar(&weft__quiet.waiting, 1);
-    /* A deadline of ours is a timer of our cluster. */
-    struct weft__worker *w = deadline == WEFT_FOREVER ? NULL : weft__self();
-    struct weft__cluster *own = w ? w->cluster : NULL;
-    if (own) add_ar(&own->drain_deadlines, 1);
     weft__tell_quiet(); /* it may be so already */
-    err = weft__wait_block(me.fiber, me.ticket, deadline);
-    if (own) add_ar(&own->drain_deadlines, -1);
+    err = weft__wait_block_idly(me.fiber, me.ticket, deadline);
     add_ar(&weft__quiet.waiting, -1);
     if (err) leave(&me);
     return err;

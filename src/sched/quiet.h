@@ -12,7 +12,7 @@ extern struct weft__quiet weft__quiet;
 
 /* Wakes those who wait for a cluster that is quiet. */
 void weft__drain_collect(void);
-/* Waits until the cluster is quiet. */
-int weft__drain(struct weft__cluster *c, uint64_t deadline);
+/* Waits until the cluster is quiet, or this life of it is over. */
+int weft__drain(struct weft__cluster *c, uint32_t generation, uint64_t deadline);
 
 #endif

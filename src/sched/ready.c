@@ -126,15 +126,18 @@ void weft__give_away(struct weft__worker *w) {
     weft__idle_wake_one(w->cluster);
 }
 
-/* Counted and queued under one lock, so that a stop sees both or none. */
-int weft__hand_in(struct weft__cluster *c, struct weft__fiber *f, struct weft__worker *to) {
+/* Counted and queued under one lock, so that a stop sees both or none. The cluster may have ended since it was found by
+ * its handle, and another life of it have begun. */
+int weft__hand_in(struct weft__cluster *c, struct weft_cluster handle, struct weft__fiber *f, struct weft__worker *to) {
     struct weft__injector *in = &c->injector;
     unsigned pin = pin_of(load_rlx(&f->context.place)); /* the fiber may have ended when we look again */
     weft__lock(&in->lock);
-    bool closed = in->closed > (weft__self() ? WEFT_CLOSED_TO_THREADS : WEFT_OPEN) || pin > c->count;
+    bool closed = in->closed > (weft__self() ? WEFT_CLOSED_TO_THREADS : WEFT_OPEN) || pin > c->count ||
+                  (handle.id && handle.id >> 32 != load_rlx(&c->generation));
     if (!closed) {
         store_rlx(&in->spawned, load_rlx(&in->spawned) + 1);
         if (pin) to = c->workers[pin - 1];
+        if (to && to->index >= c->count) to = NULL; /* of an earlier life of the cluster, which had more */
         if (to)
             weft__mailbox_put(&to->mailbox, &f->slot.link);
         else
@@ -271,8 +274,10 @@ void weft__expire(struct weft__worker *w, struct weft__wheel *wheel, uint64_t no
     enum { AT_ONCE = 64 };
     struct weft__due due[AT_ONCE];
     uint64_t left = WEFT_WHEEL_LOOK;
-    unsigned n;
-    do {
+    unsigned n = AT_ONCE;
+    store_rlx(&w->expiring, true);
+    weft__fence_light(); /* pairs with a stop: it sees that we call functions, or we that they are held */
+    while (n == AT_ONCE && likely(!load_rlx(&weft__timers_held))) {
         n = weft__wheel_expire(wheel, now, due, AT_ONCE, &left);
         count_add(&w->numbers.timers, n);
         for (unsigned i = 0; i < n; i++) {
@@ -282,7 +287,8 @@ void weft__expire(struct weft__worker *w, struct weft__wheel *wheel, uint64_t no
             } else if (weft__wait_win(due[i].arg, due[i].ticket, WEFT_WON_DEADLINE))
                 weft__make_ready(due[i].arg);
         }
-    } while (n == AT_ONCE);
+    }
+    store_rel(&w->expiring, false); /* pairs with a stop: what they spawned is counted */
 }
 
 /* Calls of a fiber that waits, perhaps for one of them, must not wait for a worker that has nothing else. */

@@ -209,5 +209,5 @@ static void look_at(struct weft__worker *w, struct sight *s, struct weft__rescue
 void weft__rescue(struct weft__cluster *c, struct weft__rescue *r) {
     struct sight s = {.waiting = load_rlx(&c->injector.length)};
     for (unsigned i = 0; i < load_acq(&c->count); i++) look_at(c->workers[i], &s, r);
-    if (c->rescues) rescue_all(c, &s, r);
+    if (load_rlx(&c->rescues)) rescue_all(c, &s, r);
 }

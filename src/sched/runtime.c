@@ -1,12 +1,22 @@
 /*
- * The runtime: start, stop, run. Owns the cluster and its workers.
+ * The runtime: start, stop, run. Owns the first cluster and its workers.
  *
  * When is everything done? Each worker counts the fibers it spawned and the ones that ended on it;
  * the numbers only grow. The ends are summed first, the spawns after: if both are equal, then at
  * the moment between the two sums nothing was outstanding, because the ends can only have been more
- * by then and the spawns only fewer, and there are never more ends than spawns.
+ * by then and the spawns only fewer, and there are never more ends than spawns. A request that is under way counts
+ * like a fiber. Threads cannot spawn once a stop has begun; the functions of timers can, so these are held before
+ * the last sum:
  *
- * When is nothing going to happen any more? See quiet.c.
+ *   the stop                                     a worker that finds something due in a wheel
+ *   1. timers_held = true                        1. expiring = true
+ *   -- heavy fence --                            -- light fence --
+ *   2. waits until no worker is expiring         2. timers_held? then it calls nothing
+ *   3. sums: nothing can be added any more       3. expiring = false
+ *
+ * When is nothing going to happen any more? When all clusters are quiet (quiet.c), and no thread of the program is left
+ * that could wake a fiber (thread.c). A thread that weft knows nothing of may do so at any time, so a stop waits for
+ * as long as there is one, and says so.
  */
 #include "base/say.h"
 #include "sched/cluster.h"
@@ -15,8 +25,11 @@
 #include "sched/quiet.h"
 #include "sched/wait.h"
 
+#include <limits.h>
+
 struct weft__cluster weft__cluster = {.injector = {.closed = WEFT_CLOSED}, .resizing = PTHREAD_MUTEX_INITIALIZER};
 _Atomic(struct weft__cluster *) weft__clusters[WEFT_CLUSTERS_MAX] = {&weft__cluster};
+_Atomic bool weft__timers_held;
 static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER; /* held by a start, a stop or a run */
 
 /* --- start ------------------------------------------------------------------------------------ */
@@ -29,24 +42,25 @@ static int start(const struct weft_config *given) {
     int err = weft__config_complete(&config, &automatic);
     if (err) return err;
     weft__fence_init();
-    c->print_stats = config.stats;
     weft__threads_begin();
-    weft__past = (struct weft_stats){0};
+    weft__clusters_begin();
     weft__told_anew();
     weft__stack_guards(!config.no_guards);
+    c->print_stats = config.stats;
     if ((err = weft__overflow_watch())) return err;
-    if ((err = weft__cluster_start(c, &config, automatic, -1))) goto unwatch;
-    if ((err = weft__monitor_start())) goto stop;
+    if ((err = weft__cluster_make(c, &config, automatic, -1))) goto unwatch;
+    if ((err = weft__monitor_start())) goto dismantle;
+    store_rlx(&weft__timers_held, false);
+    weft__cluster_open(c, WEFT_OPEN); /* nothing can fail from here on: a fiber that is spawned will run */
     return 0;
-stop:
-    weft__cluster_close(c, WEFT_CLOSED);
-    weft__cluster_end(c);
+dismantle:
+    weft__cluster_dismantle(c);
 unwatch:
     weft__overflow_unwatch();
     return err;
 }
 
-/* --- stop ------------------------------------------------------------------------------------- */
+/* --- has all ended? ----------------------------------------------------------------------------- */
 
 static bool add_ended(struct weft__cluster *c, void *sum) {
     for (unsigned i = 0; i < c->count; i++)
@@ -54,12 +68,16 @@ static bool add_ended(struct weft__cluster *c, void *sum) {
     return true;
 }
 
+static bool add_requests(struct weft__cluster *c, void *sum) {
+    for (unsigned i = 0; i < c->count; i++)
+        *(uint64_t *)sum +=
+            load_acq(&c->workers[i]->ring.in_flight); /* pairs with reap: its function has been called */
+    return true;
+}
+
 static bool add_spawned(struct weft__cluster *c, void *sum) {
     *(uint64_t *)sum += load_acq(&c->injector.spawned);
-    for (unsigned i = 0; i < c->count; i++) {
-        *(uint64_t *)sum += load_acq(&c->workers[i]->numbers.spawned);
-        *(uint64_t *)sum += load_acq(&c->workers[i]->ring.in_flight); /* what is under way has not ended either */
-    }
+    for (unsigned i = 0; i < c->count; i++) *(uint64_t *)sum += load_acq(&c->workers[i]->numbers.spawned);
     return true;
 }
 
@@ -68,10 +86,31 @@ static bool all_ended(void) {
     pthread_mutex_lock(&weft__clusters_change);
     uint64_t ended = weft__past.completed, spawned = weft__past.spawned;
     weft__each_cluster(add_ended, &ended);
+    weft__each_cluster(add_requests, &spawned);
     weft__each_cluster(add_spawned, &spawned);
     pthread_mutex_unlock(&weft__clusters_change);
     return ended == spawned;
 }
+
+static bool calls_nothing(struct weft__cluster *c, void *unused) {
+    (void)unused;
+    for (unsigned i = 0; i < c->count; i++)
+        if (load_acq(&c->workers[i]->expiring)) return false; /* pairs with weft__expire */
+    return true;
+}
+
+/* All have ended, and none will begin: timers call nothing from here on. Or else they do again. */
+static bool all_ended_for_good(void) {
+    if (!all_ended()) return false;
+    store_rlx(&weft__timers_held, true);
+    weft__fence_heavy(); /* pairs with weft__expire: it sees that they are held, or we that it calls them */
+    for (unsigned turn = 0; !weft__each_cluster(calls_nothing, NULL);) weft__backoff(&turn);
+    bool ended = all_ended();
+    if (!ended) store_rlx(&weft__timers_held, false); /* a worker with something due does not sleep, and looks again */
+    return ended;
+}
+
+/* --- is the rest blocked for ever? ---------------------------------------------------------------- */
 
 static bool is_quiet(struct weft__cluster *c, void *unused) {
     (void)unused;
@@ -83,57 +122,113 @@ static bool add_wakes(struct weft__cluster *c, void *sum) {
     return true;
 }
 
-/* All are quiet, one after the other, and nobody woke meanwhile. */
-static bool nothing_will_happen(void) {
+/* All are quiet, one after the other, and no worker woke meanwhile. */
+static bool all_quiet(uint64_t *wakes) {
     uint64_t before = 0, after = 0;
     weft__each_cluster(add_wakes, &before);
     if (!weft__each_cluster(is_quiet, NULL)) return false;
-    weft__drain_collect(); /* who waits for quiet is woken by it, here or by the last that fell asleep */
-    if (load_acq(&weft__quiet.waiting) > 1) return false; /* and has not run yet; we are one */
+    weft__drain_collect(); /* a drain is ended by that, here or by the last worker that fell asleep */
+    if (load_acq(&weft__quiet.waiting) > 1) return false; /* and has not gone on yet; we are one */
     weft__each_cluster(add_wakes, &after);
+    *wakes = after;
     return before == after;
 }
 
-/* Waits until all fibers have ended: 0; or until the rest is blocked for ever: -EBUSY. */
-static int wait_for_end(void) {
-    int err = 0;
-    add_ar(&weft__quiet.waiting, 1);
-    fence_sc(); /* pairs with the fence of the last worker that goes to sleep: it sees that we wait, or we it */
-    for (;;) {
-        uint32_t told = load_acq(&weft__quiet.told);
-        if (all_ended()) break;
-        if (nothing_will_happen() && !all_ended()) {
-            err = -EBUSY;
-            break;
-        }
-        weft__futex_wait(&weft__quiet.told, told, WEFT_FOREVER);
-    }
-    add_ar(&weft__quiet.waiting, -1);
-    return err;
+enum outlook {
+    GOES_ON, /* something happens, or will */
+    WAITS,   /* unless a thread of the program does something, nothing will */
+    BLOCKED, /* nothing will, and no thread is left to do anything */
+};
+
+/*
+ * The threads are looked at between two looks at the clusters. If no worker has woken between these, no fiber has run,
+ * and so none has woken or made a thread; a thread that was awake before we looked has left its traces by the second
+ * look.
+ */
+static enum outlook outlook(void) {
+    uint64_t first, second;
+    if (!all_quiet(&first)) return GOES_ON;
+    if (weft__threads_awake()) return WAITS;
+    return all_quiet(&second) && first == second ? BLOCKED : GOES_ON;
 }
 
-/* While it is closed to them, threads cannot hand in new fibers: a stop must come to an end. */
-static bool close_it(struct weft__cluster *c, void *to_threads) {
-    if (load_acq(&c->running)) weft__cluster_close(c, to_threads ? WEFT_CLOSED_TO_THREADS : WEFT_OPEN);
+/* --- messages ------------------------------------------------------------------------------------- */
+
+enum { NAMED = 16 };
+
+static bool name_blocked(struct weft__fiber *f, void *count) {
+    size_t *n = count;
+    struct weft__text text;
+    if (++*n <= NAMED) weft__say("blocked, and nothing is left to wake it: %s", weft__describe(f, &text));
     return true;
 }
 
-/* Being destroyed by somebody; that will be over in a moment. */
-static bool is_not_ending(struct weft__cluster *c, void *unused) {
-    (void)unused;
-    return c == &weft__cluster || !load_acq(&c->ending);
+static void report_blocked(void) {
+    size_t n = 0;
+    weft__each_live(name_blocked, &n);
+    if (n > NAMED) weft__say("blocked, too: %z more", n - NAMED);
 }
 
-/* No cluster is made any more, and nobody else ends one. */
-static void claim_clusters(void) {
-    pthread_mutex_lock(&weft__clusters_change);
-    store_rel(&weft__cluster.ending, true);
-    while (!weft__each_cluster(is_not_ending, NULL)) {
-        pthread_mutex_unlock(&weft__clusters_change);
-        weft__nap(100 * WEFT_MICROSECOND);
-        pthread_mutex_lock(&weft__clusters_change);
+struct some_fiber {
+    size_t count;
+    struct weft__text text;
+};
+static bool name_first(struct weft__fiber *f, void *some) {
+    struct some_fiber *s = some;
+    if (!s->count++) weft__describe(f, &s->text);
+    return true;
+}
+
+static void report_waiting(void) {
+    struct some_fiber some = {.count = 0};
+    unsigned threads = weft__threads_awake();
+    weft__each_live(name_first, &some);
+    if (!some.count || !threads) return; /* that is over */
+    weft__say("the stop waits: %z fibers are blocked, and only another thread could wake them%s. One of them: %s",
+              some.count, threads == UINT_MAX ? "" : ", of which the program still has some", some.text.text);
+}
+
+/* Says so, in one line, after a second and then at growing intervals, that it has been waiting for threads only. */
+struct patience {
+    uint64_t since, length; /* 0: it does not wait for them now */
+};
+static void wait_patiently(struct patience *p, enum outlook o) {
+    uint64_t now = weft__clock();
+    if (o != WAITS) {
+        *p = (struct patience){0};
+    } else if (!p->since) {
+        *p = (struct patience){now, WEFT_SECOND};
+    } else if (now - p->since >= p->length) {
+        report_waiting();
+        *p = (struct patience){now, 2 * p->length};
     }
-    pthread_mutex_unlock(&weft__clusters_change);
+}
+
+/* --- stop ------------------------------------------------------------------------------------- */
+
+/* Looked at when the last worker falls asleep, and now and then: no thread tells that it ends, and functions of timers
+ * may keep the workers awake. */
+#define WEFT_LOOK_FIRST WEFT_MILLISECOND
+#define WEFT_LOOK_LAST (256 * WEFT_MILLISECOND)
+
+/* Waits until all fibers have ended: 0; or until the rest is blocked for ever: -EBUSY. */
+static int wait_for_end(void) {
+    struct patience patience = {0};
+    int err = 0;
+    add_ar(&weft__quiet.waiting, 1);
+    fence_sc(); /* pairs with the fence of the last worker that goes to sleep: it sees that we wait, or we it */
+    for (uint64_t nap = WEFT_LOOK_FIRST; !err; nap = nap < WEFT_LOOK_LAST ? 2 * nap : nap) {
+        uint32_t told = load_acq(&weft__quiet.told);
+        if (all_ended_for_good()) break;
+        enum outlook o = outlook();
+        if (o == BLOCKED && !all_ended())
+            err = -EBUSY;
+        else
+            weft__futex_wait(&weft__quiet.told, told, weft__clock() + nap);
+        wait_patiently(&patience, o);
+    }
+    add_ar(&weft__quiet.waiting, -1);
+    return err;
 }
 
 static bool end_it(struct weft__cluster *c, void *unused) {
@@ -142,9 +237,17 @@ static bool end_it(struct weft__cluster *c, void *unused) {
     return true;
 }
 
+/* They are held, and a worker with something due would not sleep. */
+static bool drop_timers(struct weft__cluster *c, void *unused) {
+    (void)unused;
+    for (unsigned i = 0; i < load_acq(&c->count); i++) weft__wheel_close(&c->workers[i]->wheel);
+    return true;
+}
+
 static void shut_down(void) {
+    weft__each_cluster(drop_timers, NULL);
     weft__monitor_stop();
-    claim_clusters();
+    weft__clusters_claim();
     if (weft__cluster.print_stats) weft__stats_print();
     weft__each_cluster(end_it, NULL);
     weft__cluster_end(&weft__cluster); /* the last one: until then no other begins or ends */
@@ -153,26 +256,12 @@ static void shut_down(void) {
     weft__overflow_unwatch();
 }
 
-static bool name_blocked(struct weft__fiber *f, void *count) {
-    enum { NAMED = 16 };
-    size_t *n = count;
-    struct weft__text text;
-    if (++*n <= NAMED) weft__say("blocked, and nobody is left to wake it: %s", weft__describe(f, &text));
-    return true;
-}
-
-static void report_blocked(void) {
-    size_t n = 0;
-    weft__each_live(name_blocked, &n);
-    if (n > 16) weft__say("blocked, too: %z more", n - 16);
-}
-
 static int stop(void) {
     if (!load_rlx(&weft__cluster.running)) return -ESRCH;
-    weft__each_cluster(close_it, &control);
+    weft__clusters_close(true);
     if (wait_for_end()) {
         report_blocked();
-        weft__each_cluster(close_it, NULL);
+        weft__clusters_close(false);
         return -EBUSY;
     }
     shut_down();
@@ -191,15 +280,15 @@ static bool abandon_it(struct weft__fiber *f, void *unused) {
     return true;
 }
 
-/* For a run: whoever is blocked is cancelled; whoever then still does not end is left as it is. Its
- * memory stays, because others may hold pointers into its stack. */
+/* For a run: fibers that are blocked are cancelled; those that then still do not end are left as they are. Their
+ * memory stays, because others may hold pointers into their stacks. */
 static int stop_for_good(void) {
     int err = stop();
     if (err != -EBUSY) return err;
     weft__each_live(cancel_it, NULL);
     err = stop();
     if (err != -EBUSY) return err;
-    weft__each_cluster(close_it, &control);
+    weft__clusters_close(true);
     weft__each_live(abandon_it, NULL);
     shut_down();
     return -EBUSY;
@@ -207,7 +296,8 @@ static int stop_for_good(void) {
 
 void weft__runtime_forked(void) {
     pthread_mutex_init(&control, NULL);
-    pthread_mutex_init(&weft__clusters_change, NULL);
+    weft__clusters_forked();
+    store_rlx(&weft__timers_held, false);
 }
 
 /* --- the public calls -------------------------------------------------------------------------- */
@@ -238,6 +328,22 @@ static void *call_main(void *call) {
     return (void *)(intptr_t)m->main(m->arg);
 }
 
+/* Waits until main has ended. If it cannot, because all is blocked, it says so, once: cancelling is not for us while
+ * main has not returned. */
+static int join_main(struct weft_fiber first, void **result) {
+    bool said = false;
+    int err;
+    for (uint64_t nap = WEFT_SECOND; (err = weft_join_until(first, result, weft__clock() + nap)) == -ETIMEDOUT;) {
+        if (nap < 64 * WEFT_SECOND) nap *= 2;
+        if (said) continue;
+        add_ar(&weft__quiet.waiting, 1);
+        said = outlook() == BLOCKED;
+        add_ar(&weft__quiet.waiting, -1);
+        if (said) report_blocked();
+    }
+    return err;
+}
+
 WEFT_PUBLIC int weft_run(int (*main)(void *), void *arg, const struct weft_config *config) {
     if (!main) return -EINVAL;
     struct main_call call = {main, arg};
@@ -248,7 +354,7 @@ WEFT_PUBLIC int weft_run(int (*main)(void *), void *arg, const struct weft_confi
     if (!err) {
         struct weft_fiber first;
         err = weft_spawn_at(&first, &attr, call_main, &call, "weft_run");
-        if (!err) err = weft_join(first, &result);
+        if (!err) err = join_main(first, &result);
         int stopped = stop_for_good();
         if (!err) err = stopped;
     }

@@ -87,10 +87,12 @@ static inline bool weft__join_has_ended(uint64_t join) {
  * Where a fiber may run: context.place. The fibers of a cluster that have no wishes have the same
  * word as its workers, so that one comparison tells on the hot path that nothing is to be heeded.
  *
- *      30      | 29..28   | 27..22  | 21..11 | 10..0
- *      RETURNS | priority | cluster | last   | pin: 0, or the worker's index + 1
+ *      31     | 30      | 29..28   | 27..22  | 21..11 | 10..0
+ *      MOVING | RETURNS | priority | cluster | last   | pin: 0, or the worker's index + 1
  *
  * RETURNS: it is to go on where it ran last, `last`; only kept up to date with this bit.
+ * MOVING: a weft_cluster_move has not yet decided whether this is the fiber that it was given; the rest of the word is
+ * in force.
  */
 #define WEFT_PLACE_PIN 0x7ffu
 #define WEFT_PLACE_LAST_SHIFT 11
@@ -100,6 +102,7 @@ static inline bool weft__join_has_ended(uint64_t join) {
 #define WEFT_PLACE_PRIORITY_SHIFT 28
 #define WEFT_PLACE_PRIORITY (3u << WEFT_PLACE_PRIORITY_SHIFT)
 #define WEFT_PLACE_RETURNS (1u << 30)
+#define WEFT_PLACE_MOVING (1u << 31)
 #define WEFT_PLACE_NOWHERE UINT32_MAX /* no fiber's */
 #define WEFT_CLUSTERS_MAX 64
 _Static_assert(WEFT_WORKERS_MAX <= WEFT_PLACE_PIN, "a worker's number fits");
@@ -217,6 +220,10 @@ struct weft__aside {
 enum { WEFT_ALONE, WEFT_CLAIMED, WEFT_SHARED, WEFT_CHANGING };
 
 struct weft__worker {
+    /* Set when the worker is made, and kept for ever: threads may post mail to it, or wake it, when the runtime was
+     * stopped under them and starts again. */
+    struct weft__cluster *cluster;
+    unsigned index;
     /* The carrier's alone. */
     _Atomic(struct weft__fiber *) current; /* NULL: at home, or choosing the next one */
     int until_poll;                        /* dispatches until timers, mailbox and injector are looked at */
@@ -235,7 +242,6 @@ struct weft__worker {
     uint64_t slice;                        /* how long a dispatch takes; see pace() */
     uint64_t next_calls;                   /* a look at the forked calls of another worker: not before */
     uint64_t next_turn;                    /* a loop that runs here lets others in: not before (par/par.h) */
-    struct weft__cluster *cluster;
     struct weft__exceptions *exceptions;
     struct weft__fiber *handed; /* what the fiber that went home had picked and could not enter */
     struct weft__context home;
@@ -260,10 +266,10 @@ struct weft__worker {
         uint64_t calls_at; /* since when every look has found forked calls there; 0: the last one found none */
     } * seen;
     unsigned seen_size;
-    unsigned index;
     pthread_t thread;
     _Atomic int tid;
     union weft__numbers numbers;
+    _Atomic bool expiring;       /* it calls functions of timers, which may spawn; see weft__timers_held */
     _Atomic uint64_t busy_since; /* 0: idle */
     _Atomic uint64_t polled_at;  /* when it last looked at timers, mailbox and injector */
     _Atomic uint64_t delay_max;
@@ -350,20 +356,23 @@ struct weft__cluster {
     _Atomic uint32_t generation;                    /* grows when it begins and when it ends: old handles do not fit */
     _Atomic bool automatic;                         /* as many workers as the machine lends us */
     _Atomic uint32_t map;                           /* grows when a worker has come, or moved to another CPU */
-    int node;                                       /* its workers stay on this memory node; -1: anywhere */
-    bool bound;                                     /* each worker stays on a CPU of its own */
+    _Atomic int node;                               /* its workers stay on this memory node; -1: anywhere */
     pthread_mutex_t resizing;                       /* held while workers are added, or their number changed */
+    /* Written before it has carriers, and read by these. */
+    bool bound; /* each worker stays on a CPU of its own */
     bool stealing;
     bool helping;
-    bool rescues;
-    _Atomic uint32_t fibers;      /* the place of a fiber without wishes: its own, and RETURNS if that is the policy */
-    uint64_t late_after;          /* whoever waits longer is reported; 0: nobody */
-    _Atomic uint64_t next_report; /* not before */
     bool print_stats;
+    _Atomic bool rescues;
+    _Atomic uint32_t fibers;      /* the place of a fiber without wishes: its own, and RETURNS if that is the policy */
+    _Atomic uint64_t late_after;  /* a fiber that waits longer is reported; 0: none is */
+    _Atomic uint64_t next_report; /* not before */
+    /* Its life, see cluster.c: written while the clusters are locked. */
+    _Atomic bool making; /* it is being made, and only its maker knows it */
     _Atomic bool running;
-    _Atomic bool ending;              /* its carriers are being joined */
-    _Atomic unsigned drain_deadlines; /* timers of fibers that wait for quiet: these do not count */
-    _Atomic bool stopping;            /* carriers leave when they find nothing */
+    _Atomic bool ending;       /* its carriers are being joined */
+    _Atomic bool stopping;     /* carriers leave when they find nothing */
+    _Atomic uint64_t arrivals; /* fibers that were moved here */
     struct weft__idle idle;
     struct weft__tasks tasks WEFT_ALIGNED;
     struct weft__injector injector WEFT_ALIGNED;
@@ -421,9 +430,9 @@ static inline struct weft__fiber *weft__fiber_of_link(struct weft__link *l) {
 /* --- making ready (ready.c) ------------------------------------------------------------------ */
 
 void weft__inject(struct weft__cluster *c, struct weft__fiber *f);
-/* A new fiber, from a thread that is no carrier, or of another cluster; to: who is to have it, or NULL.
- * -ESRCH: the runtime is stopping. */
-int weft__hand_in(struct weft__cluster *c, struct weft__fiber *f, struct weft__worker *to);
+/* A new fiber, from a thread that is no carrier, or of another cluster; handle: by which that was found, or {0}; to:
+ * the worker that is to have it, or NULL. -ESRCH: the runtime is stopping, or the cluster has ended. */
+int weft__hand_in(struct weft__cluster *c, struct weft_cluster handle, struct weft__fiber *f, struct weft__worker *to);
 /* Into the mailbox of a worker. */
 void weft__mail(struct weft__worker *to, struct weft__fiber *f);
 /* What was sent to a worker, or into a cluster, that is no more goes where it belongs. */
@@ -443,7 +452,10 @@ static inline void weft__push(struct weft__worker *w, struct weft__fiber *f) {
 void weft__poll(struct weft__worker *w, uint64_t now);
 /* What was sent to a worker that is stuck becomes ready here. */
 void weft__serve_stuck(struct weft__worker *w, struct weft__worker *stuck);
+/* Ends the waits, and calls the functions, of the timers of a wheel that had expired when it began. */
 void weft__expire(struct weft__worker *w, struct weft__wheel *wheel, uint64_t now);
+/* A stop has found that all fibers have ended: no timer's function is to spawn another. */
+extern _Atomic bool weft__timers_held;
 
 /* Puts a fiber that was won, or is new, where it will be run. */
 void weft__make_ready_elsewhere(struct weft__worker *w, struct weft__fiber *f);
@@ -555,12 +567,15 @@ unsigned weft__node_cpus(int node);
 
 /* --- how many workers (elastic.c, rescue.c, monitor.c) ------------------------------------------- */
 
-/* So many workers are to run, and as many more as are stuck. -ENOMEM, -EAGAIN: fewer do. */
-int weft__resize(struct weft__cluster *c, unsigned configured);
-/* The same for the monitor, which does not wait. -EBUSY: another thread changes the number just now. */
-int weft__resize_soon(struct weft__cluster *c, unsigned configured);
+/* So many workers are to run, and as many more as are stuck, in this life of the cluster; automatic: until the machine
+ * lends us more or fewer. -ENOMEM, -EAGAIN: fewer do. -ESRCH: that life is over. */
+int weft__resize(struct weft__cluster *c, uint32_t generation, unsigned configured, bool automatic);
+/* So many, if the cluster is automatic. By the monitor, which does not wait: not while another thread changes the
+ * number. */
+void weft__resize_automatic(struct weft__cluster *c, unsigned configured);
 #define WEFT_SPARES_MAX 256
-/* So many spares are to run. By the monitor; errors as above. */
+/* So many spares are to run. By the monitor, which does not wait. -EBUSY: another thread changes the number just now.
+ * Errors as above. */
 int weft__spares(struct weft__cluster *c, unsigned spares);
 /* The worker's owner, at home: does it still have its queue to itself, or again? */
 void weft__share(struct weft__worker *w);
