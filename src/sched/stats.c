@@ -119,7 +119,7 @@ static void print_delays(struct weft__cluster *c) {
     fprintf(stderr, "weft: ready to running: p50 %.1f us, p99 %.1f us, p99.9 %.1f us, max %.1f us (%llu timed",
             (double)d.p50 / 1e3, (double)d.p99 / 1e3, (double)d.p999 / 1e3, (double)d.max / 1e3,
             (unsigned long long)d.timed);
-    if (c->late_after) fprintf(stderr, ", %llu beyond the bound", (unsigned long long)d.late);
+    if (load_rlx(&c->late_after)) fprintf(stderr, ", %llu beyond the bound", (unsigned long long)d.late);
     fputs(")\n", stderr);
 }
 
@@ -157,37 +157,53 @@ static void print_row(const char *name, const uint64_t *numbers, unsigned first,
     fputc('\n', stderr);
 }
 
+/* The numbers of a cluster at one time: standard error may take them slowly. No memory: of all workers together only.
+ */
+struct table {
+    struct weft_stats total, *worker;
+    unsigned workers;
+};
+
+static void take_down(struct weft__cluster *c, struct table *t) {
+    *t = (struct table){.workers = load_acq(&c->count)}; /* pairs with the making of a worker */
+    weft__stats_add(c, &t->total);
+    if (c == &weft__cluster) weft__told_by_threads(&t->total);
+    if (!t->workers || !(t->worker = weft__alloc(t->workers * sizeof *t->worker))) t->workers = 0;
+    for (unsigned i = 0; i < t->workers; i++) add_worker(c->workers[i], (uint64_t *)&t->worker[i]);
+}
+
 /* In blocks of seven columns, so that a line fits a terminal. */
-static bool print_cluster(struct weft__cluster *c, void *unused) {
-    struct weft_stats total = {0};
-    (void)unused;
-    if (c != &weft__cluster) fprintf(stderr, "weft: cluster %u\n", c->place >> WEFT_PLACE_CLUSTER_SHIFT);
-    weft__stats_add(c, &total);
-    if (c == &weft__cluster) weft__told_by_threads(&total);
+static void print_table(const struct table *t) {
     enum { COLUMNS = 7, NUMBERS = WEFT_STATS_NUMBERS };
     for (unsigned first = 0; first < NUMBERS; first += COLUMNS) {
         unsigned last = first + COLUMNS < NUMBERS ? first + COLUMNS : NUMBERS;
         fprintf(stderr, "weft: %-10s", "");
         for (unsigned i = first; i < last; i++) fprintf(stderr, " %12s", names[i]);
         fputc('\n', stderr);
-        for (unsigned w = 0; w < c->count; w++) {
-            struct weft_stats one = {0};
+        for (unsigned w = 0; w < t->workers; w++) {
             char name[24];
-            add_worker(c->workers[w], (uint64_t *)&one);
             snprintf(name, sizeof name, "worker %u", w);
-            print_row(name, (uint64_t *)&one, first, last);
+            print_row(name, (const uint64_t *)&t->worker[w], first, last);
         }
-        print_row("all", (uint64_t *)&total, first, last);
+        print_row("all", (const uint64_t *)&t->total, first, last);
     }
+}
+
+static bool print_cluster(struct weft__cluster *c, void *unused) {
+    struct table t;
+    (void)unused;
+    if (c != &weft__cluster) fprintf(stderr, "weft: cluster %u\n", c->place >> WEFT_PLACE_CLUSTER_SHIFT);
+    take_down(c, &t);
+    print_table(&t);
+    weft__free(t.worker);
     print_delays(c);
     print_hogs(c);
     return true;
 }
 
+/* Not locked: a write may block, and clusters must be able to come and go meanwhile. What is looked at stays. */
 void weft__stats_print(void) {
-    pthread_mutex_lock(&weft__clusters_change);
     weft__each_cluster(print_cluster, NULL);
-    pthread_mutex_unlock(&weft__clusters_change);
     if (load_rlx(&weft__io_name)) fprintf(stderr, "weft: I/O by %s\n", load_rlx(&weft__io_name));
     weft__told_print();
 }
