@@ -81,6 +81,7 @@ configure release
     begin deques counted build/release steals 4 rounds 1000 # of a million operations each
     begin tasks tasks_in_deques build/release
     begin resizes counted build/release resize 8 resizes 100000
+    begin lives counted build/release lives 4 lives 100000 # of a runtime, each with resizes and clusters
     begin plain stealing_alone build/release
     begin models tests/model/run.sh
     begin fuzz_serve tests/serve/fuzz.sh 600
@@ -125,6 +126,7 @@ step "stress" end stress
 step "deques" end deques
 step "tasks in all deques" end tasks
 step "resizes" end resizes
+step "lives" end lives
 step "stealing alone starves" end plain
 step "models" end models
 step "what clients send" end fuzz_serve

@@ -42,11 +42,13 @@ static void *watchdog(void *unused) {
     broken(__FILE__, __LINE__, "seconds without progress", WATCHED_SECONDS, 0);
 }
 
-const struct part *const part_tables[] = {parts_of_fibers,     parts_of_waits,  parts_of_time,       parts_of_races,
-                                          parts_of_cancels,    parts_of_locks,  parts_of_conditions, parts_from_outside,
-                                          parts_of_queues,     parts_of_deques, parts_alone,         parts_of_elastic,
-                                          parts_of_channels,   parts_of_scopes, parts_of_tasks,      parts_of_loops,
-                                          parts_of_the_kernel, parts_of_io,     parts_together,      NULL};
+const struct part *const part_tables[] = {parts_of_fibers,     parts_of_waits,     parts_of_time,
+                                          parts_of_races,      parts_of_cancels,   parts_of_locks,
+                                          parts_of_conditions, parts_from_outside, parts_of_queues,
+                                          parts_of_deques,     parts_alone,        parts_of_elastic,
+                                          parts_of_lives,      parts_of_channels,  parts_of_scopes,
+                                          parts_of_tasks,      parts_of_loops,     parts_of_the_kernel,
+                                          parts_of_io,         parts_together,     NULL};
 
 static const struct part *find(const char *name, bool list) {
     for (unsigned t = 0; part_tables[t]; t++)
@@ -102,6 +104,7 @@ int main(int argc, char **argv) {
         OK(weft_stop());
     }
     if (resizes) printf("%llu resizes\n", (unsigned long long)resizes);
+    if (lives) printf("%llu lives\n", (unsigned long long)lives);
     printf("stress %s, %u workers, %llu rounds: 1 passed, 0 failed\n", part_name, workers, (unsigned long long)rounds);
     return 0;
 }

@@ -25,16 +25,16 @@ struct part {
 };
 extern const struct part parts_of_fibers[], parts_of_waits[], parts_of_time[], parts_of_races[], parts_of_cancels[],
     parts_of_locks[], parts_of_conditions[], parts_from_outside[], parts_of_queues[], parts_of_deques[], parts_alone[],
-    parts_of_elastic[], parts_of_channels[], parts_of_scopes[], parts_of_tasks[], parts_of_loops[],
+    parts_of_elastic[], parts_of_lives[], parts_of_channels[], parts_of_scopes[], parts_of_tasks[], parts_of_loops[],
     parts_of_the_kernel[], parts_of_io[], parts_together[];
 extern const struct part *const part_tables[]; /* all of these, and NULL */
 
-extern unsigned workers;         /* of the runtime */
-extern unsigned shrink;          /* sizes are divided by this: sanitizers are slow, and allow fewer fibers */
-extern uint64_t end_at;          /* of weft_now() */
-extern _Atomic uint64_t resizes; /* so many there were; printed at the end */
-void moved(void);                /* tells the watchdog */
-void dump(void);                 /* what the runtime looks like, to standard error */
+extern unsigned workers;                /* of the runtime */
+extern unsigned shrink;                 /* sizes are divided by this: sanitizers are slow, and allow fewer fibers */
+extern uint64_t end_at;                 /* of weft_now() */
+extern _Atomic uint64_t resizes, lives; /* so many there were; printed at the end */
+void moved(void);                       /* tells the watchdog */
+void dump(void);                        /* what the runtime looks like, to standard error */
 _Noreturn void broken(const char *file, int line, const char *what, long long got, long long wanted);
 
 #define WANT(got, wanted) \
