@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "base/say.h"
 
+#include "base/atomic.h"
+
 #include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -81,6 +83,9 @@ void weft__say_if_room(const char *format, ...) {
 }
 
 void weft__die(const char *format, ...) {
+    static _Atomic int dying;
+    /* Long enough for the first to abort. A handler of SIGABRT that comes here again is not held up for ever. */
+    if (add_rlx(&dying, 1)) poll(NULL, 0, 1000);
     va_list args;
     va_start(args, format);
     say(format, args, true);

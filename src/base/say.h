@@ -13,7 +13,7 @@ void weft__say(const char *format, ...);
 /* The same, but says nothing where it would have to wait until there is room for the line. */
 void weft__say_if_room(const char *format, ...);
 
-/* The same, then abort: the program is broken. */
+/* The same, then abort: the program is broken. Of several threads that find that at once, one says so. */
 _Noreturn void weft__die(const char *format, ...);
 
 /* "Out of memory" and the like, for a negative errno. */
