@@ -207,7 +207,8 @@ int weft_worker(void);
 void weft_yield(void);
 
 /* Ends the calling fiber as if its function had returned result. Frames below are left as they
- * are: no C++ destructors run. On a thread that is no fiber: one line, and abort.  [fiber] */
+ * are: no C++ destructors run. A forked call (weft/task.h), and what a loop or algorithm calls (weft/par.h),
+ * must return: there, whichever fiber runs it, and on a thread that is no fiber: one line, and abort.  [fiber] */
 #ifdef __cplusplus
 [[noreturn]]
 #else

@@ -119,7 +119,8 @@ int weft_cleanup_push(struct weft_cleanup *cleanup, void (*fn)(void *), void *ar
 int weft_cleanup_pop(struct weft_cleanup *cleanup, int run);
 
 /* Ends the calling fiber by weft_exit, with -ECANCELED or -ETIMEDOUT for a result, if it was asked to stop;
- * otherwise, in a shield and on a thread that is no fiber, does nothing.  [fiber thread; may not return] */
+ * otherwise, in a shield and on a thread that is no fiber, does nothing. Not for forked calls and what loops call: see
+ * weft_exit.  [fiber thread; may not return] */
 void weft_exit_if_cancelled(void);
 
 /* ---------------------------------------------------------------------------------------------

@@ -37,8 +37,9 @@ struct weft_task {
     }
 
 /*
- * fn(arg) may run from now on; it must be joined by the same fiber, before that ends. An exception that leaves fn
- * ends the program in one line, whoever runs it; one that passes the frame that forks and leaves the task behind there
+ * fn(arg) may run from now on; it must be joined by the same fiber, before that ends. fn must return:
+ * weft_exit in it, or an exception that leaves it, ends the program in one line, whichever fiber runs it. So it is with
+ * the typed form. An exception that passes the frame that forks and leaves the task behind there
  * is noticed only when the fiber ends.
  * Runs fn at once if there is no memory to remember it, or if 4 million tasks of the fiber are
  * outstanding. -EINVAL: task or fn NULL. -EPERM: the caller is no fiber.  [fiber]

@@ -28,8 +28,9 @@ static void *run_request(void *p) {
     return NULL;
 }
 
-int weft__par_enter(int (*fn)(void *), void *arg, const char *name) {
+WEFT_CALLS int weft__par_enter(int (*fn)(void *), void *arg, const char *name) {
     if (likely(weft__par_in_fiber())) {
+        weft__exit_must_look(load_rlx(&weft__self()->current));
         WEFT_BARRIER(barrier, name); /* for whatever has none of its own: comparisons, combinations */
         int result = fn(arg);
         barrier = NULL;
@@ -59,11 +60,13 @@ int weft__par_fiber(struct weft__fiber **fiber, void *(*fn)(void *), void *arg, 
     return 0;
 }
 
-void weft__par_in_scope(struct weft__scope *scope, void (*fn)(void *), void *arg) {
+WEFT_CALLS void weft__par_in_scope(struct weft__scope *scope, void (*fn)(void *), void *arg) {
     struct weft__region member;
     struct weft__fiber *me = load_rlx(&weft__self()->current);
+    weft__exit_must_look(me);
     if (scope) weft__scope_inherit(&member, me, scope);
     fn(arg);
+    fence_compiler(); /* no tail call: weft_exit looks for this frame */
     if (scope) weft__scope_disinherit(&member, me);
 }
 

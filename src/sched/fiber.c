@@ -240,6 +240,7 @@ WEFT_PUBLIC _Noreturn void weft_exit(void *result) {
     struct weft__worker *w = weft__self();
     struct weft__fiber *me = w ? load_rlx(&w->current) : NULL;
     if (!me) weft__die("weft_exit was called by a thread that is no fiber");
+    weft__exit_check(w, me);
     if (unlikely(me->frames & WEFT_FRAMES_TAG)) weft__frames_unwind(me, result, NULL);
     end(me, result);
 }

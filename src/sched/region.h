@@ -127,10 +127,12 @@ static inline struct weft__scope *weft__region_scope(struct weft__region *r) {
     return r->frame.kind == WEFT_FRAME_SCOPE ? container_of(r, struct weft__scope, region) : r->scope;
 }
 
-/* The fiber's own lock: bit 0 of context.open; returns the rest. ROOT: see root.c. */
+/* The fiber's own lock: bit 0 of context.open; returns the rest. ROOT: see root.c. CALLS: see exit.c; it may outlast
+ * the fiber, and only costs the next one a look then. */
 #define WEFT_OPEN_LOCKED 1
 #define WEFT_OPEN_REGIONS 2
 #define WEFT_OPEN_ROOT 4
+#define WEFT_OPEN_CALLS 8
 static inline uint8_t weft__frames_lock(struct weft__fiber *f) {
     unsigned turn = 0;
     uint8_t open = load_rlx(&f->context.open);
@@ -150,6 +152,16 @@ void weft__frame_pop(struct weft__fiber *me, struct weft__frame *frame);
 /* All frames of a fiber that ends. It has returned to a caller whose frame ends there, and what is below in its stack
  * is gone; NULL: it has not. (cleanup.c) */
 void weft__frames_unwind(struct weft__fiber *me, void *result, const void *returned);
+
+/* --- weft_exit (exit.c) --------------------------------------------------------------------------- */
+
+/* The running fiber is about to end by weft_exit: one line, and abort, if it must not. */
+void weft__exit_check(struct weft__worker *w, struct weft__fiber *me);
+/* weft may call functions of the user's on the stack of the running fiber, by functions that are marked WEFT_CALLS. */
+void weft__exit_looks(struct weft__fiber *me);
+static inline void weft__exit_must_look(struct weft__fiber *me) {
+    if (unlikely(!(load_rlx(&me->context.open) & WEFT_OPEN_CALLS))) weft__exit_looks(me);
+}
 
 /* --- regions (region.c) --------------------------------------------------------------------------- */
 

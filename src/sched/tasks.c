@@ -76,7 +76,9 @@ void weft__tasks_flush(struct weft__worker *w, bool all) {
 
 WEFT_COLD struct weft__deque *weft__tasks_begin(struct weft__worker *w) {
     struct weft__deque *d = load_rlx(&w->deque);
-    if (d || !have_deque(w)) return d;
+    if (d) return d;
+    weft__exit_must_look(load_rlx(&w->current));
+    if (!have_deque(w)) return NULL;
     d = take_deque(w);
     d->owner = load_rlx(&w->current);
     d->marks = 0;

@@ -52,6 +52,15 @@ static inline void weft__barrier_left(const char **what) {
 }
 #define WEFT_BARRIER(name, what) const char *name __attribute__((cleanup(weft__barrier_left))) = what
 
+/* A function that calls one of the user's, which must return to it and not end by weft_exit; see exit.c. Neither
+ * inlined nor cloned: the code would leave the section. Nor is the call in it a tail call: WEFT_BARRIER sees to that.
+ */
+#ifdef __clang__
+#define WEFT_CALLS __attribute__((section("weft_calls"), noinline))
+#else
+#define WEFT_CALLS __attribute__((section("weft_calls"), noinline, noclone))
+#endif
+
 /* --- continuation stealing (continue.c) --- */
 
 extern const struct weft__deque_kind weft__deque_kept;

@@ -29,18 +29,22 @@ struct generic {
 
 static struct generic *generic_of(struct weft_call *c) { return (struct generic *)(void *)c->data; }
 
-static void run_generic(struct weft_deque *d, struct weft_call *c) {
-    (void)d;
+static inline void call_generic(struct weft_call *c) {
     struct generic *g = generic_of(c);
     WEFT_BARRIER(barrier, "weft_task_join");
     g->fn(g->arg);
     barrier = NULL;
 }
 
+static WEFT_CALLS void run_generic(struct weft_deque *d, struct weft_call *c) {
+    (void)d;
+    call_generic(c);
+}
+
 /* --- fork ----------------------------------------------------------------------------------------- */
 
 /* There is no room for it. */
-static WEFT_COLD int fork_by_running(struct weft_task *task, void (*fn)(void *), void *arg) {
+static WEFT_COLD WEFT_CALLS int fork_by_running(struct weft_task *task, void (*fn)(void *), void *arg) {
     WEFT_BARRIER(barrier, "weft_fork");
     fn(arg);
     barrier = NULL;
@@ -161,7 +165,7 @@ WEFT_PUBLIC int weft__task_pop(struct weft_deque *in, struct weft_call *c) {
 }
 
 /* Not the youngest. */
-static WEFT_COLD void join_out_of_order(struct weft__deque *d, struct weft_call *c) {
+static WEFT_COLD WEFT_CALLS void join_out_of_order(struct weft__deque *d, struct weft_call *c) {
     struct generic g = *generic_of(c);
     uint64_t state = WEFT_CALL_FREE;
     bool mine = cas_ar(weft__call_state(c), &state, WEFT_CALL_SELF); /* pairs with a thief that begins it */
@@ -207,7 +211,7 @@ static WEFT_COLD int join_slowly(struct weft__worker *w, struct weft_task *task)
     return 0;
 }
 
-WEFT_PUBLIC WEFT_ALIGNED_CODE int weft_task_join(struct weft_task *task) {
+WEFT_PUBLIC WEFT_ALIGNED_CODE WEFT_CALLS int weft_task_join(struct weft_task *task) {
     struct weft__worker *w = weft__self();
     if (unlikely(!task)) return -EINVAL;
     struct weft__deque *d = likely(w != NULL) ? load_rlx(&w->deque) : NULL;
@@ -215,7 +219,7 @@ WEFT_PUBLIC WEFT_ALIGNED_CODE int weft_task_join(struct weft_task *task) {
     if (unlikely(!d || (uintptr_t)c + sizeof *c != (uintptr_t)d->in.head))
         return join_slowly(w, task); /* or it is NULL */
     task->opaque[0] = NULL;
-    if (likely(take_generic(d, c))) run_generic(&d->in, c);
+    if (likely(take_generic(d, c))) call_generic(c);
     return 0;
 }
 

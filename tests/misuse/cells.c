@@ -57,10 +57,14 @@ static struct weft_delays delays;
 static struct weft_hog hogs[4];
 
 static struct weft_task task;
-static int fork_join(void) {
-    int err = weft_fork(&task, does_nothing, NULL);
+static void exits(void *unused) { (void)unused, weft_exit(NULL); }
+static void exits_if_cancelled(void *unused) { (void)unused, weft_exit_if_cancelled(); }
+static int fork_join_of(void (*fn)(void *)) {
+    int err = weft_fork(&task, fn, NULL);
     return err ? err : weft_task_join(&task);
 }
+static int fork_join(void) { return fork_join_of(does_nothing); }
+WEFT_VOID_TASK_0(exits_typed) { weft_exit(NULL); }
 static struct weft_scope scope;
 static struct weft_shield shield;
 static struct weft_cleanup cleanup, another;

@@ -141,6 +141,7 @@ NONE(exit_if_cancelled, range)
 CELL(exit_if_cancelled, state, FIBER, ENDS, (cancel_self(), weft_exit_if_cancelled(), 0))
 CELL(exit_if_cancelled, state, FIBER, 0,
      (cancel_self(), weft_shield_begin(&shield), weft_exit_if_cancelled(), and_unshield(0)))
+CELL(exit_if_cancelled, state, FIBER, ABORTS, (cancel_self(), fork_join_of(exits_if_cancelled)))
 CELL(exit_if_cancelled, no_runtime, NOTHING, 0, (weft_exit_if_cancelled(), 0))
 CELL(exit_if_cancelled, thread, THREAD, 0, (weft_exit_if_cancelled(), 0))
 CELL(exit_if_cancelled, fiber, FIBER, 0, (weft_exit_if_cancelled(), 0))

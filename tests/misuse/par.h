@@ -34,6 +34,17 @@ static int node_clears(void *unused) { return (void)unused, weft_graph_clear(&gr
 static int two_nodes(void) {
     return weft_graph_node(&graph, node_well, NULL) + weft_graph_node(&graph, node_well, NULL);
 }
+
+/* None of these returns. */
+static int node_exits(void *unused) { return (void)unused, weft_exit(NULL), 0; }
+static int body_exits(size_t begin, size_t end, void *unused) { return (void)begin, (void)end, node_exits(unused); }
+static int fold_exits(size_t begin, size_t end, void *value, void *unused) {
+    return (void)value, body_exits(begin, end, unused);
+}
+static void add_exits(void *left, const void *right, void *unused) { (void)left, (void)right, node_exits(unused); }
+static int compare_exits(const void *a, const void *b, void *unused) { return (void)a, (void)b, node_exits(unused); }
+static int stage_exits(void **item, void *unused) { return (void)item, node_exits(unused); }
+
 /* What a node gets that does something with its own graph. */
 static int run_on_itself(int (*node)(void *)) {
     two_nodes();
