@@ -83,8 +83,8 @@ static int make_arena(unsigned class, uint8_t node, unsigned count, struct weft_
         san_stack_register(&s->san, s->low, weft__stack_top(s));
     }
     a->next = load_rlx(&arenas);
-    while (!atomic_compare_exchange_weak_explicit(&arenas, &a->next, a, memory_order_release, memory_order_relaxed)) {
-    } /* pairs with of_guard */
+    while (!cas_weak_rel(&arenas, &a->next, a)) { /* pairs with of_guard */
+    }
     return 0;
 unmap:
     weft__unmap(a->base, count * stride);

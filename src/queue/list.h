@@ -43,8 +43,7 @@ struct weft__mailbox {
 static inline void weft__mailbox_put(struct weft__mailbox *m, struct weft__link *item) {
     struct weft__link *top = load_rlx(&m->top);
     do item->next = top;
-    while (!atomic_compare_exchange_weak_explicit(&m->top, &top, item, memory_order_release,
-                                                  memory_order_relaxed)); /* pairs with take_all */
+    while (!cas_weak_rel(&m->top, &top, item)); /* pairs with take_all */
 }
 
 static inline bool weft__mailbox_empty(struct weft__mailbox *m) { return !load_rlx(&m->top); }
@@ -52,7 +51,7 @@ static inline bool weft__mailbox_empty(struct weft__mailbox *m) { return !load_r
 /* Appends all that is there to the list, oldest first. */
 static inline void weft__mailbox_take_all(struct weft__mailbox *m, struct weft__list *to) {
     if (weft__mailbox_empty(m)) return;
-    struct weft__link *stack = atomic_exchange_explicit(&m->top, NULL, memory_order_acquire); /* pairs with put */
+    struct weft__link *stack = xchg_acq(&m->top, NULL); /* pairs with put */
     struct weft__link *oldest = NULL;
     while (stack) {
         struct weft__link *next = stack->next;

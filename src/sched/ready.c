@@ -71,7 +71,7 @@ void weft__remember_last(struct weft__worker *w, struct weft__fiber *f) {
     uint32_t place = load_rlx(&f->context.place);
     uint32_t here = (place & ~WEFT_PLACE_LAST) | w->index << WEFT_PLACE_LAST_SHIFT;
     if ((place & WEFT_PLACE_RETURNS) && here != place)
-        atomic_compare_exchange_strong(&f->context.place, &place, here); /* unless it is moved just now */
+        cas_ar(&f->context.place, &place, here); /* unless it is moved just now; nothing else hangs on it */
 }
 
 /* Into the hands of this worker, whatever the fiber's wishes are. */

@@ -38,9 +38,13 @@ uint64_t explore_step(enum step_kind kind, const volatile void *at, unsigned ord
 
 /* Not needed by what is explored; here so that the headers compile. */
 #define add_rlx(p, v) atomic_fetch_add_explicit(p, v, memory_order_relaxed)
+#define cas_weak_rel(p, e, d) atomic_compare_exchange_weak_explicit(p, e, d, memory_order_release, memory_order_relaxed)
+#define or_rel(p, v) atomic_fetch_or_explicit(p, v, memory_order_release)
 #define add_ar(p, v) atomic_fetch_add_explicit(p, v, memory_order_acq_rel)
 #define xchg_acq(p, v) atomic_exchange_explicit(p, v, memory_order_acquire)
 #define xchg_ar(p, v) atomic_exchange_explicit(p, v, memory_order_acq_rel)
+#define fence_acq() atomic_thread_fence(memory_order_acquire)
+#define fence_rel() atomic_thread_fence(memory_order_release)
 #define fence_compiler() atomic_signal_fence(memory_order_seq_cst)
 #define count_add(p, n) store_rlx(p, load_rlx(p) + (n))
 
