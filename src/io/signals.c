@@ -3,12 +3,13 @@
  *
  *   the handler, on any thread                   the service's thread
  *   1. writes what came into a pipe              1. the pipe is readable: reads, one by one
- *      (it is full: sets the signal's bit        2. gives it to each subscription: to the first that
- *      in `missed`)                                 waits, or it is kept there
- *                                                3. when the pipe is empty: the same for `missed`
+ *   2. it is full: sets the signal's bit         2. gives it to each subscription: to the first that
+ *      in `missed`, and writes a record that        waits, or it is kept there
+ *      says nothing                              3. when the pipe is empty: the same for `missed`
  *
- * A write is all that a handler may do, and it wakes the service. A full pipe is readable, so whoever sets
- * a bit of `missed` knows that step 3 is still to come.
+ * A write is all that a handler may do, and it wakes the service. The service may have emptied the pipe, and looked at
+ * `missed`, before the handler sets the bit: then the second write succeeds, and wakes the service again. If that one
+ * finds the pipe full, step 3 is still to come.
  *
  * Why not signalfd: a signal reaches it only while every thread of the process blocks it, and a library
  * cannot ask that of threads that are there already. With a handler it does not matter who takes it.
@@ -70,13 +71,17 @@ static struct weft_signal translate(int sig, const siginfo_t *info) {
 static bool note(int sig, const siginfo_t *info) {
     bool noted = false;
     add_ar(&inside, 1);
-    fence_sc(); /* pairs with close_pipe: it sees us, or we that there is no pipe */
-    int to = load_rlx(&sink);
+    fence_sc();               /* pairs with close_pipe: it sees us, or we that there is no pipe */
+    int to = load_acq(&sink); /* pairs with open_pipe: the owner is known */
     if (to >= 0 && load_rlx(&owner) == getpid()) {
         struct weft_signal s = translate(sig, info);
         noted = true;
-        if (write(to, &s, sizeof s) != sizeof s)
-            atomic_fetch_or_explicit(&missed, WEFT_SIGNAL(sig), memory_order_release); /* pairs with deliver */
+        if (write(to, &s, sizeof s) != sizeof s) {
+            static const struct weft_signal nothing;
+            or_rel(&missed, WEFT_SIGNAL(sig)); /* pairs with deliver */
+            ssize_t n = write(to, &nothing, sizeof nothing);
+            (void)n; /* full again: step 3 is still to come */
+        }
     }
     add_ar(&inside, -1); /* pairs with close_pipe */
     return noted;
@@ -137,7 +142,8 @@ static void deliver(void) {
     struct weft__list won = {NULL, NULL};
     struct weft_signal what;
     pthread_mutex_lock(&change);
-    while (source >= 0 && read(source, &what, sizeof what) == sizeof what) give(&what, &won);
+    while (source >= 0 && read(source, &what, sizeof what) == sizeof what)
+        if (what.number) give(&what, &won);
     uint64_t rest = xchg_ar(&missed, 0); /* pairs with note */
     for (; rest; rest &= rest - 1) {
         what = (struct weft_signal){.number = __builtin_ctzll(rest) + 1, .count = 1};
