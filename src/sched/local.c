@@ -36,7 +36,7 @@ WEFT_PUBLIC int weft_key_create(struct weft_key *key, void (*destroy)(void *)) {
         uint32_t version = load_rlx(&keys[i].version);
         if (version % 2) continue;
         version = (version + 1) % (1u << (32 - KEY_BITS));
-        store_rlx(&keys[i].destroy, destroy);
+        store_rel(&keys[i].destroy, destroy); /* pairs with weft__locals_destroy: the key before is deleted */
         store_rel(&keys[i].version, version); /* pairs with find_key */
         key->index = version << KEY_BITS | i;
         err = 0;
@@ -85,8 +85,9 @@ void weft__locals_destroy(struct weft__fiber *f) {
             struct value v = f->locals->at[i];
             if (!v.value) continue;
             f->locals->at[i].value = NULL;
-            void (*destroy)(void *) = load_rlx(&keys[i].destroy);
-            if (load_acq(&keys[i].version) != v.version || !destroy) continue;
+            /* Pairs with the creation: if this is another key's, so is the version. */
+            void (*destroy)(void *) = load_acq(&keys[i].destroy);
+            if (load_rlx(&keys[i].version) != v.version || !destroy) continue;
             destroy(v.value);
             again = true;
         }
