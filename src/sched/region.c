@@ -66,13 +66,14 @@ WEFT_COLD int weft__heed(struct weft__fiber *me) {
         struct weft__region *m = weft__region_top(me->frames);
         chain_member(m ? m : weft__child_member(me));
     }
-    return load_rlx(&me->wait) & WEFT_WAIT_CANCEL ? weft__told_result(me) : 0;
+    uint64_t word = load_acq(&me->wait); /* pairs with weft__tell: the cause is there */
+    return word & WEFT_WAIT_CANCEL ? weft__told_result(me) : 0;
 }
 
 WEFT_COLD int weft__told_result(struct weft__fiber *me) { return weft__cause_result(cause_in_force(me)); }
 
 WEFT_COLD int weft__told_slow(struct weft__fiber *me) {
-    if (load_rlx(&me->wait) & WEFT_WAIT_CANCEL) return weft__told_result(me);
+    if (load_acq(&me->wait) & WEFT_WAIT_CANCEL) return weft__told_result(me); /* pairs with weft__tell, as in heed */
     struct weft__region *m = weft__region_top(me->frames);
     if (!m) return weft__heed(me);
     uint64_t cause = load_acq(&m->scope->cause); /* pairs with mark */
