@@ -74,7 +74,7 @@ static bool has_slept(struct weft__worker *w, uint64_t used, uint64_t now) {
 enum { KNOWN = 1024 };
 static _Atomic uint64_t known[KNOWN];
 
-static _Atomic uint64_t *place_of(struct weft_fiber fiber) { return &known[(fiber.id >> 32) % KNOWN]; }
+static _Atomic uint64_t *place_of(struct weft_fiber fiber) { return &known[weft__life_index(fiber.id) % KNOWN]; }
 
 static void make_known(struct weft__fiber *f) {
     struct weft_fiber fiber = weft__handle(f);
