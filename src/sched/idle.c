@@ -34,7 +34,8 @@
 #define WEFT_TRIM_AFTER (100 * WEFT_MILLISECOND)
 #define WEFT_KEEP_STACKS 8
 
-static void add_state(struct weft__idle *idle, uint64_t n) { store_rlx(&idle->state, load_rlx(&idle->state) + n); }
+/* Release: pairs with readers without the lock, such as others_rest: they see what the worker did before. */
+static void add_state(struct weft__idle *idle, uint64_t n) { store_rel(&idle->state, load_rlx(&idle->state) + n); }
 
 static void stop_watching(struct weft__idle *idle, struct weft__worker *w) {
     if (!w->watching) return;
@@ -193,6 +194,7 @@ static void wake_up(struct weft__worker *w) {
     weft__lock(&idle->lock);
     take_off(idle, w);
     weft__unlock(&idle->lock);
+    fence_rel(); /* pairs with weft__is_quiet: it does not see what we do from here on without idle.wakes */
 }
 
 /* Until when to sleep: its own next timer, the tick of the watchman or the reserve, the time to give memory back. */
@@ -280,4 +282,5 @@ void weft__idle_retire(struct weft__worker *w) {
     weft__lock(&idle->lock);
     call_back(idle, w);
     weft__unlock(&idle->lock);
+    fence_rel(); /* as in wake_up */
 }

@@ -46,7 +46,7 @@ static bool nothing_waits(struct weft__cluster *c) {
 bool weft__is_quiet(struct weft__cluster *c) {
     uint64_t wakes = load_acq(&c->idle.wakes);
     if (!all_rest(c) || !nothing_waits(c)) return false;
-    atomic_thread_fence(memory_order_acquire); /* the looks above before the second look */
+    fence_acq(); /* the looks above before the second look; pairs with the fence of a worker that wakes up */
     return load_acq(&c->idle.wakes) == wakes && all_rest(c);
 }
 
