@@ -122,6 +122,14 @@ WEFT_COLD void weft__idle_wake_for_calls(struct weft__worker *w) {
     if (wakes) weft__driver_wake(&other->driver);
 }
 
+/*
+ * Did w leave forked calls to others when it last looked? The monitor may lend w, or end that, at any moment. So w asks
+ * before its look (took_calls) and after it: if w took calls both times, it did so in between.
+ */
+static bool may_have_left_calls(struct weft__worker *w, bool took_calls) {
+    return !took_calls || !weft__takes_calls(w);
+}
+
 bool weft__idle_start_searching(struct weft__worker *w) {
     struct weft__idle *idle = &w->cluster->idle;
     if (w->searching) return true; /* appointed by whoever woke it */
@@ -162,8 +170,9 @@ void weft__idle_end(struct weft__worker *w) {
     if (!watched && weft__idle_resting(state) + 1 < w->cluster->count) weft__fence_heavy();
     bool alone_with_timers =
         !watched && w->cluster->stealing && weft__wheel_next(&w->wheel) < weft__clock() + WEFT_SOON;
+    bool took_calls = weft__takes_calls(w);
     if (weft__work_in_sight(w) || alone_with_timers) weft__idle_wake_one(w->cluster);
-    if (unlikely(!weft__takes_calls(w))) weft__idle_wake_for_calls(w);
+    if (unlikely(may_have_left_calls(w, took_calls))) weft__idle_wake_for_calls(w);
 }
 
 /* Step 1: a sleeper, and perhaps the watchman, or the last one. */
@@ -240,9 +249,10 @@ bool weft__idle_sleep(struct weft__worker *w) {
         fence_sc();
     else
         weft__fence_heavy();
-    if (unlikely(!takes_calls)) weft__idle_wake_for_calls(w);
     weft__runs_dry();
-    if (weft__has_ready(w) || weft__work_in_sight(w) || !weft__is_wanted(w)) {
+    bool stays = weft__has_ready(w) || weft__work_in_sight(w) || !weft__is_wanted(w);
+    if (unlikely(may_have_left_calls(w, takes_calls))) weft__idle_wake_for_calls(w);
+    if (stays) {
         weft__driver_stay(&w->driver);
     } else {
         if (is_last) last_one_tells(w);
