@@ -1,8 +1,8 @@
 #!/bin/sh
 # Checks all models, and that each planted weakening is noticed. See README.md.
-#   run.sh          everything: some minutes
+#   run.sh          everything: about half an hour
 #   run.sh quick    one configuration a model, and the mutants: about half
-#   run.sh brief    the explorer, and a few configurations of each model: about a minute
+#   run.sh brief    the explorations, and a few configurations of each model: about two minutes of CPU time
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 src=$here/../../src
@@ -30,7 +30,7 @@ fail() {
 build() {
     model=$1
     shift
-    rm -f "$dir"/*
+    find "$dir" -maxdepth 1 -type f ! -name weak.o ! -name mutants -delete
     cp "$here/$model.pml" "$here/weak.h" "$dir" &&
         (cd "$dir" && spin -a "$@" "$model.pml" >spin.out 2>&1 && $CC -O2 -w -DSAFETY -DCOLLAPSE -DMEMLIM=1900 -o pan pan.c >cc.out 2>&1)
 }
@@ -140,7 +140,8 @@ share_models() {
 split_models() {
     check "split, three places, four calls" split -DPLACES=3 -DCALLS=4
     [ "$quick" = brief ] || more "split, four places, five calls" split -DPLACES=4 -DCALLS=5
-    for m in ASK_LOWERS BOUND_AFTER_FENCE HEAD_ONCE LOOKS_BEFORE_HEAD NO_FENCE POP_STORES SETTLES_ABOVE; do
+    for m in ASK_LOWERS BOUND_AFTER_FENCE HEAD_ONCE LOOKS_BEFORE_HEAD NO_FENCE POP_STORES PUSHES_RELAXED \
+        SETTLES_ABOVE; do
         mutant split $m -DPLACES=3 -DCALLS=4
     done
 }
@@ -256,29 +257,97 @@ planted() {
     rm -rf "$dir/queue"
 }
 
-# planted_sync explorer name file expression: the same for what is in sync
-planted_sync() {
-    rm -rf "$dir/sync"
-    cp -r "$src/sync" "$dir/sync"
-    sed -i "$4" "$dir/sync/$3"
-    if cmp -s "$src/sync/$3" "$dir/sync/$3"; then
-        fail "$1: mutant $2: the source has changed, plant it anew"
-    elif explorer "whole/$1" "$dir" && ! timeout 100 "$dir/explorer" >/dev/null 2>&1; then
-        pass "$1: mutant $2: found"
-    else
-        fail "$1: mutant $2: NOT found"
+# --- the explorer of whole sources, weak/ ---------------------------------------------------------------
+
+# Which stand-ins an exploration is built with.
+stand_ins() {
+    case $1 in
+    chan | counts | locks) echo waits ;;
+    scope) echo scope ;;
+    continue | join | split) echo tasks ;;
+    *) echo sched ;;
+    esac
+}
+
+# weak_build name folder-with-other-source sanitizer: into $dir/explorer. Functions that an exploration does not reach need
+# not be there: to call one is a crash, and counts as a failure.
+weak_build() {
+    [ -f "$dir/weak.o" ] || $CC -O2 -w -std=gnu11 -fno-pie -I"$src" -I"$include" -c -o "$dir/weak.o" "$here/weak/weak.c" || return 1
+    # shellcheck disable=SC2086
+    $CC $3 -U__SANITIZE_THREAD__ -O2 -w -std=gnu11 -D_GNU_SOURCE -fno-pie -ffunction-sections -I"$here/weak/$(stand_ins "$1")" \
+        -I"$here/weak/sched" -I"$here/weak" ${2:+-I"$2"} -I"$src" -I"$include" -c -o "$dir/explorer.o" "$here/weak/$1.c" >"$dir/cc.out" 2>&1 &&
+        $CC -no-pie -Wl,--gc-sections -Wl,--unresolved-symbols=ignore-all -o "$dir/explorer" "$dir/explorer.o" "$dir/weak.o" >>"$dir/cc.out" 2>&1
+}
+
+# weak name mode [sanitizer]: every line of a scene says how many states, and "ok". With -fsanitize=thread data races
+# count as well, but there are more states, because what is left on the stacks differs more.
+weak() {
+    if ! weak_build "$1" "" "${3:-}"; then
+        cat "$dir/cc.out"
+        fail "weak $1: does not build"
+        return
     fi
-    rm -rf "$dir/sync"
+    timeout 900 "$dir/explorer" "$2" >"$dir/out" 2>&1 || fail "weak $1: $(tail -1 "$dir/out")"
+    while IFS= read -r line; do
+        case $line in
+        *', ok') pass "$line${3:+ (and no race)}" ;;
+        esac
+    done <"$dir/out"
+}
+
+# weak_mutants name...: each order weakened. Those that are listed in weak/needed must be noticed by one exploration.
+weak_mutants() {
+    : >"$dir/mutants"
+    for name in "$@"; do
+        weak_build "$name" "" -fsanitize=thread || fail "weak $name: does not build"
+        timeout 1800 "$dir/explorer" mutants >>"$dir/mutants" 2>&1 || fail "weak $name: mutants: $(tail -1 "$dir/mutants")"
+    done
+    while IFS= read -r what; do
+        case $what in
+        '#'* | '') continue ;;
+        esac
+        if grep -qxF "mutant $what: found" "$dir/mutants"; then
+            pass "mutant $what: found"
+        else
+            fail "mutant $what: NOT found"
+        fi
+    done <"$here/weak/needed"
+}
+
+# sanitizer mode: in order there are no races to be found
+sanitizer() {
+    [ "$1" = in_order ] || echo -fsanitize=thread
+}
+
+# weak_planted exploration mode name file expression: the source with a mistake must be found out. The file is below src.
+weak_planted() {
+    rm -rf "$dir/other"
+    mkdir -p "$dir/other/$(dirname "$4")"
+    cp "$src/$(dirname "$4")"/*.[ch] "$dir/other/$(dirname "$4")"
+    sed -i "$5" "$dir/other/$4"
+    if cmp -s "$src/$4" "$dir/other/$4"; then
+        fail "$1: mutant $3: the source has changed, plant it anew"
+    elif weak_build "$1" "$dir/other" "$(sanitizer "$2")" && ! timeout 300 "$dir/explorer" "$2" >/dev/null 2>&1; then
+        pass "$1: mutant $3: found"
+    else
+        fail "$1: mutant $3: NOT found"
+    fi
+    rm -rf "$dir/other"
 }
 planted_chan() {
-    planted_sync chan "$@"
+    weak_planted chan in_order "$1" "sync/$2" "$3"
 }
 planted_lock() {
-    planted_sync locks "$@"
+    weak_planted locks in_order "$1" "sync/$2" "$3"
+}
+planted_whole() {
+    weak_planted "$1" brief "$2" "$3" "$4"
+}
+planted_scope() {
+    weak_planted scope in_order "$1" "sched/$2" "$3"
 }
 
 locks() {
-    explore whole/locks
     planted_lock "unlock leaves the lock of the queue out" mutex.c 's/        if (w & WEFT_QUEUE_LOCKED) {/        if (false) {/'
     planted_lock "takes without looking for the lock" mutex.c 's/!(w & (WEFT_MUTEX_HELD | WEFT_QUEUE_LOCKED))/!(w \& WEFT_MUTEX_HELD)/'
     planted_lock "anybody takes what is the heir's" mutex.c 's/(heir || w < WEFT_MUTEX_FULL)/(heir || w)/'
@@ -300,7 +369,6 @@ locks() {
 }
 
 channels() {
-    explore whole/chan
     planted_chan "a party is taken as won" chan.h 's/if (likely(weft__wait_win(w->fiber, w->ticket, WEFT_WON_DONE)))/weft__wait_win(w->fiber, w->ticket, WEFT_WON_DONE);/'
     planted_chan "is its own partner" select.c 's/if (w->fiber == me) continue;//'
     planted_chan "the word forgets senders" chan.h 's/if (c->senders) word |= WEFT_CHAN_SENDERS;//'
@@ -325,44 +393,7 @@ channels() {
     planted_chan "a future wakes one" future.c 's/for (struct weft__party \*p; (p = weft__chan_win(&q->first));) {/for (struct weft__party *p = weft__chan_win(\&q->first); p; p = NULL) {/'
 }
 
-# interleaver name [folder with other source]
-interleaver() {
-    $CC -O2 -w -std=gnu11 -D_GNU_SOURCE -ffunction-sections -Wl,--gc-sections -I"$here/interleave" ${2:+-I"$2"} -I"$src" \
-        -I"$include" -o "$dir/explorer" "$here/interleave/$1.c" >"$dir/cc.out" 2>&1
-}
-
-# interleave name [brief]: each line says how many states, and "ok"
-interleave() {
-    if ! interleaver "$1"; then
-        cat "$dir/cc.out"
-        fail "interleave $1: does not build"
-        return
-    fi
-    timeout 300 "$dir/explorer" ${2:-} >"$dir/out" 2>&1 || fail "interleave $1: $(tail -1 "$dir/out")"
-    while IFS= read -r line; do
-        case $line in
-        *', ok') pass "$line" ;;
-        esac
-    done <"$dir/out"
-}
-
-# planted_scope name file expression: the source with a mistake must be found out
-planted_scope() {
-    rm -rf "$dir/sched"
-    mkdir "$dir/sched"
-    sed "$3" "$src/sched/$2" >"$dir/sched/$2"
-    if cmp -s "$src/sched/$2" "$dir/sched/$2"; then
-        fail "scope: mutant $1: the source has changed, plant it anew"
-    elif interleaver scope "$dir" && ! timeout 100 "$dir/explorer" >/dev/null 2>&1; then
-        pass "scope: mutant $1: found"
-    else
-        fail "scope: mutant $1: NOT found"
-    fi
-    rm -rf "$dir/sched"
-}
-
 scope_explorations() {
-    interleave scope
     planted_scope "a member does not look" region.c '/if (cause) weft__tell(m->fiber, cause);/d'
     planted_scope "an end does not look again" region.c 's/weft__counter_at_rest(&container_of(r, struct weft__scope, region)->outstanding)/true/'
     planted_scope "a scope begins as if nothing were" region.c 's/uint64_t cause = inherited(me, r, s);/uint64_t cause = (inherited(me, r, s), 0);/'
@@ -388,10 +419,58 @@ scope_explorations() {
     planted_scope "what is owed is forgotten" scope.c 's/me->owes = w->owed;/me->owes = 0;/'
 }
 
+# What else may go wrong in the source: one or more mistakes for each exploration.
+protocols() {
+    planted_whole monitor "looks without saying so" sched/monitor.c 's/    store_rlx(&watched, c);//'
+    planted_whole monitor "an end does not wait for it" sched/monitor.c 's/while (load_acq(&watched) == c) weft__backoff(&turn);//'
+    planted_whole monitor "rests without a look" sched/monitor.c 's/ && !tick(weft__clock()))/)/'
+    planted_whole summons "a count forgets it" sched/aside.c 's/store_rlx(&a->state, load_rlx(&a->state) + n);/store_rlx(\&a->state, (load_rlx(\&a->state) \& ~WEFT_ASIDE_SUMMONED) + n);/'
+    planted_whole summons "without the lock" sched/aside.c '/^static void set_state/,/^}/ s/weft__\(un\)\{0,1\}lock(&a->lock);//'
+    planted_whole summons "nothing heeds it" sched/aside.c 's/if (unlikely(load_rlx(&w->aside.state) & WEFT_ASIDE_SUMMONED)) {/if (false) {/'
+    planted_whole spares "one that sleeps passes nothing on" sched/idle.c 's/if (unlikely(may_have_left_calls(w, takes_calls))) weft__idle_wake_for_calls(w);//'
+    planted_whole spares "one that finds a fiber passes nothing on" sched/idle.c 's/if (unlikely(may_have_left_calls(w, took_calls))) weft__idle_wake_for_calls(w);//'
+    weak_planted spares in_order "asks before its look only" sched/idle.c 's/return !took_calls || !weft__takes_calls(w);/return !took_calls;/'
+    planted_whole spares "asks after its look only" sched/idle.c 's/return !took_calls || !weft__takes_calls(w);/return !weft__takes_calls(w);/'
+    planted_whole stuck "is not said" sched/rescue.c 's/store_rel(&w->stuck, true);//'
+    planted_whole stuck "wakes no other" sched/rescue.c '/^static void rescue/,/^}/ s/weft__idle_wake_one(w->cluster);//'
+    planted_whole stuck "is no reason to stay awake" sched/steal.c 's/if (load_rlx(&other->stuck) &&/if (false \&\&/'
+    planted_whole continue "takes a parent for its own" sched/continue.c 's/if (likely(c >= load_rlx(weft__deque_bound(p))) || p->kind->pop(p, c))/if (true)/'
+    planted_whole continue "a child wakes no parent" sched/continue.c 's/    if (joiner) weft__make_ready(joiner);//'
+    planted_whole timers "cancels in a wheel that it has left" driver/wheel.c 's/if (load_rlx(&t->wheel) == w) return w;/return w;/'
+    planted_whole place "mail for a cluster that has ended stays there" sched/ready.c 's/^        weft__mail_on(to);.*/        ;/'
+    planted_whole place "a closed injector takes it" sched/ready.c 's/c->injector.closed == WEFT_CLOSED && c != /false \&\& c != /'
+    planted_whole close "tries without a look at the life" io/known.c 's/if (likely(!weft__known_other(fd, life))) return true;/return true;/'
+    planted_whole close "begins while it is closed" io/known.h 's/return likely(!(word & WEFT_KNOWN_CLOSERS)) ? word | 1 : weft__known_life_slow(fd);/return word | 1;/'
+    planted_whole counts "a post finds nobody and is lost" sync/sem.c 's/f ? w : w + WEFT_QUEUE_ONE/w/'
+    planted_whole counts "what failed counts as done" sync/once.c 's/attempt->result ? 0 : WEFT_ONCE_DONE/WEFT_ONCE_DONE/'
+    planted_whole combinable "a value stays where it is taken from" par/combinable.c 's/xchg_ar(&t->place\[place_here()\].value, NULL)/load_acq(\&t->place[place_here()].value)/'
+    planted_whole service "no fence before the look at the runtime" io/service.c 's/^    fence_sc();.*//'
+    planted_whole async "no fence before the look at the cancellation" io/async.c 's/^    fence_sc();.*pairs with cancel.*//'
+    planted_whole pool "calls without waking" io/pool.c 's/^    if (called) wake(called);//'
+    planted_whole backtrace "two handlers have one request" sched/backtrace.c 's/    if (!cas_ar(&request.state, &asked, asked + TAKEN - ASKED)) return;//'
+    planted_whole keys "any version will do" sched/local.c 's/load_rlx(&keys\[i\].version) != v.version || //'
+    planted_whole scope "a request without its cause" sched/region.c 's/uint64_t word = load_acq(&me->wait);/uint64_t word = load_rlx(\&me->wait);/'
+    planted_whole quiet "looks once" sched/quiet.c 's/return load_acq(&c->idle.wakes) == wakes && all_rest(c);/return true;/'
+    planted_whole sleep "sleeps without a second look" sched/idle.c 's/^    if (stays) {/    if (false) {/'
+    planted_whole share "takes the owner for inside" sched/elastic.c 's/bool inside = load_acq(&w->current) != NULL;/bool inside = true;/'
+    planted_whole signals "a full pipe is written to once" io/signals.c 's/ssize_t n = write(to, &nothing, sizeof nothing);/ssize_t n = 0;/'
+}
+
+wholes="async backtrace chan close combinable continue counts join keys locks monitor place pool quiet scope service share \
+signals sleep spares split stuck summons timers"
+
 explorations() {
+    weak litmus order -fsanitize=thread
+    for name in $wholes; do
+        weak "$name" order
+        weak "$name" brief -fsanitize=thread
+    done
+    # shellcheck disable=SC2086
+    weak_mutants $wholes
     channels
     scope_explorations
     locks
+    protocols
     explore wait
     explore ready
     planted ready "tail before the item" ready.h '/store_rlx(&ring->slot\[t & ring->mask\], item);/d; s/store_rel(&q->tail, t + 1);/store_rel(\&q->tail, t + 1); store_rlx(\&ring->slot[t \& ring->mask], item);/'
@@ -419,13 +498,12 @@ explorations() {
 }
 
 brief() {
-    explore whole/chan
-    explore whole/locks
+    weak litmus brief -fsanitize=thread
+    for name in $wholes; do weak "$name" brief -fsanitize=thread; done
     explore wait
     explore ready
     explore chase_lev
     explore abp
-    interleave scope brief
     command -v spin >/dev/null 2>&1 || { echo "model: spin is not installed: its models are skipped"; return; }
     check "sleep, one worker, stop" sleep -DN=1 -DSCENE=1 -DSTOP
     check "sleep, two workers, scene 1" sleep -DN=2 -DCOARSE -DSCENE=1

@@ -5,9 +5,9 @@
  * asks for more at any time; a thief of last resort that moves the split. Every call runs once, and its join
  * returns after that.
  *
- * Weak memory: what the owner stores without a fence (calls, the head) stands in its buffer, in order,
- * until the machine, a locked instruction of its own, or the thief's heavy fence empties it. What is
- * done under the lock, or by a swap, is seen at once.
+ * Weak memory (weak.h): what the owner stores without a fence (calls, the head) stands in its buffer, and becomes visible
+ * out of order, until a locked instruction of its own, or the thief's heavy fence, empties it. What is done under the lock,
+ * or by a swap, is seen at once.
  */
 #ifndef PLACES
 #define PLACES 3
@@ -16,9 +16,12 @@
 #define CALLS 4
 #endif
 
-chan buffer = [3] of { byte, byte }; /* 0: the head becomes; n + 1: the call in place n becomes */
-byte head;
-byte call[PLACES];
+#define WORDS (PLACES + 1)
+#define BUFFERS 1
+#define KEPT 3
+#include "weak.h"
+#define HEAD 0
+#define CALL(place) ((place) + 1)
 byte bound;       /* in.split */
 byte tail, split; /* `public` */
 bool asked;
@@ -27,33 +30,8 @@ bool done[PLACES];
 byte ran[CALLS + 1];
 bool over;
 
-inline apply(what, value) {
-    if
-    :: what == 0 -> head = value
-    :: else -> call[what - 1] = value
-    fi
-}
-inline drain() { /* a full fence, as others see it */
-    atomic {
-        do
-        :: nempty(buffer) -> buffer ? w, v; apply(w, v)
-        :: empty(buffer) -> break
-        od;
-        w = 0;
-        v = 0
-    }
-}
 inline lock() { atomic { !locked -> locked = true } }
 inline unlock() { locked = false }
-
-/* The machine. */
-active proctype memory() {
-    byte w, v;
-end:
-    do
-    :: atomic { buffer ? w, v -> apply(w, v); w = 0; v = 0 }
-    od
-}
 
 byte mine; /* the owner's own head: it sees its stores at once */
 byte own[PLACES];
@@ -75,17 +53,17 @@ inline run_own(c) {
 }
 
 inline collect(c) {
-    buffer ! 0, c + 1;
+    store(0, HEAD, c + 1);
     done[c]; /* waits */
     assert(ran[own[c]] == 1);
     done[c] = false;
-    buffer ! 0, c;
+    store(0, HEAD, c);
     lags = true /* split_forget */
 }
 
 inline settle(c) {
     lock();
-    drain();
+    fence(0);
 #ifdef MUT_SETTLES_ABOVE
     atomic { tail = c; split = c + 1 };
 #else
@@ -102,7 +80,7 @@ inline pop(c) { /* split_pop; the first look is without the lock */
     :: else
     fi;
     lock();
-    drain();
+    fence(0);
 #ifdef MUT_POP_STORES
     seen = tail;
     if
@@ -127,15 +105,19 @@ inline pop(c) { /* split_pop; the first look is without the lock */
 }
 
 active proctype owner() {
-    byte w, v, seen;
+    byte seen;
     bool taken_back;
     do
     :: forked < CALLS && mine < PLACES -> /* fork */
         forked++;
         own[mine] = forked;
-        buffer ! mine + 1, forked;
+        store(0, CALL(mine), forked);
         mine++;
-        buffer ! 0, mine;
+#ifdef MUT_PUSHES_RELAXED
+        store(0, HEAD, mine);
+#else
+        store_release(0, HEAD, mine);
+#endif
         if
         :: lags -> settle(mine - 1)
         :: else
@@ -144,7 +126,7 @@ active proctype owner() {
         :: true -> /* asked, or there are twice as many as the last time */
             asked = false;
             lock();
-            drain();
+            fence(0);
             give(mine);
             unlock()
         :: !asked
@@ -154,7 +136,7 @@ active proctype owner() {
         seen = bound;
 #endif
         mine--;
-        buffer ! 0, mine;
+        store(0, HEAD, mine);
 #ifndef MUT_LOOKS_BEFORE_HEAD
         seen = bound;
 #endif
@@ -188,7 +170,7 @@ end:
         bound = PLACES
 #endif
     :: atomic { tail < split -> place = tail; tail++ } /* split_steal */
-        n = call[place];
+        n = memory[CALL(place)];
         ran[n]++;
         assert(n > 0 && ran[n] == 1);
         n = 0;
@@ -198,7 +180,7 @@ end:
 
 /* move_split. */
 proctype last_resort() {
-    byte new, old, h, w, v;
+    byte new, old, h;
 end:
     do
     :: over -> break
@@ -206,7 +188,7 @@ end:
         atomic { !locked -> locked = true };
         if
         :: tail == split ->
-            h = head;
+            h = memory[HEAD];
             if
             :: h > split -> goto move
             :: else -> goto leave
@@ -218,10 +200,10 @@ move:
             bound = new;
 #endif
 #ifndef MUT_NO_FENCE
-            drain();
+            fence(0);
 #endif
 #ifndef MUT_HEAD_ONCE
-            h = head;
+            h = memory[HEAD];
             if
             :: h < new -> if :: h > old -> new = h :: else -> new = old fi
             :: else
@@ -242,7 +224,8 @@ leave:
 init {
     run thief();
     run last_resort();
-    over && empty(buffer);
+    run machine(0);
+    over && buffer[0].count == 0;
     byte i;
     for (i : 1 .. CALLS) { assert(ran[i] == 1) }
 }

@@ -1,5 +1,5 @@
 /*
- * Explores the real mutexes, condition variables, reader-writer locks and barriers (whole.h): nobody is inside who
+ * Explores the real mutexes, condition variables, reader-writer locks and barriers (weak.h): nobody is inside who
  * may not be, who was cancelled has nothing, nobody waits for ever who could go on, and nothing is left in the end.
  */
 #include <stdbool.h>
@@ -14,11 +14,12 @@ struct shared {
     struct weft_barrier barrier;
     _Atomic uint64_t somewhere; /* a step to be made inside */
     uint8_t holders, readers, writers, flag;
+    uint64_t guarded;            /* by the locks, whichever */
     uint8_t waits_first, passed; /* thread 1 is the first in the chain, and was passed so often */
     int result[3];
 };
 
-#include "whole.h"
+#include "waits.h"
 
 /* Small bounds: what they bound is all gone through. */
 #define WEFT_MUTEX_PASSES 1
@@ -33,16 +34,19 @@ struct shared {
 #include "sync/queue.c"
 #include "sync/rwlock.c"
 
-#define S (&all.shared)
-
 /* --- what a thread does ------------------------------------------------------------------------- */
 
 static void step(void) { (void)load_rlx(&S->somewhere); }
 
+static GHOST void count(uint8_t *number, int change) { *number = (uint8_t)(*number + change); }
+static GHOST uint8_t look_at(const uint8_t *number) { return *number; }
+
 static void section(void) {
-    claim(S->holders++ == 0, "two hold the mutex");
+    claim(!look_at(&S->holders), "two hold the mutex");
+    count(&S->holders, 1);
+    S->guarded++;
     step();
-    S->holders--;
+    count(&S->holders, -1);
 }
 
 static int guarded(int err) {
@@ -56,18 +60,22 @@ static int try(void) { return guarded(weft_mutex_try(&S->mutex)); }
 
 static int read_it(int err) {
     if (err) return err;
-    S->readers++;
-    claim(!S->writers, "one reads while another writes");
+    count(&S->readers, 1);
+    claim(!look_at(&S->writers), "one reads while another writes");
+    uint64_t before = S->guarded;
     step();
-    S->readers--;
+    claim(before == S->guarded, "changed while it is read");
+    count(&S->readers, -1);
     claim(!weft_rwlock_unlock_read(&S->rwlock), "a reader cannot leave");
     return 0;
 }
 static int write_it(int err) {
     if (err) return err;
-    claim(S->writers++ == 0 && !S->readers, "one writes, and is not alone");
+    claim(!look_at(&S->writers) && !look_at(&S->readers), "one writes, and is not alone");
+    count(&S->writers, 1);
+    S->guarded++;
     step();
-    S->writers--;
+    count(&S->writers, -1);
     claim(!weft_rwlock_unlock_write(&S->rwlock), "a writer cannot leave");
     return 0;
 }
@@ -89,13 +97,17 @@ static void raises_flag(void) {
     weft_mutex_unlock(&S->mutex);
 }
 
+/* Unless an heir is before it. */
+static GHOST bool is_first(void) {
+    struct weft_waiter *first = S->mutex.queue.first;
+    return first && first->fiber == &all.record[1] && !(S->mutex.queue.word & WEFT_MUTEX_HEIR);
+}
 /* How often thread 1 is passed while it is the first: counted by whoever takes the mutex, inside. */
 static void counts_passes(void) {
     if (weft_mutex_lock(&S->mutex)) return;
     if (S->waits_first) S->passed++;
     claim(S->passed <= WEFT_MUTEX_PASSES, "passed too often");
-    struct weft_waiter *first = S->mutex.queue.first; /* unless an heir is before it */
-    if (first && first->fiber == &all.thread[1].record && !(S->mutex.queue.word & WEFT_MUTEX_HEIR)) S->waits_first = 1;
+    if (is_first()) S->waits_first = 1;
     weft_mutex_unlock(&S->mutex);
 }
 static void is_passed(void) {
@@ -109,7 +121,7 @@ static void is_passed(void) {
 enum { THREE, CANCELLED, TRIES, PASSES, CONDITION, SIGNAL, PHASES, WRITERS, GIVES_UP, GIVES_UP_INSIDE, PARTIES };
 static unsigned program;
 
-static void run_thread(unsigned t) {
+void run_thread(unsigned t) {
     int *r = &S->result[t];
     switch (program) {
     case THREE: /* one of them twice */
@@ -173,7 +185,7 @@ static void set_up(void) {
 }
 /* Whoever holds the mutex seems to run all the time: others wait a moment for it. */
 static void set_up_running(void) {
-    for (unsigned t = 0; t < THREADS; t++) atomic_store(&all.thread[t].record.context.on_stack, WEFT_STOOD_ON);
+    for (unsigned t = 0; t < THREADS; t++) atomic_store(&all.record[t].context.on_stack, WEFT_STOOD_ON);
 }
 
 /* --- what must hold in the end ----------------------------------------------------------------------- */
@@ -186,7 +198,7 @@ static void all_free(void) {
 }
 static void all_done(void) {
     for (unsigned t = 0; t < n_threads; t++) {
-        claim(all.thread[t].ended, "waits for ever");
+        claim(weak_has_ended(t), "waits for ever");
         claim(!S->result[t], "failed");
     }
     all_free();
@@ -194,7 +206,7 @@ static void all_done(void) {
 /* Thread `victim` may have been cancelled, the others were not. */
 static void all_but(unsigned victim, int otherwise) {
     for (unsigned t = 0; t < n_threads; t++) {
-        claim(all.thread[t].ended, "waits for ever");
+        claim(weak_has_ended(t), "waits for ever");
         claim(!S->result[t] || (t == victim && S->result[t] == otherwise), "another outcome");
     }
     all_free();
@@ -214,7 +226,7 @@ static void all_but_1_and_a_reader(void) {
 static void two_of_three(void) {
     unsigned passed = 0, told = 0, cancelled = 0;
     for (unsigned t = 0; t < n_threads; t++) {
-        if (!all.thread[t].ended) continue;
+        if (!weak_has_ended(t)) continue;
         passed += S->result[t] >= 0;
         told += S->result[t] == WEFT_BARRIER_SERIAL;
         cancelled += S->result[t] == -ECANCELED;
@@ -223,29 +235,27 @@ static void two_of_three(void) {
     claim(cancelled + passed + (S->barrier.queue.word >> 2) == 3, "an arrival too many, or too few");
 }
 
-static bool ok = true;
-static void one(const char *name, unsigned what, void (*begin)(void), void (*end)(void)) {
+static bool one(const char *name, unsigned what, void (*begin)(void), void (*end)(void), bool large) {
     program = what;
-    if (ok && !explore_all(name, 3, begin, end)) ok = false;
-    if (cut) {
-        printf("%s: goes on for ever\n", name);
-        ok = false;
-    }
+    bool well = explore_all(&(struct weak_scene){name, 3, begin, end, large});
+    if (cut) printf("%s: goes on for ever\n", name);
+    return well && !cut;
 }
 
-int main(void) {
-    one("rwlock, two read and one writes", PHASES, set_up, all_done);
-    one("rwlock, two write and one reads", WRITERS, set_up, all_done);
-    one("rwlock, a writer gives up", GIVES_UP, set_up, all_but_1_and_a_reader);
-    one("rwlock, a reader gives up", GIVES_UP_INSIDE, set_up, all_but_1);
-    one("barrier of two, three come, one is cancelled", PARTIES, set_up, two_of_three);
-    one("condition, a signal", SIGNAL, set_up, all_done);
-    one("condition, a signal and a cancellation", CONDITION, set_up, all_but_0);
-    one("mutex, a try", TRIES, set_up, all_but_busy);
-    one("mutex, three", THREE, set_up, all_done);
-    one("mutex, three, who holds it runs", THREE, set_up_running, all_done);
-    one("mutex, one is cancelled", CANCELLED, set_up, all_but_1);
-    one("mutex, one is cancelled, who holds it runs", CANCELLED, set_up_running, all_but_1);
-    one("mutex, how often one is passed", PASSES, set_up, all_done);
-    return !ok;
+static bool all_scenes(void) {
+    return one("rwlock, two read and one writes", PHASES, set_up, all_done, false) &&
+           one("rwlock, two write and one reads", WRITERS, set_up, all_done, true) &&
+           one("rwlock, a writer gives up", GIVES_UP, set_up, all_but_1_and_a_reader, false) &&
+           one("rwlock, a reader gives up", GIVES_UP_INSIDE, set_up, all_but_1, false) &&
+           one("barrier of two, three come, one is cancelled", PARTIES, set_up, two_of_three, false) &&
+           one("condition, a signal", SIGNAL, set_up, all_done, true) &&
+           one("condition, a signal and a cancellation", CONDITION, set_up, all_but_0, false) &&
+           one("mutex, a try", TRIES, set_up, all_but_busy, false) &&
+           one("mutex, three", THREE, set_up, all_done, true) &&
+           one("mutex, three, the holder runs", THREE, set_up_running, all_done, true) &&
+           one("mutex, one is cancelled", CANCELLED, set_up, all_but_1, true) &&
+           one("mutex, one is cancelled, the holder runs", CANCELLED, set_up_running, all_but_1, true) &&
+           one("mutex, how often one is passed", PASSES, set_up, all_done, true);
 }
+
+int main(int argc, char **argv) { return weak_main(argc, argv, all_scenes); }

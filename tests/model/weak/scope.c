@@ -1,28 +1,34 @@
 /*
- * The real scopes (src/sched/region.c, scope.c, root.c, with wait.c and sync/counter.c): every order in which they
- * begin and end, wait, fail, are cancelled from outside and run out of time, and in which calls are taken whose forker
- * is cancelled, in small cases.
+ * The real scopes (src/sched/region.c, scope.c, root.c, with wait.c and sync/counter.c): they begin and end, wait,
+ * fail, are cancelled from outside and run out of time, and calls are taken whose forker is cancelled, in small cases.
  */
 #define WEFT_SCOPE_STEPS 1 /* so that the lock is given back in the middle */
 
+#include "weak.h"
+
 #include "queue/deque.h"
+#include "sched/block.h"
 #include "sched/region.h"
 
-struct shared {
+#include <stdio.h>
+#include <stdlib.h>
+
+#define GHOST __attribute__((noinline, no_sanitize("thread")))
+
+static struct {
     struct weft__fiber fiber[4];
     struct weft_scope s, t;
-    bool armed;
-    uint32_t ended; /* bits of those who have */
-    int result[4];  /* what each thread says */
+    _Atomic uint32_t expired; /* the timer, or it was taken back */
+    uint32_t ended;           /* bits of those that have */
+    int result[4];            /* what each thread says */
     int second[4];
-    bool begun;    /* child TWO */
-    uint64_t owed; /* what it is to tell of besides its own end */
+    _Atomic uint32_t begun; /* child TWO; 2: and it tells of the end of ONE, too */
+    uint64_t owed;          /* for how many ends */
     struct weft__deque deque;
-    struct weft__stack stack;  /* of the one that forks */
+    struct weft__stack stack;  /* of the fiber that forks */
     struct weft_counter taken; /* calls that others run */
-};
-
-#include "interleave.h"
+} shared;
+static struct weft__worker worker[4]; /* each fiber runs on one of its own */
 
 #include "sched/region.c"
 #include "sched/root.c"
@@ -31,12 +37,11 @@ struct shared {
 #include "sync/counter.c"
 #include "sync/queue.c"
 
-enum { BODY, ONE, TWO, OTHER }; /* OTHER: the clock, or somebody who cancels */
+enum { BODY, ONE, TWO, OTHER }; /* OTHER: the clock, or a thread that cancels */
 
 /* --- what is underneath ---------------------------------------------------------------------------- */
 
 __thread struct weft__worker *weft__tls;
-static struct weft__worker worker;
 struct weft__slab weft__fibers = {.record_size = sizeof(struct weft__fiber)};
 
 #if defined(__x86_64__)
@@ -44,37 +49,32 @@ struct weft__slab weft__fibers = {.record_size = sizeof(struct weft__fiber)};
 __asm__(".globl __x86_return_thunk\n__x86_return_thunk: ret");
 #endif
 
-/* Each on a worker of its own, as it were. */
-static void entering(unsigned t) {
-    atomic_store(&worker.current, &shared.fiber[t]);
-    worker.owed = t == TWO ? shared.owed : 0;
-}
+void weak_entering(unsigned t) { weft__tls = &worker[t]; }
+bool weak_goes_too_far(void) { return false; }
 
-struct weft__fiber *weft__me_slow(void) {
-    abort();
-}
 struct weft__fiber *weft__me_if_any(void) {
-    return atomic_load(&worker.current);
+    return load_rlx(&weft__self()->current);
 }
 void weft__note_told(struct weft__fiber *f, int why) { (void)f, (void)why; }
 uint64_t weft__clock(void) { return 1; }
 
-void interleave_make_ready(struct weft__fiber *f) { release((unsigned)(f - shared.fiber)); }
-void weft__make_all_ready(struct weft__list *won) {
-    for (struct weft__link *l; (l = weft__list_take(won));) interleave_make_ready(weft__fiber_of_link(l));
+void scope_make_ready(struct weft__fiber *f) { claim(weak_release((unsigned)(f - shared.fiber)), "made ready twice"); }
+int scope_block(struct weft__fiber *me) {
+    weak_block();
+    uint64_t reason = load_acq(&me->wait) & WEFT_WAIT_REASON;
+    if (reason == WEFT_WON_DONE) return 0;
+    return reason == WEFT_WON_DEADLINE ? -ETIMEDOUT : weft__told_result(me);
 }
-
-struct weft__region *weft__child_member(struct weft__fiber *me) {
-    (void)me;
-    abort(); /* no continuations are stolen */
+void weft__make_all_ready(struct weft__list *won) {
+    for (struct weft__link *l; (l = weft__list_take(won));) scope_make_ready(weft__fiber_of_link(l));
 }
 
 static struct weft_fiber handle(unsigned t) { return (struct weft_fiber){WEFT_LIFE_ONE | t}; }
 
 static void make_fiber(unsigned t) {
     struct weft__fiber *f = &shared.fiber[t];
-    atomic_store(&f->slot.life, WEFT_LIFE_ONE | t);
-    atomic_store(&f->context.kind, WEFT_KIND_FIBER);
+    store_rlx(&f->slot.life, WEFT_LIFE_ONE | t);
+    store_rlx(&f->context.kind, WEFT_KIND_FIBER);
 }
 
 static bool other_follows(unsigned t);
@@ -85,11 +85,11 @@ int weft__spawn_child(struct weft__scope *s, const struct weft_attr *attr, int (
     unsigned t = (unsigned)(uintptr_t)arg;
     (void)attr, (void)where;
     make_fiber(t);
-    atomic_store(&shared.fiber[t].wait, WEFT_WAIT_LOOK);
+    store_rlx(&shared.fiber[t].wait, WEFT_WAIT_LOOK);
     shared.fiber[t].frames = (uintptr_t)&s->outstanding;
     shared.fiber[t].child = fn;
-    start_thread(t, false);
-    if (other_follows(t)) start_thread(OTHER, false);
+    weak_start(t);
+    if (other_follows(t)) weak_start(OTHER);
     return 0;
 }
 /* No fiber for the rest of the chain: the caller does it all. */
@@ -101,7 +101,7 @@ void weft_yield(void) {}
 void weft__tasks_region(bool begun) { (void)begun; } /* nothing is forked */
 void weft__frames_unwind(struct weft__fiber *me, void *result, const void *returned) {
     (void)me, (void)result, (void)returned;
-    wrong = true;
+    claim(false, "a frame is left open");
 }
 
 /* A timer that may come at any moment, until it is taken back. */
@@ -109,51 +109,46 @@ static void run_clock(void);
 int weft_timer_arm(struct weft_timer *timer, uint64_t deadline, void (*fn)(void *), void *arg) {
     (void)deadline;
     ((struct weft__timer *)(void *)timer)->due = (struct weft__due){fn, arg, 0};
-    shared.armed = true;
-    start_thread(OTHER, true);
+    store_rlx(&shared.expired, 0);
+    weak_start(OTHER);
     return 0;
 }
 bool weft__timer_take_dropped(struct weft__timer *timer) {
     (void)timer;
     return false; /* no runtime stops here */
 }
+/* Under the wheel's lock, as it were: what was done before it expired is seen. */
 int weft_timer_cancel(struct weft_timer *timer) {
     (void)timer;
-    interleave_point();
-    if (!shared.armed) return -EALREADY;
-    shared.armed = false;
-    arena.actor[OTHER].state = DONE;
-    return 0;
+    if (!add_ar(&shared.expired, 1)) {
+        weak_abandon(OTHER);
+        return 0;
+    }
+    return -EALREADY;
 }
 static void run_clock(void) {
     struct weft__due due = ((struct weft__timer *)(void *)&((struct weft__scope *)(void *)&shared.s)->timer)->due;
-    shared.armed = false;
-    arena.actor[OTHER].optional = false;
-    interleave_point();
-    due.fn(due.arg);
+    if (!add_ar(&shared.expired, 1)) due.fn(due.arg);
 }
 
 /* --- what the threads do ------------------------------------------------------------------------------ */
 
 static int wait_here(void) {
     uint64_t ticket;
-    struct weft__fiber *me = atomic_load(&worker.current);
+    struct weft__fiber *me = load_rlx(&weft__self()->current);
     int err = weft__wait_begin(me, WEFT_WAIT_BY_CANCEL, &ticket);
     return err ? err : weft__wait_block(me, ticket, WEFT_FOREVER);
 }
 
-/* The scope is the caller's again: who touches it now is found out by it. */
-#define GONE 0xa5
+/* The scope is the caller's again, and its memory may be anything. */
 static int end_scope(struct weft_scope *s) {
     int result = weft_scope_end(s);
-    memset(s, GONE, sizeof *s);
+    weak_gone(s == &shared.t, s, sizeof *s);
     return result;
 }
-static bool is_gone(const struct weft_scope *s) {
-    for (size_t i = 0; i < sizeof *s; i++)
-        if (((const unsigned char *)s)[i] != GONE) return false;
-    return true;
-}
+
+static GHOST void note_end(unsigned t) { shared.ended |= 1u << t; }
+static GHOST bool have_ended(uint32_t all) { return (shared.ended & all) == all; }
 
 /* --- calls that are taken: by ONE and TWO, or by TWO from a child ------------------------------------ */
 
@@ -166,31 +161,29 @@ static void run_thief(unsigned t) {
     weft__scope_inherit(&member, me, weft__root_of(&shared.deque, shared.deque.around));
     if (thieves_wait()) shared.result[t] = wait_here();
     weft__scope_disinherit(&member, me);
-    shared.ended |= 1u << t;
+    note_end(t);
     weft_counter_complete(&shared.taken);
 }
-static void fork_call(unsigned t, unsigned thief) {
-    shared.deque.owner = &shared.fiber[t];
-    shared.fiber[t].stack = &shared.stack;
+static void fork_call(unsigned thief) {
     weft_counter_add(&shared.taken, 1);
     make_fiber(thief);
-    start_thread(thief, false);
+    weak_start(thief);
+}
+static void begin_forking(unsigned t) {
+    shared.deque.owner = &shared.fiber[t];
+    shared.fiber[t].stack = &shared.stack;
 }
 /* As task/fork.c has it, of the oldest call. */
 static void join_calls(void) {
     weft__counter_wait_always(&shared.taken, 0);
-    if (atomic_load(&shared.deque.rooted)) weft__root_close(&shared.deque);
-    memset(&shared.deque.root, GONE, sizeof shared.deque.root);
-}
-static bool root_is_gone(void) {
-    for (size_t i = 0; i < sizeof shared.deque.root; i++)
-        if (((const unsigned char *)&shared.deque.root)[i] != GONE) return false;
-    return !atomic_load(&shared.deque.rooted);
+    if (load_rlx(&shared.deque.rooted)) weft__root_close(&shared.deque);
+    weak_gone(1, &shared.deque.root, sizeof shared.deque.root);
 }
 
 static int child_forks(void *t) {
     shared.deque.around = (struct weft__scope *)(void *)&shared.s;
-    fork_call((unsigned)(uintptr_t)t, TWO);
+    begin_forking((unsigned)(uintptr_t)t);
+    fork_call(TWO);
     join_calls();
     return 0;
 }
@@ -213,7 +206,7 @@ static int child_nests(void *t) {
 static int child_shields(void *t) {
     struct weft_shield shield;
     weft_shield_begin(&shield);
-    if (weft_cancelled()) wrong = true;
+    claim(!weft_cancelled(), "told in a shield");
     weft_shield_end(&shield);
     shared.result[(uintptr_t)t] = wait_here();
     return 0;
@@ -222,9 +215,10 @@ static int child_shields(void *t) {
 static void spawn_child(int (*fn)(void *), unsigned t) {
     if (!weft_scope_spawn(&shared.s, NULL, fn, (void *)(uintptr_t)t)) return;
     shared.result[t] = wait_here(); /* refused: the scope is cancelled, and the body told in its stead */
-    shared.ended |= 1u << t;
+    note_end(t);
 }
 
+enum { OF_CHILD = 4 };
 static const struct scene {
     const char *name;
     int (*one)(void *), (*two)(void *);
@@ -234,11 +228,12 @@ static const struct scene {
     bool (*good)(void);
     unsigned after; /* the other begins when that child was made; 0: at once */
     bool large;
-    unsigned
-        thieves; /* so many take calls of BODY, which begins no scope of its own; 4: one takes a call of child ONE */
-    bool heir;   /* child TWO, if it has not begun when ONE ends, tells for both, as if it came next on that worker */
+    unsigned thieves; /* so many take calls of BODY, which begins no scope of its own; OF_CHILD: one takes ONE's call */
+    bool heir; /* child TWO, if it has not begun when ONE ends, tells for both, as if it came next on that worker */
 } * scene;
 static bool other_follows(unsigned t) { return scene->after == t; }
+static bool body_forks(void) { return scene->thieves && scene->thieves != OF_CHILD; }
+static bool is_thief(unsigned t) { return body_forks() ? t == ONE || t == TWO : scene->thieves && t == TWO; }
 static bool thieves_wait(void) { return scene->good != NULL; }
 
 static void body_cancels(void) { weft_scope_cancel(&shared.s); }
@@ -251,37 +246,43 @@ static void body_shields(void) {
     struct weft_shield shield;
     weft_shield_begin(&shield);
     join_calls();
-    if (weft_cancelled()) wrong = true;
+    claim(!weft_cancelled(), "told in a shield");
     weft_shield_end(&shield);
 }
 static void cancel_body(void) { shared.result[OTHER] = weft_cancel(handle(BODY)); }
 static void cancel_one(void) { shared.result[OTHER] = weft_cancel(handle(ONE)); }
 
+static GHOST bool is_made(unsigned t) { return shared.fiber[t].frames; }
+
 /* As end() in fiber.c has it. */
 static void run_child(unsigned t) {
-    if (t == TWO) shared.begun = true;
+    struct weft__fiber *f = &shared.fiber[t];
+    if (t == TWO && xchg_ar(&shared.begun, 1) == 2) weft__self()->owed = shared.owed;
     weft__child_main((void *)(uintptr_t)t);
-    shared.ended |= 1u << t;
-    if (scene->heir && t == ONE && !shared.begun && shared.fiber[TWO].frames == shared.fiber[ONE].frames)
-        shared.owed = shared.fiber[ONE].owes + 1;
-    else
-        weft__counter_lower((struct weft_counter *)shared.fiber[t].frames, shared.fiber[t].owes + 1);
+    note_end(t);
+    if (scene->heir && t == ONE && is_made(TWO)) {
+        uint32_t no = 0;
+        shared.owed = f->owes + 1;
+        if (cas_ar(&shared.begun, &no, 2)) return;
+    }
+    weft__counter_lower((struct weft_counter *)f->frames, f->owes + 1);
 }
 
 static void run_forker(void) {
-    for (unsigned i = 0; i < scene->thieves; i++) fork_call(BODY, ONE + i);
+    begin_forking(BODY);
+    for (unsigned i = 0; i < scene->thieves; i++) fork_call(ONE + i);
     if (scene->body)
         scene->body();
     else
         join_calls();
 }
 
-static void run_thread(unsigned t) {
-    if ((scene->thieves && scene->thieves < 4 && (t == ONE || t == TWO)) || (scene->thieves == 4 && t == TWO)) {
+void run_thread(unsigned t) {
+    if (is_thief(t)) {
         run_thief(t);
         return;
     }
-    if (t == BODY && scene->thieves && scene->thieves < 4) {
+    if (t == BODY && body_forks()) {
         run_forker();
         return;
     }
@@ -302,7 +303,7 @@ static void run_thread(unsigned t) {
     if (scene->body) scene->body();
     shared.result[BODY] = end_scope(&shared.s);
     uint32_t all = (scene->one ? 1u << ONE : 0) | (scene->two ? 1u << TWO : 0);
-    wrong |= (shared.ended & all) != all;
+    claim(have_ended(all), "ended before its children");
 }
 
 /* --- what must hold -------------------------------------------------------------------------------------- */
@@ -319,12 +320,12 @@ static bool sticks_inside(void) {
 }
 /* It was asked itself, and so everything that it had begun; and it stays asked. */
 static bool asked(void) {
-    return both_told(-ECANCELED, -ECANCELED) && (atomic_load(&shared.fiber[BODY].wait) & WEFT_WAIT_CANCEL);
+    return both_told(-ECANCELED, -ECANCELED) && (load_rlx(&shared.fiber[BODY].wait) & WEFT_WAIT_CANCEL);
 }
 /* Before it began, in the middle, or after the end. */
 static bool asked_some_time(void) {
     return (!shared.result[BODY] || shared.result[BODY] == -ECANCELED) &&
-           (atomic_load(&shared.fiber[BODY].wait) & WEFT_WAIT_CANCEL);
+           (load_rlx(&shared.fiber[BODY].wait) & WEFT_WAIT_CANCEL);
 }
 static bool nest_told(void) {
     return shared.result[BODY] == -EIO && shared.result[ONE] == -ECANCELED && shared.second[ONE] == -ECANCELED;
@@ -332,7 +333,7 @@ static bool nest_told(void) {
 static bool calls_told(void) {
     bool told = true;
     for (unsigned i = 0; i < scene->thieves; i++) told &= shared.result[ONE + i] == -ECANCELED;
-    return told && (atomic_load(&shared.fiber[BODY].wait) & WEFT_WAIT_CANCEL);
+    return told && (load_rlx(&shared.fiber[BODY].wait) & WEFT_WAIT_CANCEL);
 }
 static bool call_told(void) { return shared.result[BODY] == -ECANCELED && shared.result[TWO] == -ECANCELED; }
 static bool one_asked(void) { return shared.result[ONE] == -ECANCELED && !shared.result[BODY]; }
@@ -341,7 +342,8 @@ static const struct scene scenes[] = {
     {"a failure, and one that waits", child_fails, child_waits, WEFT_FOREVER, NULL, NULL, failed_first},
     {"a failure, and the body waits", child_fails, NULL, WEFT_FOREVER, body_waits, NULL, failed_first},
     {"the last child cancels", child_cancels, NULL, WEFT_FOREVER, NULL, NULL, cancelled},
-    {"cancelled by the body, two that wait", child_waits, child_waits, WEFT_FOREVER, body_cancels, NULL, cancelled},
+    {"cancelled by the body, two that wait", child_waits, child_waits, WEFT_FOREVER, body_cancels, NULL, cancelled, 0,
+     true},
     {"a deadline at any moment", child_returns, NULL, 100, NULL, NULL, perhaps_late},
     {"a deadline at any moment, nested", NULL, NULL, 100, body_nests, NULL, perhaps_late},
     {"a deadline, one that waits", NULL, child_waits, 100, NULL, NULL, late},
@@ -355,49 +357,49 @@ static const struct scene scenes[] = {
     {"a failure, told by one that waits", child_fails, child_waits, WEFT_FOREVER, NULL, NULL, failed_first,
      .heir = true},
     {"two ends told at once, a deadline at any moment", child_returns, child_returns, 100, NULL, NULL, perhaps_late,
-     .heir = true},
+     .large = true, .heir = true},
     {"a call is taken, its forker asked", NULL, NULL, 0, NULL, cancel_body, calls_told, .thieves = 1},
     {"two calls are taken, their forker asked", NULL, NULL, 0, NULL, cancel_body, calls_told, .large = true,
      .thieves = 2},
     {"a call is taken, its forker asked in a shield", NULL, NULL, 0, body_shields, cancel_body, calls_told,
      .thieves = 1},
     {"a call is taken and ends, its forker asked", NULL, NULL, 0, NULL, cancel_body, NULL, .thieves = 1},
-    {"two calls are taken and end, their forker asked", NULL, NULL, 0, NULL, cancel_body, NULL, .thieves = 2},
+    {"two calls are taken and end, their forker asked", NULL, NULL, 0, NULL, cancel_body, NULL, .large = true,
+     .thieves = 2},
     {"a call of a child is taken, the scope cancelled", child_forks, NULL, WEFT_FOREVER, body_cancels, NULL, call_told,
-     .thieves = 4},
+     .thieves = OF_CHILD},
 };
 #define SCENES (sizeof scenes / sizeof *scenes)
 
 static void check(void) {
-    bool nested = scene->body == body_nests || scene->one == child_nests;
-    bool forks = scene->thieves && scene->thieves < 4;
-    wrong |= (!forks && !is_gone(&shared.s)) || (nested && !is_gone(&shared.t));
-    wrong |= scene->thieves && !root_is_gone();
-    wrong |= scene->good && !scene->good();
+    for (unsigned t = 0; t < THREADS; t++) claim(!weak_goes_on(t), "waits for ever");
+    claim(!scene->good || scene->good(), "another outcome");
     for (unsigned t = 0; t < 4; t++)
-        wrong |= (shared.fiber[t].frames & WEFT_FRAMES_TAG) || atomic_load(&shared.fiber[t].context.open);
-    wrong |= shared.fiber[BODY].frames != 0;
+        claim(!(shared.fiber[t].frames & WEFT_FRAMES_TAG) && !load_rlx(&shared.fiber[t].context.open), "left open");
+    claim(!load_rlx(&shared.deque.rooted), "a root is left open");
+    claim(shared.fiber[BODY].frames == 0, "the body has something open");
 }
 
 static void set_up(void) {
-    weft__tls = &worker;
-    atomic_store(&weft__fibers.records, 4);
-    atomic_store(&weft__fibers.chunk[0], (char *)shared.fiber);
+    for (unsigned t = 0; t < 4; t++) store_rlx(&worker[t].current, &shared.fiber[t]);
+    store_rlx(&weft__fibers.records, 4);
+    store_rlx(&weft__fibers.chunk[0], (char *)shared.fiber);
     make_fiber(BODY);
-    start_thread(BODY, false);
-    if (scene->other && !scene->after) start_thread(OTHER, false);
+    weak_start(BODY);
+    if (scene->other && !scene->after) weak_start(OTHER);
 }
 
-/* scope brief: without the largest. */
-int main(int argc, char **argv) {
-    bool brief = argc > 1 && !strcmp(argv[1], "brief");
-    setvbuf(stdout, NULL, _IOLBF, 0);
+static bool all_scenes(void) {
     for (scene = scenes; scene < scenes + SCENES; scene++) {
-        if (brief && scene->large) continue;
-        bool good = explore_all();
-        printf("scope, %s: %llu states, %llu ends, %s\n", scene->name, (unsigned long long)states,
-               (unsigned long long)ends, good ? "ok" : "WRONG");
-        if (!good) return 1;
+        char name[100];
+        snprintf(name, sizeof name, "scope, %s", scene->name);
+        if (!weak_explore(&(struct weak_scene){name, 0, set_up, check, scene->large})) return false;
     }
-    return 0;
+    return true;
+}
+
+int main(int argc, char **argv) {
+    weak_share(&shared, sizeof shared);
+    for (unsigned t = 0; t < 4; t++) weak_share(&worker[t].owed, sizeof worker[t].owed);
+    return weak_main(argc, argv, all_scenes);
 }

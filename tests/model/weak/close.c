@@ -1,0 +1,121 @@
+/*
+ * Explores the lives of a descriptor, the real io/known.h and known.c: a waiter begins, another tries again what it
+ * began before, while the number is closed and stands for another file a moment later. Queue and ring are as
+ * readiness.c, sched/rings.c and engine.c have them. More waiters, and a ring that hands over late: close.pml.
+ *
+ * No thread ever waits on, or tries, another file than the one that it began with, and none waits on what was closed.
+ */
+#include "workers.h"
+
+#include "io/known.c"
+
+enum { CLOSER, WAITER, HOLDER };
+enum { IN_QUEUE, IN_RING };
+#define FD 3
+
+static struct {
+    uint8_t way;
+    struct weft__lock kernel, queue; /* queue: the lock of those that wait, or of the ring */
+    uint64_t file;                   /* what the number stands for */
+    uint64_t on;                     /* what the waiter waits on; 0: nothing */
+    _Atomic uint32_t count;          /* requests under way for this number */
+    uint32_t life;                   /* that the holder began in */
+} s;
+
+/* --- what is underneath ---------------------------------------------------------------------------------- */
+
+static uint64_t kernel_file(void) {
+    weft__lock(&s.kernel);
+    uint64_t file = s.file;
+    weft__unlock(&s.kernel);
+    return file;
+}
+static void kernel_close(uint64_t next) {
+    weft__lock(&s.kernel);
+    s.file = next;
+    weft__unlock(&s.kernel);
+}
+void explored_switch(struct weft__context *from, struct weft__context *to) { (void)from, (void)to; }
+bool weak_goes_too_far(void) { return false; }
+
+/* --- what the threads do ----------------------------------------------------------------------------------- */
+
+static void begin_wait(void) {
+    uint32_t life = weft__known_life(FD);
+    uint64_t meant = kernel_file();
+    weft__lock(&s.queue);
+    if (s.way == IN_RING) add_sc(&s.count, 1); /* weft__ring_claim */
+    if (weft__known_other(FD, life)) {
+        if (s.way == IN_RING) add_ar(&s.count, -1u);
+    } else {
+        s.on = kernel_file();
+        claim(s.on == meant, "waits on another file");
+    }
+    weft__unlock(&s.queue);
+}
+
+static void try_again(void) {
+    if (!weft__known_hold(FD, s.life)) return;
+    claim(kernel_file() == 1, "tries another file");
+    weft__known_release(FD);
+}
+
+static void end_waits(void) {
+    if (s.on && s.way == IN_RING) add_ar(&s.count, -1u);
+    s.on = 0;
+}
+
+/* close_it in engine.c. */
+static void close_it(void) {
+    if (s.way == IN_QUEUE) { /* weft__readiness_closes */
+        weft__lock(&s.queue);
+        weft__known_closes(FD);
+        end_waits();
+        weft__unlock(&s.queue);
+    } else {
+        weft__known_closes(FD);
+        while (load_sc(&s.count)) { /* weft__rings_close_fd */
+            weft__lock(&s.queue);
+            end_waits();
+            weft__unlock(&s.queue);
+        }
+    }
+    weft__known_await(FD);
+    kernel_close(2);
+    weft__known_closed(FD);
+}
+
+void run_thread(unsigned t) {
+    if (t == CLOSER) close_it();
+    if (t == WAITER) begin_wait();
+    if (t == HOLDER) try_again();
+}
+
+/* --- scenes -------------------------------------------------------------------------------------------------- */
+
+static void set_up_for(unsigned way) {
+    s.way = (uint8_t)way;
+    s.file = 1;
+    s.life = weft__known_life(FD);
+}
+static void queue(void) { set_up_for(IN_QUEUE); }
+static void ring(void) { set_up_for(IN_RING); }
+
+static void check(void) {
+    for (unsigned t = 0; t < 3; t++) claim(!weak_goes_on(t), "waits for ever");
+    claim(s.on != 1, "waits on what was closed");
+}
+
+static bool all_scenes(void) {
+    return weak_explore(&(struct weak_scene){"close, waiters in a queue", 3, queue, check}) &&
+           weak_explore(&(struct weak_scene){"close, waiters in a ring", 3, ring, check});
+}
+
+int main(int argc, char **argv) {
+    weak_share(&s, sizeof s);
+    weak_share((void *)weft__known_word(FD), sizeof(uint32_t));
+    weak_share((void *)held_of(FD), sizeof(uint32_t));
+    weak_share((void *)guess_of(FD), sizeof(uint16_t));
+    weak_share((void *)&used, sizeof used);
+    return weak_main(argc, argv, all_scenes);
+}

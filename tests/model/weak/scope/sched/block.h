@@ -1,0 +1,19 @@
+/* Stands in for src/sched/block.h: a wait blocks its thread of the exploration. */
+#ifndef WEFT_SCHED_BLOCK_H
+#define WEFT_SCHED_BLOCK_H
+
+#include "sched/wait.h"
+
+#define weft__make_ready scope_make_ready
+void scope_make_ready(struct weft__fiber *f);
+
+int scope_block(struct weft__fiber *me);
+static inline int weft__wait_block(struct weft__fiber *me, uint64_t ticket, uint64_t deadline) {
+    return (void)ticket, (void)deadline, scope_block(me);
+}
+static inline int weft__wait_result(struct weft__fiber *me, uint64_t word) { return (void)me, (void)word, 0; }
+static inline bool weft__wait_was_late(struct weft__fiber *me) {
+    return (load_rlx(&me->wait) & WEFT_WAIT_REASON) == WEFT_WON_DEADLINE;
+}
+
+#endif

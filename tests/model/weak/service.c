@@ -1,0 +1,66 @@
+/*
+ * Explores the end of the service's thread, the real io/service.c: the last holder, or a stop, ends it while a runtime
+ * starts, whose fiber needs it. The fiber finds a service that goes on, or starts one.
+ */
+#include "workers.h"
+
+static int lock_mutex(pthread_mutex_t *m);
+static int unlock_mutex(pthread_mutex_t *m);
+#define pthread_mutex_lock lock_mutex
+#define pthread_mutex_unlock unlock_mutex
+#define pthread_join(thread, result) ((void)(thread))
+#include "io/service.c"
+#undef pthread_join
+
+enum { ENDER, FIBER };
+
+static struct {
+    struct weft__lock mutex;
+    uint64_t open; /* the poller is */
+} s;
+
+static int lock_mutex(pthread_mutex_t *m) { return (void)m, weft__lock(&s.mutex), 0; }
+static int unlock_mutex(pthread_mutex_t *m) { return (void)m, weft__unlock(&s.mutex), 0; }
+int weft__poller_open(struct weft__poller *p) { return (void)p, s.open = 1, 0; }
+void weft__poller_close(struct weft__poller *p) { (void)p, s.open = 0; }
+void weft__poller_ring(struct weft__poller *p) { (void)p; }
+int weft__thread_create_deaf(pthread_t *t, void *(*fn)(void *), void *arg) { return (void)t, (void)fn, (void)arg, 0; }
+void explored_switch(struct weft__context *from, struct weft__context *to) { (void)from, (void)to; }
+bool weak_goes_too_far(void) { return false; }
+
+/* The start of a runtime, and the fence of the spawn (weft__hand_in). */
+static void start_and_wait(void) {
+    store_rel(&weft__cluster.running, true);
+    fence_sc();
+    claim(!weft__service_hold(&fiber[0]), "no service");
+    claim(s.open, "the poller is closed");
+}
+
+void run_thread(unsigned t) {
+    if (t == ENDER) stopped();
+    if (t == FIBER) start_and_wait();
+}
+
+static void set_up(void) {
+    set_up_workers(1);
+    store_rlx(&weft__cluster.running, false);
+    for (unsigned t = 0; t < 2; t++) driven[t] = NULL;
+    store_rlx(&serving, true);
+    s.open = 1;
+}
+static void check(void) {
+    for (unsigned t = 0; t < 2; t++) claim(!weak_goes_on(t), "waits for ever");
+    claim(s.open && load_rlx(&serving), "a fiber waits, and nothing serves it");
+}
+
+static bool all_scenes(void) {
+    return weak_explore(&(struct weak_scene){"service, ends while a runtime starts", 2, set_up, check});
+}
+
+int main(int argc, char **argv) {
+    share_workers(1);
+    weak_share(&s, sizeof s);
+    weak_share((void *)&serving, sizeof serving);
+    weak_share((void *)&quits, sizeof quits);
+    return weak_main(argc, argv, all_scenes);
+}

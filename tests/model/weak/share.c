@@ -1,0 +1,177 @@
+/*
+ * Explores taking from a queue alone, or shared: the real elastic.c (weft__share, weft__share_by_force), dispatch.h and
+ * queue/ready.h, with a worker that retires and comes back (idle.c), and the monitor. No fiber is held twice.
+ */
+#include "workers.h"
+
+#include "sched/elastic.c"
+#include "sched/idle.c"
+
+enum { OWNER, MONITOR, OTHER };
+
+static struct {
+    uint8_t held[FIBERS];
+    uint8_t rounds, claims, steals_first;
+    struct weft__fiber *entered; /* by the owner; NULL: it is at home */
+} s;
+
+/* --- what is underneath ---------------------------------------------------------------------------------- */
+
+void weft__give_away(struct weft__worker *w) { (void)w; }
+void weft__stack_flush(struct weft__stack_cache *c, unsigned keep) { (void)c, (void)keep; }
+void weft__slab_flush(struct weft__slab *slab, struct weft__slab_cache *c) { (void)slab, (void)c; }
+void weft__tasks_flush(struct weft__worker *w, bool all) { (void)w, (void)all; }
+bool weft__driver_sleep(struct weft__driver *d, struct weft__uring *ring, uint64_t deadline) {
+    (void)d, (void)ring, (void)deadline;
+    weak_pause(); /* it is woken at any moment */
+    return true;
+}
+void weft__driver_wake(struct weft__driver *d) { (void)d; }
+void weft__tell_quiet(void) {}
+struct weft__fiber *weft__next_slow(struct weft__worker *w) {
+    return (void)w, NULL;
+}
+struct weft__fiber *weft__aside_next(struct weft__worker *w) {
+    return (void)w, NULL;
+}
+struct weft__stack *weft__stack_get_slow(struct weft__stack_cache *c, unsigned class) {
+    return (void)c, (void)class, NULL;
+}
+void weft__push_slow(struct weft__worker *w, struct weft__fiber *f) {
+    (void)w, (void)f, claim(false, "a queue is full");
+}
+bool weft__work_in_sight(struct weft__worker *w) { return (void)w, false; }
+bool weak_goes_too_far(void) { return false; }
+
+/* --- what the threads do ----------------------------------------------------------------------------------- */
+
+static GHOST void take(struct weft__fiber *f) {
+    claim(!s.held[f - fiber], "a fiber is taken twice");
+    s.held[f - fiber] = 1;
+}
+static GHOST void let_go(struct weft__fiber *f) { s.held[f - fiber] = 0; }
+
+void explored_switch(struct weft__context *from, struct weft__context *to) {
+    (void)from;
+    s.entered = to == &worker[0].home ? NULL : container_of(to, struct weft__fiber, context);
+}
+
+/* The fiber yields, and perhaps finds itself ready again before it left; or it is time to go home. */
+static struct weft__fiber *yields(struct weft__worker *w, struct weft__fiber *self) {
+    w->until_poll = weak_choice(2) ? 1 : 1000;
+    s.entered = self;
+    let_go(self);
+    weft__push(w, self);
+    weft__suspend_plain(w, self);
+    if (s.entered) take(s.entered);
+    return s.entered;
+}
+
+static void own(void) {
+    struct weft__worker *w = weft__self();
+    struct weft__fiber *f = NULL;
+    for (unsigned i = 0; i < s.rounds; i++) {
+        if (!f) {
+            w->until_poll = 1000;
+            weft__share(w);
+            f = weft__choose(w, weft__next(w));
+            if (f) take(f);
+        } else
+            f = yields(w, f);
+    }
+}
+
+static void force(void) {
+    for (unsigned i = 0; i < s.claims; i++) weft__share_by_force(&worker[0]);
+}
+
+static void steal(void) {
+    void *items[1];
+    if (load_acq(&worker[0].sharing) == WEFT_SHARED && weft__ready_take(&worker[0].ready, items, 1)) take(items[0]);
+}
+
+/* As retire() and find() in worker.c. */
+static void come_and_go(void) {
+    struct weft__worker *w = weft__self();
+    if (w->is_retired) { /* from the beginning: the second half of weft__idle_retire */
+        weft__lock(&w->cluster->idle.lock);
+        call_back(&w->cluster->idle, w);
+        weft__unlock(&w->cluster->idle.lock);
+    } else {
+        if (s.steals_first) steal();
+        weft__idle_retire(w);
+    }
+    fence_sc();
+    steal();
+}
+
+void run_thread(unsigned t) {
+    if (t == OWNER) own();
+    if (t == MONITOR) force();
+    if (t == OTHER) come_and_go();
+}
+
+/* --- scenes -------------------------------------------------------------------------------------------------- */
+
+static unsigned fibers;
+
+static void set_up_with(unsigned n, unsigned rounds, unsigned claims) {
+    set_up_workers(2);
+    driven[OWNER] = &worker[0];
+    driven[OTHER] = &worker[1];
+    driven[MONITOR] = NULL;
+    fibers = n;
+    for (unsigned i = 0; i < n; i++) weft__ready_push(&worker[0].ready, &fiber[i]);
+    s.rounds = (uint8_t)rounds;
+    s.claims = (uint8_t)claims;
+    store_rlx(&weft__cluster.wanted, 1);
+}
+static void set_up_alone(void) {
+    store_rlx(&weft__cluster.idle.state, WEFT_IDLE_RETIREE);
+    worker[1].is_retired = true;
+    store_rlx(&worker[0].sharing, WEFT_ALONE);
+    store_rlx(&worker[0].ready.alone, true);
+}
+static void becomes_alone(void) { set_up_with(1, 2, 0); }
+static void shares_again(void) {
+    set_up_with(1, 3, 0);
+    set_up_alone();
+}
+static void steals_before(void) {
+    set_up_with(1, 2, 0);
+    s.steals_first = true;
+}
+static void is_forced(void) {
+    set_up_with(1, 3, 1);
+    set_up_alone();
+}
+static void two_are_forced(void) {
+    set_up_with(2, 3, 1);
+    set_up_alone();
+}
+static void everything(void) {
+    set_up_with(2, 3, 1);
+    s.steals_first = true;
+}
+
+static void check(void) {
+    unsigned found = (unsigned)weft__ready_length(&worker[0].ready);
+    for (unsigned i = 0; i < FIBERS; i++) found += s.held[i];
+    for (unsigned t = 0; t < THREADS; t++) claim(!weak_goes_on(t), "waits for ever");
+    claim(found == fibers, "a fiber is lost");
+}
+
+static bool all_scenes(void) {
+    return weak_explore(&(struct weak_scene){"share, a worker becomes alone", 3, becomes_alone, check}) &&
+           weak_explore(&(struct weak_scene){"share, after a theft", 3, steals_before, check}) &&
+           weak_explore(&(struct weak_scene){"share, another comes back", 3, shares_again, check}) &&
+           weak_explore(&(struct weak_scene){"share, by force, one fiber", 3, is_forced, check}) &&
+           weak_explore(&(struct weak_scene){"share, by force, two fibers", 3, two_are_forced, check}) &&
+           weak_explore(&(struct weak_scene){"share, becomes alone, by force", 3, everything, check, .large = true});
+}
+
+int main(int argc, char **argv) {
+    share_workers(2);
+    weak_share(&s, sizeof s);
+    return weak_main(argc, argv, all_scenes);
+}

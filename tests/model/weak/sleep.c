@@ -1,0 +1,160 @@
+/*
+ * Explores sleeping and waking with the real idle.c, futex.c, steal.c (the last look), elastic.c (more workers) and
+ * ready.c (mail, injector), dry.c: a worker that goes to sleep, or retires, while work comes by every way. In the end
+ * it does not sleep over any. Clocks stand still: what only a timeout would find is not found here. More workers:
+ * sleep.pml.
+ */
+#include "workers.h"
+
+#include "driver/futex.c"
+#include "sched/dry.c"
+#include "sched/elastic.c"
+#include "sched/idle.c"
+#include "sched/ready.c"
+#include "sched/steal.c"
+
+enum { SLEEPER, WAKER };
+enum { MAIL, INJECT, PUSH, MORE, STOP, HOLDS_BACK };
+
+static struct {
+    uint8_t way, wants, got;
+    struct seen seen[WORKERS];
+} s;
+
+/* --- what is underneath ---------------------------------------------------------------------------------- */
+
+void weft__stack_flush(struct weft__stack_cache *c, unsigned keep) { (void)c, (void)keep; }
+void weft__slab_flush(struct weft__slab *slab, struct weft__slab_cache *c) { (void)slab, (void)c; }
+void weft__tasks_flush(struct weft__worker *w, bool all) { (void)w, (void)all; }
+void weft__tasks_ask(struct weft__cluster *c) { (void)c; }
+bool weft__tasks_in_sight(struct weft__worker *w) { return (void)w, false; }
+bool weft__stack_trim(void) { return false; }
+void weft__deque_trim(void) {}
+void weft__tell_quiet(void) {}
+bool weft__each_cluster(bool (*fn)(struct weft__cluster *, void *), void *arg) { return fn(&weft__cluster, arg); }
+void weft__timed_put(struct weft__timed *t, struct weft__fiber *f) { (void)t, (void)f; }
+uint64_t weft__timed_take(struct weft__timed *t, struct weft__fiber *f) { return (void)t, (void)f, 0; }
+void weft__age_mark(struct weft__worker *w) { (void)w; }
+struct weft__fiber *weft__aside_next(struct weft__worker *w) {
+    return (void)w, NULL;
+}
+struct weft__fiber *weft__aside_steal(struct weft__worker *w, struct weft__worker *from) {
+    return (void)w, (void)from, NULL;
+}
+bool weft__ring_waits(const struct weft__uring *r) { return (void)r, false; }
+void weft__ring_sleep(struct weft__uring *r, _Atomic uint32_t *state, uint64_t deadline) {
+    (void)r, (void)state, (void)deadline;
+}
+int weft__thread_create(pthread_t *t, void *(*fn)(void *), void *arg) { return (void)t, (void)fn, (void)arg, -EAGAIN; }
+void explored_switch(struct weft__context *from, struct weft__context *to) { (void)from, (void)to; }
+bool weak_goes_too_far(void) { return false; }
+
+/* --- what the threads do ----------------------------------------------------------------------------------- */
+
+/* What a worker finds that looks for work: mail, the injector, its own queue, another's. */
+static bool finds_something(struct weft__worker *w) {
+    void *items[1];
+    take_mail_of(w, w);
+    if (weft__is_wanted(w)) take_injected(w);
+    if (weft__pop(w)) return true;
+    if (!weft__is_wanted(w)) return false;
+    return load_acq(&worker[1].sharing) == WEFT_SHARED && weft__ready_take(&worker[1].ready, items, 1);
+}
+
+static void sleep_until_done(struct weft__worker *w) {
+    while (s.got < s.wants) {
+        bool wanted = weft__is_wanted(w);
+        if (finds_something(w))
+            s.got++;
+        else if (load_acq(&w->cluster->stopping) || (s.way == MORE && wanted))
+            return;
+        else if (wanted)
+            weft__idle_sleep(w);
+        else
+            weft__idle_retire(w);
+    }
+}
+
+static void wake(void) {
+    struct weft__worker *w = weft__self();
+    switch (s.way) {
+    case MAIL: weft__mail(&worker[0], &fiber[0]); break;
+    case INJECT: weft__inject(&weft__cluster, &fiber[0]); break;
+    case PUSH:
+        for (unsigned i = 0; i < 2; i++) {
+            weft__push(w, &fiber[i]);
+            weft__notify(w);
+        }
+        break;
+    case HOLDS_BACK: weft__dry_await(1); break; /* and then brings it in */
+    case MORE: set_wanted(&weft__cluster, 1); break;
+    case STOP:
+        store_rel(&weft__cluster.stopping, true);
+        fence_sc(); /* as join_carriers in cluster.c */
+        weft__idle_wake(&worker[0]);
+        break;
+    }
+}
+
+void run_thread(unsigned t) {
+    if (t == WAKER)
+        wake();
+    else
+        sleep_until_done(weft__self());
+}
+
+/* --- scenes -------------------------------------------------------------------------------------------------- */
+
+static void set_up_for(unsigned way, unsigned workers, unsigned wants) {
+    set_up_workers(workers);
+    driven[SLEEPER] = &worker[0];
+    driven[WAKER] = way == PUSH ? &worker[1] : NULL;
+    s.way = (uint8_t)way;
+    s.wants = (uint8_t)wants;
+    if (way != PUSH) return;
+    worker[0].seen = s.seen; /* the other queue stands still, as far as it has seen */
+    worker[0].seen_size = WORKERS;
+    s.seen[1].at = 1;
+}
+static void mail(void) { set_up_for(MAIL, 1, 1); }
+static void inject(void) { set_up_for(INJECT, 1, 1); }
+static void push(void) { set_up_for(PUSH, 2, 1); }
+static void stop(void) { set_up_for(STOP, 1, 1); }
+static void holds_back(void) { set_up_for(HOLDS_BACK, 1, 1); }
+static void more(void) {
+    set_up_for(MORE, 1, 1);
+    store_rlx(&weft__cluster.wanted, 0);
+}
+static void retired_mail(void) {
+    set_up_for(MAIL, 1, 1);
+    store_rlx(&weft__cluster.wanted, 0);
+}
+static void retired_stop(void) {
+    set_up_for(STOP, 1, 1);
+    store_rlx(&weft__cluster.wanted, 0);
+}
+
+static void check(void) {
+    for (unsigned t = 0; t < 2; t++) claim(!weak_goes_on(t), "sleeps over work");
+}
+
+/* The worker sleeps, and the thread has been told: it does not wait for its bound. */
+static void check_waiter(void) { claim(!weak_goes_on(WAKER), "holds back although a worker has nothing to do"); }
+
+static bool all_scenes(void) {
+    return weak_explore(&(struct weak_scene){"sleep, mail", 2, mail, check}) &&
+           weak_explore(&(struct weak_scene){"sleep, something in the injector", 2, inject, check}) &&
+           weak_explore(&(struct weak_scene){"sleep, another pushes two", 2, push, check}) &&
+           weak_explore(&(struct weak_scene){"sleep, a stop", 2, stop, check}) &&
+           weak_explore(&(struct weak_scene){"sleep, a thread that holds back", 2, holds_back, check_waiter}) &&
+           weak_explore(&(struct weak_scene){"retired, more are wanted", 2, more, check}) &&
+           weak_explore(&(struct weak_scene){"retired, mail", 2, retired_mail, check}) &&
+           weak_explore(&(struct weak_scene){"retired, a stop", 2, retired_stop, check});
+}
+
+int main(int argc, char **argv) {
+    share_workers(2);
+    weak_share(&s, sizeof s);
+    weak_share((void *)&weft__dry_awaited, sizeof weft__dry_awaited);
+    return weak_main(argc, argv, all_scenes);
+}

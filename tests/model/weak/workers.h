@@ -1,0 +1,109 @@
+/*
+ * For explorations of the scheduler: each thread drives a worker of one cluster, or none. The program includes this,
+ * then the source under test; what that calls and is not explored is stubbed here, or there.
+ */
+#ifndef WEAK_WORKERS_H
+#define WEAK_WORKERS_H
+
+#include "weak.h"
+
+#include "sched/dispatch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define GHOST __attribute__((noinline, no_sanitize("thread")))
+
+#define WORKERS 3
+static struct weft__worker worker[WORKERS];
+struct weft__cluster weft__cluster;
+_Atomic(struct weft__cluster *) weft__clusters[WEFT_CLUSTERS_MAX];
+#ifndef HAS_SLAB /* the source has it */
+struct weft__slab weft__fibers = {.record_size = sizeof(struct weft__fiber)};
+#endif
+__thread struct weft__worker *weft__tls;
+_Atomic bool weft__fence_is_symmetric;
+
+#define FIBERS 4
+static struct weft__fiber fiber[FIBERS];
+
+/* --- the machine underneath ----------------------------------------------------------------------------- */
+
+void weft__fence_heavy(void) {
+    if (weak_symmetric)
+        fence_sc();
+    else
+        WEAK_FENCE_ALL("weft__fence_heavy()");
+}
+void weft__fence_all(void) { WEAK_FENCE_ALL("weft__fence_all()"); }
+static bool deadlines_pass; /* at any moment; else time stands still */
+int weft__futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline) {
+    return weak_futex_wait(word, value, deadlines_pass && deadline != WEFT_FOREVER) ? -ETIMEDOUT : 0;
+}
+void weft__futex_wake(_Atomic uint32_t *word, int threads) {
+    (void)threads;
+    weak_futex_wake(word);
+}
+uint64_t weft__clock(void) { return 1; }
+void weft__free(void *p) { (void)p; }
+void weft__context_entry(void) { abort(); }
+void weft__layer_add(struct weft__layer *layer) { (void)layer; }
+int weft__ready_grow(struct weft__ready *q) { return (void)q, -ENOMEM; }
+
+/* --- setting up --------------------------------------------------------------------------------------------- */
+
+#define RING 8
+static struct {
+    struct weft__ring ring;
+    _Atomic(void *) slot[RING];
+} rings[WORKERS];
+__attribute__((weak)) void *weft__alloc(size_t n) { return (void)n, NULL; }
+void *weft__alloc_aligned(size_t a, size_t n) { return (void)a, (void)n, NULL; }
+
+/* Which worker each thread drives; NULL: it is no carrier. */
+static struct weft__worker *driven[THREADS];
+void weak_entering(unsigned t) { weft__tls = driven[t]; }
+
+static void set_up_workers(unsigned n) {
+    struct weft__cluster *c = &weft__cluster;
+    c->stealing = true;
+    store_rlx(&weft__fence_is_symmetric, weak_symmetric);
+    store_rlx(&c->count, n);
+    store_rlx(&c->wanted, n);
+    store_rlx(&c->configured, n);
+    store_rlx(&c->running, true);
+    store_rlx(&weft__clusters[0], c);
+    store_rlx(&weft__fibers.records, FIBERS);
+    store_rlx(&weft__fibers.chunk[0], (char *)fiber);
+    for (unsigned i = 0; i < FIBERS; i++) {
+        store_rlx(&fiber[i].slot.life, WEFT_LIFE_ONE | i);
+        store_rlx(&fiber[i].context.kind, WEFT_KIND_FIBER);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        struct weft__worker *w = &worker[i];
+        c->workers[i] = w;
+        w->cluster = c;
+        w->index = i;
+        w->until_poll = 1000;
+        rings[i].ring.mask = RING - 1;
+        store_rlx(&w->ready.ring, &rings[i].ring);
+        store_rlx(&w->sharing, WEFT_SHARED);
+        store_rlx(&w->wheel.next, WEFT_FOREVER);
+    }
+}
+
+/* What of these is part of the state; the rest never changes. */
+static void share_workers(unsigned n) {
+    weak_share(&weft__cluster.count, offsetof(struct weft__cluster, workers));
+    weak_share(&weft__cluster.place, sizeof weft__cluster - offsetof(struct weft__cluster, place));
+    weak_share(fiber, sizeof fiber);
+    weak_share(rings, sizeof rings);
+    for (unsigned i = 0; i < n; i++) {
+        weak_share(&worker[i], offsetof(struct weft__worker, records));
+        weak_share(&worker[i].busy_since, sizeof worker[i].busy_since);
+        weak_share(&worker[i].ready, offsetof(struct weft__worker, hog) - offsetof(struct weft__worker, ready));
+        weak_share(&worker[i].wheel.armed, sizeof(struct weft__wheel) - offsetof(struct weft__wheel, armed));
+    }
+}
+
+#endif
