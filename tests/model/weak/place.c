@@ -49,8 +49,8 @@ static void poll_once(struct weft__worker *w) {
 
 /* As weft_cluster_move, and weft_cluster_destroy; which waits for the carriers, as join_carriers has it. */
 static void move_and_end(void) {
-    claim(!rehouse(f, weft__handle(f), (struct weft_cluster){0}), "not moved");
-    claim(!begin_end(&other), "a fiber lives there");
+    claim(!rehouse(f, weft__handle(f), &weft__cluster), "not moved");
+    claim(!begin_end(&other, handle_of(&other)), "a fiber lives there");
     weak_block();
     hand_on(&other);
 }

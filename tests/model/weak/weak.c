@@ -675,6 +675,9 @@ static struct weak_result direct(enum step_kind kind, const volatile void *at, u
     type __tsan_atomic##bits##_fetch_sub(volatile type *p, type v, int o) { \
         return (type)direct(STEP_ADD, p, sizeof *p, order_of(o), (type)-v, 0).read; \
     } \
+    type __tsan_atomic##bits##_fetch_or(volatile type *p, type v, int o) { \
+        return (type)direct(STEP_OR, p, sizeof *p, order_of(o), v, 0).read; \
+    } \
     int __tsan_atomic##bits##_compare_exchange_strong(volatile type *p, type *e, type v, int o, int fo) { \
         struct weak_result r = direct(STEP_SWAP, p, sizeof *p, order_of(o), v, *e); \
         (void)fo; \
