@@ -18,9 +18,9 @@ enum { WEFT_REPORTS_MOST = 64 };
 
 static uint64_t pack(int fd, uint32_t round) { return (uint64_t)round << 32 | (uint32_t)fd; }
 
-/* The bell is edge-triggered: it wakes once for each time that it is rung, and need not be read. */
+/* The bell rings until the thread that sleeps has read it: a fetch by another thread must not silence it. */
 int weft__poller_open(struct weft__poller *p) {
-    struct epoll_event bell = {.events = EPOLLIN | EPOLLET, .data.u64 = BELL};
+    struct epoll_event bell = {.events = EPOLLIN, .data.u64 = BELL};
     if ((p->epoll = weft__epoll_create()) < 0) return p->epoll;
     int err = p->bell = weft__eventfd();
     if (err < 0) goto half_open;
@@ -51,15 +51,35 @@ int weft__poller_watch(struct weft__poller *p, int fd) {
     return epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
 }
 
-unsigned weft__poller_wait(struct weft__poller *p, struct weft__report *reports, unsigned n, const sigset_t *mask) {
+/* Returns how many; *rung: the bell was among them. */
+static unsigned wait(struct weft__poller *p, struct weft__report *reports, unsigned n, int timeout,
+                     const sigset_t *mask, bool *rung) {
     struct epoll_event e[WEFT_REPORTS_MOST];
-    int most = n < WEFT_REPORTS_MOST ? (int)n : WEFT_REPORTS_MOST, got = epoll_pwait(p->epoll, e, most, -1, mask);
+    int most = n < WEFT_REPORTS_MOST ? (int)n : WEFT_REPORTS_MOST;
+    int got = epoll_pwait(p->epoll, e, most, timeout, mask);
     unsigned count = 0;
-    for (int i = 0; i < got; i++)
-        if (e[i].data.u64 != BELL)
+    for (int i = 0; i < got; i++) {
+        if (e[i].data.u64 == BELL)
+            *rung = true;
+        else
             reports[count++] =
                 (struct weft__report){(int)(uint32_t)e[i].data.u64, (uint32_t)(e[i].data.u64 >> 32), e[i].events};
+    }
     return count;
+}
+
+unsigned weft__poller_wait(struct weft__poller *p, struct weft__report *reports, unsigned n, const sigset_t *mask) {
+    bool rung = false;
+    unsigned count = wait(p, reports, n, -1, mask, &rung);
+    uint64_t times;
+    ssize_t ignored = rung ? read(p->bell, &times, sizeof times) : 0;
+    (void)ignored;
+    return count;
+}
+
+unsigned weft__poller_fetch(struct weft__poller *p, struct weft__report *reports, unsigned n) {
+    bool rung = false;
+    return wait(p, reports, n, 0, NULL, &rung);
 }
 
 void weft__poller_ring(struct weft__poller *p) {

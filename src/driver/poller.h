@@ -42,8 +42,11 @@ int weft__poller_arm(struct weft__poller *p, int fd, uint32_t events, uint32_t r
 int weft__poller_watch(struct weft__poller *p, int fd);
 
 /* Sleeps until there is something to report, and returns how many, n at most; 0: the bell, or a signal.
- * The calling thread has this signal mask while it sleeps. */
+ * The calling thread has this signal mask while it sleeps. One thread at a time. */
 unsigned weft__poller_wait(struct weft__poller *p, struct weft__report *reports, unsigned n, const sigset_t *mask);
+
+/* The same without sleeping. Any thread; the bell stays for the one that sleeps. */
+unsigned weft__poller_fetch(struct weft__poller *p, struct weft__report *reports, unsigned n);
 
 /* Ends the wait, or the next one if none is under way. */
 void weft__poller_ring(struct weft__poller *p);

@@ -46,6 +46,14 @@ bool weft__known_waits(int fd) {
     return true;
 }
 
+bool weft__known_is_drained(int fd) { return load_rlx(guess_of(fd)) & WEFT_KNOWN_DRAINED; }
+
+void weft__known_received(int fd, bool all_there_was) {
+    uint16_t guess = load_rlx(guess_of(fd));
+    if (all_there_was == !!(guess & WEFT_KNOWN_DRAINED)) return;
+    store_rlx(guess_of(fd), guess ^ WEFT_KNOWN_DRAINED);
+}
+
 int weft__known_socket(int fd) {
     int listens;
     socklen_t size = sizeof listens;

@@ -63,8 +63,14 @@ void weft__known_await(int fd);
 
 /* STORED: a regular file or a block device, which has bytes at positions. DIRECT: such a one, read and written past the
  * page cache, so that no attempt can be made that does not wait. READS_WAIT: the last attempt to read found nothing.
- * SOCKET: it was one when that was asked for. */
-enum { WEFT_KNOWN_STORED = 0x800, WEFT_KNOWN_DIRECT = 0x400, WEFT_KNOWN_READS_WAIT = 0x200, WEFT_KNOWN_SOCKET = 0x100 };
+ * SOCKET: it was one when that was asked for. DRAINED: the last receive brought less than there was room for. */
+enum {
+    WEFT_KNOWN_DRAINED = 0x1000,
+    WEFT_KNOWN_STORED = 0x800,
+    WEFT_KNOWN_DIRECT = 0x400,
+    WEFT_KNOWN_READS_WAIT = 0x200,
+    WEFT_KNOWN_SOCKET = 0x100
+};
 unsigned weft__known_guess(int fd);
 /* Has the last guess, made for the same call, said so? */
 bool weft__known_reads_wait(int fd);
@@ -72,6 +78,9 @@ bool weft__known_reads_wait(int fd);
 bool weft__known_is_stored(int fd);
 /* An attempt to read has found nothing. False: it is stored, and will not have to be waited for the next time. */
 bool weft__known_waits(int fd);
+/* The next receive will most likely have to wait. */
+bool weft__known_is_drained(int fd);
+void weft__known_received(int fd, bool all_there_was);
 /* 0, -ENOTSOCK or -EBADF, and what a receive from a socket that listens fails with: a ring would wait until anything
  * can be read, and only then look what it is. */
 int weft__known_socket(int fd);

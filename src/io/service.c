@@ -36,15 +36,36 @@ static void hand_on(const struct weft__report *reports, unsigned n) {
     weft__make_all_ready(&won);
 }
 
+/*
+ * A worker that runs dry fetches what there is, instead of waking the thread, which holds back: that would be two
+ * switches between threads. What is watched always is left to the thread.
+ */
+static _Atomic bool fetching;
+static bool fetch(void) {
+    enum { FETCHED = 32 }; /* on the carrier's stack */
+    struct weft__report reports[FETCHED];
+    struct weft__list won = {NULL, NULL};
+    bool none = false;
+    if (!cas_sc(&fetching, &none, true)) return false;
+    unsigned n = load_sc(&serving) ? weft__poller_fetch(&poller, reports, FETCHED) : 0; /* pairs with end_if_idle */
+    for (unsigned i = 0; i < n; i++)
+        if (reports[i].round) weft__readiness_fire(&reports[i], &won);
+    store_rel(&fetching, false); /* pairs with end_if_idle */
+    if (!won.first) return false;
+    weft__make_all_ready(&won);
+    return true;
+}
+
+enum { WEFT_AT_ONCE = 64, WEFT_HELD_BACK = 500 * 1000 /* ns, while all workers are busy */ };
+
 static void *serve(void *unused) {
-    enum { AT_ONCE = 64, HELD_BACK = 500 * 1000 /* ns, while all workers are busy */ };
-    struct weft__report reports[AT_ONCE];
+    struct weft__report reports[WEFT_AT_ONCE];
     while (!load_acq(&quits)) { /* pairs with end */
         sigset_t mask;
         set_mask(&mask);
-        unsigned n = weft__poller_wait(&poller, reports, AT_ONCE, &mask);
+        unsigned n = weft__poller_wait(&poller, reports, WEFT_AT_ONCE, &mask);
         hand_on(reports, n);
-        if (n) weft__dry_await(HELD_BACK);
+        if (n && n < WEFT_AT_ONCE) weft__dry_await(WEFT_HELD_BACK, fetch);
     }
     return unused;
 }
@@ -75,6 +96,7 @@ static void end_if_idle(void) {
     store_rel(&quits, true);
     weft__poller_ring(&poller);
     pthread_join(thread, NULL);
+    for (unsigned turn = 0; load_sc(&fetching);) weft__backoff(&turn); /* pairs with fetch */
     weft__poller_close(&poller);
 }
 
@@ -124,6 +146,7 @@ static void forked(void) {
     pthread_mutex_init(&change, NULL);
     weft__poller_close(&poller); /* also one that the parent was just about to open */
     store_rlx(&serving, false);
+    store_rlx(&fetching, false);
     store_rlx(&heard, 0);
     holders = 0;
     weft__readiness_forked();

@@ -10,16 +10,27 @@
  *   2. does anybody search or sleep? Then on.   2. is it awaited? Wake the thread
  *   3. sleeps, for a while at most
  *
- * The last look at 2. is that of a worker that goes to sleep, behind the fence that it has there; the one before, when
- * it begins to search, is only earlier. While all workers have plenty to do the bound is what brings the thread on.
+ * The last look at 2. is that of a worker that goes to sleep, behind the fence that it has there. While all workers
+ * have plenty to do the bound is what brings the thread on.
+ *
+ * When a worker begins to search it first does itself what the thread would do: it fetches. If that brings something,
+ * the thread is left alone, and there was no switch between threads at all.
  */
 #include "base/sys.h"
 #include "sched/cluster.h"
 
 _Atomic uint32_t weft__dry_awaited;
+static bool (*_Atomic fetch_in_stead)(void);
 
 WEFT_COLD void weft__dry_tell(void) {
     if (xchg_ar(&weft__dry_awaited, 0)) weft__futex_wake(&weft__dry_awaited, 1); /* pairs with await */
+}
+
+WEFT_COLD bool weft__dry_fetch(void) {
+    bool (*fetch)(void) = load_acq(&fetch_in_stead); /* pairs with await */
+    if (fetch && fetch()) return true;
+    weft__dry_tell();
+    return false;
 }
 
 /* False: it has a worker with nothing to do. */
@@ -29,8 +40,9 @@ static bool is_busy(struct weft__cluster *c, void *busy) {
     return true;
 }
 
-void weft__dry_await(uint64_t most) {
+void weft__dry_await(uint64_t most, bool (*fetch)(void)) {
     bool busy = false;
+    store_rel(&fetch_in_stead, fetch); /* pairs with fetch */
     store_rlx(&weft__dry_awaited, 1);
     fence_sc(); /* pairs with the fence of a sleeper */
     if (weft__each_cluster(is_busy, &busy) && busy) weft__futex_wait(&weft__dry_awaited, 1, weft__clock() + most);

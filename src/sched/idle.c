@@ -249,7 +249,7 @@ bool weft__idle_sleep(struct weft__worker *w) {
         fence_sc();
     else
         weft__fence_heavy();
-    weft__runs_dry();
+    if (unlikely(load_rlx(&weft__dry_awaited))) weft__dry_tell();
     bool stays = weft__has_ready(w) || weft__work_in_sight(w) || !weft__is_wanted(w);
     if (unlikely(may_have_left_calls(w, takes_calls))) weft__idle_wake_for_calls(w);
     if (stays) {

@@ -161,7 +161,7 @@ static bool is_in_vain(const struct weft__worker *w, bool told) {
  * pauses that grow, and differ between workers.
  */
 struct weft__fiber *weft__search(struct weft__worker *w, bool once) {
-    bool told = !once && weft__runs_dry();
+    bool told = !once && load_rlx(&weft__dry_awaited) && !weft__dry_fetch();
     uint64_t now = weft__clock(), end = now + (is_in_vain(w, told) ? 0 : w->search_time);
     unsigned pause = 4;
     for (;;) {

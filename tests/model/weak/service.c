@@ -1,6 +1,7 @@
 /*
  * Explores the end of the service's thread, the real io/service.c: the last holder, or a stop, ends it while a runtime
- * starts, whose fiber needs it. The fiber finds a service that goes on, or starts one.
+ * starts, whose fiber needs it. The fiber finds a service that goes on, or starts one. And a worker that fetches
+ * meanwhile does so only while the poller is open.
  */
 #include "workers.h"
 
@@ -12,7 +13,7 @@ static int unlock_mutex(pthread_mutex_t *m);
 #include "io/service.c"
 #undef pthread_join
 
-enum { ENDER, FIBER };
+enum { ENDER, FIBER, FETCHER };
 
 static struct {
     struct weft__lock mutex;
@@ -23,6 +24,11 @@ static int lock_mutex(pthread_mutex_t *m) { return (void)m, weft__lock(&s.mutex)
 static int unlock_mutex(pthread_mutex_t *m) { return (void)m, weft__unlock(&s.mutex), 0; }
 int weft__poller_open(struct weft__poller *p) { return (void)p, s.open = 1, 0; }
 void weft__poller_close(struct weft__poller *p) { (void)p, s.open = 0; }
+unsigned weft__poller_fetch(struct weft__poller *p, struct weft__report *reports, unsigned n) {
+    (void)p, (void)reports, (void)n;
+    claim(load_rlx((_Atomic uint64_t *)&s.open), "the poller is closed while a worker fetches");
+    return 0;
+}
 void weft__poller_ring(struct weft__poller *p) { (void)p; }
 int weft__thread_create_deaf(pthread_t *t, void *(*fn)(void *), void *arg) { return (void)t, (void)fn, (void)arg, 0; }
 void explored_switch(struct weft__context *from, struct weft__context *to) { (void)from, (void)to; }
@@ -39,12 +45,13 @@ static void start_and_wait(void) {
 void run_thread(unsigned t) {
     if (t == ENDER) stopped();
     if (t == FIBER) start_and_wait();
+    if (t == FETCHER) fetch();
 }
 
 static void set_up(void) {
     set_up_workers(1);
     store_rlx(&weft__cluster.running, false);
-    for (unsigned t = 0; t < 2; t++) driven[t] = NULL;
+    for (unsigned t = 0; t < 3; t++) driven[t] = NULL;
     store_rlx(&serving, true);
     s.open = 1;
 }
@@ -54,7 +61,8 @@ static void check(void) {
 }
 
 static bool all_scenes(void) {
-    return weak_explore(&(struct weak_scene){"service, ends while a runtime starts", 2, set_up, check});
+    return weak_explore(&(struct weak_scene){"service, ends while a runtime starts", 2, set_up, check}) &&
+           weak_explore(&(struct weak_scene){"service, ends while a worker fetches", 3, set_up, check});
 }
 
 int main(int argc, char **argv) {
@@ -62,5 +70,6 @@ int main(int argc, char **argv) {
     weak_share(&s, sizeof s);
     weak_share((void *)&serving, sizeof serving);
     weak_share((void *)&quits, sizeof quits);
+    weak_share((void *)&fetching, sizeof fetching);
     return weak_main(argc, argv, all_scenes);
 }

@@ -86,7 +86,7 @@ static void wake(void) {
             weft__notify(w);
         }
         break;
-    case HOLDS_BACK: weft__dry_await(1); break; /* and then brings it in */
+    case HOLDS_BACK: weft__dry_await(1, NULL); break; /* and then brings it in */
     case MORE: set_wanted(&weft__cluster, 1); break;
     case STOP:
         store_rel(&weft__cluster.stopping, true);
