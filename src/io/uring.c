@@ -51,7 +51,7 @@ static void fill(struct io_uring_sqe *e, const struct weft__request *r) {
         e->len = length_of(r);
         e->off = (uint64_t)r->offset;
         break;
-    case WEFT_IO_RECV: e->ioprio = IORING_RECVSEND_POLL_FIRST; /* fall through */
+    case WEFT_IO_RECV:
     case WEFT_IO_SEND: e->len = length_of(r); break;
     case WEFT_IO_SENDMSG:
     case WEFT_IO_RECVMSG: e->len = 1; break;
