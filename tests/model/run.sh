@@ -445,6 +445,7 @@ protocols() {
     planted_whole counts "what failed counts as done" sync/once.c 's/attempt->result ? 0 : WEFT_ONCE_DONE/WEFT_ONCE_DONE/'
     planted_whole combinable "a value stays where it is taken from" par/combinable.c 's/xchg_ar(&t->place\[place_here()\].value, NULL)/load_acq(\&t->place[place_here()].value)/'
     planted_whole service "no fence before the look at the runtime" io/service.c 's/^    fence_sc();.*//'
+    planted_whole service "closes the poller while a worker fetches" io/service.c '/pairs with fetch \*\/$/d'
     planted_whole async "no fence before the look at the cancellation" io/async.c 's/^    fence_sc();.*pairs with cancel.*//'
     planted_whole pool "calls without waking" io/pool.c 's/^    if (called) wake(called);//'
     planted_whole backtrace "two handlers have one request" sched/backtrace.c 's/    if (!cas_ar(&request.state, &asked, asked + TAKEN - ASKED)) return;//'
