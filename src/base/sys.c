@@ -65,7 +65,7 @@ void weft__unmap(void *memory, size_t bytes) { munmap(memory, bytes); }
 
 /* One call for many ranges where the kernel has it, a call a range where it does not. */
 static int advise(const struct weft__range *ranges, size_t n, int advice) {
-    enum { BATCH = 64 };
+    enum { BATCH = 32 };
     /* valgrind knows neither call, and says so in five lines. */
     int self = n > 1 && !san_on_valgrind() ? (int)syscall(SYS_pidfd_open, getpid(), 0) : -1;
     int err = 0;
@@ -99,7 +99,24 @@ int weft__protect(const struct weft__range *range) {
     return mprotect(range->start, range->bytes, PROT_NONE) ? -errno : 0;
 }
 
-void weft__discard(const struct weft__range *ranges, size_t n) { advise(ranges, n, MADV_DONTNEED); }
+int weft__discard(const struct weft__range *ranges, size_t n) { return advise(ranges, n, MADV_DONTNEED); }
+
+unsigned long weft__mappings_most(void) {
+    char text[32];
+    ssize_t n = -1;
+    int fd = open("/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        n = read(fd, text, sizeof text - 1);
+        close(fd);
+    }
+    text[n > 0 ? n : 0] = 0;
+    unsigned long most = strtoul(text, NULL, 10);
+    return most ? most : 65530; /* the kernel's default */
+}
+
+int weft__resident(const struct weft__range *range, unsigned char *pages) {
+    return mincore(range->start, range->bytes, pages) ? -errno : 0;
+}
 
 static int result(int r) { return r < 0 ? -errno : r; }
 

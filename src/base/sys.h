@@ -22,16 +22,21 @@ void weft__free(void *memory);
 int weft__map(void **out, size_t bytes);
 void weft__unmap(void *memory, size_t bytes);
 
-/* Makes the ranges inaccessible. Guard markers cost no mapping each (Linux 6.13); -ENOSYS or
- * -EINVAL where the kernel has none, and then weft__protect does the same at one mapping a range. */
+/* Makes the ranges inaccessible. Guard markers cost no mapping (Linux 6.13); -EINVAL where the kernel has none.
+ * weft__protect does the same at the price of two mappings: what is accessible is divided in two. */
 struct weft__range {
     void *start;
     size_t bytes;
 };
 int weft__guard(const struct weft__range *ranges, size_t n);
 int weft__protect(const struct weft__range *range);
-/* Gives the pages of the ranges back; they read as zeros afterwards. Errors do not matter. */
-void weft__discard(const struct weft__range *ranges, size_t n);
+/* Gives the pages of the ranges back; they read as zeros afterwards. After an error some do, and some are as they were.
+ */
+int weft__discard(const struct weft__range *ranges, size_t n);
+/* How many mappings the kernel allows a process. */
+unsigned long weft__mappings_most(void);
+/* Which pages of the range have memory: 1 in pages[i], one byte each. -errno: the kernel does not tell. */
+int weft__resident(const struct weft__range *range, unsigned char *pages);
 
 /* From when on some threads are bound to CPUs, new ones may use those of the thread that began, whatever their makers
  * are bound to. */

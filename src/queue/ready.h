@@ -18,9 +18,13 @@
  * it: otherwise tail < head could be seen; that is also checked for.
  *
  * Growth: the owner copies [head, tail) to the same indices of a ring twice the size and publishes
- * it (release). A taker that still reads the old ring reads what it held for these indices for
- * ever, as nobody writes to it again. It is freed with the queue: all old rings together are no
- * larger than the current one.
+ * it (release). A taker that still reads the old ring reads what it held for these indices, which are
+ * below `left`, the tail at that time: a taker that has seen a later tail sees the new ring, too. As soon
+ * as head has come to `left`, the swap of any taker that reads the old ring fails, whatever it has read.
+ * Then, and not before, the owner may use the old ring again, or give its pages back. It is not freed
+ * before the queue is: a taker may still read it.
+ *
+ * Shrinking is the same with a smaller ring.
  *
  * The trap: whoever wants to know when an item is pushed lets the next push fail once, by the test
  * for room that every push makes anyway. So it costs nothing while nobody asks.
@@ -35,7 +39,10 @@
 
 struct weft__ring {
     uint64_t mask;
-    struct weft__ring *older;
+    /* The owner's. */
+    struct weft__ring *next; /* of all that the queue has made */
+    uint64_t left;           /* the tail when it was last left */
+    bool has_pages;          /* since then none were given back */
     _Atomic(void *) slot[];
 };
 
@@ -46,8 +53,10 @@ struct weft__ready {
     _Atomic uint64_t tail WEFT_ALIGNED;
     _Atomic bool alone; /* nobody but the owner takes */
     bool trapped;       /* the next push fails */
+    bool calm;          /* it held few items when it was last asked to shrink */
     uint64_t head_seen; /* the owner's last look at head: room is known without another */
     _Atomic(struct weft__ring *) ring;
+    struct weft__ring *rings; /* all of them */
 };
 
 /* `first` is the index of the first item ever; tests start near the wrap. */
@@ -56,6 +65,10 @@ void weft__ready_destroy(struct weft__ready *q);
 
 /* Makes room for one more; the owner only. -ENOMEM. -EAGAIN: it was the trap. */
 int weft__ready_grow(struct weft__ready *q);
+
+/* The owner, now and then: if the ring has held few items the last two times, it becomes smaller, but not less than
+ * that many slots; and old rings that no taker can need any more give their pages back. */
+void weft__ready_shrink(struct weft__ready *q, uint64_t least);
 
 /* Lets the next push fail with -EAGAIN, once. The owner only. */
 void weft__ready_trap(struct weft__ready *q);

@@ -15,15 +15,16 @@ static struct weft__chase_lev queue;
 
 int weft__map(void **out, size_t bytes) { return (*out = weft__alloc(bytes)) ? 0 : -1; }
 void weft__unmap(void *memory, size_t bytes) { (void)memory, (void)bytes; }
-void weft__discard(const struct weft__range *ranges, size_t n);
+int weft__discard(const struct weft__range *ranges, size_t n);
 
 #include "queue/chase_lev.c"
 
 /* Of the ring that was left, which is larger than the one that is used: every slot. */
-void weft__discard(const struct weft__range *ranges, size_t n) {
+int weft__discard(const struct weft__range *ranges, size_t n) {
     (void)ranges, (void)n;
     struct weft__chase_lev_ring *left = queue.rings[queue.size + 1];
     for (uint64_t i = 0; i <= left->mask; i++) store_rlx(&left->slot[i], NULL);
+    return 0;
 }
 
 /* A thief looks at what it has read before it swaps. */

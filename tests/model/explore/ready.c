@@ -3,36 +3,56 @@
  *
  * What holds at the end of each run: every item is taken exactly once or still there, each taker got
  * its items in order and in one piece, no slot was read before its item. The ring begins with two
- * slots, so it grows; some runs begin just before the counters wrap.
+ * slots, so it grows, and shrinks again; what is given back then reads as nothing. Some runs begin just before
+ * the counters wrap.
  */
+#define WEFT_READY_LARGE 64 /* bytes: a ring of four slots is one to give back */
 #include "explore.h"
 
+#include "base/sys.h"
 #include "queue/ready.h"
+
+static struct weft__ready queue;
+
+int weft__map(void **out, size_t bytes) { return (*out = weft__alloc(bytes)) ? 0 : -1; }
+void weft__unmap(void *memory, size_t bytes) { (void)memory, (void)bytes; }
+int weft__discard(const struct weft__range *ranges, size_t n);
 
 #include "queue/ready.c"
 
 #define OWNER 0
 #define ITEMS 8
+#define WORDS 64
 
-static struct weft__ready queue;
-static uint64_t arena[32]; /* the rings, one after the other; freed never, as in the source */
+/* The rings, one after the other, those of each size apart: so that a ring which lies in the same place in another run
+ * has the same mask. Freed never, as in the source. */
+static uint64_t arena[4][WORDS];
 static uint64_t first_index;
 
 void *weft__alloc(size_t bytes) {
+    unsigned size = (unsigned)__builtin_ctzl((bytes - sizeof(struct weft__ring)) / 8);
     if (replay.setting_up) {
         replay.state->allocated = (uint8_t)(bytes / 8);
-        return arena;
+        return arena[size];
     }
     uint64_t at = explore_step(STEP_ALLOC, NULL, ORDER_RELAXED, bytes, NULL, EXPLORE_HERE(""));
-    if (at + bytes / 8 > sizeof arena / sizeof arena[0]) abort();
-    return &arena[at];
+    if (size > 3 || at + bytes / 8 > WORDS) abort();
+    return &arena[size][at];
 }
 void weft__free(void *memory) { (void)memory; }
+
+/* Every slot of the ring, of which the page with the mask would stay. */
+int weft__discard(const struct weft__range *ranges, size_t n) {
+    (void)n;
+    struct weft__ring *left = (struct weft__ring *)(void *)((char *)ranges->start - WEFT_PAGE);
+    for (uint64_t i = 0; i <= left->mask; i++) store_rlx(&left->slot[i], NULL);
+    return 0;
+}
 
 /* What a thief reads from slots is looked at only after its swap. */
 static bool may_be_late(unsigned t, const struct op *op) {
     const volatile uint64_t *p = op->at;
-    return t != OWNER && op->kind == STEP_LOAD && op->order == ORDER_RELAXED && p >= arena && p < arena + 32;
+    return t != OWNER && op->kind == STEP_LOAD && op->order == ORDER_RELAXED && p >= &arena[0][0] && p < &arena[4][0];
 }
 
 static bool is_private(unsigned t, const struct op *op) {
@@ -40,7 +60,7 @@ static bool is_private(unsigned t, const struct op *op) {
 }
 
 static struct scene {
-    const char *thread[THREADS]; /* the owner: + push, - pop; thieves: take as many as the digit says */
+    const char *thread[THREADS]; /* the owner: + push, - pop, s shrink; thieves: take as many as the digit says */
     uint64_t first;              /* index */
 } scene;
 
@@ -52,7 +72,11 @@ static struct result {
 static void run_thread(unsigned t) {
     struct result *r = &results[t];
     r->n = 0;
-    if (t == OWNER) queue.head_seen = first_index; /* the owner's own: it begins anew, too */
+    if (t == OWNER) { /* the owner's own: it begins anew, too */
+        queue.head_seen = first_index;
+        queue.rings = (struct weft__ring *)(void *)arena[1];
+        queue.rings->next = NULL;
+    }
     uint64_t pushed = 0, calls = 0;
     for (const char *c = scene.thread[t]; *c; c++) {
         void *items[ITEMS];
@@ -60,7 +84,10 @@ static void run_thread(unsigned t) {
         calls++;
         if (*c == '+')
             weft__ready_push(&queue, (void *)(uintptr_t)++pushed);
-        else if (*c == '-')
+        else if (*c == 's') {
+            queue.calm = true;
+            weft__ready_shrink(&queue, 2);
+        } else if (*c == '-')
             got = (items[0] = weft__ready_pop(&queue)) != NULL;
         else
             got = weft__ready_take(&queue, items, (uint64_t)(*c - '0'));
@@ -117,14 +144,19 @@ static const struct scene scenes[] = {
     {{"++-++", "2", ""}, NEAR_WRAP},
     {{"++-+-+", "1", ""}, 0},
     {{"+++++-", "3", ""}, 0},
+    {{"+++--s+-", "1", ""}, 0},
+    {{"+++--s+s-", "2", ""}, NEAR_WRAP},
     /* larger */
     {{"++-++", "2", "1"}, NEAR_WRAP},
     {{"++++-", "11", "2"}, NEAR_WRAP},
     {{"+-+-++-", "12", ""}, 0},
     {{"++-+++-", "21", ""}, 0},
     {{"+-+-+-+", "1", "1"}, 0},
+    {{"+++-s-+", "1", "1"}, 0},
+    {{"+++--ss++", "2", "1"}, NEAR_WRAP},
+    {{"+++--s+++-", "2", ""}, 0},
 };
-#define SMALL 7
+#define SMALL 9
 #define SCENES (sizeof scenes / sizeof scenes[0])
 
 static bool run_all(bool loud) {
