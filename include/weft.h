@@ -100,7 +100,7 @@ enum {
  * result is -EBUSY. If main itself is blocked for ever, and all other fibers are, they are named, after a second or
  * more, and left alone: the program hangs.
  * -EBUSY also: a runtime is running. -EINVAL: main is NULL or the configuration is out of range.
- * -EAGAIN, -ENOMEM: no threads or memory.  [thread]
+ * -EAGAIN, -ENOMEM: no threads, no memory, or no stack for main.  [thread]
  */
 int weft_run(int (*main)(void *), void *arg, const struct weft_config *config);
 
@@ -171,8 +171,8 @@ struct weft_attr {
  * Makes a fiber that will run fn(arg), and returns at once. With fiber NULL it is detached. attr
  * may be NULL. The fiber has no stack before it runs first.
  * -EINVAL: fn NULL; stack_size, pinned, node or priority out of range.
- * -ESRCH: no runtime, or no such cluster. -ENOMEM: no memory. -EAGAIN: no stacks are left (see WEFT_GUARDS in the
- * README).
+ * -ESRCH: no runtime, or no such cluster. -ENOMEM: no memory. -EAGAIN: no stack can be had now, and fibers
+ * that were spawned before wait for one: they begin as soon as there are some.
  * [fiber thread]
  */
 #define weft_spawn(...) weft_spawn_at(__VA_ARGS__, WEFT_HERE) /* (fiber, attr, fn, arg) */

@@ -7,13 +7,22 @@
  * Each worker keeps a cache of free records and takes and returns them in batches, so that the
  * shared list behind a lock is seen once in BATCH operations. Threads without a cache pay the lock.
  * There is such a list for each memory node (mem/node.h).
+ *
+ * Memory of records that nothing has needed for a while (aged.h) can be given back to the kernel, a page at a time,
+ * when all records of the page are free. The page then reads as zeros: generation 0, which no reference has. What must
+ * not begin anew is kept outside, for the page as a whole: the highest generation of its records, and the highest
+ * value of the counter that each has. When the page is needed again, all its records go on from there.
+ *
+ * Something that holds a stale reference may look at such a record, and may change it by a compare-and-swap that
+ * expects a value which only the life it stands for had. What else writes to a record that may be free must be kept
+ * away while its page goes: that is what care->seal is for.
  */
 #ifndef WEFT_MEM_SLAB_H
 #define WEFT_MEM_SLAB_H
 
 #include "base/lock.h"
+#include "mem/aged.h"
 #include "mem/node.h"
-#include "queue/list.h"
 
 /*
  * The life of a record: its number, which never changes, and its generation, which grows by one at each
@@ -53,16 +62,36 @@ static inline bool weft__slot_end(struct weft__slot *r) {
 #define WEFT_SLAB_BATCH 64
 _Static_assert(WEFT_SLAB_CHUNK *WEFT_SLAB_CHUNKS_MAX <= WEFT_LIFE_ONE, "a record's number fits");
 
+/* What a slab must know to give memory back. The size of its records divides that of a page. */
+struct weft__slab_care {
+    size_t counter;                       /* where each has a word that only grows, also from one life to the next */
+    bool (*seal)(struct weft__slot *r);   /* nothing writes to this free record from now on; false: something does */
+    void (*unseal)(struct weft__slot *r); /* the end of that, if its memory was not given back */
+};
+
+/* A page of records. */
+struct weft__slab_page {
+    struct weft__spot spot;  /* in the pool's list of pages that have idle records, or of those without memory */
+    struct weft__link *idle; /* records that are old, and free */
+    uint16_t idle_count;
+    uint32_t first;         /* number of its first record */
+    uint64_t life, counter; /* without memory: where its records go on */
+};
+
 struct weft__slab {
     size_t record_size;
-    struct weft__lock lock;   /* to make a chunk; taken while holding a pool's */
-    _Atomic uint32_t records; /* made so far: [0, records) exist */
+    const struct weft__slab_care *care; /* NULL: no memory is given back */
+    struct weft__lock lock;             /* to make a chunk; taken while holding a pool's */
+    struct weft__lock trimming;         /* to give memory back; taken before a pool's */
+    _Atomic uint32_t records;           /* made so far: [0, records) exist */
     struct weft__slab_pool {
         struct weft__lock lock;
-        struct weft__link *free; /* last in, first out */
+        struct weft__aged aged;            /* free records */
+        struct weft__spot *partial, *cold; /* pages that have idle records, or no memory */
     } WEFT_ALIGNED pool[WEFT_MEM_NODES];
     uint8_t node[WEFT_SLAB_CHUNKS_MAX]; /* for which each chunk was made; never changes */
     _Atomic(char *) chunk[WEFT_SLAB_CHUNKS_MAX];
+    struct weft__slab_page *page[WEFT_SLAB_CHUNKS_MAX]; /* the pages of each; with care only */
 };
 
 struct weft__slab_cache {
@@ -77,6 +106,11 @@ struct weft__slot *weft__slab_get_slow(struct weft__slab *s, struct weft__slab_c
 void weft__slab_put_slow(struct weft__slab *s, struct weft__slab_cache *c, struct weft__slot *r);
 /* Returns all that the cache holds. */
 void weft__slab_flush(struct weft__slab *s, struct weft__slab_cache *c);
+
+/* A period has ended. False: nothing is left that could grow older. */
+bool weft__slab_turn(struct weft__slab *s);
+/* Gives some of what is old back to the kernel, a little at a time; false: nothing was left to do. */
+bool weft__slab_trim(struct weft__slab *s);
 
 static inline struct weft__slot *weft__slab_get(struct weft__slab *s, struct weft__slab_cache *c) {
     if (unlikely(!c || !c->free)) return weft__slab_get_slow(s, c);

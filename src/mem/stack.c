@@ -1,212 +1,105 @@
 /* See stack.h. */
 #include "mem/stack.h"
 
-#include "base/random.h"
 #include "base/say.h"
+#include "mem/stacks.h"
+
+#include "weft.h"
 
 #include <errno.h>
 
-/* A piece of address space that was divided into stacks. Never unmapped: its stacks are pooled. */
-struct arena {
-    struct arena *next;
-    char *base;
-    size_t stride;
-    unsigned count;
-    struct weft__stack stack[];
-};
-
-struct pool {
-    struct weft__lock lock;
-    struct weft__stack *warm; /* used before: pages committed. Last in, first out */
-    struct weft__stack *cold; /* no pages */
-    unsigned next_count;      /* how many the next arena will have */
-};
-
-static struct pools { struct pool class[WEFT_STACK_CLASSES]; } WEFT_ALIGNED pools[WEFT_MEM_NODES];
-static _Atomic(struct arena *) arenas; /* all of them, newest first; only grows */
-_Atomic bool weft__stack_none_left;
-static _Atomic size_t in_use; /* stacks out of the pools, cached ones included */
-static bool guards = true;
-static bool guard_markers = true; /* the kernel has MADV_GUARD_INSTALL, as far as we know */
+static _Atomic size_t in_use;  /* stacks out of the pools */
+static _Atomic int last_error; /* why the last arena could not be made */
+_Atomic bool weft__stack_are_scarce;
 
 int weft__stack_class(size_t bytes) {
     for (int c = 0; c < WEFT_STACK_CLASSES; c++)
-        if (bytes <= (size_t)1 << (c + WEFT_STACK_MIN_LOG)) return c;
+        if (bytes <= weft__stack_size((unsigned)c)) return c;
     return -EINVAL;
 }
 
-void weft__stack_guards(bool wanted) { guards = wanted; }
-
 size_t weft__stack_in_use(void) { return load_rlx(&in_use); }
 
-/* Guards all stacks of an arena: one call by markers, else one mapping each. */
-static int guard_all(struct arena *a) {
-    int err = -ENOSYS;
-    if (guard_markers) {
-        struct weft__range *r = weft__alloc(a->count * sizeof *r);
-        if (!r) return -ENOMEM;
-        for (unsigned i = 0; i < a->count; i++) r[i] = (struct weft__range){a->base + i * a->stride, WEFT_STACK_GUARD};
-        err = weft__guard(r, a->count);
-        weft__free(r);
-        if (err == -EINVAL) guard_markers = false;
-    }
-    if (err == -EINVAL || err == -ENOSYS) {
-        err = 0;
-        for (unsigned i = 0; i < a->count && !err; i++)
-            err = weft__protect(&(struct weft__range){a->base + i * a->stride, WEFT_STACK_GUARD});
-    }
-    return err;
+/* --- caches -------------------------------------------------------------------------------------- */
+
+/* Half of what a worker keeps of a class: of large stacks only a few. */
+static unsigned kept(unsigned class) {
+    size_t fit = ((size_t)8 << 20) / weft__stack_size(class);
+    return fit >= WEFT_STACK_CACHED ? WEFT_STACK_CACHED : fit > 0 ? (unsigned)fit : 1;
 }
 
-/* Makes more stacks of a class, for a node. Without the pool's lock: to map and guard a thousand takes a
- * millisecond. The stacks are chained in *chain. */
-static int make_arena(unsigned class, uint8_t node, unsigned count, struct weft__stack **chain) {
-    size_t usable = (size_t)1 << (class + WEFT_STACK_MIN_LOG);
-    size_t stride = usable + WEFT_STACK_GUARD;
-    struct arena *a = weft__alloc(sizeof *a + count * sizeof a->stack[0]);
-    if (!a) return -ENOMEM;
-    a->stride = stride;
-    a->count = count;
-    void *memory;
-    int err = weft__map(&memory, count * stride);
-    if (err) goto free_arena;
-    a->base = memory;
-    if (guards && (err = guard_all(a))) goto unmap;
-    for (unsigned turn = count; turn-- > 0;) {
-        unsigned i = weft__scatter(turn, (unsigned)__builtin_ctz(count)); /* a power of two */
-        struct weft__stack *s = &a->stack[i];
-        s->low = a->base + i * stride + WEFT_STACK_GUARD;
-        s->class = (uint8_t) class;
-        s->node = node;
-        s->next = *chain;
-        *chain = s;
-        san_stack_register(&s->san, s->low, weft__stack_top(s));
-    }
-    a->next = load_rlx(&arenas);
-    while (!cas_weak_rel(&arenas, &a->next, a)) { /* pairs with of_guard */
-    }
-    return 0;
-unmap:
-    weft__unmap(a->base, count * stride);
-free_arena:
-    weft__free(a);
-    return err;
+/* Of a cache that holds so many. */
+static void set_room(struct weft__stack_cache *c, unsigned class, unsigned have) {
+    unsigned may = 2 * kept(class);
+    c->room = load_rlx(&weft__stack_are_scarce) || have >= may ? 0 : may - have;
+    c->limit = (uint16_t)(have + c->room);
 }
 
-/* How many the next arena has: twice as many as the last one that was to be had, from a few stacks to some
- * tens of megabytes of address space, so that a small program maps little and a large one asks seldom. */
-#define FEWEST 4
-static unsigned twice(unsigned class, unsigned count) {
-    size_t stride = ((size_t)1 << (class + WEFT_STACK_MIN_LOG)) + WEFT_STACK_GUARD;
-    return count < 256 && count * 2 * stride <= (size_t)64 << 20 ? count * 2 : count;
-}
-
-static void had_stacks(void) {
-    if (unlikely(load_rlx(&weft__stack_none_left))) store_rlx(&weft__stack_none_left, false);
-}
-
-static void say_exhausted(int err) {
-    if (xchg_ar(&weft__stack_none_left, true)) return;
-    weft__say("no more stacks: %s (%z in use); new fibers wait until one is free. %s", weft__error(err),
-              load_rlx(&in_use),
-              guard_markers ? "Use smaller stacks (WEFT_STACK_SIZE)"
-                            : "Raise vm.max_map_count, or do without guards (WEFT_GUARDS=0)");
-}
-
-static struct weft__stack *take_one(struct pool *p) {
-    struct weft__stack **from = p->warm ? &p->warm : &p->cold, *s = *from;
-    if (s) *from = s->next;
-    return s;
-}
-
-/* Moves stacks from the pool to the cache: a quarter of what it may hold, to come here less often
- * and not to hoard. Locked. */
-static unsigned fill(struct pool *p, struct weft__stack_cache *c) {
+/* From the pools of all nodes, the nearest first. */
+static unsigned fill(struct weft__stack_cache *c, unsigned kind, unsigned class, unsigned most) {
     unsigned got = 0;
-    for (struct weft__stack *s; got < WEFT_STACK_CACHED / 4 && (s = take_one(p)); got++) {
-        s->next = c->free;
-        c->free = s;
-        c->count++;
-    }
-    return got;
-}
-
-/* Another node's, when there are no more to be had for ours. */
-static unsigned fill_from_others(struct weft__stack_cache *c, unsigned class) {
-    unsigned got = 0;
-    for (unsigned i = 1; !got && i < WEFT_MEM_NODES; i++) {
-        struct pool *p = &pools[weft__mem_node(c->node + i)].class[class];
-        weft__lock(&p->lock);
-        got = fill(p, c);
-        weft__unlock(&p->lock);
-    }
-    return got;
-}
-
-/* Makes stacks for the cache's node, and fills it; returns how many it got. Where so many are not to be had, a
- * few may be: whoever waits for a stack asks again and again, and must not ask for too much each time. */
-static int make_and_fill(struct weft__stack_cache *c, unsigned class, unsigned count) {
-    struct pool *p = &pools[c->node].class[class];
-    struct weft__stack *made = NULL;
-    int err;
-    while ((err = make_arena(class, c->node, count, &made)) && count > FEWEST) count /= 2;
-    if (err) return err;
-    weft__lock(&p->lock);
-    p->next_count = twice(class, count);
-    while (made) {
-        struct weft__stack *s = made;
-        made = s->next;
-        s->next = p->cold;
-        p->cold = s;
-    }
-    unsigned got = fill(p, c);
-    weft__unlock(&p->lock);
-    return (int)got;
-}
-
-WEFT_COLD struct weft__stack *weft__stack_get_slow(struct weft__stack_cache *caches, unsigned class) {
-    struct weft__stack_cache *c = &caches[class];
-    struct pool *p = &pools[c->node].class[class];
-    weft__lock(&p->lock);
-    unsigned got = fill(p, c), count = p->next_count ? p->next_count : FEWEST;
-    weft__unlock(&p->lock);
-    if (!got) {
-        int made = make_and_fill(c, class, count);
-        got = made < 0 ? fill_from_others(c, class) : (unsigned)made;
-        if (made < 0 && !got) {
-            say_exhausted(made);
-            return NULL;
-        }
-    }
+    for (unsigned i = 0; !got && i < WEFT_MEM_NODES; i++)
+        got = weft__stacks_take(weft__mem_node(c->node + i), kind, class, most, &c->free);
     add_rlx(&in_use, got);
-    had_stacks();
-    /* Others may have taken what we made: then there is enough to try again with. */
-    return weft__stack_get(caches, class);
+    return got;
+}
+
+/* While there are bare ones no more are made: this is for those that need others. */
+static bool may_make(uint8_t node, unsigned class) {
+    return !load_rlx(&weft__stack_some_bare) || weft__stacks_none(node, WEFT_UNGUARDED, class);
+}
+
+/* The cache is empty. It gets a quarter of what it may hold, to come here less often and not to hoard. */
+static struct weft__stack *get_guarded(struct weft__stack_cache *c, unsigned class, bool make) {
+    uint8_t node = c->node;
+    unsigned most = load_rlx(&weft__stack_are_scarce) ? 1 : kept(class) / 4 + 1;
+    unsigned got = weft__stacks_take(node, WEFT_GUARDED, class, most, &c->free);
+    add_rlx(&in_use, got);
+    if (!got && make && may_make(node, class)) {
+        int err = weft__stacks_make(node, class);
+        if (err) store_rlx(&last_error, err);
+    }
+    if (!got && !(got = fill(c, WEFT_GUARDED, class, most))) return NULL;
+    struct weft__link *l = c->free;
+    c->free = l->next;
+    set_room(c, class, got - 1);
+    return weft__stack_of_link(l);
+}
+
+/* While stacks are scarce, many fibers ask that will have to wait: those that see to that try harder. */
+WEFT_COLD struct weft__stack *weft__stack_get_slow(struct weft__stack_cache *caches, unsigned class) {
+    return get_guarded(&caches[class], class, !load_rlx(&weft__stack_are_scarce));
 }
 
 /* Moves stacks from the cache to the pools until `keep` are left, each to the one it came from. */
-static void give_back(struct weft__stack_cache *c, unsigned class, unsigned keep) {
-    if (c->count <= keep) return;
-    struct weft__stack *chain[WEFT_MEM_NODES] = {NULL}, *last[WEFT_MEM_NODES];
-    unsigned given = c->count - keep;
-    while (c->count > keep) {
-        struct weft__stack *s = c->free;
-        c->free = s->next;
-        c->count--;
-        if (!chain[s->node]) last[s->node] = s;
-        s->next = chain[s->node];
-        chain[s->node] = s;
+static unsigned give_back(struct weft__stack_cache *c, unsigned keep) {
+    struct weft__link *chain[WEFT_MEM_NODES] = {NULL}, *last[WEFT_MEM_NODES];
+    unsigned have = weft__stack_cached(c), given = have > keep ? have - keep : 0;
+    for (unsigned n = given; n > 0; n--) {
+        struct weft__link *l = c->free;
+        uint8_t node = weft__stack_of_link(l)->node;
+        c->free = l->next;
+        if (!chain[node]) last[node] = l;
+        l->next = chain[node];
+        chain[node] = l;
     }
-    for (unsigned node = 0; node < WEFT_MEM_NODES; node++) {
-        if (!chain[node]) continue;
-        struct pool *p = &pools[node].class[class];
-        weft__lock(&p->lock);
-        last[node]->next = p->warm;
-        p->warm = chain[node];
-        weft__unlock(&p->lock);
-    }
+    for (unsigned node = 0; node < WEFT_MEM_NODES; node++)
+        if (chain[node]) weft__stacks_put(chain[node], last[node]);
+    c->limit -= (uint16_t)given;
     atomic_fetch_sub_explicit(&in_use, given, memory_order_relaxed);
-    had_stacks();
+    return given;
+}
+
+/* Of bare stacks, those of all classes. */
+static unsigned give_back_bare(struct weft__stack_cache *c) {
+    unsigned given = 0;
+    for (struct weft__link *l; (l = c->free); given++) {
+        c->free = l->next;
+        weft__stacks_put(l, l);
+    }
+    c->limit = 0;
+    atomic_fetch_sub_explicit(&in_use, given, memory_order_relaxed);
+    return given;
 }
 
 /*
@@ -214,72 +107,75 @@ static void give_back(struct weft__stack_cache *c, unsigned class, unsigned keep
  * others have gone to the pool, where another worker could take them.
  */
 WEFT_COLD void weft__stack_put_slow(struct weft__stack_cache *caches, struct weft__stack *s) {
-    struct weft__stack_cache *c = &caches[s->class];
-    give_back(c, s->class, WEFT_STACK_CACHED);
-    s->next = c->free;
-    c->free = s;
-    c->count++;
+    struct weft__stack_cache *c = &caches[s->cache];
+    if (s->cache == WEFT_STACK_BARE) {
+        give_back_bare(c);
+    } else {
+        if (load_rlx(&weft__stack_are_scarce))
+            give_back(c, 0);
+        else if (weft__stack_cached(c) >= 2 * kept(s->class))
+            give_back(c, kept(s->class));
+    }
+    s->link.next = c->free;
+    c->free = &s->link;
+    if (s->cache == WEFT_STACK_BARE)
+        c->limit = 1; /* and no room, so that every put comes here */
+    else
+        set_room(c, s->class, weft__stack_cached(c) + 1);
 }
 
-WEFT_COLD void weft__stack_flush(struct weft__stack_cache *caches, unsigned keep) {
-    for (unsigned class = 0; class < WEFT_STACK_CLASSES; class ++) give_back(&caches[class], class, keep);
+WEFT_COLD unsigned weft__stack_flush(struct weft__stack_cache *caches, unsigned keep) {
+    unsigned given = give_back_bare(&caches[WEFT_STACK_BARE]);
+    for (unsigned class = 0; class < WEFT_STACK_CLASSES; class ++) {
+        given += give_back(&caches[class], keep * kept(class) / WEFT_STACK_CACHED);
+        if (caches[class].room) set_room(&caches[class], class, weft__stack_cached(&caches[class]));
+    }
+    return given;
 }
 
 WEFT_COLD void weft__stack_on_node(struct weft__stack_cache *caches, unsigned node) {
-    for (unsigned class = 0; class < WEFT_STACK_CLASSES; class ++) caches[class].node = weft__mem_node(node);
+    for (unsigned i = 0; i < WEFT_STACK_CACHES; i++) caches[i].node = weft__mem_node(node);
 }
 
-/* Some of a pool's; returns whether there are more. */
-static bool trim(struct pool *p) {
-    enum { AT_ONCE = 64 };
-    struct weft__stack *chain = NULL, *last = NULL;
-    struct weft__range r[AT_ONCE];
-    size_t n = 0;
-    weft__lock(&p->lock);
-    while (n < AT_ONCE && p->warm) {
-        struct weft__stack *s = p->warm;
-        p->warm = s->next;
-        s->next = chain;
-        chain = s;
-        if (!last) last = s;
-        r[n++] = (struct weft__range){s->low, (size_t)(weft__stack_top(s) - s->low)};
-    }
-    bool more = p->warm != NULL;
-    weft__unlock(&p->lock);
-    if (!n) return false;
-    weft__discard(r, n); /* outside the lock: it takes a while, and they are ours alone */
-    weft__lock(&p->lock);
-    last->next = p->cold;
-    p->cold = chain;
-    weft__unlock(&p->lock);
-    return more;
+/* --- when there are few ---------------------------------------------------------------------------- */
+
+/* One of a class, bare or not; of a larger one only if it is there already. */
+static struct weft__stack *take_single(struct weft__stack_cache *caches, unsigned kind, unsigned class) {
+    struct weft__stack_cache one = {.node = caches[class].node};
+    return fill(&one, kind, class, 1) ? weft__stack_of_link(one.free) : NULL;
 }
 
-WEFT_COLD bool weft__stack_trim(void) {
-    bool more = false;
-    for (unsigned node = 0; node < WEFT_MEM_NODES; node++)
-        for (unsigned class = 0; class < WEFT_STACK_CLASSES; class ++) more |= trim(&pools[node].class[class]);
-    return more;
+static struct weft__stack *get_of_class(struct weft__stack_cache *caches, unsigned class) {
+    struct weft__stack *s = get_guarded(&caches[class], class, true);
+    return s ? s : take_single(caches, WEFT_UNGUARDED, class);
 }
 
-const struct weft__stack *weft__stack_of_guard(const void *address) {
-    const char *at = address;
-    for (struct arena *a = load_acq(&arenas); a; a = a->next) { /* pairs with make_arena */
-        if (at < a->base || at >= a->base + a->count * a->stride) continue;
-        size_t i = (size_t)(at - a->base) / a->stride;
-        return at < a->stack[i].low ? &a->stack[i] : NULL;
-    }
-    return NULL;
+WEFT_COLD struct weft__stack *weft__stack_get_any(struct weft__stack_cache *caches, unsigned class) {
+    struct weft__stack *s = caches[class].free ? weft__stack_get(caches, class) : get_of_class(caches, class);
+    if (s) return s;
+    weft__stack_flush(caches, 0);
+    weft__stacks_reclaim();
+    s = get_of_class(caches, class);
+    for (unsigned k = (class + 1) * WEFT_KINDS; !s && k < WEFT_STACK_CLASSES * WEFT_KINDS; k++)
+        s = take_single(caches, k % WEFT_KINDS, k / WEFT_KINDS);
+    return s;
 }
 
-static void forget_if_held(struct pool *p) {
-    if (load_rlx(&p->lock.held)) p->warm = p->cold = NULL;
-    weft__unlock(&p->lock);
+void weft__stack_scarce(bool are) { store_rlx(&weft__stack_are_scarce, are); }
+
+/* Once in a second at most: a lack may come and go. */
+WEFT_COLD void weft__stack_say_scarce(void) {
+    static _Atomic uint64_t said;
+    uint64_t now = weft__clock(), then = load_rlx(&said);
+    if ((then && now < then + WEFT_SECOND) || !cas_ar(&said, &then, now)) return;
+    weft__say(
+        "no more stacks: %s (%z in use); new fibers wait until one is free. Use smaller stacks (WEFT_STACK_SIZE), or "
+        "raise what limits them (ulimit -v, vm.max_map_count)",
+        weft__error(load_rlx(&last_error)), load_rlx(&in_use));
 }
 
 void weft__stack_forked(void) {
-    for (unsigned node = 0; node < WEFT_MEM_NODES; node++)
-        for (unsigned class = 0; class < WEFT_STACK_CLASSES; class ++) forget_if_held(&pools[node].class[class]);
+    weft__stacks_forked();
     store_rlx(&in_use, 0);
-    store_rlx(&weft__stack_none_left, false);
+    store_rlx(&weft__stack_are_scarce, false);
 }

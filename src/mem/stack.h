@@ -1,54 +1,37 @@
 /*
- * Stacks: address space in large pieces, committed as it is touched, with a guard below each.
+ * Stacks: sizes are powers of two, a class each. They are made in arenas (arena.h), committed as they are touched.
  *
- *      low addresses                                             high addresses
- *      | guard: 68 KiB, inaccessible | usable: grows down  <---  |  next stack's guard ...
- *                                    low                         top
+ * Per class a shared pool behind a lock, and at each worker a cache that no other thread touches: a worker may put a
+ * stack there on which it still stands, because only itself can take it out again. Caches return what they do not need
+ * in batches. There are such pools for each memory node (mem/node.h).
  *
- * A guard of 68 KiB catches frames up to that size that touch their far end first. Larger frames
- * can step over it; code compiled with -fstack-clash-protection never does.
+ * What becomes of a stack that is free:
  *
- * Sizes are powers of two, a class each. Per class a shared pool behind a lock, and at each worker
- * a cache that no other thread touches: a worker may put a stack there on which it still stands,
- * because only itself can take it out again. Caches return what they do not need in batches; the
- * pool gives the pages of what nobody used for a while back to the kernel. There are such pools for
- * each memory node (mem/node.h).
+ *      cache  ->  the pool's lists, by age (mem/aged.h)  ->  idle in its arena, without pages
+ *                                                        ->  the arena unmapped, if all of it is idle
  *
- * A stack's record lives outside it: 24 bytes, so that a free stack needs no page.
+ * A step to the right is a matter of time: weft__stacks_turn ends a period, weft__stacks_trim then moves old stacks, a
+ * few at a time. A fiber that begins gets the leftmost stack there is.
+ *
+ * While fibers wait for a stack (scarce) the caches keep none, and weft__stack_get_any tries everything: address space
+ * of other classes' arenas, bare stacks, larger ones.
  */
 #ifndef WEFT_MEM_STACK_H
 #define WEFT_MEM_STACK_H
 
-#include "base/lock.h"
-#include "base/san.h"
-#include "mem/node.h"
+#include "mem/stacks.h"
 
-#define WEFT_STACK_MIN_LOG 14 /* 16 KiB */
-#define WEFT_STACK_MAX_LOG 26 /* 64 MiB */
-#define WEFT_STACK_CLASSES (WEFT_STACK_MAX_LOG - WEFT_STACK_MIN_LOG + 1)
-#define WEFT_STACK_GUARD (68 * 1024) /* an odd number of pages: see docs/decisions/stacks.md */
-#define WEFT_STACK_CACHED 64         /* of a class, at a worker; twice that, and half goes to the pool */
-
-struct weft__stack {
-    union {
-        struct weft__stack *next; /* in a cache or the pool */
-        void *root;               /* in use: the scheduler's, see sched/root.c */
-    };
-    char *low; /* lowest usable byte */
-    uint8_t class;
-    uint8_t node;         /* for which it was made */
-    struct weft__san san; /* one byte where no sanitizer is built in */
-};
+#define WEFT_STACK_CACHED 64 /* at a worker, of a class of small stacks; twice that, and half goes to the pool */
 
 struct weft__stack_cache {
-    struct weft__stack *free;
-    unsigned count;
-    uint8_t node; /* may change at any time */
+    struct weft__link *free;
+    unsigned room;  /* for so many more; 0 at first: the slow path then says how many */
+    uint16_t limit; /* the room, and what it holds, together */
+    uint8_t node;   /* may change at any time */
 };
 
-static inline char *weft__stack_top(const struct weft__stack *s) {
-    return s->low + ((size_t)1 << (s->class + WEFT_STACK_MIN_LOG));
-}
+/* One for each class, and one for bare stacks. All zero at first. */
+#define WEFT_STACK_CACHES (WEFT_STACK_CLASSES + 1)
 
 /*
  * Where the first frame goes: a little below the top, by a different number of cache lines for each
@@ -62,56 +45,58 @@ static inline char *weft__stack_start(const struct weft__stack *s) {
     return weft__stack_top(s) - number % 32 * 64;
 }
 
+/* So many stand in a cache. */
+static inline unsigned weft__stack_cached(const struct weft__stack_cache *c) { return c->limit - c->room; }
+
 /* The class of a size, 0 .. WEFT_STACK_CLASSES-1, or -EINVAL. */
 int weft__stack_class(size_t bytes);
 
-/* With no_guards, stacks made from now on have none. */
-void weft__stack_guards(bool wanted);
-
-/* caches: WEFT_STACK_CLASSES of them. NULL when no stack can be had. */
 struct weft__stack *weft__stack_get_slow(struct weft__stack_cache *caches, unsigned class);
 void weft__stack_put_slow(struct weft__stack_cache *caches, struct weft__stack *s);
 
+/* One that is not bare; NULL: none can be had. */
 static inline struct weft__stack *weft__stack_get(struct weft__stack_cache *caches, unsigned class) {
     struct weft__stack_cache *c = &caches[class];
-    struct weft__stack *s = c->free;
-    if (unlikely(!s)) return weft__stack_get_slow(caches, class);
-    c->free = s->next;
-    c->count--;
-    return s;
+    struct weft__link *l = c->free;
+    if (unlikely(!l)) return weft__stack_get_slow(caches, class);
+    c->free = l->next;
+    c->room++;
+    return weft__stack_of_link(l);
+}
+
+/* Of this class or a larger one, perhaps bare; NULL: no stack can be had now. */
+struct weft__stack *weft__stack_get_any(struct weft__stack_cache *caches, unsigned class);
+
+/* False: there is no room, and nothing was done. */
+static inline bool weft__stack_put_fast(struct weft__stack_cache *caches, struct weft__stack *s) {
+    struct weft__stack_cache *c = &caches[s->cache];
+    if (unlikely(!c->room)) return false;
+    s->link.next = c->free;
+    c->free = &s->link;
+    c->room--;
+    return true;
 }
 
 static inline void weft__stack_put(struct weft__stack_cache *caches, struct weft__stack *s) {
-    struct weft__stack_cache *c = &caches[s->class];
-    if (unlikely(c->count >= 2 * WEFT_STACK_CACHED)) {
-        weft__stack_put_slow(caches, s);
-        return;
-    }
-    s->next = c->free;
-    c->free = s;
-    c->count++;
+    if (unlikely(!weft__stack_put_fast(caches, s))) weft__stack_put_slow(caches, s);
 }
 
 /* The caches' owner is on this node now. */
 void weft__stack_on_node(struct weft__stack_cache *caches, unsigned node);
 
-/* Returns all but `keep` of each class to the pool. */
-void weft__stack_flush(struct weft__stack_cache *caches, unsigned keep);
+/* Returns all but so many of each class to the pool, fewer of large stacks; says how many. The caller stands on none of
+ * them. */
+unsigned weft__stack_flush(struct weft__stack_cache *caches, unsigned keep);
 
-/* Gives the pages of some unused stacks back to the kernel; returns whether there are more. */
-bool weft__stack_trim(void);
-
-/* True when the last attempt to make stacks failed and none came back since. */
-extern _Atomic bool weft__stack_none_left;
-static inline bool weft__stack_exhausted(void) { return load_rlx(&weft__stack_none_left); }
-
-/* The stack in whose guard the address lies, or NULL. Usable in a signal handler. */
-const struct weft__stack *weft__stack_of_guard(const void *address);
+/* Fibers wait for stacks, or do so no longer; and a line that says it. */
+void weft__stack_scarce(bool are);
+void weft__stack_say_scarce(void);
+extern _Atomic bool weft__stack_are_scarce;
 
 /* In a forked child: what was just being changed by a thread that is not there is forgotten. */
 void weft__stack_forked(void);
 
-/* In use now, of all classes; for messages and tests. */
+/* In use now, of all classes, cached ones included; for messages and tests. */
 size_t weft__stack_in_use(void);
 
 #endif

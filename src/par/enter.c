@@ -8,6 +8,8 @@
  */
 #include "par/par.h"
 
+#include "sched/starved.h"
+
 #define WEFT_TURN (20 * WEFT_MICROSECOND)
 
 struct request {
@@ -50,7 +52,7 @@ WEFT_CALLS int weft__par_enter(int (*fn)(void *), void *arg, const char *name) {
 int weft__par_fiber(struct weft__fiber **fiber, void *(*fn)(void *), void *arg, const char *name) {
     struct weft__worker *w = weft__self();
     struct weft__fiber *me = load_rlx(&w->current);
-    if (unlikely(weft__stack_exhausted())) return -EAGAIN;
+    if (unlikely(load_rlx(&weft__stack_are_scarce)) && weft__spawn_scarce(w, me->context.stack_class)) return -EAGAIN;
     struct weft__fiber *f = weft__fiber_get(w);
     if (unlikely(!f)) return -ENOMEM;
     uint32_t place = load_rlx(&w->cluster->fibers) | (load_rlx(&me->context.place) & WEFT_PLACE_PRIORITY);

@@ -6,11 +6,23 @@
 #include "base/say.h"
 #include "sched/cluster.h"
 #include "sched/region.h"
+#include "sched/starved.h"
 
 #include <sched.h>
 #include <string.h>
 
-struct weft__slab weft__fibers = {.record_size = sizeof(struct weft__fiber)};
+/*
+ * What writes to a record that may be free: a cancellation by a stale handle, which takes the fiber's own lock before
+ * it sees that the handle is stale. So that lock is the seal. The epoch of the wait word goes on from life to life.
+ */
+static bool seal(struct weft__slot *slot) {
+    uint8_t open = 0;
+    return cas_ar(&container_of(slot, struct weft__fiber, slot)->context.open, &open,
+                  WEFT_OPEN_LOCKED); /* with unlock */
+}
+static void unseal(struct weft__slot *slot) { weft__frames_unlock(container_of(slot, struct weft__fiber, slot), 0); }
+static const struct weft__slab_care care = {offsetof(struct weft__fiber, wait), seal, unseal};
+struct weft__slab weft__fibers = {.record_size = sizeof(struct weft__fiber), .care = &care};
 __thread struct weft__worker *weft__tls WEFT_USED;
 
 /* --- spawn ------------------------------------------------------------------------------------ */
@@ -91,7 +103,10 @@ static inline __attribute__((always_inline)) int spawn(struct weft_fiber *fiber,
         int err = apply_attr(&c, attr, &class, &place);
         if (err) return err;
     }
-    if (unlikely(weft__stack_exhausted())) return -EAGAIN;
+    if (unlikely(load_rlx(&weft__stack_are_scarce))) {
+        int err = weft__spawn_scarce(w, class);
+        if (err) return err;
+    }
     struct weft__fiber *f = get(w);
     if (unlikely(!f)) return -ENOMEM;
     struct weft_fiber handle = weft__handle(f);
@@ -169,7 +184,7 @@ static struct weft__fiber *after_end(struct weft__worker *w, struct weft__fiber 
 
 /* May the fiber begin on this stack, which is about to become free? */
 static inline bool may_adopt(const struct weft__fiber *f, const struct weft__stack *s) {
-    return load_rlx(&f->context.on_stack) == WEFT_FRESH && f->context.stack_class == s->class;
+    return load_rlx(&f->context.on_stack) == WEFT_FRESH && f->context.stack_class == s->cache;
 }
 
 /* Of a scope's child: how many ends its scope is to hear of; of others: 0. */
@@ -188,6 +203,16 @@ static struct weft__fiber *tell_scope(struct weft__worker *w, struct weft_counte
     }
     weft__counter_lower(scope, ends);
     return next ? next : weft__next(w);
+}
+
+/* The stack that the caller stands on goes where there is no room for it. While stacks are scarce this is told at home,
+ * where it is left. */
+static WEFT_COLD struct weft__fiber *put_last(struct weft__worker *w, struct weft__stack *stack,
+                                              struct weft__fiber *next) {
+    weft__stack_put_slow(w->stacks, stack);
+    if (!load_rlx(&weft__stack_are_scarce)) return weft__choose(w, next);
+    w->handed = next;
+    return NULL;
 }
 
 /* Ends the running fiber and goes on with another. The stack goes to the next fresh fiber, or into
@@ -220,8 +245,7 @@ static _Noreturn void end(struct weft__fiber *f, void *result) {
         weft__switch_away(&next->context, w);
     }
     san_unwound(stack->low, weft__stack_top(stack));
-    weft__stack_put(w->stacks, stack);
-    next = weft__choose(w, next);
+    next = likely(weft__stack_put_fast(w->stacks, stack)) ? weft__choose(w, next) : put_last(w, stack, next);
     san_leave(&stack->san, weft__san_of(next, w), true);
     weft__switch_away(next ? &next->context : &w->home, w);
 }
@@ -242,6 +266,7 @@ WEFT_PUBLIC _Noreturn void weft_exit(void *result) {
     if (!me) weft__die("weft_exit was called by a thread that is no fiber");
     weft__exit_check(w, me);
     if (unlikely(me->frames & WEFT_FRAMES_TAG)) weft__frames_unwind(me, result, NULL);
+    weft__overrun_check(me);
     end(me, result);
 }
 

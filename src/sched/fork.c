@@ -20,6 +20,8 @@
 #include "base/say.h"
 #include "queue/deque.h"
 #include "sched/cluster.h"
+#include "sched/starved.h"
+#include "sched/trim.h"
 #include "sched/wait.h"
 #include "topo/topology.h"
 
@@ -107,6 +109,8 @@ static void in_child(void) {
     weft__fence_forked();
     weft__slab_forked(&weft__fibers);
     weft__stack_forked();
+    weft__starved_forked();
+    weft__trimmer_forked();
     weft__deque_forked();
     weft__keys_forked();
     weft__quiet_forked();

@@ -25,14 +25,12 @@
  * still. Without a watchman, the first push wakes one. When everybody sleeps, nobody watches: an
  * idle program uses no CPU.
  */
-#include "queue/deque.h"
 #include "sched/dispatch.h"
+#include "sched/trim.h"
 
 #define WEFT_WATCH_FIRST (50 * WEFT_MICROSECOND)
 #define WEFT_WATCH_LAST (1 * WEFT_MILLISECOND)
 #define WEFT_SOON (10 * WEFT_MILLISECOND) /* a timer this near must not wait for a fiber that computes */
-#define WEFT_TRIM_AFTER (100 * WEFT_MILLISECOND)
-#define WEFT_KEEP_STACKS 8
 
 /* Release: pairs with readers without the lock, such as others_rest: they see what the worker did before. */
 static void add_state(struct weft__idle *idle, uint64_t n) { store_rel(&idle->state, load_rlx(&idle->state) + n); }
@@ -213,19 +211,16 @@ static uint64_t sleep_until(struct weft__worker *w, uint64_t now, bool is_watchm
         w->tick = w->tick ? w->tick * 2 : WEFT_WATCH_FIRST;
         if (w->tick > WEFT_WATCH_LAST) w->tick = WEFT_WATCH_LAST;
         if (now + w->tick < until) until = now + w->tick;
-    } else if (w->idle_since && w->idle_since + WEFT_TRIM_AFTER < until)
-        until = w->idle_since + WEFT_TRIM_AFTER;
+    } else if (w->idle_since && w->next_flush < until)
+        until = w->next_flush;
     return until;
 }
 
-/* Asleep for a while already: memory that waits for work goes back. */
-static void trim(struct weft__worker *w, uint64_t now) {
-    if (!w->idle_since || now < w->idle_since + WEFT_TRIM_AFTER) return;
-    weft__stack_flush(w->stacks, WEFT_KEEP_STACKS);
-    weft__slab_flush(&weft__fibers, &w->records);
-    weft__tasks_flush(w, false);
-    weft__deque_trim();
-    if (!weft__stack_trim()) w->idle_since = 0; /* done, until there was work again */
+/* Memory that waits for work goes back. */
+static void flush(struct weft__worker *w, uint64_t now) {
+    if (!w->idle_since || now < w->next_flush) return;
+    weft__worker_flush(w, now);
+    w->idle_since = 0; /* done, until there was work again */
 }
 
 /* All rest now: a stop or a drain may have waited for that, and who drained become ready right here. */
@@ -236,7 +231,7 @@ static void last_one_tells(struct weft__worker *w) {
 
 bool weft__idle_sleep(struct weft__worker *w) {
     uint64_t now = weft__clock();
-    trim(w, now);
+    flush(w, now);
     bool is_watchman, is_last, woken = true;
     become_sleeper(w, &is_watchman, &is_last);
     bool takes_calls = weft__takes_calls(w);

@@ -13,6 +13,7 @@
  */
 #include "sched/dispatch.h"
 #include "sched/rings.h"
+#include "sched/trim.h"
 
 static unsigned pin_of(uint32_t place) { return place & WEFT_PLACE_PIN; }
 
@@ -301,6 +302,7 @@ static void take_suspended_task(struct weft__worker *w) {
 static void look_about(struct weft__worker *w, uint64_t now) {
     weft__share(w);
     weft__where(w, now);
+    if (unlikely(now >= w->next_flush)) weft__worker_flush(w, now);
     if (w->cluster->helping) weft__age(w, now);
 }
 

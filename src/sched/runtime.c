@@ -23,6 +23,8 @@
 #include "sched/config.h"
 #include "sched/fork.h"
 #include "sched/quiet.h"
+#include "sched/starved.h"
+#include "sched/trim.h"
 #include "sched/wait.h"
 
 #include <limits.h>
@@ -48,13 +50,16 @@ static int start(const struct weft_config *given) {
     weft__stack_guards(!config.no_guards);
     c->print_stats = config.stats;
     if ((err = weft__overflow_watch())) return err;
-    if ((err = weft__cluster_make(c, &config, automatic, -1))) goto unwatch;
+    if ((err = weft__trimmer_start())) goto unwatch;
+    if ((err = weft__cluster_make(c, &config, automatic, -1))) goto stop_trimmer;
     if ((err = weft__monitor_start())) goto dismantle;
     store_rlx(&weft__timers_held, false);
     weft__cluster_open(c, WEFT_OPEN); /* nothing can fail from here on: a fiber that is spawned will run */
     return 0;
 dismantle:
     weft__cluster_dismantle(c);
+stop_trimmer:
+    weft__trimmer_stop();
 unwatch:
     weft__overflow_unwatch();
     return err;
@@ -251,6 +256,8 @@ static void shut_down(void) {
     if (weft__cluster.print_stats) weft__stats_print();
     weft__each_cluster(end_it, NULL);
     weft__cluster_end(&weft__cluster); /* the last one: until then no other begins or ends */
+    weft__starved_forget();
+    weft__trimmer_stop();
     weft__layers_stopped();
     weft__backtrace_unwatch();
     weft__overflow_unwatch();
@@ -353,7 +360,8 @@ WEFT_PUBLIC int weft_run(int (*main)(void *), void *arg, const struct weft_confi
     int err = start(config);
     if (!err) {
         struct weft_fiber first;
-        err = weft_spawn_at(&first, &attr, call_main, &call, "weft_run");
+        err = weft__stack_reserve(weft__cluster.stack_class); /* else nothing would ever end its wait for one */
+        if (!err) err = weft_spawn_at(&first, &attr, call_main, &call, "weft_run");
         if (!err) err = join_main(first, &result);
         int stopped = stop_for_good();
         if (!err) err = stopped;

@@ -251,7 +251,8 @@ struct weft__worker {
     struct weft__deque *children; /* continuation stealing, see continue.c */
     uint64_t owed;                /* by the scope's child that begins now, see end() */
     struct weft__slab_cache records;
-    struct weft__stack_cache stacks[WEFT_STACK_CLASSES];
+    struct weft__stack_cache stacks[WEFT_STACK_CACHES];
+    uint64_t next_flush; /* of what it keeps for itself; see trim.c */
     uint64_t random;
     uint64_t tick; /* the watchman's */
     uint64_t idle_since;

@@ -34,6 +34,7 @@
 #include "base/say.h"
 #include "sched/block.h"
 #include "sched/region.h"
+#include "sched/starved.h"
 
 #define WEFT_WAKE_PATIENCE_MOST 1023
 #define WEFT_DEQUES_CACHED 4
@@ -327,11 +328,17 @@ static void *run_stolen(void *deque) {
     return NULL;
 }
 
+/* Without a guard of its own only if there is no other way. */
+static struct weft__stack *get_stack(struct weft__worker *w, unsigned class) {
+    struct weft__stack *s = weft__stack_get(w->stacks, class);
+    return likely(s != NULL) || load_rlx(&weft__stack_are_scarce) ? s : weft__stack_get_any(w->stacks, class);
+}
+
 /* Steals from the deque, and wraps it into a fiber that can be entered; NULL: nothing to be had. */
 static struct weft__fiber *steal_into_fiber(struct weft__worker *w, struct weft__deque *victim) {
     if (!victim->kind->ready(victim) || !have_deque(w)) return NULL;
     unsigned class = w->cluster->stack_class;
-    struct weft__stack *stack = weft__stack_get(w->stacks, class);
+    struct weft__stack *stack = get_stack(w, class);
     struct weft__fiber *f = stack ? weft__fiber_get(w) : NULL;
     if (!f) goto put_stack;
     count_add(&w->numbers.steals_tried, 1);
@@ -346,7 +353,7 @@ static struct weft__fiber *steal_into_fiber(struct weft__worker *w, struct weft_
     d->mark[0] = (struct weft__deque_mark){0, NULL};
     d->around = scope_of(victim, call);
     if (owner->context.stack_class != class) {
-        struct weft__stack *as_large = weft__stack_get(w->stacks, owner->context.stack_class);
+        struct weft__stack *as_large = get_stack(w, owner->context.stack_class);
         if (as_large) {
             weft__stack_put(w->stacks, stack);
             stack = as_large;
@@ -354,7 +361,7 @@ static struct weft__fiber *steal_into_fiber(struct weft__worker *w, struct weft_
     }
     uint32_t place = load_rlx(&w->cluster->fibers) | (load_rlx(&owner->context.place) & WEFT_PLACE_PRIORITY);
     weft__fiber_init(f, run_stolen, d, owner->where, stack->class, place, WEFT_JOIN_DETACHED);
-    weft__adopt(f, stack);
+    weft__adopt_any(f, stack);
     store_rlx(&f->context.on_stack, WEFT_AT_REST);
     count_add(&w->numbers.spawned, 1);
     count_add(&w->numbers.tasks_stolen, 1);

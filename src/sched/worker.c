@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include "sched/dispatch.h"
 #include "sched/rings.h"
+#include "sched/starved.h"
 
 #include <unistd.h>
 
@@ -22,9 +23,10 @@ static struct weft__exceptions *thread_exceptions(void) {
     return __cxa_get_globals ? __cxa_get_globals() : &none;
 }
 
-/* Makes f enterable, or puts it back and says no: its stack is still in use, or there is none. */
+/* Makes f enterable, or says no: its stack is still in use, and it is put back; or it waits until there is one. */
 static bool try_enter(struct weft__worker *w, struct weft__fiber *f, unsigned *turn) {
     if (likely(weft__prepare(w, f))) return true;
+    if (load_rlx(&f->context.on_stack) == WEFT_FRESH) return weft__begin_somehow(w, f);
     weft__push(w, f);
     weft__backoff(turn);
     return false;
@@ -94,6 +96,7 @@ static struct weft__fiber *find(struct weft__worker *w) {
     for (;;) {
         while (unlikely(!weft__is_wanted(w)) && !w->handed && !weft__aside_count(w) && !load_rlx(&w->cluster->stopping))
             retire(w);
+        if (unlikely(load_rlx(&weft__stack_are_scarce))) weft__starved_help(w);
         struct weft__fiber *f = find_quickly(w);
         if (!f && unlikely(!weft__is_wanted(w)) && !load_rlx(&w->cluster->stopping)) continue;
         if (!f) f = find_slowly(w, !woken);

@@ -1,10 +1,12 @@
-/* Slabs: numbers, generations, and memory that keeps its type. */
+/* Slabs: numbers, generations, memory that keeps its type, and goes back. */
+#include "../forbid.h"
 #include "../test.h"
 
 #include "mem/slab.h"
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 struct record {
     struct weft__slot slot;
@@ -116,12 +118,13 @@ static uint8_t made_for(struct weft__slab *s, const struct weft__slot *r) {
 
 static unsigned free_of(struct weft__slab *s, unsigned node) {
     unsigned n = 0;
-    for (struct weft__link *l = s->pool[node].free; l; l = l->next, n++) {
-        struct weft__slot *r = container_of(l, struct weft__slot, link);
-        CHECK_EQ(made_for(s, r), node);
-        CHECK(!weft__slot_in_use(r));
-        CHECK(n < s->records); /* no circle */
-    }
+    for (unsigned age = 0; age < WEFT_AGES; age++)
+        for (struct weft__link *l = s->pool[node].aged.list[age]; l; l = l->next, n++) {
+            struct weft__slot *r = container_of(l, struct weft__slot, link);
+            CHECK_EQ(made_for(s, r), node);
+            CHECK(!weft__slot_in_use(r));
+            CHECK(n < s->records); /* no circle */
+        }
     return n;
 }
 
@@ -210,6 +213,217 @@ TEST_WITHIN(threads_with_and_without_caches, 60) {
     uint32_t free = 0;
     for (unsigned node = 0; node < WEFT_MEM_NODES; node++) free += free_of(&shared, node);
     CHECK_EQ(free, shared.records);
+}
+
+/* --- memory that goes back -------------------------------------------------------------------------- */
+
+struct counted {
+    struct weft__slot slot;
+    _Atomic uint64_t counter;
+    _Atomic uint64_t sealed;
+    uint64_t mark[12];
+};
+static struct counted *counted_of(struct weft__slot *s) { return container_of(s, struct counted, slot); }
+static bool may_seal = true;
+static unsigned seals, unseals;
+static bool seal(struct weft__slot *r) {
+    uint64_t open = 0;
+    if (!may_seal || !cas_ar(&counted_of(r)->sealed, &open, 1)) return false;
+    seals++;
+    return true;
+}
+static void unseal(struct weft__slot *r) {
+    store_rel(&counted_of(r)->sealed, 0);
+    unseals++;
+}
+static const struct weft__slab_care care = {offsetof(struct counted, counter), seal, unseal};
+
+enum { MANY = 20 * WEFT_SLAB_CHUNK, PAGE_OF = WEFT_PAGE / sizeof(struct counted) };
+_Static_assert(sizeof(struct counted) == 128, "as large as the record of a fiber");
+
+/* Takes many, each with a life and a counter of its own, and touches all. */
+static void take_many(struct weft__slab *s, struct weft__slot **got) {
+    for (unsigned i = 0; i < MANY; i++) {
+        CHECK((got[i] = weft__slab_get(s, NULL)));
+        struct counted *r = counted_of(got[i]);
+        CHECK_EQ(load_rlx(&r->sealed), 0);
+        store_rlx(&r->counter, load_rlx(&r->counter) + 1 + i % 7);
+        for (unsigned k = 0; k < 12; k++) r->mark[k] = ~UINT64_C(0);
+    }
+}
+static void put_all(struct weft__slab *s, struct weft__slot **got) {
+    for (unsigned i = 0; i < MANY; i++) weft__slab_put(s, NULL, got[i]);
+}
+/* As many periods as it takes, unless something is used. */
+static void pass_time(struct weft__slab *s) {
+    for (unsigned i = 0; i < WEFT_AGES; i++) {
+        weft__slab_turn(s);
+        while (weft__slab_trim(s)) continue;
+    }
+}
+
+static bool measures_memory(void) { return !TEST_ASAN && !TEST_TSAN && !test_valgrind() && !test_emulated(); }
+
+/* What was handed out is known by its life; neither that nor its counter may ever come again. */
+TEST(records_of_a_burst_go_back_and_go_on) {
+    static struct weft__slab s = {.record_size = sizeof(struct counted), .care = &care};
+    static struct weft__slot *got[MANY];
+    static uint64_t last_life[MANY], last_counter[MANY];
+    for (unsigned i = 0; i < MANY; i++) *(struct weft__slot *volatile *)&got[i] = NULL; /* their memory counts, too */
+    for (unsigned i = 0; i < MANY; i++)
+        *(volatile uint64_t *)&last_life[i] = *(volatile uint64_t *)&last_counter[i] = 0;
+    size_t before = test_rss_kib();
+    for (unsigned round = 0; round < 4; round++) {
+        take_many(&s, got);
+        CHECK_EQ(s.records, MANY);
+        for (unsigned i = 0; i < MANY; i++) {
+            uint32_t index = weft__slot_index(got[i]);
+            uint64_t life = load_rlx(&got[i]->life), counter = load_rlx(&counted_of(got[i])->counter);
+            CHECK(life > last_life[index] && counter > last_counter[index]);
+            last_life[index] = life;
+            last_counter[index] = counter;
+        }
+        size_t most = test_rss_kib();
+        put_all(&s, got);
+        if (round == 3) break;
+        pass_time(&s);
+        CHECK(!weft__slab_turn(&s)); /* nothing is left that could grow older */
+        if (measures_memory()) CHECK(test_rss_kib() < before + (most - before) / 4);
+        for (uint32_t i = 0; i < MANY; i++) { /* stale references find what no life had */
+            struct weft__slot *r = weft__slab_at(&s, i);
+            CHECK(!weft__slot_in_use(r) && load_rlx(&r->life) != last_life[i]);
+            CHECK_EQ(load_rlx(&counted_of(r)->sealed), 0);
+        }
+    }
+    CHECK(seals > 0 && !unseals);
+}
+
+/* What is needed again in every period is kept, and nothing is asked of the kernel for it. */
+TEST(records_that_are_used_are_kept) {
+    static struct weft__slab s = {.record_size = sizeof(struct counted), .care = &care};
+    static struct weft__slot *got[MANY];
+    for (unsigned round = 0; round < 5; round++) {
+        take_many(&s, got);
+        put_all(&s, got);
+        CHECK(weft__slab_turn(&s));
+        while (weft__slab_trim(&s)) continue;
+    }
+    CHECK_EQ(seals, 0);
+}
+
+/* One that lives keeps its page, and no more than that. */
+TEST(a_record_in_use_keeps_its_page_only) {
+    static struct weft__slab s = {.record_size = sizeof(struct counted), .care = &care};
+    static struct weft__slot *got[MANY];
+    take_many(&s, got);
+    struct weft__slot *one = got[MANY / 2];
+    uint64_t life = load_rlx(&one->life), counter = load_rlx(&counted_of(one)->counter);
+    got[MANY / 2] = weft__slab_get(&s, NULL);
+    put_all(&s, got);
+    pass_time(&s);
+    CHECK(load_rlx(&one->life) == life && load_rlx(&counted_of(one)->counter) == counter);
+    CHECK_EQ(counted_of(one)->mark[11], ~UINT64_C(0));
+    CHECK_EQ(seals, s.records - PAGE_OF);
+    take_many(&s, got);
+    for (unsigned i = 0; i < MANY; i++) CHECK(got[i] != one);
+}
+
+/* A page to which something writes just now stays, and is none the worse for it. */
+TEST(a_record_that_cannot_be_sealed_keeps_its_page) {
+    static struct weft__slab s = {.record_size = sizeof(struct counted), .care = &care};
+    static struct weft__slot *got[MANY];
+    take_many(&s, got);
+    struct counted *one = counted_of(got[7]);
+    put_all(&s, got);
+    store_rlx(&one->sealed, 1);
+    pass_time(&s);
+    CHECK(unseals < PAGE_OF && seals - unseals == s.records - PAGE_OF);
+    CHECK_EQ(one->mark[0], ~UINT64_C(0));
+    store_rlx(&one->sealed, 0);
+    take_many(&s, got);
+    put_all(&s, got);
+    may_seal = false;
+    pass_time(&s);
+    may_seal = true;
+    take_many(&s, got);
+    put_all(&s, got);
+    pass_time(&s);
+    CHECK(seals > 2 * (s.records - PAGE_OF));
+}
+
+/* Where the kernel refuses, or memory is locked, all goes on as before. */
+static void keep_all(void *unused) {
+    static struct weft__slab s = {.record_size = sizeof(struct counted), .care = &care};
+    static struct weft__slot *got[MANY];
+    static uint64_t last_life[MANY];
+    (void)unused;
+    CHECK_EQ(forbid_advice(MADV_DONTNEED, EPERM), 0);
+    for (unsigned round = 0; round < 3; round++) {
+        take_many(&s, got);
+        CHECK_EQ(s.records, MANY);
+        for (unsigned i = 0; i < MANY; i++) {
+            uint32_t index = weft__slot_index(got[i]);
+            CHECK(load_rlx(&got[i]->life) > last_life[index]);
+            last_life[index] = load_rlx(&got[i]->life);
+        }
+        put_all(&s, got);
+        pass_time(&s);
+    }
+    CHECK(seals > 0 && seals == unseals);
+}
+TEST(memory_that_cannot_be_given_back_is_kept) {
+    static struct test_child child;
+    if (test_valgrind() || test_emulated()) test_skip("no filter for system calls");
+    test_child(&child, keep_all, NULL);
+    if (!test_child_exited(&child, 0)) test_fail(__FILE__, __LINE__, "%s", child.said);
+}
+
+/* Others take and put while memory goes back. */
+static struct weft__slab churned = {.record_size = sizeof(struct counted), .care = &care};
+static _Atomic bool churning;
+static void *churn_counted(void *number) {
+    enum { HELD = 3000 };
+    static struct weft__slot *held_by[3][HELD];
+    struct weft__slot **held = held_by[(uintptr_t)number];
+    struct weft__slab_cache cache = {0};
+    uint64_t random = (uintptr_t)number + 1;
+    for (size_t round = test_size(400); round > 0; round--) {
+        size_t n = test_below(&random, 4) ? 50 : HELD;
+        for (size_t i = 0; i < n; i++) {
+            CHECK((held[i] = weft__slab_get(&churned, &cache)));
+            struct counted *r = counted_of(held[i]);
+            store_rlx(&r->counter, load_rlx(&r->counter) + 1);
+            r->mark[0] = (uintptr_t)number << 32 | i;
+            r->mark[1] = load_rlx(&held[i]->life);
+            r->mark[2] = load_rlx(&r->counter);
+        }
+        for (size_t i = 0; i < n; i++) {
+            struct counted *r = counted_of(held[i]);
+            CHECK(r->mark[0] == ((uintptr_t)number << 32 | i) && r->mark[1] == load_rlx(&held[i]->life));
+            CHECK(r->mark[2] == load_rlx(&r->counter));
+            weft__slab_put(&churned, &cache, held[i]);
+        }
+        if (round % 8 == 0) weft__slab_flush(&churned, &cache);
+    }
+    weft__slab_flush(&churned, &cache);
+    return NULL;
+}
+static void *trim_always(void *unused) {
+    while (load_rlx(&churning)) {
+        weft__slab_turn(&churned);
+        weft__slab_trim(&churned);
+    }
+    return unused;
+}
+TEST_WITHIN(memory_goes_back_while_records_are_used, 60) {
+    pthread_t thread[3], trimmer;
+    store_rlx(&churning, true);
+    CHECK(!pthread_create(&trimmer, NULL, trim_always, NULL));
+    for (uintptr_t i = 0; i < 3; i++) CHECK(!pthread_create(&thread[i], NULL, churn_counted, (void *)i));
+    for (unsigned i = 0; i < 3; i++) CHECK(!pthread_join(thread[i], NULL));
+    store_rlx(&churning, false);
+    CHECK(!pthread_join(trimmer, NULL));
+    CHECK(seals > 0);
 }
 
 #ifdef WEFT_FAULTS
