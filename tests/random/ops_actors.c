@@ -19,9 +19,10 @@ struct birth {
 
 void choose_attributes(struct program *p, struct actor *a) {
     static const char *const names[] = {NULL, "x", "a name of fifteen and more"};
-    static const size_t sizes[] = {0, 0, 64 << 10, 100000, 256 << 10, 1 << 20};
+    static const size_t sizes[] = {0, 0, 64 << 10, 100000, 256 << 10, 1 << 20, 32 << 10};
+    size_t most = sizeof sizes / sizeof *sizes - (TEST_ASAN || TEST_TSAN); /* these make frames larger */
     a->attr.name = names[choose(p, 3)];
-    a->attr.stack_size = sizes[choose(p, sizeof sizes / sizeof *sizes)];
+    a->attr.stack_size = sizes[choose(p, most)];
     a->attr.priority = choose(p, 3) ? WEFT_NORMAL : (unsigned)choose(p, 3);
     a->attr.node = choose(p, 8) == 0;
     a->cluster = (unsigned)choose(p, p->n_clusters + 1);

@@ -82,7 +82,8 @@ struct family {
     void (*end)(struct program *);
 };
 extern const struct family family_actors, family_scopes, family_fibers, family_locks, family_sync, family_chan,
-    family_time, family_tasks, family_loops, family_flow, family_clusters, family_streams, family_files, family_process;
+    family_crowds, family_time, family_tasks, family_loops, family_flow, family_clusters, family_streams,
+    family_sockets, family_files, family_process;
 extern const struct family *const families[]; /* all of these, and NULL */
 const struct kind *kind_named(const char *name, size_t length);
 
@@ -231,6 +232,7 @@ struct party {
     struct actor *actor;
     unsigned role;
     uint64_t random;
+    bool told; /* it may be cancelled here, by a scope of its own */
 };
 
 static inline uint64_t below(struct party *p, uint64_t n) { return test_below(&p->random, n); }
@@ -258,6 +260,8 @@ int wait_for_mutex(void *mutex, uint64_t deadline);
 
 /* Often nothing; sometimes a yield, a short sleep, or some work. Never waits for a step. */
 void pause_a_bit(struct party *p);
+/* May it be cancelled where it is? */
+bool may_be_told(const struct party *p);
 /* Checks a result of a call that was made once: 0, or the party was told. True: 0. */
 bool done_or_told(struct party *p, int err);
 uint64_t soon(struct party *p);

@@ -2,6 +2,7 @@
 #include "random.h"
 
 #include "mem/stack.h"
+#include "sched/wait.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static void trace(struct party *p, const char *what) {
 }
 
 static void step_run(struct actor *a, struct step *s) {
-    struct party p = {the_program, s->op, a, s->role, s->op->seed + s->role * UINT64_C(0x9e3779b97f4a7c15)};
+    struct party p = {the_program, s->op, a, s->role, s->op->seed + s->role * UINT64_C(0x9e3779b97f4a7c15), false};
     if (s->op->dropped) return;
     trace(&p, "begins");
     if (s->role == 1 && s->op->kind->flags & LATER) OK(insist(&p, wait_for_latch, &s->op->begun));
@@ -110,6 +111,17 @@ static void check_all(struct program *p) {
     }
 }
 
+/* Fibers' records that are in use. Threads have some, too, and keep them. */
+static unsigned live_fibers(void) {
+    unsigned n = 0;
+    for (uint32_t i = 0; i < load_acq(&weft__fibers.records); i++) {
+        struct weft__slot *slot = weft__slab_at(&weft__fibers, i);
+        struct weft__fiber *f = container_of(slot, struct weft__fiber, slot);
+        n += weft__slot_in_use(slot) && load_rlx(&f->context.kind) == WEFT_KIND_FIBER;
+    }
+    return n;
+}
+
 void program_run(struct program *p) {
     size_t files = test_open_files();
     the_program = p;
@@ -127,5 +139,6 @@ void program_run(struct program *p) {
         if (families[f]->end) families[f]->end(p);
     WANT(weft_workers(), 0);
     WANT(weft__stack_in_use(), 0);
+    WANT(live_fibers(), 0);
     WANT(test_open_files(), files);
 }

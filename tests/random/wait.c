@@ -4,15 +4,17 @@
 /* p->random belongs to the party itself, which may use it meanwhile. */
 struct party party_for(struct party *p, uint64_t number) {
     uint64_t random = (p->op->seed + p->role) ^ (number + 1) * UINT64_C(0xd6e8feb86659fd93);
-    return (struct party){p->program, p->op, p->actor, p->role, random};
+    return (struct party){p->program, p->op, p->actor, p->role, random, p->told};
 }
 
 uint64_t soon(struct party *p) { return weft_now() + below(p, 30 * WEFT_MICROSECOND); }
 
+bool may_be_told(const struct party *p) { return p->actor->told || p->told; }
+
 /* The caller was told to stop: is there a reason? */
 static void must_be_told(struct party *p) {
     SO(weft_cancelled());
-    SO(p->actor->told);
+    SO(may_be_told(p));
 }
 
 /* Has the attempt ended for another reason than that it was done? *told: it was cancelled. */

@@ -1,0 +1,226 @@
+/* Sockets: messages that go to and fro, datagrams, connections. */
+#define _GNU_SOURCE
+#include "io.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* --- messages to and fro --------------------------------------------------------------------------------------------
+ */
+
+enum { MESSAGE = 100 };
+struct talk {
+    struct weft_latch open;
+    int fd[2];
+    unsigned turns;
+};
+
+static bool make_talk(struct program *p, struct op *op) {
+    struct talk *t = op->data;
+    t->turns = 1 + (unsigned)choose(p, 20);
+    OK(weft_latch_init(&t->open, 1));
+    return true;
+}
+
+struct lent {
+    int fd;
+    struct weft_lease lease;
+};
+static int call_recv_lease(void *lent) {
+    struct lent *l = lent;
+    return (int)weft_recv_lease(l->fd, &l->lease);
+}
+
+/* A message in pieces, some of them in memory that weft lends. */
+static void receive(struct party *p, int fd, unsigned char *to, size_t size) {
+    for (size_t done = 0; done < size;) {
+        if (!is_thread(p->actor) && one_in(p, 3) && size - done == MESSAGE) {
+            struct lent l = {.fd = fd};
+            int n = insist_on(p, call_recv_lease, &l);
+            SO(n > 0 && (size_t)n <= size - done);
+            memcpy(to + done, l.lease.data, (size_t)n);
+            weft_lease_return(&l.lease);
+            done += (size_t)n;
+        } else {
+            int n = read_some(p, fd, to + done, size - done);
+            SO(n > 0);
+            done += (size_t)n;
+        }
+    }
+}
+
+static void run_talk(struct party *p) {
+    struct talk *t = p->op->data;
+    unsigned char message[MESSAGE];
+    if (p->role == 0) {
+        OK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (one_in(p, 2) ? SOCK_NONBLOCK : 0), 0, t->fd));
+        OK(weft_latch_count_down(&t->open, 1));
+    }
+    OK(insist(p, wait_for_latch, &t->open));
+    for (unsigned i = 0; i < 2 * t->turns; i++) {
+        if (i % 2 == p->role) {
+            fill_bytes(p->op, message, i * MESSAGE, MESSAGE);
+            write_all(p, t->fd[p->role], message, MESSAGE);
+        } else {
+            receive(p, t->fd[p->role], message, MESSAGE);
+            check_bytes(p->op, message, i * MESSAGE, MESSAGE);
+        }
+        pause_a_bit(p);
+    }
+    if (one_in(p, 2)) OK(weft_shutdown(t->fd[p->role], SHUT_WR));
+    close_file(t->fd[p->role]);
+}
+
+/* --- datagrams: the others send to role 0, whole and in order
+ * ------------------------------------------------------------ */
+
+struct datagrams {
+    struct weft_latch open;
+    int fd[2];
+    unsigned each;
+};
+struct datagram {
+    uint32_t sender, number;
+};
+
+static bool make_datagrams(struct program *p, struct op *op) {
+    struct datagrams *d = op->data;
+    d->each = 1 + (unsigned)choose(p, 30);
+    OK(weft_latch_init(&d->open, 1));
+    return true;
+}
+
+struct message {
+    int fd;
+    bool vector;
+    struct datagram datagram;
+};
+static int call_send(void *context) {
+    struct message *m = context;
+    struct iovec part = {&m->datagram, sizeof m->datagram};
+    struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
+    ssize_t n = m->vector ? weft_sendmsg(m->fd, &header, 0) : weft_send(m->fd, &m->datagram, sizeof m->datagram, 0);
+    return n < 0 ? -errno : (int)n;
+}
+static int call_recv(void *context) {
+    struct message *m = context;
+    struct iovec part = {&m->datagram, sizeof m->datagram};
+    struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
+    ssize_t n = m->vector ? weft_recvmsg(m->fd, &header, 0) : weft_recv(m->fd, &m->datagram, sizeof m->datagram, 0);
+    return n < 0 ? -errno : (int)n;
+}
+
+static void receive_datagrams(struct party *p, struct datagrams *d) {
+    uint32_t next[PARTIES] = {0};
+    OK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, d->fd));
+    OK(weft_latch_count_down(&d->open, 1));
+    for (unsigned i = d->each * (p->op->parties - 1); i; i--) {
+        struct message m = {.fd = d->fd[0], .vector = one_in(p, 2)};
+        WANT(insist_on(p, call_recv, &m), (int)sizeof m.datagram);
+        SO(m.datagram.sender < p->op->parties);
+        WANT(m.datagram.number, next[m.datagram.sender]++);
+        pause_a_bit(p);
+    }
+    WANT(weft_ready_try(d->fd[0], POLLIN), -EAGAIN);
+    close_file(d->fd[0]);
+    close_file(d->fd[1]);
+}
+
+static void send_datagrams(struct party *p, struct datagrams *d) {
+    OK(insist(p, wait_for_latch, &d->open));
+    for (unsigned i = 0; i < d->each; i++) {
+        struct message m = {d->fd[1], one_in(p, 2), {p->role, i}};
+        WANT(insist_on(p, call_send, &m), (int)sizeof m.datagram);
+        pause_a_bit(p);
+    }
+}
+
+static void run_datagrams(struct party *p) { (p->role ? send_datagrams : receive_datagrams)(p, p->op->data); }
+
+/* --- connections: role 0 accepts one from each of the others ---------------------------------------------------------
+ */
+
+struct server {
+    struct weft_latch open;
+    struct sockaddr_un address;
+    socklen_t length;
+    bool listener;
+};
+
+static bool make_server(struct program *p, struct op *op) {
+    struct server *s = op->data;
+    s->address.sun_family = AF_UNIX; /* a name that is no file: its first byte is 0 */
+    int n = snprintf(s->address.sun_path + 1, sizeof s->address.sun_path - 1, "weft-random-%d-%u-%llx", (int)getpid(),
+                     op->number, (unsigned long long)op->seed);
+    s->length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+    s->listener = choose(p, 2) && !is_thread(op->actor[0]);
+    OK(weft_latch_init(&s->open, 1));
+    return true;
+}
+
+struct accepting {
+    int fd;
+    struct weft_listener listener;
+};
+static int call_accept(void *a) {
+    int fd = weft_accept(((struct accepting *)a)->fd, NULL, NULL);
+    return fd < 0 ? -errno : fd;
+}
+static int call_listener(void *a) { return weft_listener_accept(&((struct accepting *)a)->listener); }
+
+static void serve(struct party *p, struct server *s) {
+    struct accepting a = {.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    unsigned char byte;
+    SO(a.fd >= 0);
+    OK(bind(a.fd, (struct sockaddr *)&s->address, s->length));
+    OK(listen(a.fd, 8));
+    if (s->listener) OK(weft_listener_begin(&a.listener, a.fd, SOCK_CLOEXEC));
+    OK(weft_latch_count_down(&s->open, 1));
+    unsigned char seen[PARTIES] = {0};
+    for (unsigned i = 1; i < p->op->parties; i++) {
+        int fd = insist_on(p, s->listener ? call_listener : call_accept, &a);
+        SO(fd >= 0);
+        read_all(p, fd, &byte, 1);
+        SO(byte && byte < p->op->parties && !seen[byte]++);
+        byte = (unsigned char)~byte;
+        write_all(p, fd, &byte, 1);
+        close_file(fd);
+    }
+    if (s->listener) OK(weft_listener_end(&a.listener));
+    close_file(a.fd);
+}
+
+struct connecting {
+    int fd;
+    struct server *server;
+};
+static int call_connect(void *context) {
+    struct connecting *c = context;
+    return weft_connect(c->fd, (struct sockaddr *)&c->server->address, c->server->length) ? -errno : 0;
+}
+
+static void connect_to(struct party *p, struct server *s) {
+    OK(insist(p, wait_for_latch, &s->open));
+    struct connecting c = {socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), s};
+    SO(c.fd >= 0);
+    int err = insist_on(p, call_connect, &c);
+    SO(!err || err == -EISCONN); /* an attempt that was cancelled may have been done all the same */
+    unsigned char byte = (unsigned char)p->role;
+    write_all(p, c.fd, &byte, 1);
+    read_all(p, c.fd, &byte, 1);
+    WANT(byte, (unsigned char)~p->role);
+    close_file(c.fd);
+}
+
+static void run_server(struct party *p) { (p->role ? connect_to : serve)(p, p->op->data); }
+
+static const struct kind kinds[] = {
+    {"talk", 25, BY_THREADS, 2, 2, sizeof(struct talk), make_talk, run_talk, NULL},
+    {"datagrams", 20, BY_THREADS, 2, 5, sizeof(struct datagrams), make_datagrams, run_datagrams, NULL},
+    {"server", 15, BY_THREADS, 2, 5, sizeof(struct server), make_server, run_server, NULL},
+    {0},
+};
+const struct family family_sockets = {kinds, NULL, NULL};
