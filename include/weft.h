@@ -286,7 +286,7 @@ int weft_local_set(struct weft_key key, void *value);
 /* Nanoseconds of the monotonic clock.  [fiber thread signal] */
 uint64_t weft_now(void);
 
-/* -ECANCELED.  [fiber thread; parks, cancel] */
+/* -ECANCELED, also if there is nothing to wait for.  [fiber thread; parks, cancel] */
 int weft_sleep_for(uint64_t nanoseconds);
 int weft_sleep_until(uint64_t deadline);
 
