@@ -4,7 +4,8 @@
 cd "$(dirname "$0")/.." || exit 1
 . scripts/builds.sh
 : "${WEFT_STRESS_SECONDS:=0.15}"
-export WEFT_STRESS_SECONDS
+: "${WEFT_RANDOM_SECONDS:=15}"
+export WEFT_STRESS_SECONDS WEFT_RANDOM_SECONDS
 
 examples_run() {
     ok=0
@@ -20,14 +21,14 @@ examples_run() {
 for build in release asan tsan migrate faults; do configure $build; done
 {
     begin models tests/model/run.sh brief
-    begin tsan env WEFT_TEST_SCALE=50 WEFT_STRESS_WORKERS=8 WEFT_TEST_IO= tests/run.sh build/tsan unit fiber stress planted
+    begin tsan env WEFT_TEST_SCALE=50 WEFT_STRESS_WORKERS=8 WEFT_TEST_IO= tests/run.sh build/tsan unit fiber stress random planted
 } &
 lane=$!
-step "release" tests/run.sh build/release unit fiber misuse stress sim inject serve cached
+step "release" tests/run.sh build/release unit fiber misuse stress random sim inject serve cached
 step "examples" examples_run
 step "what lives across a switch" tests/arch/run.sh
-step "AddressSanitizer" env WEFT_TEST_SCALE=20 WEFT_STRESS_WORKERS=8 WEFT_TEST_IO=epoll tests/run.sh build/asan unit fiber misuse stress planted
-step "every switch migrates" env WEFT_TEST_SCALE=20 WEFT_STRESS_WORKERS=8 WEFT_TEST_IO= tests/run.sh build/migrate fiber stress
+step "AddressSanitizer" env WEFT_TEST_SCALE=20 WEFT_STRESS_WORKERS=8 WEFT_TEST_IO=epoll tests/run.sh build/asan unit fiber misuse stress random planted
+step "every switch migrates" env WEFT_TEST_SCALE=20 WEFT_STRESS_WORKERS=8 WEFT_TEST_IO= tests/run.sh build/migrate fiber stress random
 step "every call fails once" tests/run.sh build/faults fault
 step "models" end models
 step "ThreadSanitizer" end tsan

@@ -1,6 +1,7 @@
 #!/bin/sh
-# The long tests, some two hours: in one lane SOAK_MINUTES (60) of stress in the release build, models and fuzzing, in
-# the other every other build whole, both compilers, valgrind, and aarch64 under qemu. Ends in "N passed, N failed".
+# The long tests, some four hours: in one lane SOAK_MINUTES (60) of stress in the release build, models and fuzzing, in
+# the other every other build whole, both compilers, valgrind, and aarch64 under qemu; SOAK_RANDOM_MINUTES (120) of random
+# programs in several builds. Ends in "N passed, N failed".
 cd "$(dirname "$0")/.." || exit 1
 . scripts/builds.sh
 
@@ -24,6 +25,12 @@ stress_for() { # build minutes
     echo "$passes passes over all parts at 2, 8 and 32 workers"
     echo "stress: $ok passed, $bad failed"
     [ "$bad" -eq 0 ]
+}
+
+# Random programs, a part (in per cent) of SOAK_RANDOM_MINUTES.
+random_for() { # build part [a command that runs it]
+    seconds=$((${SOAK_RANDOM_MINUTES:-120} * 60 * $2 / 100))
+    WEFT_RANDOM_SECONDS=$seconds WEFT_TEST_UNDER=$3 tests/run.sh "$1" random
 }
 
 # The tests hold none, and what is planted is found.
@@ -78,6 +85,7 @@ tasks_in_deques() { # build
 configure release
 {
     begin stress stress_for build/release "${SOAK_MINUTES:-60}"
+    begin random random_for build/release 20
     begin deques counted build/release steals 4 rounds 1000 # of a million operations each
     begin tasks tasks_in_deques build/release
     begin resizes counted build/release resize 8 resizes 100000
@@ -99,6 +107,7 @@ step "without membarrier" env WEFT_TEST_MEMBARRIER=forbidden WEFT_TEST_IO= tests
 if grep -qw avx512vl /proc/cpuinfo; then
     configure v4
     step "v4" tests/run.sh build/v4
+    step "random programs, v4" random_for build/v4 10
 else
     echo "== v4: this processor has no AVX-512, left out"
 fi
@@ -106,12 +115,15 @@ for build in asan clang-asan; do
     configure $build
     step "$build" env WEFT_TEST_SCALE=4 tests/run.sh "build/$build"
 done
+step "random programs, AddressSanitizer" random_for build/asan 20
 for build in tsan clang-tsan; do
     configure $build
     step "$build" env WEFT_TEST_SCALE=20 tests/run.sh "build/$build"
 done
+step "random programs, ThreadSanitizer" random_for build/tsan 20
 configure migrate
 step "every switch migrates" tests/run.sh build/migrate
+step "random programs, every switch migrates" random_for build/migrate 20
 configure faults
 step "every call fails once" tests/run.sh build/faults
 configure locks
@@ -122,7 +134,9 @@ step "valgrind" env WEFT_TEST_SCALE=100 WEFT_STRESS_WORKERS=2 \
 configure aarch64
 step "aarch64 under qemu" env WEFT_TEST_SCALE=20 WEFT_TEST_IO=epoll QEMU_LD_PREFIX=/usr/aarch64-linux-gnu \
     WEFT_TEST_UNDER=qemu-aarch64 tests/run.sh build/aarch64 unit fiber
+step "random programs, aarch64" random_for build/aarch64 10 "qemu-aarch64 -L /usr/aarch64-linux-gnu"
 step "stress" end stress
+step "random programs" end random
 step "deques" end deques
 step "tasks in all deques" end tasks
 step "resizes" end resizes

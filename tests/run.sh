@@ -1,11 +1,12 @@
 #!/bin/sh
 # Runs the tests of a build directory: run.sh BUILD_DIR [suite...]
 #
-# Suites: unit fiber misuse fault stress planted sim serve cached inject; those that the build has, without arguments. Ends
+# Suites: unit fiber misuse fault stress random planted sim serve cached inject; those that the build has, without arguments. Ends
 # in one line "N passed, N failed", counting test cases, and with status 1 if one failed.
 #
 #   WEFT_TEST_SCALE      divides the sizes of the tests
 #   WEFT_STRESS_SECONDS  of each stress run (1)
+#   WEFT_RANDOM_SECONDS  of random programs (5)
 #   WEFT_STRESS_WORKERS  numbers of workers to run it with ("2 8 32")
 #   WEFT_TEST_IO         engines that tests of input and output are run with besides the usual one: epoll, forbidden
 #   WEFT_TEST_MEMBARRIER forbidden: as on a kernel that has none
@@ -13,7 +14,7 @@
 build=${1:?"usage: run.sh BUILD_DIR [suite...]"}
 shift
 here=$(cd "$(dirname "$0")" && pwd)
-[ $# -gt 0 ] || set -- unit fiber misuse fault stress planted sim serve cached inject
+[ $# -gt 0 ] || set -- unit fiber misuse fault stress random planted sim serve cached inject
 passed=0
 failed=0
 output=$(mktemp) || exit 1
@@ -52,6 +53,13 @@ run_stress() {
                 --workers "$workers"
         done
     done
+}
+
+# From another seed each time; what fails is printed with its seed.
+run_random() {
+    program=$build/tests/random/random
+    [ -x "$program" ] || return
+    run random $WEFT_TEST_UNDER "$program" --seconds "${WEFT_RANDOM_SECONDS:-5}"
 }
 
 # On both engines, side by side: it waits more than it computes. Under ThreadSanitizer signals come too late to end it.
@@ -96,6 +104,7 @@ run_programs() { # suite
 for suite in "$@"; do
     case $suite in
     stress) run_stress ;;
+    random) run_random ;;
     serve) run_serve ;;
     misuse) run_misuse ;;
     planted) [ -d "$build/tests/planted" ] && run planted "$here/planted/run.sh" "$build" ;;
