@@ -27,6 +27,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -90,12 +91,47 @@ bool weft__request_is_record(const struct weft__request *r) {
     return writes && !fstat(r->fd, &s) && S_ISCHR(s.st_mode) && !isatty(r->fd);
 }
 
+/* Where the next byte would go; what appends does so whatever its offset says. Negative: nowhere. */
+static off_t next_place(const struct weft__request *r) {
+    struct stat s;
+    int flags = fcntl(r->fd, F_GETFL);
+    if (flags < 0 || fstat(r->fd, &s) || !(S_ISREG(s.st_mode) || S_ISBLK(s.st_mode))) return -1;
+    if (flags & O_APPEND) return s.st_size;
+    return r->offset == WEFT_IO_HERE ? lseek(r->fd, 0, SEEK_CUR) : r->offset;
+}
+
+bool weft__request_is_at_limit(const struct weft__request *r) {
+    struct rlimit limit;
+    if (r->code > WEFT_IO_WRITEV || getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY) return false;
+    off_t at = next_place(r);
+    return at >= 0 && (rlim_t)at >= limit.rlim_cur;
+}
+
+/* Held for the few microseconds of a call that does not block. */
+enum { WEFT_FLAG_LOCKS = 256 };
+static struct weft__lock locks[WEFT_FLAG_LOCKS];
+
+/* The call, with O_NONBLOCK set on this descriptor. Under the lock it is not set by us, so it is the program's. */
+static ssize_t call_nonblocking(const struct weft__request *r, int fd) {
+    struct weft__lock *lock = &locks[(unsigned)fd % WEFT_FLAG_LOCKS];
+    weft__lock(lock);
+    int flags = fcntl(fd, F_GETFL);
+    bool is_set = flags < 0 || flags & O_NONBLOCK;
+    if (is_set) weft__unlock(lock);
+    if (!is_set) fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+    ssize_t n = result_of(weft__request_call(r));
+    if (is_set) return n;
+    fcntl(fd, F_SETFL, flags);
+    weft__unlock(lock);
+    return n;
+}
+
 static ssize_t if_ready(const struct weft__request *r) {
     struct stat s;
     bool writes = r->code == WEFT_IO_WRITE || r->code == WEFT_IO_WRITEV;
     if (fstat(r->fd, &s)) return -errno;
     if (S_ISREG(s.st_mode) || S_ISDIR(s.st_mode) || S_ISBLK(s.st_mode)) return -ENOTSUP;
-    if (!weft__request_size(r)) return weft__request_perform(r); /* of nothing there is always enough */
+    if (!weft__request_size(r)) return writes ? weft__request_perform(r) : call_nonblocking(r, r->fd);
     if (unlikely(weft__request_is_record(r))) return -ENOTSUP;
     int found = weft__readiness_look(r->fd, weft__request_awaits(r));
     if (found <= 0) return found ? found : -EAGAIN;
@@ -139,6 +175,8 @@ static WEFT_COLD ssize_t perhaps_more(const struct weft__request *r, size_t done
 }
 
 static ssize_t attempt_bytes(const struct weft__request *r) {
+    if (unlikely(!r->size && r->code == WEFT_IO_READ) && !weft__known_is_stored(r->fd))
+        return if_ready(r); /* see odd.h */
     if (unlikely(weft__known_guess(r->fd) & WEFT_KNOWN_DIRECT)) return -ENOTSUP;
     ssize_t n = result_of(weft__request_bytes(r, RWF_NOWAIT));
     return unlikely(n == -EOPNOTSUPP) ? if_ready(r) : n;
@@ -164,25 +202,6 @@ static ssize_t attempt_message(const struct weft__request *r) {
     return result_of(weft__request_call(&now));
 }
 
-/* Held for the few microseconds of a call that does not block. */
-enum { WEFT_FLAG_LOCKS = 256 };
-static struct weft__lock locks[WEFT_FLAG_LOCKS];
-
-/* The call, with O_NONBLOCK set on this descriptor. Under the lock it is not set by us, so it is the program's. */
-static ssize_t call_nonblocking(const struct weft__request *r, int fd) {
-    struct weft__lock *lock = &locks[(unsigned)fd % WEFT_FLAG_LOCKS];
-    weft__lock(lock);
-    int flags = fcntl(fd, F_GETFL);
-    bool is_set = flags < 0 || flags & O_NONBLOCK;
-    if (is_set) weft__unlock(lock);
-    if (!is_set) fcntl(fd, F_SETFL, flags | O_NONBLOCK);
-    ssize_t n = result_of(weft__request_call(r));
-    if (is_set) return n;
-    fcntl(fd, F_SETFL, flags);
-    weft__unlock(lock);
-    return n;
-}
-
 /* Of two ends, the one that is not a pipe; SPLICE_F_NONBLOCK is about pipes. For a device, which may not know the flag,
  * it is asked first whether it is ready. A file is never waited for, but the disk is: that is for a thread, when the
  * pipe is ready. */
@@ -197,9 +216,18 @@ static ssize_t attempt_at_end(const struct weft__request *r, int end, mode_t kin
     return is_stored ? -ENOTSUP : call_nonblocking(r, end);
 }
 
+/* The kernel answers these before it looks whether an end is ready: nothing to move, flags that it does not know, an
+ * offset in what has none. */
+static bool is_answered_at_once(const struct weft__request *r) {
+    const uint32_t flags = SPLICE_F_MOVE | SPLICE_F_NONBLOCK | SPLICE_F_MORE | SPLICE_F_GIFT;
+    if (!r->size || r->flags & ~flags) return true;
+    return (r->extra && lseek(r->other, 0, SEEK_CUR) < 0) || (r->memory && lseek(r->fd, 0, SEEK_CUR) < 0);
+}
+
 static ssize_t attempt_splice(const struct weft__request *r) {
     struct stat in, out;
     struct weft__request now = *r;
+    if (unlikely(is_answered_at_once(r))) return result_of(weft__request_call(r));
     if (fstat(r->other, &in) || fstat(r->fd, &out)) return -errno;
     now.flags |= SPLICE_F_NONBLOCK;
     if (S_ISFIFO(in.st_mode) && S_ISFIFO(out.st_mode)) return result_of(weft__request_call(&now));

@@ -137,7 +137,21 @@ struct made {
     const struct weft__request *request;
     uint32_t life; /* of its descriptor, when it was made; 0: it has none */
     ssize_t result;
+    int signal; /* that the kernel sent for it; 0: none */
 };
+
+/* The threads take no signals: one that the kernel sent for this call is pending there, and is the caller's to have.
+ * Some bytes may have been moved before. */
+static int signal_for(const struct weft__request *r, ssize_t result) {
+    const struct timespec now = {0, 0};
+    sigset_t set;
+    if (result != -EPIPE && result != -EFBIG && !weft__request_moves(r)) return 0;
+    sigemptyset(&set);
+    sigaddset(&set, SIGPIPE);
+    sigaddset(&set, SIGXFSZ);
+    int number = sigtimedwait(&set, NULL, &now);
+    return number > 0 ? number : 0;
+}
 
 static void *perform(void *arg) {
     struct made *m = arg;
@@ -145,6 +159,7 @@ static void *perform(void *arg) {
     bool is_gone = (m->life && weft__known_other(r->fd, m->life)) ||
                    (weft__request_moves(r) && r->other_life && weft__known_other(r->other, r->other_life));
     m->result = is_gone ? -EBADF : weft__request_perform(m->request);
+    m->signal = signal_for(r, m->result);
     return NULL;
 }
 
@@ -155,17 +170,16 @@ static int hold_directory(const struct weft__request *r, int fd) {
     return has && fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
 }
 
-/* The threads take no signals, so that of a broken pipe is the caller's to have. */
 int weft__blocking_make(const struct weft__request *r, ssize_t *result) {
     struct weft__request own = *r;
     int dir = hold_directory(r, r->fd), other = r->code == WEFT_IO_RENAME ? hold_directory(r, r->other) : -1;
-    struct made m = {&own, r->fd >= 0 && dir < 0 ? weft__request_life(r) : 0, 0};
+    struct made m = {&own, r->fd >= 0 && dir < 0 ? weft__request_life(r) : 0, 0, 0};
     if (dir >= 0) own.fd = dir;
     if (other >= 0) own.other = other;
     int err = weft_blocking(perform, &m, NULL);
     if (dir >= 0) close(dir);
     if (other >= 0) close(other);
-    if (!err && m.result == -EPIPE) raise(SIGPIPE);
+    if (!err && m.signal) raise(m.signal);
     *result = m.result;
     return err;
 }

@@ -7,9 +7,13 @@
 #include "base/sys.h"
 
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static ssize_t posix(ssize_t result) {
     if (likely(result >= 0)) return result;
@@ -26,6 +30,7 @@ static ssize_t posix(ssize_t result) {
 static ssize_t write_all(struct weft__request r) {
     size_t done = 0;
     uint32_t life = weft__known_life(r.fd);
+    if (r.size > WEFT_IO_MOST && r.size <= SSIZE_MAX) r.size = WEFT_IO_MOST; /* no call writes more */
     for (;;) {
         ssize_t n = weft__io_run(&r);
         if (n < 0) return done ? (ssize_t)done : posix(n);
@@ -34,6 +39,7 @@ static ssize_t write_all(struct weft__request r) {
         r.memory = (char *)r.memory + n;
         r.size -= (size_t)n;
         if (r.offset != WEFT_IO_HERE) r.offset += n;
+        if (weft__request_is_at_limit(&r)) return (ssize_t)done;
     }
 }
 
@@ -65,6 +71,7 @@ static ssize_t write_parts(int fd, const struct iovec *parts, int n, off_t offse
     if (done <= 0) return posix(done);
     r.code = WEFT_IO_WRITE;
     if (offset != WEFT_IO_HERE) r.offset += done;
+    if (unlikely(weft__request_is_at_limit(&r))) return done;
     return write_rest(r, parts, (size_t)n, (size_t)done);
 }
 
@@ -88,22 +95,30 @@ WEFT_PUBLIC ssize_t weft_pwrite(int fd, const void *buffer, size_t size, off_t o
         .code = WEFT_IO_WRITE, .fd = fd, .memory = (void *)buffer, .size = size, .offset = offset});
 }
 
+/* The kernel refuses a negative number of parts, but looks at the descriptor first. By number: the compiler refuses it,
+ * too. */
+static ssize_t refuse_parts(long call, int fd, const struct iovec *parts, int n) {
+    return syscall(call, fd, parts, (long)n);
+}
+
 WEFT_PUBLIC ssize_t weft_readv(int fd, const struct iovec *parts, int n) {
-    if (n < 0) return posix(-EINVAL);
+    if (n < 0) return refuse_parts(SYS_readv, fd, parts, n);
     return RUN(.code = WEFT_IO_READV, .fd = fd, .memory = (void *)parts, .size = (size_t)n, .offset = WEFT_IO_HERE);
 }
 
 WEFT_PUBLIC ssize_t weft_writev(int fd, const struct iovec *parts, int n) {
-    return n < 0 ? posix(-EINVAL) : write_parts(fd, parts, n, WEFT_IO_HERE);
+    return n < 0 ? refuse_parts(SYS_writev, fd, parts, n) : write_parts(fd, parts, n, WEFT_IO_HERE);
 }
 
 WEFT_PUBLIC ssize_t weft_preadv(int fd, const struct iovec *parts, int n, off_t offset) {
-    if (offset < 0 || n < 0) return posix(-EINVAL);
+    if (offset < 0) return posix(-EINVAL);
+    if (n < 0) return refuse_parts(SYS_readv, fd, parts, n);
     return RUN(.code = WEFT_IO_READV, .fd = fd, .memory = (void *)parts, .size = (size_t)n, .offset = offset);
 }
 
 WEFT_PUBLIC ssize_t weft_pwritev(int fd, const struct iovec *parts, int n, off_t offset) {
-    return offset < 0 || n < 0 ? posix(-EINVAL) : write_parts(fd, parts, n, offset);
+    if (offset < 0) return posix(-EINVAL);
+    return n < 0 ? refuse_parts(SYS_writev, fd, parts, n) : write_parts(fd, parts, n, offset);
 }
 
 WEFT_PUBLIC ssize_t weft_splice(int in, off_t *in_offset, int out, off_t *out_offset, size_t size, unsigned flags) {
@@ -113,6 +128,7 @@ WEFT_PUBLIC ssize_t weft_splice(int in, off_t *in_offset, int out, off_t *out_of
 
 WEFT_PUBLIC ssize_t weft_sendfile(int out, int in, off_t *offset, size_t size) {
     struct weft__request r = {.code = WEFT_IO_SENDFILE, .fd = out, .other = in, .extra = offset, .size = size};
+    const struct weft__request next = {.code = WEFT_IO_WRITE, .fd = out, .offset = WEFT_IO_HERE};
     size_t done = 0;
     r.life = weft__known_life(out);
     r.other_life = weft__known_life(in);
@@ -122,7 +138,7 @@ WEFT_PUBLIC ssize_t weft_sendfile(int out, int in, off_t *offset, size_t size) {
         if (!n) break;
         done += (size_t)n;
         r.size -= (size_t)n;
-    } while (r.size);
+    } while (r.size && !weft__request_is_at_limit(&next));
     return (ssize_t)done;
 }
 
@@ -219,18 +235,37 @@ WEFT_PUBLIC ssize_t weft_recvmsg(int fd, struct msghdr *message, int flags) {
 WEFT_PUBLIC ssize_t weft_sendto(int fd, const void *buffer, size_t size, int flags, const struct sockaddr *to,
                                 socklen_t length) {
     if (!to) return weft_send(fd, buffer, size, flags);
+    if (unlikely(!length || length > sizeof(struct sockaddr_storage))) { /* a message would be without it, or cut it */
+        ssize_t n = sendto(fd, buffer, size, flags | MSG_DONTWAIT, to, length);
+        if (n >= 0 || errno != EAGAIN || flags & MSG_DONTWAIT) return n;
+        return weft_send(fd, buffer, size, flags);
+    }
     struct iovec part = {(void *)buffer, size};
     return weft_sendmsg(
         fd, &(struct msghdr){.msg_name = (void *)to, .msg_namelen = length, .msg_iov = &part, .msg_iovlen = 1}, flags);
 }
 
+/* 0, -EFAULT, or -EINVAL: it is negative. The original tells so when it has received. That the pointer is bad, the
+ * kernel says of a wait that does not last. */
+static int read_length(const socklen_t *length, socklen_t *value) {
+    const struct timespec now = {0, 0};
+    if (!length) return -EFAULT;
+    if (syscall(SYS_futex, length, FUTEX_WAIT_PRIVATE, 0x5eed5eed, &now, NULL, 0) && errno == EFAULT) return -EFAULT;
+    *value = *length;
+    return *value > INT_MAX ? -EINVAL : 0;
+}
+
 WEFT_PUBLIC ssize_t weft_recvfrom(int fd, void *buffer, size_t size, int flags, struct sockaddr *from,
                                   socklen_t *length) {
+    if (!from) return weft_recv(fd, buffer, size, flags);
     struct iovec part = {buffer, size};
-    struct msghdr message = {
-        .msg_name = from, .msg_namelen = from && length ? *length : 0, .msg_iov = &part, .msg_iovlen = 1};
+    socklen_t room = 0;
+    int wrong = read_length(length, &room);
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    if (!wrong) message.msg_name = from, message.msg_namelen = room;
     ssize_t n = weft_recvmsg(fd, &message, flags);
-    if (n >= 0 && from && length) *length = message.msg_namelen;
+    if (n >= 0 && wrong) return posix(wrong);
+    if (n >= 0) *length = message.msg_namelen;
     return n;
 }
 
@@ -290,9 +325,17 @@ WEFT_PUBLIC pid_t weft_waitpid(pid_t pid, int *status, int options) {
     return (pid_t)RUN(.code = WEFT_IO_WAIT, .fd = pid, .memory = status, .flags = (uint32_t)options);
 }
 
+/* 0, -EFAULT or -EINVAL: the kernel reads it as the limit of a wait that does not begin. */
+static int check_time(const struct timespec *time) {
+    static uint32_t word;
+    if (!time) return -EFAULT;
+    syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 1, time, NULL, 0);
+    return errno == EFAULT || errno == EINVAL ? -errno : 0;
+}
+
 WEFT_PUBLIC int weft_nanosleep(const struct timespec *time, struct timespec *left) {
-    if (!time) return (int)posix(-EFAULT);
-    if (time->tv_sec < 0 || time->tv_nsec < 0 || time->tv_nsec >= 1000000000) return (int)posix(-EINVAL);
+    int wrong = check_time(time);
+    if (wrong) return (int)posix(wrong);
     uint64_t start = weft_now(), until = WEFT_FOREVER;
     uint64_t whole;
     if (!__builtin_mul_overflow((uint64_t)time->tv_sec, WEFT_SECOND, &whole) &&

@@ -9,6 +9,7 @@
 #include "base/san.h"
 #include "base/say.h"
 #include "io/known.h"
+#include "io/odd.h"
 #include "io/position.h"
 #include "io/readiness.h"
 #include "sched/rings.h"
@@ -105,11 +106,20 @@ static ssize_t make_message(struct weft__fiber *me, const struct weft__request *
     return n;
 }
 
+static WEFT_COLD ssize_t make_odd(struct weft__fiber *me, const struct weft__request *r) {
+    struct weft__request own = *r;
+    ssize_t n;
+    if (weft__odd_run(me, &own, &n)) return n;
+    if (weft__position_is_likely(&own) && weft__position_run(&own, &n)) return n;
+    return weft__engine()->run(me, &own);
+}
+
 static ssize_t make(struct weft__fiber *me, const struct weft__request *r) {
     ssize_t n;
     if (unlikely(r->code == WEFT_IO_SLEEP)) return weft_sleep_until((uint64_t)r->offset);
     if (unlikely(r->code == WEFT_IO_SENDTO || r->code == WEFT_IO_RECVFROM)) return make_message(me, r);
     if (unlikely(must_not_wait(r))) return at_once(r);
+    if (unlikely(weft__odd_is(r))) return make_odd(me, r);
     const struct weft__engine *engine = weft__engine();
     if (weft__position_is_likely(r) && weft__position_run(r, &n)) return n;
     return engine->run(me, r);

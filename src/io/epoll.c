@@ -15,12 +15,17 @@
 #include "io/known.h"
 #include "io/readiness.h"
 
-/* What came of a connection that was under way. */
-static ssize_t connected(int fd) {
+/*
+ * What came of a connection that was under way, by a call that was made when the descriptor was ready. Of TCP it is the
+ * result; and the socket is left as by a call that has waited: a getsockopt of SO_ERROR alone would leave it
+ * connecting, so that the next connect succeeds once more, or fails for a reason of its own. Others do not take a
+ * second call.
+ */
+static ssize_t connected(int fd, ssize_t again) {
     int err = 0;
     socklen_t size = sizeof err;
-    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &size)) return -errno;
-    return -err;
+    if (again != -EISCONN && again != -EBADFD) return again;
+    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &size) ? -errno : -err;
 }
 
 /* Nobody tells when there is room in a local socket's queue, or when there is more than was there: so we look again,
@@ -50,9 +55,11 @@ static ssize_t try_until_done(const struct weft__request *asked) {
     own.life = asked->fd >= 0 ? life : 0; /* also for a thread of the pool */
     bool untried = most_likely_waits(r);
     ssize_t n = untried ? -EAGAIN : weft__request_first(r, asked->life);
-    for (;; n = weft__request_again(r, life)) {
+    for (bool under_way = false;; n = weft__request_again(r, life)) {
         if (n == -EALREADY && r->code == WEFT_IO_CONNECT) n = -EINPROGRESS; /* since a call before this one */
+        if (unlikely(under_way) && n != -EAGAIN && n != -EINPROGRESS) return connected(r->fd, n);
         if (likely(n != -EAGAIN && n != -EINPROGRESS)) return n == -ENOTSUP ? weft__blocking_request(r) : n;
+        under_way = n == -EINPROGRESS;
         if (r->code == WEFT_IO_CONNECT && n == -EAGAIN) {
             int err = look_later(&pause);
             if (err) return err;
@@ -66,7 +73,6 @@ static ssize_t try_until_done(const struct weft__request *asked) {
             untried = false;
         }
         if (unlikely(weft__known_other(r->fd, life))) return -EBADF;
-        if (n == -EINPROGRESS) return connected(r->fd);
     }
 }
 
@@ -113,13 +119,14 @@ static ssize_t receive_all_parts(const struct weft__request *r) {
 
 /* All of it is to be there, and to stay there. Until then, or until no more will come. */
 static ssize_t peek_all(const struct weft__request *r) {
-    size_t wanted = r->code == WEFT_IO_RECV ? r->size : weft__request_room(r->memory);
     uint64_t pause = 0;
     struct weft__request own = *r;
     own.life = weft__request_life(r);
     for (;;) {
         ssize_t n = weft__request_is_late(&own) ? -EBADF : try_until_done(&own);
-        if (n < 0 || (size_t)n >= wanted || !weft__request_is_stream(r->fd)) return n;
+        if (n < 0 || !weft__request_is_stream(r->fd)) return n;
+        size_t wanted = r->code == WEFT_IO_RECV ? r->size : weft__request_room(r->memory); /* the kernel has read it */
+        if ((size_t)n >= wanted) return n;
         bool ends = weft__readiness_look(r->fd, POLLRDHUP) != 0;
         if (ends) return try_until_done(&own); /* perhaps some came before the end */
         int err = look_later(&pause);

@@ -20,7 +20,7 @@ static bool run_locked(const struct weft__request *r, uint32_t begun, ssize_t *r
     if (n == -EAGAIN || n == -ENOTSUP) {
         if (!is_at_a_position(r->fd)) return false;
         n = weft__blocking_request(r);
-    } else if (writes && n > 0 && (size_t)n < weft__request_size(r)) {
+    } else if (writes && n > 0 && (size_t)n < weft__request_size(r) && !weft__request_is_at_limit(r)) {
         n = weft__request_go_on(r, (size_t)n); /* or fails for the reason that this one had: then that is all */
     }
     *result = n;

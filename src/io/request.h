@@ -66,7 +66,8 @@ enum weft__code {
     WEFT_IO_CODES
 };
 
-#define WEFT_IO_HERE (-1) /* offset: where the file's position is */
+#define WEFT_IO_HERE (-1)        /* offset: where the file's position is */
+#define WEFT_IO_MOST 0x7ffff000u /* bytes: as many as one call of the kernel moves */
 
 struct weft__request {
     uint8_t code;
@@ -94,7 +95,7 @@ ssize_t weft__request_bytes(const struct weft__request *r, int how);
  * Makes the call if it can be told that it does not block: the result, a negative errno, or
  *   -EAGAIN      it would have to wait, as weft__request_waits_at says; a CONNECT: for room in a queue, which
  *                nobody tells
- *   -EINPROGRESS only for CONNECT: it is under way; when the descriptor is ready, SO_ERROR is the result
+ *   -EINPROGRESS only for CONNECT: it is under way; when the descriptor is ready, another attempt tells
  *   -ENOTSUP     that cannot be told, or be waited for: another thread must make the call
  */
 ssize_t weft__request_attempt(const struct weft__request *r);
@@ -118,6 +119,10 @@ void weft__request_waits_at(const struct weft__request *r, struct weft__awaited 
  * the pool; how many are done in all, also if the rest fails. */
 size_t weft__request_size(const struct weft__request *r);
 ssize_t weft__request_go_on(const struct weft__request *r, size_t done);
+
+/* Of a write that was short: is its file as long as a file of this process may be (RLIMIT_FSIZE)? The next byte would
+ * be answered by a signal. */
+bool weft__request_is_at_limit(const struct weft__request *r);
 
 /* Is it a write to a device that is no terminal? What it is given at once belongs together. */
 bool weft__request_is_record(const struct weft__request *r);

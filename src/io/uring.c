@@ -12,6 +12,7 @@
 #include "io/async.h"
 #include "io/engine.h"
 #include "io/known.h"
+#include "io/odd.h"
 #include "io/position.h"
 #include "io/readiness.h"
 #include "sched/block.h"
@@ -23,10 +24,8 @@
 
 /* --- requests as entries --------------------------------------------------------------------------- */
 
-#define WEFT_MOST_BYTES 0x7ffff000u /* as much as one call of the kernel does */
-
 static uint32_t length_of(const struct weft__request *r) {
-    return (uint32_t)(r->size < WEFT_MOST_BYTES ? r->size : WEFT_MOST_BYTES);
+    return (uint32_t)(r->size < WEFT_IO_MOST ? r->size : WEFT_IO_MOST);
 }
 
 static const uint8_t opcodes[WEFT_IO_CODES] = {
@@ -96,8 +95,8 @@ static bool does_not_block(int fd) {
 
 static bool is_tried_first(const struct weft__request *r) {
     switch ((enum weft__code)r->code) {
-    case WEFT_IO_READ:
-    case WEFT_IO_READV: return r->offset != WEFT_IO_HERE || !weft__known_reads_wait(r->fd);
+    case WEFT_IO_READ: return r->offset != WEFT_IO_HERE || !weft__known_reads_wait(r->fd);
+    case WEFT_IO_READV: /* a ring would wait with parts of no bytes, too */
     case WEFT_IO_WRITE:
     case WEFT_IO_WRITEV: return true;
     case WEFT_IO_SEND:
@@ -209,15 +208,30 @@ static WEFT_SWITCHES int once_of_two(struct weft__fiber *me, const struct weft__
     return err && op->result < 0 ? err : 0;
 }
 
-/* A call would have been told so by a signal, too; the kernel leaves that out for a ring's messages. */
+/* A call on a stream would have been told so by a signal, too; the kernel leaves that out for a ring's messages. */
 static WEFT_COLD void broken_pipe(const struct weft__request *r) {
-    if ((r->code == WEFT_IO_SEND || r->code == WEFT_IO_SENDMSG) && !(r->flags & MSG_NOSIGNAL)) raise(SIGPIPE);
+    bool sends = r->code == WEFT_IO_SEND || r->code == WEFT_IO_SENDMSG;
+    if (sends && !(r->flags & MSG_NOSIGNAL) && weft__request_is_stream(r->fd)) raise(SIGPIPE);
 }
 
-/* Ended, and not by us: somebody has closed it. */
+/* A ring reads some arguments before it looks at the descriptor, or at the flags. A call has another error then. */
+static WEFT_COLD ssize_t error_of_call(const struct weft__request *r, int error) {
+    const uint32_t flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH | AT_STATX_SYNC_TYPE;
+    int type;
+    socklen_t size = sizeof type;
+    if (r->code == WEFT_IO_STAT) return error == -ENOENT && r->flags & ~flags ? -EINVAL : error;
+    if (error != -EFAULT && error != -EINVAL && error != -EMSGSIZE) return error;
+    bool is_message = r->code == WEFT_IO_SENDMSG || r->code == WEFT_IO_RECVMSG;
+    if (!is_message && r->code != WEFT_IO_CONNECT && r->code != WEFT_IO_ACCEPT) return error;
+    if (!getsockopt(r->fd, SOL_SOCKET, SO_TYPE, &type, &size)) return error;
+    return errno == EBADF || is_message ? -errno : error;
+}
+
+/* -ECANCELED, and the fiber has not asked for that: the descriptor was closed. */
 static ssize_t result_of(const struct weft__request *r, int result) {
+    if (likely(result >= 0)) return result;
     if (unlikely(result == -EPIPE)) broken_pipe(r);
-    return unlikely(result == -ECANCELED) ? -EBADF : result;
+    return result == -ECANCELED ? -EBADF : error_of_call(r, result);
 }
 
 /* Cancelled before it was handed over: what need not wait is done all the same. */
@@ -292,7 +306,7 @@ static void completed(struct weft__op *op, int result, unsigned flags) {
 
 static int start(struct weft__io *io) {
     const struct weft__request *r = &io->request;
-    if (!goes_by_ring(r) || (r->code == WEFT_IO_RECV && weft__known_socket(r->fd))) return -ENOTSUP;
+    if (!goes_by_ring(r) || (r->code == WEFT_IO_RECV && weft__known_socket(r->fd)) || weft__odd_is(r)) return -ENOTSUP;
     if (weft__position_is_used(r) && (weft__known_is_stored(r->fd) || weft__request_is_record(r))) return -ENOTSUP;
     io->op = (struct weft__op){.fn = completed, .fd = r->fd >= 0 ? r->fd : -1};
     if (likely(!push(&io->op, r, r->life, NULL))) return 0;
