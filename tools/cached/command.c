@@ -22,14 +22,19 @@ static int complain(const char *what) {
     return EXIT_WRONG;
 }
 
+/*
+ * As many open files as the connections need, and some beside. If only the connections fit, the server begins all the
+ * same, as memcached does: a client for whom there is no descriptor waits until another connection ends.
+ */
 static int allow_files(unsigned connections) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit)) return complain("limit of open files");
     rlim_t wanted = (rlim_t)connections + FILES_BESIDE;
     if (limit.rlim_cur >= wanted) return 0;
-    limit.rlim_cur = wanted;
-    if (limit.rlim_max < wanted) limit.rlim_max = wanted;
-    if (!setrlimit(RLIMIT_NOFILE, &limit)) return 0;
+    struct rlimit more = {wanted, limit.rlim_max < wanted ? wanted : limit.rlim_max};
+    if (!setrlimit(RLIMIT_NOFILE, &more)) return 0;
+    limit.rlim_cur = limit.rlim_max;
+    if (limit.rlim_cur >= connections && !setrlimit(RLIMIT_NOFILE, &limit)) return 0;
     return usage("cached: %u connections need more open files than are allowed; try ulimit -n, or a smaller -c",
                  connections);
 }
