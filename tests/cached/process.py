@@ -2,7 +2,7 @@
 """weft cached as a process with settings of its own: process.py BUILD_DIR [NAME...]. Who is let in; that answers arrive
 whole, whatever the client has sent behind, and when the server ends. WEFT_CACHED_TIMES (2): how often such a case is
 tried."""
-import os, pwd, random, signal, socket, subprocess, sys, tempfile, threading, time
+import os, pwd, random, resource, signal, socket, subprocess, sys, tempfile, threading, time
 
 SERVER = os.path.join(sys.argv[1], "tests/cached/server/cached")
 NEWCOMERS = os.path.join(sys.argv[1], "tests/serve/newcomers")
@@ -172,6 +172,64 @@ def ends_with_idle_clients():
     for c in clients:
         assert c.recv(1) == b""
         c.close()
+
+
+@test
+def clients_that_do_not_read():
+    """They ask for values, all that there are, and take none: others store all the same."""
+    server = Server("-m", "64")
+    value = b"w" * 900000
+    with server.connect() as s:
+        f = s.makefile("rb")
+        for i in range(55):
+            s.sendall(b"set p%d 0 0 %d\r\n%s\r\n" % (i, len(value), value))
+            assert f.readline() == b"STORED\r\n"
+        silent = []
+        for i in range(200):
+            c = socket.socket()
+            c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            c.connect(("127.0.0.1", server.port))
+            c.sendall(b"get p%d p%d p%d\r\n" % (i % 55, (i + 1) % 55, (i + 2) % 55))
+            silent.append(c)
+        time.sleep(0.3)
+        for i in range(300):
+            size = 900000 if i % 2 else 500
+            s.sendall(b"set q%d 0 0 %d\r\n%s\r\n" % (i, size, value[:size]))
+            assert f.readline() == b"STORED\r\n", i
+    for c in silent:
+        c.close()
+    server.end()
+
+
+@test
+def few_descriptors():
+    """No more than those of the connections, or hardly more: it begins, and serves as many as it can."""
+    for files, connections in (256, 200), (256, 256), (100, 90):
+        probe = socket.create_server(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+        probe.close()
+        limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+        user = ["setpriv", "--reuid=65534", "--clear-groups"] if os.geteuid() == 0 else []  # root may raise the limit
+        process = subprocess.Popen([*user, SERVER, "-l", "127.0.0.1", "-p", str(port), "-c", str(connections)], preexec_fn=limit)
+        clients = []
+        for _ in range(1000):
+            try:
+                clients.append(socket.create_connection(("127.0.0.1", port)))
+                break
+            except OSError:
+                assert process.poll() is None, "it has not begun"
+                time.sleep(0.01)
+        clients += [socket.create_connection(("127.0.0.1", port)) for _ in range(connections - 1)]
+        for i, c in enumerate(clients[:connections - 50]):
+            c.settimeout(20)
+            c.sendall(b"version\r\n")
+            assert c.recv(100).startswith(b"VERSION"), i
+        for c in clients:
+            c.close()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    r = subprocess.run([*user, SERVER, "-l", "127.0.0.1", "-p", "0", "-c", "101"], capture_output=True, text=True, preexec_fn=limit)
+    assert r.returncode == 2 and "open files" in r.stderr, r
 
 
 @test

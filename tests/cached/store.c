@@ -294,7 +294,7 @@ TEST(what_is_being_sent_stays) {
     CHECK(put(&store, "sent", 50000, 0));
     mc_hold(&held, &store, "sent", 4);
     struct mc_item *item = mc_find(&held);
-    mc_refer(item);
+    mc_refer(&held, item);
     mc_release(&held);
     for (int i = 0; i < 1000; i++) {
         char key[32];
@@ -305,6 +305,52 @@ TEST(what_is_being_sent_stays) {
     CHECK(drop(&store, "sent") && !has(&store, "sent"));
     check_value(item, "sent");
     mc_unrefer(&store, item);
+    audit(&store);
+    mc_store_end(&store);
+}
+
+static struct mc_item *refer(struct mc_store *store, const char *key) {
+    struct mc_held held;
+    mc_hold(&held, store, key, strlen(key));
+    struct mc_item *item = mc_find(&held);
+    if (item) mc_refer(&held, item);
+    mc_release(&held);
+    return item;
+}
+
+/* All items are being sent to clients that do not read. Others store all the same, a little beyond the limit. */
+TEST(storing_beside_clients_that_do_not_read) {
+    enum { SENT = 100, STORED = 2000 };
+    static struct mc_item *sent[SENT];
+    struct mc_store store;
+    char key[32];
+    size_t pages = 0, limit = 0;
+    begin(&store, 64, 4);
+    for (int i = 0; i < SENT; i++) {
+        snprintf(key, sizeof key, "sent%d", i);
+        CHECK(put(&store, key, 900000, 0));
+    }
+    for (int i = 0; i < SENT; i++) {
+        snprintf(key, sizeof key, "sent%d", i);
+        sent[i] = refer(&store, key);
+    }
+    for (int i = 0; i < STORED; i++) {
+        snprintf(key, sizeof key, "stored%d", i);
+        CHECK(put(&store, key, i % 3 == 0 ? 900000 : i % 3 == 1 ? 500 : 20000, 0));
+        CHECK(has(&store, key));
+    }
+    for (unsigned s = 0; s < store.count; s++) {
+        CHECK(store.count > 1);
+        pages += store.shards[s].memory.pages;
+        limit += store.shards[s].memory.limit + store.shards[s].memory.limit / 8 + store.shards[s].reserve;
+    }
+    CHECK(pages <= limit);
+    for (int i = 0; i < SENT; i++) {
+        snprintf(key, sizeof key, "sent%d", i);
+        if (!sent[i]) continue;
+        check_value(sent[i], key);
+        mc_unrefer(&store, sent[i]);
+    }
     audit(&store);
     mc_store_end(&store);
 }
@@ -391,7 +437,7 @@ static void *hammer(void *arg) {
             struct mc_held held;
             mc_hold(&held, w->store, key, strlen(key));
             struct mc_item *item = mc_find(&held);
-            if (item) mc_refer(item);
+            if (item) mc_refer(&held, item);
             mc_release(&held);
             weft_yield();
             if (!item) break;

@@ -44,7 +44,7 @@ static void get_one(struct mc_session *session, const struct mc_word *key, const
             counts->cmd_get++;
             held.shard->classes[item->cls].get_hits++;
         }
-        if (!put_item(session, item, wanted->with_cas)) mc_refer(later = item);
+        if (!put_item(session, item, wanted->with_cas)) mc_refer(&held, later = item);
     } else if (wanted->touch) {
         counts->cmd_touch++;
         counts->touch_misses++;

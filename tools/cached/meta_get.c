@@ -90,7 +90,7 @@ static int answer_hit(struct mc_reply *reply, struct fetch *fetch, const struct 
     }
     if (!fetch->flags.value) return 0;
     if (item->size > MC_COPY_MOST) {
-        mc_refer(item);
+        mc_refer(&fetch->held, item);
         return 1;
     }
     mc_put(reply, mc_item_value(item), (size_t)item->size + 2);

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #define EXTENT_MOST (64 * (size_t)MC_PAGE) /* mapped at once */
+#define EXTENT_BEYOND 16                   /* pages: the same beyond the limit */
 #define SMALLEST 80u
 
 struct mc_extent {
@@ -50,7 +51,8 @@ void mc_memory_end(struct mc_memory *memory) {
 
 /* Address space for more pages; the kernel gives memory as they are used. */
 static bool extend(struct mc_memory *memory) {
-    size_t wanted = (memory->limit - memory->pages) * MC_PAGE, size = wanted < EXTENT_MOST ? wanted : EXTENT_MOST;
+    size_t left = memory->limit > memory->pages ? memory->limit - memory->pages : EXTENT_BEYOND;
+    size_t wanted = left * MC_PAGE, size = wanted < EXTENT_MOST ? wanted : EXTENT_MOST;
     struct mc_extent *e = malloc(sizeof *e);
     if (!e) return false;
     e->size = size + MC_PAGE;
@@ -66,8 +68,8 @@ static bool extend(struct mc_memory *memory) {
     return true;
 }
 
-static struct mc_page *new_page(struct mc_memory *memory, unsigned cls) {
-    if (memory->pages >= memory->limit) return NULL;
+static struct mc_page *new_page(struct mc_memory *memory, unsigned cls, size_t beyond) {
+    if (memory->pages >= memory->limit + beyond) return NULL;
     struct mc_page *page = memory->spare;
     if (page) {
         memory->spare = page->next;
@@ -99,10 +101,10 @@ static void room_remove(struct mc_memory *memory, struct mc_page *page) {
     page->with_room = 0;
 }
 
-void *mc_memory_take(struct mc_memory *memory, unsigned cls) {
+void *mc_memory_take(struct mc_memory *memory, unsigned cls, size_t beyond) {
     struct mc_page *page = memory->with_room[cls];
     if (!page) {
-        page = new_page(memory, cls);
+        page = new_page(memory, cls, beyond);
         if (!page) return NULL;
         room_add(memory, page);
     }

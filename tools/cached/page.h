@@ -48,8 +48,8 @@ unsigned mc_class_of(size_t size); /* MC_CHUNK_MOST at most */
 void mc_memory_begin(struct mc_memory *memory, size_t pages);
 void mc_memory_end(struct mc_memory *memory);
 
-/* A chunk, or NULL: none of this class is free, and there is no page left. */
-void *mc_memory_take(struct mc_memory *memory, unsigned cls);
+/* A chunk, or NULL: none of this class is free, and there is no page left, nor so many beyond the limit. */
+void *mc_memory_take(struct mc_memory *memory, unsigned cls, size_t beyond);
 void mc_memory_give(struct mc_memory *memory, void *chunk);
 
 static inline struct mc_page *mc_page_of(const void *chunk) {

@@ -13,14 +13,35 @@ void mc_shard_free(struct mc_shard *shard, struct mc_item *item) {
     mc_memory_give(&shard->memory, item);
 }
 
+/*
+ * A client that does not read the values that it asked for keeps them from being evicted. Others go on storing beside
+ * it: the shard uses so many pages beyond its limit. Values that are stored there are not being sent, so they are
+ * evicted for the next ones.
+ */
+static size_t pages_beyond(const struct mc_shard *shard) {
+    return shard->refs && !shard->keeps ? shard->memory.limit / 8 + shard->reserve : 0;
+}
+
 static void *take(struct mc_shard *shard, size_t size) {
     unsigned cls = mc_class_of(size);
     void *chunk;
     /* A page that goes for this can, being of one class, turn out to hold no chunk of the other. */
-    while (!(chunk = mc_memory_take(&shard->memory, cls)) && mc_evict(shard, cls)) {
+    while (!(chunk = mc_memory_take(&shard->memory, cls, 0)) && mc_evict(shard, cls)) {
     }
+    if (unlikely(!chunk)) chunk = mc_memory_take(&shard->memory, cls, pages_beyond(shard));
     if (!chunk) shard->classes[cls].outofmemory++;
     return chunk;
+}
+
+void mc_shard_unrefer(struct mc_shard *shard, struct mc_item *item) {
+    shard->refs--;
+    if (!--item->refs && !(item->bits & MC_LINKED)) mc_shard_free(shard, item);
+    mc_shard_shrink(shard);
+}
+
+void mc_shard_shrink(struct mc_shard *shard) {
+    while (unlikely(shard->memory.pages > shard->memory.limit) && mc_evict_page(shard)) {
+    }
 }
 
 /* The rest of a value; from the last piece to the first, so that each knows the next. */

@@ -40,6 +40,8 @@ struct mc_shard {
     bool keeps;                             /* nothing is evicted to make room */
     uint64_t flushed;                       /* items with a lower CAS are gone */
     size_t bytes;                           /* of all linked items */
+    uint64_t refs;                          /* of all items that are being sent */
+    size_t reserve;                         /* pages of the largest item */
     uint64_t expiring;                      /* linked items that will expire */
     size_t swept;                           /* chains that the sweep has seen */
     uint32_t evicted_time[MC_CLASSES_MOST]; /* age of the one that was evicted last */
@@ -56,6 +58,13 @@ static inline bool mc_item_dead(const struct mc_shard *shard, const struct mc_it
     return mc_item_expired(item) || item->cas < shard->flushed;
 }
 
+/* While a value is sent without the lock, the item has a reference. Begins, and ends one. */
+static inline void mc_shard_refer(struct mc_shard *shard, struct mc_item *item) {
+    item->refs++;
+    shard->refs++;
+}
+void mc_shard_unrefer(struct mc_shard *shard, struct mc_item *item);
+
 /* Into and out of the table and the queue. Unlinking gives the memory back, or leaves that to who refers to it. */
 void mc_shard_link(struct mc_shard *shard, struct mc_item *item);
 void mc_shard_unlink(struct mc_shard *shard, struct mc_item *item);
@@ -67,6 +76,9 @@ void mc_shard_expire(struct mc_shard *shard, struct mc_item *item, uint32_t expi
 /* An item without contents but key and size, not linked, or NULL: no memory, whatever was evicted. */
 struct mc_item *mc_shard_make(struct mc_shard *shard, const char *key, size_t key_size, uint32_t hash, size_t size);
 void mc_shard_free(struct mc_shard *shard, struct mc_item *item); /* not linked, nobody refers to it */
+
+/* Evicts until the pages are within the limit, as far as it can. */
+void mc_shard_shrink(struct mc_shard *shard);
 
 /* Takes what is dead out of some chains; how many chains are left of this round. */
 size_t mc_shard_sweep(struct mc_shard *shard, size_t chains);

@@ -36,6 +36,7 @@ int mc_store_begin(struct mc_store *store, const struct mc_limits *limits) {
     for (unsigned i = 0; i < store->count; i++) {
         struct mc_shard *shard = &store->shards[i];
         shard->keeps = limits->keeps;
+        shard->reserve = limits->item_most / (4 * MC_PIECE_MOST) + 2;
         mc_memory_begin(&shard->memory, pages_of(store->memory, store->count));
         if (mc_table_begin(&shard->table, buckets > store->count ? buckets / store->count : 1)) {
             store->count = i;
@@ -111,7 +112,7 @@ void mc_drop(struct mc_store *store, struct mc_item *item) {
 void mc_unrefer(struct mc_store *store, struct mc_item *item) {
     struct mc_held held;
     mc_hold(&held, store, mc_item_key(item), item->key_size);
-    if (!--item->refs && !(item->bits & MC_LINKED)) mc_shard_free(held.shard, item);
+    mc_shard_unrefer(held.shard, item);
     mc_release(&held);
 }
 
@@ -157,8 +158,7 @@ void mc_store_limit(struct mc_store *store, size_t memory) {
         struct mc_shard *shard = &store->shards[i];
         weft__lock(&shard->lock);
         shard->memory.limit = pages_of(memory, store->count);
-        while (shard->memory.pages > shard->memory.limit && mc_evict_page(shard)) {
-        }
+        mc_shard_shrink(shard);
         weft__unlock(&shard->lock);
     }
 }

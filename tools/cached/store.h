@@ -73,9 +73,11 @@ static inline uint64_t mc_cas(const struct mc_store *store, const struct mc_item
     return store->no_cas ? 0 : item->cas;
 }
 
-/* Without holding: drops an item that was not linked; ends a reference. */
+/* Without holding: drops an item that was not linked. */
 void mc_drop(struct mc_store *store, struct mc_item *item);
-static inline void mc_refer(struct mc_item *item) { item->refs++; }
+
+/* Begins a reference, while the item's shard is held; and ends it, while it is not. The item stays meanwhile. */
+static inline void mc_refer(struct mc_held *held, struct mc_item *item) { mc_shard_refer(held->shard, item); }
 void mc_unrefer(struct mc_store *store, struct mc_item *item);
 
 /* --- the whole of it ----------------------------------------------------------------------------------- */

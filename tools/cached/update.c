@@ -10,10 +10,11 @@ static void copy_value(struct mc_cursor *to, struct mc_item *from, size_t n) {
     }
 }
 
-/* Memory for another value of the same key, while what is there stays: what is referred to is not evicted. */
+/* Memory for another value of the same key, while what is there stays: an item with a reference is not evicted. This
+ * one is not being sent, so the shard does not count it. */
 static struct mc_item *make_beside(struct mc_held *held, struct mc_item *old, size_t size) {
     if (!mc_size_allowed(held->store, old->key_size, size, old->flags)) return NULL;
-    mc_refer(old);
+    old->refs++;
     struct mc_item *item = mc_make(held, size, old->flags, old->expires);
     old->refs--;
     if (item) item->bits |= old->bits & MC_BINARY;
