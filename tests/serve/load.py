@@ -78,3 +78,38 @@ def load_tells_timeouts_beside_the_times():
         r = load("echo", *BRIEF, "--rate", "100", "--timeout", "0.15", "127.0.0.1:%d" % half.getsockname()[1])
         assert r.returncode == 1 and "p50" in r.stdout and "timed out, each after more than 150000 us" in r.stdout, r.stdout
         half.shutdown(socket.SHUT_RDWR)
+
+
+@tested
+def load_passes_over_interim_answers():
+    """100, 102 and 103 come before the answer, in the same piece or in others; 101 is none that was asked for."""
+    heads = [b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nContent-Length: 7\r\n\r\n",
+             b"HTTP/1.1 102 Processing\r\nConnection: close\r\n\r\n"]
+    right = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+
+    def serve(c, pieces):
+        try:
+            c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            while c.recv(65536).endswith(b"\r\n\r\n"):
+                for piece in pieces:
+                    c.sendall(piece)
+        except OSError:
+            pass
+
+    def listen(listener, pieces):
+        try:
+            while True:
+                threading.Thread(target=serve, args=(listener.accept()[0], pieces), daemon=True).start()
+        except OSError:
+            pass
+    heads.append(b"HTTP/1.1 103 Early Hints\r\nLink: </%s>\r\n\r\n" % (b"b" * 2000))
+    whole = b"".join(heads) + right
+    for pieces, code in ([whole], 0), ([*heads, right], 0), ([whole[i:i + 1] for i in range(len(whole))], 0), \
+            ([b"HTTP/1.1 101 Switching Protocols\r\n\r\n"], 1):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            threading.Thread(target=listen, args=(listener, pieces), daemon=True).start()
+            r = load("http", *BRIEF, "--json", "127.0.0.1:%d/" % listener.getsockname()[1])
+            same(r.returncode, code)
+            if not code:
+                same(json.loads(r.stdout)["errors"], 0)
+            listener.shutdown(socket.SHUT_RDWR)

@@ -77,12 +77,16 @@ static size_t request(struct load_link *link, unsigned i, char *out) {
     return link->load->request_size;
 }
 
+/* An interim answer: another head follows. But not of a change of the protocol, which was not asked for. */
+static bool is_interim(const struct head *head) { return head->status / 100 == 1 && head->status != 101; }
+
+/* Link->part is still HEAD if it was an interim one. */
 static size_t take_head(struct load_link *link, const char *bytes, size_t size, enum load_fault *fault) {
     const struct load *load = link->load;
     struct head head = read_head(bytes, size);
-    if (!head.size) return 0;
+    if (head.size > link->head_size) link->head_size = head.size;
+    if (!head.size || is_interim(&head)) return head.size;
     link->status = head.status;
-    link->head_size = head.size;
     link->last = head.last;
     link->body_at = 0;
     link->body_left = (size_t)head.length;
@@ -167,9 +171,10 @@ static size_t take_body(struct load_link *link, const char *bytes, size_t size, 
 /* No bytes: the connection has ended, and with it an answer that lasts so long. */
 static size_t take(struct load_link *link, unsigned i, const char *bytes, size_t size, bool *done,
                    enum load_fault *fault) {
-    size_t taken = 0;
+    size_t taken = 0, n;
     (void)i;
-    if (link->part == HEAD && !(taken = take_head(link, bytes, size, fault))) return 0;
+    for (; link->part == HEAD && !*fault; taken += n)
+        if (!(n = take_head(link, bytes + taken, size - taken, fault))) return taken;
     if (*fault) return taken;
     if (size)
         taken += take_body(link, bytes + taken, size - taken, done, fault);
