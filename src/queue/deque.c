@@ -3,6 +3,8 @@
 
 #include "base/san.h"
 
+#include <string.h>
+
 /*
  * A page or so for the deque, then the calls. Neither begins at the same place of a page in each: with
  * continuation stealing a deque is in use for every call that is nested, and they would share a few sets of
@@ -21,7 +23,21 @@ const struct weft__deque_kind *const weft__deque_kinds[] = {
 };
 
 static struct weft__lock lock;
-static struct weft__deque *pool; /* last in, first out */
+
+/* Unused ones of a kind, last in, first out. With continuation stealing there may be tens of thousands of one kind, so
+ * none is ever searched for. */
+static struct pool {
+    const struct weft__deque_kind *kind;
+    struct weft__deque *plain, *grown; /* grown: with more pages than when it was made */
+} pools[WEFT_DEQUES + 1];              /* and the kind of sched/continue.c */
+
+/* Locked. */
+static struct pool *pool_of(const struct weft__deque_kind *kind) {
+    struct pool *p = pools;
+    while (p->kind && p->kind != kind) p++;
+    p->kind = kind;
+    return p;
+}
 
 static struct weft__deque *make(void) {
     void *memory;
@@ -43,9 +59,9 @@ static struct weft__deque *make(void) {
 
 struct weft__deque *weft__deque_get(const struct weft__deque_kind *kind) {
     weft__lock(&lock);
-    struct weft__deque **at = &pool, *d;
-    while (*at && (*at)->kind != kind) at = &(*at)->next;
-    if ((d = *at)) *at = d->next;
+    struct pool *p = pool_of(kind);
+    struct weft__deque **from = p->grown ? &p->grown : &p->plain, *d = *from;
+    if (d) *from = d->next;
     weft__unlock(&lock);
     if (d || !(d = make())) return d;
     d->kind = kind;
@@ -58,8 +74,10 @@ struct weft__deque *weft__deque_get(const struct weft__deque_kind *kind) {
 
 void weft__deque_put(struct weft__deque *d) {
     weft__lock(&lock);
-    d->next = pool;
-    pool = d;
+    struct pool *p = pool_of(d->kind);
+    struct weft__deque **to = d->used > WEFT_DEQUE_FIRST ? &p->grown : &p->plain;
+    d->next = *to;
+    *to = d;
     weft__unlock(&lock);
 }
 
@@ -84,27 +102,20 @@ static void discard(struct weft__deque *d) {
 }
 
 WEFT_COLD void weft__deque_trim(void) {
-    struct weft__deque *large = NULL;
-    weft__lock(&lock);
-    for (struct weft__deque **at = &pool, *d; (d = *at);) {
-        if (d->used == WEFT_DEQUE_FIRST) {
-            at = &d->next;
-            continue;
+    for (struct pool *p = pools; p < pools + WEFT_DEQUES + 1; p++) {
+        weft__lock(&lock);
+        struct weft__deque *d = p->grown;
+        p->grown = NULL;
+        weft__unlock(&lock);
+        for (struct weft__deque *next; d; d = next) { /* outside the lock: it takes a while */
+            next = d->next;
+            discard(d);
+            weft__deque_put(d);
         }
-        *at = d->next;
-        d->next = large;
-        large = d;
-    }
-    weft__unlock(&lock);
-    while (large) { /* outside the lock: it takes a while, and they are ours alone */
-        struct weft__deque *d = large;
-        large = d->next;
-        discard(d);
-        weft__deque_put(d);
     }
 }
 
 void weft__deque_forked(void) {
-    if (load_rlx(&lock.held)) pool = NULL;
+    if (load_rlx(&lock.held)) memset(pools, 0, sizeof pools);
     weft__unlock(&lock);
 }
