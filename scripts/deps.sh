@@ -48,8 +48,7 @@ soak)
 esac
 # clang's sanitizers are a package of their own.
 if [ "$1" != build ] && command -v clang >/dev/null 2>&1; then
-    ls /usr/lib/llvm-*/lib/clang/*/lib/linux/*tsan-x86_64.a /usr/lib/llvm-*/lib/clang/*/lib/linux/*tsan-aarch64.a \
-        >/dev/null 2>&1 || missing="$missing libclang-rt-dev"
+    find /usr/lib/llvm-*/lib/clang/*/lib/linux -name '*tsan-*.a' 2>/dev/null | grep -q . || missing="$missing libclang-rt-dev"
 fi
 [ -n "$missing" ] || exit 0
 
