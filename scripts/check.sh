@@ -18,10 +18,14 @@ examples_run() {
     [ "$bad" -eq 0 ]
 }
 
+# ThreadSanitizer takes a millisecond to make a fiber. Programs that make very many run with it in the soak.
+many_fibers="bare flow loops_continued loops_cancelled_continued loops_behalf_continued tasks_continued"
+
 for build in release asan tsan migrate faults; do configure $build; done
 {
     begin models tests/model/run.sh brief
-    begin tsan env WEFT_TEST_SCALE=50 WEFT_STRESS_WORKERS=8 WEFT_TEST_IO= tests/run.sh build/tsan unit fiber stress random planted
+    begin tsan env WEFT_TEST_SCALE=50 WEFT_STRESS_WORKERS=8 WEFT_TEST_IO= \
+        WEFT_TEST_LEAVE_OUT="$many_fibers" tests/run.sh build/tsan unit fiber stress random planted
 } &
 lane=$!
 step "release" tests/run.sh build/release unit fiber misuse stress random sim inject serve cached

@@ -10,6 +10,7 @@
 #   WEFT_STRESS_WORKERS  numbers of workers to run it with ("2 8 32")
 #   WEFT_TEST_IO         engines that tests of input and output are run with besides the usual one: epoll, forbidden
 #   WEFT_TEST_MEMBARRIER forbidden: as on a kernel that has none
+#   WEFT_TEST_LEAVE_OUT  names of programs that are not run
 #   WEFT_TEST_UNDER      a command that runs each test binary, valgrind for instance
 build=${1:?"usage: run.sh BUILD_DIR [suite...]"}
 shift
@@ -94,6 +95,7 @@ run_misuse() {
 run_programs() { # suite
     for program in "$build/tests/$1"/*; do
         [ -f "$program" ] && [ -x "$program" ] || continue
+        case " $WEFT_TEST_LEAVE_OUT " in *" $(basename "$program") "*) continue ;; esac
         run "$program" $WEFT_TEST_UNDER "$program"
         case $program in
         */io_*) run_other_engines "$program" ;;

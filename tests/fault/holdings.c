@@ -238,8 +238,8 @@ static void start_fails(void *nth) {
     CHECK(err == 0 || err == -ENOMEM || err == -EAGAIN);
     CHECK_EQ(weft_workers(), err ? 0 : 5);
     if (!err) let_all_run(5);
-    await_threads((err ? 1 : 7) + TEST_TSAN); /* with the monitor */
-    CHECK_EQ(test_threads(), (err ? 1 : 7) + TEST_TSAN);
+    await_threads((err ? 1 : 8) + TEST_TSAN); /* with main, monitor and trimmer */
+    CHECK_EQ(test_threads(), (err ? 1 : 8) + TEST_TSAN);
     if (!err) test_stop();
     test_start(5);
     test_stop();

@@ -86,12 +86,21 @@ static inline bool goes_in(int fd) {
         while (write(fd, much, piece) > 0) any = true;
     return any;
 }
-/* Until nothing more goes in, ever: TCP's receiver may tell only later that it has taken something off the sender. */
+/* Until nothing more goes in. The two ends of a TCP connection move bytes between their buffers at any later time, and
+ * make their buffers larger. So their sizes are fixed here, and the sender is tried again after the kernel had time to
+ * move what it holds. */
 static inline void fill_up(const int ends[2]) {
-    int flags = fcntl(ends[1], F_GETFL);
+    int flags = fcntl(ends[1], F_GETFL), small = 8192;
     CHECK(!fcntl(ends[1], F_SETFL, flags | O_NONBLOCK));
-    for (int full = 0; full < 3; full = goes_in(ends[1]) ? 0 : full + 1)
+    bool is_tcp = !setsockopt(ends[0], IPPROTO_TCP, TCP_QUICKACK, &(int){1}, sizeof(int));
+    if (is_tcp)
+        CHECK(!setsockopt(ends[0], SOL_SOCKET, SO_RCVBUF, &small, sizeof small) &&
+              !setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &small, sizeof small));
+    for (int full = 0; full < 3; full = goes_in(ends[1]) ? 0 : full + 1) {
+        if (!is_tcp) continue;
         setsockopt(ends[0], IPPROTO_TCP, TCP_QUICKACK, &(int){1}, sizeof(int));
+        test_nap_ms(full);
+    }
     CHECK(!fcntl(ends[1], F_SETFL, flags));
 }
 

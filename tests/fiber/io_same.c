@@ -185,10 +185,9 @@ static bool is_known_to_differ(const char *kind, const char *call) {
     return false;
 }
 
-static void compare(const char *kind, const char *call, bool nonblocking, const struct outcome *wanted,
-                    const struct outcome *got) {
+static void report_difference(const char *kind, const char *call, bool nonblocking, const struct outcome *wanted,
+                              const struct outcome *got) {
     char first[300], second[300];
-    if (is_same(wanted, got)) return;
     describe(first, sizeof first, wanted);
     describe(second, sizeof second, got);
     fprintf(stderr, "%s%s, %s:\n    original %s\n    weft     %s%s\n", kind, nonblocking ? ", O_NONBLOCK" : "", call,
@@ -203,8 +202,7 @@ struct try {
     const struct outcome *wanted;
 };
 
-static void *try_one(void *arg) {
-    const struct try t = *(struct try *)arg;
+static struct outcome look_alike(struct try t) {
     struct weft_scope scope;
     struct made m;
     char *b = make_buffer();
@@ -219,8 +217,17 @@ static void *try_one(void *arg) {
     look(&m, b, &o);
     end_kind(&m);
     munmap(b + ROOM - 4096, 8192);
-    compare(t.kind->name, t.call->text, t.nonblocking, t.wanted, &o);
+    return o;
+}
+
+/* A busy machine may be late with what the kernel does behind a call. A true difference shows again. */
+static void *try_one(void *arg) {
+    const struct try t = *(struct try *)arg;
+    struct outcome o;
     free(arg);
+    for (int i = 0; i < 3; i++)
+        if (o = look_alike(t), is_same(t.wanted, &o)) return NULL;
+    report_difference(t.kind->name, t.call->text, t.nonblocking, t.wanted, &o);
     return NULL;
 }
 

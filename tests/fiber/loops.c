@@ -560,6 +560,9 @@ static void *past_a_hog(void *unused) {
 }
 TEST(mail_that_is_found_late) {
     struct weft_config config = {.workers = 2, .no_rescue = 1, .no_helping = 1};
+#ifdef WEFT_MIGRATE
+    test_skip("each fiber that becomes ready is mailed to the other worker");
+#endif
     CHECK_EQ(weft_start(&config), 0);
     struct weft_attr here = {.pinned = 1};
     for (int i = 0; i < 5; i++) join(spawn_with(&here, past_a_hog, NULL));
@@ -593,7 +596,8 @@ static void few_stacks(void *unused) {
     CHECK_EQ(weft_for(0, MOST, note_stack, NULL, &options), 0);
     STORE(&loop_is_over, 1);
     join(other);
-    CHECK(stacks_seen < 100);
+    CHECK(stacks_seen <
+          (TEST_TSAN ? 500 : 100)); /* its frames are large, and its slow calls let others in more often */
 }
 TEST(few_stacks_beside_a_fiber_that_yields) {
     no_rescue();

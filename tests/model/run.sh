@@ -215,7 +215,7 @@ explore() {
         fail "explore $1: does not build"
         return
     fi
-    timeout 300 "$dir/explorer" >"$dir/out" 2>&1 || fail "explore $1: $(tail -1 "$dir/out")"
+    timeout 900 "$dir/explorer" >"$dir/out" 2>&1 || fail "explore $1: $(tail -1 "$dir/out")"
     while IFS= read -r line; do
         case $line in
         *', ok') pass "$line" ;;
@@ -327,7 +327,7 @@ weak_planted() {
     sed -i "$5" "$dir/other/$4"
     if cmp -s "$src/$4" "$dir/other/$4"; then
         fail "$1: mutant $3: the source has changed, plant it anew"
-    elif weak_build "$1" "$dir/other" "$(sanitizer "$2")" && ! timeout 300 "$dir/explorer" "$2" >/dev/null 2>&1; then
+    elif weak_build "$1" "$dir/other" "$(sanitizer "$2")" && ! timeout 900 "$dir/explorer" "$2" >/dev/null 2>&1; then
         pass "$1: mutant $3: found"
     else
         fail "$1: mutant $3: NOT found"
