@@ -195,7 +195,7 @@ static void help(struct weft__worker *w, uint64_t now) {
     struct weft__view theirs = published(other, now);
     if (!weft__help(&mine, &theirs)) return;
     theirs = looked_at(w, other, now);
-    uint64_t n = weft__help(&mine, &theirs);
+    uint64_t n = weft__reserve_share(w, other, weft__help(&mine, &theirs));
     if (n) take(w, other, n);
 }
 

@@ -98,7 +98,8 @@ static void take_over_pinned(struct weft__worker *w, struct weft__worker *from) 
 
 struct weft__fiber *weft__aside_steal(struct weft__worker *w, struct weft__worker *from) {
     if (likely(!weft__aside_count(from))) return NULL;
-    if (w != from && load_acq(&from->stuck)) take_over_pinned(w, from); /* pairs with the monitor */
+    if (unlikely(weft__is_reserve(w)) && w != from && !load_rlx(&from->stuck)) return NULL; /* its owner runs them */
+    if (w != from && load_acq(&from->stuck)) take_over_pinned(w, from);                     /* pairs with the monitor */
     if (!load_rlx(&from->aside.loose)) return NULL;
     struct weft__fiber *f = take(w, &from->aside, WEFT_ASIDE_HIGH);
     return f ? f : take(w, &from->aside, WEFT_ASIDE_LOW);

@@ -94,7 +94,7 @@ static void reset_cluster(struct weft__cluster *c) {
     c->idle.top = NULL;
     weft__unlock(&c->injector.lock);
     c->injector.closed = WEFT_CLOSED;
-    c->injector.list = (struct weft__list){NULL, NULL};
+    c->injector.displaced = c->injector.list = (struct weft__list){NULL, NULL};
     store_rlx(&c->injector.length, 0);
     weft__unlock(&c->tasks.lock);
     c->tasks.first = c->tasks.last = NULL;

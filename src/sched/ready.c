@@ -8,6 +8,11 @@
  *                                   else through the mailbox
  *   high or low                     aside, where it would have been queued
  *
+ * A fiber that has waited in a queue and must leave it without a turn is displaced: its worker retires, or the reserve
+ * does not run it. It goes through the injector, too, but the worker that takes it from there runs it before the
+ * fibers of its queue, as if it were high. Else a fiber could be displaced again and again, each time go behind younger
+ * ones, and never run.
+ *
  * Nothing is ever lost for want of memory: a queue that cannot grow leaves the fiber to the
  * injector, which is a chain through the records.
  */
@@ -35,11 +40,17 @@ void weft__mail_on(struct weft__worker *from) {
     }
 }
 
+/* Displaced ones first. Locked. */
+static struct weft__link *take_oldest(struct weft__injector *in, bool *displaced) {
+    struct weft__link *l = weft__list_take(&in->displaced);
+    if (displaced) *displaced = l != NULL;
+    return l ? l : weft__list_take(&in->list);
+}
+
 void weft__inject_on(struct weft__cluster *from) {
-    struct weft__list rest;
+    struct weft__list rest = {NULL, NULL};
     weft__lock(&from->injector.lock);
-    rest = from->injector.list;
-    from->injector.list = (struct weft__list){NULL, NULL};
+    for (struct weft__link *l; (l = take_oldest(&from->injector, NULL));) weft__list_put(&rest, l);
     weft__timed_none(&from->injector.timed);
     store_rlx(&from->injector.length, 0);
     weft__unlock(&from->injector.lock);
@@ -97,31 +108,33 @@ WEFT_COLD void weft__push_slow(struct weft__worker *w, struct weft__fiber *f) {
         settle(w, f, place);
 }
 
-static void inject_locked(struct weft__injector *in, struct weft__fiber *f) {
-    weft__list_put(&in->list, &f->slot.link);
+static void inject_locked(struct weft__injector *in, struct weft__fiber *f, bool displaced) {
+    weft__list_put(displaced ? &in->displaced : &in->list, &f->slot.link);
     weft__timed_put(&in->timed, f);
     store_rlx(&in->length, load_rlx(&in->length) + 1);
 }
 
-WEFT_COLD void weft__inject(struct weft__cluster *c, struct weft__fiber *f) {
+static void inject_into(struct weft__cluster *c, struct weft__fiber *f, bool displaced) {
     weft__lock(&c->injector.lock);
     while (unlikely(c->injector.closed == WEFT_CLOSED && c != weft__cluster_of(load_rlx(&f->context.place)))) {
         weft__unlock(&c->injector.lock); /* it was moved just now */
         c = weft__cluster_of(load_rlx(&f->context.place));
         weft__lock(&c->injector.lock);
     }
-    inject_locked(&c->injector, f);
+    inject_locked(&c->injector, f, displaced);
     weft__unlock(&c->injector.lock);
     fence_sc(); /* pairs with the fence of a worker that announces its sleep */
     weft__idle_wake_one(c);
 }
 
+WEFT_COLD void weft__inject(struct weft__cluster *c, struct weft__fiber *f) { inject_into(c, f, false); }
+
 void weft__give_away(struct weft__worker *w) {
     struct weft__injector *in = &w->cluster->injector;
     if (!weft__ready_length(&w->ready) && !load_rlx(&w->aside.loose)) return;
     weft__lock(&in->lock);
-    for (struct weft__fiber *f; (f = weft__ready_pop(&w->ready));) inject_locked(in, f);
-    for (struct weft__fiber *f; (f = weft__aside_steal(w, w));) inject_locked(in, f);
+    for (struct weft__fiber *f; (f = weft__ready_pop(&w->ready));) inject_locked(in, f, true);
+    for (struct weft__fiber *f; (f = weft__aside_steal(w, w));) inject_locked(in, f, true);
     weft__unlock(&in->lock);
     fence_sc(); /* pairs with the fence of a worker that announces its sleep */
     weft__idle_wake_one(w->cluster);
@@ -142,7 +155,7 @@ int weft__hand_in(struct weft__cluster *c, struct weft_cluster handle, struct we
         if (to)
             weft__mailbox_put(&to->mailbox, &f->slot.link);
         else
-            inject_locked(in, f);
+            inject_locked(in, f, true);
     }
     weft__unlock(&in->lock);
     if (closed) return -ESRCH;
@@ -187,26 +200,32 @@ void weft__make_all_ready(struct weft__list *won) {
 
 bool weft__leave_to_others(struct weft__worker *w, struct weft__fiber *f) {
     if (likely(!weft__is_reserve(w)) || weft__is_quick(f)) return false;
-    weft__inject(w->cluster, f);
+    inject_into(w->cluster, f, true);
     return true;
 }
 
-/* For the reserve: the quick ones among the first few; the others stay in their order. Locked. */
-static uint64_t take_quick(struct weft__injector *in, struct weft__list *mine) {
+uint64_t weft__reserve_share(struct weft__worker *w, struct weft__worker *from, uint64_t n) {
+    if (likely(!weft__is_reserve(w)) || load_rlx(&from->stuck)) return n;
+    struct weft__fiber *oldest = weft__ready_peek(&from->ready);
+    return oldest && weft__is_quick(oldest);
+}
+
+/* For the reserve: the quick ones among the first few of a list; the others stay in their order. Locked. */
+static uint64_t take_quick(struct weft__injector *in, struct weft__list *from, struct weft__list *mine) {
     enum { LOOKS = 256 };
     struct weft__list rest = {NULL, NULL};
     uint64_t taken = 0;
     struct weft__link *l;
-    for (unsigned i = 0; i < LOOKS && (l = weft__list_take(&in->list)); i++) {
+    for (unsigned i = 0; i < LOOKS && (l = weft__list_take(from)); i++) {
         bool quick = weft__is_quick(weft__fiber_of_link(l));
         taken += quick;
         if (quick) weft__timed_take(&in->timed, weft__fiber_of_link(l));
         weft__list_put(quick ? mine : &rest, l);
     }
     if (!rest.first) return taken;
-    rest.last->next = in->list.first;
-    if (!in->list.first) in->list.last = rest.last;
-    in->list.first = rest.first;
+    rest.last->next = from->first;
+    if (!from->first) from->last = rest.last;
+    from->first = rest.first;
     return taken;
 }
 
@@ -218,13 +237,23 @@ static WEFT_COLD void take_quick_injected(struct weft__worker *w) {
     struct weft__injector *in = &w->cluster->injector;
     struct weft__list mine = {NULL, NULL};
     weft__lock(&in->lock);
-    uint64_t taken = take_quick(in, &mine);
+    uint64_t taken = take_quick(in, &in->displaced, &mine) + take_quick(in, &in->list, &mine);
     store_rlx(&in->length, load_rlx(&in->length) - taken);
     weft__unlock(&in->lock);
     push_all(w, &mine);
 }
 
-/* Moves a fair share of the injector to this worker's queue. */
+static void put_before_queue(struct weft__worker *w, struct weft__list *fibers) {
+    for (struct weft__link *l; (l = weft__list_take(fibers));) {
+        struct weft__fiber *f = weft__fiber_of_link(l);
+        if (weft__has_wishes(w, f))
+            weft__push(w, f);
+        else
+            weft__aside_put(w, WEFT_ASIDE_HIGH, f);
+    }
+}
+
+/* Moves a fair share of the injector to this worker. */
 static void take_injected(struct weft__worker *w) {
     enum { AT_MOST = 64 };
     struct weft__injector *in = &w->cluster->injector;
@@ -239,15 +268,17 @@ static void take_injected(struct weft__worker *w) {
     uint64_t share = length / load_rlx(&w->cluster->wanted) + 1, taken = 0, since = 0;
     struct weft__fiber *timed = NULL;
     if (share > AT_MOST) share = AT_MOST;
-    struct weft__list mine = {NULL, NULL};
-    for (struct weft__link *l; taken < share && (l = weft__list_take(&in->list)); taken++) {
+    struct weft__list mine = {NULL, NULL}, before = {NULL, NULL};
+    bool displaced;
+    for (struct weft__link *l; taken < share && (l = take_oldest(in, &displaced)); taken++) {
         uint64_t then = weft__timed_take(&in->timed, weft__fiber_of_link(l));
         if (unlikely(then)) since = then, timed = weft__fiber_of_link(l);
-        weft__list_put(&mine, l);
+        weft__list_put(displaced ? &before : &mine, l);
     }
     store_rlx(&in->length, length - taken);
     weft__unlock(&in->lock);
     if (timed) weft__timed_note(w, timed, since);
+    put_before_queue(w, &before);
     push_all(w, &mine);
 }
 

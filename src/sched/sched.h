@@ -300,10 +300,11 @@ struct weft__worker {
 enum { WEFT_OPEN, WEFT_CLOSED_TO_THREADS, WEFT_CLOSED };
 struct weft__injector {
     struct weft__lock lock;
-    uint8_t closed; /* WEFT_OPEN ... */
+    uint8_t closed;              /* WEFT_OPEN ... */
+    struct weft__list displaced; /* they had waited in a queue already, and run before others */
     struct weft__list list;
     struct weft__timed timed;
-    _Atomic uint64_t length;  /* written under the lock, read without */
+    _Atomic uint64_t length;  /* of both; written under the lock, read without */
     _Atomic uint64_t spawned; /* fibers made by threads; they are counted here, under the lock */
 };
 
@@ -601,6 +602,10 @@ static inline bool weft__may_take_from(const struct weft__worker *w, struct weft
 bool weft__is_quick(struct weft__fiber *f);
 /* The reserve leaves the fiber to the other workers. False: it is not the reserve, or the fiber is quick. (ready.c) */
 bool weft__leave_to_others(struct weft__worker *w, struct weft__fiber *f);
+/* How many of the n oldest fibers in the other's queue worker w may take. The reserve empties the queue of a stuck
+ * worker. From any other queue it takes the oldest fiber, and only a quick one. If it took the others, too, a fiber
+ * could go from queue to injector and back, each time behind younger ones, and never run. (ready.c) */
+uint64_t weft__reserve_share(struct weft__worker *w, struct weft__worker *from, uint64_t n);
 
 /* The quota of CPU time may have changed: as many workers as it allows, if the program left it to us. */
 unsigned weft__follow_quota(void);

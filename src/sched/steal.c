@@ -100,9 +100,10 @@ static struct weft__fiber *take_from(struct weft__worker *w, struct weft__worker
     if (unlikely(weft__is_reserve(w)) && weft__left_alone(w, victim, now) < WEFT_RESERVE_PATIENCE) return NULL;
     if (length < 2 && weft__left_alone(w, victim, now) < WEFT_STALE) return NULL;
     if (length >= 2 && is_served_at_once(w, victim, length, now)) return NULL;
+    uint64_t want = weft__reserve_share(w, victim, (length + 1) / 2);
+    if (unlikely(!want)) return NULL;
     count_add(&w->numbers.steals_tried, 1);
     void *items[WEFT_STEAL_MOST];
-    uint64_t want = (length + 1) / 2;
     uint64_t got = weft__ready_take(&victim->ready, items, want < WEFT_STEAL_MOST ? want : WEFT_STEAL_MOST);
     if (!got) return NULL;
     count_add(&w->numbers.steals, 1);

@@ -385,6 +385,43 @@ TEST_WITHIN(behind_a_hog_beside_a_worker_with_much_to_do, 60) {
     test_stop();
 }
 
+/* The spares that come for the hog also run slow slices, and go again; what waits must not lose its place each time. */
+enum { SLOW_ONES = 12, STRANDS = 15 };
+static int slow;
+static void *strands(void *first) {
+    while (!is_over()) {
+        if (LOAD(&slow) && first) {
+            spawn_detached(runs, NULL);
+            slices = 0;
+            while (!LOAD(&ran) && slices < 40 * SLOW_ONES) {
+            }
+            if (slices < 40 * SLOW_ONES) ADD(&in_turn, 1);
+            STORE(&slow, 0);
+        } else if (LOAD(&slow)) {
+            spin_us(3500);
+            slices++;
+        }
+        weft_yield();
+    }
+    return NULL;
+}
+TEST_WITHIN(behind_a_hog_beside_slices_that_turn_slow, 60) {
+    struct weft_fiber f[SLOW_ONES];
+    test_start(2);
+    for (int i = 0; i < SLOW_ONES; i++) f[i] = spawn(strands, i ? NULL : &slow);
+    for (int round = 0; round < STRANDS; round++) {
+        STORE(&ran, 0);
+        test_nap_ms(20); /* quick slices for a while */
+        STORE(&slow, 1);
+        test_await(&ran, 1);
+        while (LOAD(&slow)) test_nap_ms(1);
+    }
+    STORE(&over, 1);
+    for (int i = 0; i < SLOW_ONES; i++) join(f[i]);
+    CHECK(2 * in_turn > STRANDS);
+    test_stop();
+}
+
 /* --- forked calls ----------------------------------------------------------------------------------------------------
  */
 
