@@ -40,8 +40,8 @@ g++ -std=gnu++17 -O2 -DNDEBUG -Wall -Wextra -Werror -D_GNU_SOURCE -Ibench/peers/
     -o "$out/boost" -x c++ bench/peers/boost/main.cpp $shared -x none -pthread -lboost_fiber -lboost_context
 
 forkjoin='tools/bench/measure.c'
-for name in bfs cilksort efficiency fib flat forkjoin heat knapsack latency loops matmul matrix mergesort nqueens pi \
-    quicksort sorting strassen; do
+for name in bfs cilksort efficiency fib flat forkjoin heat heatfor knapsack latency loops matmul matrix mergesort nqueens pi \
+    quicksort sorting sparselu strassen sums; do
     forkjoin="$forkjoin tools/bench/forkjoin/$name.c"
 done
 # compile language compiler system program libraries...
@@ -57,6 +57,8 @@ compile c++ 'g++ -std=gnu++17' tbb tbb -ltbb
 echo 'peers: building OpenMP'
 compile c 'gcc -std=gnu11' openmp libgomp -fopenmp
 compile c 'clang -std=gnu11' openmp libomp -fopenmp=libomp
+echo 'peers: building the parallel mode of libstdc++'
+compile c++ 'g++ -std=gnu++17' gnu gnu -fopenmp
 
 echo 'peers: building servers'
 for name in epoll uring; do

@@ -1,6 +1,8 @@
 /*
- * What the sorts share: count= random numbers, whether they are sorted, and the serial parts that all
- * of them end in.
+ * What the sorts share: count= numbers, whether they are sorted, and the serial parts that all of them end in.
+ *
+ *   input=  random (unless it is said), sorted, reversed, few (16 different numbers, at random), nearly (sorted, but
+ *           one in a thousand)
  */
 #ifndef BENCH_SORTING_H
 #define BENCH_SORTING_H
@@ -13,6 +15,12 @@ extern size_t sorting_count;
 void sorting_prepare(const struct args *args);
 void sorting_reset(void); /* the same disorder as at first */
 bool sorting_right(void); /* in order, and the same numbers as at first */
+
+/* Pointers to the same numbers. The numbers stay where they are. */
+extern const uint32_t **sorting_pointers;
+void sorting_prepare_pointers(const struct args *args);
+void sorting_reset_pointers(void);
+bool sorting_pointers_right(void);
 
 /* Quicksort, by itself. */
 void sorting_run(uint32_t *data, size_t count);
