@@ -9,6 +9,10 @@
 
 #include "measure.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 extern uint32_t *sorting_data, *sorting_room; /* room: as much again */
 extern size_t sorting_count;
 
@@ -31,4 +35,7 @@ size_t sorting_partition(uint32_t *data, size_t count);
 /* Of two runs that are in order; `to` is neither of them. */
 void sorting_merge(const uint32_t *a, size_t a_count, const uint32_t *b, size_t b_count, uint32_t *to);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -6,6 +6,16 @@
 uint64_t *sums_in, *sums_out, sums_total;
 size_t sums_count;
 
+uint64_t sums_fold(size_t begin, size_t end, uint64_t sum) {
+    for (size_t i = begin; i < end; i++) sum += sums_in[i];
+    return sum;
+}
+
+uint64_t sums_scan(size_t begin, size_t end, uint64_t sum) {
+    for (size_t i = begin; i < end; i++) sums_out[i] = sum += sums_in[i];
+    return sum;
+}
+
 void sums_prepare(const struct args *args) {
     uint64_t random = 1;
     sums_count = arg(args, "count");

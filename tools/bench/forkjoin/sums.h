@@ -7,6 +7,10 @@
 
 #include "measure.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 extern uint64_t *sums_in, *sums_out, sums_total;
 extern size_t sums_count;
 
@@ -15,14 +19,11 @@ void sums_reset(void);      /* forgets the results */
 bool sums_scan_right(void); /* sums_out holds the sum up to and including each element */
 bool sums_total_right(void); /* sums_total holds the sum of all elements */
 
-/* The loops that a system without functions of its own for a sum calls for each piece. */
-static inline uint64_t sums_fold(size_t begin, size_t end, uint64_t sum) {
-    for (size_t i = begin; i < end; i++) sum += sums_in[i];
-    return sum;
-}
-static inline uint64_t sums_scan(size_t begin, size_t end, uint64_t sum) {
-    for (size_t i = begin; i < end; i++) sums_out[i] = sum += sums_in[i];
-    return sum;
-}
+/* Over elements [begin, end): their sum, and `sum`; sums_scan also stores the sums that it passes. */
+uint64_t sums_fold(size_t begin, size_t end, uint64_t sum);
+uint64_t sums_scan(size_t begin, size_t end, uint64_t sum);
 
+#ifdef __cplusplus
+}
+#endif
 #endif
