@@ -49,7 +49,8 @@ enum {
     WEFT_SORT_SMALL = 8,    /* sorted in place, as eights */
     WEFT_SORT_FORK = 2048,  /* elements that are worth a task */
     WEFT_SORT_MERGE = 8192, /* a merge of more is cut */
-    WEFT_SORT_AHEAD = 16,   /* a merge of pointers loads what they point to so many elements ahead */
+    WEFT_SORT_AHEAD = 8,    /* a merge of pointers loads what they point to so many elements ahead, */
+    WEFT_SORT_FAR = 1024,   /* if there are so many: what a few of them point to is in the cache */
 };
 /* Where the elements of a part are when it is sorted. */
 enum {
@@ -89,18 +90,23 @@ WEFT_SORT_FN inline void WEFT_SORT_(four)(const WEFT_SORT_(element) * v, WEFT_SO
     to[3] = *high;
 }
 
-/* One step from the front, one from the back. Each takes one element of either run. */
-#define WEFT_SORT_STEP_FRONT(l, r, to) \
+/* One step from the front, one from the back. Each takes one element of either run. ahead: not 0 if elements are
+ * pointers; then what the one points to that stands so many elements further on in the same run is prefetched. */
+#define WEFT_SORT_STEP_FRONT(l, r, to, ahead) \
     do { \
         bool right_ = WEFT_SORT_LESS(r, l, arg); \
-        *(to)++ = *WEFT_SORT_(pick)(right_, l, r); \
+        const WEFT_SORT_(element) *from_ = WEFT_SORT_(pick)(right_, l, r); \
+        if (ahead) __builtin_prefetch(*(void *const *)(const void *)(from_ + (ahead))); \
+        *(to)++ = *from_; \
         (r) += right_; \
         (l) += !right_; \
     } while (0)
-#define WEFT_SORT_STEP_BACK(l, r, to) /* l, r: the last of each */ \
+#define WEFT_SORT_STEP_BACK(l, r, to, ahead) /* l, r: the last of each */ \
     do { \
         bool left_ = WEFT_SORT_LESS(r, l, arg); \
-        *--(to) = *WEFT_SORT_(pick)(left_, r, l); \
+        const WEFT_SORT_(element) *from_ = WEFT_SORT_(pick)(left_, r, l); \
+        if (ahead) __builtin_prefetch(*(void *const *)(const void *)(from_ - (ahead))); \
+        *--(to) = *from_; \
         (l) -= left_; \
         (r) -= !left_; \
     } while (0)
@@ -112,18 +118,6 @@ struct WEFT_SORT_(runs) {
     int *result; /* of the whole sort: not 0 if it stops */
 };
 
-/* Elements are pointers: prefetches what those point to that come next from either end of both runs. */
-WEFT_SORT_FN inline void WEFT_SORT_(look_ahead)(const WEFT_SORT_(element) * l, const WEFT_SORT_(element) * l_last,
-                                                const WEFT_SORT_(element) * r, const WEFT_SORT_(element) * r_last) {
-    size_t nl = (size_t)(l_last - l), nr = (size_t)(r_last - r);
-    nl = nl < WEFT_SORT_AHEAD ? nl : WEFT_SORT_AHEAD;
-    nr = nr < WEFT_SORT_AHEAD ? nr : WEFT_SORT_AHEAD;
-    __builtin_prefetch(*(void *const *)(const void *)(l + nl));
-    __builtin_prefetch(*(void *const *)(const void *)(r + nr));
-    __builtin_prefetch(*(void *const *)(const void *)(l_last - nl));
-    __builtin_prefetch(*(void *const *)(const void *)(r_last - nr));
-}
-
 /* As long as both runs have two, a step from each end cannot run over, whatever the comparison says. So every element
  * is moved once, also if the comparison contradicts itself. */
 WEFT_SORT_FN void WEFT_SORT_(merge_alone)(const struct WEFT_SORT_(runs) * runs) {
@@ -133,18 +127,24 @@ WEFT_SORT_FN void WEFT_SORT_(merge_alone)(const struct WEFT_SORT_(runs) * runs) 
     (void)arg;
     if (l < l_end && r < r_end && WEFT_SORT_LESS(r, l_end - 1, arg)) { /* else they are in order as they stand */
         for (;;) {
-            size_t nl = (size_t)(l_end - l), nr = (size_t)(r_end - r), steps = (nl < nr ? nl : nr) / 2;
+            size_t nl = (size_t)(l_end - l), nr = (size_t)(r_end - r), least = nl < nr ? nl : nr, steps = least / 2;
             if (!steps) break;
             const WEFT_SORT_(element) *l_last = l_end - 1, *r_last = r_end - 1;
-            do {
-                if (WEFT_SORT_IS_POINTER(WEFT_SORT_(element))) WEFT_SORT_(look_ahead)(l, l_last, r, r_last);
-                WEFT_SORT_STEP_FRONT(l, r, to);
-                WEFT_SORT_STEP_BACK(l_last, r_last, to_end);
-            } while (--steps);
+            if (WEFT_SORT_IS_POINTER(WEFT_SORT_(element)) && least >= WEFT_SORT_FAR) {
+                for (steps = (least - WEFT_SORT_AHEAD) / 2; steps; steps--) {
+                    WEFT_SORT_STEP_FRONT(l, r, to, WEFT_SORT_AHEAD);
+                    WEFT_SORT_STEP_BACK(l_last, r_last, to_end, WEFT_SORT_AHEAD);
+                }
+            } else {
+                for (; steps; steps--) {
+                    WEFT_SORT_STEP_FRONT(l, r, to, 0);
+                    WEFT_SORT_STEP_BACK(l_last, r_last, to_end, 0);
+                }
+            }
             l_end = l_last + 1;
             r_end = r_last + 1;
         }
-        while (l < l_end && r < r_end) WEFT_SORT_STEP_FRONT(l, r, to);
+        while (l < l_end && r < r_end) WEFT_SORT_STEP_FRONT(l, r, to, 0);
     }
     memcpy((void *)to, (const void *)l, (size_t)(l_end - l) * sizeof *l);
     memcpy((void *)(to + (l_end - l)), (const void *)r, (size_t)(r_end - r) * sizeof *r);
@@ -163,8 +163,8 @@ WEFT_SORT_FN void WEFT_SORT_(small)(const WEFT_SORT_(element) * v, WEFT_SORT_(el
         WEFT_SORT_(four)(v + 4, half + 4, arg);
         const WEFT_SORT_(element) *l = half, *r = half + 4, *l_last = half + 3, *r_last = half + 7;
         for (int i = 0; i < 4; i++) {
-            WEFT_SORT_STEP_FRONT(l, r, front);
-            WEFT_SORT_STEP_BACK(l_last, r_last, back);
+            WEFT_SORT_STEP_FRONT(l, r, front, 0);
+            WEFT_SORT_STEP_BACK(l_last, r_last, back, 0);
         }
         if (__builtin_expect(l != l_last + 1, 0)) {
             struct WEFT_SORT_(runs) runs = {half, half + 4, half + 4, half + 8, to, arg, NULL};

@@ -33,14 +33,14 @@ struct WEFT_SORT_(few) {
 };
 
 /* Class 2 i + 1 is value i. Class 2 i is between value i - 1 and value i. */
-WEFT_SORT_FN inline size_t WEFT_SORT_(class_of)(const struct WEFT_SORT_(few) * few, const WEFT_SORT_(element) * x) {
-    void *arg = few->all->arg;
+WEFT_SORT_FN inline size_t WEFT_SORT_(class_of)(const WEFT_SORT_(element) * value, size_t values, size_t depth,
+                                                const WEFT_SORT_(element) * x, void *arg) {
     size_t below = 0;
     (void)arg;
-    for (size_t step = (size_t)1 << few->depth >> 1; step; step /= 2)
-        below += WEFT_SORT_LESS(few->value + below + step - 1, x, arg) ? step : 0;
-    if (below >= few->values) return 2 * few->values;
-    return 2 * below + !WEFT_SORT_LESS(x, few->value + below, arg);
+    for (size_t step = (size_t)1 << depth >> 1; step; step /= 2)
+        below += step & -(size_t)!!WEFT_SORT_LESS(value + below + step - 1, x, arg);
+    if (below >= values) return 2 * values;
+    return 2 * below + !WEFT_SORT_LESS(x, value + below, arg);
 }
 
 WEFT_SORT_FN size_t WEFT_SORT_(block_end)(const struct WEFT_SORT_(few) * few, size_t block) {
@@ -49,12 +49,17 @@ WEFT_SORT_FN size_t WEFT_SORT_(block_end)(const struct WEFT_SORT_(few) * few, si
 
 WEFT_SORT_FN int WEFT_SORT_(classify)(size_t begin, size_t end, void *p) {
     struct WEFT_SORT_(few) *few = (struct WEFT_SORT_(few) *)p;
+    /* Not read anew after each store of a class, which could change anything in C's eyes. */
+    const WEFT_SORT_(element) *v = few->all->v, *value = few->value;
+    size_t values = few->values, depth = few->depth;
+    unsigned char *class_of = few->class_of;
+    void *arg = few->all->arg;
     for (size_t block = begin; block < end; block++) {
-        size_t *counts = few->counts[block];
+        size_t *counts = few->counts[block], block_end = WEFT_SORT_(block_end)(few, block);
         memset(counts, 0, sizeof few->counts[block]);
-        for (size_t i = block * few->each; i < WEFT_SORT_(block_end)(few, block); i++) {
-            size_t c = WEFT_SORT_(class_of)(few, few->all->v + i);
-            few->class_of[i] = (unsigned char)c;
+        for (size_t i = block * few->each; i < block_end; i++) {
+            size_t c = WEFT_SORT_(class_of)(value, values, depth, v + i, arg);
+            class_of[i] = (unsigned char)c;
             counts[c]++;
         }
     }
@@ -76,10 +81,12 @@ WEFT_SORT_FN void WEFT_SORT_(place)(struct WEFT_SORT_(few) * few) {
 
 WEFT_SORT_FN int WEFT_SORT_(distribute)(size_t begin, size_t end, void *p) {
     struct WEFT_SORT_(few) *few = (struct WEFT_SORT_(few) *)p;
+    const WEFT_SORT_(element) *v = few->all->v;
+    WEFT_SORT_(element) *to = few->all->buffer;
+    const unsigned char *class_of = few->class_of;
     for (size_t block = begin; block < end; block++) {
-        size_t *next = few->counts[block];
-        for (size_t i = block * few->each; i < WEFT_SORT_(block_end)(few, block); i++)
-            few->all->buffer[next[few->class_of[i]]++] = few->all->v[i];
+        size_t *next = few->counts[block], block_end = WEFT_SORT_(block_end)(few, block);
+        for (size_t i = block * few->each; i < block_end; i++) to[next[class_of[i]]++] = v[i];
     }
     return 0;
 }
