@@ -20,6 +20,8 @@ static const struct measurement own[] = {
     {"scan", typed_scan, false},
     {"scan-by", typed_scan_by, false},
     {"reduce", typed_reduce, false},
+    {"scan-in", typed_scan_in, false},
+    {"reduce-in", typed_reduce_in, false},
     {"select", own_select, false},
     {"scope", own_scope, false},
     {"file", own_file, true},

@@ -3,11 +3,18 @@
  *
  *   scan      weft_scan: two functions of the program's that go over a piece      reduce   weft_reduce, likewise
  *   scan-by   weft_scan_inclusive: the operation is a call an element
+ *   scan-in   weft/scan.h: the operation is in line                               reduce-in   likewise
  *
  * Metric: us.
  */
 #include "sums.h"
 #include "forkjoin.h"
+
+#define WEFT_SCAN_NAME sum_of
+#define WEFT_SCAN_TYPE uint64_t
+#define WEFT_SCAN_IDENTITY 0
+#define WEFT_SCAN_OPERATION(a, b, arg) ((a) + (b))
+#include "weft/scan.h"
 
 static int fold(size_t begin, size_t end, void *value, void *arg) {
     (void)arg;
@@ -33,6 +40,8 @@ static void scan(void) {
 static void scan_by(void) {
     must(weft_scan_inclusive(sums_out, sums_in, sums_count, sizeof *sums_in, &zero, add, NULL), "weft_scan_inclusive");
 }
+static void scan_in(void) { must(sum_of_inclusive(sums_out, sums_in, sums_count, NULL), "scan"); }
+static void reduce_in(void) { must(sum_of_reduce(&sums_total, sums_in, sums_count, NULL), "reduce"); }
 static void reduce(void) {
     must(weft_reduce(0, sums_count, &sums_total, &sum.reduction, NULL, NULL), "weft_reduce");
 }
@@ -40,3 +49,5 @@ static void reduce(void) {
 WORKLOAD(scan, sums_prepare, sums_reset, scan, sums_scan_right, in_microseconds)
 WORKLOAD(scan_by, sums_prepare, sums_reset, scan_by, sums_scan_right, in_microseconds)
 WORKLOAD(reduce, sums_prepare, sums_reset, reduce, sums_total_right, in_microseconds)
+WORKLOAD(scan_in, sums_prepare, sums_reset, scan_in, sums_scan_right, in_microseconds)
+WORKLOAD(reduce_in, sums_prepare, sums_reset, reduce_in, sums_total_right, in_microseconds)
