@@ -96,7 +96,7 @@ WEFT_SORT_FN inline void WEFT_SORT_(four)(const WEFT_SORT_(element) * v, WEFT_SO
     do { \
         bool right_ = WEFT_SORT_LESS(r, l, arg); \
         const WEFT_SORT_(element) *from_ = WEFT_SORT_(pick)(right_, l, r); \
-        if (ahead) __builtin_prefetch(*(void *const *)(const void *)(from_ + (ahead))); \
+        if ((ahead) > 0) __builtin_prefetch(*(void *const *)(const void *)(from_ + (ahead))); \
         *(to)++ = *from_; \
         (r) += right_; \
         (l) += !right_; \
@@ -105,7 +105,7 @@ WEFT_SORT_FN inline void WEFT_SORT_(four)(const WEFT_SORT_(element) * v, WEFT_SO
     do { \
         bool left_ = WEFT_SORT_LESS(r, l, arg); \
         const WEFT_SORT_(element) *from_ = WEFT_SORT_(pick)(left_, r, l); \
-        if (ahead) __builtin_prefetch(*(void *const *)(const void *)(from_ - (ahead))); \
+        if ((ahead) > 0) __builtin_prefetch(*(void *const *)(const void *)(from_ - (ahead))); \
         *--(to) = *from_; \
         (l) -= left_; \
         (r) -= !left_; \
