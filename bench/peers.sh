@@ -39,9 +39,20 @@ done
 g++ -std=gnu++17 -O2 -DNDEBUG -Wall -Wextra -Werror -D_GNU_SOURCE -Ibench/peers/boost -Itools/bench \
     -o "$out/boost" -x c++ bench/peers/boost/main.cpp $shared -x none -pthread -lboost_fiber -lboost_context
 
-forkjoin='tools/bench/measure.c'
-for name in bfs cilksort efficiency fib flat forkjoin heat knapsack latency loops matmul matrix mergesort nqueens pi \
-    quicksort sorting strassen; do
+# The inner loops are compiled by one compiler for all systems, weft and the serial program included.
+echo 'peers: building inner loops'
+leaves=''
+flags='-O2 -DNDEBUG -Wall -Wextra -Werror -D_GNU_SOURCE -Itools/bench/forkjoin -Itools/bench'
+mkdir -p "$out/leaves"
+for name in forkjoin/kernels forkjoin/matrix forkjoin/sorting forkjoin/sums; do
+    leaf="$out/leaves/$(basename $name).o"
+    # shellcheck disable=SC2086
+    gcc -std=gnu11 $flags -c -o "$leaf" "tools/bench/$name.c"
+    leaves="$leaves $leaf"
+done
+forkjoin=tools/bench/measure.c
+for name in bfs cilksort efficiency fib flat forkjoin heat heatfor knapsack latency loops matmul mergesort nqueens pi \
+    quicksort sparselu strassen; do
     forkjoin="$forkjoin tools/bench/forkjoin/$name.c"
 done
 # compile language compiler system program libraries...
@@ -49,14 +60,16 @@ compile() {
     language=$1 compiler=$2 system=$3 program=$4
     shift 4
     # shellcheck disable=SC2086
-    $compiler -O2 -DNDEBUG -Wall -Wextra -Werror -D_GNU_SOURCE "-Ibench/peers/$system" -Itools/bench/forkjoin \
-        -Itools/bench -o "$out/$program" -x "$language" bench/peers/"$system"/main.c* $forkjoin -x none -pthread "$@"
+    $compiler $flags "-Ibench/peers/$system" -o "$out/$program" -x "$language" bench/peers/"$system"/main.c* $forkjoin \
+        -x none $leaves -pthread "$@"
 }
 echo 'peers: building oneTBB'
 compile c++ 'g++ -std=gnu++17' tbb tbb -ltbb
 echo 'peers: building OpenMP'
 compile c 'gcc -std=gnu11' openmp libgomp -fopenmp
 compile c 'clang -std=gnu11' openmp libomp -fopenmp=libomp
+echo 'peers: building the parallel mode of libstdc++'
+compile c++ 'g++ -std=gnu++17' gnu gnu -fopenmp
 
 echo 'peers: building servers'
 for name in epoll uring; do

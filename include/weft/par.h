@@ -39,7 +39,8 @@ extern "C" {
 /* How a range is cut into pieces. */
 enum {
     WEFT_FOR_MORSEL, /* pieces that take about `budget` each, as measured while the loop runs */
-    WEFT_FOR_LAZY,   /* `grain` at a time; what is left is halved whenever somebody looks for work */
+    WEFT_FOR_LAZY,   /* `grain` at a time; what is left is halved whenever a worker looks for work, and can be taken
+                        while a body waits */
     WEFT_FOR_STATIC, /* as many equal parts as there are workers; in each `grain` at a time, 0: all at once */
     WEFT_FOR_GRAIN,  /* halved until a piece has at most `grain`: always the same pieces, unless parts are sent to
                         workers */
@@ -127,13 +128,14 @@ struct weft_prefix {
  * Calls scan for pieces that cover [begin, end), each once, with the right value; some pieces are first
  * folded by somebody else. *value is what the first begins with, and on return that of the whole range.
  * On W workers it takes at best 2/(W+1) of the time of a plain loop. grain and element of the options count.
- * Errors as for weft_reduce, and -ENOMEM.  [fiber thread; parks, cancel]
+ * Errors as for weft_reduce.  [fiber thread; parks, cancel]
  */
 int weft_scan(size_t begin, size_t end, void *value, const struct weft_prefix *how, void *arg,
               const struct weft_for_options *options);
 
 /*
- * The same over an array of n elements of size bytes, with only an operation: left = left op right.
+ * The same over an array of n elements of size bytes, with only an operation: left = left op right. It is a call an
+ * element; <weft/scan.h> makes functions with the operation in line, several times as fast for numbers.
  * Inclusive: out[i] = in[0] op ... op in[i]. Exclusive: without in[i], so out[0] is the identity. out may be
  * in. -EINVAL: a pointer NULL, size 0 or more than 4096. -ENOMEM. Others as for weft_for: then only a part of out was
  * written.  [fiber thread; parks, cancel]
@@ -165,7 +167,7 @@ int weft_invoke(const struct weft_branch *branches, size_t n);
 /*
  * Sorts n elements of size bytes, as qsort_r would, but elements that compare as equal stay in order. Whatever the
  * comparison answers, all elements are still there. It needs room for as many elements again, and for those that are not
- * of 4, 8 or 16 bytes a pointer each.
+ * of 4, 8 or 16 bytes a pointer each; with a byte more for each, arrays of few different values are sorted faster.
  * -EINVAL: base NULL and n not 0, compare NULL, size 0, n times size too large. -ENOMEM: nothing has
  * changed. -ECANCELED, -ETIMEDOUT: all elements are there, in some order. -ESRCH, -EAGAIN as for weft_for.
  * [fiber thread; parks, cancel]

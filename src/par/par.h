@@ -36,6 +36,11 @@ static inline bool weft__somebody_hungry(void) {
     return load_rlx(&weft__self()->cluster->idle.state) & (WEFT_IDLE_SEARCHERS | WEFT_IDLE_SLEEPERS);
 }
 
+/* Does a worker that is awake look for work? */
+static inline bool weft__somebody_searches(void) {
+    return load_rlx(&weft__self()->cluster->idle.state) & WEFT_IDLE_SEARCHERS;
+}
+
 /* Somebody else is ready here: if it has been our turn for long enough, it is theirs. (enter.c) */
 void weft__let_in_slow(struct weft__worker *w);
 

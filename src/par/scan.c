@@ -1,23 +1,29 @@
 /*
- * Prefix sums. The range is cut into blocks, and whoever is free asks for the next thing to do:
+ * Prefix sums. The caller first scans alone for WEFT_SCAN_ALONE, a few elements at a time: a scan that is over by then
+ * has woken no other worker. The rest of the range is cut into blocks, and each worker that takes part asks for the
+ * next thing to do:
  *
- *   1. the first block that nobody has touched, if the value before it is known: scan it, in one pass;
+ *   1. the first untouched block, if the value before it is known: scan it, in one pass;
  *   2. else a block that was folded, and the value before it has become known since: scan it;
- *   3. else the first block that nobody has touched: fold it, so that others can go on behind it.
+ *   3. else the first untouched block: fold it, so that the front can pass it without waiting.
  *
  * The value before a block is known when all blocks before it were folded or scanned. So on one worker every
- * block is scanned by rule 1, as in a plain loop; on two, one scans the front while the other folds the block
- * behind it and then scans that: three blocks in the time of two, which is the best there is. What is to be
- * done next is decided under a lock, once a block.
+ * block is scanned by rule 1, as in a plain loop. On two, one worker scans the front while the other folds the block
+ * behind it and then scans that: three blocks in the time of two, which is the best there is. A block is small enough
+ * to be still in the cache when the worker that has folded it scans it. What is to be done next is decided under a lock,
+ * once a block.
  *
- *      touched: blocks from here on are as nobody has left them        known: values are known up to here
+ *      touched: no worker has begun the blocks from here on        known: values are known up to here
  */
 #include "par/loop.h"
 
 #include <string.h>
 
-#define WEFT_SCAN_BLOCKS 32 /* a worker, at most */
-#define WEFT_SCAN_LEAST 256 /* elements of a block, unless the options ask for more */
+#define WEFT_SCAN_BLOCKS 32         /* a worker, at least, if there are elements enough */
+#define WEFT_SCAN_LEAST 256         /* elements of a block, unless the options ask for more */
+#define WEFT_SCAN_MOST (128 * 1024) /* bytes of a block; elements are taken to have 8 if the options do not say */
+#define WEFT_SCAN_FIRST 8            /* elements that the caller begins with */
+#define WEFT_SCAN_ALONE (40 * WEFT_MICROSECOND)
 
 enum { UNTOUCHED, FOLDING, FOLDED, SCANNING, SCANNED };
 
@@ -139,13 +145,36 @@ static void run_parts(struct part *part, size_t n) {
     for (size_t i = n; --i > 0;) weft_task_join(&part[i].task);
 }
 
-/* Blocks of equal size, that begin at cache lines; for one worker, too, which lets others in between them. */
+/* Blocks of equal size that begin at cache lines; for one worker, too, which lets others in between them. */
 static void cut(struct scan *s, const struct weft__loop *options, unsigned workers) {
-    size_t n = s->end - s->begin, most = (size_t)workers * WEFT_SCAN_BLOCKS;
-    size_t least = options->grain > 1 ? options->grain : WEFT_SCAN_LEAST, unit = options->unit ? options->unit : 1;
-    s->each = n / most + 1 > least ? n / most + 1 : least;
+    size_t n = s->end - s->begin, unit = options->unit ? options->unit : 1;
+    size_t least = options->grain > 1 ? options->grain : WEFT_SCAN_LEAST;
+    size_t each = n / workers / WEFT_SCAN_BLOCKS + 1, most = WEFT_SCAN_MOST / (options->element ? options->element : 8);
+    if (each > most) each = most;
+    s->each = each > least ? each : least;
     if (s->each <= SIZE_MAX - unit) s->each = weft__round_up(s->each, unit);
     s->blocks = n / s->each + (n % s->each != 0);
+}
+
+static int scan_piece(struct scan *s, size_t begin, size_t end) {
+    WEFT_BARRIER(barrier, "weft_scan");
+    int result = s->how->scan(begin, end, s->value, s->arg);
+    barrier = NULL;
+    weft__let_in();
+    return result;
+}
+
+/* The caller scans from the front until a time; twice as many elements each time, beginning with n, at most `most`. */
+static int scan_until(struct scan *s, uint64_t until, size_t n, size_t most) {
+    while (s->begin < s->end && weft__clock() < until) {
+        if (weft__par_over(&s->result)) return load_rlx(&s->result);
+        size_t piece = n < s->end - s->begin ? n : s->end - s->begin;
+        int result = scan_piece(s, s->begin, s->begin + piece);
+        if (result) return result;
+        s->begin += piece;
+        if (n <= most / 2) n *= 2;
+    }
+    return 0;
 }
 
 struct call {
@@ -153,29 +182,45 @@ struct call {
     struct weft__loop options;
 };
 
-static int run(void *p) {
-    struct call *c = p;
-    struct scan *s = &c->scan;
-    if (s->begin == s->end) return 0;
-    unsigned workers = weft__par_workers();
-    cut(s, &c->options, workers);
-    size_t parts = workers < s->blocks ? workers : s->blocks;
-    if (s->size > SIZE_MAX / 2 / (s->blocks + 2 * parts)) return -ENOMEM;
-    struct part *part = weft__alloc(parts * sizeof *part);
+/* What parts, values and states need; false: there is no memory for it. */
+static bool allocate(struct scan *s, struct part **part, size_t parts) {
     s->apart = weft__par_apart(s->size);
+    if (s->apart < s->size || s->apart > SIZE_MAX / 2 / (s->blocks + 2 * parts)) return false;
+    *part = weft__alloc(parts * sizeof **part);
     s->values = weft__alloc((s->blocks + 2 * parts) * s->apart);
     s->state = weft__alloc(s->blocks);
-    int err = part && s->values && s->state ? 0 : -ENOMEM;
-    for (size_t i = 0; !err && i < parts; i++)
-        part[i] = (struct part){.scan = s, .mine = value_of(s, s->blocks + 2 * i)};
-    if (!err) {
+    return *part && s->values && s->state;
+}
+
+/* All workers scan what is left; without memory for that, the caller alone. */
+static int scan_rest(struct scan *s, unsigned workers) {
+    struct part *part = NULL;
+    size_t parts = workers < s->blocks ? workers : s->blocks;
+    int err;
+    if (allocate(s, &part, parts)) {
+        for (size_t i = 0; i < parts; i++)
+            part[i] = (struct part){.scan = s, .mine = value_of(s, s->blocks + 2 * i)};
         run_parts(part, parts);
         err = load_rlx(&s->result); /* the joins have ordered it */
-    }
+    } else
+        err = scan_until(s, UINT64_MAX, s->each, s->each);
     weft__free(s->state);
     weft__free(s->values);
     weft__free(part);
     return err;
+}
+
+static int run(void *p) {
+    struct call *c = p;
+    struct scan *s = &c->scan;
+    const struct weft__loop *options = &c->options;
+    unsigned workers = weft__par_workers();
+    size_t unit = options->unit ? options->unit : 1, first = options->grain > 1 ? options->grain : WEFT_SCAN_FIRST;
+    if (first <= SIZE_MAX - unit) first = weft__round_up(first, unit);
+    int err = workers > 1 ? scan_until(s, weft__clock() + WEFT_SCAN_ALONE, first, SIZE_MAX) : 0;
+    if (err || s->begin == s->end) return err;
+    cut(s, options, workers);
+    return scan_rest(s, workers);
 }
 
 WEFT_PUBLIC int weft_scan(size_t begin, size_t end, void *value, const struct weft_prefix *how, void *arg,
@@ -205,27 +250,45 @@ static void combine(void *left, const void *right, void *p) {
     a->combine(left, right, a->arg);
 }
 static int fold(size_t begin, size_t end, void *value, void *p) {
-    struct array *a = p;
-    for (size_t i = begin; i < end; i++) a->combine(value, a->in + i * a->size, a->arg);
+    struct array a = *(struct array *)p; /* a copy, which the user's function cannot change */
+    for (size_t i = begin; i < end; i++) a.combine(value, a.in + i * a.size, a.arg);
+    return 0;
+}
+
+/* Elements of the usual sizes are copied by an instruction, because the compiler knows their size. */
+#define FOR_SIZE(scan, begin, end, value, array) \
+    ((array)->size == 4    ? scan(begin, end, value, array, 4) \
+     : (array)->size == 8  ? scan(begin, end, value, array, 8) \
+     : (array)->size == 16 ? scan(begin, end, value, array, 16) \
+                           : scan(begin, end, value, array, (array)->size))
+
+static inline __attribute__((always_inline)) int inclusive(size_t begin, size_t end, void *value,
+                                                           const struct array *array, size_t size) {
+    struct array a = *array;
+    for (size_t i = begin; i < end; i++) {
+        a.combine(value, a.in + i * size, a.arg);
+        memcpy(a.out + i * size, value, size);
+    }
     return 0;
 }
 static int scan_inclusive(size_t begin, size_t end, void *value, void *p) {
-    struct array *a = p;
+    struct array *array = p;
+    return FOR_SIZE(inclusive, begin, end, value, array);
+}
+static inline __attribute__((always_inline)) int exclusive(size_t begin, size_t end, void *value,
+                                                           const struct array *array, size_t size) {
+    struct array a = *array;
+    max_align_t element[a.size / sizeof(max_align_t) + 1]; /* it may stand where the result goes */
     for (size_t i = begin; i < end; i++) {
-        a->combine(value, a->in + i * a->size, a->arg);
-        memcpy(a->out + i * a->size, value, a->size);
+        memcpy(element, a.in + i * size, size);
+        memcpy(a.out + i * size, value, size);
+        a.combine(value, element, a.arg);
     }
     return 0;
 }
 static int scan_exclusive(size_t begin, size_t end, void *value, void *p) {
-    struct array *a = p;
-    max_align_t element[a->size / sizeof(max_align_t) + 1]; /* it may stand where the result goes */
-    for (size_t i = begin; i < end; i++) {
-        memcpy(element, a->in + i * a->size, a->size);
-        memcpy(a->out + i * a->size, value, a->size);
-        a->combine(value, element, a->arg);
-    }
-    return 0;
+    struct array *array = p;
+    return FOR_SIZE(exclusive, begin, end, value, array);
 }
 
 static int scan_array(void *out, const void *in, size_t n, const struct weft_prefix *how, struct array *array) {

@@ -67,7 +67,7 @@ static int copy_back(size_t begin, size_t end, void *p) {
 /* If it is told to stop, nothing has changed; unless it moves the elements already. */
 static int sort_indirectly(void *p) {
     struct request *r = p;
-    struct sort_pointers_part all = {r->pointers, r->pointers + r->n, r->n, false, &r->order, &r->result};
+    struct sort_pointers_part all = {r->pointers, r->pointers + r->n, r->n, false, &r->order, &r->result, 0};
     struct weft_shield shield;
     int err = weft_for(0, r->n, point, r, NULL);
     if (err) return err;
@@ -84,13 +84,13 @@ static int sort_directly(void *p) {
     struct request *r = p;
     if (r->size == 4)
         sort_fours_sort(
-            &(struct sort_fours_part){(void *)r->base, (void *)r->buffer, r->n, false, &r->order, &r->result});
+            &(struct sort_fours_part){(void *)r->base, (void *)r->buffer, r->n, false, &r->order, &r->result, 0});
     else if (r->size == 8)
         sort_eights_sort(
-            &(struct sort_eights_part){(void *)r->base, (void *)r->buffer, r->n, false, &r->order, &r->result});
+            &(struct sort_eights_part){(void *)r->base, (void *)r->buffer, r->n, false, &r->order, &r->result, 0});
     else
         sort_sixteens_sort(
-            &(struct sort_sixteens_part){(void *)r->base, (void *)r->buffer, r->n, false, &r->order, &r->result});
+            &(struct sort_sixteens_part){(void *)r->base, (void *)r->buffer, r->n, false, &r->order, &r->result, 0});
     return r->result;
 }
 

@@ -136,6 +136,62 @@ static void grains(void *unused) {
 }
 TEST(grains_by_hand) { each_size(grains); }
 
+/*
+ * While a body of a lazy loop waits, the others begin, also on one worker: the first one waits for the last. Not with
+ * continuation stealing, where only the caller of a fork can be taken.
+ */
+static struct weft_sem last_began;
+static int first_waits(size_t begin, size_t end, void *unused) {
+    (void)unused;
+    CHECK_EQ(end - begin, 1);
+    if (begin == 99) CHECK_EQ(weft_sem_post(&last_began), 0);
+    if (begin == 0) CHECK_EQ(weft_sem_wait(&last_began), 0);
+    return 0;
+}
+static int append_waiting(size_t begin, size_t end, void *value, void *unused) {
+    struct word letter = {begin * begin + 7, 31};
+    append(value, &letter, NULL);
+    return first_waits(begin, end, unused);
+}
+static void lazy_rest(void *unused) {
+    (void)unused;
+    struct weft_for_options options = {.partition = WEFT_FOR_LAZY};
+    const struct weft_reduction how = {sizeof empty, &empty, append_waiting, append};
+    struct word word = empty, wanted = empty;
+    last_began = (struct weft_sem)WEFT_SEM_INIT(0);
+    for (size_t i = 0; i < 100; i++) append(&wanted, &(struct word){i * i + 7, 31}, NULL);
+    CHECK_EQ(weft_for(0, 100, first_waits, NULL, &options), 0);
+    CHECK_EQ(weft_reduce(0, 100, &word, &how, NULL, &options), 0);
+    CHECK(word.hash == wanted.hash && word.power == wanted.power);
+}
+TEST(others_begin_while_a_lazy_body_waits) {
+    if (!getenv("WEFT_CONTINUATIONS")) each_size(lazy_rest);
+}
+
+/* Loops of the same function and length: what the first has taught must not matter but for time. */
+static size_t dear_from;
+static int costs_something(size_t begin, size_t end, void *unused) {
+    for (size_t i = begin; i < end; i++)
+        for (volatile int k = 0; k < (i >= dear_from ? 300 : 1); k++) {
+        }
+    return mark(begin, end, unused);
+}
+static void again_and_again(void *unused) {
+    (void)unused;
+    enum { N = 3000 };
+    static const size_t from[] = {N, N, N, 0, 0, N / 2, N, N - 1, 0};
+    for (unsigned k = 0; k < sizeof from / sizeof *from; k++)
+        for (unsigned budget = 0; budget < 3; budget++) {
+            struct weft_for_options options = {.budget = budget == 2 ? UINT64_MAX : budget};
+            dear_from = from[k];
+            base = 0;
+            memset(seen, 0, N);
+            CHECK_EQ(weft_for(0, N, costs_something, NULL, &options), 0);
+            for (size_t i = 0; i < N; i++) CHECK_EQ(seen[i], 1);
+        }
+}
+TEST_WITHIN(loops_like_earlier_ones, 60) { each_size(again_and_again); }
+
 /* --- the body ends the loop ----------------------------------------------------------------------- */
 
 static int stops_at(size_t begin, size_t end, void *at) {

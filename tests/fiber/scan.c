@@ -51,6 +51,39 @@ TEST(from_a_thread) {
     test_stop();
 }
 
+/* The same with the operation in line. */
+static struct word appended(struct word left, struct word right) {
+    append(&left, &right, NULL);
+    return left;
+}
+#define WEFT_SCAN_NAME words
+#define WEFT_SCAN_TYPE struct word
+#define WEFT_SCAN_IDENTITY {0, 1}
+#define WEFT_SCAN_OPERATION(a, b, arg) appended(a, b)
+#include <weft/scan.h>
+
+static void in_line(void *unused) {
+    (void)unused;
+    static const size_t sizes[] = {0, 1, 2, 127, 128, 129, 257, 1000, 5555, MOST};
+    for (unsigned s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        size_t n = sizes[s];
+        struct word value = empty;
+        prepare(n);
+        CHECK_EQ(words_reduce(&value, in, n, NULL), 0);
+        check(&value, wanted + n, 1);
+        CHECK_EQ(words_inclusive(out, in, n, NULL), 0);
+        check(out, wanted + 1, n);
+        CHECK_EQ(words_exclusive(out, in, n, NULL), 0);
+        check(out, wanted, n);
+        CHECK_EQ(words_inclusive(in, in, n, NULL), 0);
+        check(in, wanted + 1, n);
+    }
+    CHECK_EQ(words_inclusive(NULL, in, 1, NULL), -EINVAL);
+    CHECK_EQ(words_exclusive(out, NULL, 1, NULL), -EINVAL);
+    CHECK_EQ(words_reduce(NULL, in, 1, NULL), -EINVAL);
+}
+TEST_WITHIN(operations_in_line, 60) { each_size(in_line); }
+
 /* Each index is scanned once, with the right value, and folded at most once. */
 static unsigned char scanned[MOST], folded[MOST];
 static int fold_numbers(size_t begin, size_t end, void *value, void *unused) {

@@ -21,7 +21,7 @@ typedef const char *text;
 static uint64_t random_state = 1;
 
 /* The distributions. */
-enum { RANDOM, FEW, EQUAL, RISING, FALLING, ORGAN_PIPES, NEARLY, SAWTOOTH, ONE_LAST, KINDS };
+enum { RANDOM, FEW, EQUAL, RISING, FALLING, ORGAN_PIPES, NEARLY, SAWTOOTH, ONE_LAST, STAIRS_DOWN, BLOCKS, RARE, KINDS };
 static int key_of(int kind, size_t i, size_t n) {
     switch (kind) {
     case RANDOM: return (int)test_random(&random_state);
@@ -32,6 +32,9 @@ static int key_of(int kind, size_t i, size_t n) {
     case ORGAN_PIPES: return (int)(i < n / 2 ? i : n - i);
     case NEARLY: return (int)i + (test_below(&random_state, 50) ? 0 : (int)test_below(&random_state, 1000));
     case SAWTOOTH: return (int)(i % 100);
+    case STAIRS_DOWN: return -(int)(i / 7);
+    case BLOCKS: return i / 3000 % 2 ? (int)i : -(int)i; /* falling and rising ones by turns */
+    case RARE: return (int)test_below(&random_state, test_below(&random_state, 100) ? 5 : 1000); /* few, and some others */
     default: return i + 1 < n ? (int)i : -1;
     }
 }
@@ -139,19 +142,29 @@ static void typed(void *unused) {
 }
 TEST_WITHIN(of_one_type, 60) { each_size(typed); }
 
-/* Sorted already: about one comparison an eighth of the elements and level. At random: no more than n log n. */
+/* Sorted already: a comparison an element. Reversed: a few. At random: no more than n log n. Of few values: as many as it
+ * takes to find one of those. */
 static void comparisons(void *unused) {
     (void)unused;
-    enum { N = 1 << 15 };
-    static int v[N];
+    enum { N = 1 << 15, MANY = 1 << 17 };
+    static int v[N], many[MANY];
     int calls = 0;
     for (int i = 0; i < N; i++) v[i] = i;
+    CHECK_EQ(weft_sort(v, N, sizeof *v, compare_keys, &calls), 0);
+    CHECK(calls < N + N / 100);
+    calls = 0;
+    for (int i = 0; i < N; i++) v[i] = (N - i) / 2;
     CHECK_EQ(weft_sort(v, N, sizeof *v, compare_keys, &calls), 0);
     CHECK(calls < 3 * N);
     calls = 0;
     for (int i = 0; i < N; i++) v[i] = (int)test_random(&random_state);
     CHECK_EQ(weft_sort(v, N, sizeof *v, compare_keys, &calls), 0);
     CHECK(calls < 16 * N);
+    calls = 0;
+    for (int i = 0; i < MANY; i++) many[i] = (int)test_below(&random_state, 10);
+    CHECK_EQ(weft_sort(many, MANY, sizeof *many, compare_keys, &calls), 0);
+    CHECK(calls < 6 * MANY);
+    for (int i = 1; i < MANY; i++) CHECK(many[i - 1] <= many[i]);
 }
 TEST(number_of_comparisons) { each_size(comparisons); }
 

@@ -123,6 +123,23 @@ static void any_ones(void *p) {
     }
 }
 
+/* Long enough for a sample (weft/sort_few.h), and elements of few values, which are told apart as they are compared. */
+static void few_values(void *p) {
+    uint64_t random = *(uint64_t *)p;
+    enum { N = WEFT_SORT_SAMPLED + 4321 };
+    uint32_t *before = malloc(N * sizeof *before), *v = malloc(N * sizeof *v);
+    for (int how = 0; how < ANSWERS; how++)
+        for (int typed = 0; typed < 2; typed++) {
+            struct liar liar = {test_random(&random) % 1000000, how};
+            for (size_t i = 0; i < N; i++) before[i] = (uint32_t)test_below(&random, 12);
+            memcpy(v, before, N * sizeof *v);
+            CHECK_EQ(typed ? sort_words(v, N, &liar) : weft_sort(v, N, sizeof *v, compare, &liar), 0);
+            check_all_there((unsigned char *)v, (unsigned char *)before, N, sizeof *v);
+        }
+    free(v);
+    free(before);
+}
+
 /* One worker, two and eight, and another seed for each. */
 static void each_number(void (*fn)(void *), uint64_t seed) {
     for (unsigned workers = 1; workers <= 8; workers = workers == 1 ? 2 : 4 * workers) {
@@ -132,6 +149,7 @@ static void each_number(void (*fn)(void *), uint64_t seed) {
 }
 
 TEST_WITHIN(short_arrays, 100) { each_number(short_ones, 0); }
+TEST_WITHIN(arrays_of_few_values, 100) { each_number(few_values, 30); }
 TEST_WITHIN(arrays_of_any_length, 100) { each_number(any_ones, 10); }
 
 /* For long runs by hand: WEFT_TEST_SEED=n gives others. */

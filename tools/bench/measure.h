@@ -23,6 +23,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Two cache lines: the hardware prefetches neighbours in pairs. */
 #define APART __attribute__((aligned(128)))
 #define NOINLINE __attribute__((noinline))
@@ -135,4 +139,7 @@ static inline size_t random_below(uint64_t *state, size_t n) {
 uint64_t work_done(uint64_t seed, uint64_t steps);
 uint64_t work_expected(uint64_t seed, uint64_t steps);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -27,6 +27,9 @@
             {"tbb-sort", "tbb", "", "sort", NULL}, GOMP, OMP \
     }
 #define MS LESS("ms for all of it", "ms")
+/* A library's own sort, scan or reduction: `measurement` of `program`. gnu: the parallel mode of GNU's C++ library. */
+#define OWN(system, program, measurement) \
+    { system, program, "", measurement, NULL }
 
 const struct bench benches_of_forks[] =
     {
@@ -133,6 +136,87 @@ const struct bench benches_of_forks[] =
             .entrants = {WEFT, NOSTEAL, GENERIC, SERIAL, TBB, GOMP, OMP},
             .workers = {1, 2},
             .yardstick = true,
+        },
+        {
+            .name = "heat-for",
+            .summary = "200 loops over the lines of a square, one after the other, as each system cuts them by itself",
+            .measurement = "heatfor",
+            .quick = "steps=50",
+            .variants = {{.params = "side=512 steps=200", .metrics = {MS}}},
+            .entrants = {WEFT, SYSTEM("weft-static", NULL, "how=2"), SERIAL, TBB, GOMP, OMP},
+            .workers = {1, 2},
+            .yardstick = true,
+        },
+        {
+            .name = "sparselu",
+            .summary = "LU decomposition of a sparse matrix of 32 by 32 blocks, a fork a block",
+            .measurement = "sparselu",
+            .quick = "blocks=16",
+            .variants = {{.params = "blocks=32 size=16", .metrics = {MS}}},
+            .entrants = FORKS,
+            .workers = {1, 2},
+            .yardstick = true,
+        },
+        {
+            .name = "sort",
+            .summary = "the libraries' own sorts: ten million numbers at random, sorted, reversed, of few values; pointers",
+            .measurement = "sort",
+            .quick = "count=1000000",
+            .variants =
+                {
+                    {.params = "count=10000000 input=random", .metrics = {LESS("ms, at random", "ms")}},
+                    {.params = "count=10000000 input=sorted", .metrics = {LESS("ms, sorted", "ms")}},
+                    {.params = "count=10000000 input=reversed", .metrics = {LESS("ms, reversed", "ms")}},
+                    {.params = "count=10000000 input=few", .metrics = {LESS("ms, 16 different numbers", "ms")}},
+                    {.params = "count=10000000 input=nearly", .metrics = {LESS("ms, all but a thousandth sorted", "ms")}},
+                },
+            /* weft-by calls a function for each comparison. weft and the ones named stable keep the order of equals. */
+            .entrants = {WEFT, OWN("weft-by", NULL, "sort-by"), TBB, OWN("tbb-std", "tbb", "sort-std"),
+                         OWN("tbb-stable", "tbb", "sort-stable"), SYSTEM("gnu", "gnu", ""),
+                         OWN("gnu-quick", "gnu", "sort-quick"), OWN("gnu-stable", "gnu", "sort-stable")},
+            .workers = {1, 2},
+        },
+        {
+            .name = "sort-pointers",
+            .summary = "the libraries' own sorts: pointers to two million and to ten million random numbers",
+            .measurement = "pointers",
+            .quick = "count=200000",
+            .variants =
+                {
+                    {.params = "count=2000000", .metrics = {LESS("ms, two million", "ms")}},
+                    {.params = "count=10000000", .metrics = {LESS("ms, ten million", "ms")}},
+                },
+            .entrants = {WEFT, OWN("weft-by", NULL, "pointers-by"), TBB, OWN("tbb-std", "tbb", "pointers-std"),
+                         OWN("tbb-stable", "tbb", "pointers-stable"), SYSTEM("gnu", "gnu", ""),
+                         OWN("gnu-quick", "gnu", "pointers-quick"), OWN("gnu-stable", "gnu", "pointers-stable")},
+            .workers = {1, 2},
+        },
+        {
+            .name = "scan",
+            .summary = "prefix sums of 100,000 and of ten million numbers",
+            .measurement = "scan",
+            .variants =
+                {
+                    {.params = "count=100000", .metrics = {LESS("us, 100,000", "us")}},
+                    {.params = "count=10000000", .metrics = {LESS("us, ten million", "us")}},
+                },
+            /* weft and tbb call a function a piece, weft-by one an element; the others have the operation in line. */
+            .entrants = {WEFT, OWN("weft-in", NULL, "scan-in"), OWN("weft-by", NULL, "scan-by"), TBB,
+                         OWN("tbb-std", "tbb", "scan-std"), SYSTEM("gnu", "gnu", "")},
+            .workers = {1, 2},
+        },
+        {
+            .name = "reduce",
+            .summary = "sums of 100,000 and of ten million numbers",
+            .measurement = "reduce",
+            .variants =
+                {
+                    {.params = "count=100000", .metrics = {LESS("us, 100,000", "us")}},
+                    {.params = "count=10000000", .metrics = {LESS("us, ten million", "us")}},
+                },
+            .entrants = {WEFT, OWN("weft-in", NULL, "reduce-in"), TBB, OWN("tbb-std", "tbb", "reduce-std"),
+                         SYSTEM("gnu", "gnu", "")},
+            .workers = {1, 2},
         },
         {
             .name = "bfs",

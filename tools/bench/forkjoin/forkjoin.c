@@ -28,8 +28,8 @@ void FORM(measure)(const struct workload *workload, const struct args *args, str
 
 #define EACH_TREE(of) \
     of(fib) of(nqueens) of(knapsack) of(matmul) of(strassen) of(cilksort) of(quicksort) of(mergesort) of(pi) of(heat) \
-        of(bfs) of(flat) of(efficiency)
-#define EACH_LOOP(of) of(loops) of(latency)
+        of(bfs) of(flat) of(efficiency) of(sparselu)
+#define EACH_LOOP(of) of(loops) of(latency) of(heatfor)
 #define DECLARE(name) measure_fn FORM(name);
 #define TREE(name) {#name, FORM(name), false},
 #define LOOP(name) {#name, FORM(name), FORM_LOOPS_OUTSIDE},

@@ -55,5 +55,6 @@ extern const struct measurement FORM(measurements)[];
     }
 
 static inline double in_milliseconds(void) { return 1e6; }
+static inline double in_microseconds(void) { return 1e3; }
 
 #endif

@@ -6,6 +6,7 @@
  * Metric: ms.
  */
 #include "forkjoin.h"
+#include "kernels.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,19 +16,10 @@
 static size_t side, strips, steps;
 static double *start, *now, *after, *wanted;
 
-/* Lines [first, last) of one step. */
-static NOINLINE void lines(const double *from, double *to, size_t first, size_t last) {
-    for (size_t i = first; i < last; i++)
-        for (size_t j = 1; j + 1 < side; j++) {
-            size_t at = i * side + j;
-            to[at] = from[at] + 0.2 * (from[at - 1] + from[at + 1] + from[at - side] + from[at + side] - 4 * from[at]);
-        }
-}
-
 TASK_3(int, strip, const double *, from, double *, to, size_t, which) {
     size_t inner = side - 2;
     int times = which >= strips / 3 && which < strips - strips / 3 ? 4 : 1;
-    while (times--) lines(from, to, 1 + inner * which / strips, 1 + inner * (which + 1) / strips);
+    while (times--) kernel_heat(from, to, side, 1 + inner * which / strips, 1 + inner * (which + 1) / strips);
     return 0;
 }
 
@@ -63,7 +55,7 @@ static void prepare(const struct args *args) {
     wanted = (double *)allocate(side * side, sizeof *wanted);
     for (size_t i = 0; i < side * side; i++) start[i] = (double)random_below(&random, 1000);
     reset();
-    for (size_t i = 0; i < steps; i++, turn()) lines(now, after, 1, side - 1);
+    for (size_t i = 0; i < steps; i++, turn()) kernel_heat(now, after, side, 1, side - 1);
     memcpy(wanted, now, side * side * sizeof *wanted);
 }
 

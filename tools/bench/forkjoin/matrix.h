@@ -7,6 +7,10 @@
 
 #include "measure.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 extern size_t matrix_size; /* n=, a power of two */
 extern double *matrix_a, *matrix_b, *matrix_c, *matrix_wanted;
 
@@ -18,4 +22,7 @@ bool matrix_right(void); /* c is the product */
 void matrix_multiply(double *c, size_t c_stride, const double *a, size_t a_stride, const double *b, size_t b_stride,
                      size_t size);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

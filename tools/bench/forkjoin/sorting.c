@@ -10,6 +10,7 @@
 #define FEW 24
 
 uint32_t *sorting_data, *sorting_room;
+const uint32_t **sorting_pointers;
 size_t sorting_count;
 static uint32_t *disorder;
 static uint64_t mixture;
@@ -24,13 +25,35 @@ static uint64_t mix(const uint32_t *data, size_t count) {
     return sum;
 }
 
-void sorting_prepare(const struct args *args) {
+static int by_value(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void arrange(const char *input) {
     uint64_t random = 1;
+    bool few = !strcmp(input, "few"), reversed = !strcmp(input, "reversed"), nearly = !strcmp(input, "nearly");
+    for (size_t i = 0; i < sorting_count; i++)
+        disorder[i] = few ? (uint32_t)random_below(&random, 16) * 12345 : random_next(&random);
+    if (reversed || nearly || !strcmp(input, "sorted")) {
+        qsort(disorder, sorting_count, sizeof *disorder, by_value);
+        for (size_t i = 0, j = sorting_count; reversed && i < --j; i++) {
+            uint32_t x = disorder[i];
+            disorder[i] = disorder[j];
+            disorder[j] = x;
+        }
+        for (size_t i = 0; nearly && i < sorting_count / 1000; i++)
+            disorder[random_below(&random, sorting_count)] = random_next(&random);
+    } else if (!few && strcmp(input, "random"))
+        fail("input", EINVAL);
+}
+
+void sorting_prepare(const struct args *args) {
     sorting_count = arg(args, "count");
     sorting_data = (uint32_t *)allocate(sorting_count, sizeof *sorting_data);
     sorting_room = (uint32_t *)allocate(sorting_count, sizeof *sorting_room);
     disorder = (uint32_t *)allocate(sorting_count, sizeof *disorder);
-    for (size_t i = 0; i < sorting_count; i++) disorder[i] = random_next(&random);
+    arrange(arg_text(args, "input", "random"));
     mixture = mix(disorder, sorting_count);
 }
 
@@ -40,6 +63,20 @@ bool sorting_right(void) {
     for (size_t i = 1; i < sorting_count; i++)
         if (sorting_data[i - 1] > sorting_data[i]) return false;
     return mix(sorting_data, sorting_count) == mixture;
+}
+
+void sorting_prepare_pointers(const struct args *args) {
+    sorting_prepare(args);
+    sorting_pointers = (const uint32_t **)allocate(sorting_count, sizeof *sorting_pointers);
+}
+
+void sorting_reset_pointers(void) {
+    for (size_t i = 0; i < sorting_count; i++) sorting_pointers[i] = disorder + i;
+}
+
+bool sorting_pointers_right(void) {
+    for (size_t i = 0; i < sorting_count; i++) sorting_data[i] = *sorting_pointers[i];
+    return sorting_right();
 }
 
 static void insertion(uint32_t *data, size_t count) {

@@ -8,7 +8,8 @@
 /* The fork-join benchmarks (forkjoin/), with typed forks and with generic ones. */
 extern const struct measurement typed_measurements[], generic_measurements[];
 
-measure_fn typed_sort;
+measure_fn typed_sort, typed_sort_by, typed_pointers, typed_pointers_by, typed_scan, typed_scan_by, typed_reduce,
+    typed_scan_in, typed_reduce_in;
 
 measure_fn own_switch, own_migration, own_timers, own_idle, own_startstop, own_select, own_scope;
 

@@ -1,0 +1,2 @@
+/* Forks of OpenMP, on which the parallel mode of the C++ library runs. */
+#include "../openmp/form.h"
