@@ -8,5 +8,7 @@
 
 /* Opens them, as the settings say. How many; or a negative number, and what is wrong has been said. */
 int mc_listen(const struct mc_settings *settings, int *fds);
+/* The same for datagrams. */
+int mc_listen_udp(const struct mc_settings *settings, int *fds);
 
 #endif
