@@ -15,7 +15,9 @@
 struct mc_settings {
     struct mc_limits limits;
     unsigned connections; /* at most */
-    unsigned port, backlog;
+    unsigned backlog;
+    unsigned turn; /* commands of one client before others have their turn; 0: as many as have come */
+    int port;      /* 0: none; negative: any that is free */
     unsigned idle_timeout; /* seconds until a connection that says nothing is closed; 0: never */
     unsigned socket_mask;
     const char *listen; /* addresses, with commas; NULL: all */
@@ -23,7 +25,7 @@ struct mc_settings {
     const char *pid_file, *user;
     const char *auth_file;   /* who may use it; NULL: all */
     const char *memory_file; /* where the items wait for the next start; NULL: nowhere */
-    unsigned udp_port;       /* 0: none */
+    int udp_port;            /* as port */
     const char *binding;     /* -B, as it is told */
     size_t watcher_room, worker_room; /* bytes for the lines of a watcher; worker_room is told only */
     bool wait_when_full; /* instead of turning connections away */

@@ -59,7 +59,8 @@ static int listen_unix(const struct mc_settings *settings, int *fds) {
 /* host, host:port, [host]:port; NULL: all addresses. Adds to fds. */
 static int listen_host(const struct mc_settings *settings, char *host, int type, int *fds, int n) {
     char number[16], *port = number, *shown = host ? host : number;
-    snprintf(number, sizeof number, "%u", type == SOCK_DGRAM ? settings->udp_port : settings->port);
+    int wanted = type == SOCK_DGRAM ? settings->udp_port : settings->port;
+    snprintf(number, sizeof number, "%d", wanted > 0 ? wanted : 0);
     char *colon = host ? strrchr(host, ':') : NULL;
     if (host && host[0] == '[') {
         char *close = strchr(host, ']');
@@ -103,11 +104,39 @@ static int listen_all(const struct mc_settings *settings, int type, int *fds) {
 int mc_listen(const struct mc_settings *settings, int *fds) {
     if (settings->socket_path) return listen_unix(settings, fds);
     if (settings->port || settings->listen) return listen_all(settings, SOCK_STREAM, fds);
-    if (settings->udp_port) return 0;
-    fprintf(stderr, "weft: cached: no port and no socket: give -p, -l, -U or -s\n");
-    return -1;
+    if (!settings->udp_port) fprintf(stderr, "weft: cached: no port and no socket: only a signal reaches it\n");
+    return 0;
 }
 
 int mc_listen_udp(const struct mc_settings *settings, int *fds) {
     return settings->udp_port && !settings->socket_path ? listen_all(settings, SOCK_DGRAM, fds) : 0;
+}
+
+static void tell_ports(FILE *file, const char *kind, const int *fds, int count) {
+    for (int i = 0; i < count; i++) {
+        union {
+            struct sockaddr any;
+            struct sockaddr_in v4;
+            struct sockaddr_in6 v6;
+        } a;
+        socklen_t size = sizeof a;
+        if (getsockname(fds[i], &a.any, &size)) continue;
+        if (a.any.sa_family == AF_INET) fprintf(file, "%s INET: %u\n", kind, ntohs(a.v4.sin_port));
+        if (a.any.sa_family == AF_INET6) fprintf(file, "%s INET6: %u\n", kind, ntohs(a.v6.sin6_port));
+    }
+}
+
+void mc_tell_ports(const int *streams, int stream_count, const int *datagrams, int datagram_count) {
+    const char *name = getenv("MEMCACHED_PORT_FILENAME");
+    char begun[4096];
+    if (!name || (size_t)snprintf(begun, sizeof begun, "%s.lck", name) >= sizeof begun) return;
+    FILE *file = fopen(begun, "we");
+    if (!file) {
+        complain("cannot write", begun);
+        return;
+    }
+    tell_ports(file, "TCP", streams, stream_count);
+    tell_ports(file, "UDP", datagrams, datagram_count);
+    fclose(file);
+    rename(begun, name);
 }

@@ -8,10 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define PORT 11211
+#define NOT_GIVEN (-2)
+
 static const char help[] =
     "weft cached: a memcached, a fiber a connection\n"
     "\n"
-    "  -p, --port=N             TCP port (11211; 0: none)\n"
+    "  -p, --port=N             TCP port (11211, or that of -U; 0: none; -1: any)\n"
     "  -l, --listen=ADDR[,...]  addresses to listen on, with :PORT if need be (all)\n"
     "  -s, --unix-socket=FILE   a UNIX socket instead\n"
     "  -a, --unix-mask=MASK     its access rights, octal (700)\n"
@@ -20,6 +23,7 @@ static const char help[] =
     "  -I, --max-item-size=N    1k to 1024m (1m)\n"
     "  -c, --conn-limit=N       connections at a time (1024)\n"
     "  -t, --threads=N          workers (as many as CPUs)\n"
+    "  -R, --max-reqs-per-event=N  commands of a client at a time (all that have come)\n"
     "  -b, --listen-backlog=N   connections not yet accepted (1024)\n"
     "  -C, --disable-cas        clients see no CAS values\n"
     "  -F, --disable-flush-all  no flush_all\n"
@@ -30,7 +34,7 @@ static const char help[] =
     "  -d, --daemon             go on in the background, as soon as it listens\n"
     "  -P, --pidfile=FILE       write the process id there\n"
     "  -D CHAR                  stats detail on; prefixes of keys end at CHAR (:)\n"
-    "  -U, --udp-port=N         UDP port (0: none)\n"
+    "  -U, --udp-port=N         UDP port (0: none; -1: any)\n"
     "  -Y, --auth-file=FILE     clients have to authenticate themselves: NAME:PASSWORD a line\n"
     "  -e, --memory-file=FILE   keep the items there when SIGUSR1 ends it, and go on with them at the next start\n"
     "  -W, --disable-watch      no watch\n"
@@ -41,7 +45,7 @@ static const char help[] =
     "  -v, -vv                  tell what happens; and what clients say\n"
     "  -V, -h                   version, this help\n"
     "\n"
-    "-B ascii is what it does anyway. -f, -n, -L and -R tune memcached's own machinery and have no\n"
+    "-B ascii is what it does anyway. -f, -n and -L tune memcached's own machinery and have no\n"
     "effect here. See docs/CACHED.md.\n";
 
 static const struct option longs[] = {
@@ -107,13 +111,22 @@ static bool item_size(const char *text, size_t *size) {
 
 static int out_of_range(int letter, const char *what) { return usage("-%c wants %s, not '%s'", letter, what, optarg); }
 
+static bool read_port(int *port) {
+    unsigned long n = 0;
+    bool any = !strcmp(optarg, "-1");
+    if (!any && !mc_option_number(optarg, 0, 65535, 10, &n)) return false;
+    *port = any ? -1 : (int)n;
+    return true;
+}
+
 /* Options with a number; 0 or the exit code; -1: it is none of these. */
 static int numeric(struct mc_settings *settings, int letter) {
     unsigned long n = 0;
     switch (letter) {
-    case 'p':
-        if (!mc_option_number(optarg, 0, 65535, 10, &n)) return out_of_range('p', "a port");
-        settings->port = (unsigned)n;
+    case 'p': return read_port(&settings->port) ? 0 : out_of_range('p', "a port, or -1 for any that is free");
+    case 'R':
+        if (!mc_option_number(optarg, 1, 1 << 30, 10, &n)) return out_of_range('R', "a number of commands");
+        settings->turn = (unsigned)n;
         return 0;
     case 'a':
         if (!mc_option_number(optarg, 0, 0777, 8, &n)) return out_of_range('a', "access rights in octal");
@@ -135,10 +148,7 @@ static int numeric(struct mc_settings *settings, int letter) {
         if (!mc_option_number(optarg, 1, 1 << 30, 10, &n)) return out_of_range('b', "a number of connections");
         settings->backlog = (unsigned)n;
         return 0;
-    case 'U':
-        if (!mc_option_number(optarg, 0, 65535, 10, &n)) return out_of_range('U', "a port");
-        settings->udp_port = (unsigned)n;
-        return 0;
+    case 'U': return read_port(&settings->udp_port) ? 0 : out_of_range('U', "a port, or -1 for any that is free");
     case 'I': return item_size(optarg, &settings->limits.item_most) ? 0 : out_of_range('I', "1k to 1024m");
     default: return -1;
     }
@@ -168,8 +178,7 @@ static int other(struct mc_settings *settings, int letter) {
     case 'e': settings->memory_file = optarg; return 0;
     case 'f':
     case 'n':
-    case 'L':
-    case 'R': return 0;
+    case 'L': return 0;
     case 'D':
         if (!optarg[0]) return usage("-D wants a character, the one behind a prefix");
         settings->delimiter = optarg[0];
@@ -186,7 +195,7 @@ int mc_options_read(int argc, char **argv, struct mc_settings *settings, int *co
     *settings = (struct mc_settings){
         .limits = {.memory = (size_t)64 << 20, .item_most = (size_t)1 << 20},
         .connections = 1024,
-        .port = 11211,
+        .port = NOT_GIVEN,
         .backlog = 1024,
         .socket_mask = 0700,
         .binding = "auto-negotiate",
@@ -226,6 +235,7 @@ int mc_options_read(int argc, char **argv, struct mc_settings *settings, int *co
         *code = usage("cached takes options only, not '%s'; try: weft cached --help", argv[optind]);
         return -1;
     }
+    if (settings->port == NOT_GIVEN) settings->port = settings->udp_port ? settings->udp_port : PORT;
     if (settings->auth_file && settings->udp_port) {
         *code = usage("Cannot use UDP with ascii authentication enabled (-U 0 to disable)");
         return -1;

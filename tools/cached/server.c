@@ -259,6 +259,7 @@ int mc_serve(const struct mc_settings *settings, void (*listens)(const struct mc
     server.listener_count = mc_listen(settings, server.listeners);
     if (server.listener_count >= 0) server.datagram_count = mc_listen_udp(settings, server.datagrams);
     bool open = server.listener_count >= 0 && server.datagram_count >= 0;
+    if (open) mc_tell_ports(server.listeners, server.listener_count, server.datagrams, server.datagram_count);
     if (open) listens(settings);
     int err = open ? weft_run(main_fiber, NULL, &config) : -EINVAL;
     for (int i = 0; i < server.listener_count; i++) close(server.listeners[i]);

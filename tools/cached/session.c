@@ -1,6 +1,7 @@
 #include "session.h"
 
 #include "auth.h"
+#include "weft.h"
 
 #include <stdlib.h>
 
@@ -11,6 +12,7 @@ void mc_session_begin(struct mc_session *session, struct mc_cache *cache, int id
     memset(session, 0, sizeof *session);
     session->cache = cache;
     session->id = id;
+    session->turn = cache->settings.turn;
     session->unknown = cache->settings.auth_file != NULL;
 }
 
@@ -49,7 +51,17 @@ bool mc_is_first(struct mc_session *session, const char *command) {
     return false;
 }
 
+/* -R: others have their turn, after so many commands of one client. */
+static __attribute__((noinline, cold)) void let_others(struct mc_session *session) {
+    unsigned turn = session->cache->settings.turn;
+    if (!turn) return;
+    session->turn = turn - 1; /* this command is the first of the next one */
+    mc_count(session->cache, MC_YIELDS, 1);
+    weft_yield();
+}
+
 static void run_line(struct mc_session *session, const char *text, size_t size) {
+    if (unlikely(!session->turn--)) let_others(session);
     if (size > 1 && text[size - 1] == '\r') size--;
     session->noreply = false;
     mc_reply_room(&session->reply, MC_LINE_MOST);

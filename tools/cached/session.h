@@ -40,6 +40,7 @@ struct mc_session {
     bool alone;   /* a dump or a watch must be the first command of what has come, as in memcached */
     uint8_t close; /* why it is closing: an mc_close */
     int id;       /* in messages */
+    unsigned turn; /* commands that are left of its turn */
     uint32_t auth_value; /* bytes of the name and the password that follow; 0: a line does */
     struct mc_watcher *watcher; /* it watches, and sends no commands any more */
     char *stash;

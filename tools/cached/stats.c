@@ -190,8 +190,8 @@ static void settings_stats(struct mc_session *session) {
     const struct mc_settings *s = &session->cache->settings;
     number(session, "maxbytes", session->cache->store.memory);
     number(session, "maxconns", s->connections);
-    number(session, "tcpport", s->port);
-    number(session, "udpport", s->udp_port);
+    mc_stat(session, "tcpport", "%d", s->port);
+    mc_stat(session, "udpport", "%d", s->udp_port);
     mc_stat(session, "inter", "%s", s->listen ? s->listen : "NULL");
     number(session, "verbosity", load_rlx(&s->verbosity));
     number(session, "oldest", load_rlx(&session->cache->store.flush_at));
@@ -203,6 +203,7 @@ static void settings_stats(struct mc_session *session) {
     number(session, "num_threads_per_udp", s->limits.workers);
     mc_stat(session, "stat_key_prefix", "%c", s->delimiter);
     mc_stat(session, "detail_enabled", "%s", yes(load_rlx(&s->detail)));
+    number(session, "reqs_per_event", s->turn);
     mc_stat(session, "cas_enabled", "%s", yes(!s->limits.no_cas));
     number(session, "tcp_backlog", s->backlog);
     mc_stat(session, "binding_protocol", "%s", s->binding ? s->binding : "ascii");
@@ -255,10 +256,10 @@ static void item_stats(struct mc_session *session, const struct mc_totals *t) {
 static void slab_stats(struct mc_session *session, const struct mc_totals *t) {
     unsigned active = 0;
     for (unsigned c = 0; c < mc_classes(); c++) {
-        if (!t->pages[c]) continue;
         const struct mc_class_counts *n = &t->classes[c];
+        if (!t->pages[c] && !n->cmd_set) continue; /* one that is empty now has counts all the same */
         unsigned chunks = (MC_PAGE - MC_PAGE_HEAD) / mc_class_size(c);
-        active++;
+        active += t->pages[c] != 0;
         class_stat(session, "", c, "chunk_size", mc_class_size(c));
         class_stat(session, "", c, "chunks_per_page", chunks);
         class_stat(session, "", c, "total_pages", t->pages[c]);
