@@ -83,7 +83,7 @@ static void answer(struct udp *u, size_t n) {
     u->size = 0;
     u->too_long = false;
     mc_session_feed(&session, (const char *)u->request + HEAD, n - HEAD);
-    bool cut = (session.upload.item || session.swallow) && !session.noreply;
+    bool cut = session.upload.item && !session.noreply;
     mc_reply_send(&session.reply);
     mc_session_end(&session);
     if (u->too_long)
