@@ -104,7 +104,7 @@ static void take_password(struct mc_session *session, const char *text, size_t s
     bool known = is_known(&line.words[0], &line.words[1]);
     mc_count(session->cache, MC_AUTH_CMDS, 1);
     if (!known) mc_count(session->cache, MC_AUTH_ERRORS, 1);
-    session->unknown = !known;
+    if (known) session->special = MC_PLAIN;
     mc_say_error(session, known ? "STORED" : "CLIENT_ERROR authentication failure");
 }
 

@@ -67,8 +67,8 @@ static bool ends_well(struct mc_item *item) {
 static const char *const modes[] = {"set", "add", "replace", "append", "prepend", "cas"};
 
 /* Storing, while somebody watches: the look at what was there is an event, and so is the outcome. */
-static __attribute__((noinline, cold)) enum mc_outcome observed_update(struct mc_session *session, struct mc_held *held,
-                                                                       uint64_t *cas) {
+__attribute__((noinline, cold)) enum mc_outcome mc_update_observed(struct mc_session *session, struct mc_held *held,
+                                                                   uint64_t *cas) {
     static const char *const names[] = {"stored", "not_stored", "exists", "not_found", "not_stored", "no_memory"};
     const struct mc_item *item = session->upload.item;
     char key[MC_KEY_MOST];
@@ -111,7 +111,7 @@ void mc_upload_complete(struct mc_session *session) {
     mc_hold(&held, &session->cache->store, mc_item_key(item), item->key_size);
     held.shard->classes[item->cls].cmd_set++;
     if (good && mc_wanted(MC_LOG_FETCHERS | MC_LOG_MUTATIONS))
-        outcome = observed_update(session, &held, &cas);
+        outcome = mc_update_observed(session, &held, &cas);
     else if (good)
         outcome = mc_update(&held, upload, &cas);
     else

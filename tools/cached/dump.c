@@ -122,10 +122,10 @@ void mc_dump_sizes(struct mc_session *session) {
     mc_visit(session, &(struct mc_visitor){NULL, count_size, &histogram});
     for (size_t i = 0; i < histogram.steps; i++) {
         if (!histogram.counts[i]) continue;
-        mc_reply_room(&session->reply, MC_LINE_MOST);
-        session->reply.at += sprintf(session->reply.at, "STAT %zu %u\r\n", i * SIZE_STEP, histogram.counts[i]);
+        char size[24];
+        sprintf(size, "%zu", i * SIZE_STEP);
+        mc_stat(session, size, "%u", histogram.counts[i]);
     }
     free(histogram.counts);
-    mc_reply_room(&session->reply, MC_LINE_MOST);
-    mc_say(session, "END");
+    mc_stats_end(session);
 }

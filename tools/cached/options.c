@@ -23,6 +23,7 @@ static const char help[] =
     "  -I, --max-item-size=N    1k to 1024m (1m)\n"
     "  -c, --conn-limit=N       connections at a time (1024)\n"
     "  -t, --threads=N          workers (as many as CPUs)\n"
+    "  -B, --protocol=NAME      ascii, binary, or auto: as the client begins (auto)\n"
     "  -R, --max-reqs-per-event=N  commands of a client at a time (all that have come)\n"
     "  -b, --listen-backlog=N   connections not yet accepted (1024)\n"
     "  -C, --disable-cas        clients see no CAS values\n"
@@ -45,7 +46,7 @@ static const char help[] =
     "  -v, -vv                  tell what happens; and what clients say\n"
     "  -V, -h                   version, this help\n"
     "\n"
-    "-B ascii is what it does anyway. -f, -n and -L tune memcached's own machinery and have no\n"
+    "-f, -n and -L tune memcached's own machinery and have no\n"
     "effect here. See docs/CACHED.md.\n";
 
 static const struct option longs[] = {
@@ -170,9 +171,9 @@ static int other(struct mc_settings *settings, int letter) {
     case 'v': count_add(&settings->verbosity, 1); return 0;
     case 'o': return mc_extended_read(settings, optarg);
     case 'B':
-        settings->binding = !strcmp(optarg, "ascii") ? "ascii" : "auto-negotiate";
-        if (!strcmp(optarg, "ascii") || !strcmp(optarg, "auto")) return 0;
-        return usage("-B %s: there is only the text protocol, -B ascii", optarg);
+        settings->binding = strcmp(optarg, "auto") ? optarg : "auto-negotiate";
+        if (!strcmp(optarg, "ascii") || !strcmp(optarg, "auto") || !strcmp(optarg, "binary")) return 0;
+        return usage("-B wants ascii, binary or auto, not '%s'", optarg);
     case 'W': settings->no_watch = true; return 0;
     case 'Y': settings->auth_file = optarg; return 0;
     case 'e': settings->memory_file = optarg; return 0;

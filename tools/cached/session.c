@@ -1,6 +1,6 @@
 #include "session.h"
 
-#include "auth.h"
+#include "binary.h"
 #include "weft.h"
 
 #include <stdlib.h>
@@ -13,7 +13,11 @@ void mc_session_begin(struct mc_session *session, struct mc_cache *cache, int id
     session->cache = cache;
     session->id = id;
     session->turn = cache->settings.turn;
-    session->unknown = cache->settings.auth_file != NULL;
+    const struct mc_settings *settings = &cache->settings;
+    if (settings->auth_file)
+        session->special = MC_UNKNOWN_CLIENT;
+    else if (settings->binding && strcmp(settings->binding, "ascii"))
+        session->special = MC_NEGOTIATES;
 }
 
 void mc_session_end(struct mc_session *session) {
@@ -139,8 +143,8 @@ void mc_session_feed(struct mc_session *session, const char *bytes, size_t n) {
     while (n && !session->closing && !session->reply.broken) {
         size_t used;
         const char *newline;
-        if (unlikely(session->unknown)) {
-            used = mc_auth_feed(session, bytes, n);
+        if (unlikely(session->special)) {
+            used = mc_special_feed(session, bytes, n);
         } else if (session->upload.item) {
             used = feed_upload(session, bytes, n);
         } else if (session->swallow) {

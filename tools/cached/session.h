@@ -30,17 +30,21 @@ struct mc_upload {
     char opaque[MC_OPAQUE_MOST];
 };
 
+/* Text; text or frames, as the first byte says; frames; a client that has to authenticate itself first (auth.h). */
+enum mc_special { MC_PLAIN, MC_NEGOTIATES, MC_BINARY_FRAMES, MC_UNKNOWN_CLIENT };
+
 struct mc_session {
     struct mc_cache *cache;
     struct mc_reply reply;
     bool noreply; /* the command at hand is not answered */
     bool closing; /* the client said quit, or something that ends it */
-    bool unknown; /* it has to authenticate itself first (auth.h) */
+    uint8_t special; /* it does not speak the text protocol, or not yet: an mc_special */
     bool datagram; /* it is a datagram, and nothing comes behind */
     bool alone;   /* a dump or a watch must be the first command of what has come, as in memcached */
     uint8_t close; /* why it is closing: an mc_close */
     int id;       /* in messages */
     unsigned turn; /* commands that are left of its turn */
+    char opaque[4];      /* of the frame at hand (binary.h) */
     uint32_t auth_value; /* bytes of the name and the password that follow; 0: a line does */
     struct mc_watcher *watcher; /* it watches, and sends no commands any more */
     char *stash;
@@ -76,6 +80,9 @@ void mc_say_error(struct mc_session *session, const char *line);
 /* A line of stats. */
 __attribute__((format(printf, 3, 4))) void mc_stat(struct mc_session *session, const char *name, const char *format,
                                                    ...);
+
+/* The last line of them. */
+void mc_stats_end(struct mc_session *session);
 
 /* noreply stands at the end of the line. */
 bool mc_noreply(struct mc_session *session, const struct mc_line *line);

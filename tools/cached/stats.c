@@ -2,6 +2,7 @@
  * stats. The names and their order are memcached's. Where a number is about something that is made in another way here,
  * it is that of the nearest thing; where nothing is near it is 0, as it would be there if the thing were not used.
  */
+#include "binary.h"
 #include "buffers.h"
 #include "dump.h"
 
@@ -13,13 +14,19 @@
 
 void mc_stat(struct mc_session *session, const char *name, const char *format, ...) {
     struct mc_reply *reply = &session->reply;
-    mc_reply_room(reply, MC_LINE_MOST);
-    reply->at += sprintf(reply->at, "STAT %s ", name);
+    char value[MC_LINE_MOST / 2];
     va_list list;
     va_start(list, format);
-    int n = vsnprintf(reply->at, MC_LINE_MOST / 2, format, list);
+    int n = vsnprintf(value, sizeof value, format, list);
     va_end(list);
-    reply->at += n < (int)MC_LINE_MOST / 2 ? n : (int)MC_LINE_MOST / 2 - 1;
+    size_t size = n < (int)sizeof value ? (size_t)n : sizeof value - 1;
+    if (session->special == MC_BINARY_FRAMES) {
+        mc_binary_stat(session, name, value, size);
+        return;
+    }
+    mc_reply_room(reply, MC_LINE_MOST);
+    reply->at += sprintf(reply->at, "STAT %s ", name);
+    mc_put(reply, value, size);
     mc_put_text(reply, "\r\n");
 }
 
@@ -38,7 +45,11 @@ static void numbers(struct mc_session *session, const struct stat *stats, size_t
 
 static const char *yes(bool b) { return b ? "yes" : "no"; }
 
-static void end(struct mc_session *session) {
+void mc_stats_end(struct mc_session *session) {
+    if (session->special == MC_BINARY_FRAMES) {
+        mc_binary_stat(session, NULL, NULL, 0);
+        return;
+    }
     mc_reply_room(&session->reply, MC_LINE_MOST);
     mc_put_text(&session->reply, "END\r\n");
 }
@@ -298,7 +309,7 @@ static void total_stats(struct mc_session *session, const struct mc_word *which)
         slab_stats(session, totals);
     }
     free(totals);
-    end(session);
+    mc_stats_end(session);
 }
 
 static void dump_class(struct mc_session *session, const struct mc_line *line) {
@@ -322,7 +333,7 @@ static void sizes_stats(struct mc_session *session, bool change, bool enable) {
         return;
     }
     mc_stat(session, "sizes_status", enable ? "enabled" : "disabled");
-    if (!change) end(session);
+    if (!change) mc_stats_end(session);
 }
 
 __attribute__((noinline, cold)) void mc_count_prefix(struct mc_session *session, const struct mc_word *key,
@@ -340,7 +351,7 @@ static void dump_prefixes(struct mc_session *session) {
         mc_put(reply, at, some);
     }
     free(text);
-    end(session);
+    mc_stats_end(session);
 }
 
 static void detail(struct mc_session *session, const struct mc_line *line) {
@@ -363,7 +374,7 @@ void mc_command_stats(struct mc_session *session, struct mc_line *line) {
         total_stats(session, which);
     } else if (mc_word_is(which, "settings")) {
         settings_stats(session);
-        end(session);
+        mc_stats_end(session);
     } else if (mc_word_is(which, "sizes")) {
         sizes_stats(session, false, false);
     } else if (mc_word_is(which, "sizes_enable") || mc_word_is(which, "sizes_disable")) {
@@ -372,7 +383,7 @@ void mc_command_stats(struct mc_session *session, struct mc_line *line) {
         dump_class(session, line);
     } else if (mc_word_is(which, "conns")) {
         if (session->cache->tell_connections) session->cache->tell_connections(session);
-        end(session);
+        mc_stats_end(session);
     } else if (mc_word_is(which, "detail")) {
         detail(session, line);
     } else if (mc_word_is(which, "reset")) {
