@@ -6,6 +6,7 @@ import os, random, re, signal, socket, struct, subprocess, sys, tempfile, thread
 SERVER = os.path.join(sys.argv[1], "tests/cached/server/cached")
 DIR = tempfile.mkdtemp()
 tests = []
+servers = []
 
 
 def test(f):
@@ -27,6 +28,7 @@ class Server:
     def __init__(self, *options):
         self.port, self.udp = free_port(), free_port(socket.SOCK_DGRAM)
         self.log = tempfile.TemporaryFile()
+        servers.append(self)
         self.process = subprocess.Popen(command("-l", "127.0.0.1", "-p", str(self.port), "-t", "2", *[
             str(self.udp) if o == "UDP" else o for o in options]), stderr=self.log)
         while True:
@@ -396,9 +398,9 @@ def watchers_come_and_go():
 # --- the binary protocol ---
 
 def frame(op, key=b"", value=b"", extra=b"", cas=0, opaque=b"abcd", **wrong):
-    head = dict(magic=0x80, key=len(key), extra=len(extra), body=len(extra) + len(key) + len(value))
+    head = dict(key_size=len(key), body=len(extra) + len(key) + len(value))
     head.update(wrong)
-    return struct.pack(">BBHBBHI4sQ", head["magic"], op, head["key"], head["extra"], 0, 0, head["body"], opaque, cas) + extra + key + value
+    return struct.pack(">BBHBBHI4sQ", 0x80, op, head["key_size"], len(extra), 0, 0, head["body"], opaque, cas) + extra + key + value
 
 
 def read_frame(f):
@@ -458,7 +460,7 @@ def frames_that_are_none():
     server = Server()
     r = random.Random(6)
     for said, status in ((frame(1, b"k", b"v"), 4), (frame(0, b"k", b"v"), 4), (frame(0, b"k" * 251), 4), (frame(0), 4), (frame(0x0a, b"k"), 4), (
-            frame(0, b"k", key=9), 0x81), (frame(0, b"k", extra=b"", body=0), 0x81), (frame(5, b"n", extra=b"123"), 4)):
+            frame(0, b"k", key_size=9), 0x81), (frame(0, b"k", body=0), 0x81), (frame(5, b"n", extra=b"123"), 4)):
         s = server.connect()
         s.sendall(said + frame(0x0a))
         f = s.makefile("rb")
@@ -831,6 +833,10 @@ def main():
         except Exception as e:
             print("%s: %s: %s (line %s)" % (t.__name__, type(e).__name__, e, e.__traceback__.tb_next.tb_lineno))
             status = 1
+        for server in servers:  # those of a test that failed
+            if server.process.poll() is None:
+                server.process.kill()
+        servers.clear()
         print("  %s (%.2f s)" % (t.__name__, time.monotonic() - begun), flush=True)
     subprocess.run(["rm", "-rf", DIR])
     return status
