@@ -37,8 +37,12 @@ static void check_memory(const struct mc_shard *shard) {
             for (const struct mc_piece *piece = mc_item_pieces(item); piece; piece = piece->next) chunks++;
             SURE(!item->refs);
         }
-    for (unsigned c = 0; c < mc_classes(); c++) used += shard->memory.class_used[c];
-    SURE(used == chunks && bytes == shard->bytes && shard->memory.pages <= shard->memory.limit);
+    uint64_t queued = 0;
+    for (unsigned c = 0; c < mc_classes(); c++) {
+        used += shard->memory.class_used[c];
+        queued += shard->queues[c].bytes;
+    }
+    SURE(used == chunks && bytes == queued && shard->memory.pages <= shard->memory.limit);
 }
 
 static void feed(struct mc_session *session, const uint8_t *data, size_t n) {

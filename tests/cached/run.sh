@@ -62,6 +62,8 @@ end "shutdown after idle"
 for engine in uring epoll; do
     WEFT_IO=$engine timeout 600 "$python" "$here/process.py" "$build" >"$dir/out" 2>&1
     verdict "process on $engine" $?
+    WEFT_IO=$engine timeout 600 "$python" "$here/interface.py" "$build" >"$dir/out" 2>&1
+    verdict "interface on $engine" $?
 done
 
 timeout 100 "$python" "$here/client.py" $port daemon "$server" >"$dir/out" 2>&1

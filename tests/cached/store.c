@@ -153,7 +153,7 @@ TEST(expired_items_are_swept_without_being_asked_for) {
     advance(&store, 5 + 61);
     struct mc_totals totals = audit(&store);
     CHECK_EQ(totals.current, 10000);
-    CHECK_EQ(totals.counts.crawler_reclaimed, 10000);
+    CHECK_EQ(totals.all.crawler_reclaimed, 10000);
     CHECK_EQ(totals.counts.get_expired, 0);
     mc_store_end(&store);
 }

@@ -1,8 +1,7 @@
 /*
- * Commands that are about the cache as a whole. Of memcached's own machinery (slab mover, crawler, watchers) nothing
- * is there to be controlled: such commands are answered as memcached does that was told to be without it.
+ * Commands that are about the cache as a whole. Those for memcached's machinery are in tune.c.
  */
-#include "dump.h"
+#include "session.h"
 
 #define VERBOSITY_MOST 2
 
@@ -57,47 +56,9 @@ static void shut_down(struct mc_session *session, const struct mc_line *line) {
         mc_say(session, "CLIENT_ERROR invalid shutdown mode");
     } else {
         session->closing = true;
-        if (cache->shut_down) cache->shut_down(cache);
+        session->close = MC_CLOSE_SHUTDOWN;
+        if (cache->shut_down) cache->shut_down(cache, line->count == 2);
     }
-}
-
-/* "all", "hash", or numbers of classes, from 1 to 63, with commas: a bit for each; 0: none of these. */
-static uint64_t classes_of(const struct mc_word *list) {
-    const char *at = list->at, *end = at + list->size;
-    uint64_t classes = 0;
-    if (mc_word_is(list, "all") || mc_word_is(list, "hash")) return UINT64_MAX;
-    for (; at < end; at++) {
-        unsigned n = 0;
-        if (*at == ',') continue;
-        for (; at < end && *at >= '0' && *at <= '9' && n < 64; at++) n = n * 10 + (unsigned)(*at - '0');
-        if (n < 1 || n > 63 || (at < end && *at != ',')) return 0;
-        classes |= UINT64_C(1) << n;
-    }
-    return classes;
-}
-
-static void metadump(struct mc_session *session, const struct mc_word *list) {
-    uint64_t classes = classes_of(list);
-    if (session->cache->settings.no_dump)
-        mc_say(session, "ERROR metadump not allowed");
-    else if (!classes)
-        mc_say(session, "BADCLASS invalid class id");
-    else
-        mc_dump_all(session, classes);
-}
-
-static void crawler(struct mc_session *session, const struct mc_line *line) {
-    if (line->count == 3 && mc_word_is(&line->words[1], "metadump"))
-        metadump(session, &line->words[2]);
-    else if (line->count == 3 && mc_word_is(&line->words[1], "crawl"))
-        mc_say(session, "CLIENT_ERROR lru crawler disabled");
-    else
-        mc_say(session, "ERROR");
-}
-
-static void slabs(struct mc_session *session, const struct mc_line *line) {
-    bool reassign = line->count == 4 && mc_word_is(&line->words[1], "reassign");
-    mc_say(session, reassign ? "CLIENT_ERROR slab reassignment disabled" : "ERROR");
 }
 
 static void version(struct mc_session *session, const struct mc_line *line) {
@@ -108,6 +69,7 @@ static void version(struct mc_session *session, const struct mc_line *line) {
 static void quit(struct mc_session *session, const struct mc_line *line) {
     (void)line;
     session->closing = true;
+    session->close = MC_CLOSE_NORMAL;
 }
 
 static void refresh_certs(struct mc_session *session, const struct mc_line *line) {
@@ -115,9 +77,15 @@ static void refresh_certs(struct mc_session *session, const struct mc_line *line
     mc_say(session, "Error TLS not enabled");
 }
 
-static void watch(struct mc_session *session, const struct mc_line *line) {
-    mc_noreply(session, line);
-    mc_say(session, "CLIENT_ERROR watch commands not allowed");
+/* For tests: moves the clock on. */
+static void debug_time(struct mc_session *session, const struct mc_line *line) {
+    int32_t seconds;
+    if (!mc_debug_commands || !mc_i32(&line->words[1], 0, &seconds)) {
+        mc_say(session, "ERROR");
+        return;
+    }
+    mc_clock_move(seconds);
+    mc_say(session, "OK");
 }
 
 static const struct {
@@ -127,9 +95,10 @@ static const struct {
 } commands[] = {
     {"version", version, 1, 255},     {"quit", quit, 1, 255},
     {"flush_all", flush_all, 1, 3},   {"verbosity", verbosity, 2, 3},
-    {"watch", watch, 1, 255},         {"cache_memlimit", memory_limit, 2, 3},
-    {"shutdown", shut_down, 1, 255},  {"slabs", slabs, 1, 255},
-    {"lru_crawler", crawler, 1, 255}, {"refresh_certs", refresh_certs, 1, 255},
+    {"watch", mc_command_watch, 1, 255},         {"cache_memlimit", memory_limit, 2, 3},
+    {"shutdown", shut_down, 1, 255},  {"slabs", mc_command_slabs, 1, 255},
+    {"lru_crawler", mc_command_crawler, 1, 255}, {"refresh_certs", refresh_certs, 1, 255},
+    {"lru", mc_command_lru, 1, 255}, {"debugtime", debug_time, 2, 2},
 };
 
 bool mc_command_admin(struct mc_session *session, struct mc_line *line) {

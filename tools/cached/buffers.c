@@ -15,6 +15,14 @@ static struct stripe {
     char *first; /* each begins with a pointer to the next */
 } __attribute__((aligned(64))) stripes[STRIPES];
 
+static _Atomic long made;
+
+static __attribute__((noinline, cold)) char *make(void) {
+    char *buffer = malloc(MC_BUFFER);
+    if (buffer) add_rlx(&made, 1);
+    return buffer;
+}
+
 /* A worker's own, mostly; it need not be, and the fiber may have moved when it gives the buffer back. */
 static struct stripe *own(void) {
     int worker = weft_worker();
@@ -30,7 +38,7 @@ char *mc_buffer_take(void) {
         stripe->kept--;
     }
     weft__unlock(&stripe->lock);
-    return buffer ? buffer : malloc(MC_BUFFER);
+    return buffer ? buffer : make();
 }
 
 void mc_buffer_give(char *buffer) {
@@ -43,7 +51,20 @@ void mc_buffer_give(char *buffer) {
         stripe->kept++;
     }
     weft__unlock(&stripe->lock);
-    if (!keep) free(buffer);
+    if (keep) return;
+    free(buffer);
+    add_rlx(&made, -1);
+}
+
+size_t mc_buffers(size_t *spare) {
+    *spare = 0;
+    for (unsigned i = 0; i < STRIPES; i++) {
+        weft__lock(&stripes[i].lock);
+        *spare += stripes[i].kept;
+        weft__unlock(&stripes[i].lock);
+    }
+    long all = load_rlx(&made);
+    return all > (long)*spare ? (size_t)all : *spare;
 }
 
 void mc_buffers_end(void) {
@@ -54,4 +75,5 @@ void mc_buffers_end(void) {
             free(buffer);
         }
     memset(stripes, 0, sizeof stripes);
+    store_rlx(&made, 0);
 }

@@ -5,10 +5,13 @@
 #ifndef CACHED_BUFFERS_H
 #define CACHED_BUFFERS_H
 
+#include <stddef.h>
+
 #define MC_BUFFER 16384u
 
 char *mc_buffer_take(void); /* NULL: no memory */
 void mc_buffer_give(char *buffer);
+size_t mc_buffers(size_t *spare); /* how many there are, and how many of them nobody has */
 void mc_buffers_end(void); /* nobody has one any more */
 
 #endif

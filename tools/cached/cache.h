@@ -6,29 +6,48 @@
 
 #include "prefix.h"
 #include "store.h"
+#include "tuning.h"
 
 #define MC_VERSION "1.6.18" /* what clients are told: they decide by it what they may ask for */
 #define MC_STRIPES 16
+#define MC_FILES_BESIDE 64 /* descriptors that are no connections */
 
 struct mc_settings {
     struct mc_limits limits;
     unsigned connections; /* at most */
-    unsigned port, backlog;
+    unsigned backlog;
+    unsigned turn; /* commands of one client before others have their turn; 0: as many as have come */
+    int port;      /* 0: none; negative: any that is free */
     unsigned idle_timeout; /* seconds until a connection that says nothing is closed; 0: never */
     unsigned socket_mask;
     const char *listen; /* addresses, with commas; NULL: all */
     const char *socket_path;
     const char *pid_file, *user;
+    const char *auth_file;   /* who may use it; NULL: all */
+    const char *memory_file; /* where the items wait for the next start; NULL: nowhere */
+    int udp_port;            /* as port */
+    const char *binding;     /* -B, as it is told */
+    size_t watcher_room, worker_room; /* bytes for the lines of a watcher; worker_room is told only */
     bool wait_when_full; /* instead of turning connections away */
-    bool shutdown_allowed, no_flush, no_dump, lock_memory;
+    bool shutdown_allowed, no_flush, no_dump, no_watch, lock_memory, track_sizes;
     bool daemon; /* the command returns when it listens */
     _Atomic unsigned verbosity;
     _Atomic bool detail; /* counts by prefix */
     char delimiter;      /* behind a prefix */
+    struct mc_tuning tuning;
 };
 
 /* Counted where it happens: a worker mostly has a line of its own. */
-enum mc_count { MC_BYTES_READ, MC_BYTES_WRITTEN, MC_CMD_FLUSH, MC_CMD_META, MC_COUNTS };
+enum mc_count {
+    MC_BYTES_READ,
+    MC_BYTES_WRITTEN,
+    MC_CMD_FLUSH,
+    MC_CMD_META,
+    MC_AUTH_CMDS,
+    MC_AUTH_ERRORS,
+    MC_YIELDS, /* of connections that had more to say than their turn is long */
+    MC_COUNTS
+};
 struct mc_stripe {
     _Atomic uint64_t counts[MC_COUNTS];
 } __attribute__((aligned(64)));
@@ -41,14 +60,23 @@ struct mc_cache {
     struct mc_prefixes prefixes;
     _Atomic uint64_t current_connections, total_connections, rejected_connections, listen_disabled, connections_most;
     _Atomic bool accepting, sizes_enabled;
-    _Atomic uint64_t idle_kicks;
+    _Atomic uint64_t idle_kicks, not_accepting_us;
+    _Atomic uint64_t crawl;        /* classes that the crawler is to look at, as bits; 0: it rests */
+    _Atomic uint64_t crawl_starts;
     _Atomic uint64_t end_by; /* 0; or it ends, and answers under way have until then */
-    void (*shut_down)(struct mc_cache *cache);            /* a client wants the end; may be NULL */
+    void (*shut_down)(struct mc_cache *cache, bool graceful); /* a client wants the end; may be NULL */
+    void (*wake_crawler)(struct mc_cache *cache);         /* `crawl` was set; NULL: the command crawls itself */
     void (*tell_connections)(struct mc_session *session); /* lines of stats conns; may be NULL */
 };
 
 int mc_cache_begin(struct mc_cache *cache, const struct mc_settings *settings); /* -ENOMEM */
 void mc_cache_end(struct mc_cache *cache);
+
+/* Does what `crawl` says, and sets it to 0. May wait. */
+void mc_cache_crawl(struct mc_cache *cache);
+
+/* Commands that only the tests' own server has: debugtime. */
+extern bool mc_debug_commands;
 
 void mc_count(struct mc_cache *cache, enum mc_count what, uint64_t n);
 uint64_t mc_counted(const struct mc_cache *cache, enum mc_count what);

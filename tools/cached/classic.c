@@ -43,6 +43,7 @@ void mc_command_update(struct mc_session *session, struct mc_line *line, enum mc
     if (!upload->item) refused = mc_upload_refused(&held, allowed, mode == MC_SET);
     mc_release(&held);
     if (refused) {
+        if (mc_wanted(MC_LOG_MUTATIONS)) mc_tell_refused(session, &word[1], mode, (size_t)size, allowed);
         mc_say(session, refused);
         session->swallow = (size_t)size + 2;
         return;
@@ -63,6 +64,35 @@ static bool ends_well(struct mc_item *item) {
     return first == '\r' && *cursor.at == '\n';
 }
 
+static const char *const modes[] = {"set", "add", "replace", "append", "prepend", "cas"};
+
+/* Storing, while somebody watches: the look at what was there is an event, and so is the outcome. */
+__attribute__((noinline, cold)) enum mc_outcome mc_update_observed(struct mc_session *session, struct mc_held *held,
+                                                                   uint64_t *cas) {
+    static const char *const names[] = {"stored", "not_stored", "exists", "not_found", "not_stored", "no_memory"};
+    const struct mc_item *item = session->upload.item;
+    char key[MC_KEY_MOST];
+    memcpy(key, held->key, held->key_size); /* the item may be gone afterwards */
+    const struct mc_event event = {key, held->key_size, item->expires, item->size, item->cls, session->id};
+    mc_saw(session, held, mc_find(held));
+    enum mc_outcome outcome = mc_update(held, &session->upload, cas);
+    if (mc_wanted(MC_LOG_MUTATIONS)) mc_log_store(&event, names[outcome], modes[session->upload.mode]);
+    return outcome;
+}
+
+__attribute__((noinline, cold)) void mc_tell_refused(struct mc_session *session, const struct mc_word *key,
+                                                     enum mc_mode mode, size_t size, bool allowed) {
+    const struct mc_event event = {key->at, key->size, 0, (uint32_t)size, (unsigned)-1, session->id};
+    mc_log_store(&event, allowed ? "no_memory" : "too_large", modes[mode]);
+}
+
+__attribute__((noinline, cold)) void mc_tell_find(struct mc_session *session, const struct mc_held *held,
+                                                  const struct mc_item *item) {
+    struct mc_event event = {held->key, held->key_size, 0, 0, 0, session->id};
+    if (item) event.size = item->size, event.cls = item->cls;
+    mc_log_get(&event, item ? MC_FOUND : (enum mc_found)held->buried);
+}
+
 void mc_upload_complete(struct mc_session *session) {
     static const char *const classic[] = {"STORED", "NOT_STORED", "EXISTS", "NOT_FOUND"};
     static const char *const meta[] = {"HD", "NS", "EX", "NF"};
@@ -80,7 +110,9 @@ void mc_upload_complete(struct mc_session *session) {
     }
     mc_hold(&held, &session->cache->store, mc_item_key(item), item->key_size);
     held.shard->classes[item->cls].cmd_set++;
-    if (good)
+    if (good && mc_wanted(MC_LOG_FETCHERS | MC_LOG_MUTATIONS))
+        outcome = mc_update_observed(session, &held, &cas);
+    else if (good)
         outcome = mc_update(&held, upload, &cas);
     else
         mc_shard_free(held.shard, item);
@@ -115,6 +147,7 @@ void mc_command_delete(struct mc_session *session, struct mc_line *line) {
     mc_detail(session, key, MC_PREFIX_DELETE, false);
     mc_hold(&held, &session->cache->store, key->at, key->size);
     struct mc_item *item = mc_find(&held);
+    mc_saw(session, &held, item);
     if (item) {
         held.shard->classes[item->cls].delete_hits++;
         mc_unlink(&held, item);
@@ -140,6 +173,7 @@ void mc_command_touch(struct mc_session *session, struct mc_line *line) {
     struct mc_held held;
     mc_hold(&held, &session->cache->store, key->at, key->size);
     struct mc_item *item = mc_find(&held);
+    mc_saw(session, &held, item);
     held.shard->counts.cmd_touch++;
     if (item) {
         mc_bump(item);
@@ -166,6 +200,7 @@ void mc_command_arithmetic(struct mc_session *session, struct mc_line *line, boo
     }
     struct mc_held held;
     mc_hold(&held, &session->cache->store, key->at, key->size);
+    if (mc_wanted(MC_LOG_FETCHERS)) mc_tell_find(session, &held, mc_find(&held));
     enum mc_outcome outcome = mc_delta(&held, &delta);
     if (outcome == MC_NOT_FOUND) (*(increment ? &held.shard->counts.incr_misses : &held.shard->counts.decr_misses))++;
     mc_release(&held);

@@ -9,6 +9,7 @@
 
 #include "base/atomic.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define MC_FIRST_SECOND 2
@@ -21,6 +22,12 @@ static inline uint32_t mc_now(void) { return load_rlx(&mc_clock); }
 
 void mc_clock_begin(void);
 void mc_clock_tick(void);
+uint32_t mc_uptime(void); /* seconds since the beginning */
+
+/* Goes on from a second 0 of earlier, as the times of items that were kept have it. False: that is not in the past, or
+ * too long ago. */
+bool mc_clock_resume(int64_t zero);
+void mc_clock_move(int32_t seconds); /* for tests */
 
 /* When something expires, from what a client gave: 0 never, negative at once, seconds from now, or a date. */
 uint32_t mc_expires(int32_t given);

@@ -15,8 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define FILES_BESIDE 64 /* descriptors that are no connections */
-
 static int complain(const char *what) {
     fprintf(stderr, "weft: cached: %s: %s\n", what, strerror(errno));
     return EXIT_WRONG;
@@ -29,7 +27,7 @@ static int complain(const char *what) {
 static int allow_files(unsigned connections) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit)) return complain("limit of open files");
-    rlim_t wanted = (rlim_t)connections + FILES_BESIDE;
+    rlim_t wanted = (rlim_t)connections + MC_FILES_BESIDE;
     if (limit.rlim_cur >= wanted) return 0;
     struct rlimit more = {wanted, limit.rlim_max < wanted ? wanted : limit.rlim_max};
     if (!setrlimit(RLIMIT_NOFILE, &more)) return 0;
@@ -117,7 +115,7 @@ static const char *absolute(const char *path, char *room) {
 }
 
 int command_cached(int argc, char **argv) {
-    static char socket_path[2 * PATH_MAX], pid_file[2 * PATH_MAX];
+    static char socket_path[2 * PATH_MAX], pid_file[2 * PATH_MAX], auth_file[2 * PATH_MAX], memory_file[2 * PATH_MAX];
     struct mc_settings settings;
     int code = 0;
     if (mc_options_read(argc, argv, &settings, &code)) return code;
@@ -126,6 +124,8 @@ int command_cached(int argc, char **argv) {
     if (settings.daemon) {
         settings.socket_path = absolute(settings.socket_path, socket_path);
         settings.pid_file = absolute(settings.pid_file, pid_file);
+        settings.auth_file = absolute(settings.auth_file, auth_file);
+        settings.memory_file = absolute(settings.memory_file, memory_file);
         if (detach(&code)) return code;
     }
     if (!settings.limits.workers) settings.limits.workers = processors();

@@ -11,6 +11,7 @@
 #include "buffers.h"
 #include "linger.h"
 #include "peers.h"
+#include "watcher.h"
 #include "weft/io.h"
 
 #define SMALL 1400u     /* bytes: what most clients say at once */
@@ -52,6 +53,19 @@ static int send_parts(void *arg, struct iovec *parts, int count) {
 
 static bool goes_on(const struct connection *c) { return !c->session.closing && !c->session.reply.broken; }
 
+static __attribute__((noinline, cold)) void log_event(const struct connection *c, bool closes) {
+    union {
+        struct sockaddr any;
+        struct sockaddr_storage room;
+    } peer = {.any.sa_family = AF_UNSPEC};
+    socklen_t size = sizeof peer;
+    getpeername(c->fd, &peer.any, &size);
+    if (closes)
+        mc_log_closed(c->fd, &peer.any, load_rlx(&c->peer.idle) ? MC_CLOSE_IDLE : (enum mc_close)c->session.close);
+    else
+        mc_log_connected(c->fd, &peer.any);
+}
+
 /* The rest of what the client has said, as long as it does not have to be waited for. */
 static void feed_more(struct connection *c) {
     char *buffer = mc_buffer_take(), *where;
@@ -60,7 +74,11 @@ static void feed_more(struct connection *c) {
         return;
     }
     ssize_t n = MC_BUFFER;
-    for (int i = 0; n == MC_BUFFER && i < IN_A_ROW_MOST && goes_on(c); i++) {
+    for (int i = 0; n == MC_BUFFER && goes_on(c); i++) {
+        if (i == IN_A_ROW_MOST) {
+            mc_count(c->session.cache, MC_YIELDS, 1);
+            break;
+        }
         if (mc_session_target(&c->session, &where)) break;
         n = recv(c->fd, buffer, MC_BUFFER, MSG_DONTWAIT);
         if (n <= 0) break; /* nothing, or an end that the next wait will find again */
@@ -101,7 +119,9 @@ void mc_connection(struct mc_cache *cache, int fd) {
     mc_session_begin(&c.session, cache, fd);
     c.session.reply.send = send_parts;
     c.session.reply.arg = &c;
+    c.session.alone = true;
     mc_peer_begin(&c.peer, fd);
+    if (mc_wanted(MC_LOG_CONNECTIONS)) log_event(&c, false);
     bool gone = false;
     while (goes_on(&c)) {
         char *where;
@@ -117,8 +137,15 @@ void mc_connection(struct mc_cache *cache, int fd) {
         else
             work(&c, (size_t)n);
     }
+    if (c.session.watcher && !c.session.reply.broken) {
+        mc_peer_watches(&c.peer);
+        mc_watch(&c.session, fd);
+        gone = true;
+    }
+    if (gone) c.session.close = MC_CLOSE_NORMAL;
     mc_session_end(&c.session);
     mc_peer_closes(&c.peer);
+    if (mc_wanted(MC_LOG_CONNECTIONS)) log_event(&c, true);
     if (!gone) mc_linger(cache, fd);
     mc_peer_end(&c.peer);
     weft_close(fd);

@@ -50,7 +50,7 @@ static __attribute__((noinline, cold)) void rare(struct mc_session *session, str
     const struct mc_word *last = line->count ? &line->words[line->count - 1] : NULL;
     if (last && line->words[0].size >= 2 && mc_command_admin(session, line)) return;
     if (last && line->words[0].size >= 2 && last->size >= 5 && !memcmp(last->at, "HTTP/", 5))
-        session->closing = true; /* a web browser, or somebody who makes one send this */
+        session->closing = true; /* a web browser, or a page that makes one send this */
     else
         mc_say(session, "ERROR");
 }

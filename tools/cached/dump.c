@@ -60,27 +60,11 @@ void mc_dump_class(struct mc_session *session, unsigned cls, uint32_t most) {
 
 /* --- lru_crawler metadump ------------------------------------------------------------------------------ */
 
-static void put_uri(struct mc_reply *reply, const char *key, size_t size) {
-    static const char hex[] = "0123456789ABCDEF";
-    for (size_t i = 0; i < size; i++) {
-        unsigned char c = (unsigned char)key[i];
-        bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' ||
-                     c == '.' || c == '_' || c == '~';
-        if (plain) {
-            mc_put_char(reply, (char)c);
-            continue;
-        }
-        mc_put_char(reply, '%');
-        mc_put_char(reply, hex[c >> 4]);
-        mc_put_char(reply, hex[c & 15]);
-    }
-}
-
 static bool metadump_item(struct mc_session *session, const struct mc_item *item, void *arg) {
     const uint64_t *classes = arg;
     if (!(*classes >> (item->cls + 1) & 1) || !fits(session)) return true;
     mc_put_text(&session->reply, "key=");
-    put_uri(&session->reply, mc_item_key(item), item->key_size);
+    session->reply.at = mc_put_uri(session->reply.at, mc_item_key(item), item->key_size);
     session->reply.at +=
         sprintf(session->reply.at, " exp=%lld la=%lld cas=%llu fetch=%s cls=%u size=%zu\n",
                 item->expires ? (long long)item->expires + mc_clock_zero : -1, (long long)item->last + mc_clock_zero,
@@ -89,10 +73,26 @@ static bool metadump_item(struct mc_session *session, const struct mc_item *item
     return true;
 }
 
-void mc_dump_all(struct mc_session *session, uint64_t classes) {
-    mc_visit(session, &(struct mc_visitor){send_before, metadump_item, &classes});
+/* As commands that fetch the items. */
+static bool mgdump_item(struct mc_session *session, const struct mc_item *item, void *arg) {
+    const uint64_t *classes = arg;
+    struct mc_reply *reply = &session->reply;
+    if (!(*classes >> (item->cls + 1) & 1) || !fits(session)) return true;
+    mc_put_text(reply, "mg ");
+    if (item->bits & MC_BINARY) {
+        reply->at += mc_base64_encode(reply->at, mc_item_key(item), item->key_size);
+        mc_put_text(reply, " b");
+    } else {
+        mc_put(reply, mc_item_key(item), item->key_size);
+    }
+    mc_put_text(reply, "\r\n");
+    return true;
+}
+
+void mc_dump_all(struct mc_session *session, uint64_t classes, bool as_gets) {
+    mc_visit(session, &(struct mc_visitor){send_before, as_gets ? mgdump_item : metadump_item, &classes});
     mc_reply_room(&session->reply, MC_LINE_MOST);
-    mc_say(session, "END");
+    mc_say(session, as_gets ? "EN" : "END");
 }
 
 /* --- stats sizes --------------------------------------------------------------------------------------- */
@@ -122,10 +122,10 @@ void mc_dump_sizes(struct mc_session *session) {
     mc_visit(session, &(struct mc_visitor){NULL, count_size, &histogram});
     for (size_t i = 0; i < histogram.steps; i++) {
         if (!histogram.counts[i]) continue;
-        mc_reply_room(&session->reply, MC_LINE_MOST);
-        session->reply.at += sprintf(session->reply.at, "STAT %zu %u\r\n", i * SIZE_STEP, histogram.counts[i]);
+        char size[24];
+        sprintf(size, "%zu", i * SIZE_STEP);
+        mc_stat(session, size, "%u", histogram.counts[i]);
     }
     free(histogram.counts);
-    mc_reply_room(&session->reply, MC_LINE_MOST);
-    mc_say(session, "END");
+    mc_stats_end(session);
 }

@@ -16,8 +16,8 @@ struct mc_visitor {
 void mc_visit(struct mc_session *session, const struct mc_visitor *visitor);
 
 void mc_dump_class(struct mc_session *session, unsigned cls, uint32_t most); /* stats cachedump */
-/* lru_crawler metadump; of class n, counted from 1, if bit n is set. */
-void mc_dump_all(struct mc_session *session, uint64_t classes);
+/* lru_crawler metadump, or mgdump; of class n, counted from 1, if bit n is set. */
+void mc_dump_all(struct mc_session *session, uint64_t classes, bool as_gets);
 void mc_dump_sizes(struct mc_session *session); /* stats sizes */
 
 #endif

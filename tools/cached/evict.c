@@ -10,6 +10,7 @@
  * A class that has nothing to evict, or whose items are all younger than another's oldest by far, gets a page from
  * there: all items of that page go.
  */
+#include "log.h"
 #include "shard.h"
 
 #define PASSED_MOST 64  /* marked items that the hand passes before it takes one all the same */
@@ -41,6 +42,8 @@ static struct mc_item *victim(struct mc_shard *shard, struct mc_queue *queue) {
             }
             item->bits &= (uint8_t)~MC_VISITED;
             passed = item;
+        } else {
+            shard->classes[item->cls].reflocked++;
         }
         item = item->newer ? item->newer : queue->oldest;
     }
@@ -68,6 +71,7 @@ static void remove_victim(struct mc_shard *shard, struct mc_item *item) {
         if (!fetched) counts->evicted_unfetched++;
         if (item->bits & MC_VISITED) counts->evicted_active++;
         shard->evicted_time[item->cls] = mc_now() - item->last;
+        if (mc_wanted(MC_LOG_EVICTIONS)) mc_log_eviction(item);
     }
     mc_shard_unlink(shard, item);
 }
@@ -85,10 +89,15 @@ static bool empty_page(struct mc_shard *shard, struct mc_page *page) {
     for (unsigned i = 0; i < page->chunks; i++) {
         if (!is_taken(page, i)) continue;
         struct mc_item *item = item_in(page, i);
-        if (item->refs || !(item->bits & MC_LINKED)) return false;
+        if (!item->refs && item->bits & MC_LINKED) continue;
+        shard->counts.moved_busy++;
+        return false;
     }
     for (unsigned i = 0, chunks = page->chunks; i < chunks; i++)
-        if (is_taken(page, i)) remove_victim(shard, item_in(page, i));
+        if (is_taken(page, i)) {
+            shard->counts.moved_evicted++;
+            remove_victim(shard, item_in(page, i));
+        }
     shard->counts.pages_moved++;
     return true;
 }
@@ -132,6 +141,8 @@ bool mc_evict(struct mc_shard *shard, unsigned cls) {
     remove_victim(shard, item);
     return true;
 }
+
+bool mc_evict_page_of(struct mc_shard *shard, unsigned cls) { return take_page(shard, shard->queues[cls].oldest); }
 
 bool mc_evict_page(struct mc_shard *shard) {
     struct mc_item *from = elsewhere(shard, MC_CLASSES_MOST);

@@ -28,6 +28,13 @@ struct wanted {
     uint32_t expires;
 };
 
+static __attribute__((noinline, cold)) void observe(struct mc_session *session, const struct mc_held *held,
+                                                    const struct mc_item *item) {
+    const struct mc_word key = {held->key, held->key_size};
+    mc_saw(session, held, item);
+    mc_detail(session, &key, MC_PREFIX_GET, item);
+}
+
 static void get_one(struct mc_session *session, const struct mc_word *key, const struct wanted *wanted) {
     struct mc_held held;
     mc_reply_room(&session->reply, MC_LINE_MOST + MC_COPY_MOST);
@@ -52,8 +59,8 @@ static void get_one(struct mc_session *session, const struct mc_word *key, const
         counts->cmd_get++;
         counts->get_misses++;
     }
+    if (unlikely(load_rlx(&mc_observed))) observe(session, &held, item);
     mc_release(&held);
-    mc_detail(session, key, MC_PREFIX_GET, item);
     if (later) mc_reply_value(&session->reply, &session->cache->store, later);
 }
 

@@ -88,6 +88,8 @@ static const char *begin_upload(struct mc_session *session, const struct mc_line
     struct mc_item *item = allowed ? mc_make(&held, size, flags.client_flags, flags.expires) : NULL;
     if (!item) wrong = mc_upload_refused(&held, allowed, true);
     mc_release(&held);
+    if (wrong && mc_wanted(MC_LOG_MUTATIONS))
+        mc_tell_refused(session, &(struct mc_word){flags.key.bytes, flags.key.size}, upload->mode, size, allowed);
     if (wrong) return wrong;
     if (flags.binary) item->bits |= MC_BINARY;
     upload->item = item;
@@ -130,8 +132,9 @@ void mc_meta_stored(struct mc_session *session, const char *code, const struct m
 
 /* --- md ------------------------------------------------------------------------------------------------ */
 
-static const char *delete_or_mark(struct mc_held *held, const struct mc_flags *flags) {
+static const char *delete_or_mark(struct mc_session *session, struct mc_held *held, const struct mc_flags *flags) {
     struct mc_item *item = mc_find(held);
+    mc_saw(session, held, item);
     if (!item || (flags->has_cas && mc_cas(held->store, item) != flags->cas)) {
         held->shard->counts.delete_misses++;
         return item ? "EX" : "NF";
@@ -169,7 +172,7 @@ void mc_meta_delete(struct mc_session *session, struct mc_line *line) {
     struct mc_held held;
     if (!mc_meta_begin(session, line, &flags, 2, too_many) || !opaque_fits(session, line)) return;
     mc_hold(&held, &session->cache->store, flags.key.bytes, flags.key.size);
-    const char *code = delete_or_mark(&held, &flags);
+    const char *code = delete_or_mark(session, &held, &flags);
     mc_release(&held);
     if (!flags.quiet || memcmp(code, "HD", 2)) answer(session, line, &flags, code);
 }
@@ -220,6 +223,7 @@ static const char *calculate(struct mc_session *session, const struct mc_line *l
                              struct mc_held *held, struct mc_delta *delta) {
     char *begin = session->reply.at;
     bool created = false;
+    if (mc_wanted(MC_LOG_FETCHERS)) mc_tell_find(session, held, mc_find(held));
     enum mc_outcome outcome = mc_delta(held, delta);
     if (outcome == MC_NOT_FOUND && flags->vivify) {
         outcome = make_number(held, delta, flags);

@@ -126,6 +126,7 @@ void mc_meta_get(struct mc_session *session, struct mc_line *line) {
     char *begin = reply->at;
     mc_hold(&fetch.held, &session->cache->store, fetch.flags.key.bytes, fetch.flags.key.size);
     fetch.item = mc_find(&fetch.held);
+    mc_saw(session, &fetch.held, fetch.item);
     if (!fetch.item && fetch.flags.vivify) fetch.item = vivify(&fetch);
     int left = fetch.item ? answer_hit(reply, &fetch, line) : answer_miss(reply, &fetch, line);
     mc_release(&fetch.held);

@@ -1,16 +1,20 @@
 #include "options.h"
 
 #include "command.h"
+#include "extended.h"
 #include "weft.h"
 
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#define PORT 11211
+#define NOT_GIVEN (-2)
+
 static const char help[] =
     "weft cached: a memcached, a fiber a connection\n"
     "\n"
-    "  -p, --port=N             TCP port (11211; 0: none)\n"
+    "  -p, --port=N             TCP port (11211, or that of -U; 0: none; -1: any)\n"
     "  -l, --listen=ADDR[,...]  addresses to listen on, with :PORT if need be (all)\n"
     "  -s, --unix-socket=FILE   a UNIX socket instead\n"
     "  -a, --unix-mask=MASK     its access rights, octal (700)\n"
@@ -19,6 +23,8 @@ static const char help[] =
     "  -I, --max-item-size=N    1k to 1024m (1m)\n"
     "  -c, --conn-limit=N       connections at a time (1024)\n"
     "  -t, --threads=N          workers (as many as CPUs)\n"
+    "  -B, --protocol=NAME      ascii, binary, or auto: as the client begins (auto)\n"
+    "  -R, --max-reqs-per-event=N  commands of a client at a time (all that have come)\n"
     "  -b, --listen-backlog=N   connections not yet accepted (1024)\n"
     "  -C, --disable-cas        clients see no CAS values\n"
     "  -F, --disable-flush-all  no flush_all\n"
@@ -29,12 +35,18 @@ static const char help[] =
     "  -d, --daemon             go on in the background, as soon as it listens\n"
     "  -P, --pidfile=FILE       write the process id there\n"
     "  -D CHAR                  stats detail on; prefixes of keys end at CHAR (:)\n"
+    "  -U, --udp-port=N         UDP port (0: none; -1: any)\n"
+    "  -Y, --auth-file=FILE     clients have to authenticate themselves: NAME:PASSWORD a line\n"
+    "  -e, --memory-file=FILE   keep the items there when SIGUSR1 ends it, and go on with them at the next start\n"
+    "  -W, --disable-watch      no watch\n"
     "  -o, --extended=LIST      hashpower=N, no_maxconns_fast (wait instead of turning away), idle_timeout=S\n"
-    "                           (close connections that have said nothing for more than S seconds)\n"
+    "                           (close connections that have said nothing for more than S seconds),\n"
+    "                           no_lru_crawler, lru_crawler_sleep=US, lru_crawler_tocrawl=N, watcher_logbuf_size=KB,\n"
+    "                           track_sizes, and what else memcached has, without effect\n"
     "  -v, -vv                  tell what happens; and what clients say\n"
     "  -V, -h                   version, this help\n"
     "\n"
-    "-U 0, -B ascii and -W are what it does anyway. -f, -n, -L and -R tune memcached's own machinery and have no\n"
+    "-f, -n and -L tune memcached's own machinery and have no\n"
     "effect here. See docs/CACHED.md.\n";
 
 static const struct option longs[] = {
@@ -81,20 +93,11 @@ static const struct {
     char letter;
     const char *instead;
 } missing[] = {
-    {'S', "there is no SASL; listen on a private address or a UNIX socket (-l, -s)"},
-    {'Y', "there is no authentication; listen on a private address or a UNIX socket (-l, -s)"},
-    {'e', "memory is not kept across restarts"},
+    {'S', "there is no such authentication; -Y FILE is for the text protocol"},
     {'Z', "there is no TLS; put a proxy before it"},
     {'r', "set the limit with ulimit -c"},
     {'i', "the licence is in the file LICENSE"},
 };
-
-static bool number(const char *text, unsigned long least, unsigned long most, int base, unsigned long *value) {
-    char *end;
-    errno = 0;
-    *value = strtoul(text, &end, base);
-    return text[0] >= '0' && text[0] <= '9' && !*end && !errno && *value >= least && *value <= most;
-}
 
 /* With k or m behind it. */
 static bool item_size(const char *text, size_t *size) {
@@ -107,65 +110,46 @@ static bool item_size(const char *text, size_t *size) {
     return text[0] >= '0' && text[0] <= '9' && !*end && !errno && n >= 1024 && n <= (size_t)1024 << 20;
 }
 
-static int extended(struct mc_settings *settings, char *list) {
-    enum { FAST, SLOW, POWER, IDLE, MODERN, OLD };
-    char *const names[] = {"maxconns_fast", "no_maxconns_fast", "hashpower", "idle_timeout",
-                           "modern",        "no_modern",        NULL};
-    unsigned long n;
-    while (*list) {
-        char *value, *whole = list;
-        switch (getsubopt(&list, names, &value)) {
-        case FAST: settings->wait_when_full = false; break;
-        case SLOW: settings->wait_when_full = true; break;
-        case POWER:
-            if (!value || !number(value, 12, 32, 10, &n)) return usage("-o hashpower wants a number from 12 to 32");
-            settings->limits.hash_power = (unsigned)n;
-            break;
-        case IDLE:
-            if (!value || !number(value, 0, 1 << 30, 10, &n)) return usage("-o idle_timeout wants a number of seconds");
-            settings->idle_timeout = (unsigned)n;
-            break;
-        case MODERN:
-        case OLD: break;
-        default:
-            return usage("-o %s: there is no such option; there are hashpower, idle_timeout, (no_)maxconns_fast",
-                         whole);
-        }
-    }
-    return 0;
-}
-
 static int out_of_range(int letter, const char *what) { return usage("-%c wants %s, not '%s'", letter, what, optarg); }
+
+static bool read_port(int *port) {
+    unsigned long n = 0;
+    bool any = !strcmp(optarg, "-1");
+    if (!any && !mc_option_number(optarg, 0, 65535, 10, &n)) return false;
+    *port = any ? -1 : (int)n;
+    return true;
+}
 
 /* Options with a number; 0 or the exit code; -1: it is none of these. */
 static int numeric(struct mc_settings *settings, int letter) {
     unsigned long n = 0;
     switch (letter) {
-    case 'p':
-        if (!number(optarg, 0, 65535, 10, &n)) return out_of_range('p', "a port");
-        settings->port = (unsigned)n;
+    case 'p': return read_port(&settings->port) ? 0 : out_of_range('p', "a port, or -1 for any that is free");
+    case 'R':
+        if (!mc_option_number(optarg, 1, 1 << 30, 10, &n)) return out_of_range('R', "a number of commands");
+        settings->turn = (unsigned)n;
         return 0;
     case 'a':
-        if (!number(optarg, 0, 0777, 8, &n)) return out_of_range('a', "access rights in octal");
+        if (!mc_option_number(optarg, 0, 0777, 8, &n)) return out_of_range('a', "access rights in octal");
         settings->socket_mask = (unsigned)n;
         return 0;
     case 'm':
-        if (!number(optarg, 1, 1 << 30, 10, &n)) return out_of_range('m', "a number of megabytes");
+        if (!mc_option_number(optarg, 1, 1 << 30, 10, &n)) return out_of_range('m', "a number of megabytes");
         settings->limits.memory = (size_t)n << 20;
         return 0;
     case 'c':
-        if (!number(optarg, 1, 1 << 30, 10, &n)) return out_of_range('c', "a number of connections");
+        if (!mc_option_number(optarg, 1, 1 << 30, 10, &n)) return out_of_range('c', "a number of connections");
         settings->connections = (unsigned)n;
         return 0;
     case 't':
-        if (!number(optarg, 1, WEFT_WORKERS_MAX, 10, &n)) return out_of_range('t', "a number of workers");
+        if (!mc_option_number(optarg, 1, WEFT_WORKERS_MAX, 10, &n)) return out_of_range('t', "a number of workers");
         settings->limits.workers = (unsigned)n;
         return 0;
     case 'b':
-        if (!number(optarg, 1, 1 << 30, 10, &n)) return out_of_range('b', "a number of connections");
+        if (!mc_option_number(optarg, 1, 1 << 30, 10, &n)) return out_of_range('b', "a number of connections");
         settings->backlog = (unsigned)n;
         return 0;
-    case 'U': return number(optarg, 0, 0, 10, &n) ? 0 : usage("-U: there is no UDP, only -U 0");
+    case 'U': return read_port(&settings->udp_port) ? 0 : out_of_range('U', "a port, or -1 for any that is free");
     case 'I': return item_size(optarg, &settings->limits.item_most) ? 0 : out_of_range('I', "1k to 1024m");
     default: return -1;
     }
@@ -185,15 +169,17 @@ static int other(struct mc_settings *settings, int letter) {
     case 'P': settings->pid_file = optarg; return 0;
     case 'd': settings->daemon = true; return 0;
     case 'v': count_add(&settings->verbosity, 1); return 0;
-    case 'o': return extended(settings, optarg);
+    case 'o': return mc_extended_read(settings, optarg);
     case 'B':
-        if (!strcmp(optarg, "ascii") || !strcmp(optarg, "auto")) return 0;
-        return usage("-B %s: there is only the text protocol, -B ascii", optarg);
-    case 'W':
+        settings->binding = strcmp(optarg, "auto") ? optarg : "auto-negotiate";
+        if (!strcmp(optarg, "ascii") || !strcmp(optarg, "auto") || !strcmp(optarg, "binary")) return 0;
+        return usage("-B wants ascii, binary or auto, not '%s'", optarg);
+    case 'W': settings->no_watch = true; return 0;
+    case 'Y': settings->auth_file = optarg; return 0;
+    case 'e': settings->memory_file = optarg; return 0;
     case 'f':
     case 'n':
-    case 'L':
-    case 'R': return 0;
+    case 'L': return 0;
     case 'D':
         if (!optarg[0]) return usage("-D wants a character, the one behind a prefix");
         settings->delimiter = optarg[0];
@@ -210,9 +196,22 @@ int mc_options_read(int argc, char **argv, struct mc_settings *settings, int *co
     *settings = (struct mc_settings){
         .limits = {.memory = (size_t)64 << 20, .item_most = (size_t)1 << 20},
         .connections = 1024,
-        .port = 11211,
+        .port = NOT_GIVEN,
         .backlog = 1024,
         .socket_mask = 0700,
+        .binding = "auto-negotiate",
+        .watcher_room = (size_t)256 << 10,
+        .worker_room = (size_t)64 << 10,
+        .tuning = {.crawler_sleep = 100,
+                   .automove = 1,
+                   .automove_window = 30,
+                   .automove_ratio = 0.8,
+                   .hot_percent = 20,
+                   .warm_percent = 40,
+                   .hot_factor = 0.2,
+                   .warm_factor = 2,
+                   .temporary_ttl = 61,
+                   .chunk_most = MC_CHUNK_MOST},
     };
     int letter;
     optind = 1;
@@ -235,6 +234,11 @@ int mc_options_read(int argc, char **argv, struct mc_settings *settings, int *co
     }
     if (optind < argc) {
         *code = usage("cached takes options only, not '%s'; try: weft cached --help", argv[optind]);
+        return -1;
+    }
+    if (settings->port == NOT_GIVEN) settings->port = settings->udp_port ? settings->udp_port : PORT;
+    if (settings->auth_file && settings->udp_port) {
+        *code = usage("Cannot use UDP with ascii authentication enabled (-U 0 to disable)");
         return -1;
     }
     if (settings->limits.item_most > settings->limits.memory / 2) {

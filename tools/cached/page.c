@@ -73,6 +73,7 @@ static struct mc_page *new_page(struct mc_memory *memory, unsigned cls, size_t b
     struct mc_page *page = memory->spare;
     if (page) {
         memory->spare = page->next;
+        memory->spares--;
     } else {
         if (memory->fresh == memory->fresh_end && !extend(memory)) return NULL;
         page = (struct mc_page *)memory->fresh;
@@ -134,6 +135,7 @@ static void page_empty(struct mc_memory *memory, struct mc_page *page) {
     if (memory->pages-- > memory->limit) madvise(page, MC_PAGE, MADV_DONTNEED);
     page->next = memory->spare;
     memory->spare = page;
+    memory->spares++;
 }
 
 void mc_memory_give(struct mc_memory *memory, void *chunk) {

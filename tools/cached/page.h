@@ -32,6 +32,7 @@ _Static_assert(sizeof(struct mc_page) <= MC_PAGE_HEAD, "a page's head");
 
 struct mc_memory {
     size_t limit, pages; /* how many may be used, how many are */
+    size_t spares;       /* how many of those that were used are spare */
     struct mc_page *spare;
     char *fresh, *fresh_end; /* mapped and never used */
     struct mc_extent *extents;

@@ -50,7 +50,10 @@ static void let_others(struct mc_peer *peer, void (*meanwhile)(struct mc_peer *p
 }
 
 /* A command that has just come is still answered. */
-static void send_away(struct mc_peer *peer) { shutdown(peer->fd, SHUT_RD); }
+static void send_away(struct mc_peer *peer) {
+    store_rlx(&peer->idle, true);
+    shutdown(peer->fd, SHUT_RD);
+}
 
 /* The second may have begun between the two looks at the time. A client that has not got all of its answer is busy with
  * that; but not for ever. */
@@ -122,12 +125,16 @@ static void tell_address(struct mc_session *session, const char *name, int fd,
     } a = {.any.sa_family = AF_UNSPEC};
     socklen_t size = sizeof a;
     char text[INET6_ADDRSTRLEN] = "";
+    int type = SOCK_STREAM;
+    socklen_t type_size = sizeof type;
+    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_size);
+    const char *kind = type == SOCK_DGRAM ? "udp" : "tcp";
     if (ask(fd, &a.any, &size)) return; /* it has gone meanwhile */
     if (a.any.sa_family == AF_INET)
-        mc_stat(session, name, "tcp:%s:%u", inet_ntop(AF_INET, &a.v4.sin_addr, text, sizeof text),
+        mc_stat(session, name, "%s:%s:%u", kind, inet_ntop(AF_INET, &a.v4.sin_addr, text, sizeof text),
                 ntohs(a.v4.sin_port));
     else if (a.any.sa_family == AF_INET6)
-        mc_stat(session, name, "tcp6:[%s]:%u", inet_ntop(AF_INET6, &a.v6.sin6_addr, text, sizeof text),
+        mc_stat(session, name, "%s6:[%s]:%u", kind, inet_ntop(AF_INET6, &a.v6.sin6_addr, text, sizeof text),
                 ntohs(a.v6.sin6_port));
     else
         mc_stat(session, name, "unix:%.*s", (int)sizeof a.path.sun_path,
@@ -146,11 +153,21 @@ static void tell(struct mc_session *session, int fd, const char *state, uint32_t
     mc_stat(session, name, "%u", mc_now() - last);
 }
 
-void mc_peers_tell(struct mc_session *session, const int *listeners, int count) {
-    static const char *const states[] = {"conn_read", "conn_parse_cmd", "conn_nread", "conn_closing"};
+static void tell_sockets(struct mc_session *session, const int *fds, int count, bool datagrams) {
+    for (int i = 0; i < count; i++) {
+        char name[48];
+        snprintf(name, sizeof name, "%d:UDP", fds[i]);
+        if (datagrams) mc_stat(session, name, "UDP");
+        tell(session, fds[i], datagrams ? "conn_read" : "conn_listening", mc_now() - mc_uptime(), true);
+    }
+}
+
+void mc_peers_tell(struct mc_session *session, const int *listeners, int count, bool datagrams) {
+    static const char *const states[] = {"conn_read", "conn_parse_cmd", "conn_nread", "conn_closing", "conn_watch"};
+    tell_sockets(session, listeners, count, datagrams);
+    if (datagrams) return;
     size_t n = 0;
     struct seen *all = look(&n);
-    for (int i = 0; i < count; i++) tell(session, listeners[i], "conn_listening", MC_FIRST_SECOND, true);
     for (size_t i = 0; i < n; i++) tell(session, all[i].fd, states[all[i].state], all[i].last, false);
     free(all);
 }

@@ -9,14 +9,16 @@
 
 #include "session.h"
 
-/* It waits for a command; works on one; is in the middle of sending a value; has been answered for the last time. */
-enum mc_peer_state { MC_PEER_WAITS, MC_PEER_WORKS, MC_PEER_SENDS_VALUE, MC_PEER_CLOSES };
+/* It waits for a command; works on one; is in the middle of sending a value; has been answered for the last time; gets
+ * lines of a log. */
+enum mc_peer_state { MC_PEER_WAITS, MC_PEER_WORKS, MC_PEER_SENDS_VALUE, MC_PEER_CLOSES, MC_PEER_WATCHES };
 
 struct mc_peer {
     struct mc_peer *previous, *next;
     int fd;
     unsigned held; /* by so many */
     _Atomic uint8_t state;
+    _Atomic bool idle; /* it is sent away because it was */
     _Atomic uint32_t last; /* second in which something came */
 };
 
@@ -31,6 +33,7 @@ static inline void mc_peer_works(struct mc_peer *peer) {
     store_rlx(&peer->state, MC_PEER_WORKS);
     store_rlx(&peer->last, mc_now());
 }
+static inline void mc_peer_watches(struct mc_peer *peer) { store_rlx(&peer->state, MC_PEER_WATCHES); }
 static inline void mc_peer_closes(struct mc_peer *peer) { store_rlx(&peer->state, MC_PEER_CLOSES); }
 
 /* Ends those that have waited for a command for more than so many seconds: how many. */
@@ -38,7 +41,7 @@ uint64_t mc_peers_end_idle(uint32_t seconds);
 /* Ends them all, whatever they are at. */
 void mc_peers_end_all(void);
 
-/* stats conns, without its last line. */
-void mc_peers_tell(struct mc_session *session, const int *listeners, int count);
+/* stats conns, without its last line: the listening sockets, or those for datagrams; after the former the connections. */
+void mc_peers_tell(struct mc_session *session, const int *listeners, int count, bool datagrams);
 
 #endif

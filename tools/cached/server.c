@@ -5,11 +5,14 @@
  */
 #include "server.h"
 
+#include "auth.h"
 #include "buffers.h"
 #include "command.h"
 #include "connection.h"
 #include "listen.h"
 #include "peers.h"
+#include "save.h"
+#include "udp.h"
 #include "weft.h"
 #include "weft/io.h"
 #include "weft/scope.h"
@@ -29,8 +32,10 @@ static struct server {
     struct mc_cache cache;
     struct weft_scope scope;
     struct weft_sem places; /* connections that there is still room for; used where it is waited for */
-    int listeners[MC_LISTENERS_MOST];
-    int listener_count;
+    struct weft_sem crawls; /* that the crawler is asked for */
+    int listeners[MC_LISTENERS_MOST], datagrams[MC_LISTENERS_MOST];
+    int listener_count, datagram_count;
+    int ended_by; /* a signal */
 } server;
 
 /* --- connections --------------------------------------------------------------------------------------- */
@@ -79,7 +84,9 @@ static bool accept_failed(int err) {
     if (load_rlx(&server.cache.settings.verbosity)) fprintf(stderr, "Too many open connections\n");
     add_rlx(&server.cache.listen_disabled, 1);
     store_rlx(&server.cache.accepting, false);
+    uint64_t since = weft_now();
     int ended = weft_sleep_for(PAUSE);
+    add_rlx(&server.cache.not_accepting_us, (weft_now() - since) / WEFT_MICROSECOND);
     store_rlx(&server.cache.accepting, true);
     return !ended;
 }
@@ -119,17 +126,37 @@ static int ticker(void *arg) {
     return 0;
 }
 
-static void tell_connections(struct mc_session *session) {
-    mc_peers_tell(session, server.listeners, server.listener_count);
+static int datagrams(void *arg) { return mc_udp(&server.cache, *(int *)arg); }
+
+static int crawler(void *arg) {
+    (void)arg;
+    while (!weft_sem_wait(&server.crawls)) mc_cache_crawl(&server.cache);
+    return 0;
 }
 
-static void shut_down(struct mc_cache *cache) {
+static void wake_crawler(struct mc_cache *cache) {
     (void)cache;
-    kill(getpid(), SIGINT);
+    weft_sem_post(&server.crawls);
+}
+
+static void tell_connections(struct mc_session *session) {
+    mc_peers_tell(session, server.datagrams, server.datagram_count, true);
+    mc_peers_tell(session, server.listeners, server.listener_count, false);
+}
+
+static void shut_down(struct mc_cache *cache, bool graceful) {
+    (void)cache;
+    kill(getpid(), graceful ? SIGUSR1 : SIGINT);
+}
+
+static void reload(void) {
+    const char *file = server.cache.settings.auth_file, *wrong = file ? mc_auth_load(file) : NULL;
+    if (wrong) fprintf(stderr, "weft: cached: %s: %s\n", file, wrong);
 }
 
 static int next_signal(struct weft_signals *signals) {
-    int number = weft_signals_next(signals, NULL);
+    int number;
+    while ((number = weft_signals_next(signals, NULL)) == SIGHUP) reload();
     if (number > 0 && load_rlx(&server.cache.settings.verbosity))
         fprintf(stderr, "Signal handled: %s.\n", strsignal(number));
     return number;
@@ -143,7 +170,7 @@ static void *await_second(void *signals) {
 
 static void await_end(struct weft_signals *signals) {
     struct weft_fiber second;
-    next_signal(signals);
+    server.ended_by = next_signal(signals);
     store_rlx(&server.cache.end_by, weft_now() + GRACE);
     weft_scope_cancel(&server.scope);
     int err = weft_spawn(&second, NULL, await_second, signals);
@@ -153,9 +180,21 @@ static void await_end(struct weft_signals *signals) {
     weft_join(second, NULL);
 }
 
+/* As many for each socket as there are workers. */
+static int begin_datagrams(void) {
+    const struct weft_attr attr = {.name = "datagrams"};
+    int err = 0;
+    for (int i = 0; i < server.datagram_count; i++)
+        for (unsigned k = 0; k < server.cache.settings.limits.workers && !err; k++)
+            err = weft_scope_spawn(&server.scope, &attr, datagrams, &server.datagrams[i]);
+    return err;
+}
+
 static int begin_fibers(void) {
     const struct weft_attr attr = {.name = "acceptor", .priority = WEFT_HIGH}; /* before those that were accepted */
     int err = weft_scope_spawn(&server.scope, NULL, ticker, NULL);
+    if (!err) err = weft_scope_spawn(&server.scope, NULL, crawler, NULL);
+    if (!err) err = begin_datagrams();
     for (int i = 0; i < server.listener_count && !err; i++)
         err = weft_scope_spawn(&server.scope, &attr, acceptor, &server.listeners[i]);
     return err;
@@ -164,7 +203,8 @@ static int begin_fibers(void) {
 static int main_fiber(void *arg) {
     (void)arg;
     static struct weft_signals signals = WEFT_SIGNALS_INIT; /* not ended: one more, at the very end, does no harm */
-    int err = weft_signals_begin(&signals, WEFT_SIGNAL(SIGINT) | WEFT_SIGNAL(SIGTERM) | WEFT_SIGNAL(SIGUSR1));
+    int err = weft_signals_begin(&signals, WEFT_SIGNAL(SIGINT) | WEFT_SIGNAL(SIGTERM) | WEFT_SIGNAL(SIGUSR1) |
+                                               WEFT_SIGNAL(SIGHUP));
     if (err) return err;
     err = weft_scope_begin(&server.scope, WEFT_FOREVER);
     if (err) return err;
@@ -178,25 +218,55 @@ static int main_fiber(void *arg) {
     return err;
 }
 
+/* What is read before anything listens. 0, or what is wrong has been said. */
+static int prepare(const struct mc_settings *settings) {
+    struct mc_settings with = *settings;
+    const char *wrong = settings->auth_file ? mc_auth_load(settings->auth_file) : NULL;
+    if (wrong) {
+        fprintf(stderr, "weft: cached: %s: %s\n", settings->auth_file, wrong);
+        return -1;
+    }
+    struct mc_kept kept = {.fd = -1};
+    if (settings->memory_file && mc_kept_open(&kept, settings->memory_file)) return -1;
+    if (kept.hash_power) with.limits.hash_power = kept.hash_power;
+    if (mc_cache_begin(&server.cache, &with)) {
+        fprintf(stderr, "weft: cached: no memory\n");
+        mc_kept_close(&kept);
+        return -1;
+    }
+    if (settings->memory_file) mc_restore(&server.cache.store, &kept);
+    return 0;
+}
+
+/* All connections have ended. */
+static int finish(const struct mc_settings *settings) {
+    if (!settings->memory_file || server.ended_by != SIGUSR1) return 0;
+    return mc_save(&server.cache.store, settings->memory_file);
+}
+
 int mc_serve(const struct mc_settings *settings, void (*listens)(const struct mc_settings *settings)) {
     struct weft_config config = WEFT_CONFIG_INIT;
     config.workers = settings->limits.workers;
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     mc_clock_begin();
-    if (mc_cache_begin(&server.cache, settings)) {
-        fprintf(stderr, "weft: cached: no memory\n");
-        return EXIT_WRONG;
-    }
+    if (prepare(settings)) return EXIT_WRONG;
     server.cache.shut_down = shut_down;
     server.cache.tell_connections = tell_connections;
+    server.cache.wake_crawler = wake_crawler;
     weft_sem_init(&server.places, settings->connections);
+    weft_sem_init(&server.crawls, 0);
     server.listener_count = mc_listen(settings, server.listeners);
-    if (server.listener_count > 0) listens(settings);
-    int err = server.listener_count <= 0 ? -EINVAL : weft_run(main_fiber, NULL, &config);
+    if (server.listener_count >= 0) server.datagram_count = mc_listen_udp(settings, server.datagrams);
+    bool open = server.listener_count >= 0 && server.datagram_count >= 0;
+    if (open) mc_tell_ports(server.listeners, server.listener_count, server.datagrams, server.datagram_count);
+    if (open) listens(settings);
+    int err = open ? weft_run(main_fiber, NULL, &config) : -EINVAL;
     for (int i = 0; i < server.listener_count; i++) close(server.listeners[i]);
+    for (int i = 0; i < server.datagram_count; i++) close(server.datagrams[i]);
     if (server.listener_count > 0 && settings->socket_path) unlink(settings->socket_path);
-    if (server.listener_count > 0 && err) fprintf(stderr, "weft: cached: %s\n", strerror(-err));
+    if (open && err) fprintf(stderr, "weft: cached: %s\n", strerror(-err));
+    if (!err) err = finish(settings);
     mc_cache_end(&server.cache);
     mc_buffers_end();
     return err ? EXIT_WRONG : 0;

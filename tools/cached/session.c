@@ -1,5 +1,8 @@
 #include "session.h"
 
+#include "binary.h"
+#include "weft.h"
+
 #include <stdlib.h>
 
 #define LINE_ORDINARY 2048 /* only the keys of a get may be longer */
@@ -9,13 +12,20 @@ void mc_session_begin(struct mc_session *session, struct mc_cache *cache, int id
     memset(session, 0, sizeof *session);
     session->cache = cache;
     session->id = id;
+    session->turn = cache->settings.turn;
+    const struct mc_settings *settings = &cache->settings;
+    if (settings->auth_file)
+        session->special = MC_UNKNOWN_CLIENT;
+    else if (settings->binding && strcmp(settings->binding, "ascii"))
+        session->special = MC_NEGOTIATES;
 }
 
 void mc_session_end(struct mc_session *session) {
     if (session->upload.item) mc_drop(&session->cache->store, session->upload.item);
     session->upload.item = NULL;
-    free(session->stash);
-    session->stash = NULL;
+    if (session->watcher) mc_watcher_end(session->watcher);
+    session->watcher = NULL;
+    mc_stash_drop(session);
 }
 
 static void say(struct mc_session *session, const char *line) {
@@ -38,7 +48,24 @@ bool mc_noreply(struct mc_session *session, const struct mc_line *line) {
     return session->noreply;
 }
 
+bool mc_is_first(struct mc_session *session, const char *command) {
+    if (!session->alone || session->reply.at == session->reply.begin) return true;
+    mc_put_text(&session->reply, "ERROR cannot pipeline other commands before ");
+    mc_say_error(session, command);
+    return false;
+}
+
+/* -R: others have their turn, after so many commands of one client. */
+static __attribute__((noinline, cold)) void let_others(struct mc_session *session) {
+    unsigned turn = session->cache->settings.turn;
+    if (!turn) return;
+    session->turn = turn - 1; /* this command is the first of the next one */
+    mc_count(session->cache, MC_YIELDS, 1);
+    weft_yield();
+}
+
 static void run_line(struct mc_session *session, const char *text, size_t size) {
+    if (unlikely(!session->turn--)) let_others(session);
     if (size > 1 && text[size - 1] == '\r') size--;
     session->noreply = false;
     mc_reply_room(&session->reply, MC_LINE_MOST);
@@ -56,13 +83,13 @@ static bool is_long_get(const char *text, size_t size) {
     return !strncmp(text, "get ", 4) || !strncmp(text, "gets ", 5);
 }
 
-static void stash_drop(struct mc_session *session) {
+void mc_stash_drop(struct mc_session *session) {
     free(session->stash);
     session->stash = NULL;
     session->stashed = session->stash_room = 0;
 }
 
-static bool stash_add(struct mc_session *session, const char *bytes, size_t n) {
+bool mc_stash_add(struct mc_session *session, const char *bytes, size_t n) {
     size_t wanted = session->stashed + n;
     if (wanted > session->stash_room) {
         size_t room = wanted < 256 ? 256 : wanted * 2;
@@ -83,15 +110,15 @@ static bool stash_add(struct mc_session *session, const char *bytes, size_t n) {
 
 /* The line goes on in the next feed. */
 static void keep_begun(struct mc_session *session, const char *bytes, size_t n) {
-    if (!stash_add(session, bytes, n)) return;
+    if (!mc_stash_add(session, bytes, n)) return;
     if (session->stashed > LINE_ORDINARY && !is_long_get(session->stash, session->stashed)) session->closing = true;
 }
 
 /* The line began in an earlier feed, and ends here. */
 static void run_stashed(struct mc_session *session, const char *bytes, size_t n) {
-    if (!stash_add(session, bytes, n)) return;
+    if (!mc_stash_add(session, bytes, n)) return;
     run_line(session, session->stash, session->stashed);
-    stash_drop(session);
+    mc_stash_drop(session);
 }
 
 static void complete(struct mc_session *session) {
@@ -116,7 +143,9 @@ void mc_session_feed(struct mc_session *session, const char *bytes, size_t n) {
     while (n && !session->closing && !session->reply.broken) {
         size_t used;
         const char *newline;
-        if (session->upload.item) {
+        if (unlikely(session->special)) {
+            used = mc_special_feed(session, bytes, n);
+        } else if (session->upload.item) {
             used = feed_upload(session, bytes, n);
         } else if (session->swallow) {
             used = n < session->swallow ? n : session->swallow;

@@ -9,6 +9,7 @@
 #define CACHED_SESSION_H
 
 #include "cache.h"
+#include "log.h"
 #include "reply.h"
 
 enum mc_mode { MC_SET, MC_ADD, MC_REPLACE, MC_APPEND, MC_PREPEND, MC_CAS };
@@ -29,12 +30,23 @@ struct mc_upload {
     char opaque[MC_OPAQUE_MOST];
 };
 
+/* Text; text or frames, as the first byte says; frames; a client that has to authenticate itself first (auth.h). */
+enum mc_special { MC_PLAIN, MC_NEGOTIATES, MC_BINARY_FRAMES, MC_UNKNOWN_CLIENT };
+
 struct mc_session {
     struct mc_cache *cache;
     struct mc_reply reply;
     bool noreply; /* the command at hand is not answered */
     bool closing; /* the client said quit, or something that ends it */
+    uint8_t special; /* it does not speak the text protocol, or not yet: an mc_special */
+    bool datagram; /* it is a datagram, and nothing comes behind */
+    bool alone;   /* a dump or a watch must be the first command of what has come, as in memcached */
+    uint8_t close; /* why it is closing: an mc_close */
     int id;       /* in messages */
+    unsigned turn; /* commands that are left of its turn */
+    char opaque[4];      /* of the frame at hand (binary.h) */
+    uint32_t auth_value; /* bytes of the name and the password that follow; 0: a line does */
+    struct mc_watcher *watcher; /* it watches, and sends no commands any more */
     char *stash;
     size_t stashed, stash_room;
     size_t swallow;
@@ -69,14 +81,32 @@ void mc_say_error(struct mc_session *session, const char *line);
 __attribute__((format(printf, 3, 4))) void mc_stat(struct mc_session *session, const char *name, const char *format,
                                                    ...);
 
+/* The last line of them. */
+void mc_stats_end(struct mc_session *session);
+
 /* noreply stands at the end of the line. */
 bool mc_noreply(struct mc_session *session, const struct mc_line *line);
+
+/* The beginning of a line, or of what is to be looked at as a whole, on the heap. False: no memory, which was said. */
+bool mc_stash_add(struct mc_session *session, const char *bytes, size_t n);
+void mc_stash_drop(struct mc_session *session);
+
+/* False: other answers are still to be sent, and that was said. */
+bool mc_is_first(struct mc_session *session, const char *command);
+
+/* A look at what is stored under a key: NULL, or the item. While it is held. */
+void mc_tell_find(struct mc_session *session, const struct mc_held *held, const struct mc_item *item);
+static inline void mc_saw(struct mc_session *session, const struct mc_held *held, const struct mc_item *item) {
+    if (mc_wanted(MC_LOG_FETCHERS)) mc_tell_find(session, held, item);
+}
+/* A value was too large, or there was no memory for it. */
+void mc_tell_refused(struct mc_session *session, const struct mc_word *key, enum mc_mode mode, size_t size, bool allowed);
 
 /* Counts by prefix, if that is wanted. */
 void mc_count_prefix(struct mc_session *session, const struct mc_word *key, enum mc_prefix_count what, bool hit);
 static inline void mc_detail(struct mc_session *session, const struct mc_word *key, enum mc_prefix_count what,
                              bool hit) {
-    if (unlikely(load_rlx(&session->cache->settings.detail))) mc_count_prefix(session, key, what, hit);
+    if (mc_wanted(MC_COUNT_DETAIL)) mc_count_prefix(session, key, what, hit);
 }
 
 /* One command; room for a line of an answer is there. */
@@ -90,6 +120,10 @@ void mc_command_arithmetic(struct mc_session *session, struct mc_line *line, boo
 void mc_command_meta(struct mc_session *session, struct mc_line *line);
 void mc_command_stats(struct mc_session *session, struct mc_line *line);
 bool mc_command_admin(struct mc_session *session, struct mc_line *line); /* false: it is none of these */
+void mc_command_crawler(struct mc_session *session, const struct mc_line *line);
+void mc_command_lru(struct mc_session *session, const struct mc_line *line);
+void mc_command_slabs(struct mc_session *session, const struct mc_line *line);
+void mc_command_watch(struct mc_session *session, const struct mc_line *line);
 
 /* The upload has all its bytes. */
 void mc_upload_complete(struct mc_session *session);

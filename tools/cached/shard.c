@@ -84,7 +84,7 @@ static void enter(struct mc_shard *shard, struct mc_item *item) {
     item->bits |= MC_LINKED;
     item->last = mc_now();
     mc_queue_add(&shard->queues[item->cls], item);
-    shard->bytes += mc_item_total(item->key_size, item->size);
+    shard->queues[item->cls].bytes += mc_item_total(item->key_size, item->size);
     shard->expiring += item->expires != 0;
     shard->counts.total_items++;
 }
@@ -92,7 +92,7 @@ static void enter(struct mc_shard *shard, struct mc_item *item) {
 static void leave(struct mc_shard *shard, struct mc_item *item) {
     item->bits &= (uint8_t)~MC_LINKED;
     mc_queue_remove(&shard->queues[item->cls], item);
-    shard->bytes -= mc_item_total(item->key_size, item->size);
+    shard->queues[item->cls].bytes -= mc_item_total(item->key_size, item->size);
     shard->expiring -= item->expires != 0;
     if (!item->refs) mc_shard_free(shard, item);
 }
@@ -118,20 +118,29 @@ void mc_shard_expire(struct mc_shard *shard, struct mc_item *item, uint32_t expi
     item->expires = expires;
 }
 
+size_t mc_shard_clean(struct mc_shard *shard, size_t chain, uint64_t classes) {
+    size_t n = 0;
+    for (struct mc_item *item = mc_table_chain(&shard->table, chain), *next; item; item = next) {
+        struct mc_class_counts *counts = &shard->classes[item->cls];
+        next = item->next;
+        if (!(classes >> item->cls & 1)) continue;
+        n++;
+        counts->crawler_items_checked++;
+        if (item->refs || !mc_item_dead(shard, item)) continue;
+        if (!(item->bits & MC_FETCHED)) counts->expired_unfetched++;
+        counts->crawler_reclaimed++;
+        mc_shard_unlink(shard, item);
+    }
+    return n;
+}
+
 size_t mc_shard_sweep(struct mc_shard *shard, size_t chains) {
     for (; chains; chains--, shard->swept++) {
         if (shard->swept >= shard->table.size + shard->table.old_size) {
             shard->swept = 0;
             return 0;
         }
-        for (struct mc_item *item = mc_table_chain(&shard->table, shard->swept), *next; item; item = next) {
-            next = item->next;
-            shard->counts.crawler_items_checked++;
-            if (item->refs || !mc_item_dead(shard, item)) continue;
-            if (!(item->bits & MC_FETCHED)) shard->classes[item->cls].expired_unfetched++;
-            shard->counts.crawler_reclaimed++;
-            mc_shard_unlink(shard, item);
-        }
+        mc_shard_clean(shard, shard->swept, UINT64_MAX);
     }
     return shard->table.size + shard->table.old_size - shard->swept;
 }

@@ -19,27 +19,28 @@ struct mc_queue {
     struct mc_item *newest, *oldest;
     struct mc_item *hand; /* where the search for a victim goes on; NULL: at the oldest */
     uint64_t items;
+    uint64_t bytes; /* that they ask for */
 };
 
 /* What is counted by class, as `stats items` and `stats slabs` have it. */
 struct mc_class_counts {
     uint64_t get_hits, cmd_set, delete_hits, incr_hits, decr_hits, cas_hits, cas_badval, touch_hits;
     uint64_t evicted, evicted_nonzero, evicted_unfetched, evicted_active, expired_unfetched, reclaimed, outofmemory;
-    uint64_t direct_reclaims;
+    uint64_t direct_reclaims, reflocked; /* reflocked: passed by the hand, because they were being sent */
+    uint64_t crawler_reclaimed, crawler_items_checked;
 };
 
 /* What is counted for the shard as a whole. Words of 64 bits only: they are added up as an array. */
 struct mc_shard_counts {
     uint64_t cmd_get, cmd_touch, get_misses, get_expired, get_flushed, touch_misses, delete_misses, incr_misses,
-        decr_misses, cas_misses, total_items, store_too_large, store_no_memory, crawler_reclaimed,
-        crawler_items_checked, pages_moved;
+        decr_misses, cas_misses, total_items, store_too_large, store_no_memory, pages_moved,
+        moved_evicted, moved_busy; /* items that went with their pages; pages that stayed because of an item */
 };
 
 struct mc_shard {
     struct weft__lock lock;
     bool keeps;                             /* nothing is evicted to make room */
     uint64_t flushed;                       /* items with a lower CAS are gone */
-    size_t bytes;                           /* of all linked items */
     uint64_t refs;                          /* of all items that are being sent */
     size_t reserve;                         /* pages of the largest item */
     uint64_t expiring;                      /* linked items that will expire */
@@ -83,6 +84,9 @@ void mc_shard_shrink(struct mc_shard *shard);
 /* Takes what is dead out of some chains; how many chains are left of this round. */
 size_t mc_shard_sweep(struct mc_shard *shard, size_t chains);
 
+/* One chain: of those classes whose bit is set, class 0 being bit 0. How many items it has looked at. */
+size_t mc_shard_clean(struct mc_shard *shard, size_t chain, uint64_t classes);
+
 /* --- evict.c ------------------------------------------------------------------------------------------ */
 
 void mc_queue_add(struct mc_queue *queue, struct mc_item *item);
@@ -91,7 +95,8 @@ void mc_queue_remove(struct mc_queue *queue, struct mc_item *item);
 /* Makes room for a chunk of that class, if it can: then there is a free one, or a page. */
 bool mc_evict(struct mc_shard *shard, unsigned cls);
 
-/* Gives up a page, of any class. */
+/* Gives up a page, of any class; or of that one. */
 bool mc_evict_page(struct mc_shard *shard);
+bool mc_evict_page_of(struct mc_shard *shard, unsigned cls);
 
 #endif

@@ -1,7 +1,9 @@
 /*
- * stats. The names are memcached's; those of machinery that is not there (slab mover, crawler thread, loggers) are
- * left out.
+ * stats. The names and their order are memcached's. Where a number is about something that is made in another way here,
+ * it is that of the nearest thing; where nothing is near it is 0, as it would be there if the thing were not used.
  */
+#include "binary.h"
+#include "buffers.h"
 #include "dump.h"
 
 #include <stdarg.h>
@@ -12,13 +14,19 @@
 
 void mc_stat(struct mc_session *session, const char *name, const char *format, ...) {
     struct mc_reply *reply = &session->reply;
-    mc_reply_room(reply, MC_LINE_MOST);
-    reply->at += sprintf(reply->at, "STAT %s ", name);
+    char value[MC_LINE_MOST / 2];
     va_list list;
     va_start(list, format);
-    int n = vsnprintf(reply->at, MC_LINE_MOST / 2, format, list);
+    int n = vsnprintf(value, sizeof value, format, list);
     va_end(list);
-    reply->at += n < (int)MC_LINE_MOST / 2 ? n : (int)MC_LINE_MOST / 2 - 1;
+    size_t size = n < (int)sizeof value ? (size_t)n : sizeof value - 1;
+    if (session->special == MC_BINARY_FRAMES) {
+        mc_binary_stat(session, name, value, size);
+        return;
+    }
+    mc_reply_room(reply, MC_LINE_MOST);
+    reply->at += sprintf(reply->at, "STAT %s ", name);
+    mc_put(reply, value, size);
     mc_put_text(reply, "\r\n");
 }
 
@@ -26,7 +34,22 @@ static void number(struct mc_session *session, const char *name, uint64_t value)
     mc_stat(session, name, "%llu", (unsigned long long)value);
 }
 
-static void end(struct mc_session *session) {
+struct stat {
+    const char *name;
+    uint64_t value;
+};
+
+static void numbers(struct mc_session *session, const struct stat *stats, size_t n) {
+    for (size_t i = 0; i < n; i++) number(session, stats[i].name, stats[i].value);
+}
+
+static const char *yes(bool b) { return b ? "yes" : "no"; }
+
+void mc_stats_end(struct mc_session *session) {
+    if (session->special == MC_BINARY_FRAMES) {
+        mc_binary_stat(session, NULL, NULL, 0);
+        return;
+    }
     mc_reply_room(&session->reply, MC_LINE_MOST);
     mc_put_text(&session->reply, "END\r\n");
 }
@@ -36,9 +59,10 @@ static void process_stats(struct mc_session *session) {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     number(session, "pid", (uint64_t)getpid());
-    number(session, "uptime", mc_now() - MC_FIRST_SECOND);
+    number(session, "uptime", mc_uptime());
     number(session, "time", (uint64_t)(mc_clock_zero + mc_now()));
     mc_stat(session, "version", "%s", MC_VERSION);
+    mc_stat(session, "libevent", "none");
     number(session, "pointer_size", 8 * sizeof(void *));
     mc_stat(session, "rusage_user", "%ld.%06ld", (long)usage.ru_utime.tv_sec, (long)usage.ru_utime.tv_usec);
     mc_stat(session, "rusage_system", "%ld.%06ld", (long)usage.ru_stime.tv_sec, (long)usage.ru_stime.tv_usec);
@@ -47,15 +71,21 @@ static void process_stats(struct mc_session *session) {
     number(session, "total_connections", load_rlx(&cache->total_connections));
     number(session, "rejected_connections", load_rlx(&cache->rejected_connections));
     number(session, "connection_structures", load_rlx(&cache->connections_most));
+    size_t spare, buffers = mc_buffers(&spare);
+    number(session, "response_obj_oom", 0);
+    number(session, "response_obj_count", buffers - spare);
+    number(session, "response_obj_bytes", (buffers - spare) * MC_BUFFER);
+    number(session, "read_buf_count", buffers);
+    number(session, "read_buf_bytes", buffers * MC_BUFFER);
+    number(session, "read_buf_bytes_free", spare * MC_BUFFER);
+    number(session, "read_buf_oom", 0);
+    number(session, "reserved_fds", MC_FILES_BESIDE);
     if (cache->settings.idle_timeout) number(session, "idle_kicks", load_rlx(&cache->idle_kicks));
 }
 
 static void command_stats(struct mc_session *session, const struct mc_totals *t) {
     const struct mc_cache *cache = session->cache;
-    const struct {
-        const char *name;
-        uint64_t value;
-    } counts[] = {
+    const struct stat counts[] = {
         {"cmd_get", t->counts.cmd_get},
         {"cmd_set", t->all.cmd_set},
         {"cmd_flush", mc_counted(cache, MC_CMD_FLUSH)},
@@ -78,40 +108,101 @@ static void command_stats(struct mc_session *session, const struct mc_totals *t)
         {"touch_misses", t->counts.touch_misses},
         {"store_too_large", t->counts.store_too_large},
         {"store_no_memory", t->counts.store_no_memory},
-        {"auth_cmds", 0},
-        {"auth_errors", 0},
+        {"auth_cmds", mc_counted(cache, MC_AUTH_CMDS)},
+        {"auth_errors", mc_counted(cache, MC_AUTH_ERRORS)},
         {"bytes_read", mc_counted(cache, MC_BYTES_READ)},
         {"bytes_written", mc_counted(cache, MC_BYTES_WRITTEN)},
         {"limit_maxbytes", cache->store.memory},
         {"accepting_conns", load_rlx(&cache->accepting)},
         {"listen_disabled_num", load_rlx(&cache->listen_disabled)},
+        {"time_in_listen_disabled_us", load_rlx(&cache->not_accepting_us)},
         {"threads", cache->settings.limits.workers},
+        {"conn_yields", mc_counted(cache, MC_YIELDS)},
         {"hash_power_level", (uint64_t)(63 - __builtin_clzll(t->buckets))},
         {"hash_bytes", t->buckets * sizeof(void *)},
         {"hash_is_expanding", t->growing},
+    };
+    numbers(session, counts, sizeof counts / sizeof *counts);
+}
+
+static void memory_stats(struct mc_session *session, const struct mc_totals *t) {
+    struct mc_log_counts logged;
+    mc_log_counts(&logged);
+    const struct stat moves[] = {
+        {"slab_reassign_rescues", 0},
+        {"slab_reassign_chunk_rescues", 0},
+        {"slab_reassign_evictions_nomem", t->counts.moved_evicted},
+        {"slab_reassign_inline_reclaim", 0},
+        {"slab_reassign_busy_items", t->counts.moved_busy},
+        {"slab_reassign_busy_deletes", 0},
+        {"slab_reassign_running", 0},
         {"slabs_moved", t->counts.pages_moved},
+    };
+    const struct stat crawls[] = {
+        {"lru_crawler_running", load_rlx(&session->cache->crawl) != 0},
+        {"lru_crawler_starts", load_rlx(&session->cache->crawl_starts)},
+    };
+    const struct stat counts[] = {
+        {"malloc_fails", 0},
+        {"log_worker_dropped", 0},
+        {"log_worker_written", logged.written},
+        {"log_watcher_skipped", logged.skipped},
+        {"log_watcher_sent", logged.sent},
+        {"log_watchers", logged.watchers},
+        {"unexpected_napi_ids", 0},
+        {"round_robin_fallback", 0},
         {"bytes", t->bytes},
         {"curr_items", t->current},
         {"total_items", t->counts.total_items},
-        {"slab_global_page_pool", 0},
+        {"slab_global_page_pool", t->spares},
         {"expired_unfetched", t->all.expired_unfetched},
         {"evicted_unfetched", t->all.evicted_unfetched},
-        {"evicted_active", t->all.evicted_active},
         {"evictions", t->all.evicted},
         {"reclaimed", t->all.reclaimed},
-        {"crawler_reclaimed", t->counts.crawler_reclaimed},
-        {"crawler_items_checked", t->counts.crawler_items_checked},
+        {"crawler_reclaimed", t->all.crawler_reclaimed},
+        {"crawler_items_checked", t->all.crawler_items_checked},
+        {"lrutail_reflocked", t->all.reflocked},
+    };
+    const struct stat maintained[] = {
+        {"evicted_active", t->all.evicted_active},
         {"direct_reclaims", t->all.direct_reclaims},
     };
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) number(session, counts[i].name, counts[i].value);
+    const struct mc_tuning *tuning = &session->cache->settings.tuning;
+    numbers(session, moves, sizeof moves / sizeof *moves);
+    if (!load_rlx(&tuning->no_crawler)) numbers(session, crawls, sizeof crawls / sizeof *crawls);
+    numbers(session, counts, sizeof counts / sizeof *counts);
+    if (!tuning->no_maintainer) numbers(session, maintained, sizeof maintained / sizeof *maintained);
+}
+
+static void tuning_settings(struct mc_session *session, const struct mc_tuning *t) {
+    mc_stat(session, "slab_reassign", "%s", yes(!load_rlx(&t->no_reassign)));
+    number(session, "slab_automove", load_rlx(&t->automove));
+    mc_stat(session, "slab_automove_ratio", "%.2f", load_rlx(&t->automove_ratio));
+    number(session, "slab_automove_window", t->automove_window);
+    number(session, "slab_chunk_max", t->chunk_most);
+    mc_stat(session, "lru_crawler", "%s", yes(!load_rlx(&t->no_crawler)));
+    number(session, "lru_crawler_sleep", load_rlx(&t->crawler_sleep));
+    number(session, "lru_crawler_tocrawl", load_rlx(&t->crawler_most));
+    number(session, "tail_repair_time", 0);
+}
+
+static void list_settings(struct mc_session *session, const struct mc_tuning *t) {
+    mc_stat(session, "lru_maintainer_thread", "%s", yes(!t->no_maintainer));
+    mc_stat(session, "lru_segmented", "%s", yes(!load_rlx(&t->flat)));
+    number(session, "hot_lru_pct", load_rlx(&t->hot_percent));
+    number(session, "warm_lru_pct", load_rlx(&t->warm_percent));
+    mc_stat(session, "hot_max_factor", "%.2f", load_rlx(&t->hot_factor));
+    mc_stat(session, "warm_max_factor", "%.2f", load_rlx(&t->warm_factor));
+    mc_stat(session, "temp_lru", "%s", yes(load_rlx(&t->temporary)));
+    number(session, "temporary_ttl", (uint64_t)load_rlx(&t->temporary_ttl));
 }
 
 static void settings_stats(struct mc_session *session) {
     const struct mc_settings *s = &session->cache->settings;
     number(session, "maxbytes", session->cache->store.memory);
     number(session, "maxconns", s->connections);
-    number(session, "tcpport", s->port);
-    number(session, "udpport", 0);
+    mc_stat(session, "tcpport", "%d", s->port);
+    mc_stat(session, "udpport", "%d", s->udp_port);
     mc_stat(session, "inter", "%s", s->listen ? s->listen : "NULL");
     number(session, "verbosity", load_rlx(&s->verbosity));
     number(session, "oldest", load_rlx(&session->cache->store.flush_at));
@@ -120,21 +211,28 @@ static void settings_stats(struct mc_session *session) {
     mc_stat(session, "umask", "%o", s->socket_mask);
     mc_stat(session, "shutdown_command", "%s", s->shutdown_allowed ? "yes" : "no");
     number(session, "num_threads", s->limits.workers);
+    number(session, "num_threads_per_udp", s->limits.workers);
     mc_stat(session, "stat_key_prefix", "%c", s->delimiter);
-    mc_stat(session, "detail_enabled", "%s", load_rlx(&s->detail) ? "yes" : "no");
-    mc_stat(session, "cas_enabled", "%s", s->limits.no_cas ? "no" : "yes");
+    mc_stat(session, "detail_enabled", "%s", yes(load_rlx(&s->detail)));
+    number(session, "reqs_per_event", s->turn);
+    mc_stat(session, "cas_enabled", "%s", yes(!s->limits.no_cas));
     number(session, "tcp_backlog", s->backlog);
-    mc_stat(session, "binding_protocol", "ascii");
+    mc_stat(session, "binding_protocol", "%s", s->binding ? s->binding : "ascii");
     mc_stat(session, "auth_enabled_sasl", "no");
-    mc_stat(session, "auth_enabled_ascii", "no");
+    mc_stat(session, "auth_enabled_ascii", "%s", s->auth_file ? s->auth_file : "no");
     number(session, "item_size_max", s->limits.item_most);
-    mc_stat(session, "maxconns_fast", "%s", s->wait_when_full ? "no" : "yes");
+    mc_stat(session, "maxconns_fast", "%s", yes(!s->wait_when_full));
     number(session, "hashpower_init", s->limits.hash_power);
-    mc_stat(session, "flush_enabled", "%s", s->no_flush ? "no" : "yes");
-    mc_stat(session, "dump_enabled", "%s", s->no_dump ? "no" : "yes");
+    tuning_settings(session, &s->tuning);
+    mc_stat(session, "flush_enabled", "%s", yes(!s->no_flush));
+    mc_stat(session, "dump_enabled", "%s", yes(!s->no_dump));
     mc_stat(session, "hash_algorithm", "fold");
+    list_settings(session, &s->tuning);
     number(session, "idle_timeout", s->idle_timeout);
-    mc_stat(session, "track_sizes", "%s", load_rlx(&session->cache->sizes_enabled) ? "yes" : "no");
+    number(session, "watcher_logbuf_size", s->watcher_room);
+    number(session, "worker_logbuf_size", s->worker_room);
+    mc_stat(session, "track_sizes", "%s", yes(load_rlx(&session->cache->sizes_enabled)));
+    mc_stat(session, "memory_file", "%s", s->memory_file ? s->memory_file : "(null)");
 }
 
 static void class_stat(struct mc_session *session, const char *prefix, unsigned cls, const char *name, uint64_t value) {
@@ -149,6 +247,7 @@ static void item_stats(struct mc_session *session, const struct mc_totals *t) {
         const struct mc_class_counts *n = &t->classes[c];
         class_stat(session, "items:", c, "number", t->items[c]);
         class_stat(session, "items:", c, "age", t->age[c]);
+        class_stat(session, "items:", c, "mem_requested", t->requested[c]);
         class_stat(session, "items:", c, "evicted", n->evicted);
         class_stat(session, "items:", c, "evicted_nonzero", n->evicted_nonzero);
         class_stat(session, "items:", c, "evicted_time", t->evicted_time[c]);
@@ -158,6 +257,9 @@ static void item_stats(struct mc_session *session, const struct mc_totals *t) {
         class_stat(session, "items:", c, "expired_unfetched", n->expired_unfetched);
         class_stat(session, "items:", c, "evicted_unfetched", n->evicted_unfetched);
         class_stat(session, "items:", c, "evicted_active", n->evicted_active);
+        class_stat(session, "items:", c, "crawler_reclaimed", n->crawler_reclaimed);
+        class_stat(session, "items:", c, "crawler_items_checked", n->crawler_items_checked);
+        class_stat(session, "items:", c, "lrutail_reflocked", n->reflocked);
         class_stat(session, "items:", c, "direct_reclaims", n->direct_reclaims);
     }
 }
@@ -165,10 +267,10 @@ static void item_stats(struct mc_session *session, const struct mc_totals *t) {
 static void slab_stats(struct mc_session *session, const struct mc_totals *t) {
     unsigned active = 0;
     for (unsigned c = 0; c < mc_classes(); c++) {
-        if (!t->pages[c]) continue;
         const struct mc_class_counts *n = &t->classes[c];
+        if (!t->pages[c] && !n->cmd_set) continue; /* one that is empty now has counts all the same */
         unsigned chunks = (MC_PAGE - MC_PAGE_HEAD) / mc_class_size(c);
-        active++;
+        active += t->pages[c] != 0;
         class_stat(session, "", c, "chunk_size", mc_class_size(c));
         class_stat(session, "", c, "chunks_per_page", chunks);
         class_stat(session, "", c, "total_pages", t->pages[c]);
@@ -200,13 +302,14 @@ static void total_stats(struct mc_session *session, const struct mc_word *which)
     if (!which) {
         process_stats(session);
         command_stats(session, totals);
+        memory_stats(session, totals);
     } else if (mc_word_is(which, "items")) {
         item_stats(session, totals);
     } else {
         slab_stats(session, totals);
     }
     free(totals);
-    end(session);
+    mc_stats_end(session);
 }
 
 static void dump_class(struct mc_session *session, const struct mc_line *line) {
@@ -230,7 +333,7 @@ static void sizes_stats(struct mc_session *session, bool change, bool enable) {
         return;
     }
     mc_stat(session, "sizes_status", enable ? "enabled" : "disabled");
-    if (!change) end(session);
+    if (!change) mc_stats_end(session);
 }
 
 __attribute__((noinline, cold)) void mc_count_prefix(struct mc_session *session, const struct mc_word *key,
@@ -248,7 +351,7 @@ static void dump_prefixes(struct mc_session *session) {
         mc_put(reply, at, some);
     }
     free(text);
-    end(session);
+    mc_stats_end(session);
 }
 
 static void detail(struct mc_session *session, const struct mc_line *line) {
@@ -256,6 +359,7 @@ static void detail(struct mc_session *session, const struct mc_line *line) {
     bool on = what && mc_word_is(what, "on");
     if (on || (what && mc_word_is(what, "off"))) {
         store_rlx(&session->cache->settings.detail, on);
+        mc_count_detail(on);
         mc_say(session, "OK");
     } else if (what && mc_word_is(what, "dump")) {
         dump_prefixes(session);
@@ -270,7 +374,7 @@ void mc_command_stats(struct mc_session *session, struct mc_line *line) {
         total_stats(session, which);
     } else if (mc_word_is(which, "settings")) {
         settings_stats(session);
-        end(session);
+        mc_stats_end(session);
     } else if (mc_word_is(which, "sizes")) {
         sizes_stats(session, false, false);
     } else if (mc_word_is(which, "sizes_enable") || mc_word_is(which, "sizes_disable")) {
@@ -279,7 +383,7 @@ void mc_command_stats(struct mc_session *session, struct mc_line *line) {
         dump_class(session, line);
     } else if (mc_word_is(which, "conns")) {
         if (session->cache->tell_connections) session->cache->tell_connections(session);
-        end(session);
+        mc_stats_end(session);
     } else if (mc_word_is(which, "detail")) {
         detail(session, line);
     } else if (mc_word_is(which, "reset")) {

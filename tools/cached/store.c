@@ -1,5 +1,7 @@
 #include "store.h"
 
+#include "log.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -59,24 +61,26 @@ void mc_store_end(struct mc_store *store) {
 void mc_hold(struct mc_held *held, struct mc_store *store, const char *key, size_t key_size) {
     uint64_t hash = mc_hash(store->seed, key, key_size);
     struct mc_shard *shard = &store->shards[(hash >> 32) & (store->count - 1)];
-    *held = (struct mc_held){store, shard, key, (uint32_t)hash, (uint8_t)key_size};
+    *held = (struct mc_held){store, shard, key, (uint32_t)hash, (uint8_t)key_size, 0};
     weft__lock(&shard->lock);
 }
 
 void mc_release(struct mc_held *held) { weft__unlock(&held->shard->lock); }
 
-static __attribute__((noinline, cold)) void bury(struct mc_shard *shard, struct mc_item *item) {
-    if (mc_item_expired(item))
-        shard->counts.get_expired++;
+static __attribute__((noinline, cold)) void bury(struct mc_held *held, struct mc_item *item) {
+    bool expired = mc_item_expired(item);
+    held->buried = expired ? MC_FOUND_EXPIRED : MC_FOUND_FLUSHED;
+    if (expired)
+        held->shard->counts.get_expired++;
     else
-        shard->counts.get_flushed++;
-    mc_shard_unlink(shard, item);
+        held->shard->counts.get_flushed++;
+    mc_shard_unlink(held->shard, item);
 }
 
 struct mc_item *mc_find(struct mc_held *held) {
     struct mc_item *item = mc_table_find(&held->shard->table, held->hash, held->key, held->key_size);
     if (likely(!item || !mc_item_dead(held->shard, item))) return item;
-    bury(held->shard, item);
+    bury(held, item);
     return NULL;
 }
 
@@ -149,7 +153,7 @@ static void sweep(struct mc_shard *shard) {
 void mc_store_tick(struct mc_store *store) {
     uint32_t at = load_rlx(&store->flush_at);
     if (at && at <= mc_now() && cas_ar(&store->flush_at, &at, 0)) flush_now(store);
-    for (unsigned i = 0; i < store->count; i++) sweep(&store->shards[i]);
+    for (unsigned i = 0; i < store->count && !load_rlx(&store->at_rest); i++) sweep(&store->shards[i]);
 }
 
 void mc_store_limit(struct mc_store *store, size_t memory) {

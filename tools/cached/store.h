@@ -32,6 +32,7 @@ struct mc_store {
     size_t memory, item_most;
     bool no_cas;
     _Atomic uint64_t cas;      /* the last one given out */
+    _Atomic bool at_rest;      /* no sweep */
     _Atomic uint32_t flush_at; /* when all that is there then goes; 0: no such time */
 };
 
@@ -44,6 +45,7 @@ struct mc_held {
     const char *key;
     uint32_t hash;
     uint8_t key_size;
+    uint8_t buried; /* what was stored there was found dead: an mc_found (log.h) */
 };
 
 void mc_hold(struct mc_held *held, struct mc_store *store, const char *key, size_t key_size);
@@ -87,13 +89,20 @@ void mc_store_tick(struct mc_store *store);         /* once a second: what was t
 void mc_store_limit(struct mc_store *store, size_t memory);
 void mc_store_reset_counts(struct mc_store *store);
 
+/* Takes all dead items out, of the classes whose bit is set, class 0 being bit 0; of each class it looks at `most` items
+ * at most, unless 0. Waits `pause` nanoseconds after each thousand items. */
+void mc_store_crawl(struct mc_store *store, uint64_t classes, uint32_t most, uint64_t pause);
+
+/* Evicts a page of that class, in the shard that has most of them. -ENOENT: no shard has two; -EBUSY: their items are being sent. */
+int mc_store_move_page(struct mc_store *store, unsigned cls);
+
 /* Adds everything up; a snapshot shard by shard. */
 struct mc_totals {
     struct mc_shard_counts counts;
     struct mc_class_counts all, classes[MC_CLASSES_MOST];
-    uint64_t items[MC_CLASSES_MOST], pages[MC_CLASSES_MOST], used[MC_CLASSES_MOST];
+    uint64_t items[MC_CLASSES_MOST], pages[MC_CLASSES_MOST], used[MC_CLASSES_MOST], requested[MC_CLASSES_MOST];
     uint32_t age[MC_CLASSES_MOST], evicted_time[MC_CLASSES_MOST];
-    uint64_t bytes, current, page_count, buckets;
+    uint64_t bytes, current, page_count, spares, buckets;
     bool growing;
 };
 void mc_store_totals(struct mc_store *store, struct mc_totals *totals);

@@ -13,6 +13,8 @@ static void add_class(struct mc_totals *totals, const struct mc_shard *shard, un
     totals->items[cls] += shard->queues[cls].items;
     totals->pages[cls] += shard->memory.class_pages[cls];
     totals->used[cls] += shard->memory.class_used[cls];
+    totals->requested[cls] += shard->queues[cls].bytes;
+    totals->bytes += shard->queues[cls].bytes;
     const struct mc_item *oldest = shard->queues[cls].oldest;
     if (oldest && mc_now() - oldest->last > totals->age[cls]) totals->age[cls] = mc_now() - oldest->last;
     if (shard->evicted_time[cls] > totals->evicted_time[cls]) totals->evicted_time[cls] = shard->evicted_time[cls];
@@ -25,9 +27,9 @@ void mc_store_totals(struct mc_store *store, struct mc_totals *totals) {
         weft__lock(&shard->lock);
         add_words(&totals->counts, &shard->counts, sizeof totals->counts);
         for (unsigned cls = 0; cls < mc_classes(); cls++) add_class(totals, shard, cls);
-        totals->bytes += shard->bytes;
         totals->current += shard->table.items;
         totals->page_count += shard->memory.pages;
+        totals->spares += shard->memory.spares;
         totals->buckets += shard->table.size + shard->table.old_size;
         totals->growing |= shard->table.old != NULL;
         weft__unlock(&shard->lock);

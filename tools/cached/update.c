@@ -37,10 +37,12 @@ static enum mc_outcome join(struct mc_held *held, struct mc_item *old, struct mc
 }
 
 static enum mc_outcome store(struct mc_held *held, struct mc_item *old, struct mc_item *item, uint64_t *cas) {
-    if (old)
+    if (old) {
         mc_replace(held, old, item);
-    else
+    } else {
+        if (held->buried) held->shard->classes[item->cls].reclaimed++; /* in the place of a dead one */
         mc_link(held, item);
+    }
     *cas = item->cas;
     return MC_STORED;
 }

@@ -10,6 +10,8 @@ enum mc_outcome { MC_STORED, MC_NOT_STORED, MC_EXISTS, MC_NOT_FOUND, MC_NOT_NUME
 
 /* Stores the upload's item, or something made of it; otherwise that is given back. *cas: the new one, if it was. */
 enum mc_outcome mc_update(struct mc_held *held, struct mc_upload *upload, uint64_t *cas);
+/* The same of the session's upload, with the events of it for watchers. */
+enum mc_outcome mc_update_observed(struct mc_session *session, struct mc_held *held, uint64_t *cas);
 
 #define MC_NUMBER_MOST 20 /* digits */
 struct mc_delta {

@@ -1,4 +1,9 @@
-/* weft cached, without the rest of the tool. */
+/* weft cached, without the rest of the tool; with the command that moves the clock, which memcached's own tests use. */
 #include "../../serve/alone.h"
 
-int main(int argc, char **argv) { return command_cached(argc, argv); }
+#include "cache.h"
+
+int main(int argc, char **argv) {
+    mc_debug_commands = true;
+    return command_cached(argc, argv);
+}

@@ -1,0 +1,9 @@
+/* A connection that watches: sends the lines of its watcher until the client or the server ends. Runs in its fiber. */
+#ifndef CACHED_WATCHER_H
+#define CACHED_WATCHER_H
+
+#include "session.h"
+
+void mc_watch(struct mc_session *session, int fd);
+
+#endif
