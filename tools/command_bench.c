@@ -122,6 +122,7 @@ static void say_missing(const struct request *request, const struct bench *bench
 static bool run_bench(const struct request *request, const struct bench *bench) {
     unsigned cpus = suite_cpus();
     bool ok = true;
+    if (!request->json) report_heading(bench);
     for (const struct variant *v = bench->variants; v < bench->variants + BENCH_VARIANTS && v->params; v++) {
         struct outcome outcomes[BENCH_WORKERS * BENCH_ENTRANTS];
         unsigned workers[BENCH_WORKERS + 1] = {request->workers};

@@ -39,6 +39,8 @@ static void print_ratio(int width, double ratio) {
         printf("%*s", width, "-");
 }
 
+void report_heading(const struct bench *bench) { printf("\n%s: %s\n%s\n", bench->name, bench->summary, bench->does); }
+
 void report_table(const struct bench *bench, const struct variant *variant, const struct outcome *outcomes, int count) {
     const struct metric *first = &variant->metrics[0];
     printf("\n%s: %s (%s is better)\n", bench->name, first->name, first->more_is_better ? "more" : "less");

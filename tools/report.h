@@ -9,6 +9,9 @@
 /* One line: cpu, number of cpus, kernel. */
 void report_machine(void);
 
+/* What the benchmark asks, and what each system does. */
+void report_heading(const struct bench *bench);
+
 /*
  * A table of the outcomes of one variant, `count` of them, weft before its peers for each number of
  * workers. `ratio` is to weft's; where serial processes are the yardstick, `least` and `most` are the

@@ -20,6 +20,7 @@
  *                  if it was asked long ago. NULL: not needed.
  *   ready(d)       anybody: would a steal find something now? A guess; that of the split deque reads no line
  *                  the owner writes.
+ *   several(d)     anybody: would two? A guess. NULL: unknown.
  *   some(d)        anybody: are there calls that could be taken, public or after some pressing? A guess,
  *                  but exact after a full fence while the owner does nothing.
  *   yield(d)       owner: make all public, it goes away for a while. NULL: they are.
@@ -56,6 +57,7 @@ struct weft__deque_kind {
     struct weft_call *(*steal)(struct weft__deque *d);
     void (*press)(struct weft__deque *d, uint64_t now);
     bool (*ready)(struct weft__deque *d);
+    bool (*several)(struct weft__deque *d);
     bool (*some)(struct weft__deque *d);
     void (*yield)(struct weft__deque *d);
     void (*trim)(struct weft__deque *d);
@@ -80,7 +82,7 @@ struct weft__deque {
     bool lags;                /* split: tail and split are above the head, where all that lay there was taken */
     bool eager;               /* split: forks come by when there are twice as many as the last time */
     unsigned entered;         /* frames that hold a pointer to it */
-    unsigned holes;           /* calls that were joined before younger ones; written under the lock */
+    _Atomic unsigned holes;   /* calls that were joined before younger ones; see weft__deque_holes */
     struct weft_call *floor;  /* written under the lock; the first place when it is empty */
     struct weft_call *base;   /* where the innermost typed frame that was entered begins: the head stays above */
     void *owner;              /* the fiber that forks */
@@ -93,6 +95,7 @@ struct weft__deque {
     struct weft__lock lock;               /* split: held to move it */
     _Atomic uint64_t asked;               /* when span became 0 */
     struct weft__deque *after, *before;   /* among the suspended ones, under their lock */
+    void *home;                           /* the worker that its fiber was suspended on */
     bool listed;
     _Atomic bool rooted;       /* the root is open; see sched/root.c, as the next three */
     struct weft_scope root;    /* tells those that run calls of the owner */
@@ -162,7 +165,9 @@ static inline void weft__deque_close_fast_path(struct weft__deque *d) {
 
 /* The owner: joins of calls below this place, or the base, come to pop from now on. Locked. */
 void weft__deque_set_floor(struct weft__deque *d, uint32_t place);
-/* The owner: so many holes have come, or gone. While there are any, the fast paths are closed, too. */
+/* The owner: one hole has come (1), or gone (-1u). While there are any, the fast paths are closed, too. */
 void weft__deque_holes(struct weft__deque *d, unsigned more);
+/* The owner of a split deque: the youngest calls, as far as they are holes and private, are dropped. */
+void weft__deque_drop_private(struct weft__deque *d);
 
 #endif

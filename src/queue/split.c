@@ -41,7 +41,7 @@ static uint32_t split_of(uint64_t public) { return (uint32_t) public; }
 
 /* What the owner's joins compare with. Locked. */
 static void set_bound(struct weft__deque *d, uint32_t split) {
-    struct weft_call *bound = d->holes ? d->calls + WEFT_DEQUE_MOST : d->calls + split;
+    struct weft_call *bound = load_rlx(&d->holes) ? d->calls + WEFT_DEQUE_MOST : d->calls + split;
     store_rlx(weft__deque_bound(d), bound > d->floor ? bound : d->floor);
 }
 
@@ -187,6 +187,11 @@ static bool split_ready(struct weft__deque *d) {
     return tail_of(public) < split_of(public);
 }
 
+static bool split_several(struct weft__deque *d) {
+    uint64_t public = load_rlx(&d->public);
+    return tail_of(public) + 1 < split_of(public);
+}
+
 static bool split_some(struct weft__deque *d) {
     uint64_t public = load_rlx(&d->public);
     return tail_of(public) < split_of(public) || weft__deque_place(d, load_rlx(weft__deque_head(d))) > split_of(public);
@@ -198,10 +203,36 @@ void weft__deque_set_floor(struct weft__deque *d, uint32_t place) {
     if (load_rlx(weft__deque_bound(d)) < d->floor) store_rlx(weft__deque_bound(d), d->floor);
 }
 
+/*
+ * The first hole closes the fast paths, and the last one to go opens them; both under the lock, because a thief that
+ * moves the split sets the bound, too, by whether there are any. How many there are in between is the owner's alone, so
+ * a million calls that are joined in the order of their forks take the lock twice.
+ */
 void weft__deque_holes(struct weft__deque *d, unsigned more) {
+    unsigned were = load_rlx(&d->holes), are = were + more;
+    if (were && are) {
+        store_rlx(&d->holes, are);
+        return;
+    }
     weft__lock(&d->lock);
-    d->holes += more;
+    store_rlx(&d->holes, are);
     if (d->kind == &weft__deque_split) set_bound(d, split_of(load_rlx(&d->public)));
+    weft__unlock(&d->lock);
+}
+
+/*
+ * Nobody moves the split while the lock is held, so what lies above it is the owner's, and goes without a swap. Head is
+ * lowered under the lock: a thief of last resort looks at it there.
+ */
+void weft__deque_drop_private(struct weft__deque *d) {
+    weft__lock(&d->lock);
+    uint32_t split = split_of(load_rlx(&d->public));
+    struct weft_call *c = d->in.head;
+    unsigned holes = load_rlx(&d->holes);
+    for (; holes && c > d->calls + split && c > d->base && !c[-1].run; holes--) store_rlx(weft__call_state(--c), 0);
+    store_rlx(weft__deque_head(d), c);
+    store_rlx(&d->holes, holes);
+    set_bound(d, split);
     weft__unlock(&d->lock);
 }
 
@@ -214,6 +245,7 @@ const struct weft__deque_kind weft__deque_split = {
     .steal = split_steal,
     .press = split_press,
     .ready = split_ready,
+    .several = split_several,
     .some = split_some,
     .yield = split_yield,
 };

@@ -324,8 +324,8 @@ void weft__expire(struct weft__worker *w, struct weft__wheel *wheel, uint64_t no
 }
 
 /* Calls of a fiber that waits, perhaps for one of them, must not wait for a worker that has nothing else. */
-static void take_suspended_task(struct weft__worker *w) {
-    struct weft__fiber *f = w->cluster->stealing ? weft__tasks_steal_suspended(w) : NULL;
+static void take_suspended_task(struct weft__worker *w, uint64_t now) {
+    struct weft__fiber *f = w->cluster->stealing ? weft__tasks_steal_suspended(w, now) : NULL;
     if (f) weft__push(w, f);
 }
 
@@ -372,7 +372,7 @@ static bool is_due(struct weft__worker *w, int dispatches, uint64_t now) {
 static void take_share(struct weft__worker *w, int dispatches, uint64_t now) {
     bool due = is_due(w, dispatches, now);
     take_injected(w);
-    if (due) take_suspended_task(w);
+    if (due) take_suspended_task(w, now);
     if (due || load_rlx(&w->busy_since)) look_about(w, now);
     if (weft__ready_length(&w->ready)) weft__notify(w); /* for what was taken over, and for who yields */
 }

@@ -197,6 +197,16 @@ static inline void weft__timed_none(struct weft__timed *t) {
     store_rlx(&t->since, 0);
 }
 
+/* What a worker knows of its steals of forked calls; see worth.c and suspended.c. The carrier's alone. */
+struct weft__worth {
+    uint64_t stole_at;        /* the last steal that is not judged yet; 0: none */
+    uint64_t dispatches;      /* of the worker, when it stole that one */
+    struct weft__deque *runs; /* of the fiber that runs the stolen call; NULL: the call has returned */
+    _Atomic unsigned vain;    /* so many steals in a row did not pay */
+    struct weft__deque *seen; /* of a suspended fiber, whose calls were left to their home */
+    uint64_t seen_public, seen_at;
+};
+
 /* How long ago; 0: then is 0, or has not come. */
 static inline uint64_t weft__since(uint64_t then, uint64_t now) { return then && then < now ? now - then : 0; }
 
@@ -248,6 +258,7 @@ struct weft__worker {
     struct weft__san home_san;
     struct weft__deque *deques; /* for fibers that fork; see tasks.c */
     unsigned deques_count;
+    struct weft__worth worth;
     struct weft__deque *children; /* continuation stealing, see continue.c */
     uint64_t owed;                /* by the scope's child that begins now, see end() */
     struct weft__slab_cache records;
@@ -625,7 +636,11 @@ bool weft__each_live(bool (*fn)(struct weft__fiber *, void *), void *arg);
 void weft__tasks_end(struct weft__worker *w, struct weft__fiber *f);
 /* One call of the deque that another worker's fiber uses, in a fiber of its own; NULL: none. */
 struct weft__fiber *weft__tasks_steal(struct weft__worker *w, struct weft__worker *from, uint64_t now);
-struct weft__fiber *weft__tasks_steal_suspended(struct weft__worker *w);
+/* The same of a suspended fiber; of one that is suspended on this worker. */
+struct weft__fiber *weft__tasks_steal_suspended(struct weft__worker *w, uint64_t now);
+struct weft__fiber *weft__tasks_steal_here(struct weft__worker *w);
+/* The worker searches: has its last steal of a call paid? Only if one is to be judged. */
+void weft__worth_judge(struct weft__worker *w, uint64_t now);
 /* Somebody goes to sleep, and wants to hear of forks. */
 void weft__tasks_ask(struct weft__cluster *c);
 /* Is there any forked call that waits? Of the fiber that the worker runs; anywhere, that worker w may take. */

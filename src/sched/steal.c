@@ -165,9 +165,10 @@ struct weft__fiber *weft__search(struct weft__worker *w, bool once) {
     bool told = !once && load_rlx(&weft__dry_awaited) && !weft__dry_fetch();
     uint64_t now = weft__clock(), end = now + (is_in_vain(w, told) ? 0 : w->search_time);
     unsigned pause = 4;
+    if (w->worth.stole_at) weft__worth_judge(w, now);
     for (;;) {
         struct weft__fiber *f = own_work(w, now);
-        if (!f && w->cluster->stealing) f = weft__tasks_steal_suspended(w);
+        if (!f && w->cluster->stealing) f = weft__tasks_steal_suspended(w, now);
         if (!f && w->cluster->stealing) f = look_round(w, now);
         if (f || once || now >= end || load_rlx(&w->cluster->stopping) || !weft__is_wanted(w)) {
             if (!once) adapt(w, f != NULL);

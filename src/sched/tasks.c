@@ -25,9 +25,9 @@
  * first fork always comes there. Where there is no membarrier a sleeper can miss a fork, because that has no
  * fence of its own: the next one sees that somebody asks, and the watchman looks all the same.
  *
- * Whether a wake-up is worth it cannot be known at a fork. If those that were woken went to sleep
- * again without having stolen anything, the next so many forks that come by do not wake anybody, twice as
- * many each time; the watchman looks all the same.
+ * Whether a wake-up is worth it cannot be known at a fork. If workers that were woken have stolen nothing, or nothing
+ * that paid (worth.c), the next so many forks that come by wake no worker, twice as many each time; the watchman looks
+ * all the same.
  */
 #include "sched/tasks.h"
 
@@ -36,7 +36,7 @@
 #include "sched/region.h"
 #include "sched/starved.h"
 
-#define WEFT_WAKE_PATIENCE_MOST 1023
+#define WEFT_WAKE_PATIENCE_MOST 8191
 #define WEFT_DEQUES_CACHED 4
 #define WEFT_JOIN_PATIENCE (20 * WEFT_MICROSECOND)
 #define WEFT_JOIN_LOOKS 16
@@ -175,33 +175,50 @@ WEFT_COLD _Noreturn void weft__tasks_escaped(const char *what) {
     weft__die("an exception left a function that was called by %s in %s", what, weft__describe_caller(&text));
 }
 
+/* --- waking for calls --------------------------------------------------------------------------- */
+
+/* Those that were woken found nothing, or nothing that was worth it: the next forks wake nobody. */
+static void wait_longer(struct weft__tasks *t) {
+    unsigned patience = load_rlx(&t->patience) * 2 + 1;
+    store_rlx(&t->patience, patience < WEFT_WAKE_PATIENCE_MOST ? patience : WEFT_WAKE_PATIENCE_MOST);
+}
+
+static void consider_waking(struct weft__cluster *c) {
+    struct weft__tasks *t = &c->tasks;
+    unsigned looks = load_rlx(&t->looks);
+    if (looks < load_rlx(&t->patience)) {
+        store_rlx(&t->looks, looks + 1);
+        return;
+    }
+    store_rlx(&t->looks, 0);
+    store_rlx(&t->woken, true);
+    weft__idle_wake_one(c);
+}
+
+/* What a worker has stolen kept it busy, or not. */
+void weft__tasks_stolen(struct weft__cluster *c, bool paid) {
+    struct weft__tasks *t = &c->tasks;
+    unsigned patience = load_rlx(&t->patience);
+    if (paid) {
+        if (patience) store_rlx(&t->patience, patience / 32);
+    } else
+        wait_longer(t);
+}
+
 /* --- suspended ones ------------------------------------------------------------------------------ */
 
-/* Locked. */
-static void count_suspended(struct weft__tasks *t, const struct weft__deque *d, unsigned n) {
-    store_rlx(&t->suspended, load_rlx(&t->suspended) + n);
-    if (!d->joining) store_rlx(&t->parked, load_rlx(&t->parked) + n);
-}
-
-static void enlist(struct weft__cluster *c, struct weft__deque *d) {
-    struct weft__tasks *t = &c->tasks;
-    weft__lock(&t->lock);
-    d->listed = true;
-    d->after = NULL;
-    d->before = t->last;
-    *(t->last ? &t->last->after : &t->first) = d;
-    t->last = d;
-    count_suspended(t, d, 1);
-    weft__unlock(&t->lock);
-}
-
-/* Locked. */
-static void unlist(struct weft__tasks *t, struct weft__deque *d) {
-    if (!d->listed) return;
-    d->listed = false;
-    *(d->before ? &d->before->after : &t->first) = d->after;
-    *(d->after ? &d->after->before : &t->last) = d->before;
-    count_suspended(t, d, -1u);
+/*
+ * Calls of a fiber that parks are public. A single one is left to this worker, which takes it when it has nothing else;
+ * the watchman comes if it does not. For several a sleeper is woken, unless nothing came of that before.
+ */
+static void tell_of_suspended(struct weft__cluster *c, struct weft__deque *d) {
+    weft__fence_light(); /* pairs with the fence of a worker that announces its sleep */
+    uint64_t state = load_rlx(&c->idle.state);
+    if (likely(!(state & WEFT_IDLE_SLEEPERS))) return;
+    if (!(state & WEFT_IDLE_WATCHED))
+        weft__idle_wake_one(c);
+    else if (!weft__suspended_is_for_home(d))
+        consider_waking(c);
 }
 
 WEFT_SWITCHES struct weft__worker *weft__suspend_forking(struct weft__worker *w, struct weft__fiber *self) {
@@ -216,40 +233,21 @@ WEFT_SWITCHES struct weft__worker *weft__suspend_forking(struct weft__worker *w,
     if (d->kind->yield) d->kind->yield(d);
     bool listed = d->kind->ready(d) && c->stealing;
     if (listed) {
-        enlist(c, d);
-        weft__fence_light(); /* pairs with the fence of a worker that announces its sleep */
-        if (load_rlx(&c->idle.state) & WEFT_IDLE_SLEEPERS) weft__idle_wake_one(c);
+        weft__suspended_put(w, d);
+        tell_of_suspended(c, d);
     }
     w = weft__suspend_plain(w, self);
-    if (listed) {
-        weft__lock(&c->tasks.lock);
-        unlist(&c->tasks, d);
-        weft__unlock(&c->tasks.lock);
-    }
+    if (listed) weft__suspended_remove(&c->tasks, d);
     store_rel(&w->deque, d); /* pairs with thieves */
     return w;
 }
 
 void weft__tasks_reset(struct weft__cluster *c) {
-    weft__lock(&c->tasks.lock);
-    while (c->tasks.first) unlist(&c->tasks, c->tasks.first); /* of fibers that were moved, or abandoned */
-    weft__unlock(&c->tasks.lock);
+    weft__suspended_reset(&c->tasks); /* of fibers that were moved, or abandoned */
     store_rlx(&c->tasks.patience, 0);
 }
 
 /* --- forks that somebody should know of ------------------------------------------------------------ */
-
-static void consider_waking(struct weft__cluster *c) {
-    struct weft__tasks *t = &c->tasks;
-    unsigned looks = load_rlx(&t->looks);
-    if (looks < load_rlx(&t->patience)) {
-        store_rlx(&t->looks, looks + 1);
-        return;
-    }
-    store_rlx(&t->looks, 0);
-    store_rlx(&t->woken, true);
-    weft__idle_wake_one(c);
-}
 
 WEFT_COLD int weft__tasks_pushed(struct weft__deque *d, struct weft_call *c) {
     if (unlikely(weft__deque_full(d, c))) return -ENOSPC;
@@ -270,9 +268,8 @@ static void ask(struct weft__deque *d, uint64_t now) {
 void weft__tasks_ask(struct weft__cluster *c) {
     struct weft__tasks *t = &c->tasks;
     if (load_rlx(&t->woken)) { /* for nothing */
-        unsigned patience = load_rlx(&t->patience) * 2 + 1;
         store_rlx(&t->woken, false);
-        store_rlx(&t->patience, patience < WEFT_WAKE_PATIENCE_MOST ? patience : WEFT_WAKE_PATIENCE_MOST);
+        wait_longer(t);
     }
     uint64_t now = weft__clock();
     for (unsigned i = 0; i < load_acq(&c->count); i++) {
@@ -285,7 +282,8 @@ void weft__tasks_ask(struct weft__cluster *c) {
 bool weft__tasks_in_sight(struct weft__worker *w) {
     struct weft__cluster *c = w->cluster;
     if (unlikely(!weft__takes_calls(w))) return load_rlx(&c->tasks.parked);
-    if (load_rlx(&c->tasks.suspended)) return true;
+    if (weft__suspended_in_sight(w)) return true;
+    if (weft__worth_patience(w) && load_rlx(&c->idle.state) & WEFT_IDLE_WATCHED) return false; /* the watchman looks */
     for (unsigned i = 0; i < load_acq(&c->count); i++)
         if (weft__tasks_wait_at(c->workers[i])) return true;
     return false;
@@ -324,6 +322,7 @@ static void *run_stolen(void *deque) {
     if (begin(c)) c->run(&d->in, c);
     if (scope) weft__scope_disinherit(&member, d->owner);
     d->entered = 0;
+    weft__worth_ran(weft__self(), d);
     finish(c);
     return NULL;
 }
@@ -334,8 +333,9 @@ static struct weft__stack *get_stack(struct weft__worker *w, unsigned class) {
     return likely(s != NULL) || load_rlx(&weft__stack_are_scarce) ? s : weft__stack_get_any(w->stacks, class);
 }
 
-/* Steals from the deque, and wraps it into a fiber that can be entered; NULL: nothing to be had. */
-static struct weft__fiber *steal_into_fiber(struct weft__worker *w, struct weft__deque *victim) {
+/* Steals from the deque, and wraps it into a fiber that can be entered; NULL: nothing to be had. now: the steal is
+ * judged later (worth.c); 0: it is not. */
+static struct weft__fiber *steal_into_fiber(struct weft__worker *w, struct weft__deque *victim, uint64_t now) {
     if (!victim->kind->ready(victim) || !have_deque(w)) return NULL;
     unsigned class = w->cluster->stack_class;
     struct weft__stack *stack = get_stack(w, class);
@@ -365,8 +365,8 @@ static struct weft__fiber *steal_into_fiber(struct weft__worker *w, struct weft_
     store_rlx(&f->context.on_stack, WEFT_AT_REST);
     count_add(&w->numbers.spawned, 1);
     count_add(&w->numbers.tasks_stolen, 1);
-    if (load_rlx(&w->cluster->tasks.patience)) store_rlx(&w->cluster->tasks.patience, 0);
-    store_rlx(&w->cluster->tasks.woken, false);
+    if (load_rlx(&w->cluster->tasks.woken)) store_rlx(&w->cluster->tasks.woken, false);
+    if (now) weft__worth_stole(w, d, now);
     return f;
 put_fiber:
     weft__slab_put(&weft__fibers, &w->records, &f->slot);
@@ -380,23 +380,11 @@ struct weft__fiber *weft__tasks_steal(struct weft__worker *w, struct weft__worke
     struct weft__deque *d = load_acq(&from->deque); /* pairs with weft__tasks_begin */
     if (!d) return NULL;
     if (d->kind == &weft__deque_kept) return weft__parents_steal(w, from, now);
-    struct weft__fiber *f = steal_into_fiber(w, d);
+    uint64_t patience = weft__worth_patience(w);
+    if (unlikely(patience) && weft__calls_left_alone(w, from, now) < patience) return NULL;
+    struct weft__fiber *f = steal_into_fiber(w, d, now);
     if (!f && d->kind->press) d->kind->press(d, now);
     return f;
-}
-
-/* The one that waits longest; all: also if its fiber is parked in a join. Those that have nothing left need not stand
- * there. */
-static struct weft__deque *first_suspended(struct weft__tasks *t, bool all) {
-    weft__lock(&t->lock);
-    struct weft__deque *d = t->first;
-    while (d && (!d->kind->ready(d) || (d->joining && !all))) {
-        struct weft__deque *next = d->after;
-        if (!d->kind->ready(d)) unlist(t, d);
-        d = next;
-    }
-    weft__unlock(&t->lock);
-    return d;
 }
 
 /*
@@ -405,12 +393,21 @@ static struct weft__deque *first_suspended(struct weft__tasks *t, bool all) {
  * A worker that takes no calls makes one exception: a fiber that is parked for anything else than a join may wait for
  * the very call that it has forked, and cannot run it itself.
  */
-struct weft__fiber *weft__tasks_steal_suspended(struct weft__worker *w) {
+struct weft__fiber *weft__tasks_steal_suspended(struct weft__worker *w, uint64_t now) {
     struct weft__tasks *t = &w->cluster->tasks;
     bool all = weft__takes_calls(w);
     if (likely(!load_rlx(all ? &t->suspended : &t->parked))) return NULL;
-    struct weft__deque *d = first_suspended(t, all);
-    return d ? steal_into_fiber(w, d) : NULL;
+    bool is_here;
+    struct weft__deque *d = weft__suspended_find(w, all ? WEFT_SUSPENDED_ALL : WEFT_SUSPENDED_PARKED, now, &is_here);
+    return d ? steal_into_fiber(w, d, is_here ? 0 : now) : NULL;
+}
+
+/* The worker has run dry just now: calls of fibers that have parked here need no search. */
+WEFT_COLD struct weft__fiber *weft__tasks_steal_here(struct weft__worker *w) {
+    if (!w->cluster->stealing || !weft__takes_calls(w)) return NULL;
+    bool is_here;
+    struct weft__deque *d = weft__suspended_find(w, WEFT_SUSPENDED_HERE, 0, &is_here);
+    return d ? steal_into_fiber(w, d, 0) : NULL;
 }
 
 /*

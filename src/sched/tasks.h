@@ -61,6 +61,33 @@ static inline void weft__barrier_left(const char **what) {
 #define WEFT_CALLS __attribute__((section("weft_calls"), noinline, noclone))
 #endif
 
+/* --- calls of suspended fibers (suspended.c) --- */
+
+/* The running fiber of w parks with these calls outstanding. */
+void weft__suspended_put(struct weft__worker *w, struct weft__deque *d);
+void weft__suspended_remove(struct weft__tasks *t, struct weft__deque *d);
+void weft__suspended_reset(struct weft__tasks *t);
+/* Which deques a worker asks for: those of fibers that wait for something else than a join; all; those whose fibers
+ * parked on this worker. */
+enum weft__suspended { WEFT_SUSPENDED_PARKED, WEFT_SUSPENDED_ALL, WEFT_SUSPENDED_HERE };
+/* One that has calls which w may take now; NULL: none. is_here: w is its home. */
+struct weft__deque *weft__suspended_find(struct weft__worker *w, enum weft__suspended which, uint64_t now,
+                                         bool *is_here);
+/* Is there one that w must not sleep over? */
+bool weft__suspended_in_sight(struct weft__worker *w);
+/* Will the worker that the fiber parks on see to its calls alone? */
+bool weft__suspended_is_for_home(struct weft__deque *d);
+
+/* --- whether steals pay (worth.c) --- */
+
+/* For how long w leaves calls alone before it steals them. */
+uint64_t weft__worth_patience(struct weft__worker *w);
+/* w has stolen a call from another worker's fiber, and runs it with this deque; the call has returned. */
+void weft__worth_stole(struct weft__worker *w, struct weft__deque *by, uint64_t now);
+void weft__worth_ran(struct weft__worker *w, const struct weft__deque *by);
+/* What a worker has stolen has kept it busy, or not. (tasks.c) */
+void weft__tasks_stolen(struct weft__cluster *c, bool paid);
+
 /* --- continuation stealing (continue.c) --- */
 
 extern const struct weft__deque_kind weft__deque_kept;

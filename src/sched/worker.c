@@ -37,7 +37,8 @@ static struct weft__fiber *find_quickly(struct weft__worker *w) {
     w->handed = NULL;
     if (f) return f;
     if (w->until_poll <= 0) weft__poll(w, weft__clock());
-    return weft__next(w);
+    f = weft__next(w);
+    return f || likely(!load_rlx(&w->cluster->tasks.suspended)) ? f : weft__tasks_steal_here(w);
 }
 
 static void now_idle(struct weft__worker *w) {

@@ -126,7 +126,9 @@ static void collect(struct weft__deque *d, struct weft_call *c) {
 
 /* Holes that are the youngest now are no longer needed. */
 static void drop_holes(struct weft__deque *d) {
-    while (d->holes && d->in.head > d->base && !d->in.head[-1].run) {
+    if (likely(!load_rlx(&d->holes)) || d->in.head[-1].run) return;
+    if (d->kind == &weft__deque_split) weft__deque_drop_private(d);
+    while (load_rlx(&d->holes) && d->in.head > d->base && !d->in.head[-1].run) {
         struct weft_call *c = d->in.head - 1;
         store_rlx(weft__deque_head(d), c);
         if (d->kind->pop(d, c))
@@ -148,8 +150,8 @@ static WEFT_NOINLINE bool take_back(struct weft__deque *d, struct weft_call *c) 
 
 /* Is it one that has run in its turn? Then it is joined; the floor is never below the base. */
 static inline bool pop_ran(struct weft__deque *d, struct weft_call *c) {
-    bool ran = load_acq(weft__call_state(c)) == WEFT_CALL_DONE && d->kind == &weft__deque_kept && !d->holes &&
-               c >= d->floor && !load_rlx(&d->rooted);
+    bool ran = load_acq(weft__call_state(c)) == WEFT_CALL_DONE && d->kind == &weft__deque_kept &&
+               !load_rlx(&d->holes) && c >= d->floor && !load_rlx(&d->rooted);
     if (ran) store_rlx(weft__call_state(c), WEFT_CALL_FREE);
     return ran;
 }

@@ -39,6 +39,7 @@ struct entrant {
 struct bench {
     const char *name;
     const char *summary;
+    const char *does; /* what each system does, in one line; docs/BENCHMARKS.md has the same */
     const char *measurement;
     const char *reference; /* in the directory of peers; given as reference=PATH if it is there. NULL: none */
     const char *quick;     /* parameters under --quick, before all others */

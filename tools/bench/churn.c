@@ -32,7 +32,7 @@ static void *body(void *p) {
     uint64_t random = (seat->index + 1) * UINT64_C(0x9E3779B97F4A7C15);
     uint64_t count = 0;
 
-    sys_permit_wait(&seat->permit);
+    baton_wait(&seat->baton);
     if (seat->index < spots->count) sys_sem_wait(&spots->spots[seat->index].sem);
     while (!crowd_stopped(seat->crowd)) {
         struct sys_sem *sem = &spots->spots[random_below(&random, spots->count)].sem;

@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-void crowd_run(struct crowd *crowd, size_t size, size_t step, uint64_t milliseconds, void *(*body)(void *)) {
+void crowd_run_with(struct crowd *crowd, bool bare, size_t size, size_t step, uint64_t milliseconds,
+                    void *(*body)(void *)) {
     crowd->size = size;
     crowd->seats = (struct seat *)allocate(size, sizeof *crowd->seats);
     crowd->counts = (uint64_t *)allocate(size, sizeof *crowd->counts);
@@ -11,12 +12,12 @@ void crowd_run(struct crowd *crowd, size_t size, size_t step, uint64_t milliseco
         struct seat *seat = &crowd->seats[i];
         seat->index = i;
         seat->crowd = crowd;
-        sys_permit_init(&seat->permit);
+        baton_init(&seat->baton, bare);
         sys_spawn(&seat->fiber, body, seat);
-        sys_permit_bind(&seat->permit, &seat->fiber);
+        baton_bind(&seat->baton, &seat->fiber);
     }
     alarm_start(&crowd->alarm, milliseconds);
-    for (size_t i = 0; i < size; i += step) sys_permit_give(&crowd->seats[i].permit);
+    for (size_t i = 0; i < size; i += step) baton_give(&crowd->seats[i].baton);
     for (size_t i = 0; i < size; i++) sys_join(&crowd->seats[i].fiber);
     alarm_join(&crowd->alarm);
 

@@ -8,8 +8,7 @@
 #ifndef BENCH_CROWD_H
 #define BENCH_CROWD_H
 
-#include "measure.h"
-#include "system.h"
+#include "baton.h"
 
 struct crowd;
 
@@ -18,7 +17,7 @@ struct seat {
     unsigned left;        /* how often the fiber left: 1, or the system is broken */
     size_t index;
     struct crowd *crowd;
-    struct sys_permit permit; /* the gate; free for other use when it was passed */
+    struct baton baton; /* the gate; free for other use once the fiber has passed it */
     struct sys_fiber fiber;
 };
 
@@ -34,10 +33,15 @@ struct crowd {
 };
 
 /*
- * Spawns `size` fibers that run body(seat); a body begins by waiting for its seat's permit and ends
- * by crowd_leave(). Gives the permit of every `step`th seat, lets the alarm ring, and joins them.
+ * Spawns `size` fibers that run body(seat). A body begins by waiting for its seat's baton and ends by crowd_leave().
+ * The caller hands over the baton of every `step`th seat, lets the alarm ring, and joins the fibers.
  */
-void crowd_run(struct crowd *crowd, size_t size, size_t step, uint64_t milliseconds, void *(*body)(void *));
+void crowd_run_with(struct crowd *crowd, bool bare, size_t size, size_t step, uint64_t milliseconds,
+                    void *(*body)(void *));
+static inline void crowd_run(struct crowd *crowd, size_t size, size_t step, uint64_t milliseconds,
+                             void *(*body)(void *)) {
+    crowd_run_with(crowd, false, size, step, milliseconds, body);
+}
 void crowd_free(struct crowd *crowd);
 
 static inline bool crowd_stopped(const struct crowd *crowd) { return alarm_rung(&crowd->alarm); }

@@ -2,10 +2,11 @@
  * cycle: rings of five; each fiber wakes the next one and goes to sleep. Unlike a yield, no system
  * can take this for a single step: the number of ready fibers changes all the time.
  *
- *   rings=  a worker
+ *   rings=      a worker
+ *   primitive=  sem: by semaphores, the same in every system; park: by the cheapest thing that the system has
  *
- * One permit goes round in each ring. So the counts within a ring differ by one at most: a lost or
- * doubled wake-up shows. The fiber that sees the alarm hands the permit on and leaves, and so does
+ * One baton goes round in each ring. So the counts within a ring differ by one at most: a lost or
+ * doubled wake-up shows. The fiber that sees the alarm hands the baton on and leaves, and so does
  * each that is woken by it, once round.
  * Metrics: million wake-ups a second, least served ring over the mean ring.
  */
@@ -20,25 +21,25 @@ static void *body(void *p) {
     struct seat *seat = (struct seat *)p;
     struct crowd *crowd = seat->crowd;
     size_t first = seat->index / RING * RING;
-    struct sys_permit *mine = &seat->permit;
-    struct sys_permit *next = &crowd->seats[first + (seat->index + 1 - first) % RING].permit;
+    struct baton *mine = &seat->baton;
+    struct baton *next = &crowd->seats[first + (seat->index + 1 - first) % RING].baton;
     uint64_t count = 0;
 
-    sys_permit_wait(mine);
+    baton_wait(mine);
     while (!crowd_stopped(crowd)) {
-        sys_permit_give(next);
-        sys_permit_wait(mine);
+        baton_give(next);
+        baton_wait(mine);
         count++;
     }
     crowd_leave(seat, count);
-    sys_permit_give(next);
+    baton_give(next);
     return NULL;
 }
 
 void bench_cycle(const struct args *args, struct result *result) {
     size_t rings = arg(args, "rings") * arg(args, "workers");
     struct crowd crowd;
-    crowd_run(&crowd, rings * RING, RING, arg(args, "ms"), body);
+    crowd_run_with(&crowd, baton_is_bare(args), rings * RING, RING, arg(args, "ms"), body);
 
     result->right = crowd.right;
     uint64_t *served = (uint64_t *)allocate(rings, sizeof *served);

@@ -84,7 +84,7 @@ static void *body(void *p) {
     uint64_t random = (seat->index + 1) * UINT64_C(0x9E3779B97F4A7C15);
     uint64_t count = 0;
 
-    sys_permit_wait(&seat->permit);
+    baton_wait(&seat->baton);
     if (seat->index < spots->count) {
         struct spot *spot = &spots->spots[seat->index];
         sys_sem_wait(&spot->sem);

@@ -1,22 +1,23 @@
 /*
  * memory: many fibers that are all parked at once, then all woken.
  *
- *   count=  fibers
+ *   count=      fibers
+ *   primitive=  sem: each waits at a semaphore of its own; park: at the cheapest thing that the system has
  *
  * Bytes each: what the process gained in resident memory and page tables while they were parked.
- * The harness's own records are in memory before. What the kernel keeps for a kernel thread is
+ * The harness's own records, semaphores included, are in memory before. What the kernel keeps for a kernel thread is
  * seen by neither, so the figure for those is too low by some 20 KiB.
  * Metrics: bytes each, seconds until all were parked.
  */
+#include "baton.h"
 #include "benches.h"
-#include "system.h"
 
 #include <stdlib.h>
 
 struct sleeper {
     struct hall *hall;
     unsigned woken;
-    struct sys_permit permit;
+    struct baton baton;
     struct sys_fiber fiber;
 };
 
@@ -28,26 +29,27 @@ struct hall {
 static void *body(void *p) {
     struct sleeper *sleeper = (struct sleeper *)p;
     __atomic_fetch_add(&sleeper->hall->arrived, 1, __ATOMIC_RELAXED);
-    sys_permit_wait(&sleeper->permit);
+    baton_wait(&sleeper->baton);
     sleeper->woken++;
     return NULL;
 }
 
 void bench_memory(const struct args *args, struct result *result) {
     size_t count = arg(args, "count");
+    bool bare = baton_is_bare(args);
     struct hall hall;
     hall.arrived = 0;
     hall.sleepers = (struct sleeper *)allocate(count, sizeof *hall.sleepers);
     for (size_t i = 0; i < count; i++) {
         hall.sleepers[i].hall = &hall;
-        sys_permit_init(&hall.sleepers[i].permit);
+        baton_init(&hall.sleepers[i].baton, bare);
     }
 
     uint64_t before = memory_now();
     uint64_t began = clock_ns();
     for (size_t i = 0; i < count; i++) {
         sys_spawn(&hall.sleepers[i].fiber, body, &hall.sleepers[i]);
-        sys_permit_bind(&hall.sleepers[i].permit, &hall.sleepers[i].fiber);
+        baton_bind(&hall.sleepers[i].baton, &hall.sleepers[i].fiber);
     }
     while (__atomic_load_n(&hall.arrived, __ATOMIC_RELAXED) < count) sys_yield();
     result->values[1] = (double)(clock_ns() - began) / 1e9;
@@ -55,7 +57,7 @@ void bench_memory(const struct args *args, struct result *result) {
 
     result->right = true;
     for (size_t i = 0; i < count; i++) result->right &= hall.sleepers[i].woken == 0;
-    for (size_t i = 0; i < count; i++) sys_permit_give(&hall.sleepers[i].permit);
+    for (size_t i = 0; i < count; i++) baton_give(&hall.sleepers[i].baton);
     for (size_t i = 0; i < count; i++) {
         sys_join(&hall.sleepers[i].fiber);
         result->right &= hall.sleepers[i].woken == 1;

@@ -24,7 +24,7 @@ static void *body(void *p) {
     uint64_t inside = section->inside, outside = section->outside, count = 0, own = seat->index;
     bool yields = section->yields;
 
-    sys_permit_wait(&seat->permit);
+    baton_wait(&seat->baton);
     while (!crowd_stopped(seat->crowd)) {
         sys_mutex_lock(&section->mutex);
         section->entered++;

@@ -17,6 +17,9 @@ extern const struct bench benches_of_fibers[], benches_of_locks[], benches_of_ch
 #define GO SYSTEM("go", "go", "")
 #define BOOST SYSTEM("boost", "boost", "")
 #define PTHREAD SYSTEM("pthread", "pthread", "")
+/* By the cheapest wait that the system has, where all others use semaphores. */
+#define WEFT_PARK SYSTEM("weft-park", NULL, "primitive=park")
+#define FUTEX SYSTEM("pthread-futex", "pthread", "primitive=park")
 #define NOSTEAL SYSTEM("weft-nosteal", NULL, "stealing=0")
 
 /* A metric of which less, or more, is better. The first one of a variant needs no heading. */

@@ -7,6 +7,8 @@ const struct bench benches_of_chan[] = {
     {
         .name = "chan",
         .summary = "a number through a channel: there and back without a buffer; streams through one of 128",
+        .does = "each: its own channel (boost: with a buffer of 128 that holds 127); pthread: a queue, a mutex and "
+                "condition variables",
         .measurement = "chan-stream",
         .variants =
             {
@@ -23,6 +25,7 @@ const struct bench benches_of_chan[] = {
     {
         .name = "select",
         .summary = "receive from four channels without a buffer, whichever has something",
+        .does = "weft: weft_select; go: a select statement, which is compiled",
         .measurement = "select",
         .variants =
             {
@@ -37,6 +40,7 @@ const struct bench benches_of_chan[] = {
     {
         .name = "ring",
         .summary = "a token goes round through 100000 fibers, from channel to channel (pthread 10000)",
+        .does = "each: its own channel without a buffer; pthread: a queue of one, a mutex and condition variables",
         .measurement = "ring",
         .quick = "count=1000",
         .variants =

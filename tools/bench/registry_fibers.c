@@ -19,6 +19,8 @@ const struct bench benches_of_fibers[] =
         {
             .name = "switch",
             .summary = "from one context to another on one kernel thread; Boost.Context, futex hand-over",
+            .does = "weft: its own switch; boost: a resume of Boost.Context; pthread: wakes another thread by a futex and "
+                    "waits for it",
             .measurement = "switch",
             .variants =
                 {
@@ -30,6 +32,7 @@ const struct bench benches_of_fibers[] =
         {
             .name = "yield",
             .summary = "hand the worker to the next ready fiber",
+            .does = "weft: weft_yield; go: Gosched; boost: this_fiber::yield; pthread: sched_yield",
             .measurement = "yield",
             .variants =
                 {
@@ -47,7 +50,9 @@ const struct bench benches_of_fibers[] =
         },
         {
             .name = "cycle",
-            .summary = "rings of five fibers, each wakes the next and parks",
+            .summary = "rings of five fibers, each wakes the next and waits",
+            .does = "each: posts the next one's semaphore, waits at its own (go: channels with room for one); weft-park: "
+                    "bare unpark and park; pthread-futex: a plain futex",
             .measurement = "cycle",
             .variants =
                 {
@@ -58,12 +63,13 @@ const struct bench benches_of_fibers[] =
                      .metrics = {MORE("million wake-ups a second, 1 ring a worker", "M/s"),
                                  SERVED("least served ring over mean, 1 ring a worker")}},
                 },
-            .entrants = FAIR,
+            .entrants = {WEFT, UNFAIR, WEFT_PARK, GO, BOOST, PTHREAD, FUTEX},
             .workers = {1, 2},
         },
         {
             .name = "churn",
             .summary = "post a semaphore chosen at random, wait on it",
+            .does = "each: posts a semaphore that hands over to its first waiter, and waits there (go: a buffered channel)",
             .measurement = "churn",
             /* Two kernel threads that are preempted between post and wait need not block any more, for
              * as long as the measurement takes: that is no figure for churn. */
@@ -83,6 +89,8 @@ const struct bench benches_of_fibers[] =
         {
             .name = "locality",
             .summary = "the same by fibers that each work on an array, and leave it to the one they wake or keep it",
+            .does =
+                "each: as churn; arrays lie in a queue behind a spinlock beside the semaphore (go: in the channel itself)",
             .measurement = "locality",
             .variants =
                 {
@@ -99,6 +107,7 @@ const struct bench benches_of_fibers[] =
         {
             .name = "create",
             .summary = "spawn and join, one at a time and in batches of 1000",
+            .does = "weft, boost, pthread: a spawn and a join; go: a send on a channel for one, a WaitGroup for a batch",
             .measurement = "create",
             .variants =
                 {
@@ -111,6 +120,7 @@ const struct bench benches_of_fibers[] =
         {
             .name = "scope",
             .summary = "a scope of 1000 children, spawned and joined; Go: a WaitGroup",
+            .does = "weft: a scope; go: a WaitGroup; boost, pthread: a join of each",
             .measurement = "scope",
             .variants =
                 {
@@ -125,6 +135,7 @@ const struct bench benches_of_fibers[] =
         {
             .name = "pingpong",
             .summary = "two fibers and two semaphores",
+            .does = "each: posts one semaphore and waits at the other (go: channels with room for one)",
             .measurement = "pingpong",
             .variants =
                 {
@@ -136,6 +147,7 @@ const struct bench benches_of_fibers[] =
         {
             .name = "memory",
             .summary = "parked fibers: bytes each, and seconds until all are parked (Boost 100000, pthread 10000)",
+            .does = "each: waits at a semaphore of its own (go: a channel), made before; weft-park: a bare park",
             .measurement = "memory",
             .quick = "count=10000",
             .variants =
@@ -144,18 +156,18 @@ const struct bench benches_of_fibers[] =
                      .metrics = {LESS("bytes per parked fiber, page tables included", "B"),
                                  SECONDS("seconds until all are parked")}},
                 },
-            .entrants = {WEFT, GO, SYSTEM("boost", "boost", "count=100000"),
+            .entrants = {WEFT, WEFT_PARK, GO, SYSTEM("boost", "boost", "count=100000"),
                          SYSTEM("pthread", "pthread", "count=10000")},
             .workers = {1, 2},
         },
         {
             .name = "balanced",
             .summary = "1024 fibers of 100000 steps of integer work, spawned by one",
+            .does = "weft, boost, pthread: a spawn and a join for each piece; go: a WaitGroup; serial: a plain loop",
             .measurement = "work",
             .variants =
                 {
-                    {.params = "fibers=1024 heavy=100000 light=100000",
-                     .metrics = {LESS("ms until all is done", "ms")}},
+                    {.params = "fibers=1024 heavy=100000 light=100000", .metrics = {LESS("ms until all is done", "ms")}},
                 },
             .entrants = WORKING,
             .workers = {1, 2},
@@ -163,11 +175,11 @@ const struct bench benches_of_fibers[] =
         {
             .name = "imbalanced",
             .summary = "the same, every tenth with 1000000 steps, the others with 10000",
+            .does = "weft, boost, pthread: a spawn and a join for each piece; go: a WaitGroup; serial: a plain loop",
             .measurement = "work",
             .variants =
                 {
-                    {.params = "fibers=1024 heavy=1000000 light=10000",
-                     .metrics = {LESS("ms until all is done", "ms")}},
+                    {.params = "fibers=1024 heavy=1000000 light=10000", .metrics = {LESS("ms until all is done", "ms")}},
                 },
             .entrants = WORKING,
             .workers = {1, 2},
@@ -175,6 +187,8 @@ const struct bench benches_of_fibers[] =
         {
             .name = "transfer",
             .summary = "one fiber spins until all others have noticed, then another one; NO: it took more than 5 s",
+            .does = "weft, pthread: wait at semaphores, or yield in a loop; go: wait at buffered channels, or call Gosched "
+                    "in a loop",
             .measurement = "transfer",
             .variants =
                 {
@@ -189,6 +203,7 @@ const struct bench benches_of_fibers[] =
         {
             .name = "starve",
             .summary = "how late a fiber is that wants to run every 100 us, among 99 a worker that spin 1 us and yield",
+            .does = "each: reads the clock until 1 us is over, and yields; the late one yields until it is due",
             .measurement = "starve",
             .variants =
                 {
@@ -203,6 +218,7 @@ const struct bench benches_of_fibers[] =
         {
             .name = "rescue",
             .summary = "how late a fiber is that sleeps 1 ms at a time, beside one that blocks or computes",
+            .does = "each: one sleeps by the system's own call; the other sits in nanosleep, or computes",
             .measurement = "rescue",
             .quick = "span=300",
             .variants =
@@ -210,8 +226,7 @@ const struct bench benches_of_fibers[] =
                     {.params = "span=1500 block=1000",
                      .metrics = {LESS("ms late beside one that blocks, median", "ms"),
                                  ALSO("ms late beside one that blocks, 99 in a hundred are less", "ms", "p99"),
-                                 ALSO("ms late beside one that blocks, at worst, less the machine's own", "ms",
-                                      "worst")}},
+                                 ALSO("ms late beside one that blocks, at worst, less the machine's own", "ms", "worst")}},
                     {.params = "span=1500 block=0",
                      .metrics = {LESS("ms late beside one that computes, median", "ms"),
                                  ALSO("ms late beside one that computes, 99 in a hundred are less", "ms", "p99"),
@@ -223,19 +238,21 @@ const struct bench benches_of_fibers[] =
         },
         {
             .name = "wake",
-            .summary = "from the unpark on a foreign thread to the run, all workers asleep",
+            .summary = "from the wake-up on a foreign thread to the run, all workers asleep",
+            .does = "each: a thread posts a semaphore (go: a goroutine bound to its thread sends on a channel); weft-park: "
+                    "unpark; pthread-futex: a plain futex",
             .measurement = "wake",
             .variants =
                 {
-                    {.params = "samples=150 pause=2000 spare=1",
-                     .metrics = {LESS("us from unpark to run, median", "us")}},
+                    {.params = "samples=150 pause=2000 spare=1", .metrics = {LESS("us from wake-up to run, median", "us")}},
                 },
-            .entrants = {WEFT, GO, PTHREAD},
+            .entrants = {WEFT, WEFT_PARK, GO, PTHREAD, FUTEX},
             .workers = {1, 2},
         },
         {
             .name = "timers",
             .summary = "arm and cancel among 100000 others; how late a sleep of 1 ms is",
+            .does = "weft: weft_timer_arm, weft_timer_cancel; go: AfterFunc, Stop; each: its own sleep",
             .measurement = "timers",
             .variants =
                 {
@@ -252,6 +269,7 @@ const struct bench benches_of_fibers[] =
         {
             .name = "sleepers",
             .summary = "100000 fibers that sleep 500 ms at once (pthread 10000)",
+            .does = "weft, pthread: a spawn, its own sleep and a join; go: time.Sleep and a WaitGroup",
             .measurement = "sleepers",
             .variants =
                 {
@@ -263,6 +281,7 @@ const struct bench benches_of_fibers[] =
         {
             .name = "idle",
             .summary = "CPU time of a runtime with nothing to do for ten seconds",
+            .does = "each: 1000 short fibers or goroutines, then nothing",
             .measurement = "idle",
             .quick = "seconds=2",
             .variants =
@@ -275,6 +294,7 @@ const struct bench benches_of_fibers[] =
         {
             .name = "startstop",
             .summary = "start the runtime and stop it, after the first time; or as many kernel threads",
+            .does = "weft: weft_start and weft_stop; pthread: threads that come up, wait, and are joined",
             .measurement = "startstop",
             .variants =
                 {

@@ -36,6 +36,8 @@ const struct bench benches_of_forks[] =
         {
             .name = "fib",
             .summary = "one fork and one call a node, down to the leaves or to a cut-off",
+            .does = "weft: typed tasks (weft-continue: the caller can be stolen); weft-generic: weft_fork; tbb: "
+                    "task_group; libgomp, libomp: task; serial: calls",
             .measurement = "fib",
             .quick = "n=30",
             .variants =
@@ -50,6 +52,8 @@ const struct bench benches_of_forks[] =
         {
             .name = "nqueens",
             .summary = "all ways for 12 queens, a fork for each place",
+            .does = "weft: typed tasks; weft-generic: weft_fork and weft_task_join; tbb: task_group, run and wait; "
+                    "libgomp, libomp: task and taskwait; serial: calls",
             .measurement = "nqueens",
             .quick = "n=9",
             .variants = {{.params = "n=12", .metrics = {MS}}},
@@ -60,6 +64,8 @@ const struct bench benches_of_forks[] =
         {
             .name = "knapsack",
             .summary = "branch and bound with a fixed bound, a fork a node",
+            .does = "weft: typed tasks; weft-generic: weft_fork and weft_task_join; tbb: task_group, run and wait; "
+                    "libgomp, libomp: task and taskwait; serial: calls",
             .measurement = "knapsack",
             .quick = "items=20",
             .variants = {{.params = "items=24 slack=2", .metrics = {MS}}},
@@ -70,6 +76,8 @@ const struct bench benches_of_forks[] =
         {
             .name = "matmul",
             .summary = "product of two matrices by quarters",
+            .does = "weft: typed tasks; weft-generic: weft_fork and weft_task_join; tbb: task_group, run and wait; "
+                    "libgomp, libomp: task and taskwait; serial: calls",
             .measurement = "matmul",
             .quick = "n=256",
             .variants = {{.params = "n=512 leaf=32", .metrics = {MS}}},
@@ -80,6 +88,8 @@ const struct bench benches_of_forks[] =
         {
             .name = "strassen",
             .summary = "product of two matrices by seven of half the size",
+            .does = "weft: typed tasks; weft-generic: weft_fork and weft_task_join; tbb: task_group, run and wait; "
+                    "libgomp, libomp: task and taskwait; serial: calls",
             .measurement = "strassen",
             .quick = "n=256",
             .variants = {{.params = "n=512 leaf=64", .metrics = {MS}}},
@@ -90,6 +100,8 @@ const struct bench benches_of_forks[] =
         {
             .name = "cilksort",
             .summary = "ten million numbers, four parts, parallel merge; beside qsort and oneTBB's sort",
+            .does = "each: the same sort by its own forks; weft-sort: weft_sort; tbb-sort: parallel_sort; qsort: the C "
+                    "library's",
             .measurement = "cilksort",
             .quick = "count=1000000",
             .variants = {{.params = "count=10000000 grain=2048", .metrics = {MS}}},
@@ -100,6 +112,8 @@ const struct bench benches_of_forks[] =
         {
             .name = "quicksort",
             .summary = "ten million numbers; beside qsort and oneTBB's sort",
+            .does = "each: the same sort by its own forks; weft-sort: weft_sort; tbb-sort: parallel_sort; qsort: the C "
+                    "library's",
             .measurement = "quicksort",
             .quick = "count=1000000",
             .variants = {{.params = "count=10000000 grain=2048", .metrics = {MS}}},
@@ -110,6 +124,8 @@ const struct bench benches_of_forks[] =
         {
             .name = "mergesort",
             .summary = "ten million numbers, serial merge; beside qsort and oneTBB's sort",
+            .does = "each: the same sort by its own forks; weft-sort: weft_sort; tbb-sort: parallel_sort; qsort: the C "
+                    "library's",
             .measurement = "mergesort",
             .quick = "count=1000000",
             .variants = {{.params = "count=10000000 grain=2048", .metrics = {MS}}},
@@ -120,6 +136,8 @@ const struct bench benches_of_forks[] =
         {
             .name = "pi",
             .summary = "random points in a square, chunks of 4096",
+            .does = "weft: typed tasks; weft-generic: weft_fork and weft_task_join; tbb: task_group, run and wait; "
+                    "libgomp, libomp: task and taskwait; serial: calls",
             .measurement = "pi",
             .quick = "chunks=1024",
             .variants = {{.params = "chunks=4096", .metrics = {MS}}},
@@ -130,6 +148,8 @@ const struct bench benches_of_forks[] =
         {
             .name = "heat",
             .summary = "64 strips of different cost a step, with stealing and without",
+            .does = "weft: typed tasks (weft-nosteal: all on one worker); weft-generic: weft_fork; tbb: task_group; "
+                    "libgomp, libomp: task; serial: calls",
             .measurement = "heat",
             .quick = "steps=20",
             .variants = {{.params = "side=512 strips=64 steps=50", .metrics = {MS}}},
@@ -221,6 +241,8 @@ const struct bench benches_of_forks[] =
         {
             .name = "bfs",
             .summary = "a million nodes with 16 neighbours, level by level",
+            .does = "weft: typed tasks; weft-generic: weft_fork and weft_task_join; tbb: task_group, run and wait; "
+                    "libgomp, libomp: task and taskwait; serial: calls",
             .measurement = "bfs",
             .quick = "nodes=100000",
             .variants = {{.params = "nodes=1000000", .metrics = {MS}}},
@@ -231,6 +253,8 @@ const struct bench benches_of_forks[] =
         {
             .name = "flat",
             .summary = "a million tasks forked by one before it joins the first",
+            .does = "as fib; joins: the youngest first, or one wait for all; libgomp, libomp: run a task at once when too "
+                    "many wait",
             .measurement = "flat",
             .quick = "tasks=100000",
             .variants = {{.params = "tasks=1000000", .metrics = {LESS("ns a task", "ns")}}},
@@ -241,6 +265,8 @@ const struct bench benches_of_forks[] =
         {
             .name = "for",
             .summary = "a loop over elements that cost the same, more and more, at random, or one of them a quarter",
+            .does = "weft: weft_for, morsels (lazy, mailed); tbb: parallel_for, auto (static); libgomp, libomp: static "
+                    "(dynamic by 16, guided)",
             .measurement = "loops",
             .quick = "count=20000",
             .variants =
@@ -250,8 +276,8 @@ const struct bench benches_of_forks[] =
                     {.params = "count=100000 costs=2", .metrics = {LESS("ms, at random", "ms")}},
                     {.params = "count=100000 costs=3", .metrics = {LESS("ms, one of them a quarter of all", "ms")}},
                 },
-            .entrants = {WEFT, SYSTEM("weft-lazy", NULL, "how=1"), SYSTEM("weft-mailed", NULL, "how=10"), SERIAL,
-                         TBB, SYSTEM("tbb-static", "tbb", "how=2"), GOMP, SYSTEM("libgomp-dyn", "libgomp", "how=1"),
+            .entrants = {WEFT, SYSTEM("weft-lazy", NULL, "how=1"), SYSTEM("weft-mailed", NULL, "how=10"), SERIAL, TBB,
+                         SYSTEM("tbb-static", "tbb", "how=2"), GOMP, SYSTEM("libgomp-dyn", "libgomp", "how=1"),
                          SYSTEM("libgomp-guid", "libgomp", "how=2"), OMP, SYSTEM("libomp-dyn", "libomp", "how=1"),
                          SYSTEM("libomp-guid", "libomp", "how=2")},
             .workers = {1, 2},
@@ -260,6 +286,8 @@ const struct bench benches_of_forks[] =
         {
             .name = "start-latency",
             .summary = "when 64 tasks of 20 us begin, just after others or when the workers sleep",
+            .does =
+                "weft: weft_for, grain 1, with mail and without; tbb: simple partitioner; libgomp, libomp: dynamic by one",
             .measurement = "latency",
             .variants =
                 {
@@ -279,6 +307,8 @@ const struct bench benches_of_forks[] =
         {
             .name = "efficiency",
             .summary = "computing time over running time a worker, in a tree of 4096 leaves of 1 to 40 us",
+            .does = "weft: typed tasks; weft-generic: weft_fork and weft_task_join; tbb: task_group, run and wait; "
+                    "libgomp, libomp: task and taskwait; serial: calls",
             .measurement = "efficiency",
             .variants = {{.params = "leaves=4096",
                           .metrics = {MORE("computing time over running time a worker", "ratio"),
@@ -289,6 +319,7 @@ const struct bench benches_of_forks[] =
         {
             .name = "migration",
             .summary = "a fiber that was stolen beside one that stayed, both over 16 KiB that their maker wrote",
+            .does = "weft: two fibers, one of which an idle worker has stolen",
             .measurement = "migration",
             .variants = {{.params = "cells=4096",
                           .metrics = {LESS("time of a stolen fiber over that of one that stayed", "ratio"),
@@ -300,6 +331,7 @@ const struct bench benches_of_forks[] =
         {
             .name = "deque",
             .summary = "fib, flat and nqueens with each kind of deque",
+            .does = "each: weft's typed tasks on another kind of deque; serial: calls",
             .measurement = "fib",
             .quick = "tasks=100000",
             .variants =
@@ -316,6 +348,7 @@ const struct bench benches_of_forks[] =
         {
             .name = "deque-counts",
             .summary = "fences, locked instructions and failed steals of fib with each kind of deque",
+            .does = "each: weft's typed tasks on another kind of deque, built to count",
             .measurement = "counts",
             .variants = {{.params = "n=27 cutoff=0",
                           .metrics = {LESS("full fences a thousand forks", ""),

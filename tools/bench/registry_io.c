@@ -58,6 +58,8 @@ const struct bench benches_of_io[] = {
     {
         .name = "echo",
         .summary = "64 bytes there and back, a fiber a connection; 1, 64 and 10,000 connections",
+        .does = "weft: a fiber a connection; epoll, io_uring: a loop on one thread; go: a goroutine a connection; one "
+                "processor each",
         .measurement = "echo",
         .quick = "span=300",
         .variants =
@@ -72,6 +74,8 @@ const struct bench benches_of_io[] = {
     {
         .name = "accept",
         .summary = "connections that the server closes at once, 64 at a time",
+        .does = "weft: a fiber a connection; epoll, io_uring: a loop on one thread; go: a goroutine a connection; one "
+                "processor each",
         .measurement = "accept",
         .quick = "span=300",
         .variants = {{.params = "connections=64 size=0 span=1000", .metrics = TRIPS("a connection")}},
@@ -82,6 +86,8 @@ const struct bench benches_of_io[] = {
         .name = "http",
         .summary =
             "files of 1, 16 and 512 KiB: weft serve and nginx; keep-alive, a connection each, and more than they can",
+        .does = "weft: weft serve; nginx: one worker, sendfile, open_file_cache, no log; nginx-deferred: and accepts "
+                "with the first bytes",
         .measurement = "http",
         .quick = "span=300",
         .variants =
@@ -112,6 +118,7 @@ const struct bench benches_of_io[] = {
     {
         .name = "memcached",
         .summary = "gets and sets of 1 KiB: weft cached and memcached; p50 and p99 at 80 % of what memcached can do",
+        .does = "weft: weft cached on one worker; memcached: one thread; the same load generator asks both",
         .measurement = "memcached",
         .reference = "io-memcached",
         .quick = "span=300",
@@ -136,6 +143,8 @@ const struct bench benches_of_io[] = {
     {
         .name = "file",
         .summary = "reads of 4 KiB at random places: in the page cache, and with O_DIRECT; 1, 32 and 128 at a time",
+        .does = "weft: weft_pread in so many fibers; pread: plain calls by one thread; io_uring: one ring with as many "
+                "under way",
         .measurement = "file",
         .quick = "span=300",
         .variants =

@@ -10,6 +10,8 @@ const struct bench benches_of_locks[] = {
     {
         .name = "mutex",
         .summary = "lock, compute, unlock, compute: alone, and 2, 8 and 64 contenders, 100 ns inside and outside",
+        .does = "each: its own mutex: weft_mutex, sync.Mutex, boost::fibers::mutex, pthread_mutex, all in their "
+                "default kind",
         .measurement = "mutex",
         .quick = "span=100",
         .variants =
@@ -37,6 +39,7 @@ const struct bench benches_of_locks[] = {
     {
         .name = "rwlock",
         .summary = "64 fibers that read or write a table, 100 ns inside and outside; 95 and 50 in a hundred read",
+        .does = "each: its own: weft_rwlock, sync.RWMutex, pthread_rwlock, all in their default kind",
         .measurement = "rwlock",
         .quick = "span=100",
         .variants =

@@ -23,7 +23,7 @@ static void *body(void *p) {
     struct table *table = (struct table *)seat->crowd->own;
     uint64_t random = (seat->index + 1) * UINT64_C(0x9E3779B97F4A7C15), count = 0, own = seat->index, writes = 0;
 
-    sys_permit_wait(&seat->permit);
+    baton_wait(&seat->baton);
     while (!crowd_stopped(seat->crowd)) {
         if (random_below(&random, 100) < table->reads) {
             sys_rwlock_read(&table->lock);

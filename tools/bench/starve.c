@@ -52,7 +52,7 @@ static uint64_t tick(struct crowd *crowd) {
 
 static void *body(void *p) {
     struct seat *seat = (struct seat *)p;
-    sys_permit_wait(&seat->permit);
+    baton_wait(&seat->baton);
     crowd_leave(seat, (seat->index ? spin : tick)(seat->crowd));
     return NULL;
 }

@@ -84,7 +84,7 @@ static void *body(void *p) {
     struct transfer *t = (struct transfer *)seat->crowd->own;
     uint64_t seen = 0, count = 0;
 
-    sys_permit_wait(&seat->permit);
+    baton_wait(&seat->baton);
     for (;;) {
         uint64_t round = __atomic_load_n(&t->round, __ATOMIC_ACQUIRE);
         if (round == OVER) break;

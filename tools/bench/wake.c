@@ -3,6 +3,7 @@
  * the time and wakes a fiber; the fiber notes the time when it runs.
  *
  *   samples=     pause=  microseconds between two, for the workers to fall asleep
+ *   primitive=   sem: it posts a semaphore; park: it uses the cheapest thing that the system has
  *   spare=       processors that a system without workers has besides: the waker's
  *
  * The waker has a processor of its own, where the machine has two. Left alone, the kernel puts both
@@ -11,15 +12,15 @@
  *
  * Metric: the median, in microseconds.
  */
+#include "baton.h"
 #include "benches.h"
-#include "system.h"
 
 #include <stdlib.h>
 
 struct call {
     size_t samples;
     uint64_t pause;
-    struct sys_permit permit;
+    struct baton baton;
     double *latencies;
     APART uint64_t called_at;
     APART size_t answered;
@@ -28,7 +29,7 @@ struct call {
 static void *sleeper(void *p) {
     struct call *call = (struct call *)p;
     for (size_t i = 0; i < call->samples; i++) {
-        sys_permit_wait(&call->permit);
+        baton_wait(&call->baton);
         call->latencies[i] = (double)(clock_ns() - call->called_at) / 1e3;
         __atomic_store_n(&call->answered, i + 1, __ATOMIC_RELEASE);
     }
@@ -42,7 +43,7 @@ static void *waker(void *p) {
         do pause_ns(call->pause);
         while (__atomic_load_n(&call->answered, __ATOMIC_ACQUIRE) < i);
         call->called_at = clock_ns();
-        sys_permit_give(&call->permit);
+        baton_give(&call->baton);
     }
     return NULL;
 }
@@ -55,9 +56,9 @@ void bench_wake(const struct args *args, struct result *result) {
     call.pause = arg(args, "pause") * 1000;
     call.answered = 0;
     call.latencies = (double *)allocate(call.samples, sizeof *call.latencies);
-    sys_permit_init(&call.permit);
+    baton_init(&call.baton, baton_is_bare(args));
     sys_spawn(&fiber, sleeper, &call);
-    sys_permit_bind(&call.permit, &fiber);
+    baton_bind(&call.baton, &fiber);
     must(-pthread_create(&thread, NULL, waker, &call), "pthread_create");
     sys_join(&fiber);
     pthread_join(thread, NULL);

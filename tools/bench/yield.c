@@ -31,7 +31,7 @@ static uint64_t (*const sites[SITES])(struct crowd *) = {site_0, site_1, site_2,
 
 static void *body(void *p) {
     struct seat *seat = (struct seat *)p;
-    sys_permit_wait(&seat->permit);
+    baton_wait(&seat->baton);
     crowd_leave(seat, sites[seat->index % *(const size_t *)seat->crowd->own](seat->crowd));
     return NULL;
 }

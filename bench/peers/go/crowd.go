@@ -99,33 +99,25 @@ func yield() result {
 
 const ring = 5
 
-// The permit of a goroutine is a channel that holds one; a permit that is there already is not
-// given again.
-func give(permit chan struct{}) {
-	select {
-	case permit <- struct{}{}:
-	default:
-	}
-}
-
+// A semaphore is a channel with room for one.
 func cycle() result {
 	rings := arg("rings") * arg("workers")
 	permits := make([]chan struct{}, rings*ring)
 	for i := range permits {
 		permits[i] = make(chan struct{}, 1)
 		if i%ring == 0 {
-			give(permits[i])
+			permits[i] <- struct{}{}
 		}
 	}
 	c := crowdRun(rings*ring, func(i int) (count uint64) {
 		mine, next := permits[i], permits[i/ring*ring+(i+1)%ring]
 		<-mine
 		for !alarmRung() {
-			give(next)
+			next <- struct{}{}
 			<-mine
 			count++
 		}
-		give(next)
+		next <- struct{}{}
 		return
 	})
 	served := make([]uint64, rings)

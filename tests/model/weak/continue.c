@@ -21,7 +21,9 @@
 #undef give
 #define ask ask_deque
 #define begin begin_call
+#include "sched/suspended.c"
 #include "sched/tasks.c"
+#include "sched/worth.c"
 #undef begin
 #undef ask
 #include "sched/continue.c"

@@ -9,7 +9,9 @@
 #include "sched/idle.c"
 #define ask ask_deque
 #define begin begin_call
+#include "sched/suspended.c"
 #include "sched/tasks.c"
+#include "sched/worth.c"
 #undef begin
 #undef ask
 

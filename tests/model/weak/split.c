@@ -21,7 +21,9 @@
 #undef give
 #define ask ask_deque
 #define begin begin_call
+#include "sched/suspended.c"
 #include "sched/tasks.c"
+#include "sched/worth.c"
 #undef begin
 #undef ask
 #include "sched/wait.c"
@@ -150,6 +152,8 @@ static void last_resort(void) { set_up_with("+0-0", 1, 1); }
 static void last_resort_two(void) { set_up_with("+0+1-1-0", 1, 1); }
 static void last_resort_again(void) { set_up_with("+0-0+1-1", 1, 1); }
 static void out_of_order(void) { set_up_with("+0+1-0-1", 2, 0); }
+static void last_resort_out_of_order(void) { set_up_with("+0+1-0-1", 1, 1); }
+static void holes(void) { set_up_with("+0+1+2-0-1-2", 1, 1); }
 static void typed(void) { set_up_with("f0f1j1j0", 1, 1); }
 static void everything(void) { set_up_with("+0+1-1-0+2-2", 2, 1); }
 
@@ -166,9 +170,12 @@ static bool all_scenes(void) {
            weak_explore(&(struct weak_scene){"split, joined in another order", 2, out_of_order, check}) &&
            weak_explore(&(struct weak_scene){"split, the last resort, one call", 3, last_resort, check}) &&
            weak_explore(&(struct weak_scene){"split, the last resort, two calls", 3, last_resort_two, check}) &&
+           weak_explore(&(struct weak_scene){"split, the last resort, joined in another order", 3,
+                                             last_resort_out_of_order, check}) &&
            weak_explore(&(struct weak_scene){"split, the typed form", 3, typed, check}) &&
            weak_explore(&(struct weak_scene){"split, the last resort, a place is used again", 3, last_resort_again,
                                              check, .large = true}) &&
+           weak_explore(&(struct weak_scene){"split, the last resort, two holes", 3, holes, check, .large = true}) &&
            weak_explore(&(struct weak_scene){"split, everything", 3, everything, check, .large = true});
 }
 
