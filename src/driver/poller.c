@@ -82,8 +82,4 @@ unsigned weft__poller_fetch(struct weft__poller *p, struct weft__report *reports
     return wait(p, reports, n, 0, NULL, &rung);
 }
 
-void weft__poller_ring(struct weft__poller *p) {
-    uint64_t one = 1;
-    ssize_t ignored = write(p->bell, &one, sizeof one); /* fails only when it was rung 2^64 times */
-    (void)ignored;
-}
+void weft__poller_ring(struct weft__poller *p) { weft__eventfd_ring(p->bell); }

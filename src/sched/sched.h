@@ -379,7 +379,7 @@ struct weft__cluster {
     struct weft__injector injector WEFT_ALIGNED;
 };
 
-extern _Atomic(const char *) weft__io_name; /* what I/O is done by, for the statistics; NULL: there was none */
+extern _Atomic(const char *) weft__io_name; /* the engine of I/O and why, for the statistics; NULL: none yet */
 extern struct weft__slab weft__fibers;
 extern struct weft__cluster weft__cluster; /* the first one; others are made by the program */
 /* All that ever were, made once and kept; [0] is the first. */

@@ -198,6 +198,8 @@ close_models() {
 bell_models() {
     check "bell, a worker asleep in its ring" bell
     for m in ARMS_ONCE SLEEPS_ELSEWHERE; do mutant bell $m; done
+    check "bell, the same with an event descriptor" bell -DEVENTFD
+    for m in ARMS_ONCE COUNTS_LATE CLOSES_AT_ONCE; do mutant bell $m -DEVENTFD; done
 }
 
 # --- the explorer, over the real source ------------------------------------------------------------

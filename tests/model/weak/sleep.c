@@ -42,8 +42,8 @@ struct weft__fiber *weft__aside_steal(struct weft__worker *w, struct weft__worke
     return (void)w, (void)from, NULL;
 }
 bool weft__ring_waits(const struct weft__uring *r) { return (void)r, false; }
-void weft__ring_sleep(struct weft__uring *r, _Atomic uint32_t *state, uint64_t deadline) {
-    (void)r, (void)state, (void)deadline;
+void weft__ring_sleep(struct weft__uring *r, _Atomic uint32_t *state, uint32_t asleep, uint64_t deadline) {
+    (void)r, (void)state, (void)asleep, (void)deadline;
 }
 int weft__thread_create(pthread_t *t, void *(*fn)(void *), void *arg) { return (void)t, (void)fn, (void)arg, -EAGAIN; }
 void explored_switch(struct weft__context *from, struct weft__context *to) { (void)from, (void)to; }
