@@ -13,9 +13,10 @@
  *      already: do not sleep
  *
  * ASLEEP: the worker sleeps on the futex that is the state, itself or by a request of its ring. AT_BELL: the worker
- * sleeps in a ring of a kernel that has no such request, and its ring reads an event descriptor, the bell.
+ * sleeps where it wakes for an event descriptor, the bell: in a ring of a kernel that has no such request, or in the
+ * poller (sched/dry.c).
  *
- * The bell is closed when the worker's ring is closed. The number of a closed descriptor may become another file's, so
+ * The bell is closed when the worker's ring or the poller is closed. The number of a closed descriptor may become another file's, so
  * a close waits for the wakers that may still write:
  *
  *   a waker                                  the closer, after the worker's carrier has ended
@@ -46,6 +47,10 @@ static inline void weft__driver_announce(struct weft__driver *d) { store_rlx(&d-
 
 /* Sleeps until woken, the deadline, or a completion of the ring; true when it was woken, or did not need to sleep. */
 bool weft__driver_sleep(struct weft__driver *d, struct weft__uring *ring, uint64_t deadline);
+
+/* Sleeps in `doze`, which returns when the bell was written to, at the deadline, or for a reason of its own, and then
+ * says true. */
+bool weft__driver_doze(struct weft__driver *d, int bell, bool (*doze)(uint64_t deadline), uint64_t deadline);
 
 static inline bool weft__driver_is_asleep(const struct weft__driver *d) { return load_rlx(&d->state) >= WEFT_ASLEEP; }
 

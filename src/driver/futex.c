@@ -28,6 +28,14 @@ bool weft__driver_sleep(struct weft__driver *d, struct weft__uring *ring, uint64
     return xchg_ar(&d->state, WEFT_AWAKE) == WEFT_AWAKE; /* pairs with the waker, and makes it counted for settle */
 }
 
+bool weft__driver_doze(struct weft__driver *d, int bell, bool (*doze)(uint64_t deadline), uint64_t deadline) {
+    uint32_t expected = WEFT_SEARCHING;
+    store_rlx(&d->bell, bell); /* a waker that finds AT_BELL sees it: the swap releases it */
+    if (!cas_ar(&d->state, &expected, WEFT_AT_BELL)) return true; /* pairs with the waker, as in sleep */
+    bool has_reason = doze(deadline);
+    return xchg_ar(&d->state, WEFT_AWAKE) == WEFT_AWAKE || has_reason; /* pairs with the waker, as in sleep */
+}
+
 static WEFT_COLD void ring_bell(struct weft__driver *d) {
     add_ar(&d->ringing, 1); /* before the swap below, which releases it to the worker */
     uint32_t was = xchg_ar(&d->state, WEFT_AWAKE);
