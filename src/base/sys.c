@@ -124,7 +124,8 @@ int weft__epoll_create(void) { return weft__fault() ? -ENOMEM : result(epoll_cre
 int weft__eventfd(void) { return weft__fault() ? -ENOMEM : result(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
 void weft__eventfd_ring(int fd) {
     const uint64_t one = 1;
-    ssize_t ignored = write(fd, &one, sizeof one); /* fails only when the counter is full: then the bell rings already */
+    ssize_t ignored =
+        write(fd, &one, sizeof one); /* fails only when the counter is full: then the bell rings already */
     (void)ignored;
 }
 int weft__pipe(int ends[2]) { return weft__fault() ? -ENOMEM : result(pipe2(ends, O_CLOEXEC | O_NONBLOCK)); }

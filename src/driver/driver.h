@@ -16,8 +16,8 @@
  * sleeps where it wakes for an event descriptor, the bell: in a ring of a kernel that has no such request, or in the
  * poller (sched/dry.c).
  *
- * The bell is closed when the worker's ring or the poller is closed. The number of a closed descriptor may become another file's, so
- * a close waits for the wakers that may still write:
+ * The bell is closed when the worker's ring or the poller is closed. The number of a closed descriptor may become
+ * another file's, so a close waits for the wakers that may still write:
  *
  *   a waker                                  the closer, after the worker's carrier has ended
  *   1. ringing + 1                           1. waits until ringing is 0

@@ -39,7 +39,8 @@ static bool has_operation(uint64_t known, unsigned opcode) { return known >> opc
 /* What a ring cannot do without; NULL: nothing is missing. For any other operation there is another way. */
 static const char *what_is_missing(const struct io_uring *u, uint64_t known, unsigned lacks) {
     if (!(u->features & IORING_FEAT_NODROP)) return "completions are dropped";
-    if (!(u->features & IORING_FEAT_EXT_ARG) || lacks & WEFT_LACKS_EXT_ARG) return "no deadline for a sleep in the ring";
+    if (!(u->features & IORING_FEAT_EXT_ARG) || lacks & WEFT_LACKS_EXT_ARG)
+        return "no deadline for a sleep in the ring";
     if (!has_operation(known, IORING_OP_ASYNC_CANCEL)) return "no cancellation in the ring";
     if (!has_operation(known, IORING_OP_READ)) return "no read in the ring";
     return NULL;
@@ -351,7 +352,8 @@ void weft__ring_sleep(struct weft__uring *r, _Atomic uint32_t *state, uint32_t a
     }
 }
 
-/* Ends all requests that match, by a call or by an entry; without room for an entry, later. True: by an entry. Locked. */
+/* Ends all requests that match, by a call or by an entry; without room for an entry, later. Locked.
+ * True: by an entry. */
 static bool cancel_all(struct weft__uring *r, int fd, unsigned flags) {
     struct io_uring_sync_cancel_reg c = {.fd = fd, .flags = flags | IORING_ASYNC_CANCEL_ALL, .timeout = {0, 0}};
     if (!(r->lacks & WEFT_LACKS_SYNC_CANCEL)) {

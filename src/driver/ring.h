@@ -83,15 +83,15 @@ struct weft__op {
 
 struct weft__uring {
     struct weft__lock lock;
-    _Atomic bool open;          /* written under the lock */
-    _Atomic bool armed;         /* the wait for the futex, or the read of the bell, is under way; written under the lock */
+    _Atomic bool open;  /* written under the lock */
+    _Atomic bool armed; /* the wait for the futex, or the read of the bell, is under way; written under the lock */
     _Atomic unsigned in_flight; /* requests that have not completed; written under the lock */
     bool leaves;    /* its cluster is given up, and what it has under way is made elsewhere; under the lock */
     uint64_t known; /* operations that the kernel has, a bit each; since it was opened */
     struct io_uring *kernel;
-    int bell;       /* event descriptor that wakers write to; -1: they wake the futex */
-    unsigned lacks; /* WEFT_LACKS_... */
-    uint64_t rung;  /* what the kernel reads from the bell */
+    int bell;                /* event descriptor that wakers write to; -1: they wake the futex */
+    unsigned lacks;          /* WEFT_LACKS_... */
+    uint64_t rung;           /* what the kernel reads from the bell */
     struct weft__lent *lent; /* NULL: none was asked for yet */
 };
 

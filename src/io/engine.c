@@ -21,8 +21,8 @@
 
 static _Atomic(const struct weft__engine *) decided;
 
-/* The engine and the reason for it, as "epoll: io_uring_setup: Operation not permitted". Written once, by the fiber that
- * has decided, before weft__io_name points to it. */
+/* The engine and the reason for it, as "epoll: io_uring_setup: Operation not permitted". Written once, by the fiber
+ * that has decided, before weft__io_name points to it. */
 static char description[128];
 
 static const struct weft__engine *decide(const struct weft__engine *engine, const char *link, const char *reason) {

@@ -19,15 +19,16 @@
  *   2. does a worker sleep, or has              2. HELD: becomes DOZED, and the worker sleeps in the poller.
  *      the thread other duties? Then it goes       AWAITED, or the worker must sleep elsewhere: the worker tells the
  *      on, SERVED or AWAITED                       thread. DOZED or SERVED: the worker sleeps elsewhere
- *   3. sleeps until it is told                  3. woken: DOZED becomes HELD again; if others sleep, it tells the thread
+ *   3. sleeps until it is told                  3. woken: DOZED becomes HELD again; if others sleep, the worker
+ *                                                tells the thread
  *
  * Either the thread sees the sleeper in its step 2, or the sleeper sees HELD in its step 2. The other ways to be told:
  * from the monitor, when no worker has asked since its last tick, because a fiber computes; from a worker that retires;
  * from the end of a cluster.
  */
+#include "sched/dry.h"
 #include "base/sys.h"
 #include "sched/cluster.h"
-#include "sched/dry.h"
 
 #define WEFT_DRY_ASKED_EVERY (100 * WEFT_MICROSECOND) /* by workers that have plenty to do */
 
@@ -117,7 +118,7 @@ static void hold_back(const struct weft__dry *by, uint64_t most) {
 
 void weft__dry_await(const struct weft__dry *by, uint64_t most) {
     bool busy = false;
-    store_rel(&stead, by); /* pairs with ask and sleep */
+    store_rel(&stead, by);                        /* pairs with ask and sleep */
     store_rel(&weft__dry_awaited, WEFT_DRY_HELD); /* pairs with take */
     fence_sc(); /* pairs with the fence of a sleeper, and with that of those who give the thread a duty */
     if (weft__each_cluster(is_busy, &busy) && busy) hold_back(by, most);

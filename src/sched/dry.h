@@ -12,9 +12,10 @@ enum { WEFT_DRY_SERVED, WEFT_DRY_HELD, WEFT_DRY_DOZED, WEFT_DRY_AWAITED };
 struct weft__dry {
     bool (*fetch)(void); /* makes ready what has come, and says whether there was any */
     int (*begin)(void);  /* a sleep begins: the bell that ends it; -1: the source of work is closed */
-    bool (*doze)(uint64_t deadline); /* sleeps until there is something to fetch, the bell, or the deadline; true: work */
-    void (*end)(void);               /* the sleep has ended */
-    bool (*has_duties)(void);        /* must the thread itself wake for anything else? */
+    /* Sleeps until there is something to fetch (true), the bell, or the deadline. */
+    bool (*doze)(uint64_t deadline);
+    void (*end)(void);        /* the sleep has ended */
+    bool (*has_duties)(void); /* must the thread itself wake for anything else? */
 };
 
 /* The thread: waits until it is told, if all workers are busy; for so long at most if it has duties. */
