@@ -8,7 +8,8 @@
 #   WEFT_STRESS_SECONDS  of each stress run (1)
 #   WEFT_RANDOM_SECONDS  of random programs (5)
 #   WEFT_STRESS_WORKERS  numbers of workers to run it with ("2 8 32")
-#   WEFT_TEST_IO         engines that tests of input and output are run with besides the usual one: epoll, forbidden
+#   WEFT_TEST_IO         engines that tests of input and output are run with besides the usual one: epoll, forbidden,
+#                        older: the ring of an older kernel
 #   WEFT_TEST_MEMBARRIER forbidden: as on a kernel that has none
 #   WEFT_TEST_LEAVE_OUT  names of programs that are not run
 #   WEFT_TEST_UNDER      a command that runs each test binary, valgrind for instance
@@ -52,6 +53,10 @@ run_stress() {
         for workers in ${WEFT_STRESS_WORKERS:-2 8 32}; do
             run "stress $part" $WEFT_TEST_UNDER "$program" "$part" --seconds "${WEFT_STRESS_SECONDS:-1}" \
                 --workers "$workers"
+            case $part in
+            io_*) run "stress $part, older kernel" env WEFT_RING_WITHOUT=51,sync_cancel $WEFT_TEST_UNDER "$program" \
+                "$part" --seconds "${WEFT_STRESS_SECONDS:-1}" --workers "$workers" ;;
+            esac
         done
     done
 }
@@ -79,7 +84,7 @@ run_serve() {
 
 # Tests of input and output, again with the other engines.
 run_other_engines() {
-    for engine in ${WEFT_TEST_IO-epoll forbidden}; do
+    for engine in ${WEFT_TEST_IO-epoll forbidden older}; do
         echo "$engine:"
         run "$1" env WEFT_TEST_IO="$engine" $WEFT_TEST_UNDER "$1"
     done

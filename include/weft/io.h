@@ -261,6 +261,10 @@ int weft_getaddrinfo(const char *node, const char *service, const struct addrinf
 /* "io_uring", "epoll": what is used. "none" as long as nothing has been done.  [fiber thread] */
 const char *weft_io_engine(void);
 
+/* The same with the reason, for people: "io_uring, woken by eventfd: no futex wait in the ring",
+ * "epoll: io_uring_setup: Operation not permitted". "none" as long as nothing has been done.  [fiber thread] */
+const char *weft_io_engine_why(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -122,6 +122,12 @@ static int result(int r) { return r < 0 ? -errno : r; }
 
 int weft__epoll_create(void) { return weft__fault() ? -ENOMEM : result(epoll_create1(EPOLL_CLOEXEC)); }
 int weft__eventfd(void) { return weft__fault() ? -ENOMEM : result(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
+void weft__eventfd_ring(int fd) {
+    const uint64_t one = 1;
+    ssize_t ignored =
+        write(fd, &one, sizeof one); /* fails only when the counter is full: then the bell rings already */
+    (void)ignored;
+}
 int weft__pipe(int ends[2]) { return weft__fault() ? -ENOMEM : result(pipe2(ends, O_CLOEXEC | O_NONBLOCK)); }
 
 int weft__futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline) {

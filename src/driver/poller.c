@@ -13,7 +13,7 @@ _Static_assert(EPOLLIN == POLLIN && EPOLLPRI == POLLPRI && EPOLLOUT == POLLOUT &
                    EPOLLHUP == POLLHUP && EPOLLRDNORM == POLLRDNORM && EPOLLWRNORM == POLLWRNORM,
                "poll and epoll have the same bits");
 
-enum { WEFT_REPORTS_MOST = 64 };
+enum { WEFT_REPORTS_MOST = 128 };
 #define BELL UINT64_MAX
 
 static uint64_t pack(int fd, uint32_t round) { return (uint64_t)round << 32 | (uint32_t)fd; }
@@ -24,6 +24,7 @@ int weft__poller_open(struct weft__poller *p) {
     if ((p->epoll = weft__epoll_create()) < 0) return p->epoll;
     int err = p->bell = weft__eventfd();
     if (err < 0) goto half_open;
+    if ((err = p->post = weft__eventfd()) < 0) goto half_open;
     if (!epoll_ctl(p->epoll, EPOLL_CTL_ADD, p->bell, &bell)) return 0;
     err = -errno;
 half_open:
@@ -33,8 +34,9 @@ half_open:
 
 void weft__poller_close(struct weft__poller *p) {
     if (p->bell >= 0) close(p->bell);
+    if (p->post >= 0) close(p->post);
     if (p->epoll >= 0) close(p->epoll);
-    p->bell = p->epoll = -1;
+    p->bell = p->post = p->epoll = -1;
 }
 
 /* Most descriptors are known from an earlier arm. */
@@ -68,12 +70,16 @@ static unsigned wait(struct weft__poller *p, struct weft__report *reports, unsig
     return count;
 }
 
+static void silence(int bell) {
+    uint64_t times;
+    ssize_t ignored = read(bell, &times, sizeof times);
+    (void)ignored;
+}
+
 unsigned weft__poller_wait(struct weft__poller *p, struct weft__report *reports, unsigned n, const sigset_t *mask) {
     bool rung = false;
     unsigned count = wait(p, reports, n, -1, mask, &rung);
-    uint64_t times;
-    ssize_t ignored = rung ? read(p->bell, &times, sizeof times) : 0;
-    (void)ignored;
+    if (rung) silence(p->bell);
     return count;
 }
 
@@ -82,8 +88,13 @@ unsigned weft__poller_fetch(struct weft__poller *p, struct weft__report *reports
     return wait(p, reports, n, 0, NULL, &rung);
 }
 
-void weft__poller_ring(struct weft__poller *p) {
-    uint64_t one = 1;
-    ssize_t ignored = write(p->bell, &one, sizeof one); /* fails only when it was rung 2^64 times */
-    (void)ignored;
+bool weft__poller_doze(struct weft__poller *p, uint64_t deadline) {
+    struct pollfd f[] = {{p->epoll, POLLIN, 0}, {p->post, POLLIN, 0}};
+    uint64_t now = deadline == UINT64_MAX ? 0 : weft__clock(), left = deadline > now ? deadline - now : 0;
+    struct timespec limit = {(time_t)(left / 1000000000), (long)(left % 1000000000)};
+    if (ppoll(f, 2, deadline == UINT64_MAX ? NULL : &limit, NULL) <= 0) return false;
+    if (f[1].revents) silence(p->post);
+    return f[0].revents;
 }
+
+void weft__poller_ring(struct weft__poller *p) { weft__eventfd_ring(p->bell); }

@@ -20,9 +20,10 @@
 struct weft__poller {
     int epoll;
     int bell; /* an event descriptor: ends a wait */
+    int post; /* another one: ends a doze */
 };
 #define WEFT_POLLER_INIT \
-    { -1, -1 } /* not open */
+    { -1, -1, -1 } /* not open */
 
 struct weft__report {
     int fd;
@@ -47,6 +48,9 @@ unsigned weft__poller_wait(struct weft__poller *p, struct weft__report *reports,
 
 /* The same without sleeping. Any thread; the bell stays for the one that sleeps. */
 unsigned weft__poller_fetch(struct weft__poller *p, struct weft__report *reports, unsigned n);
+
+/* Sleeps until there is something to fetch (true), the post was written to, or the deadline. One thread at a time. */
+bool weft__poller_doze(struct weft__poller *p, uint64_t deadline);
 
 /* Ends the wait, or the next one if none is under way. */
 void weft__poller_ring(struct weft__poller *p);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <liburing.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 /* Newer than the headers that we may be built with. Linux 6.7. */
@@ -15,7 +16,7 @@
 #define WEFT_FUTEX2_U32_PRIVATE (0x02 | 128)
 
 #define WEFT_NOBODY 0 /* user_data of entries whose completion means nothing to anybody */
-#define WEFT_BELL 1   /* of the wait for the futex */
+#define WEFT_BELL 1   /* of the request that lets wakers end a sleep: a wait for the futex, or a read of the bell */
 
 #define WEFT_KERNEL_THREADS 32       /* that the kernel may use for requests which block, of either kind, a ring */
 #define WEFT_COMPLETIONS_A_REQUEST 8 /* room for completions, as a multiple of that for requests */
@@ -33,41 +34,77 @@ static uint64_t ask_operations(struct io_uring *u) {
     return known;
 }
 
-/* What it cannot do without; for any other operation there is another way. */
-static bool is_good_enough(const struct io_uring *u, uint64_t known) {
-    const uint64_t needed = UINT64_C(1) << WEFT_OP_FUTEX_WAIT | UINT64_C(1) << IORING_OP_ASYNC_CANCEL;
-    return (u->features & IORING_FEAT_NODROP) && (u->features & IORING_FEAT_EXT_ARG) && (known & needed) == needed;
+static bool has_operation(uint64_t known, unsigned opcode) { return known >> opcode & 1; }
+
+/* What a ring cannot do without; NULL: nothing is missing. For any other operation there is another way. */
+static const char *what_is_missing(const struct io_uring *u, uint64_t known, unsigned lacks) {
+    if (!(u->features & IORING_FEAT_NODROP)) return "completions are dropped";
+    if (!(u->features & IORING_FEAT_EXT_ARG) || lacks & WEFT_LACKS_EXT_ARG)
+        return "no deadline for a sleep in the ring";
+    if (!has_operation(known, IORING_OP_ASYNC_CANCEL)) return "no cancellation in the ring";
+    if (!has_operation(known, IORING_OP_READ)) return "no read in the ring";
+    return NULL;
 }
 
-int weft__ring_open(struct weft__uring *r, unsigned entries) {
+/* Linux 6.0 has it; before that, an entry asks for the same. */
+static bool can_cancel_by_call(struct io_uring *u, unsigned lacks) {
+    struct io_uring_sync_cancel_reg nothing = {.fd = -1};
+    return !(lacks & WEFT_LACKS_SYNC_CANCEL) && io_uring_register_sync_cancel(u, &nothing) != -EINVAL;
+}
+
+static int open_kernel_ring(struct io_uring *u, unsigned entries, unsigned lacks, const char **why) {
     struct io_uring_params p = {.flags = IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG |
                                          IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CLAMP | IORING_SETUP_CQSIZE,
                                 .cq_entries = entries * WEFT_COMPLETIONS_A_REQUEST};
-    struct io_uring *u = weft__alloc(sizeof *u);
-    if (!u) return -ENOMEM;
-    int err = weft__fault() ? -ENOMEM : io_uring_queue_init_params(entries, u, &p);
-    if (err) {
-        weft__free(u);
-        return err == -EINVAL ? -ENOSYS : err; /* an older kernel does not know the flags */
-    }
-    uint64_t known = ask_operations(u);
-    if (!is_good_enough(u, known)) {
-        io_uring_queue_exit(u);
-        weft__free(u);
-        return -ENOSYS;
-    }
+    if (weft__fault()) return -ENOMEM;
+    int err = lacks & WEFT_LACKS_COOP_TASKRUN ? -EINVAL : io_uring_queue_init_params(entries, u, &p);
+    *why = NULL;
+    if (err == -EINVAL) *why = "no cooperative task running"; /* Linux 5.19 */
+    return err == -EINVAL ? -ENOSYS : err;
+}
+
+/* Without a wait for a futex, an event descriptor. It blocks: else the kernel would not wait in a read of it. -1: none
+ * is needed; less: -errno. */
+static int open_bell(uint64_t known) {
+    if (has_operation(known, WEFT_OP_FUTEX_WAIT)) return -1;
+    int fd = weft__fault() ? (errno = ENOMEM, -1) : eventfd(0, EFD_CLOEXEC);
+    return fd >= 0 ? fd : -errno;
+}
+
+static void configure(struct io_uring *u) {
     unsigned threads[2] = {WEFT_KERNEL_THREADS, WEFT_KERNEL_THREADS};
     io_uring_register_iowq_max_workers(u, threads);
     io_uring_ring_dontfork(u);
     for (unsigned i = 0; i < u->sq.ring_entries; i++) u->sq.array[i] = i;
+}
+
+int weft__ring_open(struct weft__uring *r, const struct weft__ring_wish *wish, const char **why) {
+    struct io_uring *u = weft__alloc(sizeof *u);
+    if (!u) return -ENOMEM;
+    int err = open_kernel_ring(u, wish->entries, wish->lacks, why), bell = -1;
+    if (err) goto not_open;
+    uint64_t known = ask_operations(u);
+    if ((*why = what_is_missing(u, known, wish->lacks))) err = -ENOSYS;
+    known &= ~wish->without;
+    if (!err && (bell = open_bell(known)) < -1) err = bell;
+    if (err) {
+        io_uring_queue_exit(u);
+        goto not_open;
+    }
+    configure(u);
     r->kernel = u;
     r->known = known;
+    r->bell = bell;
+    r->lacks = wish->lacks | (can_cancel_by_call(u, wish->lacks) ? 0 : WEFT_LACKS_SYNC_CANCEL);
     store_rlx(&r->armed, false);
     store_rlx(&r->in_flight, 0);
     r->leaves = false;
     r->lent = NULL;
-    store_rel(&r->open, true); /* pairs with whoever looks without the lock */
+    store_rel(&r->open, true); /* pairs with readers that do not hold the lock */
     return 0;
+not_open:
+    weft__free(u);
+    return err;
 }
 
 struct weft__lent {
@@ -91,6 +128,7 @@ void weft__ring_close(struct weft__uring *r) {
     if (!u) return;
     io_uring_queue_exit(u);
     weft__free(u);
+    if (r->bell >= 0) close(r->bell);
     if (r->lent) weft__lent_return(r->lent, NULL);
     r->lent = NULL;
 }
@@ -100,6 +138,7 @@ void weft__ring_forget(struct weft__uring *r) {
     weft__unlock(&r->lock);
     if (load_rlx(&r->open)) {
         close(r->kernel->ring_fd);
+        if (r->bell >= 0) close(r->bell);
         weft__free(r->kernel);
         if (r->lent) weft__unlock(&r->lent->lock);
         if (r->lent) weft__lent_return(r->lent, NULL); /* it stays, if others had shares */
@@ -204,6 +243,7 @@ static int map_lent(struct weft__lent *lent) {
 static int register_lent(struct weft__uring *r, const struct weft__lent *lent) {
     struct io_uring_buf_reg reg = {
         .ring_addr = (uint64_t)(uintptr_t)lent->ring, .ring_entries = WEFT_LENT, .bgid = WEFT_LENT_GROUP};
+    if (r->lacks & WEFT_LACKS_BUFFERS) return -ENOSYS;
     int err = weft__fault() ? -ENOMEM : io_uring_register_buf_ring(r->kernel, &reg, 0);
     return err == -EINVAL ? -ENOSYS : err;
 }
@@ -267,16 +307,30 @@ int weft__ring_enter(struct weft__uring *r) {
     return enter(r->kernel, 0, NULL);
 }
 
+static void fill_futex_wait(struct io_uring_sqe *e, _Atomic uint32_t *state) {
+    e->opcode = WEFT_OP_FUTEX_WAIT;
+    e->fd = WEFT_FUTEX2_U32_PRIVATE;
+    e->addr = (uint64_t)(uintptr_t)state;
+    e->off = WEFT_ASLEEP;  /* wait while it has this value */
+    e->addr3 = UINT32_MAX; /* for any wake */
+}
+
+static void fill_bell_read(struct io_uring_sqe *e, struct weft__uring *r) {
+    e->opcode = IORING_OP_READ;
+    e->fd = r->bell;
+    e->addr = (uint64_t)(uintptr_t)&r->rung;
+    e->len = sizeof r->rung;
+}
+
 /* No room for it: then the kernel takes what there is first. */
 static void arm(struct weft__uring *r, _Atomic uint32_t *state) {
     weft__lock(&r->lock);
     if (!load_rlx(&r->armed) && weft__ring_room(r, 1)) {
         struct io_uring_sqe *e = weft__ring_entry(r, 0);
-        e->opcode = WEFT_OP_FUTEX_WAIT;
-        e->fd = WEFT_FUTEX2_U32_PRIVATE;
-        e->addr = (uint64_t)(uintptr_t)state;
-        e->off = WEFT_ASLEEP;  /* wait while it has this value */
-        e->addr3 = UINT32_MAX; /* for any wake */
+        if (r->bell < 0)
+            fill_futex_wait(e, state);
+        else
+            fill_bell_read(e, r);
         e->user_data = WEFT_BELL;
         weft__ring_push(r, 1);
         store_rlx(&r->armed, true);
@@ -284,10 +338,10 @@ static void arm(struct weft__uring *r, _Atomic uint32_t *state) {
     weft__unlock(&r->lock);
 }
 
-void weft__ring_sleep(struct weft__uring *r, _Atomic uint32_t *state, uint64_t deadline) {
+void weft__ring_sleep(struct weft__uring *r, _Atomic uint32_t *state, uint32_t asleep, uint64_t deadline) {
     for (;;) {
         arm(r, state);
-        if (weft__ring_has_completions(r) || load_acq(state) != WEFT_ASLEEP) return; /* pairs with the waker */
+        if (weft__ring_has_completions(r) || load_acq(state) != asleep) return; /* pairs with the waker */
         uint64_t now = weft__clock();
         if (now >= deadline) return;
         struct __kernel_timespec limit = {(int64_t)((deadline - now) / 1000000000),
@@ -298,18 +352,36 @@ void weft__ring_sleep(struct weft__uring *r, _Atomic uint32_t *state, uint64_t d
     }
 }
 
-void weft__ring_cancel_fd(struct weft__uring *r, int fd) {
-    struct io_uring_sync_cancel_reg c = {
-        .fd = fd, .flags = IORING_ASYNC_CANCEL_FD | IORING_ASYNC_CANCEL_ALL, .timeout = {0, 0}};
+/* Ends all requests that match, by a call or by an entry; without room for an entry, later. Locked.
+ * True: by an entry. */
+static bool cancel_all(struct weft__uring *r, int fd, unsigned flags) {
+    struct io_uring_sync_cancel_reg c = {.fd = fd, .flags = flags | IORING_ASYNC_CANCEL_ALL, .timeout = {0, 0}};
+    if (!(r->lacks & WEFT_LACKS_SYNC_CANCEL)) {
+        io_uring_register_sync_cancel(r->kernel, &c);
+        return false;
+    }
+    if (!weft__ring_room(r, 1)) return true;
+    struct io_uring_sqe *e = weft__ring_entry(r, 0);
+    e->opcode = IORING_OP_ASYNC_CANCEL;
+    e->fd = fd;
+    e->cancel_flags = c.flags;
+    e->user_data = WEFT_NOBODY;
+    weft__ring_push(r, 1);
+    return true;
+}
+
+bool weft__ring_cancel_fd(struct weft__uring *r, int fd) {
     weft__lock(&r->lock);
-    if (load_rlx(&r->open)) io_uring_register_sync_cancel(r->kernel, &c);
+    bool by_entry = load_rlx(&r->open) && cancel_all(r, fd, IORING_ASYNC_CANCEL_FD);
     weft__unlock(&r->lock);
+    return by_entry;
 }
 
 bool weft__ring_end(struct weft__uring *r) {
-    struct io_uring_sync_cancel_reg c = {.flags = IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL, .timeout = {0, 0}};
     enter(r->kernel, 0, NULL);
-    io_uring_register_sync_cancel(r->kernel, &c);
+    weft__lock(&r->lock);
+    cancel_all(r, -1, IORING_ASYNC_CANCEL_ANY);
+    weft__unlock(&r->lock);
     struct __kernel_timespec limit = {0, 10 * 1000 * 1000};
     if (load_rlx(&r->in_flight) && !weft__ring_has_completions(r)) enter(r->kernel, 1, &limit);
     return !load_rlx(&r->in_flight);

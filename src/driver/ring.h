@@ -17,18 +17,30 @@
  * completions by a tick of the kernel at most. Deferred running is cheaper still, but then only one
  * thread may enter, and nobody could stand in for a worker that is stuck.
  *
- * Sleep: the carrier sleeps in the ring, and wakes for a completion or because somebody woke it. The
- * wakers know nothing of rings, they wake the futex that is the driver's state. A wait for that futex is
- * one of the ring's requests, handed over by the same call that sleeps:
+ * Sleep: the carrier sleeps in the ring, and wakes for a completion or because a waker woke it. The waker wakes the
+ * futex that is the driver's state. A wait for that futex is one of the ring's requests, handed over by the same call
+ * that sleeps:
  *
  *   the worker                                       a waker
  *   1. state -> ASLEEP                               1. state -> AWAKE
- *   2. no wait for the futex is under way: fill one  2. it was ASLEEP: wake the futex, whoever waits there
+ *   2. no wait for the futex is under way: fill one  2. it was ASLEEP: wake the futex
  *      for the value ASLEEP
  *   3. enter, until there is one completion
  *
  * The wait stays under way when the worker wakes for another reason, and serves its next sleep. As long
- * as it is, the worker must sleep here: a wake of the futex wakes one, and that must not be the wrong one.
+ * as it is, the worker must sleep here: a wake of the futex wakes one waiter, and that must be this one.
+ *
+ * Kernels before 6.7 have no wait for a futex in a ring. There the ring has an event descriptor, the bell, and a read
+ * of it takes the place of that wait:
+ *
+ *   the worker                                       a waker
+ *   1. state -> AT_BELL                              1. state -> AWAKE
+ *   2. no read of the bell is under way: fill one    2. it was AT_BELL: write to the bell
+ *   3. enter, until there is one completion
+ *
+ * The bell keeps what was written until it is read, so a read that is handed over late completes at once. A write that
+ * comes late, after the worker woke for another reason, ends the next sleep early, and that is all. Which of the two
+ * ways it is, is decided when the ring is opened.
  */
 #ifndef WEFT_DRIVER_RING_H
 #define WEFT_DRIVER_RING_H
@@ -40,6 +52,20 @@ struct io_uring_sqe;
 struct weft__fiber;
 struct weft__list;
 struct weft__uring;
+
+/* What a kernel may lack, besides operations. A test may take it away. */
+enum {
+    WEFT_LACKS_COOP_TASKRUN = 1, /* the set-up of such a ring fails with EINVAL */
+    WEFT_LACKS_EXT_ARG = 2,
+    WEFT_LACKS_SYNC_CANCEL = 4, /* cancellation by a call: an entry asks for it */
+    WEFT_LACKS_BUFFERS = 8
+};
+
+struct weft__ring_wish {
+    unsigned entries;
+    uint64_t without; /* operations that are taken away, a bit each */
+    unsigned lacks;
+};
 
 /* A request that a ring has; in the memory of whoever made it. Its address is what names it. */
 struct weft__op {
@@ -57,12 +83,15 @@ struct weft__op {
 
 struct weft__uring {
     struct weft__lock lock;
-    _Atomic bool open;          /* written under the lock */
-    _Atomic bool armed;         /* a wait for the futex is under way; written under the lock */
+    _Atomic bool open;  /* written under the lock */
+    _Atomic bool armed; /* the wait for the futex, or the read of the bell, is under way; written under the lock */
     _Atomic unsigned in_flight; /* requests that have not completed; written under the lock */
     bool leaves;    /* its cluster is given up, and what it has under way is made elsewhere; under the lock */
     uint64_t known; /* operations that the kernel has, a bit each; since it was opened */
     struct io_uring *kernel;
+    int bell;                /* event descriptor that wakers write to; -1: they wake the futex */
+    unsigned lacks;          /* WEFT_LACKS_... */
+    uint64_t rung;           /* what the kernel reads from the bell */
     struct weft__lent *lent; /* NULL: none was asked for yet */
 };
 
@@ -73,9 +102,9 @@ struct weft__completion {
 };
 #define WEFT_COMPLETION_MORE 2u /* flags: there will be another one of this op */
 
-/* Opens it for the calling carrier, with room for so many entries. -ENOSYS, -EPERM: no rings here, or none that is
- * good enough. -ENOMEM, -EMFILE, -ENFILE. */
-int weft__ring_open(struct weft__uring *r, unsigned entries);
+/* Opens it for the calling carrier. -ENOSYS, -EPERM: no rings here, or none that is good enough; *why says what is
+ * missing, or is NULL if the kernel refused the set-up for another reason. -ENOMEM, -EMFILE, -ENFILE. */
+int weft__ring_open(struct weft__uring *r, const struct weft__ring_wish *wish, const char **why);
 
 /* Ends all requests, and hands out the completions as reap does, until there are none left; then it may be closed.
  * False: there are some that do not end. */
@@ -131,12 +160,16 @@ int weft__ring_enter(struct weft__uring *r);
 static inline bool weft__ring_in_use(const struct weft__uring *r) {
     return load_rlx(&r->open) && (load_rlx(&r->armed) || load_rlx(&r->in_flight));
 }
-/* state is ASLEEP. Until a completion is there, somebody has changed it, or the deadline. */
-void weft__ring_sleep(struct weft__uring *r, _Atomic uint32_t *state, uint64_t deadline);
+/* How wakers end a sleep in this ring: by its bell, or -1: by the futex. */
+static inline int weft__ring_bell(const struct weft__uring *r) { return r->bell; }
 
-/* Ends the requests for the descriptor that the kernel has; they complete soon. It does not find those that
- * it is just about to try again. */
-void weft__ring_cancel_fd(struct weft__uring *r, int fd);
+/* The state is `asleep`. Until a completion is there, a waker has changed the state, or the deadline. */
+void weft__ring_sleep(struct weft__uring *r, _Atomic uint32_t *state, uint32_t asleep, uint64_t deadline);
+
+/* Ends the requests for the descriptor that the kernel has; they complete soon. The kernel does not find those that
+ * it is just about to try again. True: an entry does it, because the kernel has no call for it. Then the ring must be
+ * entered, and until the kernel has taken the entry the descriptor must stay open. */
+bool weft__ring_cancel_fd(struct weft__uring *r, int fd);
 
 /* Which of its buffers a completion with these flags has used; NULL: none. */
 void *weft__lent_at(const struct weft__lent *lent, unsigned flags);

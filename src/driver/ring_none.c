@@ -3,7 +3,11 @@
 
 #include <errno.h>
 
-int weft__ring_open(struct weft__uring *r, unsigned entries) { return (void)r, (void)entries, -ENOSYS; }
+int weft__ring_open(struct weft__uring *r, const struct weft__ring_wish *wish, const char **why) {
+    (void)r, (void)wish;
+    *why = "built without liburing";
+    return -ENOSYS;
+}
 bool weft__ring_end(struct weft__uring *r) { return (void)r, true; }
 void weft__ring_close(struct weft__uring *r) { (void)r; }
 void weft__ring_forget(struct weft__uring *r) { (void)r; }
@@ -27,8 +31,8 @@ bool weft__ring_waits(const struct weft__uring *r) { return (void)r, false; }
 bool weft__ring_must_run(const struct weft__uring *r) { return (void)r, false; }
 bool weft__ring_has_completions(const struct weft__uring *r) { return (void)r, false; }
 int weft__ring_enter(struct weft__uring *r) { return (void)r, 0; }
-void weft__ring_sleep(struct weft__uring *r, _Atomic uint32_t *state, uint64_t deadline) {
-    (void)r, (void)state, (void)deadline;
+void weft__ring_sleep(struct weft__uring *r, _Atomic uint32_t *state, uint32_t asleep, uint64_t deadline) {
+    (void)r, (void)state, (void)asleep, (void)deadline;
 }
-void weft__ring_cancel_fd(struct weft__uring *r, int fd) { (void)r, (void)fd; }
+bool weft__ring_cancel_fd(struct weft__uring *r, int fd) { return (void)r, (void)fd, false; }
 void weft__ring_fill_cancel(struct io_uring_sqe *e, const struct weft__op *op) { (void)e, (void)op; }

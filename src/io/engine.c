@@ -15,31 +15,48 @@
 #include "sched/rings.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static _Atomic(const struct weft__engine *) decided;
 
-static const struct weft__engine *decide(const struct weft__engine *engine) {
+/* The engine and the reason for it, as "epoll: io_uring_setup: Operation not permitted". Written once, by the fiber
+ * that has decided, before weft__io_name points to it. */
+static char description[128];
+
+static const struct weft__engine *decide(const struct weft__engine *engine, const char *link, const char *reason) {
     const struct weft__engine *none = NULL;
-    if (cas_sc(&decided, &none, engine)) store_rlx(&weft__io_name, engine->name); /* pairs with close_it */
+    if (cas_sc(&decided, &none, engine)) { /* pairs with close_it */
+        snprintf(description, sizeof description, "%s%s%s", engine->name, link, reason);
+        store_rel(&weft__io_name, description); /* pairs with weft_io_engine_why and the statistics */
+    }
     return load_acq(&decided);
+}
+
+/* The kernel gives no ring, or none that is good enough. */
+static const struct weft__engine *decide_without_ring(int err) {
+    const char *lacks = load_rlx(&weft__ring_refusal);
+    return lacks ? decide(&weft__engine_epoll, ": io_uring: ", lacks)
+                 : decide(&weft__engine_epoll, ": io_uring_setup: ", weft__error(err));
 }
 
 /* Out of memory or descriptors just now: epoll for this request, and the next one asks again. */
 static WEFT_COLD const struct weft__engine *choose(void) {
     const char *wish = getenv("WEFT_IO");
     int err;
-    if (wish && !strcmp(wish, "epoll")) return decide(&weft__engine_epoll);
+    if (wish && !strcmp(wish, "epoll")) return decide(&weft__engine_epoll, ": ", "WEFT_IO asks for it");
     if (wish && strcmp(wish, "uring")) weft__say("WEFT_IO=%s is ignored: it must be uring or epoll", wish);
     struct weft__uring *ring = weft__ring_lock_own(1, &err);
     if (ring) {
+        bool has_bell = weft__ring_bell(ring) >= 0;
         weft__ring_unlock(ring);
-        return decide(&weft__engine_uring);
+        return decide(&weft__engine_uring, ", woken by ",
+                      has_bell ? "eventfd: no futex wait in the ring" : "a futex wait in the ring");
     }
     if (err == -ENOMEM || err == -EMFILE || err == -ENFILE) return &weft__engine_epoll;
     if (wish && !strcmp(wish, "uring")) weft__say("WEFT_IO=uring, but this kernel gives no ring: epoll is used");
-    return decide(&weft__engine_epoll);
+    return decide_without_ring(err);
 }
 
 const struct weft__engine *weft__engine(void) {
@@ -50,6 +67,11 @@ const struct weft__engine *weft__engine(void) {
 WEFT_PUBLIC const char *weft_io_engine(void) {
     const struct weft__engine *engine = load_acq(&decided);
     return engine ? engine->name : "none";
+}
+
+WEFT_PUBLIC const char *weft_io_engine_why(void) {
+    const char *text = load_acq(&weft__io_name); /* pairs with decide */
+    return text ? text : "none";
 }
 
 /* See known.h. Another life first, and only then a look which engine there is: who has a request in the one that is

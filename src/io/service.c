@@ -6,6 +6,7 @@
 #include "io/service.h"
 
 #include "io/readiness.h"
+#include "sched/dry.h"
 
 static pthread_mutex_t change = PTHREAD_MUTEX_INITIALIZER; /* held while it starts or ends */
 static _Atomic bool serving;
@@ -36,25 +37,51 @@ static void hand_on(const struct weft__report *reports, unsigned n) {
     weft__make_all_ready(&won);
 }
 
-/*
- * A worker that runs dry fetches what there is, instead of waking the thread, which holds back: that would be two
- * switches between threads. What is watched always is left to the thread.
- */
+/* A worker fetches in the thread's stead (sched/dry.c). What is watched always is left to the thread. */
 static _Atomic bool fetching;
 static bool fetch(void) {
-    enum { FETCHED = 32 }; /* on the carrier's stack */
+    enum { FETCHED = 128 }; /* on the carrier's stack */
     struct weft__report reports[FETCHED];
     struct weft__list won = {NULL, NULL};
-    bool none = false;
+    bool none = false, watched = false;
     if (!cas_sc(&fetching, &none, true)) return false;
     unsigned n = load_sc(&serving) ? weft__poller_fetch(&poller, reports, FETCHED) : 0; /* pairs with end_if_idle */
-    for (unsigned i = 0; i < n; i++)
-        if (reports[i].round) weft__readiness_fire(&reports[i], &won);
+    for (unsigned i = 0; i < n; i++) {
+        if (reports[i].round)
+            weft__readiness_fire(&reports[i], &won);
+        else
+            watched = true;
+    }
     store_rel(&fetching, false); /* pairs with end_if_idle */
+    if (watched) weft__dry_tell();
     if (!won.first) return false;
     weft__make_all_ready(&won);
     return true;
 }
+
+/* And sleeps in its stead. */
+static _Atomic bool dozing;
+static int begin_doze(void) {
+    bool none = false;
+    if (!cas_sc(&dozing, &none, true)) return -1; /* of an earlier post; it is just being left */
+    if (load_sc(&serving)) return poller.post;    /* pairs with end_if_idle */
+    store_rel(&dozing, false);
+    return -1;
+}
+static bool doze(uint64_t deadline) { return weft__poller_doze(&poller, deadline); }
+static void end_doze(void) { store_rel(&dozing, false); /* pairs with end_if_idle */ }
+
+/* Signals come to the thread alone. Its end, too; not that of the poller, which ends a doze. */
+static bool has_duties(void) { return load_rlx(&heard) || load_acq(&quits); /* pairs with give_duty */ }
+
+/* The thread must look at something that was changed just now. */
+static void give_duty(void) {
+    fence_sc(); /* pairs with weft__dry_await: the thread sees the change, or we see that it holds back */
+    weft__dry_tell();
+    weft__poller_ring(&poller);
+}
+
+static const struct weft__dry in_stead = {fetch, begin_doze, doze, end_doze, has_duties};
 
 enum { WEFT_AT_ONCE = 64, WEFT_HELD_BACK = 500 * 1000 /* ns, while all workers are busy */ };
 
@@ -65,7 +92,7 @@ static void *serve(void *unused) {
         set_mask(&mask);
         unsigned n = weft__poller_wait(&poller, reports, WEFT_AT_ONCE, &mask);
         hand_on(reports, n);
-        if (n && n < WEFT_AT_ONCE) weft__dry_await(WEFT_HELD_BACK, fetch);
+        if (n && n < WEFT_AT_ONCE) weft__dry_await(&in_stead, WEFT_HELD_BACK);
     }
     return unused;
 }
@@ -94,9 +121,10 @@ static void end_if_idle(void) {
         return;
     }
     store_rel(&quits, true);
-    weft__poller_ring(&poller);
+    give_duty();
+    weft__eventfd_ring(poller.post);
     pthread_join(thread, NULL);
-    for (unsigned turn = 0; load_sc(&fetching);) weft__backoff(&turn); /* pairs with fetch */
+    for (unsigned turn = 0; load_sc(&fetching) || load_sc(&dozing);) weft__backoff(&turn); /* pairs with both */
     weft__poller_close(&poller);
 }
 
@@ -130,7 +158,7 @@ int weft__service_watch(int fd, void (*fn)(void)) {
 
 void weft__service_hear(uint64_t signals) {
     store_rlx(&heard, signals);
-    weft__poller_ring(&poller);
+    give_duty();
 }
 
 /* --- the runtime stops, or the process is a forked child ------------------------------------------- */
@@ -147,6 +175,8 @@ static void forked(void) {
     weft__poller_close(&poller); /* also one that the parent was just about to open */
     store_rlx(&serving, false);
     store_rlx(&fetching, false);
+    store_rlx(&dozing, false);
+    store_rlx(&weft__dry_awaited, WEFT_DRY_SERVED);
     store_rlx(&heard, 0);
     holders = 0;
     weft__readiness_forked();

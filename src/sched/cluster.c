@@ -140,7 +140,11 @@ static void join_carriers(struct weft__cluster *c) {
     fence_sc(); /* pairs with the fence of a worker that announces its sleep: it sees stopping, or we it */
     for (unsigned i = 0; i < c->count; i++) weft__idle_wake(c->workers[i]);
     for (unsigned i = 0; i < c->count; i++) pthread_join(c->workers[i]->thread, NULL);
-    for (unsigned i = 0; i < c->count; i++) weft__ring_close(&c->workers[i]->ring); /* none looks at another's now */
+    weft__dry_tell(); /* one of them may have been on duty there */
+    for (unsigned i = 0; i < c->count; i++) {
+        weft__driver_settle(&c->workers[i]->driver);
+        weft__ring_close(&c->workers[i]->ring); /* no worker looks at another's ring now */
+    }
 }
 
 static void release_workers(struct weft__cluster *c) {

@@ -26,6 +26,7 @@
  * idle program uses no CPU.
  */
 #include "sched/dispatch.h"
+#include "sched/dry.h"
 #include "sched/trim.h"
 
 #define WEFT_WATCH_FIRST (50 * WEFT_MICROSECOND)
@@ -244,7 +245,7 @@ bool weft__idle_sleep(struct weft__worker *w) {
         fence_sc();
     else
         weft__fence_heavy();
-    if (unlikely(load_rlx(&weft__dry_awaited))) weft__dry_tell();
+    bool at_poller = unlikely(load_rlx(&weft__dry_awaited)) && weft__dry_take(w);
     bool stays = weft__has_ready(w) || weft__work_in_sight(w) || !weft__is_wanted(w);
     if (unlikely(may_have_left_calls(w, takes_calls))) weft__idle_wake_for_calls(w);
     if (stays) {
@@ -252,10 +253,12 @@ bool weft__idle_sleep(struct weft__worker *w) {
     } else {
         if (is_last) last_one_tells(w);
         count_add(&w->numbers.sleeps, 1);
-        woken = weft__driver_sleep(&w->driver, &w->ring, sleep_until(w, now, is_watchman));
+        uint64_t until = sleep_until(w, now, is_watchman);
+        woken = at_poller ? weft__dry_sleep(w, until) : weft__driver_sleep(&w->driver, &w->ring, until);
         count_add(&w->numbers.wakeups, woken);
     }
     wake_up(w);
+    if (at_poller) weft__dry_leave(w);
     return woken;
 }
 
@@ -281,6 +284,7 @@ void weft__idle_retire(struct weft__worker *w) {
     } else {
         /* What was left to us as the searcher is somebody else's now. */
         if (load_rlx(&w->cluster->injector.length)) weft__idle_wake_one(w->cluster);
+        if (unlikely(load_rlx(&weft__dry_awaited))) weft__dry_tell();
         if (is_last) last_one_tells(w);
         weft__driver_sleep(&w->driver, &w->ring, weft__wheel_next(&w->wheel));
     }

@@ -18,6 +18,7 @@
  * Either the monitor's step 2 sees that the cluster has ended, or step 2 of the other side sees the monitor.
  */
 #include "sched/cpus.h"
+#include "sched/dry.h"
 #include "sched/rescue.h"
 
 #define WEFT_QUICK_TICK (WEFT_TICK / 8)
@@ -49,6 +50,7 @@ void weft__monitor_leaves(struct weft__cluster *c) {
 
 static bool tick(uint64_t now) {
     struct weft__rescue rescue = {.now = now, .processors = processors};
+    weft__dry_tick();
     weft__each_cluster(look_at, &rescue);
     if (rescue.urgent) quick = WEFT_QUICK_TICKS;
     return rescue.busy;

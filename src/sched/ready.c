@@ -17,6 +17,7 @@
  * injector, which is a chain through the records.
  */
 #include "sched/dispatch.h"
+#include "sched/dry.h"
 #include "sched/rings.h"
 #include "sched/trim.h"
 
@@ -383,6 +384,7 @@ WEFT_COLD void weft__poll(struct weft__worker *w, uint64_t now) {
     w->until_poll = w->poll_from = pace(w, now);
     if (weft__wheel_next(&w->wheel) <= now) weft__expire(w, &w->wheel, now);
     weft__ring_look(&w->ring);
+    if (unlikely(load_rlx(&weft__dry_awaited))) weft__dry_look(now);
     take_mail_of(w, w);
     if (likely(weft__is_wanted(w)))
         take_share(w, dispatches, now);

@@ -202,7 +202,7 @@ static void look_at(struct weft__worker *w, struct sight *s, struct weft__rescue
         add_waiting(s, w, r->now);
     } else if (weft__is_wanted(w) && !weft__is_reserve(w)) {
         s->free = true;
-        s->idle |= load_rlx(&w->driver.state) == WEFT_ASLEEP; /* not: it was just made, and has not run yet */
+        s->idle |= weft__driver_is_asleep(&w->driver); /* not: it was just made, and has not run yet */
     }
 }
 

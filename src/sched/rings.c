@@ -25,23 +25,40 @@ static unsigned entries(void) {
     return n > 0 && n <= WEFT_RING_ENTRIES ? (unsigned)n : WEFT_RING_ENTRIES;
 }
 
-/* A test may ask for a kernel without some operations: WEFT_RING_WITHOUT has their numbers, with commas between, or
- * "all". */
-static uint64_t operations_without(void) {
-    const char *text = getenv("WEFT_RING_WITHOUT");
-    if (likely(!text)) return 0;
-    if (!strcmp(text, "all")) return UINT64_MAX;
-    uint64_t without = 0;
-    for (char *end; *text; text = *end ? end + 1 : end) {
-        unsigned long number = strtoul(text, &end, 10);
-        if (end > text && number < 64) without |= UINT64_C(1) << number;
-    }
-    return without;
+static void take_away(struct weft__ring_wish *wish, const char *word, size_t length) {
+    static const struct {
+        const char *word;
+        unsigned lacks;
+    } words[] = {{"coop_taskrun", WEFT_LACKS_COOP_TASKRUN},
+                 {"ext_arg", WEFT_LACKS_EXT_ARG},
+                 {"sync_cancel", WEFT_LACKS_SYNC_CANCEL},
+                 {"buffers", WEFT_LACKS_BUFFERS}};
+    unsigned long number = strtoul(word, NULL, 10);
+    if (length == 3 && !strncmp(word, "all", 3)) wish->without = UINT64_MAX;
+    if (*word >= '0' && *word <= '9' && number < 64) wish->without |= UINT64_C(1) << number;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (length == strlen(words[i].word) && !strncmp(word, words[i].word, length)) wish->lacks |= words[i].lacks;
 }
 
+/* A test may ask for an older kernel: WEFT_RING_WITHOUT has numbers of operations, or "all" of them, and words for
+ * other abilities, with commas between. */
+static struct weft__ring_wish wish(void) {
+    struct weft__ring_wish all = {.entries = entries()};
+    const char *text = getenv("WEFT_RING_WITHOUT");
+    for (size_t length; text && *text; text += length + (text[length] == ',')) {
+        length = strcspn(text, ",");
+        take_away(&all, text, length);
+    }
+    return all;
+}
+
+_Atomic(const char *) weft__ring_refusal;
+
 static int open_own(struct weft__uring *r) {
-    int err = weft__ring_open(r, entries());
-    if (!err) r->known &= ~operations_without();
+    struct weft__ring_wish all = wish();
+    const char *why = NULL;
+    int err = weft__ring_open(r, &all, &why);
+    if (err) store_rlx(&weft__ring_refusal, why);
     return err;
 }
 
@@ -208,8 +225,10 @@ static void close_fd_in(struct weft__cluster *c, int fd) {
         struct weft__uring *r = &c->workers[i]->ring;
         if (!load_rlx(&r->in_flight)) continue;
         serve(r); /* later, by its number, the kernel would find the next file that gets it */
-        weft__ring_cancel_fd(r, fd);
-        serve(r);
+        if (unlikely(weft__ring_cancel_fd(r, fd)))
+            serve_now(r); /* so does the entry that cancels */
+        else
+            serve(r);
     }
 }
 

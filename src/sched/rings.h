@@ -33,6 +33,8 @@
  * it never takes so many. */
 struct weft__uring *weft__ring_lock_own(unsigned n, int *err);
 void weft__ring_unlock(struct weft__uring *r);
+/* Why the last ring was not opened: what the kernel lacks; NULL: the error says it. */
+extern _Atomic(const char *) weft__ring_refusal;
 
 /* Entry i, filled but for its user_data, is the request of this op; all of them are pushed together. Locked. */
 void weft__ring_claim(struct weft__uring *r, struct io_uring_sqe *e, struct weft__op *op);

@@ -391,7 +391,7 @@ struct weft__cluster {
     struct weft__injector injector WEFT_ALIGNED;
 };
 
-extern _Atomic(const char *) weft__io_name; /* what I/O is done by, for the statistics; NULL: there was none */
+extern _Atomic(const char *) weft__io_name; /* the engine of I/O and why, for the statistics; NULL: none yet */
 extern struct weft__slab weft__fibers;
 extern struct weft__cluster weft__cluster; /* the first one; others are made by the program */
 /* All that ever were, made once and kept; [0] is the first. */
@@ -538,14 +538,9 @@ void weft__idle_wake_one(struct weft__cluster *c);
 void weft__idle_wake_for_calls(struct weft__worker *w);
 /* Wakes this one, if it sleeps. */
 void weft__idle_wake(struct weft__worker *w);
-/* Waits until a worker has nothing to do, for so long at most; not at all if one has, or if there are none. A worker
- * may call fetch in the thread's stead: it makes ready what has come, and says whether there was any. (dry.c) */
-void weft__dry_await(uint64_t most, bool (*fetch)(void));
+/* Does a thread hold back, that brings work in from outside? And ends that. (dry.h) */
 extern _Atomic uint32_t weft__dry_awaited;
-/* A worker has nothing to do: the thread that waits for that goes on. */
 void weft__dry_tell(void);
-/* It fetches; only if there is nothing, the thread goes on. */
-bool weft__dry_fetch(void);
 /* A stop or a drain that waits looks again. (quiet.c) */
 void weft__tell_quiet(void);
 /* Nothing will happen in the cluster any more, unless somebody outside does something. */

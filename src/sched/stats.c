@@ -204,7 +204,8 @@ static bool print_cluster(struct weft__cluster *c, void *unused) {
 /* Not locked: a write may block, and clusters must be able to come and go meanwhile. What is looked at stays. */
 void weft__stats_print(void) {
     weft__each_cluster(print_cluster, NULL);
-    if (load_rlx(&weft__io_name)) fprintf(stderr, "weft: I/O by %s\n", load_rlx(&weft__io_name));
+    const char *io = load_acq(&weft__io_name); /* pairs with decide in io/engine.c */
+    if (io) fprintf(stderr, "weft: I/O by %s\n", io);
     weft__told_print();
 }
 

@@ -13,6 +13,7 @@
  */
 #include "base/random.h"
 #include "sched/dispatch.h"
+#include "sched/dry.h"
 
 #define WEFT_STALE (20 * WEFT_MICROSECOND)
 #define WEFT_CARRY \
@@ -151,10 +152,10 @@ static void adapt(struct weft__worker *w, bool found) {
     if (w->search_time > WEFT_SEARCH_MOST) w->search_time = WEFT_SEARCH_MOST;
 }
 
-/* There is nobody to steal from, and what comes next comes through its ring, in which it sleeps, or from a thread that
- * was just told to fetch it. */
-static bool is_in_vain(const struct weft__worker *w, bool told) {
-    return load_rlx(&w->cluster->wanted) == 1 && (told || weft__ring_in_use(&w->ring));
+/* There is no worker to steal from, and what comes next comes through its ring, in which it sleeps, or through the
+ * poller: it has just fetched, and sleeps there, or a thread does. */
+static bool is_in_vain(const struct weft__worker *w, bool fetched) {
+    return load_rlx(&w->cluster->wanted) == 1 && (fetched || weft__ring_in_use(&w->ring));
 }
 
 /*
@@ -162,8 +163,8 @@ static bool is_in_vain(const struct weft__worker *w, bool told) {
  * pauses that grow, and differ between workers.
  */
 struct weft__fiber *weft__search(struct weft__worker *w, bool once) {
-    bool told = !once && load_rlx(&weft__dry_awaited) && !weft__dry_fetch();
-    uint64_t now = weft__clock(), end = now + (is_in_vain(w, told) ? 0 : w->search_time);
+    bool in_vain = !once && load_rlx(&weft__dry_awaited) && !weft__dry_fetch();
+    uint64_t now = weft__clock(), end = now + (is_in_vain(w, in_vain) ? 0 : w->search_time);
     unsigned pause = 4;
     if (w->worth.stole_at) weft__worth_judge(w, now);
     for (;;) {

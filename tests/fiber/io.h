@@ -1,7 +1,7 @@
 /*
  * What the tests of input and output share. They know nothing but the public header, so that they hold for every
- * engine; run.sh runs them with each: WEFT_TEST_IO=uring, epoll, or forbidden: the ring, by a filter for system
- * calls that every test sets for itself before it starts a runtime.
+ * engine; run.sh runs them with each: WEFT_TEST_IO=uring, epoll, forbidden: the ring, by a filter for system
+ * calls that every test sets for itself before it starts a runtime; or older: the ring of Linux 5.19.
  */
 #ifndef WEFT_TESTS_FIBER_IO_H
 #define WEFT_TESTS_FIBER_IO_H
@@ -34,6 +34,8 @@ static inline void forbid_rings(void) {
     struct sock_fprog filter = {sizeof code / sizeof *code, code};
     CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter));
 }
+/* No wait for a futex in a ring, which came with 6.7, and no cancellation by a call, 6.0. */
+#define OLDER_KERNEL "51,sync_cancel"
 static inline const char *engine_asked_for(void) {
     const char *name = getenv("WEFT_TEST_IO");
     return name ? name : "";
@@ -41,6 +43,7 @@ static inline const char *engine_asked_for(void) {
 __attribute__((constructor)) static inline void choose_engine(void) {
     if (!strcmp(engine_asked_for(), "forbidden")) forbid_rings();
     if (!strcmp(engine_asked_for(), "epoll")) CHECK(!setenv("WEFT_IO", "epoll", 1));
+    if (!strcmp(engine_asked_for(), "older")) CHECK(!setenv("WEFT_RING_WITHOUT", OLDER_KERNEL, 1));
 }
 
 /* --- ends of all kinds ----------------------------------------------------------------------------------- */

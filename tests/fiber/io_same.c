@@ -278,7 +278,12 @@ static void compare_beside(unsigned workers, const char *operations_missing) {
     processes++;
     if (pid) return;
     CHECK(!prctl(PR_SET_PDEATHSIG, SIGKILL));
-    if (operations_missing) CHECK(!setenv("WEFT_RING_WITHOUT", operations_missing, 1));
+    if (operations_missing) {
+        const char *older = getenv("WEFT_RING_WITHOUT");
+        char all[128];
+        snprintf(all, sizeof all, "%s,%s", operations_missing, older ? older : "");
+        CHECK(!setenv("WEFT_RING_WITHOUT", all, 1));
+    }
     all_the_same(workers);
     _exit(0);
 }

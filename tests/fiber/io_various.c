@@ -17,11 +17,58 @@ static void is_chosen(void *unused) {
     if (!strcmp(wish, "epoll") || !strcmp(wish, "forbidden")) CHECK(!strcmp(weft_io_engine(), "epoll"));
     if (!strcmp(wish, "uring")) CHECK(!strcmp(weft_io_engine(), "io_uring"));
     CHECK(strcmp(weft_io_engine(), "none"));
+    CHECK(strcmp(weft_io_engine_why(), "none"));
     close_ends(e);
 }
 TEST(the_engine) {
     CHECK(!strcmp(weft_io_engine(), "none"));
+    CHECK(!strcmp(weft_io_engine_why(), "none"));
     each_runtime(is_chosen);
+}
+
+/* The reason that is told where the kernel lacks something. A process for each: the choice is made once. */
+static void reads_a_byte(void *unused) {
+    (void)unused;
+    int e[2];
+    make_ends(PIPE, e);
+    CHECK_EQ(weft_write(e[1], "x", 1), 1);
+    close_ends(e);
+}
+static void is_told(const char *without, const char *why) {
+    fflush(NULL);
+    pid_t pid = fork();
+    int status;
+    if (!pid) {
+        CHECK(!setenv("WEFT_RING_WITHOUT", without, 1));
+        test_in_fiber(1, reads_a_byte, NULL);
+        if (strcmp(weft_io_engine_why(), why)) test_fail(__FILE__, __LINE__, "%s", weft_io_engine_why());
+        _exit(0);
+    }
+    CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+    CHECK_EQ(status, 0);
+}
+static bool a_ring_is_there(void) {
+    fflush(NULL);
+    pid_t pid = fork();
+    int status;
+    if (!pid) {
+        test_in_fiber(1, reads_a_byte, NULL);
+        _exit(strncmp(weft_io_engine_why(), "io_uring, woken by ", 19) != 0);
+    }
+    CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+    return !status;
+}
+TEST(the_reason_for_the_engine) {
+    const char *wish = engine_asked_for();
+    if (!strcmp(wish, "epoll")) {
+        is_told("", "epoll: WEFT_IO asks for it");
+    } else if (!strcmp(wish, "forbidden")) {
+        is_told("", "epoll: io_uring_setup: Operation not permitted");
+    } else if (a_ring_is_there()) {
+        is_told(OLDER_KERNEL, "io_uring, woken by eventfd: no futex wait in the ring");
+        is_told("coop_taskrun", "epoll: io_uring: no cooperative task running");
+        is_told("ext_arg", "epoll: io_uring: no deadline for a sleep in the ring");
+    }
 }
 
 /* --- what is not so -------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 #include "threads.h"
 
 #include "io/readiness.h"
+#include "sched/dry.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -106,6 +107,46 @@ TEST(between_a_thread_and_a_fiber) {
     struct weft_fiber f = spawn(ponger, there);
     join(f);
     thread_join(t);
+    test_stop();
+    close_both(fd);
+    close_both(fd + 2);
+}
+
+/* The only worker comes to sleep in the poller, and no thread stands between. A thread wakes it there, by a permit. */
+static void *echoes(void *fds) {
+    int *fd = fds;
+    char c = 0;
+    while (c != 'q') {
+        CHECK_EQ(weft_ready(fd[0], POLLIN), POLLIN);
+        CHECK_EQ(read(fd[0], &c, 1), 1);
+        put_byte(fd[3]);
+    }
+    return NULL;
+}
+static void *awaits_permit(void *unused) {
+    CHECK_EQ(weft_park(), 0);
+    return unused;
+}
+static void ask(const int fd[4], const char *what) {
+    char c;
+    CHECK_EQ(write(fd[1], what, 1), 1);
+    CHECK_EQ(read(fd[2], &c, 1), 1);
+}
+TEST(a_worker_that_sleeps_in_the_poller) {
+    int fd[4];
+    test_start(1);
+    make_pipe(fd);
+    make_pipe(fd + 2);
+    CHECK(!fcntl(fd[2], F_SETFL, 0)); /* the thread waits in a read of it */
+    struct weft_fiber f = spawn(echoes, fd), parked = spawn(awaits_permit, NULL);
+    do {
+        ask(fd, "x");
+        test_nap_ms(1);
+    } while (load_rlx(&weft__dry_awaited) != WEFT_DRY_DOZED);
+    CHECK_EQ(weft_unpark(parked), 0);
+    join(parked);
+    ask(fd, "q");
+    join(f);
     test_stop();
     close_both(fd);
     close_both(fd + 2);

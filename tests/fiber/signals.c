@@ -299,8 +299,8 @@ static void not_the_parents(void *unused) {
     pid_t pid = fork();
     if (!pid) {
         CHECK_EQ(weft_signals_next(&s, NULL), -EINVAL);
-        /* epoll, bell, both ends of the pipe; a monitor may just have looked at a file */
-        if (!weft_workers()) CHECK_EQ(test_open_files(), files - 4);
+        /* epoll, its two bells, both ends of the pipe; a monitor may just have looked at a file */
+        if (!weft_workers()) CHECK_EQ(test_open_files(), files - 5);
         if (!TEST_TSAN) subscribes_anew(); /* which cannot start threads in a child */
         send(SIGTERM);                     /* as if nobody had ever subscribed */
         _exit(9);

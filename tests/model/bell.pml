@@ -1,10 +1,13 @@
 /*
- * A worker that sleeps in its ring (driver/ring.h, ring.c: arm, weft__ring_sleep, weft__ring_reap), and wakers that know
- * nothing of rings: they change the driver's state and wake the futex (driver/futex.c). The wait for that futex is a
- * request of the ring, which stays under way when the worker wakes for another reason.
+ * A worker that sleeps in its ring (driver/ring.h, ring.c: arm, weft__ring_sleep, weft__ring_reap), and wakers
+ * (driver/futex.c). They change the driver's state and wake the futex. The wait for that futex is a request of the ring,
+ * which stays under way when the worker wakes for another reason.
  *
- * Shown: when everything stands still, the worker does not sleep over work that somebody has told it of, nor over a
- * completion.
+ * With EVENTFD, as on kernels before 6.7: the request is a read of an event descriptor, the bell, and wakers write to
+ * it. The worker ends at some time, and then the bell is closed.
+ *
+ * Shown: when everything stands still, the worker does not sleep over work that a waker has told it of, nor over a
+ * completion. And no waker writes to the bell when it is closed: its number may be another file's.
  */
 #define WAKERS 2
 #define COMPLETIONS 2
@@ -21,6 +24,11 @@ bool armed;               /* as the worker thinks */
 bool entry;               /* a wait for the futex that is filled and not handed over */
 bool waits;               /* the kernel has it */
 bool bell;                /* its completion */
+#ifdef EVENTFD
+byte written;             /* the count of the event descriptor */
+byte ringing;             /* wakers that may write to it */
+bool ended, closed;
+#endif
 #ifdef MUT_SLEEPS_ELSEWHERE
 bool plain;               /* the carrier waits for the futex itself */
 #endif
@@ -31,8 +39,13 @@ inline hand_over() {
     :: entry ->
         entry = false;
         if
+#ifdef EVENTFD
+        :: !written -> waits = true
+        :: else -> written = 0; bell = true
+#else
         :: state == ASLEEP -> waits = true
         :: else -> bell = true
+#endif
         fi
     :: else
     fi
@@ -50,6 +63,61 @@ inline futex_wake() {
     }
 }
 
+#ifdef EVENTFD
+inline write() {
+    d_step {
+        assert(!closed);
+        if
+        :: waits -> waits = false; bell = true
+        :: else -> written++
+        fi
+    }
+}
+
+proctype waker() {
+    byte was;
+    work++;
+    do
+    :: was = state;
+        if
+#ifndef MUT_COUNTS_LATE
+        :: was == ASLEEP -> /* ring_bell */
+            ringing++;
+            d_step { was = state; state = AWAKE }
+            if
+            :: was == ASLEEP -> write()
+            :: else
+            fi;
+            ringing--;
+            break
+#else
+        :: was == ASLEEP ->
+            d_step { was = state; state = AWAKE }
+            ringing++;
+            if
+            :: was == ASLEEP -> write()
+            :: else
+            fi;
+            ringing--;
+            break
+#endif
+        :: else ->
+            if
+            :: d_step { state == was -> state = AWAKE } break
+            :: d_step { state != was -> skip }
+            fi
+        fi
+    od
+}
+
+active proctype closer() {
+    ended;
+#ifndef MUT_CLOSES_AT_ONCE
+    ringing == 0;
+#endif
+    closed = true
+}
+#else
 proctype waker() {
     byte was;
     work++;
@@ -59,6 +127,7 @@ proctype waker() {
     :: else
     fi
 }
+#endif
 
 /* Other requests complete, whenever they like. */
 active proctype device() {
@@ -88,6 +157,9 @@ active proctype worker() {
     bool ever;
 #endif
     do
+#ifdef EVENTFD
+    :: ended = true; break
+#endif
     :: true ->
         /* At home: reaps, and sees to what there is. */
         d_step {
@@ -129,7 +201,11 @@ active proctype worker() {
 }
 
 active proctype judge() {
+#ifdef EVENTFD
+    timeout -> assert(ended || (done == work && reaped == posted))
+#else
     timeout -> assert(done == work && reaped == posted)
+#endif
 }
 
 init {

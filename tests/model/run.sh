@@ -198,6 +198,8 @@ close_models() {
 bell_models() {
     check "bell, a worker asleep in its ring" bell
     for m in ARMS_ONCE SLEEPS_ELSEWHERE; do mutant bell $m; done
+    check "bell, the same with an event descriptor" bell -DEVENTFD
+    for m in ARMS_ONCE COUNTS_LATE CLOSES_AT_ONCE; do mutant bell $m -DEVENTFD; done
 }
 
 # --- the explorer, over the real source ------------------------------------------------------------
@@ -445,7 +447,10 @@ protocols() {
     planted_whole counts "what failed counts as done" sync/once.c 's/attempt->result ? 0 : WEFT_ONCE_DONE/WEFT_ONCE_DONE/'
     planted_whole combinable "a value stays where it is taken from" par/combinable.c 's/xchg_ar(&t->place\[place_here()\].value, NULL)/load_acq(\&t->place[place_here()].value)/'
     planted_whole service "no fence before the look at the runtime" io/service.c 's/^    fence_sc();.*//'
-    planted_whole service "closes the poller while a worker fetches" io/service.c '/pairs with fetch \*\/$/d'
+    planted_whole service "closes the poller while a worker fetches" io/service.c '/pairs with both \*\/$/d'
+    planted_whole service "closes the poller while a worker sleeps there" io/service.c 's/ || load_sc(&dozing)//'
+    planted_whole sleep "the thread holds back, whatever sleeps" sched/dry.c 's/if (weft__each_cluster(is_busy, &busy) && busy)/busy = true;/'
+    planted_whole sleep "a worker leaves the poller to a thread that holds back" sched/dry.c 's/if (is != WEFT_DRY_DOZED) weft__dry_tell();//'
     planted_whole async "no fence before the look at the cancellation" io/async.c 's/^    fence_sc();.*pairs with cancel.*//'
     planted_whole pool "calls without waking" io/pool.c 's/^    if (called) wake(called);//'
     planted_whole backtrace "two handlers have one request" sched/backtrace.c 's/    if (!cas_ar(&request.state, &asked, asked + TAKEN - ASKED)) return;//'

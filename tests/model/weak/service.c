@@ -1,7 +1,7 @@
 /*
  * Explores the end of the service's thread, the real io/service.c: the last holder, or a stop, ends it while a runtime
- * starts, whose fiber needs it. The fiber finds a service that goes on, or starts one. And a worker that fetches
- * meanwhile does so only while the poller is open.
+ * starts, whose fiber needs it. The fiber finds a service that goes on, or starts one. And a worker that fetches, or
+ * sleeps in the poller, meanwhile does so only while the poller is open.
  */
 #include "workers.h"
 
@@ -14,10 +14,12 @@ static int unlock_mutex(pthread_mutex_t *m);
 #undef pthread_join
 
 enum { ENDER, FIBER, FETCHER };
+enum { FETCHES, DOZES };
 
 static struct {
     struct weft__lock mutex;
     _Atomic uint64_t open; /* the poller is */
+    uint8_t worker;
 } s;
 
 static int lock_mutex(pthread_mutex_t *m) { return (void)m, weft__lock(&s.mutex), 0; }
@@ -29,7 +31,14 @@ unsigned weft__poller_fetch(struct weft__poller *p, struct weft__report *reports
     claim(load_rlx(&s.open), "the poller is closed while a worker fetches");
     return 0;
 }
+bool weft__poller_doze(struct weft__poller *p, uint64_t deadline) {
+    (void)p, (void)deadline;
+    claim(load_rlx(&s.open), "the poller is closed while a worker sleeps in it");
+    return false;
+}
 void weft__poller_ring(struct weft__poller *p) { (void)p; }
+_Atomic uint32_t weft__dry_awaited;
+void weft__dry_tell(void) {}
 int weft__thread_create_deaf(pthread_t *t, void *(*fn)(void *), void *arg) { return (void)t, (void)fn, (void)arg, 0; }
 void explored_switch(struct weft__context *from, struct weft__context *to) { (void)from, (void)to; }
 bool weak_goes_too_far(void) { return false; }
@@ -42,19 +51,30 @@ static void start_and_wait(void) {
     claim(load_rlx(&s.open), "the poller is closed");
 }
 
+static void sleep_in_poller(void) {
+    if (begin_doze() < 0) return;
+    doze(WEFT_FOREVER);
+    end_doze();
+}
+
 void run_thread(unsigned t) {
     if (t == ENDER) stopped();
     if (t == FIBER) start_and_wait();
-    if (t == FETCHER) fetch();
+    if (t == FETCHER && s.worker == FETCHES) fetch();
+    if (t == FETCHER && s.worker == DOZES) sleep_in_poller();
 }
 
-static void set_up(void) {
+static void set_up_for(unsigned worker) {
     set_up_workers(1);
     store_rlx(&weft__cluster.running, false);
     for (unsigned t = 0; t < 3; t++) driven[t] = NULL;
     store_rlx(&serving, true);
+    poller.post = 5;
     store_rlx(&s.open, 1);
+    s.worker = (uint8_t)worker;
 }
+static void set_up(void) { set_up_for(FETCHES); }
+static void set_up_dozing(void) { set_up_for(DOZES); }
 static void check(void) {
     for (unsigned t = 0; t < 2; t++) claim(!weak_goes_on(t), "waits for ever");
     claim(load_rlx(&s.open) && load_rlx(&serving), "a fiber waits, and nothing serves it");
@@ -62,7 +82,8 @@ static void check(void) {
 
 static bool all_scenes(void) {
     return weak_explore(&(struct weak_scene){"service, ends while a runtime starts", 2, set_up, check}) &&
-           weak_explore(&(struct weak_scene){"service, ends while a worker fetches", 3, set_up, check});
+           weak_explore(&(struct weak_scene){"service, ends while a worker fetches", 3, set_up, check}) &&
+           weak_explore(&(struct weak_scene){"service, ends while a worker sleeps there", 3, set_up_dozing, check});
 }
 
 int main(int argc, char **argv) {
@@ -71,5 +92,6 @@ int main(int argc, char **argv) {
     weak_share((void *)&serving, sizeof serving);
     weak_share((void *)&quits, sizeof quits);
     weak_share((void *)&fetching, sizeof fetching);
+    weak_share((void *)&dozing, sizeof dozing);
     return weak_main(argc, argv, all_scenes);
 }

@@ -15,18 +15,17 @@
 
 enum { SLEEPER, WAKER };
 enum { MAIL, INJECT, PUSH, MORE, STOP, HOLDS_BACK };
+enum { NO_DUTIES, DUTIES };
 
 static struct {
     uint8_t way, wants, got;
+    uint8_t duties, dozes;
     struct seen seen[WORKERS];
 } s;
 
 /* --- what is underneath ---------------------------------------------------------------------------------- */
 
-unsigned weft__stack_flush(struct weft__stack_cache *c, unsigned keep) {
-    (void)c, (void)keep;
-    return 0;
-}
+unsigned weft__stack_flush(struct weft__stack_cache *c, unsigned keep) { return (void)c, (void)keep, 0; }
 void weft__slab_flush(struct weft__slab *slab, struct weft__slab_cache *c) { (void)slab, (void)c; }
 void weft__tasks_flush(struct weft__worker *w, bool all) { (void)w, (void)all; }
 void weft__tasks_ask(struct weft__cluster *c) { (void)c; }
@@ -45,12 +44,27 @@ struct weft__fiber *weft__aside_steal(struct weft__worker *w, struct weft__worke
     return (void)w, (void)from, NULL;
 }
 bool weft__ring_waits(const struct weft__uring *r) { return (void)r, false; }
-void weft__ring_sleep(struct weft__uring *r, _Atomic uint32_t *state, uint64_t deadline) {
-    (void)r, (void)state, (void)deadline;
+void weft__ring_sleep(struct weft__uring *r, _Atomic uint32_t *state, uint32_t asleep, uint64_t deadline) {
+    (void)r, (void)state, (void)asleep, (void)deadline;
 }
 int weft__thread_create(pthread_t *t, void *(*fn)(void *), void *arg) { return (void)t, (void)fn, (void)arg, -EAGAIN; }
 void explored_switch(struct weft__context *from, struct weft__context *to) { (void)from, (void)to; }
 bool weak_goes_too_far(void) { return false; }
+
+/* The poller, which never has anything to report. */
+static bool fetch(void) { return false; }
+static int begin(void) { return 5; }
+static bool doze(uint64_t deadline) {
+    (void)deadline;
+    s.dozes = true;
+    while (!load_acq(&rung)) weak_futex_wait(&rung, 0, false);
+    store_rlx(&rung, 0);
+    s.dozes = false;
+    return false;
+}
+static void end(void) {}
+static bool has_duties(void) { return s.duties; }
+static const struct weft__dry in_stead = {fetch, begin, doze, end, has_duties};
 
 /* --- what the threads do ----------------------------------------------------------------------------------- */
 
@@ -89,7 +103,7 @@ static void wake(void) {
             weft__notify(w);
         }
         break;
-    case HOLDS_BACK: weft__dry_await(1, NULL); break; /* and then brings it in */
+    case HOLDS_BACK: weft__dry_await(&in_stead, 1); break; /* and then brings it in */
     case MORE: set_wanted(&weft__cluster, 1); break;
     case STOP:
         store_rel(&weft__cluster.stopping, true);
@@ -123,7 +137,18 @@ static void mail(void) { set_up_for(MAIL, 1, 1); }
 static void inject(void) { set_up_for(INJECT, 1, 1); }
 static void push(void) { set_up_for(PUSH, 2, 1); }
 static void stop(void) { set_up_for(STOP, 1, 1); }
-static void holds_back(void) { set_up_for(HOLDS_BACK, 1, 1); }
+static void set_up_dry(unsigned way, unsigned duties, unsigned awaited) {
+    set_up_for(way, 1, 1);
+    s.duties = (uint8_t)duties;
+    s.dozes = 0;
+    store_rlx(&rung, 0);
+    store_rlx(&stead, &in_stead);
+    store_rlx(&weft__dry_awaited, awaited);
+}
+static void holds_back(void) { set_up_dry(HOLDS_BACK, NO_DUTIES, WEFT_DRY_SERVED); }
+static void holds_back_for_a_while(void) { set_up_dry(HOLDS_BACK, DUTIES, WEFT_DRY_SERVED); }
+static void dozing_mail(void) { set_up_dry(MAIL, NO_DUTIES, WEFT_DRY_HELD); }
+static void dozing_stop(void) { set_up_dry(STOP, NO_DUTIES, WEFT_DRY_HELD); }
 static void more(void) {
     set_up_for(MORE, 1, 1);
     store_rlx(&weft__cluster.wanted, 0);
@@ -141,8 +166,11 @@ static void check(void) {
     for (unsigned t = 0; t < 2; t++) claim(!weak_goes_on(t), "sleeps over work");
 }
 
-/* The worker sleeps, and the thread has been told: it does not wait for its bound. */
-static void check_waiter(void) { claim(!weak_goes_on(WAKER), "holds back although a worker has nothing to do"); }
+/* The worker sleeps. It does so in the poller, or the thread has been told and does not wait for its bound. */
+static void check_waiter(void) {
+    bool dozes = s.dozes && load_rlx(&weft__dry_awaited) == WEFT_DRY_DOZED;
+    claim(dozes || !weak_goes_on(WAKER), "neither the thread nor a worker is in the poller");
+}
 
 static bool all_scenes(void) {
     return weak_explore(&(struct weak_scene){"sleep, mail", 2, mail, check}) &&
@@ -150,6 +178,9 @@ static bool all_scenes(void) {
            weak_explore(&(struct weak_scene){"sleep, another pushes two", 2, push, check}) &&
            weak_explore(&(struct weak_scene){"sleep, a stop", 2, stop, check}) &&
            weak_explore(&(struct weak_scene){"sleep, a thread that holds back", 2, holds_back, check_waiter}) &&
+           weak_explore(&(struct weak_scene){"sleep, it has duties", 2, holds_back_for_a_while, check_waiter}) &&
+           weak_explore(&(struct weak_scene){"asleep in the poller, mail", 2, dozing_mail, check}) &&
+           weak_explore(&(struct weak_scene){"asleep in the poller, a stop", 2, dozing_stop, check}) &&
            weak_explore(&(struct weak_scene){"retired, more are wanted", 2, more, check}) &&
            weak_explore(&(struct weak_scene){"retired, mail", 2, retired_mail, check}) &&
            weak_explore(&(struct weak_scene){"retired, a stop", 2, retired_stop, check});
@@ -159,5 +190,6 @@ int main(int argc, char **argv) {
     share_workers(2);
     weak_share(&s, sizeof s);
     weak_share((void *)&weft__dry_awaited, sizeof weft__dry_awaited);
+    weak_share((void *)&rung, sizeof rung);
     return weak_main(argc, argv, all_scenes);
 }

@@ -40,6 +40,13 @@ static bool deadlines_pass; /* at any moment; else time stands still */
 int weft__futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline) {
     return weak_futex_wait(word, value, deadlines_pass && deadline != WEFT_FOREVER) ? -ETIMEDOUT : 0;
 }
+/* The bell of a worker that sleeps in the poller; of one that sleeps there, there is only one. */
+static _Atomic uint32_t rung;
+void weft__eventfd_ring(int fd) {
+    (void)fd;
+    store_rel(&rung, 1);
+    weak_futex_wake(&rung);
+}
 void weft__futex_wake(_Atomic uint32_t *word, int threads) {
     (void)threads;
     weak_futex_wake(word);
