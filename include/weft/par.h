@@ -13,8 +13,9 @@
  *
  * A caller that is told to stop, by weft_cancel or by a scope that it is in, stops all of it: no other piece, item or
  * node is begun, and waits in those that are under way end, as the caller's own waits would, whichever fiber runs them.
- * When these have returned, the call returns -ECANCELED, or -ETIMEDOUT for the deadline of a scope; or 0, if nothing was
- * left to be begun. In a shield nothing of that happens. A body that should end its loop returns a value, see weft_for.
+ * When these have returned, the call returns -ECANCELED, or -ETIMEDOUT for the deadline of a scope; or 0, if nothing
+ * was left to be begun. In a shield nothing of that happens. A body that should end its loop returns a value, see
+ * weft_for.
  *
  * The order: loops, reductions, prefix sums, calls, sorting, pipelines, graphs, values for each worker.
  */
@@ -81,8 +82,8 @@ struct weft_for_options {
  * are free, in any order; returns when all have returned. A body that returns something else than 0 ends the
  * loop: no other piece is begun, those under way go on to their end, and the first such value is what weft_for
  * returns. Between two pieces, a fiber that has been ready for long is let in.
- * -ECANCELED, -ETIMEDOUT: the caller was told to stop. -EINVAL: body NULL, end < begin, an option out of range. -ESRCH: a
- * thread, and no runtime. -ENOMEM, -EAGAIN: a thread, and no fiber could be made.  [fiber thread; parks, cancel]
+ * -ECANCELED, -ETIMEDOUT: the caller was told to stop. -EINVAL: body NULL, end < begin, an option out of range. -ESRCH:
+ * a thread, and no runtime. -ENOMEM, -EAGAIN: a thread, and no fiber could be made.  [fiber thread; parks, cancel]
  */
 int weft_for(size_t begin, size_t end, int (*body)(size_t begin, size_t end, void *arg), void *arg,
              const struct weft_for_options *options);
@@ -166,8 +167,8 @@ int weft_invoke(const struct weft_branch *branches, size_t n);
 
 /*
  * Sorts n elements of size bytes, as qsort_r would, but elements that compare as equal stay in order. Whatever the
- * comparison answers, all elements are still there. It needs room for as many elements again, and for those that are not
- * of 4, 8 or 16 bytes a pointer each; with a byte more for each, arrays of few different values are sorted faster.
+ * comparison answers, all elements are still there. It needs room for as many elements again, and for those that are
+ * not of 4, 8 or 16 bytes a pointer each; with a byte more for each, arrays of few different values are sorted faster.
  * -EINVAL: base NULL and n not 0, compare NULL, size 0, n times size too large. -ENOMEM: nothing has
  * changed. -ECANCELED, -ETIMEDOUT: all elements are there, in some order. -ESRCH, -EAGAIN as for weft_for.
  * [fiber thread; parks, cancel]
@@ -205,8 +206,9 @@ struct weft_stage {
  * At most `tokens` items are under way, each in a fiber of its own if need be, so a stage may wait for as
  * long as it likes. 0 tokens: four a worker. After an error nothing new is begun, the items under way go
  * on to the end but for the one that failed, and the first error is returned.
- * -ECANCELED, -ETIMEDOUT: the same, but nothing has failed, and the first stage may have had more items. -EINVAL: stages
- * NULL, n 0, an fn NULL, a kind that is none. -ENOMEM. -ESRCH, -EAGAIN as for weft_for.  [fiber thread; parks, cancel]
+ * -ECANCELED, -ETIMEDOUT: the same, but nothing has failed, and the first stage may have had more items. -EINVAL:
+ * stages NULL, n 0, an fn NULL, a kind that is none. -ENOMEM. -ESRCH, -EAGAIN as for weft_for.  [fiber thread; parks,
+ * cancel]
  */
 int weft_pipeline(const struct weft_stage *stages, size_t n, size_t tokens);
 

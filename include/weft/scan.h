@@ -13,10 +13,10 @@
  *     static int sum_reduce(double *value, const double *in, size_t n, void *arg);
  *
  * a and b are values, arg is what the function was given. The operation is associative; it need not be commutative.
- * They do what weft_scan_inclusive and weft_scan_exclusive do, several times as fast for numbers; out may be in. The last
- * one does what weft_reduce does: *value = *value op in[0] op ... op in[n - 1].
- * -EINVAL: a pointer NULL and n not 0, or n too large. Others as for weft_scan and weft_reduce.
- * Values are moved by copying: in C++ the type must be trivially copyable.  [fiber thread; parks, cancel]
+ * They do what weft_scan_inclusive and weft_scan_exclusive do, several times as fast for numbers; out may be in. The
+ * last one does what weft_reduce does: *value = *value op in[0] op ... op in[n - 1]. -EINVAL: a pointer NULL and n not
+ * 0, or n too large. Others as for weft_scan and weft_reduce. Values are moved by copying: in C++ the type must be
+ * trivially copyable.  [fiber thread; parks, cancel]
  */
 #include <weft.h>
 

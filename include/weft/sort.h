@@ -310,8 +310,7 @@ WEFT_SORT_FN void WEFT_SORT_(sort_alone)(const struct WEFT_SORT_(part) * part) {
     WEFT_SORT_(cut)(&left, &right);
     WEFT_SORT_(sort_alone)(&left);
     WEFT_SORT_(sort_alone)(&right);
-    struct WEFT_SORT_(runs)
-        runs = {from, from + left.n, from + left.n, from + part->n, to, part->arg, part->result};
+    struct WEFT_SORT_(runs) runs = {from, from + left.n, from + left.n, from + part->n, to, part->arg, part->result};
     WEFT_SORT_(merge_alone)(&runs);
 }
 
@@ -371,8 +370,7 @@ WEFT_SORT_FN unsigned WEFT_SORT_(unite)(struct WEFT_SORT_(part) * left, struct W
     if (in_order) return left->at;
     bool back = left->at == WEFT_SORT_IN_BUFFER;
     l = back ? left->buffer : left->v;
-    struct WEFT_SORT_(runs)
-        runs = {l, l + nl, l + nl, l + nl + nr, back ? left->v : left->buffer, arg, left->result};
+    struct WEFT_SORT_(runs) runs = {l, l + nl, l + nl, l + nl + nr, back ? left->v : left->buffer, arg, left->result};
     WEFT_SORT_(merge)(&runs);
     return back ? WEFT_SORT_IN_ARRAY : WEFT_SORT_IN_BUFFER;
 }

@@ -1,22 +1,22 @@
 /*
  * weft: a part of <weft/sort.h>, which includes it once a type. Sorts arrays that hold few different values.
  *
- * A sample tells which values there are. Each is a class, and so is what lies between two of them. In one pass the class
- * of every element is found by bisection, and noted in a byte; elements are counted by block and class. From the counts
- * follows where each block puts the elements of each class, and in a second pass they go there, into the buffer. All go
- * back to the array, and the elements between two values of the sample, of which there are few, are sorted. The order of
- * blocks, and of elements in a block, is kept in each class, so the sort is stable.
+ * A sample tells which values there are. Each is a class, and so is what lies between two of them. In one pass the
+ * class of every element is found by bisection, and noted in a byte; elements are counted by block and class. From the
+ * counts follows where each block puts the elements of each class, and in a second pass they go there, into the buffer.
+ * All go back to the array, and the elements between two values of the sample, of which there are few, are sorted. The
+ * order of blocks, and of elements in a block, is kept in each class, so the sort is stable.
  *
  * An element moves to where the note says, so all elements are still there, whatever the comparison answers.
  */
 #ifndef WEFT_SORT_FEW_H
 #define WEFT_SORT_FEW_H
 enum {
-    WEFT_SORT_SAMPLED = 1 << 16,  /* elements that are worth a sample */
-    WEFT_SORT_SAMPLE = 512,       /* elements of a sample */
-    WEFT_SORT_VALUES = 63,        /* different values at most: 2^n - 1 */
+    WEFT_SORT_SAMPLED = 1 << 16, /* elements that are worth a sample */
+    WEFT_SORT_SAMPLE = 512,      /* elements of a sample */
+    WEFT_SORT_VALUES = 63,       /* different values at most: 2^n - 1 */
     WEFT_SORT_CLASSES = 2 * WEFT_SORT_VALUES + 1,
-    WEFT_SORT_BLOCKS = 128,       /* at most */
+    WEFT_SORT_BLOCKS = 128, /* at most */
 };
 #endif
 
@@ -27,9 +27,9 @@ struct WEFT_SORT_(few) {
     size_t each;   /* elements of a block */
     size_t blocks;
     WEFT_SORT_(element) * value;
-    unsigned char *class_of;               /* each element */
-    size_t (*counts)[WEFT_SORT_CLASSES];   /* of each block: elements of each class; then where the next one goes */
-    size_t begins[WEFT_SORT_CLASSES + 1];  /* each class */
+    unsigned char *class_of;              /* each element */
+    size_t (*counts)[WEFT_SORT_CLASSES];  /* of each block: elements of each class; then where the next one goes */
+    size_t begins[WEFT_SORT_CLASSES + 1]; /* each class */
 };
 
 /* Class 2 i + 1 is value i. Class 2 i is between value i - 1 and value i. */
@@ -38,7 +38,7 @@ WEFT_SORT_FN inline size_t WEFT_SORT_(class_of)(const WEFT_SORT_(element) * valu
     size_t below = 0;
     (void)arg;
     for (size_t step = (size_t)1 << depth >> 1; step; step /= 2)
-        below += step & -(size_t)!!WEFT_SORT_LESS(value + below + step - 1, x, arg);
+        below += step & -(size_t) !!WEFT_SORT_LESS(value + below + step - 1, x, arg);
     if (below >= values) return 2 * values;
     return 2 * below + !WEFT_SORT_LESS(x, value + below, arg);
 }
@@ -112,7 +112,8 @@ WEFT_SORT_FN int WEFT_SORT_(sort_between)(size_t begin, size_t end, void *p) {
     return 0;
 }
 
-/* The values of a sample, into the front of the buffer; their number, or 0: they are many, or the sample is in order. */
+/* The values of a sample, into the front of the buffer; their number, or 0: they are many, or the sample is in order.
+ */
 WEFT_SORT_FN size_t WEFT_SORT_(sample)(const struct WEFT_SORT_(part) * all) {
     WEFT_SORT_(element) *sample = all->buffer, *room = sample + WEFT_SORT_SAMPLE;
     size_t each = all->n / WEFT_SORT_SAMPLE, values = 1;

@@ -18,12 +18,12 @@ struct weft__loop {
     size_t begin, end; /* the whole range */
     size_t grain, unit;
     size_t element; /* bytes; 0: not known */
-    size_t most; /* elements of a morsel */
+    size_t most;    /* elements of a morsel */
     uint64_t budget;
     unsigned partition, spread, workers;
     bool lazily;     /* cut on demand only */
     bool forks_rest; /* what a lazy loop has not begun is forked while a body runs */
-    unsigned parts; /* static and directed loops: how many equal ones */
+    unsigned parts;  /* static and directed loops: how many equal ones */
     struct weft_affinity *affinity;
     _Atomic int result;
 };

@@ -10,8 +10,8 @@
  * The value before a block is known when all blocks before it were folded or scanned. So on one worker every
  * block is scanned by rule 1, as in a plain loop. On two, one worker scans the front while the other folds the block
  * behind it and then scans that: three blocks in the time of two, which is the best there is. A block is small enough
- * to be still in the cache when the worker that has folded it scans it. What is to be done next is decided under a lock,
- * once a block.
+ * to be still in the cache when the worker that has folded it scans it. What is to be done next is decided under a
+ * lock, once a block.
  *
  *      touched: no worker has begun the blocks from here on        known: values are known up to here
  */
@@ -22,7 +22,7 @@
 #define WEFT_SCAN_BLOCKS 32         /* a worker, at least, if there are elements enough */
 #define WEFT_SCAN_LEAST 256         /* elements of a block, unless the options ask for more */
 #define WEFT_SCAN_MOST (128 * 1024) /* bytes of a block; elements are taken to have 8 if the options do not say */
-#define WEFT_SCAN_FIRST 8            /* elements that the caller begins with */
+#define WEFT_SCAN_FIRST 8           /* elements that the caller begins with */
 #define WEFT_SCAN_ALONE (40 * WEFT_MICROSECOND)
 
 enum { UNTOUCHED, FOLDING, FOLDED, SCANNING, SCANNED };
@@ -198,8 +198,7 @@ static int scan_rest(struct scan *s, unsigned workers) {
     size_t parts = workers < s->blocks ? workers : s->blocks;
     int err;
     if (allocate(s, &part, parts)) {
-        for (size_t i = 0; i < parts; i++)
-            part[i] = (struct part){.scan = s, .mine = value_of(s, s->blocks + 2 * i)};
+        for (size_t i = 0; i < parts; i++) part[i] = (struct part){.scan = s, .mine = value_of(s, s->blocks + 2 * i)};
         run_parts(part, parts);
         err = load_rlx(&s->result); /* the joins have ordered it */
     } else

@@ -58,7 +58,8 @@ static struct word appended(struct word left, struct word right) {
 }
 #define WEFT_SCAN_NAME words
 #define WEFT_SCAN_TYPE struct word
-#define WEFT_SCAN_IDENTITY {0, 1}
+#define WEFT_SCAN_IDENTITY \
+    { 0, 1 }
 #define WEFT_SCAN_OPERATION(a, b, arg) appended(a, b)
 #include <weft/scan.h>
 

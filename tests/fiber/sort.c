@@ -34,7 +34,8 @@ static int key_of(int kind, size_t i, size_t n) {
     case SAWTOOTH: return (int)(i % 100);
     case STAIRS_DOWN: return -(int)(i / 7);
     case BLOCKS: return i / 3000 % 2 ? (int)i : -(int)i; /* falling and rising ones by turns */
-    case RARE: return (int)test_below(&random_state, test_below(&random_state, 100) ? 5 : 1000); /* few, and some others */
+    case RARE:
+        return (int)test_below(&random_state, test_below(&random_state, 100) ? 5 : 1000); /* few, and some others */
     default: return i + 1 < n ? (int)i : -1;
     }
 }
@@ -142,8 +143,8 @@ static void typed(void *unused) {
 }
 TEST_WITHIN(of_one_type, 60) { each_size(typed); }
 
-/* Sorted already: a comparison an element. Reversed: a few. At random: no more than n log n. Of few values: as many as it
- * takes to find one of those. */
+/* Sorted already: a comparison an element. Reversed: a few. At random: no more than n log n. Of few values: as many as
+ * it takes to find one of those. */
 static void comparisons(void *unused) {
     (void)unused;
     enum { N = 1 << 15, MANY = 1 << 17 };

@@ -15,8 +15,8 @@ extern uint64_t *sums_in, *sums_out, sums_total;
 extern size_t sums_count;
 
 void sums_prepare(const struct args *args);
-void sums_reset(void);      /* forgets the results */
-bool sums_scan_right(void); /* sums_out holds the sum up to and including each element */
+void sums_reset(void);       /* forgets the results */
+bool sums_scan_right(void);  /* sums_out holds the sum up to and including each element */
 bool sums_total_right(void); /* sums_total holds the sum of all elements */
 
 /* Over elements [begin, end): their sum, and `sum`; sums_scan also stores the sums that it passes. */

@@ -42,9 +42,7 @@ static void scan_by(void) {
 }
 static void scan_in(void) { must(sum_of_inclusive(sums_out, sums_in, sums_count, NULL), "scan"); }
 static void reduce_in(void) { must(sum_of_reduce(&sums_total, sums_in, sums_count, NULL), "reduce"); }
-static void reduce(void) {
-    must(weft_reduce(0, sums_count, &sums_total, &sum.reduction, NULL, NULL), "weft_reduce");
-}
+static void reduce(void) { must(weft_reduce(0, sums_count, &sums_total, &sum.reduction, NULL, NULL), "weft_reduce"); }
 
 WORKLOAD(scan, sums_prepare, sums_reset, scan, sums_scan_right, in_microseconds)
 WORKLOAD(scan_by, sums_prepare, sums_reset, scan_by, sums_scan_right, in_microseconds)
