@@ -247,7 +247,7 @@ static const struct way {
     {"of one", loop_of_one, true},
     {"fold", reduction_folds, false},
     {"combine", reduction_combines, true},
-    {"scan", scans, false},
+    {"scan", scans, true},
     {"array", scans_an_array, true},
     {"invoke", invokes, false},
     {"invoke one", invokes_one, true},
