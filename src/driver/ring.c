@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "driver/ring.h"
 
+#include "base/san.h"
+
 #include "base/sys.h"
 #include "driver/driver.h"
 
@@ -78,11 +80,14 @@ static void configure(struct io_uring *u) {
     for (unsigned i = 0; i < u->sq.ring_entries; i++) u->sq.array[i] = i;
 }
 
+static char mappings; /* of all rings: a name for ThreadSanitizer */
+
 int weft__ring_open(struct weft__uring *r, const struct weft__ring_wish *wish, const char **why) {
     struct io_uring *u = weft__alloc(sizeof *u);
     if (!u) return -ENOMEM;
     int err = open_kernel_ring(u, wish->entries, wish->lacks, why), bell = -1;
     if (err) goto not_open;
+    san_mapped_unseen(&mappings);
     uint64_t known = ask_operations(u);
     if ((*why = what_is_missing(u, known, wish->lacks))) err = -ENOSYS;
     known &= ~wish->without;
@@ -126,6 +131,7 @@ void weft__ring_close(struct weft__uring *r) {
     store_rlx(&r->open, false);
     weft__unlock(&r->lock);
     if (!u) return;
+    san_unmaps_unseen(&mappings);
     io_uring_queue_exit(u);
     weft__free(u);
     if (r->bell >= 0) close(r->bell);

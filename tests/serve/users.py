@@ -73,7 +73,12 @@ def a_port_of_roots():
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
-        s = Server(PROGRAM, ROOT, "--port", str(port), user=None)
+        try:
+            s = Server(PROGRAM, ROOT, "--port", str(port), user=None)
+        except AssertionError as failed:
+            if "already in use" not in str(failed):
+                raise
+            continue  # the same test of the other engine was quicker
         same((s.port, s.ask("/small.txt").status), (port, 200))
         same(rights(s.process.pid), expected("nobody"))
         s.end()

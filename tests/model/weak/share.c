@@ -28,6 +28,8 @@ bool weft__driver_sleep(struct weft__driver *d, struct weft__uring *ring, uint64
 }
 void weft__driver_wake(struct weft__driver *d) { (void)d; }
 void weft__tell_quiet(void) {}
+_Atomic uint32_t weft__dry_awaited;
+void weft__dry_tell(void) {}
 struct weft__fiber *weft__next_slow(struct weft__worker *w) {
     return (void)w, NULL;
 }
