@@ -59,6 +59,7 @@ WEFT_COLD void weft__age_mark(struct weft__worker *w) {
 static void publish(struct weft__worker *w, uint64_t since) {
     store_rlx(&w->age.since, since);
     store_rlx(&w->age.length, weft__ready_length(&w->ready));
+    store_rlx(&w->age.turn, w->mean_turn / 16);
 }
 
 /* Has the timed fiber come to the head? Then the next one. */
@@ -130,20 +131,39 @@ void weft__timed_note(struct weft__worker *w, struct weft__fiber *f, uint64_t th
 
 /* --- help ------------------------------------------------------------------------------------------ */
 
-/* What the queue is like, as its owner published it. */
+/*
+ * A queue's delay is what fibers have waited lately, or what one that is pushed now will wait: the length times the time
+ * of a dispatch. The first is late where queues are long: one fiber is timed in a whole round. The second is the same
+ * for two queues that are alike, whichever of their fibers are timed just now.
+ */
+static uint64_t usual_delay(struct weft__worker *w, uint64_t length, uint64_t turn) {
+    uint64_t average = load_rlx(&w->age.average);
+    return average > length * turn ? average : length * turn;
+}
+
+/* What the worker's own queue is like. */
+static struct weft__view own_view(struct weft__worker *w, uint64_t now) {
+    uint64_t length = weft__ready_length(&w->ready);
+    return (struct weft__view){weft__since(load_rlx(&w->age.marked_at), now), usual_delay(w, length, w->mean_turn / 16),
+                               length};
+}
+
+/* What a queue is like, as its owner published it. `since` is of the last fiber that was timed, which had waited for
+ * a round by then; the next one is published a round later. So up to a round more is nothing unusual. */
 static struct weft__view published(struct weft__worker *w, uint64_t now) {
-    uint64_t waited = weft__since(load_rlx(&w->age.since), now);
     uint64_t length = load_rlx(&w->age.length); /* an empty one may have filled since */
-    return (struct weft__view){waited > WEFT_MARK_EVERY ? waited - WEFT_MARK_EVERY : 0, load_rlx(&w->age.average),
-                               length ? length : 1};
+    uint64_t usual = usual_delay(w, length, load_rlx(&w->age.turn)), allowed = usual + WEFT_MARK_EVERY;
+    uint64_t waited = weft__since(load_rlx(&w->age.since), now);
+    return (struct weft__view){waited > allowed ? waited - allowed : 0, usual, length ? length : 1};
 }
 
 /* What it is like now. If the timed fiber has not come to the head yet, the oldest waits at least as
- * long as that one; else at least since we first saw it at the head. */
+ * long as that one; else at least since w first saw it at the head. */
 static struct weft__view looked_at(struct weft__worker *w, struct weft__worker *other, uint64_t now) {
     uint64_t waited = weft__left_alone(w, other, now), timed = weft__age_of(other, now);
-    return (struct weft__view){timed > waited ? timed : waited, load_rlx(&other->age.average),
-                               weft__ready_length(&other->ready)};
+    uint64_t length = weft__ready_length(&other->ready);
+    return (struct weft__view){timed > waited ? timed : waited,
+                               usual_delay(other, length, load_rlx(&other->age.turn)), length};
 }
 
 static void take(struct weft__worker *w, struct weft__worker *from, uint64_t n) {
@@ -189,8 +209,7 @@ static void help(struct weft__worker *w, uint64_t now) {
     if (weft__wheel_next(&other->wheel) < now - WEFT_MARK_EVERY) weft__expire(w, &other->wheel, now);
     if (!weft__may_take_from(w, other)) return;
     serve_aside(w, other, now);
-    struct weft__view mine = {weft__since(load_rlx(&w->age.marked_at), now), load_rlx(&w->age.average),
-                              weft__ready_length(&w->ready)};
+    struct weft__view mine = own_view(w, now);
     help_with_calls(w, other, &mine, now);
     struct weft__view theirs = published(other, now);
     if (!weft__help(&mine, &theirs)) return;

@@ -64,6 +64,7 @@ static int make_worker(struct weft__cluster *c, unsigned index) {
     for (unsigned i = 0; i < WEFT_ASIDES; i++) weft__timed_none(&w->aside.timed[i]);
     store_rlx(&w->age.marked_at, 0);
     store_rlx(&w->age.average, 0);
+    store_rlx(&w->age.turn, 0);
     store_rlx(&w->age.since, weft__clock());
     store_rlx(&w->stuck, false);
     store_rlx(&w->deque, NULL);

@@ -11,7 +11,7 @@
 
 struct weft__view {
     uint64_t waited;  /* its oldest fiber has waited that long already, at least; 0: not known */
-    uint64_t average; /* moving average of how long those waited who ran lately */
+    uint64_t average; /* how long fibers usually wait there, by measurement or by estimate */
     uint64_t length;
 };
 

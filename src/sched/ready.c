@@ -338,6 +338,14 @@ static void look_about(struct weft__worker *w, uint64_t now) {
     if (w->cluster->helping) weft__age(w, now);
 }
 
+/* So many dispatches took so long. A pause that is out of all proportion counts little, as in weft__help_average: the
+ * kernel has run something else. */
+static void time_turns(struct weft__worker *w, uint64_t took, uint64_t done) {
+    uint64_t mean = w->mean_turn, sample = took * 16 / done;
+    if (mean && sample > 4 * mean) sample = 4 * mean;
+    w->mean_turn = mean ? mean - mean / 8 + sample / 8 : sample;
+}
+
 /*
  * Dispatches until the next poll: as many as fit into WEFT_POLL_TIME, WEFT_POLL_EVERY at most. How long one takes is
  * judged by those since the last poll; what was long once is forgotten bit by bit, so that a short turn now and then
@@ -345,7 +353,10 @@ static void look_about(struct weft__worker *w, uint64_t now) {
  */
 static int pace(struct weft__worker *w, uint64_t now) {
     uint64_t took = now - load_rlx(&w->polled_at), done = (uint64_t)(w->poll_from - w->until_poll), slice = w->slice;
-    if (!load_rlx(&w->busy_since)) took = 0; /* it has slept, or searched */
+    if (!load_rlx(&w->busy_since))
+        took = 0; /* it has slept, or searched */
+    else if (done)
+        time_turns(w, took, done);
     store_rlx(&w->polled_at, now);
     if (likely(took <= WEFT_POLL_TIME && slice <= WEFT_POLL_TIME / WEFT_POLL_EVERY)) return WEFT_POLL_EVERY;
     if (done > 1) took /= done;

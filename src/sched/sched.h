@@ -181,7 +181,8 @@ struct weft__hog {
 struct weft__age {
     _Atomic uint64_t since;           /* whoever stands in the queue became ready then or later */
     _Atomic uint64_t average;         /* moving average of the wait, ns */
-    _Atomic uint64_t length;          /* of the queue, when this was written */
+    _Atomic uint64_t length;          /* of the queue, when this was written, */
+    _Atomic uint64_t turn;            /* and how long a dispatch took then, ns */
     _Atomic uint64_t mark, marked_at; /* the fiber that is timed: place in the queue, and since when; 0: none */
 };
 
@@ -249,7 +250,8 @@ struct weft__worker {
     bool marking;                          /* the next fiber that is pushed will be timed */
     uint64_t next_look;                    /* at another queue: not before */
     uint64_t next_mark;                    /* not before */
-    uint64_t slice;                        /* how long a dispatch takes; see pace() */
+    uint64_t slice;                        /* how long a slow dispatch takes; see pace() */
+    uint64_t mean_turn;                    /* how long a dispatch takes, in sixteenths of ns: moving average */
     uint64_t next_calls;                   /* a look at the forked calls of another worker: not before */
     uint64_t next_turn;                    /* a loop that runs here lets others in: not before (par/par.h) */
     struct weft__exceptions *exceptions;
