@@ -192,6 +192,7 @@ static void help(struct weft__worker *w, uint64_t now) {
     struct weft__view mine = {weft__since(load_rlx(&w->age.marked_at), now), load_rlx(&w->age.average),
                               weft__ready_length(&w->ready)};
     help_with_calls(w, other, &mine, now);
+    if (weft__serves_itself(w, other, now)) return;
     struct weft__view theirs = published(other, now);
     if (!weft__help(&mine, &theirs)) return;
     theirs = looked_at(w, other, now);

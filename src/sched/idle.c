@@ -94,7 +94,9 @@ void weft__idle_wake(struct weft__worker *w) {
 
 WEFT_COLD void weft__idle_consider(struct weft__worker *w, uint64_t state) {
     if (state & WEFT_IDLE_SEARCHERS || !w->cluster->stealing) return;
-    if ((state & WEFT_IDLE_WATCHED) && weft__ready_length(&w->ready) < 2) return;
+    if ((state & WEFT_IDLE_WATCHED) &&
+        (weft__ready_length(&w->ready) < 2 || weft__keeps_up(w, load_rlx(&w->polled_at))))
+        return;
     weft__idle_wake_one(w->cluster);
 }
 
@@ -252,7 +254,9 @@ bool weft__idle_sleep(struct weft__worker *w) {
     } else {
         if (is_last) last_one_tells(w);
         count_add(&w->numbers.sleeps, 1);
+        weft__burden_sleeps(w, now);
         woken = weft__driver_sleep(&w->driver, &w->ring, sleep_until(w, now, is_watchman));
+        weft__burden_wakes(w);
         count_add(&w->numbers.wakeups, woken);
     }
     wake_up(w);
