@@ -89,6 +89,7 @@ static bool is_served_at_once(struct weft__worker *w, struct weft__worker *other
     return !last.at || length * (now - last.at) < (head - last.head) * WEFT_CARRY;
 }
 
+/* Two looks at a head that has not moved must lie WEFT_BATCH apart: the owner may be in the kernel with a full ring. */
 bool weft__serves_itself(struct weft__worker *w, struct weft__worker *other, uint64_t now) {
     return weft__keeps_up(other, now) && weft__left_alone(w, other, now) < WEFT_BATCH;
 }
@@ -156,8 +157,10 @@ static void adapt(struct weft__worker *w, bool found) {
     if (w->search_time > WEFT_SEARCH_MOST) w->search_time = WEFT_SEARCH_MOST;
 }
 
-/* There is nobody to steal from, and what comes next comes through its ring, in which it sleeps, or from a thread that
- * was just told to fetch it. */
+/*
+ * Is a search useless? There is no other worker to take from, or the first one keeps up and is left alone. The next fiber
+ * comes through the worker's ring, in which it sleeps, or from the thread that was just told to fetch it.
+ */
 static bool is_in_vain(const struct weft__worker *w, bool told) {
     if (load_rlx(&w->cluster->wanted) == 1) return told || weft__ring_in_use(&w->ring);
     return weft__ring_in_use(&w->ring) && weft__keeps_up(w->cluster->workers[0], weft__clock());

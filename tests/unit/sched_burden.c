@@ -85,7 +85,7 @@ TEST(a_sleep_that_has_not_ended_counts) {
 }
 
 /* Then one worker more would take the processor from another, until it is tried again. */
-TEST(nobody_helps_where_processors_are_short) {
+TEST(no_help_where_processors_are_short) {
     begin();
     pass(0, 4 * MS);
     CHECK(weft__keeps_up(&first, now));
