@@ -193,7 +193,7 @@ struct weft__burden {
     _Atomic uint64_t asleep_since; /* 0: it is awake */
     uint64_t switches;             /* numbers.switches when it became busy */
     /* The monitor's, read by others. */
-    _Atomic bool full; /* it was awake nearly all the time */
+    _Atomic unsigned share; /* of the last tick, in WEFT_SHARES: it was awake for so much */
     uint64_t seen_at, seen_asleep, seen_cpu; /* when the monitor last looked, and what it saw then */
 };
 

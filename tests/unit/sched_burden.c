@@ -113,6 +113,11 @@ TEST(the_first_worker_is_host) {
     store_rlx(&first.polled_at, 0);
     CHECK(!weft__host_of(&second));
     store_rlx(&first.polled_at, weft__clock() + WEFT_SECOND);
+    store_rlx(&first.burden.share, 130);
+    store_rlx(&second.burden.share, 130);
+    CHECK(!weft__host_of(&second)); /* together they have more to do than one worker can */
+    store_rlx(&cluster.crowded, weft__clock() + WEFT_SECOND);
+    CHECK(weft__host_of(&second) == &first);
     for (int i = 0; i < 100; i++) run(&second, 20, 200000);
     CHECK(!weft__host_of(&second));
 }
