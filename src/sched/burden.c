@@ -79,7 +79,7 @@ void weft__burden_look(struct weft__worker *w, uint64_t cpu, uint64_t now) {
     if (awake > passed) awake = passed;
     bool first = !b->seen_at, counts = awake * 16 > passed;
     store_rlx(&b->share, first ? 0 : (unsigned)(awake * WEFT_SHARES / passed));
-    if (!first && counts && ran < awake - awake / 4) store_rlx(&w->cluster->crowded, now + WEFT_CROWDED);
+    if (!first && counts && ran < awake - awake / 10) store_rlx(&w->cluster->crowded, now + WEFT_CROWDED);
     b->seen_at = now;
     b->seen_asleep = slept;
     b->seen_cpu = cpu;
