@@ -23,7 +23,7 @@ static struct weft__fiber *const f = &fiber[0];
 
 /* --- what is underneath ---------------------------------------------------------------------------------- */
 
-void weft__stack_flush(struct weft__stack_cache *c, unsigned keep) { (void)c, (void)keep; }
+unsigned weft__stack_flush(struct weft__stack_cache *c, unsigned keep) { return (void)c, (void)keep, 0; }
 void weft__slab_flush(struct weft__slab *slab, struct weft__slab_cache *c) { (void)slab, (void)c; }
 void weft__tasks_flush(struct weft__worker *w, bool all) { (void)w, (void)all; }
 void weft__tasks_ask(struct weft__cluster *c) { (void)c; }

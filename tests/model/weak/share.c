@@ -18,7 +18,7 @@ static struct {
 /* --- what is underneath ---------------------------------------------------------------------------------- */
 
 void weft__give_away(struct weft__worker *w) { (void)w; }
-void weft__stack_flush(struct weft__stack_cache *c, unsigned keep) { (void)c, (void)keep; }
+unsigned weft__stack_flush(struct weft__stack_cache *c, unsigned keep) { return (void)c, (void)keep, 0; }
 void weft__slab_flush(struct weft__slab *slab, struct weft__slab_cache *c) { (void)slab, (void)c; }
 void weft__tasks_flush(struct weft__worker *w, bool all) { (void)w, (void)all; }
 bool weft__driver_sleep(struct weft__driver *d, struct weft__uring *ring, uint64_t deadline) {
