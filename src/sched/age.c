@@ -132,9 +132,9 @@ void weft__timed_note(struct weft__worker *w, struct weft__fiber *f, uint64_t th
 /* --- help ------------------------------------------------------------------------------------------ */
 
 /*
- * A queue's delay is what fibers have waited lately, or what one that is pushed now will wait: the length times the time
- * of a dispatch. The first is late where queues are long: one fiber is timed in a whole round. The second is the same
- * for two queues that are alike, whichever of their fibers are timed just now.
+ * A queue's delay is what fibers have waited lately, or what one that is pushed now will wait: the length times the
+ * time of a dispatch. The first is late where queues are long: one fiber is timed in a whole round. The second is the
+ * same for two queues that are alike, whichever of their fibers are timed just now.
  */
 static uint64_t usual_delay(struct weft__worker *w, uint64_t length, uint64_t turn) {
     uint64_t average = load_rlx(&w->age.average);
@@ -162,8 +162,8 @@ static struct weft__view published(struct weft__worker *w, uint64_t now) {
 static struct weft__view looked_at(struct weft__worker *w, struct weft__worker *other, uint64_t now) {
     uint64_t waited = weft__left_alone(w, other, now), timed = weft__age_of(other, now);
     uint64_t length = weft__ready_length(&other->ready);
-    return (struct weft__view){timed > waited ? timed : waited,
-                               usual_delay(other, length, load_rlx(&other->age.turn)), length};
+    return (struct weft__view){timed > waited ? timed : waited, usual_delay(other, length, load_rlx(&other->age.turn)),
+                               length};
 }
 
 static void take(struct weft__worker *w, struct weft__worker *from, uint64_t n) {
@@ -211,6 +211,7 @@ static void help(struct weft__worker *w, uint64_t now) {
     serve_aside(w, other, now);
     struct weft__view mine = own_view(w, now);
     help_with_calls(w, other, &mine, now);
+    if (weft__serves_itself(w, other, now)) return;
     struct weft__view theirs = published(other, now);
     if (!weft__help(&mine, &theirs)) return;
     theirs = looked_at(w, other, now);

@@ -147,6 +147,7 @@ static void note_waiting(struct weft__worker *w, struct weft__fiber *hog, uint64
 bool weft__hog_look(struct weft__worker *w, uint64_t now) {
     struct weft__hog *h = &w->hog;
     uint64_t cpu = cpu_time(w);
+    weft__burden_look(w, cpu, now);
     struct weft__fiber *f = load_acq(&w->current); /* pairs with weft__choose: its record is looked at */
     if (!has_moved(w) && f)
         judge(w, f, cpu, now);

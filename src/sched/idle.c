@@ -95,7 +95,9 @@ void weft__idle_wake(struct weft__worker *w) {
 
 WEFT_COLD void weft__idle_consider(struct weft__worker *w, uint64_t state) {
     if (state & WEFT_IDLE_SEARCHERS || !w->cluster->stealing) return;
-    if ((state & WEFT_IDLE_WATCHED) && weft__ready_length(&w->ready) < 2) return;
+    if ((state & WEFT_IDLE_WATCHED) &&
+        (weft__ready_length(&w->ready) < 2 || weft__keeps_up(w, load_rlx(&w->polled_at))))
+        return;
     weft__idle_wake_one(w->cluster);
 }
 
@@ -254,7 +256,9 @@ bool weft__idle_sleep(struct weft__worker *w) {
         if (is_last) last_one_tells(w);
         count_add(&w->numbers.sleeps, 1);
         uint64_t until = sleep_until(w, now, is_watchman);
+        weft__burden_sleeps(w, now);
         woken = at_poller ? weft__dry_sleep(w, until) : weft__driver_sleep(&w->driver, &w->ring, until);
+        weft__burden_wakes(w);
         count_add(&w->numbers.wakeups, woken);
     }
     wake_up(w);

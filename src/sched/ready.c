@@ -199,6 +199,20 @@ void weft__make_all_ready(struct weft__list *won) {
     for (struct weft__link *l; (l = weft__list_take(won));) weft__make_ready(weft__fiber_of_link(l));
 }
 
+void weft__make_arrived_ready(struct weft__list *won) {
+    struct weft__worker *w = weft__self(), *host = w && won->first ? weft__host_of(w) : NULL;
+    for (struct weft__link *l; (l = weft__list_take(won));) {
+        struct weft__fiber *f = weft__fiber_of_link(l);
+        if (likely(!host) || weft__has_wishes(w, f) || load_rlx(&f->context.kind) != WEFT_KIND_FIBER) {
+            weft__make_ready(f);
+            continue;
+        }
+        count_add(&w->numbers.unparks, 1);
+        count_add(&w->numbers.moved, 1);
+        weft__mail(host, f);
+    }
+}
+
 bool weft__leave_to_others(struct weft__worker *w, struct weft__fiber *f) {
     if (likely(!weft__is_reserve(w)) || weft__is_quick(f)) return false;
     inject_into(w->cluster, f, true);

@@ -146,7 +146,7 @@ static unsigned reap(struct weft__uring *r, bool wakes) {
     for (unsigned i = 0; i < n; i++)
         if (complete(r, &c[i], &won, &over)) c[called++] = c[i];
     weft__unlock(&r->lock);
-    if (likely(wakes)) weft__make_all_ready(&won);
+    if (likely(wakes)) weft__make_arrived_ready(&won);
     for (unsigned i = 0; i < called; i++) c[i].op->fn(c[i].op, c[i].result, c[i].flags);
     if (over) {
         weft__lock(&r->lock);

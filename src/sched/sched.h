@@ -186,6 +186,18 @@ struct weft__age {
     _Atomic uint64_t mark, marked_at; /* the fiber that is timed: place in the queue, and since when; 0: none */
 };
 
+/* How much a worker has to do, and how long its fibers run; see burden.c. */
+struct weft__burden {
+    /* The worker's own, read by others. */
+    _Atomic uint64_t turn;         /* ns, how long a dispatch takes */
+    _Atomic uint64_t asleep;       /* ns in all, without the sleep that has not ended */
+    _Atomic uint64_t asleep_since; /* 0: it is awake */
+    uint64_t switches;             /* numbers.switches when it became busy */
+    /* The monitor's, read by others. */
+    _Atomic unsigned share;                  /* of the last tick, in WEFT_SHARES: it was awake for so much */
+    uint64_t seen_at, seen_asleep, seen_cpu; /* when the monitor last looked, and what it saw then */
+};
+
 #define WEFT_DELAY_BUCKETS 512
 
 /* The one in a list that is timed, and since when; under the list's lock, read without. 0: none. */
@@ -286,6 +298,7 @@ struct weft__worker {
     _Atomic bool expiring;       /* it calls functions of timers, which may spawn; see weft__timers_held */
     _Atomic uint64_t busy_since; /* 0: idle */
     _Atomic uint64_t polled_at;  /* when it last looked at timers, mailbox and injector */
+    struct weft__burden burden;
     _Atomic uint64_t delay_max;
     _Atomic uint64_t late;                       /* so many of those that were timed waited longer than is allowed */
     _Atomic uint32_t delays[WEFT_DELAY_BUCKETS]; /* how many waited how long, of those that were timed */
@@ -382,6 +395,7 @@ struct weft__cluster {
     _Atomic uint32_t fibers;      /* the place of a fiber without wishes: its own, and RETURNS if that is the policy */
     _Atomic uint64_t late_after;  /* a fiber that waits longer is reported; 0: none is */
     _Atomic uint64_t next_report; /* not before */
+    _Atomic uint64_t crowded;     /* until then, no more workers than needed: processors are short. See burden.c */
     /* Its life, see cluster.c: written while the clusters are locked. */
     _Atomic bool making; /* it is being made, and only its maker knows it */
     _Atomic bool running;
@@ -477,6 +491,8 @@ void weft__make_ready_elsewhere(struct weft__worker *w, struct weft__fiber *f);
 static inline void weft__make_ready(struct weft__fiber *f);
 /* The same for several, won under a lock and chained up until it was given back. */
 void weft__make_all_ready(struct weft__list *won);
+/* The same for what a ring has brought. */
+void weft__make_arrived_ready(struct weft__list *won);
 /* All that stands in the worker's own queue goes to the injector. */
 void weft__give_away(struct weft__worker *w);
 
@@ -506,6 +522,8 @@ struct weft__fiber *weft__aside_steal(struct weft__worker *w, struct weft__worke
 void *weft__carrier_main(void *worker);
 struct weft__fiber *weft__search(struct weft__worker *w, bool once);
 bool weft__work_in_sight(struct weft__worker *w);
+/* Does the other worker keep up, and move? Then w takes nothing from its queue. (steal.c) */
+bool weft__serves_itself(struct weft__worker *w, struct weft__worker *other, uint64_t now);
 /* For how long has nobody taken from this queue, as far as w has seen? (steal.c) */
 uint64_t weft__left_alone(struct weft__worker *w, struct weft__worker *other, uint64_t now);
 /* For how long have forked calls waited at the other worker, as far as w has seen? */
@@ -547,6 +565,21 @@ void weft__dry_tell(void);
 void weft__tell_quiet(void);
 /* Nothing will happen in the cluster any more, unless somebody outside does something. */
 bool weft__is_quiet(struct weft__cluster *c);
+/* --- burdens (burden.c) --- */
+
+/* Does the worker serve its ring alone, without help? */
+bool weft__keeps_up(const struct weft__worker *w, uint64_t now);
+/* The worker that is to run what the ring of w has brought; NULL: w itself. */
+struct weft__worker *weft__host_of(struct weft__worker *w);
+/* The worker has run dry after so many ns of work; it begins again. */
+void weft__burden_dry(struct weft__worker *w, uint64_t busy);
+static inline void weft__burden_busy(struct weft__worker *w) { w->burden.switches = load_rlx(&w->numbers.switches); }
+/* Around a sleep. */
+void weft__burden_sleeps(struct weft__worker *w, uint64_t now);
+void weft__burden_wakes(struct weft__worker *w);
+/* The monitor, at each tick: the carrier has used so much CPU time in all. */
+void weft__burden_look(struct weft__worker *w, uint64_t cpu, uint64_t now);
+
 /* The worker has pushed work: is it worth waking somebody? */
 void weft__idle_consider(struct weft__worker *w, uint64_t state);
 

@@ -16,6 +16,7 @@
 #include "sched/dry.h"
 
 #define WEFT_STALE (20 * WEFT_MICROSECOND)
+#define WEFT_BATCH (2 * WEFT_MILLISECOND) /* the kernel takes this long at most for a ring full of requests */
 #define WEFT_CARRY \
     1000 /* ns: it takes about so long until a fiber runs on a core that has nothing of it in its cache */
 #define WEFT_STEAL_MOST 128
@@ -89,6 +90,11 @@ static bool is_served_at_once(struct weft__worker *w, struct weft__worker *other
     return !last.at || length * (now - last.at) < (head - last.head) * WEFT_CARRY;
 }
 
+/* Two looks at a head that has not moved must lie WEFT_BATCH apart: the owner may be in the kernel with a full ring. */
+bool weft__serves_itself(struct weft__worker *w, struct weft__worker *other, uint64_t now) {
+    return weft__keeps_up(other, now) && weft__left_alone(w, other, now) < WEFT_BATCH;
+}
+
 static struct weft__fiber *take_from(struct weft__worker *w, struct weft__worker *victim, uint64_t now) {
     struct weft__fiber *f = weft__aside_steal(w, victim);
     if (f) return f;
@@ -99,6 +105,7 @@ static struct weft__fiber *take_from(struct weft__worker *w, struct weft__worker
     }
     if (load_acq(&victim->sharing) != WEFT_SHARED) return NULL; /* pairs with weft__share */
     if (unlikely(weft__is_reserve(w)) && weft__left_alone(w, victim, now) < WEFT_RESERVE_PATIENCE) return NULL;
+    if (weft__serves_itself(w, victim, now)) return NULL;
     if (length < 2 && weft__left_alone(w, victim, now) < WEFT_STALE) return NULL;
     if (length >= 2 && is_served_at_once(w, victim, length, now)) return NULL;
     uint64_t want = weft__reserve_share(w, victim, (length + 1) / 2);
@@ -152,10 +159,14 @@ static void adapt(struct weft__worker *w, bool found) {
     if (w->search_time > WEFT_SEARCH_MOST) w->search_time = WEFT_SEARCH_MOST;
 }
 
-/* There is no worker to steal from, and what comes next comes through its ring, in which it sleeps, or through the
- * poller: it has just fetched, and sleeps there, or a thread does. */
+/*
+ * Is a search useless? There is no other worker to take from, or the first one keeps up and is left alone. The next
+ * fiber comes through the worker's ring, in which it sleeps, or through the poller: the worker has just fetched, and
+ * sleeps there, or a thread does.
+ */
 static bool is_in_vain(const struct weft__worker *w, bool fetched) {
-    return load_rlx(&w->cluster->wanted) == 1 && (fetched || weft__ring_in_use(&w->ring));
+    if (load_rlx(&w->cluster->wanted) == 1) return fetched || weft__ring_in_use(&w->ring);
+    return weft__ring_in_use(&w->ring) && weft__keeps_up(w->cluster->workers[0], weft__clock());
 }
 
 /*
@@ -190,6 +201,7 @@ struct weft__fiber *weft__search(struct weft__worker *w, bool once) {
 static bool waits_for_us(struct weft__worker *w, struct weft__worker *other, uint64_t least) {
     uint64_t length = weft__ready_length(&other->ready);
     if (length < least) return false;
+    if (least >= 2 && other != w && weft__serves_itself(w, other, weft__clock())) return false;
     return least < 2 || other == w || !is_served_at_once(w, other, length, weft__clock());
 }
 

@@ -45,6 +45,7 @@ static void now_idle(struct weft__worker *w) {
     uint64_t since = load_rlx(&w->busy_since);
     if (!since) return;
     w->idle_since = weft__clock();
+    weft__burden_dry(w, w->idle_since - since);
     count_add(&w->numbers.busy_ns, w->idle_since - since);
     store_rlx(&w->busy_since, 0);
 }
@@ -55,6 +56,7 @@ static void now_busy(struct weft__worker *w) {
     uint64_t now = weft__clock();
     store_rlx(&w->polled_at, now);
     store_rlx(&w->busy_since, now);
+    weft__burden_busy(w);
     w->idle_since = 0;
     w->tick = 0;
     weft__fence_light(); /* pairs with the monitor that lies down to rest */

@@ -55,6 +55,13 @@ uint64_t weft__clock(void) { return 1; }
 void weft__free(void *p) { (void)p; }
 void weft__context_entry(void) { abort(); }
 void weft__layer_add(struct weft__layer *layer) { (void)layer; }
+/* No worker is left alone because it keeps up. One that is left alone is like one with a single fiber in its queue: it is
+ * awake, and the watchman sees to it. */
+bool weft__keeps_up(const struct weft__worker *w, uint64_t now) { return (void)w, (void)now, false; }
+struct weft__worker *weft__host_of(struct weft__worker *w) { return (void)w, NULL; }
+void weft__burden_dry(struct weft__worker *w, uint64_t busy) { (void)w, (void)busy; }
+void weft__burden_sleeps(struct weft__worker *w, uint64_t now) { (void)w, (void)now; }
+void weft__burden_wakes(struct weft__worker *w) { (void)w; }
 int weft__ready_grow(struct weft__ready *q) { return (void)q, -ENOMEM; }
 
 /* --- setting up --------------------------------------------------------------------------------------------- */
