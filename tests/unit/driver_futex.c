@@ -10,7 +10,7 @@
 static struct weft__uring no_ring;
 
 TEST(a_wake_before_the_sleep_is_kept) {
-    struct weft__driver d = {WEFT_AWAKE};
+    struct weft__driver d = {.state = WEFT_AWAKE};
     for (int i = 0; i < 100; i++) {
         weft__driver_announce(&d);
         weft__driver_wake(&d);
@@ -20,7 +20,7 @@ TEST(a_wake_before_the_sleep_is_kept) {
 }
 
 TEST(a_deadline_ends_the_sleep_and_not_early) {
-    struct weft__driver d = {WEFT_AWAKE};
+    struct weft__driver d = {.state = WEFT_AWAKE};
     weft__driver_announce(&d);
     CHECK(!weft__driver_sleep(&d, &no_ring, 0));
     for (int i = 0; i < 5; i++) {
@@ -32,7 +32,7 @@ TEST(a_deadline_ends_the_sleep_and_not_early) {
 }
 
 TEST(staying_needs_no_wake) {
-    struct weft__driver d = {WEFT_AWAKE};
+    struct weft__driver d = {.state = WEFT_AWAKE};
     weft__driver_announce(&d);
     weft__driver_stay(&d);
     weft__driver_wake(&d);
