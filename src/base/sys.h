@@ -64,7 +64,7 @@ void weft__threads_forked(void);
 /* Descriptors that an exec closes and that never block. */
 int weft__epoll_create(void);
 int weft__eventfd(void);
-void weft__eventfd_ring(int fd); /* whoever waits for the descriptor wakes */
+void weft__eventfd_ring(int fd); /* wakes the thread that waits for the descriptor */
 int weft__pipe(int ends[2]);
 
 /* Sleeps while *word == value, until the deadline (monotonic, WEFT_FOREVER: none) or a wake. May

@@ -20,7 +20,7 @@
  *                  if it was asked long ago. NULL: not needed.
  *   ready(d)       anybody: would a steal find something now? A guess; that of the split deque reads no line
  *                  the owner writes.
- *   several(d)     anybody: would two? A guess. NULL: unknown.
+ *   several(d)     any thread: would two? A guess. NULL: unknown.
  *   some(d)        anybody: are there calls that could be taken, public or after some pressing? A guess,
  *                  but exact after a full fence while the owner does nothing.
  *   yield(d)       owner: make all public, it goes away for a while. NULL: they are.

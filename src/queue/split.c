@@ -221,8 +221,8 @@ void weft__deque_holes(struct weft__deque *d, unsigned more) {
 }
 
 /*
- * Nobody moves the split while the lock is held, so what lies above it is the owner's, and goes without a swap. Head is
- * lowered under the lock: a thief of last resort looks at it there.
+ * The split does not move while the lock is held, so what lies above it is the owner's, and goes without a swap. Head
+ * is lowered under the lock: a thief of last resort looks at it there.
  */
 void weft__deque_drop_private(struct weft__deque *d) {
     weft__lock(&d->lock);

@@ -1,5 +1,5 @@
 /*
- * Who asks for descriptors that have become ready. A thread of its own (io/service.c) competes with the workers for
+ * Which thread asks for descriptors that have become ready. A thread of its own (io/service.c) competes with the workers for
  * processors: each report that it fetches while they are all busy costs two switches between threads, and no worker is
  * free to run what it brings. So the thread holds back while all workers are busy, and the workers ask themselves: a
  * worker that runs dry, a busy one now and then, and a worker that has nothing to do sleeps where the thread would
@@ -120,7 +120,7 @@ void weft__dry_await(const struct weft__dry *by, uint64_t most) {
     bool busy = false;
     store_rel(&stead, by);                        /* pairs with ask and sleep */
     store_rel(&weft__dry_awaited, WEFT_DRY_HELD); /* pairs with take */
-    fence_sc(); /* pairs with the fence of a sleeper, and with that of those who give the thread a duty */
+    fence_sc(); /* pairs with the fence of a sleeper, and with the fence of a thread that gives it a duty */
     if (weft__each_cluster(is_busy, &busy) && busy) hold_back(by, most);
     store_rlx(&weft__dry_awaited, WEFT_DRY_SERVED);
 }

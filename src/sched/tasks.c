@@ -177,7 +177,7 @@ WEFT_COLD _Noreturn void weft__tasks_escaped(const char *what) {
 
 /* --- waking for calls --------------------------------------------------------------------------- */
 
-/* Those that were woken found nothing, or nothing that was worth it: the next forks wake nobody. */
+/* Those that were woken found nothing, or nothing that was worth it: the next forks wake no worker. */
 static void wait_longer(struct weft__tasks *t) {
     unsigned patience = load_rlx(&t->patience) * 2 + 1;
     store_rlx(&t->patience, patience < WEFT_WAKE_PATIENCE_MOST ? patience : WEFT_WAKE_PATIENCE_MOST);

@@ -11,7 +11,7 @@
 
 char *mc_buffer_take(void); /* NULL: no memory */
 void mc_buffer_give(char *buffer);
-size_t mc_buffers(size_t *spare); /* how many there are, and how many of them nobody has */
+size_t mc_buffers(size_t *spare); /* how many there are, and how many of them are free */
 void mc_buffers_end(void); /* nobody has one any more */
 
 #endif

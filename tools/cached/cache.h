@@ -23,7 +23,7 @@ struct mc_settings {
     const char *listen; /* addresses, with commas; NULL: all */
     const char *socket_path;
     const char *pid_file, *user;
-    const char *auth_file;   /* who may use it; NULL: all */
+    const char *auth_file;   /* names and passwords of its users; NULL: all clients may use it */
     const char *memory_file; /* where the items wait for the next start; NULL: nowhere */
     int udp_port;            /* as port */
     const char *binding;     /* -B, as it is told */

@@ -66,7 +66,7 @@ static bool ends_well(struct mc_item *item) {
 
 static const char *const modes[] = {"set", "add", "replace", "append", "prepend", "cas"};
 
-/* Storing, while somebody watches: the look at what was there is an event, and so is the outcome. */
+/* Storing, while a watcher is there: the look at what was there is an event, and so is the outcome. */
 __attribute__((noinline, cold)) enum mc_outcome mc_update_observed(struct mc_session *session, struct mc_held *held,
                                                                    uint64_t *cas) {
     static const char *const names[] = {"stored", "not_stored", "exists", "not_found", "not_stored", "no_memory"};
