@@ -66,8 +66,8 @@ void AnnotateIgnoreWritesEnd(const char *file, int line);
 #define san_threads(forked) ((void)(forked), 0u)
 #endif
 
-/* Memory that a library maps and unmaps by calls that ThreadSanitizer does not see. The kernel may give the same addresses
- * to another thread at once: what the first thread did there comes before what the second one does. */
+/* Memory that a library maps and unmaps by calls that ThreadSanitizer does not see. The kernel may give the same
+ * addresses to another thread at once: what the first thread did there comes before what the second one does. */
 #ifdef WEFT_TSAN
 #define san_unmaps_unseen(token) __tsan_release(token)
 #define san_mapped_unseen(token) __tsan_acquire(token)

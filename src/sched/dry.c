@@ -1,9 +1,10 @@
 /*
- * Which thread asks for descriptors that have become ready. A thread of its own (io/service.c) competes with the workers for
- * processors: each report that it fetches while they are all busy costs two switches between threads, and no worker is
- * free to run what it brings. So the thread holds back while all workers are busy, and the workers ask themselves: a
- * worker that runs dry, a busy one now and then, and a worker that has nothing to do sleeps where the thread would
- * sleep. Then a server that is busy, and one worker that sleeps between two requests, never see the thread at all.
+ * Which thread asks for descriptors that have become ready. A thread of its own (io/service.c) competes with the
+ * workers for processors: each report that it fetches while they are all busy costs two switches between threads, and
+ * no worker is free to run what it brings. So the thread holds back while all workers are busy, and the workers ask
+ * themselves: a worker that runs dry, a busy one now and then, and a worker that has nothing to do sleeps where the
+ * thread would sleep. Then a server that is busy, and one worker that sleeps between two requests, never see the thread
+ * at all.
  *
  * The word weft__dry_awaited says how it is:
  *
