@@ -327,7 +327,7 @@ enum { WEFT_OPEN, WEFT_CLOSED_TO_THREADS, WEFT_CLOSED };
 struct weft__injector {
     struct weft__lock lock;
     uint8_t closed;              /* WEFT_OPEN ... */
-    struct weft__list displaced; /* they had waited in a queue already, and run before others */
+    struct weft__list displaced; /* they had waited in a queue already, and are taken first */
     struct weft__list list;
     struct weft__timed timed;
     _Atomic uint64_t length;  /* of both; written under the lock, read without */
