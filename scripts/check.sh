@@ -1,6 +1,6 @@
 #!/bin/sh
 # The everyday tests: the release build whole, the sanitizers and the special builds at a smaller
-# size, the models. Ends in "N passed, N failed". Less than ten minutes on two processors.
+# size, the models. Ends in "N passed, N failed". About 25 minutes with the builds, on two processors.
 cd "$(dirname "$0")/.." || exit 1
 . scripts/builds.sh
 : "${WEFT_STRESS_SECONDS:=0.15}"

@@ -155,7 +155,7 @@ int weft__hand_in(struct weft__cluster *c, struct weft_cluster handle, struct we
         if (to)
             weft__mailbox_put(&to->mailbox, &f->slot.link);
         else
-            inject_locked(in, f, true);
+            inject_locked(in, f, false);
     }
     weft__unlock(&in->lock);
     if (closed) return -ESRCH;
