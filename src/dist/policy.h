@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whom a rank asks for work, and when. Pure decisions: no clock, no messages, no memory of their own, so that a
+ * simulation with thousands of ranks runs the same code (tests/dist/sim.c).
+ *
+ * A rank that has run dry asks a few ranks at random, first on its own node, one after the other. If none has work, it
+ * tells its lifelines, a few fixed ranks, and goes to sleep. A lifeline that gets work gives some of it. The lifelines
+ * form a hypercube over the living ranks, so work reaches every rank in at most log2(ranks) steps.
+ */
+#ifndef WEFT_DIST_POLICY_H
+#define WEFT_DIST_POLICY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define WEFT_POLICY_TRIES 4      /* ranks asked before the lifelines are told */
+#define WEFT_POLICY_LIFELINES 20 /* at most: a hypercube of 2^20 ranks */
+#define WEFT_POLICY_CALLS 8      /* calls taken at a time, at most */
+#define WEFT_POLICY_PAYS 20000   /* ns: calls of a steal that took less have not paid */
+#define WEFT_POLICY_PAUSE_MOST 2000000
+
+struct weft__policy {
+    unsigned rank, ranks;
+    unsigned near_first, near_count; /* the ranks of this node are near_first to near_first + near_count - 1, mostly */
+    uint64_t random;
+    unsigned tries;    /* in this round */
+    uint64_t pause_ns; /* before the next round */
+};
+
+void weft__policy_begin(struct weft__policy *p, unsigned rank, unsigned ranks, uint64_t seed);
+/* The rank to ask next; UINT32_MAX: enough were asked. `lost[r]` or NULL: none is. */
+unsigned weft__policy_victim(struct weft__policy *p, bool (*is_lost)(unsigned rank));
+/* The lifelines of this rank; returns how many. */
+unsigned weft__policy_lifelines(const struct weft__policy *p, bool (*is_lost)(unsigned rank),
+                                unsigned lines[WEFT_POLICY_LIFELINES]);
+/* What was stolen has run for so long. */
+void weft__policy_ran(struct weft__policy *p, uint64_t ns);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A tree search while ranks are lost: lossy TREE FILE. Writes "ready" to the file when all ranks work together; dist.py
+ * kills ranks from then on. The number of nodes is right, whatever happens. Not to standard output: the mpirun of MPICH
+ * may crash when ranks die, and then it carries no output any more.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <weft/dist.h>
+
+#include "../../examples/dist/uts_tree.h"
+
+WEFT_REMOTE_2(uint64_t, visit, int, tree, struct uts_node, node) {
+    int n = uts_children(&uts_trees[tree], &node);
+    uint64_t sum = 1;
+    for (int i = 0; i < n; i++) WEFT_SPAWN(visit, tree, uts_child(&node, i));
+    for (int i = 0; i < n; i++) sum += WEFT_SYNC(visit);
+    return sum;
+}
+
+static const char *path;
+
+static void report(const char *line) {
+    FILE *f = fopen(path, "a");
+    if (!f) return;
+    fputs(line, f);
+    fclose(f);
+}
+
+static int run(void *name) {
+    const struct uts_tree *tree = uts_find(name);
+    char line[200];
+    report("ready\n");
+    uint64_t begun = weft_now(), nodes = WEFT_RUN(visit, (int)(tree - uts_trees), uts_root(tree));
+    snprintf(line, sizeof line, "%s nodes %llu living %u ms %.1f\n", nodes == tree->nodes ? "right" : "wrong",
+             (unsigned long long)nodes, weft_dist_living(), (double)(weft_now() - begun) / 1e6);
+    report(line);
+    return nodes != tree->nodes;
+}
+
+int main(int argc, char **argv) {
+    struct weft_config runtime = WEFT_CONFIG_INIT;
+    runtime.stack_size = 1 << 20;
+    struct weft_dist_config config = WEFT_DIST_CONFIG_INIT;
+    config.runtime = &runtime;
+    if (argc < 3 || !uts_find(argv[1])) return 2;
+    signal(SIGPIPE, SIG_IGN);
+    path = argv[2];
+    return weft_dist_run(run, argv[1], &config) ? 1 : 0;
+}
