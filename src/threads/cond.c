@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Conditions. A waiter waits in the lot while the sequence number is what it was under the mutex. A signal changes the
+ * number and wakes one waiter. Process-shared conditions are glibc's.
+ */
+#define _GNU_SOURCE
+#include "threads/locks.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+REAL(pthread_cond_init);
+REAL(pthread_cond_destroy);
+REAL(pthread_cond_wait);
+REAL(pthread_cond_timedwait);
+REAL(pthread_cond_clockwait);
+REAL(pthread_cond_signal);
+REAL(pthread_cond_broadcast);
+
+struct condition {
+    _Atomic uint32_t sequence, waiters;
+};
+enum { SHARED = 1, MONOTONIC = 2 }; /* glibc's bits of __wrefs */
+
+static struct condition *inside(pthread_cond_t *c) { return (struct condition *)(void *)c; }
+static bool is_glibcs(const pthread_cond_t *c) { return unlikely(c->__data.__wrefs & SHARED); }
+
+WEFT_INTERPOSED int pthread_cond_init(pthread_cond_t *cond, const pthread_condattr_t *attr) {
+    clockid_t clock = CLOCK_REALTIME;
+    int shared = 0;
+    if (attr) {
+        pthread_condattr_getpshared(attr, &shared);
+        pthread_condattr_getclock(attr, &clock);
+    }
+    if (shared) return real(pthread_cond_init)(cond, attr);
+    memset(cond, 0, sizeof *cond);
+    cond->__data.__wrefs = clock == CLOCK_MONOTONIC ? MONOTONIC : 0;
+    return 0;
+}
+
+/* Waiters that were woken may still be on their way out. */
+WEFT_INTERPOSED int pthread_cond_destroy(pthread_cond_t *cond) {
+    unsigned turn = 0;
+    if (is_glibcs(cond)) return real(pthread_cond_destroy)(cond);
+    weft__thread_enter();
+    while (load_acq(&inside(cond)->waiters)) /* pairs with wait */
+        if (weft__thread_self())
+            weft_yield();
+        else
+            weft__backoff(&turn);
+    weft__thread_leave();
+    return 0;
+}
+
+static int wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t deadline) {
+    struct condition *c = inside(cond);
+    uint32_t depth = 0;
+    weft__cancel_point();
+    uint32_t sequence = load_acq(&c->sequence); /* pairs with signal */
+    add_ar(&c->waiters, 1);
+    int err = weft__mutex_release(mutex, &depth);
+    if (!err)
+        err = weft__lot_wait(&c->sequence, sequence, deadline, WEFT_LOT_CANCEL);
+    else {
+        add_ar(&c->waiters, -1u);
+        return err;
+    }
+    add_ar(&c->waiters, -1u); /* pairs with destroy */
+    weft__mutex_retake(mutex, depth);
+    if (err == ECANCELED) weft__cancel_point();
+    return err == ETIMEDOUT ? ETIMEDOUT : 0;
+}
+
+WEFT_INTERPOSED int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex) {
+    return is_glibcs(cond) ? real(pthread_cond_wait)(cond, mutex) : wait(cond, mutex, WEFT_FOREVER);
+}
+WEFT_INTERPOSED int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *at) {
+    if (is_glibcs(cond)) return real(pthread_cond_timedwait)(cond, mutex, at);
+    if (weft__time_is_bad(at)) return EINVAL;
+    clockid_t clock = cond->__data.__wrefs & MONOTONIC ? CLOCK_MONOTONIC : CLOCK_REALTIME;
+    return wait(cond, mutex, weft__time_deadline(at, clock));
+}
+WEFT_INTERPOSED int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
+                                           const struct timespec *at) {
+    if (is_glibcs(cond)) return real(pthread_cond_clockwait)(cond, mutex, clock, at);
+    if (weft__time_is_bad(at) || (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)) return EINVAL;
+    return wait(cond, mutex, weft__time_deadline(at, clock));
+}
+
+static int notify(pthread_cond_t *cond, int n) {
+    struct condition *c = inside(cond);
+    fence_sc(); /* pairs with the count of a waiter, which comes before its unlock */
+    if (!load_rlx(&c->waiters)) return 0;
+    add_ar(&c->sequence, 1); /* pairs with wait */
+    weft__lot_wake(&c->sequence, n);
+    return 0;
+}
+WEFT_INTERPOSED int pthread_cond_signal(pthread_cond_t *cond) {
+    return is_glibcs(cond) ? real(pthread_cond_signal)(cond) : notify(cond, 1);
+}
+WEFT_INTERPOSED int pthread_cond_broadcast(pthread_cond_t *cond) {
+    return is_glibcs(cond) ? real(pthread_cond_broadcast)(cond) : notify(cond, INT_MAX);
+}

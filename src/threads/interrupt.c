@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Waits in weft (I/O, descriptors) that a signal or a cancellation of the thread ends. Such a wait stands in a scope of
+ * weft. The interrupter cancels that scope, so the kernel has let go of buffers when the wait returns.
+ *
+ *   the waiter                                      the interrupter
+ *   1. publishes the scope                          1. says what is pending
+ *   2. looks whether something is pending           2. locks; cancels the scope, if there is one
+ *   3. waits; takes the scope back, locked
+ */
+#define _GNU_SOURCE
+#include "threads/threads.h"
+
+#include <errno.h>
+
+static void publish(struct weft__thread *t, struct weft_scope *scope) {
+    weft__lock(&t->waits);
+    t->scope = scope;
+    weft__unlock(&t->waits);
+    fence_sc(); /* pairs with the signaller, which sets pending before it looks here */
+}
+
+static bool is_pending(struct weft__thread *t) {
+    return load_rlx(&t->pending) & ~load_rlx(&t->mask) || weft__cancel_is_due(t);
+}
+
+bool weft__interrupt_begin(struct weft__interruptible *i, uint64_t deadline) {
+    struct weft__thread *t = weft__thread_self();
+    weft__cancel_point();
+    i->handled = load_rlx(&t->handled);
+    i->restarts = true;
+    weft__thread_enter();
+    weft_scope_begin(&i->scope, deadline);
+    publish(t, &i->scope);
+    if (likely(!is_pending(t))) return true;
+    if (weft__interrupt_end(i)) return weft__interrupt_begin(i, deadline);
+    errno = EINTR;
+    return false;
+}
+
+bool weft__interrupt_end(struct weft__interruptible *i) {
+    struct weft__thread *t = weft__thread_self();
+    int err = errno;
+    publish(t, NULL);
+    weft_scope_end(&i->scope);
+    weft__thread.inside--;
+    if (unlikely(load_rlx(&t->pending) & ~load_rlx(&t->mask))) weft__signals_run(t, &i->restarts);
+    weft__cancel_point();
+    errno = err;
+    return load_rlx(&t->handled) == i->handled || i->restarts;
+}
+
+void weft__interrupt(struct weft__thread *t) {
+    weft__thread_enter();
+    fence_sc(); /* pairs with publish */
+    weft_unpark(t->fiber);
+    weft__lock(&t->waits);
+    if (t->scope) weft_scope_cancel(t->scope);
+    weft__unlock(&t->waits);
+    weft__thread_leave();
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading, writing and connecting. Each call first does what does not wait. Only if that is not possible, it asks the
+ * kernel whether the descriptor is to block: then the thread parks in weft's call of the same name.
+ *
+ *   a socket      tried with MSG_DONTWAIT
+ *   others        the flags of the descriptor decide; stored files never wait for a peer
+ *
+ * Which descriptors are sockets is remembered by number. A wrong guess costs a system call, no more.
+ */
+#define _GNU_SOURCE
+#include "weft/io.h"
+#include "threads/threads.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+REAL(read);
+REAL(write);
+REAL(readv);
+REAL(writev);
+REAL(recv);
+REAL(send);
+REAL(recvfrom);
+REAL(sendto);
+REAL(recvmsg);
+REAL(sendmsg);
+REAL(accept);
+REAL(accept4);
+REAL(connect);
+REAL(close);
+
+/* --- what a descriptor is ------------------------------------------------------------------------------ */
+
+enum { UNKNOWN, SOCKET, STORED, OTHER };
+enum { REMEMBERED = 1 << 16 };
+static _Atomic uint8_t kinds[REMEMBERED];
+
+static uint8_t kind_of(int fd) {
+    struct stat s;
+    if (fd >= 0 && fd < REMEMBERED && load_rlx(&kinds[fd])) return load_rlx(&kinds[fd]);
+    if (fstat(fd, &s)) return UNKNOWN;
+    uint8_t kind = S_ISSOCK(s.st_mode)                                              ? SOCKET
+                   : S_ISREG(s.st_mode) || S_ISBLK(s.st_mode) || S_ISDIR(s.st_mode) ? STORED
+                                                                                    : OTHER;
+    if (fd < REMEMBERED) store_rlx(&kinds[fd], kind);
+    return kind;
+}
+static void forget(int fd) {
+    if (fd >= 0 && fd < REMEMBERED && load_rlx(&kinds[fd])) store_rlx(&kinds[fd], UNKNOWN);
+}
+
+static bool is_nonblocking(int fd) {
+    int err = errno, flags = fcntl(fd, F_GETFL);
+    errno = err;
+    return flags < 0 || flags & O_NONBLOCK;
+}
+
+/* --- a call that parks ----------------------------------------------------------------------------------- */
+
+/* SO_RCVTIMEO or SO_SNDTIMEO as a deadline. */
+static uint64_t deadline_of(int fd, int option) {
+    struct timeval t = {0, 0};
+    socklen_t length = sizeof t;
+    if (!option || getsockopt(fd, SOL_SOCKET, option, &t, &length) || (!t.tv_sec && !t.tv_usec)) return WEFT_FOREVER;
+    return weft_now() + (uint64_t)t.tv_sec * WEFT_SECOND + (uint64_t)t.tv_usec * WEFT_MICROSECOND;
+}
+
+/* Runs a call of weft until it is done, its time is over, or a signal ends it. late: the errno for too late. */
+#define PARK(fd, option, late, call) \
+    ({ \
+        struct weft__interruptible interruptible_; \
+        uint64_t deadline_ = deadline_of(fd, option); \
+        __typeof__(call) result_ = -1; \
+        while (weft__interrupt_begin(&interruptible_, deadline_)) { \
+            result_ = call; \
+            bool again_ = weft__interrupt_end(&interruptible_); \
+            if (result_ >= 0 || (errno != ECANCELED && errno != ETIMEDOUT)) break; \
+            if (errno == ETIMEDOUT && deadline_ != WEFT_FOREVER) { \
+                errno = late; \
+                break; \
+            } \
+            if (errno == ETIMEDOUT) break; \
+            errno = EINTR; \
+            if (!again_) break; \
+        } \
+        result_; \
+    })
+
+/* A socket: tried at once, then parked for. `flags` of the call are known not to contain MSG_DONTWAIT. */
+#define SOCKET_CALL(fd, option, attempt, parked) \
+    ({ \
+        __typeof__(attempt) done_ = attempt; \
+        if (unlikely(done_ < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) && !is_nonblocking(fd)) \
+            done_ = PARK(fd, option, EAGAIN, parked); \
+        done_; \
+    })
+
+/* True: the call may be made as it is. */
+static bool is_plain(int fd) {
+    if (!weft__thread_self()) return true;
+    weft__cancel_point();
+    return fd < 0;
+}
+
+WEFT_INTERPOSED ssize_t read(int fd, void *buffer, size_t size) {
+    if (is_plain(fd)) return real(read)(fd, buffer, size);
+    uint8_t kind = kind_of(fd);
+    if (kind == SOCKET && size) {
+        ssize_t n =
+            SOCKET_CALL(fd, SO_RCVTIMEO, real(recv)(fd, buffer, size, MSG_DONTWAIT), weft_read(fd, buffer, size));
+        if (n >= 0 || errno != ENOTSOCK) return n;
+        forget(fd);
+        kind = kind_of(fd);
+    }
+    if (kind != OTHER || is_nonblocking(fd)) return real(read)(fd, buffer, size);
+    return PARK(fd, 0, EAGAIN, weft_read(fd, buffer, size));
+}
+WEFT_INTERPOSED ssize_t write(int fd, const void *buffer, size_t size) {
+    if (is_plain(fd)) return real(write)(fd, buffer, size);
+    uint8_t kind = kind_of(fd);
+    if (kind == STORED || is_nonblocking(fd)) return real(write)(fd, buffer, size);
+    return PARK(fd, kind == SOCKET ? SO_SNDTIMEO : 0, EAGAIN, weft_write(fd, buffer, size));
+}
+WEFT_INTERPOSED ssize_t readv(int fd, const struct iovec *parts, int n) {
+    if (is_plain(fd) || kind_of(fd) == STORED || is_nonblocking(fd)) return real(readv)(fd, parts, n);
+    return PARK(fd, kind_of(fd) == SOCKET ? SO_RCVTIMEO : 0, EAGAIN, weft_readv(fd, parts, n));
+}
+WEFT_INTERPOSED ssize_t writev(int fd, const struct iovec *parts, int n) {
+    if (is_plain(fd) || kind_of(fd) == STORED || is_nonblocking(fd)) return real(writev)(fd, parts, n);
+    return PARK(fd, kind_of(fd) == SOCKET ? SO_SNDTIMEO : 0, EAGAIN, weft_writev(fd, parts, n));
+}
+WEFT_INTERPOSED ssize_t recv(int fd, void *buffer, size_t size, int flags) {
+    if (is_plain(fd) || flags & MSG_DONTWAIT) return real(recv)(fd, buffer, size, flags);
+    if (flags & MSG_WAITALL && !is_nonblocking(fd))
+        return PARK(fd, SO_RCVTIMEO, EAGAIN, weft_recv(fd, buffer, size, flags));
+    return SOCKET_CALL(fd, SO_RCVTIMEO, real(recv)(fd, buffer, size, flags | MSG_DONTWAIT),
+                       weft_recv(fd, buffer, size, flags));
+}
+WEFT_INTERPOSED ssize_t recvfrom(int fd, void *buffer, size_t size, int flags, struct sockaddr *from,
+                                 socklen_t *length) {
+    if (is_plain(fd) || flags & MSG_DONTWAIT) return real(recvfrom)(fd, buffer, size, flags, from, length);
+    return SOCKET_CALL(fd, SO_RCVTIMEO, real(recvfrom)(fd, buffer, size, flags | MSG_DONTWAIT, from, length),
+                       weft_recvfrom(fd, buffer, size, flags, from, length));
+}
+WEFT_INTERPOSED ssize_t recvmsg(int fd, struct msghdr *message, int flags) {
+    if (is_plain(fd) || flags & MSG_DONTWAIT) return real(recvmsg)(fd, message, flags);
+    return SOCKET_CALL(fd, SO_RCVTIMEO, real(recvmsg)(fd, message, flags | MSG_DONTWAIT),
+                       weft_recvmsg(fd, message, flags));
+}
+/* A send of a stream may be cut short when it does not wait, and the program expects all: the rest is sent by weft. */
+WEFT_INTERPOSED ssize_t send(int fd, const void *buffer, size_t size, int flags) {
+    if (is_plain(fd) || flags & MSG_DONTWAIT || is_nonblocking(fd)) return real(send)(fd, buffer, size, flags);
+    return PARK(fd, SO_SNDTIMEO, EAGAIN, weft_send(fd, buffer, size, flags));
+}
+WEFT_INTERPOSED ssize_t sendto(int fd, const void *buffer, size_t size, int flags, const struct sockaddr *to,
+                               socklen_t length) {
+    if (is_plain(fd) || flags & MSG_DONTWAIT || is_nonblocking(fd))
+        return real(sendto)(fd, buffer, size, flags, to, length);
+    return PARK(fd, SO_SNDTIMEO, EAGAIN, weft_sendto(fd, buffer, size, flags, to, length));
+}
+WEFT_INTERPOSED ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
+    if (is_plain(fd) || flags & MSG_DONTWAIT || is_nonblocking(fd)) return real(sendmsg)(fd, message, flags);
+    return PARK(fd, SO_SNDTIMEO, EAGAIN, weft_sendmsg(fd, message, flags));
+}
+WEFT_INTERPOSED int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags) {
+    if (is_plain(fd) || is_nonblocking(fd)) return real(accept4)(fd, address, length, flags);
+    return PARK(fd, SO_RCVTIMEO, EAGAIN, weft_accept4(fd, address, length, flags));
+}
+WEFT_INTERPOSED int accept(int fd, struct sockaddr *address, socklen_t *length) {
+    return accept4(fd, address, length, 0);
+}
+WEFT_INTERPOSED int connect(int fd, const struct sockaddr *address, socklen_t length) {
+    if (is_plain(fd) || is_nonblocking(fd)) return real(connect)(fd, address, length);
+    return PARK(fd, SO_SNDTIMEO, EINPROGRESS, weft_connect(fd, address, length));
+}
+/* Waits of other threads for this descriptor end, as in weft; with kernel threads they would go on. */
+WEFT_INTERPOSED int close(int fd) {
+    forget(fd);
+    if (!weft__thread_self()) return real(close)(fd);
+    weft__cancel_point();
+    weft__thread_enter();
+    int result = weft_close(fd);
+    weft__thread_leave();
+    return result;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Kicks: a signal to every carrier. The handler looks whether the thread that runs there has a signal or a cancellation
+ * to act on, and is not inside weft.
+ *
+ * The handler may run between two fibers, when the storage in force belongs to a fiber that has left this carrier
+ * (sched/dispatch/own_tls.c). So it first compares the worker that it finds there with the kernel thread that it is on.
+ */
+#define _GNU_SOURCE
+#include "sched/core/cluster.h"
+#include "sched/dispatch/own_tls.h"
+#include "threads/threads.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static void on_kick(int signal) {
+    struct weft__worker *w = weft__self();
+    int err = errno;
+    if (!w || load_rlx(&w->carrier.tid) != (int)__wrap_syscall(SYS_gettid) || !weft__own_tls_runs(w)) return;
+    struct weft__thread *t = weft__thread_self();
+    if (!t || t->inside) return;
+    uint64_t kick = WEFT_BIT(signal); /* others may come while the program's handlers run */
+    __wrap_syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &kick, NULL, sizeof kick);
+    if (weft__cancel_is_due(t) && weft__cancel_is_async()) weft__cancel_point();
+    weft__signals_recheck(t);
+    errno = err;
+}
+
+void weft__kick_begin(void) {
+    struct sigaction a = {.sa_handler = on_kick, .sa_flags = SA_RESTART};
+    sigaction(WEFT_KICK, &a, NULL);
+}
+
+static bool kick_cluster(struct weft__cluster *c, void *unused) {
+    (void)unused;
+    for (unsigned i = 0; i < load_acq(&c->count); i++) { /* pairs with its making */
+        int tid = load_rlx(&c->workers[i]->carrier.tid);
+        if (tid) __wrap_syscall(SYS_tgkill, getpid(), tid, WEFT_KICK);
+    }
+    return true;
+}
+
+void weft__kick_all(void) {
+    int err = errno;
+    weft__each_cluster(kick_cluster, NULL);
+    errno = err;
+}

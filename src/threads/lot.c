@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The lot: where threads of the program wait for a word in memory, as with a futex. A fiber parks, a kernel thread (a
+ * notification of a timer, for instance) sleeps in the kernel. All locks of this library stand on it.
+ *
+ *   a waiter                                     a waker
+ *   1. counts itself in its bucket               1. changes the word
+ *   2. locks the bucket, looks at the word       2. fence; looks at the count
+ *   3. enqueues itself, unlocks, parks           3. locks, takes waiters out, unlocks
+ *                                                4. says `woken`, unparks
+ *
+ * After step 4 of the waker the waiter's frame may be gone: what is needed of it is read before.
+ */
+#define _GNU_SOURCE
+#include "threads/threads.h"
+
+#include <errno.h>
+#include <limits.h>
+
+struct waiter {
+    struct waiter *next, *previous;
+    _Atomic uint32_t *word;
+    uint64_t fiber; /* 0: a kernel thread */
+    _Atomic uint32_t woken;
+};
+static struct bucket {
+    struct weft__lock lock;
+    _Atomic uint32_t count;
+    struct waiter *first, *last;
+} WEFT_ALIGNED lot[512];
+
+static struct bucket *bucket_of(const void *word) {
+    return &lot[((uintptr_t)word >> 2) * UINT64_C(0x9e3779b97f4a7c15) >> 55];
+}
+
+static void enqueue(struct bucket *b, struct waiter *w) {
+    w->next = NULL;
+    w->previous = b->last;
+    *(b->last ? &b->last->next : &b->first) = w;
+    b->last = w;
+}
+static void dequeue(struct bucket *b, struct waiter *w) {
+    *(w->previous ? &w->previous->next : &b->first) = w->next;
+    *(w->next ? &w->next->previous : &b->last) = w->previous;
+}
+
+/* The wait ends without a wake-up. False: a waker was faster. The waiter may have been moved to another word. */
+static bool withdraw(struct waiter *w) {
+    for (;;) {
+        _Atomic uint32_t *word = __atomic_load_n(&w->word, __ATOMIC_ACQUIRE);
+        struct bucket *b = bucket_of(word);
+        weft__lock(&b->lock);
+        bool moved = w->word != word, woken = load_rlx(&w->woken) || !word;
+        if (!moved && !woken) {
+            dequeue(b, w);
+            add_sc(&b->count, -1u);
+        }
+        weft__unlock(&b->lock);
+        if (woken) {
+            unsigned turn = 0; /* taken out, and about to be told */
+            while (!load_acq(&w->woken)) weft__backoff(&turn);
+        }
+        if (!moved) return !woken;
+    }
+}
+
+static int sleep_on(struct waiter *w, uint64_t deadline) {
+    if (w->fiber) return -weft_park_until(deadline);
+    errno = 0;
+    if (weft__futex_wait(&w->woken, 0, deadline) == -ETIMEDOUT) return ETIMEDOUT;
+    return errno == EINTR ? EINTR : 0; /* a handler has run, in the kernel's way */
+}
+
+/* Has something else come that ends the wait? */
+static int look_about(struct weft__thread *t, int until, uint32_t handled) {
+    if (!t) return 0;
+    if (unlikely(load_rlx(&t->pending) & ~load_rlx(&t->mask))) {
+        unsigned inside = t->inside;
+        bool restarts = true;
+        t->inside = 0; /* handlers of the program run here, and may call anything */
+        weft__signals_run(t, &restarts);
+        t->inside = inside;
+    }
+    if (until & WEFT_LOT_SIGNAL && load_rlx(&t->handled) != handled) return EINTR;
+    return until & WEFT_LOT_CANCEL && weft__cancel_is_due(t) ? ECANCELED : 0;
+}
+
+static int wait_in_lot(_Atomic uint32_t *word, uint32_t value, uint64_t deadline, int until) {
+    struct bucket *b = bucket_of(word);
+    struct weft__thread *t = weft__thread_self();
+    struct waiter w = {.word = word, .fiber = t ? t->fiber.id : 0};
+    uint32_t handled = t ? load_rlx(&t->handled) : 0;
+    int end = look_about(t, until, handled);
+    if (end) return end;
+    add_sc(&b->count, 1); /* pairs with the fence of a waker */
+    weft__lock(&b->lock);
+    bool waits = load_rlx(word) == value;
+    if (waits)
+        enqueue(b, &w);
+    else
+        add_sc(&b->count, -1u);
+    weft__unlock(&b->lock);
+    while (waits && !load_acq(&w.woken)) { /* pairs with tell */
+        end = sleep_on(&w, deadline);
+        if (load_acq(&w.woken)) return 0;
+        if (end == EINTR && !t && until & WEFT_LOT_SIGNAL) return withdraw(&w) ? EINTR : 0; /* a kernel thread */
+        if (end != ETIMEDOUT) end = look_about(t, until, handled);
+        if (end) return withdraw(&w) ? end : 0;
+    }
+    return 0;
+}
+
+int weft__lot_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline, int until) {
+    int before = errno;
+    weft__thread_enter();
+    int err = wait_in_lot(word, value, deadline, until);
+    errno = before;
+    weft__thread_leave();
+    return err;
+}
+
+/* Takes up to n waiters for the word out of the bucket. */
+static struct waiter *take(struct bucket *b, const _Atomic uint32_t *word, int n, int *taken) {
+    struct waiter *chain = NULL, *last = NULL;
+    for (struct waiter *w = b->first, *next; w && *taken < n; w = next) {
+        next = w->next;
+        if (w->word != word) continue;
+        dequeue(b, w);
+        __atomic_store_n(&w->word, NULL, __ATOMIC_RELAXED); /* see withdraw */
+        w->next = NULL;
+        *(last ? &last->next : &chain) = w;
+        last = w;
+        ++*taken;
+    }
+    add_sc(&b->count, -(uint32_t)*taken);
+    return chain;
+}
+
+static void tell(struct waiter *w) {
+    for (struct waiter *next; w; w = next) {
+        next = w->next;
+        uint64_t fiber = w->fiber;
+        _Atomic uint32_t *woken = &w->woken;
+        store_rel(woken, 1); /* pairs with wait_in_lot */
+        if (fiber)
+            weft_unpark((struct weft_fiber){fiber});
+        else
+            weft__futex_wake(woken, 1);
+    }
+}
+
+int weft__lot_wake(_Atomic uint32_t *word, int n) {
+    struct bucket *b = bucket_of(word);
+    int taken = 0;
+    fence_sc(); /* pairs with the count of a waiter */
+    if (!load_rlx(&b->count)) return 0;
+    int before = errno;
+    weft__thread_enter();
+    weft__lock(&b->lock);
+    struct waiter *chain = take(b, word, n, &taken);
+    weft__unlock(&b->lock);
+    tell(chain);
+    errno = before;
+    weft__thread_leave();
+    return taken;
+}
+
+int weft__lot_requeue(_Atomic uint32_t *word, int n, _Atomic uint32_t *to, int m) {
+    int woken = weft__lot_wake(word, n), moved = 0;
+    struct bucket *from = bucket_of(word), *b = bucket_of(to);
+    weft__thread_enter();
+    /* In the order of their addresses, so that two that move in opposite directions do not wait for each other. */
+    weft__lock(from < b ? &from->lock : &b->lock);
+    if (from != b) weft__lock(from < b ? &b->lock : &from->lock);
+    for (struct waiter *w = from->first, *next; w && moved < m; w = next) {
+        next = w->next;
+        if (w->word != word) continue;
+        dequeue(from, w);
+        add_sc(&from->count, -1u);
+        add_sc(&b->count, 1);
+        __atomic_store_n(&w->word, to, __ATOMIC_RELEASE);
+        enqueue(b, w);
+        moved++;
+    }
+    if (from != b) weft__unlock(&from->lock);
+    weft__unlock(&b->lock);
+    weft__thread_leave();
+    return woken + moved;
+}
+
+void weft__lot_after_fork(void) {
+    for (size_t i = 0; i < sizeof lot / sizeof *lot; i++) lot[i] = (struct bucket){.first = NULL};
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Other programs and libraries: they are started with the mask of the thread, not that of its carrier; children are
+ * waited for without holding the worker; libraries that are loaded find every thread's storage.
+ */
+#define _GNU_SOURCE
+#include "threads/threads.h"
+#include "weft/io.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+REAL(system);
+REAL(popen);
+REAL(posix_spawn);
+REAL(posix_spawnp);
+REAL(execve);
+REAL(waitpid);
+REAL(wait);
+REAL(wait4);
+REAL(dlopen);
+REAL(dlclose);
+
+/* Runs a call with the thread's mask as the kernel's. Kicks stay blocked, so that no handler of the program runs. */
+#define WITH_OWN_MASK(call) \
+    ({ \
+        struct weft__thread *t_ = weft__thread_self(); \
+        uint64_t before_ = 0; \
+        if (t_) { \
+            weft__thread_enter(); \
+            before_ = weft__signals_set_kernel_mask(load_rlx(&t_->mask) | WEFT_BIT(WEFT_KICK)); \
+        } \
+        __typeof__(call) result_ = call; \
+        if (t_) { \
+            weft__signals_set_kernel_mask(before_); \
+            weft__thread_leave(); \
+        } \
+        result_; \
+    })
+
+WEFT_INTERPOSED int system(const char *command) { return WITH_OWN_MASK(real(system)(command)); }
+WEFT_INTERPOSED FILE *popen(const char *command, const char *mode) { return WITH_OWN_MASK(real(popen)(command, mode)); }
+WEFT_INTERPOSED int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+                                const posix_spawnattr_t *attr, char *const arguments[], char *const environment[]) {
+    return WITH_OWN_MASK(real(posix_spawn)(pid, path, actions, attr, arguments, environment));
+}
+WEFT_INTERPOSED int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+                                 const posix_spawnattr_t *attr, char *const arguments[], char *const environment[]) {
+    return WITH_OWN_MASK(real(posix_spawnp)(pid, file, actions, attr, arguments, environment));
+}
+WEFT_INTERPOSED int execve(const char *path, char *const arguments[], char *const environment[]) {
+    return WITH_OWN_MASK(real(execve)(path, arguments, environment));
+}
+
+static pid_t wait_for(pid_t pid, int *status, int options) {
+    struct weft__interruptible i;
+    pid_t result = -1;
+    while (weft__interrupt_begin(&i, WEFT_FOREVER)) {
+        result = weft_waitpid(pid, status, options);
+        bool again = weft__interrupt_end(&i);
+        if (result >= 0 || errno != ECANCELED) break;
+        errno = EINTR;
+        if (!again) break;
+    }
+    return result;
+}
+WEFT_INTERPOSED pid_t waitpid(pid_t pid, int *status, int options) {
+    return weft__thread_self() && !(options & WNOHANG) ? wait_for(pid, status, options)
+                                                       : real(waitpid)(pid, status, options);
+}
+WEFT_INTERPOSED pid_t wait(int *status) { return weft__thread_self() ? wait_for(-1, status, 0) : real(wait)(status); }
+WEFT_INTERPOSED pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage) {
+    if (!weft__thread_self() || usage || options & WNOHANG) return real(wait4)(pid, status, options, usage);
+    return wait_for(pid, status, options);
+}
+
+/* The caller is named by its return address: RTLD_NEXT and relative paths are by it. Here that is only the path. */
+WEFT_INTERPOSED void *dlopen(const char *path, int mode) {
+    void *handle = real(dlopen)(path, mode);
+    if (handle && load_rlx(&weft__threads_on)) weft__libc_heed_libraries(true);
+    return handle;
+}
+WEFT_INTERPOSED int dlclose(void *handle) {
+    int result = real(dlclose)(handle);
+    if (load_rlx(&weft__threads_on)) weft__libc_heed_libraries(true);
+    return result;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reader-writer locks: a small lock around a count of readers and the writer. Threads that must wait do so for the next
+ * change. Process-shared ones are glibc's.
+ */
+#define _GNU_SOURCE
+#include "arch/thread_pointer.h"
+#include "threads/threads.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+REAL(pthread_rwlock_init);
+REAL(pthread_rwlock_destroy);
+REAL(pthread_rwlock_rdlock);
+REAL(pthread_rwlock_wrlock);
+REAL(pthread_rwlock_tryrdlock);
+REAL(pthread_rwlock_trywrlock);
+REAL(pthread_rwlock_timedrdlock);
+REAL(pthread_rwlock_timedwrlock);
+REAL(pthread_rwlock_clockrdlock);
+REAL(pthread_rwlock_clockwrlock);
+REAL(pthread_rwlock_unlock);
+
+struct rwlock {
+    struct weft__lock lock;
+    uint32_t readers;
+    uint32_t writers_waiting;
+    _Atomic uint32_t changes;
+    uintptr_t writer; /* its thread pointer */
+};
+_Static_assert(sizeof(struct rwlock) <= offsetof(pthread_rwlock_t, __data.__shared), "glibc's fields stay");
+
+static struct rwlock *inside(pthread_rwlock_t *l) { return (struct rwlock *)(void *)l; }
+static bool is_glibcs(const pthread_rwlock_t *l) { return unlikely(l->__data.__shared); }
+static uintptr_t caller(void) { return (uintptr_t)weft__thread_pointer(); }
+
+static void begin(struct rwlock *r) {
+    weft__thread_enter();
+    weft__lock(&r->lock);
+}
+static void end(struct rwlock *r) {
+    weft__unlock(&r->lock);
+    weft__thread_leave();
+}
+
+static bool may_take(const pthread_rwlock_t *l, const struct rwlock *r, bool writes) {
+    if (r->writer) return false;
+    if (writes) return !r->readers;
+    return !r->writers_waiting || l->__data.__flags != PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP;
+}
+
+static void take(struct rwlock *r, bool writes) {
+    if (writes)
+        r->writer = caller();
+    else
+        r->readers++;
+}
+
+/* With a deadline of 0: tries. */
+static int lock(pthread_rwlock_t *l, bool writes, uint64_t deadline) {
+    struct rwlock *r = inside(l);
+    int err = 0;
+    begin(r);
+    if (r->writer == caller()) {
+        end(r);
+        return deadline ? EDEADLK : EBUSY;
+    }
+    if (writes) r->writers_waiting++;
+    while (!may_take(l, r, writes) && !err) {
+        uint32_t changes = load_rlx(&r->changes);
+        if (!deadline) {
+            err = EBUSY;
+            break;
+        }
+        end(r);
+        err = weft__lot_wait(&r->changes, changes, deadline, WEFT_LOT_PLAIN);
+        begin(r);
+        if (err && may_take(l, r, writes)) err = 0;
+    }
+    if (writes) r->writers_waiting--;
+    if (!err) take(r, writes);
+    bool gave_up = err && writes; /* readers that waited for this writer go on */
+    if (gave_up) add_rlx(&r->changes, 1);
+    end(r);
+    if (gave_up) weft__lot_wake(&r->changes, INT_MAX);
+    return err;
+}
+
+static int lock_by(pthread_rwlock_t *l, bool writes, clockid_t clock, const struct timespec *at) {
+    if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) return EINVAL;
+    int err = lock(l, writes, 0);
+    if (err != EBUSY) return err;
+    if (weft__time_is_bad(at)) return EINVAL;
+    return lock(l, writes, weft__time_deadline(at, clock));
+}
+
+WEFT_INTERPOSED int pthread_rwlock_init(pthread_rwlock_t *l, const pthread_rwlockattr_t *attr) {
+    int shared = 0, kind = 0;
+    if (attr) {
+        pthread_rwlockattr_getpshared(attr, &shared);
+        pthread_rwlockattr_getkind_np(attr, &kind);
+    }
+    if (shared) return real(pthread_rwlock_init)(l, attr);
+    memset(l, 0, sizeof *l);
+    l->__data.__flags = (unsigned)kind;
+    return 0;
+}
+WEFT_INTERPOSED int pthread_rwlock_destroy(pthread_rwlock_t *l) {
+    return is_glibcs(l) ? real(pthread_rwlock_destroy)(l) : 0;
+}
+WEFT_INTERPOSED int pthread_rwlock_rdlock(pthread_rwlock_t *l) {
+    return is_glibcs(l) ? real(pthread_rwlock_rdlock)(l) : lock(l, false, WEFT_FOREVER);
+}
+WEFT_INTERPOSED int pthread_rwlock_wrlock(pthread_rwlock_t *l) {
+    return is_glibcs(l) ? real(pthread_rwlock_wrlock)(l) : lock(l, true, WEFT_FOREVER);
+}
+WEFT_INTERPOSED int pthread_rwlock_tryrdlock(pthread_rwlock_t *l) {
+    return is_glibcs(l) ? real(pthread_rwlock_tryrdlock)(l) : lock(l, false, 0);
+}
+WEFT_INTERPOSED int pthread_rwlock_trywrlock(pthread_rwlock_t *l) {
+    return is_glibcs(l) ? real(pthread_rwlock_trywrlock)(l) : lock(l, true, 0);
+}
+WEFT_INTERPOSED int pthread_rwlock_timedrdlock(pthread_rwlock_t *l, const struct timespec *at) {
+    return is_glibcs(l) ? real(pthread_rwlock_timedrdlock)(l, at) : lock_by(l, false, CLOCK_REALTIME, at);
+}
+WEFT_INTERPOSED int pthread_rwlock_timedwrlock(pthread_rwlock_t *l, const struct timespec *at) {
+    return is_glibcs(l) ? real(pthread_rwlock_timedwrlock)(l, at) : lock_by(l, true, CLOCK_REALTIME, at);
+}
+WEFT_INTERPOSED int pthread_rwlock_clockrdlock(pthread_rwlock_t *l, clockid_t clock, const struct timespec *at) {
+    return is_glibcs(l) ? real(pthread_rwlock_clockrdlock)(l, clock, at) : lock_by(l, false, clock, at);
+}
+WEFT_INTERPOSED int pthread_rwlock_clockwrlock(pthread_rwlock_t *l, clockid_t clock, const struct timespec *at) {
+    return is_glibcs(l) ? real(pthread_rwlock_clockwrlock)(l, clock, at) : lock_by(l, true, clock, at);
+}
+WEFT_INTERPOSED int pthread_rwlock_unlock(pthread_rwlock_t *l) {
+    struct rwlock *r = inside(l);
+    if (is_glibcs(l)) return real(pthread_rwlock_unlock)(l);
+    begin(r);
+    bool held = r->writer ? r->writer == caller() : r->readers > 0;
+    if (held && r->writer)
+        r->writer = 0;
+    else if (held)
+        r->readers--;
+    bool is_free = held && !r->readers;
+    if (is_free) add_rlx(&r->changes, 1);
+    end(r);
+    if (is_free) weft__lot_wake(&r->changes, INT_MAX);
+    return held ? 0 : EPERM;
+}

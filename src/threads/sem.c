@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Semaphores. Those that sem_init made for this process are ours, and carry a mark; named and process-shared ones are
+ * glibc's.
+ */
+#define _GNU_SOURCE
+#include "threads/threads.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <semaphore.h>
+#include <string.h>
+
+REAL(sem_init);
+REAL(sem_destroy);
+REAL(sem_wait);
+REAL(sem_trywait);
+REAL(sem_timedwait);
+REAL(sem_clockwait);
+REAL(sem_post);
+REAL(sem_getvalue);
+
+struct semaphore {
+    _Atomic uint32_t value;
+    uint32_t unused[5];
+    uint64_t mark;
+};
+#define MARK UINT64_C(0x77656674207365d6)
+_Static_assert(sizeof(struct semaphore) <= sizeof(sem_t), "fits");
+
+static struct semaphore *inside(sem_t *s) { return (struct semaphore *)(void *)s; }
+static bool is_glibcs(sem_t *s) { return unlikely(inside(s)->mark != MARK); }
+
+static int fail(int err) {
+    errno = err;
+    return -1;
+}
+
+static bool take(struct semaphore *s) {
+    uint32_t value = load_rlx(&s->value);
+    while (value)
+        if (cas_ar(&s->value, &value, value - 1)) return true; /* pairs with post */
+    return false;
+}
+
+static int wait(struct semaphore *s, uint64_t deadline) {
+    weft__cancel_point();
+    while (!take(s)) {
+        int err = weft__lot_wait(&s->value, 0, deadline, WEFT_LOT_CANCEL | WEFT_LOT_SIGNAL);
+        if (err == ECANCELED) weft__cancel_point();
+        if (err == EINTR || err == ETIMEDOUT) return fail(err);
+    }
+    return 0;
+}
+
+static int wait_until(struct semaphore *s, clockid_t clock, const struct timespec *at) {
+    if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) return fail(EINVAL);
+    if (take(s)) return 0;
+    return weft__time_is_bad(at) ? fail(EINVAL) : wait(s, weft__time_deadline(at, clock));
+}
+
+WEFT_INTERPOSED int sem_init(sem_t *sem, int shared, unsigned value) {
+    if (shared) {
+        memset(sem, 0, sizeof *sem);
+        return real(sem_init)(sem, shared, value);
+    }
+    if (value > INT_MAX) return fail(EINVAL);
+    *inside(sem) = (struct semaphore){.mark = MARK};
+    store_rlx(&inside(sem)->value, value);
+    return 0;
+}
+WEFT_INTERPOSED int sem_destroy(sem_t *sem) {
+    if (is_glibcs(sem)) return real(sem_destroy)(sem);
+    inside(sem)->mark = 0;
+    return 0;
+}
+WEFT_INTERPOSED int sem_wait(sem_t *sem) {
+    return is_glibcs(sem) ? real(sem_wait)(sem) : wait(inside(sem), WEFT_FOREVER);
+}
+WEFT_INTERPOSED int sem_trywait(sem_t *sem) {
+    if (is_glibcs(sem)) return real(sem_trywait)(sem);
+    return take(inside(sem)) ? 0 : fail(EAGAIN);
+}
+WEFT_INTERPOSED int sem_timedwait(sem_t *sem, const struct timespec *at) {
+    return is_glibcs(sem) ? real(sem_timedwait)(sem, at) : wait_until(inside(sem), CLOCK_REALTIME, at);
+}
+WEFT_INTERPOSED int sem_clockwait(sem_t *sem, clockid_t clock, const struct timespec *at) {
+    return is_glibcs(sem) ? real(sem_clockwait)(sem, clock, at) : wait_until(inside(sem), clock, at);
+}
+WEFT_INTERPOSED int sem_post(sem_t *sem) {
+    struct semaphore *s = inside(sem);
+    if (is_glibcs(sem)) return real(sem_post)(sem);
+    uint32_t value = load_rlx(&s->value);
+    do
+        if (value == INT_MAX) return fail(EOVERFLOW);
+    while (!cas_ar(&s->value, &value, value + 1)); /* pairs with take. From here on the semaphore may be gone */
+    weft__lot_wake(&s->value, 1);
+    return 0;
+}
+WEFT_INTERPOSED int sem_getvalue(sem_t *sem, int *value) {
+    if (is_glibcs(sem)) return real(sem_getvalue)(sem, value);
+    *value = (int)load_rlx(&inside(sem)->value);
+    return 0;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Signals, by thread. The kernel knows carriers, not threads. So carriers block all signals but those of faults. The
+ * receiver takes the signals of the process and dispatches each to a thread that waits for it or does not block it; if
+ * there is none, it stays pending here. Masks and pending signals are fields of the thread.
+ *
+ *   a sender                                   the thread
+ *   1. locks; sets the bit in `pending`        parked: woken, looks at `pending` where it waits
+ *   2. unlocks                                 in weft's I/O: its scope is cancelled (interrupt.c)
+ *   3. ends its wait; kicks all carriers       running: the kick's handler looks (kick.c); inside: when it leaves
+ */
+#define _GNU_SOURCE
+#include "threads/threads.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static struct weft__lock lock;       /* of the list, of what is pending for the process, and of what is awaited */
+static struct weft__thread *all;     /* threads that live */
+static _Atomic uint64_t for_process; /* pending, and blocked by every thread */
+static siginfo_t infos[65];          /* of the last of each */
+
+static void lock_all(void) {
+    weft__thread_enter();
+    weft__lock(&lock);
+}
+static void unlock_all(void) {
+    weft__unlock(&lock);
+    weft__thread.inside--; /* no handlers here: callers let them run */
+}
+
+void weft__signals_add(struct weft__thread *t) {
+    lock_all();
+    t->next = all;
+    t->link = &all;
+    if (all) all->link = &t->next;
+    all = t;
+    unlock_all();
+}
+
+void weft__signals_remove(struct weft__thread *t) {
+    bool restarts = true;
+    t->inside = 0;
+    weft__signals_run(t, &restarts);
+    t->inside = 1;
+    lock_all();
+    *t->link = t->next;
+    if (t->next) t->next->link = t->link;
+    uint64_t left = atomic_exchange(&t->pending, 0);
+    unlock_all();
+    for (; left; left &= left - 1) weft__signals_dispatch(__builtin_ctzll(left) + 1, NULL);
+}
+
+void weft__signals_after_fork(void) {
+    weft__unlock(&lock);
+    all = NULL;
+    store_rlx(&for_process, 0);
+}
+
+uint64_t weft__signals_set_kernel_mask(uint64_t mask) {
+    uint64_t before = 0;
+    __wrap_syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, &before, sizeof mask);
+    return before;
+}
+
+/* --- handlers ---------------------------------------------------------------------------------------------- */
+
+static uint64_t bits_of(const sigset_t *set) {
+    uint64_t bits;
+    memcpy(&bits, set, sizeof bits);
+    return bits;
+}
+
+static void call(struct weft__thread *t, int signal, const struct sigaction *a) {
+    uint64_t mask = load_rlx(&t->mask);
+    int err = errno;
+    siginfo_t info;
+    weft__signals_info(signal, &info);
+    store_rlx(&t->mask, mask | bits_of(&a->sa_mask) | (a->sa_flags & SA_NODEFER ? 0 : WEFT_BIT(signal)));
+    if (a->sa_flags & (int)SA_RESETHAND) {
+        struct sigaction none = {.sa_handler = SIG_DFL};
+        sigaction(signal, &none, NULL);
+    }
+    if (a->sa_flags & SA_SIGINFO) {
+        ucontext_t context;
+        memset(&context, 0, sizeof context);
+        memcpy(&context.uc_sigmask, &mask, sizeof mask);
+        a->sa_sigaction(signal, &info, &context);
+    } else
+        a->sa_handler(signal);
+    store_rlx(&t->mask, mask);
+    add_rlx(&t->handled, 1);
+    errno = err;
+}
+
+/* What became deliverable to this thread of what is pending for the process. */
+static void adopt_pending(struct weft__thread *t) {
+    if (!(load_rlx(&for_process) & ~load_rlx(&t->mask))) return;
+    lock_all();
+    uint64_t taken = load_rlx(&for_process) & ~load_rlx(&t->mask);
+    store_rlx(&for_process, load_rlx(&for_process) & ~taken);
+    atomic_fetch_or(&t->pending, taken);
+    unlock_all();
+}
+
+static bool is_ignored_by_default(int signal) {
+    return signal == SIGCHLD || signal == SIGCONT || signal == SIGURG || signal == SIGWINCH;
+}
+
+/* The kernel does what is usual, with the whole process. */
+static void do_default(int signal) {
+    if (is_ignored_by_default(signal)) return;
+    uint64_t before = weft__signals_set_kernel_mask(~WEFT_BIT(signal));
+    __wrap_syscall(SYS_tgkill, getpid(), __wrap_syscall(SYS_gettid), signal);
+    weft__signals_set_kernel_mask(before);
+}
+
+int weft__signals_run(struct weft__thread *t, bool *restarts) {
+    int count = 0;
+    adopt_pending(t);
+    for (uint64_t due; (due = load_rlx(&t->pending) & ~load_rlx(&t->mask)); adopt_pending(t)) {
+        int signal = __builtin_ctzll(due) + 1;
+        struct sigaction a;
+        atomic_fetch_and(&t->pending, ~WEFT_BIT(signal));
+        if (sigaction(signal, NULL, &a) || a.sa_handler == SIG_IGN) continue;
+        if (a.sa_handler == SIG_DFL) {
+            do_default(signal);
+            continue;
+        }
+        if (!(a.sa_flags & SA_RESTART)) *restarts = false;
+        call(t, signal, &a);
+        count++;
+    }
+    return count;
+}
+
+void weft__thread_leave_pending(void) {
+    bool restarts = true;
+    weft__signals_run(&weft__thread, &restarts);
+}
+
+void weft__signals_recheck(struct weft__thread *t) {
+    bool restarts = true;
+    if ((load_rlx(&t->pending) | load_rlx(&for_process)) & ~load_rlx(&t->mask)) weft__signals_run(t, &restarts);
+}
+
+/* --- sending ------------------------------------------------------------------------------------------------ */
+
+void weft__signals_info(int signal, siginfo_t *info) {
+    *info = infos[signal];
+    info->si_signo = signal;
+}
+
+static void note(int signal, const siginfo_t *info) {
+    infos[signal] =
+        info ? *info : (siginfo_t){.si_signo = signal, .si_code = SI_TKILL, .si_pid = getpid(), .si_uid = getuid()};
+}
+
+/* Locked. Does the thread wait for it? */
+static bool give(struct weft__thread *t, int signal) {
+    if (!(t->awaited & WEFT_BIT(signal))) return false;
+    t->awaited = 0;
+    atomic_store(&t->got, signal);
+    weft_unpark(t->fiber);
+    return true;
+}
+
+/* Locked. The thread that is to handle it: the first one if it may, else any. */
+static struct weft__thread *find_taker(int signal) {
+    struct weft__thread *found = NULL;
+    for (struct weft__thread *t = all; t; t = t->next)
+        if (!(load_rlx(&t->mask) & WEFT_BIT(signal)) && (!found || t->is_first)) found = t;
+    return found;
+}
+
+void weft__signals_dispatch(int signal, const siginfo_t *info) {
+    struct sigaction a;
+    bool given = false;
+    if (sigaction(signal, NULL, &a)) return;
+    lock_all();
+    note(signal, info);
+    for (struct weft__thread *t = all; t && !given; t = t->next) given = give(t, signal);
+    struct weft__thread *taker = given ? NULL : find_taker(signal);
+    if (!given && !taker) atomic_fetch_or(&for_process, WEFT_BIT(signal));
+    bool handled = taker && a.sa_handler != SIG_IGN && a.sa_handler != SIG_DFL;
+    if (handled) {
+        atomic_fetch_or(&taker->pending, WEFT_BIT(signal));
+        weft__interrupt(taker); /* here: it cannot end before we unlock */
+    }
+    unlock_all();
+    if (taker && a.sa_handler == SIG_DFL) do_default(signal);
+    if (handled) weft__kick_all();
+}
+
+int weft__signals_send(struct weft__thread *t, int signal, const siginfo_t *info) {
+    struct sigaction a;
+    if (signal < 0 || signal > 64) return EINVAL;
+    if (load_acq(&t->over) || !signal) return 0;
+    if (signal == SIGKILL || signal == SIGSTOP) return __wrap_syscall(SYS_kill, getpid(), signal) ? errno : 0;
+    if (sigaction(signal, NULL, &a)) return errno;
+    lock_all();
+    note(signal, info);
+    bool given = give(t, signal);
+    bool blocked = load_rlx(&t->mask) & WEFT_BIT(signal);
+    bool ignored = !blocked && a.sa_handler == SIG_IGN, usual = !blocked && a.sa_handler == SIG_DFL;
+    if (!given && !ignored && !usual) {
+        atomic_fetch_or(&t->pending, WEFT_BIT(signal));
+        if (t != weft__thread_self()) weft__interrupt(t);
+    }
+    unlock_all();
+    if (given || ignored) return 0;
+    if (usual) {
+        do_default(signal);
+    } else if (t == weft__thread_self()) {
+        weft__signals_recheck(t);
+    } else if (!blocked)
+        weft__kick_all();
+    return 0;
+}
+
+/* --- waiting for signals -------------------------------------------------------------------------------------- */
+
+uint64_t weft__signals_pending(struct weft__thread *t) { return load_rlx(&t->pending) | load_rlx(&for_process); }
+
+int weft__signals_take(struct weft__thread *t, uint64_t set, siginfo_t *info) {
+    int signal = 0;
+    lock_all();
+    uint64_t there = weft__signals_pending(t) & set;
+    if (there) {
+        signal = __builtin_ctzll(there) + 1;
+        if (load_rlx(&t->pending) & WEFT_BIT(signal))
+            atomic_fetch_and(&t->pending, ~WEFT_BIT(signal));
+        else
+            atomic_fetch_and(&for_process, ~WEFT_BIT(signal));
+        if (info) weft__signals_info(signal, info);
+    } else {
+        atomic_store(&t->got, 0);
+        t->awaited = set;
+    }
+    unlock_all();
+    return signal;
+}
+
+bool weft__signals_await(struct weft__thread *t, uint64_t set) {
+    lock_all();
+    bool none = !atomic_load(&t->got);
+    if (none) t->awaited = set;
+    unlock_all();
+    return none;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libweft-threads: the threads of an unmodified program as fibers. See README.md.
+ *
+ *   thread    a thread of the program. It is a fiber with a block of its own (libc/block.c), and its record is a
+ *             thread-local of that block: so pthread_t leads to the record, and the record is gone with the block.
+ *   first     the thread that was there before others: the main thread, or the thread that forked. It becomes a fiber
+ *             when the program makes a second thread.
+ *   receiver  the kernel thread that the first thread began on. It takes the signals of the process.
+ *   inside    a thread is inside while it runs code of weft or of this library. Handlers of the program's signals do
+ *             not run then; they run when it leaves.
+ *   lot       where threads wait, by address: a futex for fibers.
+ */
+#ifndef WEFT_THREADS_H
+#define WEFT_THREADS_H
+
+#include "base/lock.h"
+#include "libc/libc.h"
+#include "weft.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <time.h>
+
+#define WEFT_INTERPOSED __attribute__((visibility("default")))
+/* The C library's function of that name. Its prototype is that of the header. */
+#define real(name) __wrap_##name
+long __wrap_syscall(long number, ...);
+#define REAL(name) extern __typeof__(name) __wrap_##name
+/* The function of this library of that name, from another file: the linker turns the plain name into the C library's.
+ */
+#define ours(name) __real_##name
+#define OURS(name) extern __typeof__(name) __real_##name
+
+/* What has become of a thread. */
+enum {
+    WEFT_THREAD_NONE,      /* no thread of the program that is a fiber: a carrier, or weft is not at work */
+    WEFT_THREAD_JOINABLE,  /* runs */
+    WEFT_THREAD_DETACHED,  /* runs, and is freed when it ends */
+    WEFT_THREAD_ENDED,     /* waits for its joiner */
+    WEFT_THREAD_COLLECTED, /* its joiner has come, or it was detached: the block is free */
+};
+
+struct weft__thread {
+    _Atomic uint32_t state; /* WEFT_THREAD_NONE ... */
+    _Atomic uint32_t over;  /* 1: it has ended; joiners wait here */
+    unsigned inside;        /* how often it has entered */
+    bool is_first;
+    struct weft_fiber fiber;
+    void *block;
+    void *(*fn)(void *);
+    void *arg, *result;
+    void *stack; /* the program's own, or NULL: its lowest byte */
+    size_t stack_size, guard_size;
+    struct weft__thread *next, **link; /* in the list of all, under its lock (signals.c) */
+    /* cancel.c */
+    _Atomic bool is_cancelled;
+    /* signals.c */
+    _Atomic uint64_t mask, pending;
+    uint64_t awaited;         /* by sigwait, under the lock */
+    _Atomic int got;          /* what came of it */
+    _Atomic uint32_t handled; /* so many handlers have run */
+    stack_t alternate;
+    /* interrupt.c: the wait in weft that a signal or a cancellation ends; under `waits` */
+    struct weft__lock waits;
+    struct weft_scope *scope;
+    /* attributes.c */
+    int policy, priority;
+    char name[16];
+};
+
+extern __thread struct weft__thread weft__thread __attribute__((tls_model("initial-exec")));
+/* Fibers have taken over from threads. */
+extern _Atomic bool weft__threads_on;
+/* How often the process has forked; for a pthread_once that the parent was in. */
+extern uint32_t weft__threads_forks;
+
+/* The calling thread, or NULL if it is no fiber. A thread's record never moves: the compiler may keep its address. */
+static inline struct weft__thread *weft__thread_self(void) {
+    return likely(weft__thread.state != WEFT_THREAD_NONE) ? &weft__thread : NULL;
+}
+/* The thread of a pthread_t; its state is NONE if it is a kernel thread. */
+struct weft__thread *weft__thread_of(pthread_t thread);
+/* As pthread_t. */
+pthread_t weft__thread_id(const struct weft__thread *t);
+
+static inline void weft__thread_enter(void) {
+    weft__thread.inside++;
+    fence_compiler();
+}
+void weft__thread_leave_pending(void);
+static inline void weft__thread_leave(void) {
+    fence_compiler();
+    if (--weft__thread.inside) return;
+    if (unlikely(load_rlx(&weft__thread.pending) & ~load_rlx(&weft__thread.mask))) weft__thread_leave_pending();
+}
+
+/* --- begin.c: from a process with one thread to one with fibers ---------------------------------------- */
+
+/* True: the caller is a fiber now. False: the program goes on with kernel threads. */
+bool weft__threads_begin_fibers(void);
+/* The first thread ends by pthread_exit: its fiber ends. */
+_Noreturn void weft__threads_end_first(void);
+/* Where the program's descriptors of the first thread and of the receiver are; see setxid.c. */
+extern void *weft__threads_first_block, *weft__threads_receiver_block;
+
+/* --- life.c -------------------------------------------------------------------------------------------- */
+
+/* The function has returned: destructors, and the end of the process if this was the last thread. */
+void weft__thread_finish(struct weft__thread *t);
+/* In a forked child: one thread lives. */
+void weft__threads_live_after_fork(void);
+/* The last steps, on the carrier's storage. */
+void weft__thread_announce(struct weft__thread *t);
+
+/* --- lot.c --------------------------------------------------------------------------------------------- */
+
+/* What ends a wait besides a wake-up and the deadline. */
+enum { WEFT_LOT_PLAIN, WEFT_LOT_CANCEL = 1, WEFT_LOT_SIGNAL = 2 };
+/* Waits while *word is value. 0: woken, or the value differs; or ETIMEDOUT, ECANCELED, EINTR. */
+int weft__lot_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline, int until);
+/* Wakes up to n waiters; returns how many. */
+int weft__lot_wake(_Atomic uint32_t *word, int n);
+/* Wakes up to n, and moves up to m others to another word. */
+int weft__lot_requeue(_Atomic uint32_t *word, int n, _Atomic uint32_t *to, int m);
+void weft__lot_after_fork(void);
+
+/* --- clock.c ------------------------------------------------------------------------------------------- */
+
+bool weft__time_is_bad(const struct timespec *t);
+/* An absolute time of that clock as a deadline of weft. */
+uint64_t weft__time_deadline(const struct timespec *t, clockid_t clock);
+/* From now on. */
+uint64_t weft__time_after(const struct timespec *t);
+
+/* --- cancel.c ------------------------------------------------------------------------------------------ */
+
+/* Has the thread been cancelled, and lets itself be? */
+bool weft__cancel_is_due(struct weft__thread *t);
+/* Acts on it, and does not return; or returns. */
+void weft__cancel_point(void);
+/* Is the cancellation type asynchronous? */
+bool weft__cancel_is_async(void);
+
+/* --- interrupt.c: waits in weft that signals and cancellations end ---------------------------------------- */
+
+struct weft__interruptible {
+    struct weft_scope scope;
+    uint32_t handled;
+    bool restarts;
+};
+/* Begins such a wait; false: a signal or a cancellation is there already, errno is EINTR. */
+bool weft__interrupt_begin(struct weft__interruptible *i, uint64_t deadline);
+/* Ends it. True: nothing has interrupted the call, or all handlers restart calls. errno survives. */
+bool weft__interrupt_end(struct weft__interruptible *i);
+/* Ends the wait of another thread. */
+void weft__interrupt(struct weft__thread *t);
+
+/* --- signals.c ----------------------------------------------------------------------------------------- */
+
+#define WEFT_BIT(s) (UINT64_C(1) << ((s)-1))
+#define WEFT_KICK SIGSTKFLT /* tells a carrier to look; real-time signals would queue */
+/* Carriers take these; the rest goes to the receiver. */
+#define WEFT_FAULT_SIGNALS \
+    (WEFT_BIT(SIGSEGV) | WEFT_BIT(SIGBUS) | WEFT_BIT(SIGFPE) | WEFT_BIT(SIGILL) | WEFT_BIT(SIGTRAP) | \
+     WEFT_BIT(SIGSYS) | WEFT_BIT(SIGABRT) | WEFT_BIT(SIGPIPE) | WEFT_BIT(SIGKILL) | WEFT_BIT(SIGSTOP) | WEFT_BIT(32) | \
+     WEFT_BIT(33) | WEFT_BIT(WEFT_KICK))
+void weft__signals_add(struct weft__thread *t);
+void weft__signals_remove(struct weft__thread *t);
+/* A signal for the process has come. */
+void weft__signals_dispatch(int signal, const siginfo_t *info);
+/* Runs handlers of what is pending for the caller and not blocked. How many; *restarts: all of them restart calls. */
+int weft__signals_run(struct weft__thread *t, bool *restarts);
+uint64_t weft__signals_set_kernel_mask(uint64_t mask);
+void weft__signals_after_fork(void);
+/* The mask has shrunk: what was blocked may be due. */
+void weft__signals_recheck(struct weft__thread *t);
+/* Sends a signal to one thread, as pthread_kill does. */
+int weft__signals_send(struct weft__thread *t, int signal, const siginfo_t *info);
+/* What of these is pending for the thread or the process is taken; 0: nothing. */
+int weft__signals_take(struct weft__thread *t, uint64_t set, siginfo_t *info);
+/* The thread waits for these from now on, or no longer (0). False: one has come meanwhile. */
+bool weft__signals_await(struct weft__thread *t, uint64_t set);
+uint64_t weft__signals_pending(struct weft__thread *t);
+/* The information on what the thread got. */
+void weft__signals_info(int signal, siginfo_t *info);
+/* Installs the handler for kicks. (kick.c) */
+void weft__kick_begin(void);
+/* The thread may run on some carrier: lets it look. (kick.c) */
+void weft__kick_all(void);
+
+/* --- setxid.c ------------------------------------------------------------------------------------------- */
+
+void weft__setxid_begin(void);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * For programs that know nothing of weft. Each runs with kernel threads and with fibers, and must pass both times. A
+ * program checks, and ends with "ok" or with the first check that failed.
+ */
+#ifndef WEFT_TESTS_THREADS_CHECK_H
+#define WEFT_TESTS_THREADS_CHECK_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CHECK(condition) \
+    do { \
+        if (!(condition)) { \
+            fprintf(stderr, "%s:%d: not so: %s (errno %d)\n", __FILE__, __LINE__, #condition, errno); \
+            _exit(1); \
+        } \
+    } while (0)
+
+static inline pthread_t start(void *(*fn)(void *), void *arg) {
+    pthread_t t;
+    int err = pthread_create(&t, NULL, fn, arg);
+    errno = err;
+    CHECK(!err);
+    return t;
+}
+static inline void *finish(pthread_t t) {
+    void *result;
+    int err = pthread_join(t, &result);
+    errno = err;
+    CHECK(!err);
+    return result;
+}
+static inline int passed(void) {
+    puts("ok");
+    return 0;
+}
+
+#endif

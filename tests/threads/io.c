@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* Blocking calls on pipes and sockets: many threads that wait for each other; time-outs; descriptors that do not block.
+ */
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+enum { CLIENTS = 50, ROUNDS = 20 };
+
+static void *echoes(void *arg) {
+    int fd = (int)(long)arg;
+    char text[100];
+    for (ssize_t n; (n = read(fd, text, sizeof text)) > 0;) CHECK(write(fd, text, (size_t)n) == n);
+    close(fd);
+    return NULL;
+}
+static void *accepts(void *arg) {
+    int fd = (int)(long)arg;
+    pthread_t t[CLIENTS];
+    for (int i = 0; i < CLIENTS; i++) {
+        int client = i % 2 ? accept(fd, NULL, NULL) : accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+        CHECK(client >= 0);
+        t[i] = start(echoes, (void *)(long)client);
+    }
+    for (int i = 0; i < CLIENTS; i++) finish(t[i]);
+    return NULL;
+}
+static void *asks(void *address) {
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    char text[100];
+    CHECK(fd >= 0 && !connect(fd, address, sizeof(struct sockaddr_in)));
+    for (int i = 0; i < ROUNDS; i++) {
+        struct iovec parts[2] = {{"ab", 2}, {"cd", 2}};
+        struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+        struct pollfd p = {fd, POLLIN, 0};
+        fd_set set;
+        CHECK((i % 2 ? writev(fd, parts, 2) : sendmsg(fd, &message, 0)) == 4);
+        FD_ZERO(&set);
+        FD_SET(fd, &set);
+        if (i % 3 == 0) CHECK(poll(&p, 1, -1) == 1 && p.revents & POLLIN);
+        if (i % 3 == 1) CHECK(select(fd + 1, &set, NULL, NULL, NULL) == 1 && FD_ISSET(fd, &set));
+        CHECK(recv(fd, text, 4, MSG_WAITALL) == 4 && !memcmp(text, "abcd", 4));
+    }
+    close(fd);
+    return NULL;
+}
+static void sockets(void) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t length = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    pthread_t t[CLIENTS];
+    CHECK(!bind(fd, (struct sockaddr *)&address, length) && !listen(fd, CLIENTS));
+    CHECK(!getsockname(fd, (struct sockaddr *)&address, &length));
+    pthread_t server = start(accepts, (void *)(long)fd);
+    for (int i = 0; i < CLIENTS; i++) t[i] = start(asks, &address);
+    for (int i = 0; i < CLIENTS; i++) finish(t[i]);
+    finish(server);
+    close(fd);
+}
+
+static void *writes_later(void *fd) {
+    usleep(2000);
+    CHECK(write((int)(long)fd, "x", 1) == 1);
+    return NULL;
+}
+static void times(void) {
+    int pair[2], pipes[2], epoll = epoll_create1(0);
+    char c;
+    struct timeval time = {0, 3000}, wait = {0, 2000};
+    struct epoll_event event = {.events = EPOLLIN};
+    fd_set set;
+    CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair) && !pipe(pipes));
+    CHECK(!setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time));
+    CHECK(recv(pair[0], &c, 1, 0) == -1 && errno == EAGAIN);
+    CHECK(recv(pair[0], &c, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN);
+    FD_ZERO(&set);
+    FD_SET(pair[0], &set);
+    CHECK(select(pair[0] + 1, &set, NULL, NULL, &wait) == 0);
+    struct pollfd p = {pair[0], POLLIN, 0};
+    CHECK(poll(&p, 1, 2) == 0 && poll(NULL, 0, 1) == 0);
+    CHECK(!epoll_ctl(epoll, EPOLL_CTL_ADD, pipes[0], &event) && epoll_wait(epoll, &event, 1, 2) == 0);
+    pthread_t t = start(writes_later, (void *)(long)pipes[1]);
+    CHECK(epoll_wait(epoll, &event, 1, -1) == 1);
+    finish(t);
+    CHECK(read(pipes[0], &c, 1) == 1 && c == 'x');
+    CHECK(!fcntl(pipes[0], F_SETFL, O_NONBLOCK) && read(pipes[0], &c, 1) == -1 && errno == EAGAIN);
+}
+
+static void *pumps(void *fd) {
+    static char much[200000];
+    CHECK(write((int)(long)fd, much, sizeof much) == (ssize_t)sizeof much); /* more than fits */
+    close((int)(long)fd);
+    return NULL;
+}
+static void pipes(void) {
+    int fds[2];
+    char some[3000];
+    size_t all = 0;
+    CHECK(!pipe(fds));
+    pthread_t t = start(pumps, (void *)(long)fds[1]);
+    for (ssize_t n; (n = read(fds[0], some, sizeof some)) > 0;) all += (size_t)n;
+    finish(t);
+    CHECK(all == 200000);
+}
+
+int main(void) {
+    sockets();
+    times();
+    pipes();
+    return passed();
+}
