@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* See layout.h. */
+#include "look/layout.h"
+
+#include "io/readiness.h"
+#include "sched/core/cluster.h"
+#include "sched/wait/cancel.h"
+#include "sched/wait/wait_chain.h"
+#include "sync/chan.h"
+
+#define OFFSET(name, type, member) .name = offsetof(type, member),
+
+__attribute__((visibility("default"), used)) const struct weft__layout weft__layout = {
+    .magic = WEFT_LAYOUT_MAGIC,
+    .version = WEFT_LAYOUT_VERSION,
+    .size = sizeof(struct weft__layout),
+    .release = WEFT_STR(WEFT_VERSION_MAJOR) "." WEFT_STR(WEFT_VERSION_MINOR) "." WEFT_STR(WEFT_VERSION_PATCH),
+    .fibers = &weft__fibers,
+    .clusters = weft__clusters,
+    .clusters_most = WEFT_CLUSTERS_MAX,
+    .workers_most = WEFT_WORKERS_MAX,
+    .record_size = sizeof(struct weft__fiber),
+    .chunk_records = WEFT_SLAB_CHUNK,
+    .chunks_most = WEFT_SLAB_CHUNKS_MAX,
+    .case_size = sizeof(struct weft_case),
+    .timer_size = sizeof(struct weft__timer),
+    .waiter_size = sizeof(struct weft_waiter),
+    .worker_size = sizeof(struct weft__worker),
+    .numbers = WEFT_STATS_NUMBERS,
+    .delay_buckets = WEFT_DELAY_BUCKETS,
+    .tick_log = WEFT_WHEEL_TICK_LOG,
+    .stack_min_log = WEFT_STACK_MIN_LOG,
+    WEFT_LAYOUT_OFFSETS(OFFSET)};
+
+/*
+ * How the table is found in a program that was stripped, or that has the library inside: a note, which stays in the
+ * file and in memory. It says how far away the table is, by a name that no other library can take over, so that nothing
+ * is left for the loader to fill in.
+ */
+extern __attribute__((alias("weft__layout"), visibility("hidden"), used)) const struct weft__layout weft__layout_here;
+__asm__(".pushsection .note.weft, \"a\", %note\n\t"
+        ".balign 4\n\t"
+        ".long 5, 8, " WEFT_STR(WEFT_LAYOUT_NOTE) "\n\t"
+                                                  ".asciz \"weft\"\n\t"
+                                                  ".balign 4\n"
+                                                  "7: .quad weft__layout_here - 7b\n\t"
+                                                  ".popsection");

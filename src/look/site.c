@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * See site.h. The innermost frame of a fiber that waits is inside of weft. Where files are known, the directory of that
+ * frame's file tells weft's functions from others. Else their names do: the call site is the first function outside of
+ * those that begin with "weft".
+ */
+#include "look/site.h"
+
+#include <stdio.h>
+
+struct search {
+    struct weft__site *site;
+    char library[256]; /* the directory that the sources of weft are in; "": not known yet */
+    bool in_weft;      /* a public function of weft was passed */
+};
+
+static void take(struct search *s, const struct weft__symbol *symbol) {
+    struct weft__site *to = s->site;
+    snprintf(to->function, sizeof to->function, "%s", symbol->function ? symbol->function : "");
+    snprintf(to->file, sizeof to->file, "%s", symbol->file ? symbol->file : "");
+    to->line = symbol->line;
+    to->found = true;
+}
+
+/* The directory above that of a file; false: it has none. */
+static bool learn_directory(struct search *s, const char *file) {
+    const char *cut = strrchr(file, '/');
+    while (cut && cut > file && *--cut != '/') {
+    }
+    size_t n = cut ? (size_t)(cut - file) + 1 : 0;
+    if (!n || n >= sizeof s->library) return false;
+    memcpy(s->library, file, n);
+    s->library[n] = 0;
+    return true;
+}
+
+static void look_at(const struct weft__symbol *symbol, void *arg) {
+    struct search *s = arg;
+    const char *name = symbol->function ? symbol->function : "";
+    bool named = !strncmp(name, "weft_", 5);
+    if (s->site->found) return;
+    if (symbol->file) {
+        bool first = !s->library[0] && learn_directory(s, symbol->file);
+        if (!first && strncmp(symbol->file, s->library, strlen(s->library)) != 0) take(s, symbol);
+    } else if (!named && s->in_weft)
+        take(s, symbol);
+    if (s->site->found || !named || name[5] == '_') return;
+    s->in_weft = true;
+    snprintf(s->site->call, sizeof s->site->call, "%s", name);
+}
+
+void weft__site_of(struct weft__names *names, const struct weft__seen *f, struct weft__site *to) {
+    struct search s = {.site = to};
+    memset(to, 0, sizeof *to);
+    for (unsigned i = 0; i < f->depth && !to->found; i++) names->code(names, f->frame[i], i > 0, look_at, &s);
+}

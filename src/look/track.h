@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fibers over time: a process is looked at again and again, and the fibers of each look are compared with those of the
+ * last. A fiber whose record and number of the wait are the same has not run meanwhile: its stack is not read again, so
+ * a look at a million parked fibers is a look at their records.
+ *
+ *   group     fibers with the same state, kind of wait, place of spawning and stack
+ *   track     all groups, and for each record the group that its fiber was in
+ */
+#ifndef WEFT_LOOK_TRACK_H
+#define WEFT_LOOK_TRACK_H
+
+#include "look/look.h"
+
+struct weft__group {
+    struct weft__group *next;  /* in its place of the hash table */
+    struct weft__group *other; /* the next one of all */
+    uint64_t hash;
+    uint64_t count;         /* fibers, at the last look */
+    uint64_t arrivals;      /* of these, so many were not in that wait at the look before */
+    uint64_t since;         /* the first look that saw the longest wait of these; ns */
+    uint64_t longest;       /* the fiber of that wait */
+    uint64_t waited;        /* ns, summed over fibers and looks */
+    uint64_t waits;         /* waits that were seen to begin */
+    uint32_t label;         /* the caller's own */
+    struct weft__seen seen; /* a member; allocated with its frames only */
+};
+
+struct weft__track {
+    struct weft__look *look;
+    struct weft__group *groups; /* all of them */
+    struct weft__group **table;
+    size_t size, used;
+    struct weft__tracked *fiber; /* by the number of the record */
+    size_t fibers;
+    uint64_t began, now, before;       /* the first look, this one, the last one; ns */
+    uint64_t states[WEFT_SEEN_STATES]; /* fibers, by state */
+    uint64_t torn;                     /* fibers that could not be read in one piece, and are in no group */
+    uint64_t left_out;                 /* fibers whose group did not fit any more */
+    bool no_memory;
+};
+
+/* Looks; `now` is the time. -errno as weft__look_fibers. */
+int weft__track_look(struct weft__track *t, struct weft__look *look, uint64_t now);
+/* The group of such a fiber; NULL: out of memory, or there are too many. */
+struct weft__group *weft__track_group(struct weft__track *t, const struct weft__seen *f);
+/* Since when a fiber has been in its wait, as far as was seen; 0: it is not known. */
+uint64_t weft__track_since(const struct weft__track *t, const struct weft__seen *f);
+void weft__track_free(struct weft__track *t);
+
+#endif

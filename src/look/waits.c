@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a parked fiber waits for. No parking call writes that down for us: it would cost every park. But all is there:
+ *
+ *   - Whatever ends a wait has a ticket: the fiber's record and the number of its wait, side by side. The ticket of a
+ *     queue is a waiter on the fiber's own stack, which also says what kind of thing it waits for; that of a deadline
+ *     is a timer there. So a look at the innermost frames finds both.
+ *   - The call that parks still needs the address of the thing when it goes on, and a switch keeps nothing in
+ *     registers but the frame pointer. So the address is there, or on the stack. A word is that address if a waiter of
+ *     this kind stands first in what it points to. Where it was found is remembered for the place in the code.
+ *   - Which fiber joins is written in the record of the fiber that is joined (fibers.c).
+ */
+#include "base/sys.h"
+#include "look/look.h"
+
+#include "sched/wait/cancel.h"
+#include "sched/wait/wait_queue.h"
+#include "sync/chan.h"
+
+#define WEFT_OBJECT 64     /* bytes of an object that are looked at */
+#define WEFT_CANDIDATES 96 /* words of the stack that may be its address */
+#define WEFT_CASES_MOST 64
+
+const char *weft__waits_name(unsigned on) {
+    static const char *const names[] = {
+        [WEFT_ON_NOTHING] = "nothing",
+        [WEFT_ON_MUTEX] = "mutex",
+        [WEFT_ON_COND] = "condition",
+        [WEFT_ON_SEM] = "semaphore",
+        [WEFT_ON_COUNTER] = "counter",
+        [WEFT_ON_BARRIER] = "barrier",
+        [WEFT_ON_ONCE] = "once",
+        [WEFT_ON_FUTURE] = "future",
+        [WEFT_ON_READ] = "rwlock to read",
+        [WEFT_ON_WRITE] = "rwlock to write",
+        [WEFT_ON_RECEIVE] = "channel to receive",
+        [WEFT_ON_SEND] = "channel to send",
+        [WEFT_ON_DESCRIPTOR] = "descriptor",
+        [WEFT_ON_SIGNAL] = "signal",
+        [WEFT_ON_FIBER_GROUP] = "loop",
+        [WEFT_ON_JOB] = "job",
+        [WEFT_WAITS_JOIN] = "end of a fiber",
+        [WEFT_WAITS_PARK] = "unpark",
+        [WEFT_WAITS_SLEEP] = "time",
+        [WEFT_WAITS_SCOPE] = "children of a scope",
+        [WEFT_WAITS_SELECT] = "select",
+        [WEFT_WAITS_STACK] = "memory for a stack",
+        [WEFT_WAITS_IO] = "request to the kernel",
+        [WEFT_WAITS_OTHER] = "something unknown",
+    };
+    const char *name = on < sizeof names / sizeof *names ? names[on] : NULL;
+    return name ? name : "something unknown";
+}
+
+/* Where the pointer to the first waiter is, in what is waited for, and which bit of its word says that there is one.
+ * False: such things are not looked for. */
+static bool first_of(const struct weft__layout *l, unsigned on, size_t *at, uint64_t *bit) {
+    *bit = WEFT_QUEUE_WAITERS;
+    switch (on) {
+    case WEFT_ON_READ: *at = l->rwlock_readers; return true;
+    case WEFT_ON_WRITE: *at = l->rwlock_writers; return true;
+    case WEFT_ON_RECEIVE:
+        *at = l->chan_receivers;
+        *bit = WEFT_CHAN_RECEIVERS;
+        return true;
+    case WEFT_ON_SEND:
+        *at = l->chan_senders;
+        *bit = WEFT_CHAN_SENDERS;
+        return true;
+    case WEFT_ON_DESCRIPTOR:
+    case WEFT_ON_SIGNAL:
+    case WEFT_ON_JOB: return false;
+    default: *at = l->queue_first; return true;
+    }
+}
+
+static uint64_t owner_in(const struct weft__layout *l, unsigned on, const char *object) {
+    switch (on) {
+    case WEFT_ON_MUTEX: return weft__u64(object, l->mutex_owner);
+    case WEFT_ON_ONCE: return weft__u64(object, l->once_runner);
+    case WEFT_ON_READ:
+    case WEFT_ON_WRITE: return weft__u64(object, l->rwlock_owner);
+    default: return 0;
+    }
+}
+
+/* --- the object ------------------------------------------------------------------------------------- */
+
+/* Does a waiter of this kind stand at this address, and is its fiber in that wait? */
+static bool is_waiter(struct weft__look *look, uint64_t at, unsigned on) {
+    const struct weft__layout *l = &look->layout;
+    char waiter[64];
+    if (l->waiter_size > sizeof waiter || !weft__peek(look->memory, at, waiter, l->waiter_size)) return false;
+    if (weft__u8(waiter, l->waiter_on) != on) return false;
+    uint64_t word, ticket = weft__u64(waiter, l->waiter_ticket);
+    if (!weft__peek(look->memory, weft__u64(waiter, l->waiter_fiber) + l->fiber_wait, &word, sizeof word)) return false;
+    return (word & WEFT_WAIT_EPOCH) == ticket;
+}
+
+/* Is what stands at `address` that which the waiter waits for? All of them begin with a word that says whether
+ * something waits. */
+static bool is_object(struct weft__look *look, uint64_t address, unsigned on, uint64_t waiter, char *object) {
+    size_t at;
+    uint64_t bit;
+    if (!first_of(&look->layout, on, &at, &bit) || at + 8 > WEFT_OBJECT) return false;
+    if (!weft__peek(look->memory, address, object, WEFT_OBJECT) || !(weft__u64(object, 0) & bit)) return false;
+    uint64_t first = weft__u64(object, at);
+    return first == waiter || (first && first % 8 == 0 && is_waiter(look, first, on));
+}
+
+static bool may_be_address(uint64_t v) { return v % 8 == 0 && v >= 4096 && v < UINT64_C(1) << 47; }
+
+#define IN_REGISTER 0xffff /* the frame pointer is the one register that is kept, and may hold anything */
+
+/*
+ * Tries the word with this number of the window. A compiler may have kept the address of the chain in the place of
+ * that of the object. What lies between the stack pointer and the waiter is no object, but the innermost frame.
+ */
+static bool try_word(struct weft__look *look, struct weft__seen *f, const struct weft__window *w, size_t i, bool chain,
+                     uint64_t waiter) {
+    char object[WEFT_OBJECT];
+    size_t at = 0;
+    uint64_t bit, v = i == IN_REGISTER ? f->at.fp : weft__u64(w->bytes, 8 * i);
+    if (!may_be_address(v) || v == f->record) return false;
+    if (chain && !first_of(&look->layout, f->on, &at, &bit)) return false;
+    v -= at;
+    if (v >= f->at.sp && v < waiter + look->layout.waiter_size) return false;
+    struct weft__hint *last = weft__hint_of(look, f->at.pc);
+    if (last->known && last->object == v && last->on == f->on) {
+        f->object = v;
+        f->owner = last->owner;
+        return true;
+    }
+    if (!is_object(look, v, f->on, waiter, object)) return false;
+    f->object = v;
+    f->owner = owner_in(&look->layout, f->on, object);
+    return true;
+}
+
+/* Where it was the last time; or else goes over the words, from the innermost on. */
+static void find_object(struct weft__look *look, struct weft__seen *f, const struct weft__window *w, uint64_t waiter) {
+    size_t words = w->size / 8;
+    struct weft__hint *known = weft__hint_of(look, f->at.pc);
+    if (words > WEFT_CANDIDATES) words = WEFT_CANDIDATES;
+    if (known->known && (known->word < words || known->word == IN_REGISTER) &&
+        try_word(look, f, w, known->word, known->chain, waiter)) {
+        known->on = (uint8_t)f->on;
+        known->object = f->object;
+        known->owner = f->owner;
+        return;
+    }
+    for (unsigned chain = 0; chain < 2; chain++)
+        for (size_t k = 0; k <= words; k++) {
+            size_t i = k ? k - 1 : IN_REGISTER;
+            if (try_word(look, f, w, i, chain, waiter)) {
+                *known = (struct weft__hint){f->at.pc, (uint16_t)i, chain, (uint8_t)f->on, f->object, f->owner, true};
+                return;
+            }
+        }
+}
+
+/* --- tickets ---------------------------------------------------------------------------------------- */
+
+static bool is_wheel(const struct weft__look *look, uint64_t at) {
+    for (unsigned i = 0; i < look->workers; i++)
+        if (look->worker[i].address + look->layout.worker_wheel == at) return true;
+    return false;
+}
+
+/* A case of a select, in which this waiter stands? */
+static bool is_case(const struct weft__look *look, const struct weft__window *w, size_t waiter, unsigned on) {
+    static const uint8_t kinds[WEFT_ONS] = {[WEFT_ON_SEND] = WEFT_CASE_SENDS,
+                                            [WEFT_ON_RECEIVE] = WEFT_CASE_RECEIVES,
+                                            [WEFT_ON_FUTURE] = WEFT_CASE_AWAITS,
+                                            [WEFT_ON_DESCRIPTOR] = WEFT_CASE_POLLS};
+    size_t head = look->layout.case_party;
+    if (waiter < head || !kinds[on]) return false;
+    return weft__u32(w->bytes, waiter - head + offsetof(struct weft_case, kind)) == kinds[on] &&
+           weft__u64(w->bytes, waiter - head) != 0;
+}
+
+static void add_case(struct weft__seen *f, unsigned on, uint64_t object) {
+    if (f->cases < WEFT_LOOK_CASES) {
+        f->select[f->cases].on = (uint8_t)on;
+        f->select[f->cases].object = object;
+    }
+    f->cases++;
+}
+
+/* A ticket of this wait stands at byte i of the window: what is it part of? */
+static void take_ticket(struct weft__look *look, struct weft__seen *f, const struct weft__window *w, size_t i,
+                        uint64_t *waiter) {
+    const struct weft__layout *l = &look->layout;
+    if (i >= l->timer_fiber && i - l->timer_fiber + l->timer_size <= w->size) {
+        size_t timer = i - l->timer_fiber;
+        if (is_wheel(look, weft__u64(w->bytes, timer + l->timer_wheel))) {
+            f->deadline = weft__u64(w->bytes, timer + l->timer_tick) << l->tick_log;
+            return;
+        }
+    }
+    if (i < l->waiter_fiber || i - l->waiter_fiber + l->waiter_size > w->size) return;
+    size_t at = i - l->waiter_fiber;
+    unsigned on = weft__u8(w->bytes, at + l->waiter_on);
+    if (on == WEFT_ON_NOTHING || on >= WEFT_ONS) return;
+    if (on == WEFT_ON_DESCRIPTOR && at + l->descriptor_events + 4 <= w->size) {
+        f->fd = (int)weft__u32(w->bytes, at + l->descriptor_fd);
+        f->events = (int)weft__u32(w->bytes, at + l->descriptor_events);
+    }
+    bool is_outside = on == WEFT_ON_DESCRIPTOR || on == WEFT_ON_SIGNAL;
+    if (is_case(look, w, at, on)) {
+        add_case(f, on, weft__u64(w->bytes, at - l->case_party));
+        f->on = WEFT_WAITS_SELECT;
+    } else if (f->on == WEFT_ON_NOTHING && is_outside == (f->state == WEFT_SEEN_OUTSIDE)) {
+        f->on = on;
+        *waiter = w->begin + at;
+    }
+}
+
+static void find_tickets(struct weft__look *look, struct weft__seen *f, const struct weft__window *w,
+                         uint64_t *waiter) {
+    uint64_t ticket = f->wait & WEFT_WAIT_EPOCH;
+    for (size_t i = 0; i + 16 <= w->size; i += 8)
+        if (weft__u64(w->bytes, i) == f->record && weft__u64(w->bytes, i + 8) == ticket)
+            take_ticket(look, f, w, i, waiter);
+}
+
+/* The cases of a select that are further away: in a frame further out, or on the heap. */
+static void find_cases(struct weft__look *look, struct weft__seen *f, const struct weft__window *w) {
+    const struct weft__layout *l = &look->layout;
+    char bytes[256];
+    uint64_t waiter;
+    size_t words = w->size / 8, ticket = l->case_party + l->waiter_fiber;
+    if (l->case_size > sizeof bytes || ticket + 16 > l->case_size) return;
+    if (words > WEFT_CANDIDATES) words = WEFT_CANDIDATES;
+    for (size_t i = 0; i < words && f->on == WEFT_ON_NOTHING; i++) {
+        uint64_t v = weft__u64(w->bytes, 8 * i);
+        if (!may_be_address(v) || v == f->record) continue;
+        for (unsigned k = 0; k < WEFT_CASES_MOST; k++) {
+            struct weft__window one = {v + (uint64_t)k * l->case_size, l->case_size, bytes};
+            if (!weft__peek(look->memory, one.begin, bytes, l->case_size)) break;
+            if (weft__u64(bytes, ticket) != f->record) break;
+            if (weft__u64(bytes, ticket + 8) == (f->wait & WEFT_WAIT_EPOCH))
+                take_ticket(look, f, &one, ticket, &waiter);
+        }
+    }
+}
+
+/* A join that began after the joins were collected: the call still has the record of the fiber that it joins. */
+static void find_joined(struct weft__look *look, struct weft__seen *f, const struct weft__window *w) {
+    const struct weft__layout *l = &look->layout;
+    uint64_t by = weft__join_by(weft__life_index(f->id), f->wait & WEFT_WAIT_EPOCH);
+    size_t words = w->size / 8;
+    if (words > WEFT_CANDIDATES) words = WEFT_CANDIDATES;
+    for (size_t k = 0; k <= words; k++) {
+        uint64_t v = k ? weft__u64(w->bytes, 8 * (k - 1)) : f->at.fp, join, life;
+        if (!may_be_address(v) || v == f->record) continue;
+        if (!weft__peek(look->memory, v + l->fiber_join, &join, sizeof join) || join != by) continue;
+        if (!weft__peek(look->memory, v + l->fiber_life, &life, sizeof life)) continue;
+        f->on = WEFT_WAITS_JOIN;
+        f->owner = life;
+        return;
+    }
+}
+
+/* --- together --------------------------------------------------------------------------------------- */
+
+static bool ends_a_scope(const struct weft__look *look, const struct weft__seen *f) {
+    if (f->on != WEFT_ON_COUNTER || !(f->frames_word & WEFT_FRAMES_TAG)) return false;
+    return (f->frames_word & ~(uint64_t)WEFT_FRAMES_BITS) + look->layout.scope_outstanding == f->object;
+}
+
+static unsigned without_a_waiter(const struct weft__seen *f) {
+    if (f->wait & WEFT_WAIT_BY_PERMIT) return WEFT_WAITS_PARK;
+    if (f->state == WEFT_SEEN_OUTSIDE) return WEFT_WAITS_IO;
+    if (f->on_stack == WEFT_FRESH) return WEFT_WAITS_STACK;
+    return f->deadline ? WEFT_WAITS_SLEEP : WEFT_WAITS_OTHER;
+}
+
+void weft__look_waits(struct weft__look *look, struct weft__seen *f, const struct weft__window *window) {
+    uint64_t waiter = 0;
+    find_tickets(look, f, window, &waiter);
+    if (f->on == WEFT_ON_NOTHING && f->state != WEFT_SEEN_OUTSIDE) weft__look_join(look, f);
+    if (f->on == WEFT_ON_NOTHING && !(f->wait & WEFT_WAIT_BY_PERMIT)) find_cases(look, f, window);
+    if (f->on == WEFT_ON_NOTHING) f->on = without_a_waiter(f);
+    if (f->on == WEFT_WAITS_OTHER) find_joined(look, f, window);
+    if (waiter) find_object(look, f, window, waiter);
+    if (ends_a_scope(look, f)) f->on = WEFT_WAITS_SCOPE;
+}

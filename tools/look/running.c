@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* The stack of a fiber that runs. Its registers are in a thread (glimpse.c), or in the notes of a core file. */
+#include "target.h"
+
+/* Limits of the fiber's stack; and the worker still runs this fiber. */
+static bool find_stack(struct weft__look *look, struct weft__seen *f) {
+    const struct weft__layout *l = &look->layout;
+    const struct weft__worker_seen *w = &look->worker[f->worker - 1];
+    uint64_t stack = weft__peek64(look->memory, f->record + l->fiber_stack);
+    uint8_t class = 255;
+    if (weft__peek64(look->memory, w->address + l->worker_current) != f->record) return false;
+    if (weft__peek64(look->memory, f->record + l->fiber_life) != f->id || !stack) return false;
+    if (!weft__peek(look->memory, stack + l->stack_class, &class, 1) || class > 26) return false;
+    f->low = weft__peek64(look->memory, stack + l->stack_low);
+    f->top = f->low + (UINT64_C(1) << (class + l->stack_min_log));
+    return true;
+}
+
+static void unwind(struct weft__look *look, struct weft__seen *f, const struct weft__window *window,
+                   struct weft__registers at) {
+    if (at.sp < f->low || at.sp >= f->top) return;
+    f->at = at;
+    f->depth = weft__unwind(look->unwinder, at, window, f->low, f->top, f->frame);
+}
+
+void running_core(struct weft__look *look, struct weft__seen *f) {
+    struct target *t = look->data;
+    struct weft__registers at;
+    struct weft__window none = {0, 0, NULL};
+    if (core_registers(t->core, look->worker[f->worker - 1].tid, &at) && find_stack(look, f))
+        unwind(look, f, &none, at);
+}
+
+struct stopped {
+    struct weft__look *look;
+    struct weft__seen *f;
+};
+
+static bool check_stopped(void *arg) {
+    struct stopped *s = arg;
+    return find_stack(s->look, s->f);
+}
+
+void running_process(struct weft__look *look, struct weft__seen *f) {
+    static struct glimpse g;
+    struct stopped s = {look, f};
+    if (!glimpse_thread(look->memory, look->worker[f->worker - 1].tid, &g, check_stopped, &s)) return;
+    struct weft__window window = {g.at.sp, g.size, g.bytes};
+    unwind(look, f, &window, g.at);
+}

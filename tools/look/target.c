@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* See target.h. */
+#include "target.h"
+
+#include "command.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static int complain(const struct target *t, int err) {
+    const char *what = t->what, *kind = t->core ? "core file" : "process";
+    switch (err) {
+    case -ESRCH: fprintf(stderr, "weft: no process %s\n", what); break;
+    case -EPERM:
+    case -EACCES:
+        fprintf(stderr,
+                "weft: not permitted to look at %s %s. The kernel's ptrace rule decides: the same user, and "
+                "/proc/sys/kernel/yama/ptrace_scope 0; or CAP_SYS_PTRACE (sudo)\n",
+                kind, what);
+        break;
+    case -ENOENT: fprintf(stderr, "weft: no weft in %s %s, or one that is older than `weft dump`\n", kind, what); break;
+    case -EPROTO:
+        fprintf(stderr, "weft: %s %s has weft %s with another layout (%u); this tool understands that of %s (%u)\n",
+                kind, what, t->look.layout.release, t->look.layout.version, weft__layout.release, WEFT_LAYOUT_VERSION);
+        break;
+    default: fprintf(stderr, "weft: %s %s: %s\n", kind, what, strerror(-err)); break;
+    }
+    return EXIT_WRONG;
+}
+
+/* A zombie has no memory, and a thread's number is no process's. */
+static int open_process(struct target *t, const char *what) {
+    char *end;
+    errno = 0;
+    long pid = strtol(what, &end, 10);
+    if (errno || *end || pid <= 0 || pid > INT32_MAX) return -ESRCH;
+    if (kill((pid_t)pid, 0) && errno == ESRCH) return -ESRCH;
+    t->memory = weft__memory_of((pid_t)pid);
+    int err = weft__modules_of(&t->memory, &t->look.modules);
+    if (err) return err;
+    char probe;
+    if (!t->look.modules.count) {
+        /* Its maps were empty, or nothing of them could be read: the kernel says why. */
+        char path[64];
+        snprintf(path, sizeof path, "/proc/%ld/mem", pid);
+        FILE *mem = fopen(path, "re");
+        if (!mem) return errno == ENOENT ? -ESRCH : -errno;
+        fclose(mem);
+        return -ENOENT;
+    }
+    return weft__peek(&t->memory, t->look.modules.module[0].begin, &probe, 1) ? 0 : -EPERM;
+}
+
+static bool is_number(const char *what) {
+    for (const char *c = what; *c; c++)
+        if (!isdigit((unsigned char)*c)) return false;
+    return *what != 0;
+}
+
+int target_open(struct target *t, const char *what) {
+    *t = (struct target){.what = what};
+    int err = is_number(what) ? open_process(t, what) : core_open(t, what);
+    if (err == -ENOENT && !is_number(what) && !t->core) {
+        fprintf(stderr, "weft: no file %s\n", what);
+        target_close(t);
+        return EXIT_WRONG;
+    }
+    if (err == -ENOEXEC) {
+        fprintf(stderr, "weft: %s is neither a process nor a core file\n", what);
+        target_close(t);
+        return EXIT_WRONG;
+    }
+    if (!err) err = weft__look_begin(&t->look, &t->memory);
+    if (!err) err = weft__look_workers(&t->look);
+    if (err) {
+        int code = complain(t, err);
+        target_close(t);
+        return code;
+    }
+    t->look.stacks = true;
+    t->look.data = t;
+    t->look.running = t->core ? running_core : running_process;
+    t->symbols = symbols_open(t);
+    return 0;
+}
+
+void target_close(struct target *t) {
+    if (t->symbols) symbols_close(t->symbols);
+    weft__look_end(&t->look);
+    if (t->core) core_close(t->core);
+    *t = (struct target){.what = NULL};
+}
+
+uint64_t target_now(const struct target *t) {
+    struct timespec now;
+    if (t->core || clock_gettime(CLOCK_MONOTONIC, &now)) return 0;
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+struct weft__report target_report(struct target *t, int fd) {
+    return (struct weft__report){.look = &t->look,
+                                 .names = &t->names,
+                                 .out = {.fd = fd},
+                                 .most = 4,
+                                 .now = target_now(t),
+                                 .has_stopped = t->core != NULL};
+}
