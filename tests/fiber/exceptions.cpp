@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* C++ exceptions in fibers: across parks, moves and each other. */
 #include "../test.h"
 
@@ -14,7 +15,7 @@ static struct weft_fiber spawn(void *(*fn)(void *), void *arg) {
 }
 static void join(struct weft_fiber f) { CHECK_EQ(weft_join(f, nullptr), 0); }
 
-/* Gives the worker away, and with some luck comes back on another one. */
+/* Gives the worker away, and with some luck continues on another worker. */
 static void wander(uint64_t i) {
     weft_yield();
     if (i % 3 == 0) CHECK_EQ(weft_sleep_for(i % 7 * 10000), 0);
@@ -63,7 +64,7 @@ static void *parks_in_a_handler(void *arg) {
                 CHECK(e.what() == name_of(n, i));
                 CHECK(std::current_exception());
             }
-            try { /* thrown again by name of nothing: the one that is being handled */
+            try { /* `throw;` throws the exception that is being handled */
                 wander(n);
                 throw;
             } catch (const std::runtime_error &again) {
@@ -148,7 +149,7 @@ static void *exits_in_a_handler(void *arg) {
     try {
         throw 1;
     } catch (int) {
-        weft_exit(arg);
+        weft_fiber_exit(arg);
     }
 }
 static void *is_clean(void *) {
@@ -168,7 +169,7 @@ TEST(exit_in_a_handler) {
     test_in_fiber(2, exit_and_look, nullptr);
 }
 
-/* --- an exception that nobody catches --------------------------------------------------------------------------- */
+/* --- an exception that is not caught --------------------------------------------------------------------------- */
 
 static void *lets_it_out(void *) {
     weft_yield();

@@ -1,8 +1,10 @@
+/* SPDX-License-Identifier: MIT */
 /* Tasks from C++: of its own, and of another file, in C. */
 #include "fiber.h"
 
 #include "tasks_many.h"
 
+#include <atomic>
 #include <stdexcept>
 #include <string>
 
@@ -37,7 +39,7 @@ static void check_cpp(void *) {
     CHECK_EQ(stored, 7);
     weft_task task = WEFT_TASK_INIT;
     int ran = 0;
-    CHECK_EQ(weft_fork(
+    CHECK_EQ(weft_task_fork(
                  &task, [](void *p) { ++*static_cast<int *>(p); }, &ran),
              0);
     CHECK_EQ(weft_task_join(&task), 0);
@@ -47,8 +49,8 @@ TEST(cpp) { each_size(check_cpp); }
 
 /* --- exceptions --------------------------------------------------------------------------------------
  *
- * One that leaves what weft has called does not go on through weft's frames, where calls may be outstanding, to a
- * handler around: the program ends, and says by what it was.
+ * An exception that leaves a function called by weft does not pass weft's frames, where calls may be outstanding, to an
+ * outer handler: the program ends with a line that names the exception.
  */
 
 static void fails() { throw std::runtime_error("thrown by the test"); }
@@ -85,6 +87,15 @@ static void invoke() {
     weft_branch branches[2] = {{nothing, nullptr}, {of_task, nullptr}};
     weft_invoke(branches, 2);
 }
+static std::atomic<bool> stolen;
+static void wait_for_thief(void *) {
+    while (!stolen) weft_yield();
+}
+static void of_thief(void *) { stolen = true, fails(); }
+static void invoke_stolen() {
+    weft_branch branches[2] = {{wait_for_thief, nullptr}, {of_thief, nullptr}};
+    weft_invoke(branches, 2);
+}
 static void sort() { weft_sort(seventy_seven, 100, sizeof zero, compare, nullptr); }
 static void sort_in_line() { sort_ints(seventy_seven, 100, nullptr); }
 static void pipeline() {
@@ -98,13 +109,13 @@ static void graph() {
 }
 static void generic() {
     weft_task task;
-    weft_fork(&task, of_task, nullptr);
+    weft_task_fork(&task, of_task, nullptr);
     weft_task_join(&task);
 }
 static void generic_out_of_order() {
     weft_task task, other;
-    weft_fork(&task, of_task, nullptr);
-    weft_fork(&other, nothing, nullptr);
+    weft_task_fork(&task, of_task, nullptr);
+    weft_task_fork(&other, nothing, nullptr);
     weft_task_join(&task);
     weft_task_join(&other);
 }
@@ -118,14 +129,16 @@ static void run_and_catch(void *) {
         CHECK(!"the exception came through");
     }
 }
-static void run_on_one(void *) { test_in_fiber(1, run_and_catch, nullptr); }
+static int workers;
+static void run_on_workers(void *) { test_in_fiber(workers, run_and_catch, nullptr); }
 
-/* name: of what the user has called; nullptr: of a typed task, for which C++ itself sees to it. */
-static void check_thrown(void (*fn)(), const char *name) {
+/* name: the function that the user has called; nullptr: a typed task, which C++ itself ends. */
+static void check_thrown(void (*fn)(), const char *name, int with_workers = 1) {
     struct test_child child;
     throws = fn;
+    workers = with_workers;
     for (int &i : seventy_seven) i = 77;
-    test_child(&child, run_on_one, nullptr);
+    test_child(&child, run_on_workers, nullptr);
     CHECK(test_child_aborted(&child));
     if (!name) {
         CHECK_HAS(child.said, "thrown by the test");
@@ -140,6 +153,8 @@ TEST(thrown_by_loops) {
     check_thrown(scan, "weft_scan");
     check_thrown(invoke, "weft_invoke");
 }
+/* The thief's fiber has none of the handlers of the fiber that forked. */
+TEST(thrown_by_a_stolen_call) { check_thrown(invoke_stolen, "weft_invoke", 2); }
 TEST(thrown_by_comparisons) {
     check_thrown(sort, "weft_sort");
     check_thrown(sort_in_line, "weft_invoke");

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/* Fibers for C++, see weft.hpp. */
+#ifndef WEFT_CPP_FIBER_HPP
+#define WEFT_CPP_FIBER_HPP
+
+#include "error.hpp"
+
+#include <weft/io.h>
+
+#include <memory>
+#include <new>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace weft {
+namespace detail {
+
+struct nothing {};
+template <class T> using kept = std::conditional_t<std::is_void_v<T>, nothing, T>;
+
+/* A function, and what it returned or threw. */
+template <class F, class T = std::invoke_result_t<F &>> struct call {
+    F function;
+    std::optional<kept<T>> value;
+    std::exception_ptr thrown;
+
+    explicit call(F &&f) : function(std::move(f)) {}
+    explicit call(const F &f) : function(f) {}
+    void run() noexcept {
+        try {
+            if constexpr (std::is_void_v<T>)
+                function();
+            else
+                value.emplace(function());
+        } catch (...) {
+            thrown = std::current_exception();
+        }
+    }
+    T result() {
+        if (thrown) std::rethrow_exception(std::exchange(thrown, nullptr));
+        if constexpr (!std::is_void_v<T>) return std::move(*value);
+    }
+    static void *entry(void *self) {
+        static_cast<call *>(self)->run();
+        return nullptr;
+    }
+};
+
+/* A function without a result whose bytes fit into a pointer needs no memory: the fiber gets the bytes as its argument,
+ * and returns an exception as a pointer to it. */
+template <class F>
+constexpr bool fits = std::is_void_v<std::invoke_result_t<F &>> &&std::is_trivially_copyable_v<F> &&
+                          std::is_trivially_destructible_v<F> &&
+                      sizeof(F) <= sizeof(void *) && alignof(F) <= alignof(void *);
+
+template <class F> void *enter_fitting(void *bytes) {
+    alignas(F) unsigned char room[sizeof(F)];
+    std::memcpy(room, &bytes, sizeof(F));
+    try {
+        (*std::launder(reinterpret_cast<F *>(room)))();
+    } catch (...) {
+        return new std::exception_ptr(std::current_exception());
+    }
+    return nullptr;
+}
+
+/* Waits for the end of a fiber, whatever cancels the caller meanwhile. */
+inline void *join_always(weft_fiber fiber) noexcept {
+    void *result = nullptr;
+    weft_shield shield;
+    must(weft_shield_begin(&shield), "join of a fiber");
+    must(weft_join(fiber, &result), "join of a fiber");
+    must(weft_shield_end(&shield), "join of a fiber");
+    return result;
+}
+
+} // namespace detail
+
+/*
+ * A fiber that runs a function, and its result. Made by spawn(). Can be moved, not copied.
+ *
+ * The destructor waits until the function has returned, whatever cancels the caller meanwhile; a result or exception
+ * that was not taken by join() is dropped. A program that wants to know calls join().
+ */
+template <class T> class fiber {
+    /* What a fiber returns that needs no memory of its own is in the result of weft_join; else `state` has it. */
+    struct state {
+        virtual ~state() = default;
+        virtual T result() = 0;
+    };
+    template <class F> struct state_of final : state {
+        detail::call<F, T> call;
+        template <class G> explicit state_of(G &&g) : call(std::forward<G>(g)) {}
+        T result() override { return call.result(); }
+    };
+
+    weft_fiber handle_{};
+    state *state_ = nullptr; /* owned as long as there is a handle; later of no meaning */
+
+  public:
+    fiber() noexcept = default;
+    fiber(fiber &&other) noexcept : handle_(other.handle_), state_(other.state_) { other.handle_ = {}; }
+    fiber &operator=(fiber &&other) noexcept { /* also from itself: then it has no handle meanwhile */
+        weft_fiber handle = other.handle_;
+        state *its = other.state_;
+        other.handle_ = {};
+        if (joinable()) wait();
+        handle_ = handle;
+        state_ = its;
+        return *this;
+    }
+    ~fiber() {
+        if (joinable()) wait();
+    }
+
+    /* Use spawn(). */
+    template <class F> fiber(const weft_attr *attr, F &&f, const char *where) {
+        using function = std::decay_t<F>;
+        if constexpr (detail::fits<function>) {
+            void *bytes = nullptr;
+            function copy(std::forward<F>(f));
+            std::memcpy(&bytes, &copy, sizeof copy);
+            detail::check(weft_spawn_at(&handle_, attr, detail::enter_fitting<function>, bytes, where), "spawn");
+        } else {
+            auto made = std::make_unique<state_of<function>>(std::forward<F>(f));
+            detail::check(weft_spawn_at(&handle_, attr, detail::call<function, T>::entry, &made->call, where), "spawn");
+            state_ = made.release();
+        }
+    }
+
+    /*
+     * Waits until the function has returned, and returns what it returned or throws what it threw. Once. When the
+     * caller is cancelled meanwhile it throws cancelled (or timed_out), and the fiber can still be joined.
+     * error(ESRCH): nothing is left to join.
+     */
+    T join() {
+        void *result = nullptr;
+        detail::check(weft_join(handle_, &result), "join");
+        handle_ = {};
+        return take(result);
+    }
+
+    /* The same with a deadline: timed_out, and the fiber can still be joined. */
+    template <class Time> T join_until(const Time &time) { return join_before(detail::deadline(time)); }
+    template <class Rep, class Period> T join_for(const std::chrono::duration<Rep, Period> &time) {
+        return join_before(detail::deadline(time));
+    }
+
+    /* Asks the fiber to end: its waits throw cancelled. Does not wait. Nothing happens if it has ended. */
+    void cancel() noexcept { (void)weft_cancel(handle_); }
+
+    bool joinable() const noexcept { return handle_.id != 0; }
+    weft_fiber native_handle() const noexcept { return handle_; }
+
+  private:
+    T join_before(std::uint64_t deadline) {
+        void *result = nullptr;
+        detail::check(weft_join_until(handle_, &result, deadline), "join_until");
+        handle_ = {};
+        return take(result);
+    }
+    T take(void *result) {
+        if constexpr (std::is_void_v<T>) {
+            if (__builtin_expect(!state_ && !result, 1)) return;
+            if (!state_) {
+                std::unique_ptr<std::exception_ptr> thrown(static_cast<std::exception_ptr *>(result));
+                std::rethrow_exception(*thrown);
+            }
+        }
+        std::unique_ptr<state> last(state_);
+        return last->result();
+    }
+    __attribute__((noinline)) void wait() noexcept {
+        void *result = detail::join_always(handle_);
+        handle_ = {};
+        if (!state_) delete static_cast<std::exception_ptr *>(result);
+        delete state_;
+    }
+};
+
+/*
+ * Runs f() in a new fiber. `where` is shown by messages and by `weft dump`; it is the calling function, or give
+ * WEFT_HERE for file and line.
+ */
+template <class F> [[nodiscard]] auto spawn(const weft_attr &attr, F &&f, const char *where = __builtin_FUNCTION()) {
+    return fiber<std::invoke_result_t<std::decay_t<F> &>>(&attr, std::forward<F>(f), where);
+}
+template <class F> [[nodiscard]] auto spawn(F &&f, const char *where = __builtin_FUNCTION()) {
+    return fiber<std::invoke_result_t<std::decay_t<F> &>>(nullptr, std::forward<F>(f), where);
+}
+
+namespace detail {
+
+template <class F> void spawn_detached(const weft_attr *attr, F &&f, const char *where) {
+    using function = std::decay_t<F>;
+    auto made = std::make_unique<function>(std::forward<F>(f));
+    auto entry = [](void *self) noexcept -> void * {
+        std::unique_ptr<function> mine(static_cast<function *>(self));
+        (*mine)();
+        return nullptr;
+    };
+    check(weft_spawn_at(nullptr, attr, entry, made.get(), where), "spawn_detached");
+    (void)made.release();
+}
+
+} // namespace detail
+
+/* The same without a join. An exception that leaves f ends the program, as with std::thread. */
+template <class F> void spawn_detached(const weft_attr &attr, F &&f, const char *where = __builtin_FUNCTION()) {
+    detail::spawn_detached(&attr, std::forward<F>(f), where);
+}
+template <class F> void spawn_detached(F &&f, const char *where = __builtin_FUNCTION()) {
+    detail::spawn_detached(nullptr, std::forward<F>(f), where);
+}
+
+/* Starts the runtime, runs f() as its first fiber, waits for all fibers, stops the runtime; returns what f returned or
+ * throws what it threw. error(EDEADLK): all fibers, f included, were blocked for ever. */
+template <class F> auto run(F &&f, const weft_config *config = nullptr) {
+    detail::call<std::decay_t<F>> call(std::forward<F>(f));
+    auto entry = [](void *self) {
+        static_cast<decltype(call) *>(self)->run();
+        return 0;
+    };
+    int result = weft_run(entry, &call, config);
+    if (!call.thrown) detail::check(result, "run");
+    return call.result();
+}
+
+/* A runtime for a program whose main is no fiber: from the constructor to the destructor. */
+class runtime : detail::pinned {
+  public:
+    explicit runtime(const weft_config *config = nullptr) { detail::check(weft_start(config), "runtime"); }
+    ~runtime() { detail::must(weft_stop(), "stop of the runtime"); }
+};
+
+/* Runs f() on a thread for calls that block, while the fiber waits; see weft_blocking. */
+template <class F> auto blocking(F &&f) {
+    detail::call<std::decay_t<F>> call(std::forward<F>(f));
+    detail::check(weft_blocking(decltype(call)::entry, &call, nullptr), "blocking");
+    return call.result();
+}
+
+inline void yield() noexcept { weft_yield(); }
+
+template <class Rep, class Period> void sleep_for(const std::chrono::duration<Rep, Period> &time) {
+    detail::check(weft_sleep_for(detail::nanoseconds(time)), "sleep_for");
+}
+template <class Clock, class Duration> void sleep_until(const std::chrono::time_point<Clock, Duration> &time) {
+    detail::check(weft_sleep_until(detail::deadline(time)), "sleep_until");
+}
+
+/* Was the caller asked to end? For code that computes and does not wait. */
+inline bool is_cancelled() noexcept { return weft_cancelled() != 0; }
+
+} // namespace weft
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* Scopes and shields for C++, see weft.hpp. */
+#ifndef WEFT_CPP_SCOPE_HPP
+#define WEFT_CPP_SCOPE_HPP
+
+#include "fiber.hpp"
+
+#include <atomic>
+
+namespace weft {
+
+/*
+ * A block that owns the fibers spawned in it:
+ *
+ *     weft::scope scope(500ms);
+ *     scope.spawn([&] { fetch(a); });
+ *     scope.spawn([&] { fetch(b); });
+ *     scope.end();
+ *
+ * The first child that throws cancels the others and the waits of the block itself; end() waits for all of them and
+ * throws that exception again. After the deadline all are cancelled, and end() throws timed_out.
+ *
+ * The destructor waits, too. Without end() before it, or when an exception leaves the block, it cancels the children
+ * first; what they throw is dropped.
+ */
+class scope : detail::pinned {
+    weft_scope scope_;
+    std::atomic<bool> failed_{false}; /* a child has claimed the right to write thrown_ */
+    std::exception_ptr thrown_;
+    bool ended_ = false;
+
+    template <class F> struct child {
+        scope *in;
+        F function;
+        static int entry(void *self) noexcept {
+            std::unique_ptr<child> mine(static_cast<child *>(self));
+            try {
+                mine->function();
+            } catch (const cancelled &) {
+                /* The scope is cancelled already, or the child was by itself: that is no failure of the others. */
+            } catch (const error &e) {
+                return mine->in->failed(-e.code().value());
+            } catch (...) {
+                return mine->in->failed(-EIO);
+            }
+            return 0;
+        }
+    };
+
+    /* In a handler. The end of the scope is what orders the write before the read. */
+    int failed(int result) noexcept {
+        if (!failed_.exchange(true, std::memory_order_relaxed)) thrown_ = std::current_exception();
+        return result < 0 ? result : -EIO;
+    }
+    void begin(std::uint64_t deadline) { detail::check(weft_scope_begin(&scope_, deadline), "scope"); }
+    template <class F> void spawn_child(const weft_attr *attr, F &&f, const char *where) {
+        using function = std::decay_t<F>;
+        std::unique_ptr<child<function>> made(new child<function>{this, std::forward<F>(f)});
+        detail::check(weft_scope_spawn_at(&scope_, attr, child<function>::entry, made.get(), where), "scope.spawn");
+        (void)made.release();
+    }
+
+  public:
+    scope() { begin(WEFT_FOREVER); }
+    template <class Rep, class Period> explicit scope(const std::chrono::duration<Rep, Period> &time) {
+        begin(detail::deadline(time));
+    }
+    template <class Clock, class Duration> explicit scope(const std::chrono::time_point<Clock, Duration> &time) {
+        begin(detail::deadline(time));
+    }
+    ~scope() {
+        if (ended_) return;
+        (void)weft_scope_cancel(&scope_);
+        (void)weft_scope_end(&scope_);
+    }
+
+    /* Runs f() in a fiber of the scope. A result is dropped. */
+    template <class F> void spawn(const weft_attr &attr, F &&f, const char *where = __builtin_FUNCTION()) {
+        spawn_child(&attr, std::forward<F>(f), where);
+    }
+    template <class F> void spawn(F &&f, const char *where = __builtin_FUNCTION()) {
+        spawn_child(nullptr, std::forward<F>(f), where);
+    }
+
+    void cancel() noexcept { (void)weft_scope_cancel(&scope_); }
+
+    /* From now on the deadline is this one. */
+    template <class Time> void set_deadline(const Time &time) {
+        detail::check(weft_scope_set_deadline(&scope_, detail::deadline(time)), "scope.set_deadline");
+    }
+
+    /* Waits for all children. Throws what the first one threw that failed; timed_out after the deadline; cancelled
+     * after cancel(). */
+    void end() {
+        ended_ = true;
+        int result = weft_scope_end(&scope_);
+        if (failed_.load(std::memory_order_relaxed)) std::rethrow_exception(thrown_);
+        detail::check(result, "scope");
+    }
+    weft_scope *native_handle() noexcept { return &scope_; }
+};
+
+/* As long as it lives, no cancellation reaches the waits of its fiber. */
+class shield : detail::pinned {
+    weft_shield shield_;
+
+  public:
+    shield() { detail::check(weft_shield_begin(&shield_), "shield"); }
+    ~shield() { detail::must(weft_shield_end(&shield_), "end of a shield"); }
+};
+
+} // namespace weft
+
+#endif
