@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Installs the peers that the benchmarks compare with, and builds their measuring programs into
 # build/peers, where the tool looks for them. Kernel threads need no peer: their program is built
 # with the tool.
@@ -17,6 +18,7 @@ command -v clang >/dev/null || packages="$packages clang"
 [ -n "$(find /usr/lib/llvm-*/lib -name libomp.so 2>/dev/null)" ] || packages="$packages libomp-dev"
 command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || packages="$packages nginx-light"
 command -v memcached >/dev/null || packages="$packages memcached"
+command -v wrk >/dev/null || packages="$packages wrk"
 [ -e /usr/include/liburing.h ] || packages="$packages liburing-dev"
 if [ -n "$packages" ]; then
     root=''
@@ -82,6 +84,7 @@ gcc -std=gnu11 -O2 -DNDEBUG -Wall -Wextra -Werror -D_GNU_SOURCE -Ibench/peers/io
 cp bench/peers/io/nginx.sh "$out/io-nginx"
 cp bench/peers/io/nginx.sh "$out/io-nginx-deferred"
 cp bench/peers/io/memcached.sh "$out/io-memcached"
+ln -sf "$(command -v wrk)" "$out/io-wrk"
 GO111MODULE=off GOFLAGS='' GOCACHE="$PWD/build/go-cache" go build -o "$out/io-go" ./bench/peers/io/go
 
 echo 'peers: building weft with counters'

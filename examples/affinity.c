@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Directed work: each worker is sent its part of a loop at the start, and the same part again the next time, when what
  * it has worked on may still be in its cache. Heat that spreads along a rod, step by step. And functions that are

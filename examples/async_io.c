@@ -1,4 +1,5 @@
-/* Operations under way: begun, while we do something else; waited for together, or the first of them; given up. */
+/* SPDX-License-Identifier: MIT */
+/* Asynchronous operations: start them, do something else, wait for all of them or for the first, cancel one. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,13 +24,14 @@ static int run(void *unused) {
         if (weft_io_pwrite(&io[i], fd, "sixteen bytes...", SIZE, i * SIZE)) return 1;
     for (int i = 0; i < PIECES; i++)
         if (weft_io_wait(&io[i]) != SIZE) return 1;
-    for (int i = 0; i < PIECES; i++) weft_io_pread(&io[i], fd, pieces[i], SIZE, i * SIZE);
-    for (int i = 0; i < PIECES; i++) weft_io_wait(&io[i]);
+    for (int i = 0; i < PIECES; i++)
+        if (weft_io_pread(&io[i], fd, pieces[i], SIZE, i * SIZE)) return 1;
+    for (int i = 0; i < PIECES; i++)
+        if (weft_io_wait(&io[i]) != SIZE) return 1;
     printf("the last piece: %s\n", pieces[PIECES - 1]);
 
     /* Whichever comes first: an operation is a future, and can be selected. Nothing ever comes from this pipe. */
-    weft_io_read(&slow, silent[0], late, sizeof late);
-    weft_io_fdatasync(&io[0], fd);
+    if (weft_io_read(&slow, silent[0], late, sizeof late) || weft_io_fdatasync(&io[0], fd)) return 1;
     int first = weft_future_any((struct weft_future *[]){&slow.future, &io[0].future}, 2);
     printf("%s was done first\n", first ? "the sync" : "the read");
 

@@ -1,4 +1,5 @@
-/* Calls that block and cannot be helped, of some library: another thread makes them, while the fiber waits. */
+/* SPDX-License-Identifier: MIT */
+/* Library calls that block their thread: a thread of the pool makes them while the fiber waits. */
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,12 +17,13 @@ static void *slow(void *arg) {
 
 static int run(void *unused) {
     (void)unused;
-    /* The plain form: may use our memory, because we do not go away before it has ended. */
+    /* The plain form returns only when the call has ended, so the call may use local variables. */
     int answer = 0;
     if (weft_blocking(slow, &answer, NULL)) return 1;
     printf("the answer is %d\n", answer);
 
-    /* The other form owns what it uses, on the heap; so we can leave when our time is up, and it is freed later. */
+    /* In the other form the call owns its argument on the heap. The caller can leave at its deadline; the call frees it
+     * later. */
     struct weft_scope hurry;
     int *owned = calloc(1, sizeof *owned);
     weft_scope_begin(&hurry, weft_now() + 5 * WEFT_MILLISECOND);
@@ -30,9 +32,9 @@ static int run(void *unused) {
     if (err == -ETIMEDOUT)
         printf("we did not wait for the next one\n");
     else
-        free(owned); /* it is ours again */
+        free(owned); /* the call has ended: the memory belongs to this fiber again */
 
-    /* Looking up names is made of that. */
+    /* Looking up names uses the same pool. */
     struct addrinfo hints = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM}, *found;
     if (weft_getaddrinfo("127.0.0.1", "80", &hints, &found)) return 1;
     printf("an address of family %s\n", found->ai_family == AF_INET ? "IPv4" : "IPv6");

@@ -1,4 +1,5 @@
-/* A queue with room for four, by a mutex and two condition variables; who is cancelled stops. */
+/* SPDX-License-Identifier: MIT */
+/* A queue with room for four items, made of a mutex and two condition variables. A cancelled fiber stops waiting. */
 #include <stdio.h>
 #include <weft.h>
 
@@ -9,10 +10,10 @@ static struct weft_cond not_full = WEFT_COND_INIT, not_empty = WEFT_COND_INIT;
 static int queue[ROOM], length;
 
 static int put(int item) {
-    int err = weft_mutex_lock(&lock);
-    if (err) return err; /* cancelled, and not held */
+    int err = 0;
+    weft_mutex_lock(&lock); /* no cancellation point: it is held afterwards */
     /* The mutex is given back while we wait and held again afterwards, also when we were cancelled. Then the wait does
-     * not wait any more: the result must end the loop, or it goes round for ever and keeps everybody out. */
+     * not wait any more: the result must end the loop. */
     while (length == ROOM && !err) err = weft_cond_wait(&not_full, &lock);
     if (!err) {
         queue[length++] = item;
@@ -23,8 +24,8 @@ static int put(int item) {
 }
 
 static int take(int *item) {
-    int err = weft_mutex_lock(&lock);
-    if (err) return err;
+    int err = 0;
+    weft_mutex_lock(&lock);
     while (!length && !err) err = weft_cond_wait(&not_empty, &lock);
     if (!err) {
         *item = queue[--length];
@@ -50,17 +51,15 @@ static int run(void *unused) {
     (void)unused;
     struct weft_fiber maker, user;
     void *sum;
-    weft_spawn(&maker, NULL, makes, NULL);
-    weft_spawn(&user, NULL, uses, (void *)(long)ITEMS);
-    weft_join(maker, NULL);
-    weft_join(user, &sum);
+    if (weft_spawn(&maker, NULL, makes, NULL) || weft_spawn(&user, NULL, uses, (void *)(long)ITEMS)) return 1;
+    if (weft_join(maker, NULL) || weft_join(user, &sum)) return 1;
     printf("the sum of all items is %ld\n", (long)sum);
 
-    struct weft_fiber late; /* nothing will come for this one */
-    weft_spawn(&late, NULL, uses, (void *)1L);
+    struct weft_fiber late; /* no item will come for this fiber */
+    if (weft_spawn(&late, NULL, uses, (void *)1L)) return 1;
     weft_cancel(late);
-    weft_join(late, NULL);
-    printf("who waited for more was cancelled\n");
+    if (weft_join(late, NULL)) return 1;
+    printf("the fiber that waited for more was cancelled\n");
     return (long)sum == (long)ITEMS * (ITEMS + 1) / 2 ? 0 : 1;
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Channels: a pipeline of fibers that hand numbers on, and end when there are no more. */
 #include <stdio.h>
 #include <weft.h>
@@ -12,9 +13,9 @@ static void *squares(void *arg) {
     /* The loop ends when the channel is closed and empty: recv then says -EPIPE. */
     for (long x; weft_chan_recv(s->in, &x) == 0;) {
         x *= x;
-        weft_chan_send(s->out, &x);
+        if (weft_chan_send(s->out, &x)) break;
     }
-    weft_chan_close(s->out); /* this stage is the only one that sends there */
+    weft_chan_close(s->out); /* only this stage sends there */
     return NULL;
 }
 
@@ -28,14 +29,15 @@ static int run(void *unused) {
 
     struct stage stage = {&numbers, &results};
     struct weft_fiber f;
-    weft_spawn(&f, NULL, squares, &stage);
-    for (long i = 1; i <= 5; i++) weft_chan_send(&numbers, &i);
+    if (weft_spawn(&f, NULL, squares, &stage)) return 1;
+    for (long i = 1; i <= 5; i++)
+        if (weft_chan_send(&numbers, &i)) return 1;
     weft_chan_close(&numbers);
 
     long sum = 0;
     for (long x; weft_chan_recv(&results, &x) == 0; sum += x) printf("%ld ", x);
     printf("= %ld\n", sum);
-    weft_join(f, NULL);
+    if (weft_join(f, NULL)) return 1;
     return sum == 55 ? 0 : 1;
 }
 

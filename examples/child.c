@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fork from a fiber: the child has no runtime, and may start one of its own. */
 #include <stdio.h>
 #include <sys/wait.h>
@@ -18,9 +19,9 @@ static int run(void *unused) {
     if (!pid) {
         /* We go on here as an ordinary thread, on our own stack. The parent's fibers are not here. */
         printf("child: %u workers\n", weft_workers());
-        weft_run(in_child, NULL, &(struct weft_config){.workers = 2});
+        int result = weft_run(in_child, NULL, &(struct weft_config){.workers = 2});
         fflush(stdout);
-        _exit(0); /* or exec; returning from here would end the child with a complaint */
+        _exit(result); /* or exec; returning from here would end the child with a complaint */
     }
     waitpid(pid, &status, 0); /* blocks this worker; others take over what waits for it */
     printf("parent: %u workers, the child said %d\n", weft_workers(), WEXITSTATUS(status));

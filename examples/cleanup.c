@@ -1,10 +1,11 @@
-/* Being asked to stop in the middle of something: handlers clean up, and a shield lets them wait. */
+/* SPDX-License-Identifier: MIT */
+/* A fiber that is cancelled in the middle of something: handlers clean up, and a shield lets them wait. */
 #include <stdio.h>
 #include <weft.h>
 
 static int saved;
 
-/* Called by weft_exit, in a shield: although the fiber was cancelled, this may wait. */
+/* Called by weft_fiber_exit, in a shield: although the fiber was cancelled, this may wait. */
 static void save(void *what) {
     if (weft_sleep_for(WEFT_MILLISECOND) == 0) saved = 1;
     printf("saved the %s\n", (const char *)what);
@@ -15,12 +16,12 @@ static int writer(void *unused) {
     struct weft_cleanup cleanup;
     weft_cleanup_push(&cleanup, save, (void *)"journal");
     while (weft_sleep_for(WEFT_SECOND) == 0) {
-    }                         /* ends when we are asked to stop */
-    weft_exit_if_cancelled(); /* here and now: runs the handler, does not return */
+    }                               /* ends when the fiber is cancelled */
+    weft_fiber_exit_if_cancelled(); /* here and now: runs the handler, does not return */
     return weft_cleanup_pop(&cleanup, 0);
 }
 
-/* The same by hand, for one that goes on afterwards. */
+/* The same by hand, for a fiber that goes on afterwards. */
 static int reader(void *unused) {
     (void)unused;
     int err = weft_sleep_for(WEFT_FOREVER);
@@ -38,11 +39,12 @@ static int run(void *unused) {
     (void)unused;
     struct weft_scope scope;
     weft_scope_begin(&scope, WEFT_FOREVER);
-    weft_scope_spawn(&scope, &(struct weft_attr){.name = "writer"}, writer, NULL);
-    weft_scope_spawn(&scope, &(struct weft_attr){.name = "reader"}, reader, NULL);
+    int err = weft_scope_spawn(&scope, &(struct weft_attr){.name = "writer"}, writer, NULL);
+    if (!err) err = weft_scope_spawn(&scope, &(struct weft_attr){.name = "reader"}, reader, NULL);
+    if (err) weft_scope_fail(&scope, err);
     weft_sleep_for(2 * WEFT_MILLISECOND);
     weft_scope_cancel(&scope);
-    int err = weft_scope_end(&scope);
+    err = weft_scope_end(&scope);
     struct weft_cancellation list[8];
     for (int i = 0, n = weft_cancellations(list, 8); i < n; i++)
         printf("cancelled: \"%s\", spawned at %s\n", list[i].name, list[i].where);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Two clusters: one for many small requests, one for a few long jobs. Neither holds up the other. */
 #include <stdio.h>
 #include <weft.h>
@@ -28,7 +29,8 @@ static int run(void *unused) {
         if (weft_spawn(&f[i], &there, job, NULL)) return 1;
     for (int i = 0; i < REQUESTS; i++)
         if (weft_spawn(&f[JOBS + i], NULL, request, &late[i])) return 1;
-    for (int i = 0; i < JOBS + REQUESTS; i++) weft_join(f[i], NULL);
+    for (int i = 0; i < JOBS + REQUESTS; i++)
+        if (weft_join(f[i], NULL)) return 1;
     for (int i = 0; i < REQUESTS; i++)
         if (late[i] > most) most = late[i];
     printf("%d requests beside %d jobs: %.2f ms late at most\n", REQUESTS, JOBS, (double)most / 1e6);

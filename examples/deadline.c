@@ -1,10 +1,11 @@
-/* Waiting with a deadline, and asking a fiber to stop. */
+/* SPDX-License-Identifier: MIT */
+/* Waiting with a deadline, and cancelling a fiber. */
 #include <stdio.h>
 #include <weft.h>
 
 static void *worker(void *jobs) {
     long done = 0;
-    /* Ends with -ECANCELED when somebody asks us to stop; a job that is there is still taken. */
+    /* Returns -ECANCELED when this fiber is cancelled; a job that is there is still taken. */
     while (!weft_sem_wait((struct weft_sem *)jobs)) done++;
     return (void *)done;
 }
@@ -14,12 +15,12 @@ static int run(void *unused) {
     struct weft_sem jobs = WEFT_SEM_INIT(0), nothing = WEFT_SEM_INIT(0);
     struct weft_fiber f;
     void *done;
-    weft_spawn(&f, &(struct weft_attr){.name = "worker"}, worker, &jobs);
+    if (weft_spawn(&f, &(struct weft_attr){.name = "worker"}, worker, &jobs)) return 1;
     for (int i = 0; i < 5; i++) weft_sem_post(&jobs);
     int err = weft_sem_wait_until(&nothing, weft_now() + 10 * WEFT_MILLISECOND);
-    printf("nobody posts: %s\n", err == -ETIMEDOUT ? "timed out" : "?");
+    printf("no post came: %s\n", err == -ETIMEDOUT ? "timed out" : "?");
     weft_cancel(f);
-    weft_join(f, &done);
+    if (weft_join(f, &done)) return 1;
     printf("the worker did %ld jobs before it was asked to stop\n", (long)done);
     return (long)done == 5 ? 0 : 1;
 }

@@ -1,4 +1,5 @@
-/* exit, called by a fiber: what atexit was told runs there, may wait, and the process ends with that status. */
+/* SPDX-License-Identifier: MIT */
+/* A fiber calls exit: functions registered by atexit run in it and may wait. The process ends with that status. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <weft.h>
@@ -15,8 +16,7 @@ static void *saves(void *unused) {
 /* On the stack of the fiber that called exit: it parks, and its worker runs others. Not weft_stop: that would wait for
  * this fiber, and answers -EDEADLK. */
 static void at_exit(void) {
-    weft_spawn(NULL, NULL, saves, NULL);
-    weft_sem_wait(&saved);
+    if (weft_spawn(NULL, NULL, saves, NULL) || weft_sem_wait(&saved)) return;
     printf("the handler goes on\n");
 }
 
@@ -29,12 +29,9 @@ static void *works(void *unused) {
 static int run(void *unused) {
     (void)unused;
     atexit(at_exit);
-    weft_spawn(NULL, NULL, works, NULL);
+    if (weft_spawn(NULL, NULL, works, NULL)) return 1;
     weft_yield();
     exit(EXIT_SUCCESS);
 }
 
-int main(void) {
-    weft_run(run, NULL, NULL); /* does not return */
-    return EXIT_FAILURE;
-}
+int main(void) { return weft_run(run, NULL, NULL); /* does not return */ }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A loop over many workers: which numbers are prime? And a search that stops when it has found one. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ static int look_for(size_t begin, size_t end, void *found) {
     for (size_t i = begin; i < end; i++)
         if (i % 7919 == 7 && is_prime(i)) {
             __atomic_store_n((size_t *)found, i, __ATOMIC_RELAXED);
-            return 1; /* pieces that have not begun are not begun any more */
+            return 1; /* no further piece starts */
         }
     return 0;
 }

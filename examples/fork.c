@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Fork and join: the sum of an array, by halves.
  *
- * weft_fork says that a call may run from now on, here or on another worker; weft_task_join returns when
- * it has run. If nobody took it meanwhile, the join is a plain call. So fork freely: a fork and a join
+ * weft_task_fork says that a call may run from now on, here or on another worker; weft_task_join returns when
+ * it has run. If no other worker took it, the join is a plain call. So fork freely: a fork and a join
  * cost a few nanoseconds, and only idle workers take anything.
  */
 #include "weft.h"
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What a call is to do, and what came out: the arguments live in the frame of whoever forks. */
+/* The argument and the result of a call. They live in the frame of the function that forks. */
 struct range {
     const int *first, *last;
     long sum;
@@ -26,7 +27,7 @@ static void sum(void *arg) {
     const int *middle = r->first + (r->last - r->first) / 2;
     struct range left = {r->first, middle, 0}, right = {middle, r->last, 0};
     struct weft_task task;
-    if (weft_fork(&task, sum, &left)) abort();
+    if (weft_task_fork(&task, sum, &left)) abort();
     sum(&right);                        /* the other half we do ourselves */
     if (weft_task_join(&task)) abort(); /* left.sum can be read now */
     r->sum = left.sum + right.sum;
@@ -44,7 +45,7 @@ static int run(void *unused) {
     sum(&all);
 
     struct weft_stats stats;
-    weft_stats(&stats);
+    weft_stats_read(&stats);
     printf("the sum of %d numbers is %ld; %llu of the forked calls ran on another worker\n", N, all.sum,
            (unsigned long long)stats.tasks_stolen);
     free(numbers);

@@ -1,4 +1,5 @@
-/* Futures: results that will be there, one by one or all of them, or an error in their place. */
+/* SPDX-License-Identifier: MIT */
+/* Futures: results that will be there later. Wait for one, or for all; any of them may be an error. */
 #include <stdio.h>
 #include <weft.h>
 
@@ -24,7 +25,7 @@ static int run(void *unused) {
     struct weft_fiber f[3];
     for (int i = 0; i < 3; i++) {
         answers[i] = &lookups[i].answer;
-        weft_spawn(&f[i], NULL, looks_up, &lookups[i]);
+        if (weft_spawn(&f[i], NULL, looks_up, &lookups[i])) return 1;
     }
     int first = weft_future_any(answers, 3);
     printf("the first answer is for key %d\n", lookups[first].key);
@@ -36,7 +37,8 @@ static int run(void *unused) {
     void *value;
     for (int i = 0; i < 3; i++) /* done: these waits return at once */
         if (weft_future_wait(answers[i], &value) == 0) printf("key %d is there\n", *(int *)value);
-    for (int i = 0; i < 3; i++) weft_join(f[i], NULL);
+    for (int i = 0; i < 3; i++)
+        if (weft_join(f[i], NULL)) return 1;
     return err == -ENOENT ? 0 : 1;
 }
 

@@ -1,4 +1,5 @@
-/* A graph of things to do: breakfast. And a value for each worker: who did how much. */
+/* SPDX-License-Identifier: MIT */
+/* A graph of things to do: breakfast. And a value for each worker: how much it did. */
 #include <stdio.h>
 #include <weft.h>
 
@@ -7,7 +8,7 @@ static struct weft_combinable steps = WEFT_COMBINABLE_INIT(sizeof(int), NULL); /
 static int step(void *name) {
     weft_sleep_for(2 * WEFT_MILLISECOND); /* others go on */
     printf("  %s\n", (const char *)name);
-    int *mine = weft_combinable_take(&steps); /* nobody else has it until it is put back */
+    int *mine = weft_combinable_take(&steps); /* this call's alone until it is put back */
     if (!mine) return -ENOMEM;
     ++*mine;
     return weft_combinable_put(&steps, mine);
@@ -25,11 +26,10 @@ static int run(void *unused) {
     int coffee = weft_graph_node(&g, step, "make coffee"), toast = weft_graph_node(&g, step, "toast bread");
     int butter = weft_graph_node(&g, step, "butter the toast"), eat = weft_graph_node(&g, step, "have breakfast");
 
-    weft_graph_edge(&g, water, coffee); /* the first before the second */
-    weft_graph_edge(&g, grind, coffee);
-    weft_graph_edge(&g, toast, butter);
-    weft_graph_edge(&g, coffee, eat);
-    weft_graph_edge(&g, butter, eat);
+    /* The first before the second. */
+    if (weft_graph_edge(&g, water, coffee) || weft_graph_edge(&g, grind, coffee)) return 1;
+    if (weft_graph_edge(&g, toast, butter) || weft_graph_edge(&g, coffee, eat)) return 1;
+    if (weft_graph_edge(&g, butter, eat)) return 1;
 
     for (int day = 1; day <= 2; day++) { /* as often as one likes */
         printf("day %d\n", day);
@@ -37,12 +37,11 @@ static int run(void *unused) {
     }
 
     /* A circle is noticed before anything is called. */
-    weft_graph_edge(&g, eat, water);
-    if (weft_graph_run(&g) != -ELOOP) return 1;
+    if (weft_graph_edge(&g, eat, water) || weft_graph_run(&g) != -ELOOP) return 1;
     weft_graph_clear(&g);
 
     int sum = 0;
-    weft_combinable_each(&steps, &sum, add, NULL);
+    if (weft_combinable_each(&steps, &sum, add, NULL)) return 1;
     weft_combinable_clear(&steps);
     printf("%d steps\n", sum);
     return sum != 12;

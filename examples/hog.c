@@ -1,4 +1,5 @@
-/* One worker, and a fiber that blocks its kernel thread: the others go on. Prints who it was. */
+/* SPDX-License-Identifier: MIT */
+/* One worker, and a fiber that blocks its kernel thread: the other fibers go on. Prints the name of that fiber. */
 #include <stdio.h>
 #include <unistd.h>
 #include <weft.h>
@@ -10,7 +11,8 @@ static void *blocks(void *unused) {
 
 static void *ticks(void *unused) {
     int n = 0;
-    for (uint64_t end = weft_now() + 250 * WEFT_MILLISECOND; weft_now() < end; n++) weft_sleep_for(10 * WEFT_MILLISECOND);
+    for (uint64_t end = weft_now() + 250 * WEFT_MILLISECOND; weft_now() < end; n++)
+        weft_sleep_for(10 * WEFT_MILLISECOND);
     printf("%d ticks of 10 ms in a quarter of a second, beside it\n", n);
     struct weft_hog hog;
     if (weft_hogs(weft_cluster_self(), &hog, 1) > 0)

@@ -1,4 +1,5 @@
-/* What fibers share, and how: a table that many read and few write, made by whoever comes first, in rounds. */
+/* SPDX-License-Identifier: MIT */
+/* A table that many fibers read and few write. The first fiber creates it, and all of them work in rounds. */
 #include <stdio.h>
 #include <weft.h>
 
@@ -13,7 +14,7 @@ static struct weft_barrier round_over = WEFT_BARRIER_INIT(FIBERS);
 static struct weft_latch all_done = WEFT_LATCH_INIT(FIBERS);
 static long sum;
 
-/* Runs once, whoever comes first; the others wait for it. If it returned an error, the next one would try. */
+/* Runs once, in the first fiber; the others wait for it. After an error the next fiber would try. */
 static int make_table(void *unused) {
     (void)unused;
     for (int i = 0; i < FIBERS; i++) table[i] = i;
@@ -28,7 +29,7 @@ static void add_to_log(int value) {
 
 static void *work(void *arg) {
     int me = (int)(intptr_t)arg;
-    weft_once(&made, make_table, NULL);
+    if (weft_once_run(&made, make_table, NULL)) return NULL;
     for (int round = 0; round < ROUNDS; round++) {
         weft_rwlock_read(&lock); /* others read at the same time */
         int seen = table[(me + round) % FIBERS];
@@ -42,7 +43,7 @@ static void *work(void *arg) {
         add_to_log(seen >= 0);
         weft_mutex_unlock(&log_lock);
 
-        /* Nobody begins the next round before all have ended this one; one of them is told apart. */
+        /* No fiber begins the next round before all have ended this round. One of them gets another result. */
         if (weft_barrier_wait(&round_over) == WEFT_BARRIER_SERIAL) printf("round %d is over\n", round);
     }
     weft_latch_count_down(&all_done, 1);
@@ -51,7 +52,8 @@ static void *work(void *arg) {
 
 static int run(void *unused) {
     (void)unused;
-    for (intptr_t i = 0; i < FIBERS; i++) weft_spawn(NULL, NULL, work, (void *)i);
+    for (intptr_t i = 0; i < FIBERS; i++)
+        if (weft_spawn(NULL, NULL, work, (void *)i)) return 1;
     /* Opens when all have counted down. Every wait has a form with a deadline. */
     if (weft_latch_wait_until(&all_done, weft_now() + 10 * WEFT_SECOND)) return 1;
     long total = 0;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A pipeline: lines are made in order, worked on side by side, and printed in order again. */
 #include <stdio.h>
 #include <string.h>

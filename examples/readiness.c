@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Waiting for descriptors: a fiber parks until a pipe can be read, or until something else comes first. */
 #include <fcntl.h>
 #include <poll.h>
@@ -20,9 +21,9 @@ static void *writer(void *unused) {
 static int run(void *unused) {
     (void)unused;
     char text[16];
-    struct weft_future stop = WEFT_FUTURE_INIT; /* nobody sets it here */
+    struct weft_future stop = WEFT_FUTURE_INIT; /* never set in this example */
     if (pipe(ends) || fcntl(ends[0], F_SETFL, O_NONBLOCK)) return 1;
-    weft_spawn(NULL, NULL, writer, NULL);
+    if (weft_spawn(NULL, NULL, writer, NULL)) return 1;
 
     /* One descriptor by itself, with a deadline ... */
     int events = weft_ready_until(ends[0], POLLIN, weft_now() + WEFT_SECOND);
@@ -31,8 +32,8 @@ static int run(void *unused) {
     /* ... or among other things, whichever comes first. */
     for (;;) {
         struct weft_case cases[] = {WEFT_CASE_READY(ends[0], POLLIN), WEFT_CASE_FUTURE(&stop, NULL)};
-        if (weft_select(cases, 2) != 0) break;
-        ssize_t n = read(ends[0], text, sizeof text); /* does not block: and if somebody was faster, it says so */
+        if (weft_case_select(cases, 2) != 0) break;
+        ssize_t n = read(ends[0], text, sizeof text); /* does not block; EAGAIN if another reader was faster */
         if (n == 0) break;
         if (n > 0) printf("read %d bytes\n", (int)n);
     }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One value out of many elements: a sum, the longest run of heads, and where each word of a text begins. */
 #include <stdio.h>
 #include <weft.h>
@@ -14,7 +15,7 @@ static void add(void *left, const void *right, void *unused) {
     *(double *)left += *(const double *)right;
 }
 
-/* --- the longest run: an operation whose order counts -------------------------------------------- */
+/* --- the longest run: an operation that is not commutative -------------------------------------------- */
 
 struct run {
     size_t length, from_left, from_right, longest; /* of a piece of the range */

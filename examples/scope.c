@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A scope owns the fibers spawned in it: it ends with them, and the first failure cancels the rest. */
 #include <stdio.h>
 #include <weft.h>
@@ -24,7 +25,8 @@ static int run(void *unused) {
                            {"body", 3600 * WEFT_SECOND, 0, 0}};
     struct weft_scope scope;
     weft_scope_begin(&scope, WEFT_FOREVER);
-    for (int i = 0; i < 3; i++) weft_scope_spawn(&scope, NULL, fetch, &parts[i]);
+    for (int i = 0; i < 3; i++) /* refused only if the scope is cancelled by then, or memory is short */
+        if (weft_scope_spawn(&scope, NULL, fetch, &parts[i])) break;
     int err = weft_scope_end(&scope); /* waits for all three, whatever happens */
     for (int i = 0; i < 3; i++)
         printf("%-6s %s\n", parts[i].name, parts[i].stopped ? "was stopped" : parts[i].outcome ? "failed" : "is there");

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Select: whichever comes first, two sources, the end, a time, or a deadline. */
 #include <stdio.h>
 #include <weft.h>
@@ -7,23 +8,23 @@ static struct weft_future end = WEFT_FUTURE_INIT;
 
 static void *speaks(void *unused) {
     const char *text[] = {"warp", "weft"};
-    for (int i = 0; i < 2; i++) weft_chan_send(&words, &text[i]);
+    for (int i = 0; i < 2; i++)
+        if (weft_chan_send(&words, &text[i])) break;
     return unused;
 }
 
 static void *counts(void *unused) {
     for (int i = 1; i <= 3; i++) {
         weft_sleep_for(2 * WEFT_MILLISECOND);
-        weft_chan_send(&numbers, &i);
+        if (weft_chan_send(&numbers, &i)) break;
     }
-    weft_future_set(&end, NULL); /* says to everybody who waits for it that it is over */
+    weft_future_set(&end, NULL); /* tells all waiters that it is over */
     return unused;
 }
 
 static int run(void *unused) {
     (void)unused;
-    weft_spawn(NULL, NULL, speaks, NULL);
-    weft_spawn(NULL, NULL, counts, NULL);
+    if (weft_spawn(NULL, NULL, speaks, NULL) || weft_spawn(NULL, NULL, counts, NULL)) return 1;
     uint64_t look_up = weft_now() + WEFT_MILLISECOND;
     for (;;) {
         const char *word;
@@ -35,7 +36,7 @@ static int run(void *unused) {
             WEFT_CASE_TIME(look_up),
         };
         /* Exactly one of the four is done; of those that can be, any. */
-        switch (weft_select_until(cases, 4, weft_now() + WEFT_SECOND)) {
+        switch (weft_case_select_until(cases, 4, weft_now() + WEFT_SECOND)) {
         case 0: printf("a word: %s\n", word); break;
         case 1: printf("a number: %d\n", number); break;
         case 2: printf("the end\n"); return 0;

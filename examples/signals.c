@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A server that reloads on SIGHUP and ends gracefully on SIGTERM: both are awaited by an ordinary fiber. */
 #include <signal.h>
 #include <stdio.h>
@@ -20,16 +21,16 @@ static int run(void *unused) {
     long served = 0;
     /* From here on nothing is lost: what comes while we are busy is kept until we ask. */
     if (weft_signals_begin(&signals, WEFT_SIGNAL(SIGHUP) | WEFT_SIGNAL(SIGTERM))) return 1;
-    weft_spawn(&server, NULL, serve, &served);
+    if (weft_spawn(&server, NULL, serve, &served)) return 1;
 
-    kill(getpid(), SIGHUP); /* somebody, outside */
+    kill(getpid(), SIGHUP); /* stands for another process */
     while (weft_signals_next(&signals, &what) == SIGHUP) {
-        printf("reload, asked for by %s\n", what.pid == getpid() ? "ourselves" : "somebody");
+        printf("reload, asked for by %s\n", what.pid == getpid() ? "this process" : "another process");
         kill(getpid(), SIGTERM); /* and again */
     }
     printf("shutting down\n");
     weft_sem_post(&stop);
-    weft_join(server, NULL);
+    if (weft_join(server, NULL)) return 1;
     weft_signals_end(&signals); /* what SIGTERM did before, it does again */
     printf("done\n");
     return 0;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sorting: any elements with a comparison to call, and numbers with one in line. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ struct person {
     int born;
 };
 
-/* As for qsort_r: the last argument is the one given to weft_sort. */
+/* As for qsort_r: the last argument is that of weft_sort. */
 static int by_year(const void *a, const void *b, void *unused) {
     (void)unused;
     return ((const struct person *)a)->born - ((const struct person *)b)->born;
@@ -32,7 +33,7 @@ static int run(void *unused) {
 
     enum { N = 1000000 };
     double *v = malloc(N * sizeof *v);
-    for (int i = 0; i < N; i++) v[i] = (double)(i * 2654435761u % N);
+    for (unsigned i = 0; i < N; i++) v[i] = (double)(i * 2654435761u % N);
     uint64_t began = weft_now();
     if (sort_doubles(v, N, NULL)) return 1;
     printf("a million numbers in %.1f ms\n", (double)(weft_now() - began) / 1e6);

@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Typed tasks: how many ways are there to put n queens on a board?
  *
  * WEFT_TASK_n(result, name, type, argument, ...) defines a task like a function. In its body, WEFT_SPAWN
  * forks one, WEFT_CALL calls one, WEFT_SYNC joins the youngest that was spawned and is its value. From
  * any other function, WEFT_RUN runs one. No pointers, no structs for arguments; and a spawn that
- * nobody steals costs about as much as the call itself.
+ * no worker steals costs about as much as the call itself.
  */
 #include "weft.h"
 

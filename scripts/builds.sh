@@ -1,6 +1,10 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh
 # The kinds of build that the tests run in. Sourced by check.sh and soak.sh.
 #
 #   configure NAME   sets up build/NAME if it is not there, and builds it
+#   tested NAME S... sets it up, builds what the suites S need, and runs them: a command for step and begin
+#   scaled N ...     runs a command with the sizes of tests divided by N
 #   step TITLE ...   runs a command, shows its output, and adds its "N passed, N failed" to the total
 #   begin NAME ...   runs a command in the second lane, `{ begin ...; begin ...; } & lane=$!`
 #   end NAME         a command for step: what that one has said
@@ -10,7 +14,7 @@ total_failed=0
 log=$(mktemp)
 failures=$(mktemp)
 beside=$(mktemp -d)
-trap 'rm -rf "$log" "$failures" "$beside"' EXIT
+trap 'rm -rf "$log" "$log.build" "$failures" "$beside"' EXIT
 
 options() {
     case "$1" in
@@ -18,7 +22,8 @@ options() {
     debug) echo "-Dbuildtype=debug -Dtool=false" ;;
     asan) echo "-Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false -Dtool=false" ;;
     tsan) echo "-Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false -Dtool=false" ;;
-    migrate) echo "-Dbuildtype=debugoptimized -Dmigrate=true -Dready_first=2 -Dtool=false" ;;
+    # By clang; and with faults, so that the calls that fail do so while fibers migrate.
+    migrate) echo "-Dbuildtype=debugoptimized -Dmigrate=true -Dfaults=true -Dready_first=2 -Dtool=false" ;;
     faults) echo "-Dbuildtype=debugoptimized -Dfaults=true -Dready_first=2 -Dtool=false" ;;
     locks) echo "-Dbuildtype=debugoptimized -Dlocks=true -Dtool=false" ;;
     lto) echo "-Db_lto=true -Db_pie=true" ;;
@@ -31,14 +36,36 @@ options() {
     esac
 }
 
+set_up() {
+    case "$1" in clang* | migrate) compilers="CC=clang CXX=clang++" ;; *) compilers="CC=gcc CXX=g++" ;; esac
+    # An MPI that was installed since then has its library built, too.
+    if [ -f "build/$1/build.ninja" ]; then
+        [ "$1" != release ] || ! pkg-config --exists ompi-c || grep -q weft-mpi "build/$1/build.ninja" ||
+            meson setup --reconfigure "build/$1"
+        return
+    fi
+    # shellcheck disable=SC2046
+    env $compilers meson setup "build/$1" $(options "$1")
+}
+
 configure() {
     echo "== build/$1"
-    case "$1" in clang*) compilers="CC=clang CXX=clang++" ;; *) compilers="CC=gcc CXX=g++" ;; esac
-    if [ ! -f "build/$1/build.ninja" ]; then
-        # shellcheck disable=SC2046
-        env $compilers meson setup "build/$1" $(options "$1") >"$log" 2>&1 || { cat "$log"; exit 1; }
-    fi
-    ninja -C "build/$1" >"$log" 2>&1 || { cat "$log"; exit 1; }
+    set_up "$1" >"$log.build" 2>&1 && ninja -C "build/$1" >"$log.build" 2>&1 && return
+    cat "$log.build"
+    return 1
+}
+
+scaled() ( # the tests' sizes divided by a number, then a command
+    WEFT_TEST_SCALE=$1
+    export WEFT_TEST_SCALE
+    shift
+    "$@"
+)
+
+tested() {
+    build=$1
+    shift
+    set_up "$build" && tests/run.sh "build/$build" "$@"
 }
 
 step() {
@@ -55,13 +82,9 @@ step() {
         failed=1
     fi
     [ "$status" -eq 0 ] || [ "$failed" -gt 0 ] || failed=1
-    # All of it when something failed, else what each program said in the end.
-    if [ "$failed" -gt 0 ]; then
-        cat "$log"
-        { echo "== failed: $title" && what_failed; } >>"$failures"
-    else
-        grep ' passed, ' "$log"
-    fi
+    grep ' passed, ' "$log"
+    [ "$failed" -eq 0 ] || { echo "== failed: $title" && what_failed; } | tee -a "$failures"
+    [ "$failed" -gt 0 ] || sed -n '/^-- unsteady/,$p' "$log" | tee -a "$failures"
     echo "-- $title: $passed passed, $failed failed, $(($(date +%s) - begun)) s"
     total_passed=$((total_passed + passed))
     total_failed=$((total_failed + failed))
@@ -81,14 +104,13 @@ end() {
     return "$(cat "$beside/$1.status")"
 }
 
-# The last lines of each failure in the log: what it said is indented and stands before its verdict.
+# What run.sh repeats of the programs that failed; of another script, its last lines.
 what_failed() {
-    awk '/^  .* passed \(/ || / [0-9]+ passed, 0 failed/ { n = 0; next }
-         { kept[n++] = $0 }
-         /^  .* FAILED \(/ || / passed, [1-9][0-9]* failed/ || /: no result, status/ {
-             for (i = n > 30 ? n - 30 : 0; i < n; i++) print kept[i]
-             n = 0
-         }' "$log"
+    if grep -q '^-- failed: ' "$log"; then
+        sed -n '/^-- failed: /,$p' "$log"
+    else
+        tail -n 60 "$log"
+    fi
 }
 
 finish() {

@@ -1,39 +1,36 @@
 #!/bin/sh
-# The everyday tests: the release build whole, the sanitizers and the special builds at a smaller
-# size, the models. Ends in "N passed, N failed". About 25 minutes with the builds, on two processors.
+# SPDX-License-Identifier: MIT
+# The everyday tests: check.sh [quick]. Ends in "N passed, N failed"; before that line, what failed is repeated.
+#
+# quick is for daily work: the release build, its tests but for the suite long, and the form of the sources. Otherwise
+# also AddressSanitizer, ThreadSanitizer, a build by clang in which every switch migrates and calls can be made to fail,
+# the models in brief, and clang-tidy. Two lanes go on side by side. docs/TESTING.md says what runs where.
 cd "$(dirname "$0")/.." || exit 1
 . scripts/builds.sh
-: "${WEFT_STRESS_SECONDS:=0.15}"
-: "${WEFT_RANDOM_SECONDS:=15}"
-export WEFT_STRESS_SECONDS WEFT_RANDOM_SECONDS
+export WEFT_TEST_PATIENCE="${WEFT_TEST_PATIENCE:-10}" # many at once are slow
+begun_all=$(date +%s)
 
-examples_run() {
-    ok=0
-    bad=0
-    for example in examples/*.c; do
-        name=$(basename "$example" .c)
-        if timeout 100 "build/release/examples/$name"; then ok=$((ok + 1)); else bad=$((bad + 1)); fi
-    done
-    echo "examples: $ok passed, $bad failed"
-    [ "$bad" -eq 0 ]
-}
+if [ "${1:-}" = quick ]; then
+    export WEFT_STRESS_SECONDS="${WEFT_STRESS_SECONDS:-0.05}" WEFT_RANDOM_SECONDS="${WEFT_RANDOM_SECONDS:-5}" WEFT_TEST_SCALE="${WEFT_TEST_SCALE:-10}"
+    configure release || exit 1
+    step "form" scripts/form.sh
+    step "release" tests/run.sh build/release unit fiber misuse stress-8 random threads examples docs --no-suite=long
+    finish
+    exit
+fi
 
-# ThreadSanitizer takes a millisecond to make a fiber. Programs that make very many run with it in the soak.
-many_fibers="bare flow loops_continued loops_cancelled_continued loops_behalf_continued tasks_continued"
-
-for build in release asan tsan migrate faults; do configure $build; done
+export WEFT_STRESS_SECONDS="${WEFT_STRESS_SECONDS:-0.1}" WEFT_RANDOM_SECONDS="${WEFT_RANDOM_SECONDS:-5}"
+configure release || exit 1
 {
-    begin models tests/model/run.sh brief
-    begin tsan env WEFT_TEST_SCALE=50 WEFT_STRESS_WORKERS=8 WEFT_TEST_IO= \
-        WEFT_TEST_LEAVE_OUT="$many_fibers" tests/run.sh build/tsan unit fiber stress random planted
+    begin tsan scaled 50 tested tsan unit fiber stress-8 random planted --no-suite=many-fibers --no-suite=many-steals
+    begin asan scaled 20 tested asan unit fiber misuse stress-8 random planted --no-suite=many-fibers
 } &
 lane=$!
-step "release" tests/run.sh build/release unit fiber misuse stress random sim inject serve cached
-step "examples" examples_run
-step "what lives across a switch" tests/arch/run.sh
-step "AddressSanitizer" env WEFT_TEST_SCALE=20 WEFT_STRESS_WORKERS=8 WEFT_TEST_IO=epoll tests/run.sh build/asan unit fiber misuse stress random planted
-step "every switch migrates" env WEFT_TEST_SCALE=20 WEFT_STRESS_WORKERS=8 WEFT_TEST_IO= tests/run.sh build/migrate fiber stress random
-step "every call fails once" tests/run.sh build/faults fault
-step "models" end models
+step "form" scripts/form.sh
+step "release" scaled 4 tests/run.sh build/release unit fiber engines misuse stress random sim inject serve cached look threads examples dist docs install model arch
+step "every switch migrates, every call fails once" scaled 20 tested migrate fiber stress-8 random fault
+step "clang-tidy" scripts/tidy.sh
 step "ThreadSanitizer" end tsan
+step "AddressSanitizer" end asan
+echo "-- in all: $(($(date +%s) - begun_all)) s"
 finish

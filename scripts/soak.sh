@@ -1,9 +1,85 @@
 #!/bin/sh
-# The long tests, some four hours: in one lane SOAK_MINUTES (60) of stress in the release build, models and fuzzing, in
-# the other every other build whole, both compilers, valgrind, and aarch64 under qemu; SOAK_RANDOM_MINUTES (120) of random
-# programs in several builds. Ends in "N passed, N failed".
+# SPDX-License-Identifier: MIT
+# The long tests, in parts of at most 20 minutes on two processors.
+#
+#   soak.sh              all parts that this commit has not passed, one after the other; so it can be stopped and resumed
+#   soak.sh PART...      these, in any case
+#   soak.sh list         their names, and what each does
+#   soak.sh status       which have passed on which commit; status 1 if a part has not passed on this commit
+#
+# What passed is recorded in .soak, a line each: commit, part, seconds, numbers, day. A tree with changes is recorded as
+# such, and does not count for the commit. Ends in "N passed, N failed".
 cd "$(dirname "$0")/.." || exit 1
 . scripts/builds.sh
+record=.soak
+export WEFT_TEST_PATIENCE="${WEFT_TEST_PATIENCE:-10}"
+export WEFT_TEST_STRICT="${WEFT_TEST_STRICT:-1}" # a test that fails only now and then has failed
+
+parts() {
+    cat <<'EOF'
+release              the release build, whole
+inject               what the kernel may answer to calls for rings
+debug                without optimization, whole
+lto                  link-time optimization and PIE, whole
+frames               with frame pointers, whole
+clang                the release build by clang, whole
+v4                   for AVX-512, where the processor has it
+arch                 what lives across a switch, for every compiler and machine
+membarrier           as on a kernel that has no membarrier
+asan                 AddressSanitizer and UBSan, without stress
+asan-stress          the stress test with it
+clang-asan           the same by clang, without stress
+clang-asan-stress    the stress test with it
+tsan                 ThreadSanitizer, without stress
+tsan-stress          the stress test with it
+clang-tsan           the same by clang, without stress
+clang-tsan-stress    the stress test with it
+migrate              every switch migrates, whole; by clang
+faults               every call fails once, and the rest with two slots a queue
+locks                locks that a fiber holds: the tests hold none, and what is planted is found
+valgrind-1           valgrind, unit tests and fibers a to h
+valgrind-2           valgrind, fibers i to q
+valgrind-3           valgrind, fibers r to z
+valgrind-4           valgrind, input and output on the other engines
+aarch64              aarch64 under qemu
+stress-1             20 minutes of stress (a third of SOAK_MINUTES, 60)
+stress-2             20 more
+stress-3             20 more
+random-release       random programs, two at a time for 12 minutes (a tenth of SOAK_RANDOM_MINUTES, 120)
+random-v4            for 6 minutes
+random-asan          for 12 minutes
+random-tsan          for 12 minutes
+random-migrate       for 12 minutes
+random-aarch64       for 6 minutes
+deques               a thousand million operations of stealing
+tasks-in-deques      what forks, with the other kinds of deques
+resizes              100,000 changes of the number of workers
+lives                100,000 lives of a runtime
+starves              the tests of starvation do not pass without helping
+model-whole          the explorations of whole sources
+model-queues         those of queues, and of mistakes in them
+model-spin           the models for spin
+model-orders         every memory order weakened
+model-planted        mistakes in the source
+fuzz-serve           what clients send to weft serve
+fuzz-cached          what clients send to weft cached
+install              make install, and programs by pkg-config and CMake; make uninstall
+install-more         as a subproject of meson, with sanitizers, as Debian packages
+install-bare         the README's commands on a bare Debian 12; needs root
+ffi                  every inline function and macro is a symbol; programs in Rust and Python
+kernel-tls           kernel TLS, on Debian's kernel under qemu
+abi                  the binary interface is that of the last tag, or newer
+dist                 libweft-mpi on Open MPI and MPICH, whole; the policy with 8,192 ranks
+dist-kills           ranks are killed at a random moment, 200 times
+look                 programs at work are looked at four thousand times
+EOF
+}
+names() { parts | sed 's/ .*//'; }
+
+# libweft-mpi with both MPIs.
+ranks() { # what dist.py is to do
+    python3 tests/dist/dist.py build/release openmpi "$@" && python3 tests/dist/dist.py build/release mpich "$@"
+}
 
 # As many passes of a second each, over all parts and numbers of workers, as fit into the time.
 stress_for() { # build minutes
@@ -27,19 +103,28 @@ stress_for() { # build minutes
     [ "$bad" -eq 0 ]
 }
 
-# Random programs, a part (in per cent) of SOAK_RANDOM_MINUTES.
+# Random programs, two processes side by side, each for a part (in per cent) of SOAK_RANDOM_MINUTES.
 random_for() { # build part [a command that runs it]
     seconds=$((${SOAK_RANDOM_MINUTES:-120} * 60 * $2 / 100))
-    WEFT_RANDOM_SECONDS=$seconds WEFT_TEST_UNDER=$3 tests/run.sh "$1" random
+    export WEFT_TEST_UNDER="${3:-}"
+    $WEFT_TEST_UNDER "build/$1/tests/random/random" --seconds "$seconds" >"$log.other" 2>&1 &
+    other=$!
+    $WEFT_TEST_UNDER "build/$1/tests/random/random" --seconds "$seconds" >"$log.random" 2>&1
+    first=$?
+    wait "$other"
+    second=$?
+    cat "$log.other" "$log.random"
+    echo "random: $(((first == 0) + (second == 0))) passed, $(((first != 0) + (second != 0))) failed"
+    rm -f "$log.other" "$log.random"
+    [ "$first" -eq 0 ] && [ "$second" -eq 0 ]
 }
 
 # The tests hold none, and what is planted is found.
 held_locks() { # build
-    tests/run.sh "$1" fiber planted >"$log.locks" 2>&1
+    WEFT_TEST_LOG=$log.locks tests/run.sh "$1" fiber planted
     status=$?
-    cat "$log.locks"
-    if grep -q "while it holds" "$log.locks"; then
-        echo "locks: 0 passed, 1 failed"
+    if grep -o "[^\\]*while it holds[^\\]*" "$log.locks"; then
+        echo "a test parks while it holds a lock: 0 passed, 1 failed"
         status=1
     fi
     rm -f "$log.locks"
@@ -82,67 +167,110 @@ tasks_in_deques() { # build
     echo "tasks in deques: 1 passed, 0 failed"
 }
 
-configure release
-{
-    begin stress stress_for build/release "${SOAK_MINUTES:-60}"
-    begin random random_for build/release 20
-    begin deques counted build/release steals 4 rounds 1000 # of a million operations each
-    begin tasks tasks_in_deques build/release
-    begin resizes counted build/release resize 8 resizes 100000
-    begin lives counted build/release lives 4 lives 100000 # of a runtime, each with resizes and clusters
-    begin plain stealing_alone build/release
-    begin models tests/model/run.sh
-    begin fuzz_serve tests/serve/fuzz.sh 600
-    begin fuzz_cached tests/cached/fuzz.sh 600
-} &
-lane=$!
-step "release" tests/run.sh build/release
-step "what the kernel may answer" tests/inject/run.sh build/release
-for build in debug lto frames clang; do
-    configure $build
-    step "$build" tests/run.sh "build/$build"
-done
-step "what lives across a switch" tests/arch/run.sh
-step "without membarrier" env WEFT_TEST_MEMBARRIER=forbidden WEFT_TEST_IO= tests/run.sh build/release unit fiber stress
-if grep -qw avx512vl /proc/cpuinfo; then
-    configure v4
-    step "v4" tests/run.sh build/v4
-    step "random programs, v4" random_for build/v4 10
-else
-    echo "== v4: this processor has no AVX-512, left out"
-fi
-for build in asan clang-asan; do
-    configure $build
-    step "$build" env WEFT_TEST_SCALE=4 tests/run.sh "build/$build"
-done
-step "random programs, AddressSanitizer" random_for build/asan 20
-for build in tsan clang-tsan; do
-    configure $build
-    step "$build" env WEFT_TEST_SCALE=20 tests/run.sh "build/$build"
-done
-step "random programs, ThreadSanitizer" random_for build/tsan 20
-configure migrate
-step "every switch migrates" tests/run.sh build/migrate
-step "random programs, every switch migrates" random_for build/migrate 20
-configure faults
-step "every call fails once" tests/run.sh build/faults
-configure locks
-step "locks that a fiber holds" held_locks build/locks
-step "valgrind" env WEFT_TEST_SCALE=100 WEFT_STRESS_WORKERS=2 \
-    WEFT_TEST_UNDER="valgrind -q --error-exitcode=99 --trace-children=no --suppressions=tests/valgrind.supp" \
-    tests/run.sh build/debug unit fiber
-configure aarch64
-step "aarch64 under qemu" env WEFT_TEST_SCALE=20 WEFT_TEST_IO=epoll QEMU_LD_PREFIX=/usr/aarch64-linux-gnu \
-    WEFT_TEST_UNDER=qemu-aarch64 tests/run.sh build/aarch64 unit fiber
-step "random programs, aarch64" random_for build/aarch64 10 "qemu-aarch64 -L /usr/aarch64-linux-gnu"
-step "stress" end stress
-step "random programs" end random
-step "deques" end deques
-step "tasks in all deques" end tasks
-step "resizes" end resizes
-step "lives" end lives
-step "stealing alone starves" end plain
-step "models" end models
-step "what clients send" end fuzz_serve
-step "what clients of cached send" end fuzz_cached
+under_valgrind() { # tests
+    scaled 100 tests/run.sh build/debug "$@" \
+        "--wrapper=valgrind -q --error-exitcode=99 --trace-children=no"
+}
+
+on_avx512() { # command
+    if grep -qw avx512vl /proc/cpuinfo; then "$@"; else echo "left out, there is no AVX-512: 0 passed, 0 failed"; fi
+}
+
+models() { # pattern
+    # shellcheck disable=SC2046
+    tests/model/run.sh $(tests/model/run.sh list | grep -E "$1")
+}
+
+# Everything but stress and random programs, which have parts of their own.
+without_stress() { # build scale
+    scaled "$2" tests/run.sh "build/$1" --no-suite=stress --no-suite=random --no-suite=model --no-suite=arch
+}
+
+run_part() { # name
+    case $1 in
+    release | debug | lto | frames | clang | migrate | faults) configure "$1" && tests/run.sh "build/$1" --no-suite=model --no-suite=arch ;;
+    v4) on_avx512 configure v4 && on_avx512 tests/run.sh build/v4 --no-suite=model --no-suite=arch ;;
+    inject) configure release && tests/inject/run.sh build/release ;;
+    arch) tests/arch/run.sh ;;
+    membarrier) configure release && WEFT_TEST_MEMBARRIER=forbidden tests/run.sh build/release unit fiber stress ;;
+    asan | clang-asan) configure "$1" && without_stress "$1" 4 ;;
+    tsan | clang-tsan) configure "$1" && without_stress "$1" 20 ;;
+    asan-stress | clang-asan-stress) configure "${1%-stress}" && scaled 4 tests/run.sh "build/${1%-stress}" stress ;;
+    tsan-stress | clang-tsan-stress) configure "${1%-stress}" && scaled 20 tests/run.sh "build/${1%-stress}" stress ;;
+    locks) configure locks && held_locks build/locks ;;
+    valgrind-1) configure debug && under_valgrind 'unit/*' 'fiber/[a-h]*' ;;
+    valgrind-2) configure debug && under_valgrind 'fiber/[i-q]*' --no-suite=engines ;;
+    valgrind-3) configure debug && under_valgrind 'fiber/[r-z]*' ;;
+    valgrind-4) configure debug && under_valgrind 'fiber/io_*-*' ;;
+    aarch64) configure aarch64 && WEFT_TEST_UNDER=qemu-aarch64 scaled 20 tests/run.sh build/aarch64 unit fiber engine-epoll ;;
+    stress-*) configure release && stress_for build/release "$((${SOAK_MINUTES:-60} / 3))" ;;
+    random-v4) on_avx512 configure v4 && on_avx512 random_for v4 5 ;;
+    random-aarch64) configure aarch64 && random_for aarch64 5 "qemu-aarch64 -L /usr/aarch64-linux-gnu" ;;
+    random-*) configure "${1#random-}" && random_for "${1#random-}" 10 ;;
+    deques) configure release && counted build/release steals 4 rounds 1000 ;; # of a million operations each
+    tasks-in-deques) configure release && tasks_in_deques build/release ;;
+    resizes) configure release && counted build/release resize 8 resizes 100000 ;;
+    lives) configure release && counted build/release lives 4 lives 100000 ;; # each with resizes and clusters
+    starves) configure release && stealing_alone build/release ;;
+    model-whole) models '^[a-z_]+$' ;;
+    model-queues) models '^queue-' ;;
+    model-spin) models '^spin-' ;;
+    model-orders) models '^planted-orders$' ;;
+    model-planted) models '^planted-[^o]' ;;
+    fuzz-serve) tests/serve/fuzz.sh 600 ;;
+    fuzz-cached) tests/cached/fuzz.sh 600 ;;
+    install) tests/install/run.sh user cmake ;;
+    install-more) tests/install/run.sh subproject sanitizers debian ;;
+    install-bare) tests/install/run.sh bare ;;
+    ffi) configure release && tests/ffi/run.sh "$PWD/build/release" ;;
+    kernel-tls) configure release && tests/tls/kernel.sh "$PWD/build/release" ;;
+    abi) tests/install/abi.sh ;;
+    dist) configure release && ranks && build/release/tests/dist/dist_sim ;;
+    dist-kills) configure release && ranks kills 100 ;;
+    look) configure release && python3 tests/look/run.py build/release 2000 ;;
+    *) echo "$1: there is no such part: 0 passed, 1 failed" && return 1 ;;
+    esac
+}
+
+commit() {
+    head=$(git rev-parse --short=12 HEAD)
+    [ -z "$(git status --porcelain)" ] && echo "$head" || echo "$head-changed"
+}
+passed_here() { grep -q "^$(commit) $1 " "$record" 2>/dev/null; } # part
+
+status() {
+    missing=0
+    here=$(commit)
+    for name in $(names); do
+        if passed_here "$name"; then
+            line="passed, $(sed -n "s/^$here $name \([0-9]*\) \(.*\)/\1 s, \2/p" "$record" | tail -n 1)"
+        else
+            missing=$((missing + 1))
+            last=$(grep "^[^ ]* $name " "$record" 2>/dev/null | tail -n 1)
+            line="not passed here${last:+; last on ${last%% *}, ${last##* }}"
+        fi
+        printf '%-20s %s\n' "$name" "$line"
+    done
+    echo "$here: $missing of $(names | wc -l) parts are still to be passed"
+    [ "$missing" -eq 0 ]
+}
+
+one() { # name
+    before=$total_failed
+    began=$(date +%s)
+    passed_before=$total_passed
+    step "$1" run_part "$1"
+    [ "$total_failed" -gt "$before" ] && return
+    echo "$(commit) $1 $(($(date +%s) - began)) $((total_passed - passed_before)) passed $(date +%F)" >>"$record"
+}
+
+case ${1:-} in
+list) parts && exit ;;
+status)
+    status
+    exit
+    ;;
+esac
+[ $# -gt 0 ] && chosen="$*" || chosen=$(for name in $(names); do passed_here "$name" || echo "$name"; done)
+for name in $chosen; do one "$name"; done
 finish

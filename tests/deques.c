@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: MIT */
 /* See deques.h. */
 #include "deques.h"
 
 #include "queue/abp.h"
 #include "queue/chase_lev.h"
 #include "queue/deque.h"
-#include "queue/locked.h"
+#include "queue/locked_deque.h"
 
 #include <stdlib.h>
 
@@ -32,33 +33,33 @@ QUEUE(chase_lev, uint64_t)
 QUEUE(abp, uint32_t)
 QUEUE(locked, uint64_t)
 
-/* --- the kinds, as sched/tasks.c and task/fork.c use them ------------------------------------------ */
+/* --- the kinds, as sched/tasks/tasks.c and task/fork_join.c use them ------------------------------------------ */
 
 enum { FREE = 0, DONE = 2 };
 
 static bool kind_push(void *q, void *item) {
     struct weft__deque *d = q;
     struct weft_call *c = d->in.head;
-    if (weft__deque_full(d, c)) return false;
+    if (weft__deque_is_full(d, c)) return false;
     *(void **)(void *)c->data = item;
     store_rel(weft__deque_head(d), c + 1); /* pairs with a thief of last resort */
     fence_compiler();
-    if ((uintptr_t)c - (uintptr_t)d->in.low >= load_rlx(weft__deque_span(d))) d->kind->push(d, c);
+    if ((uintptr_t)c - (uintptr_t)d->in.low >= load_rlx(weft__deque_span(d))) d->variant->push(d, c);
     return true;
 }
 
 /* What was stolen is waited for, until the thief has looked at it; below it all was stolen. */
 static void *kind_pop(void *q) {
     struct weft__deque *d = q;
-    while (!weft__deque_empty(d)) {
+    while (!weft__deque_is_empty(d)) {
         struct weft_call *c = d->in.head - 1;
         store_rlx(weft__deque_head(d), c);
         fence_compiler();
-        if (c >= load_rlx(weft__deque_bound(d)) || d->kind->pop(d, c)) return *(void **)(void *)c->data;
+        if (c >= load_rlx(weft__deque_split_pointer(d)) || d->variant->pop(d, c)) return *(void **)(void *)c->data;
         store_rlx(weft__deque_head(d), c + 1);
         for (unsigned turn = 0; load_acq(weft__call_state(c)) != DONE;) weft__backoff(&turn); /* pairs with steal */
         store_rlx(weft__call_state(c), FREE);
-        if (d->kind->forget) d->kind->forget(d, c);
+        if (d->variant->forget) d->variant->forget(d, c);
         store_rlx(weft__deque_head(d), c);
     }
     return NULL;
@@ -66,9 +67,9 @@ static void *kind_pop(void *q) {
 
 static void *kind_steal(void *q) {
     struct weft__deque *d = q;
-    struct weft_call *c = d->kind->steal(d);
+    struct weft_call *c = d->variant->steal(d);
     if (!c) {
-        if (d->kind->press) d->kind->press(d, weft__clock());
+        if (d->variant->press) d->variant->press(d, weft__clock());
         return NULL;
     }
     void *item = *(void **)(void *)c->data;

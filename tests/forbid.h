@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Forbids all threads of this process a system call from now on: it answers with the error. */
 #ifndef WEFT_TESTS_FORBID_H
 #define WEFT_TESTS_FORBID_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* For fuzz targets: what must be so, whatever the bytes. */
 #ifndef TESTS_FUZZ_H
 #define TESTS_FUZZ_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * How the sanitizers behave in tests: they ask the program itself for these, so that no variables need be set. And
  * WEFT_TEST_MEMBARRIER=forbidden: the tests on a kernel without membarrier.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where tests put files: in the directory for temporary files, whatever it is. */
 #ifndef TESTS_SCRATCH_H
 #define TESTS_SCRATCH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What a fiber is doing, by its record: so that a test waits for just that, and not for as long as it
  * usually takes.
@@ -7,14 +8,14 @@
 
 #include "test.h"
 
-#include "sched/wait.h"
+#include "sched/core/wait_word.h"
 
 /* It is in a wait, or about to leave its stack for one. */
 static inline bool state_waits(struct weft_fiber f) {
     struct weft__fiber *r = weft__fiber_of(f);
     return r && load_acq(&r->wait) & WEFT_WAIT_WAITING;
 }
-/* Somebody is in a join of it. */
+/* A joiner waits for it. */
 static inline bool state_joined(struct weft_fiber f) {
     struct weft__fiber *r = weft__fiber_of(f);
     return r && (load_acq(&r->join) & WEFT_JOIN_TAG) == WEFT_JOIN_BY;

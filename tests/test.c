@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What tests call; see test.h. The runner is in runner.c. */
 #define _GNU_SOURCE
 #include "test.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The tests' harness. A binary is a few files with
  *
@@ -5,7 +6,7 @@
  *
  * linked with test.c and runner.c. Each test runs in a child of its own with a time limit, so that a crash or a
  * hang is one failed test with a name. The last line of a binary is "unit/queue_ready: 7 passed, 0
- * failed"; its status is 1 if one failed. Arguments choose the tests whose names contain them;
+ * failed"; its status is 1 if a test failed. Arguments choose the tests with names that contain them;
  * -l lists them, -n runs without a child (for a debugger), -v tells each test's time.
  *
  * A failed check ends the child at once, from whatever fiber or thread it is called by.

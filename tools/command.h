@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The commands of the tool; each gets its own arguments, argv[0] its name, and returns the exit code. */
 #ifndef TOOLS_COMMAND_H
 #define TOOLS_COMMAND_H
@@ -9,8 +10,13 @@
 
 int command_bench(int argc, char **argv);
 int command_cached(int argc, char **argv);
+int command_dump(int argc, char **argv);
+int command_explain(int argc, char **argv);
 int command_load(int argc, char **argv);
+int command_profile(int argc, char **argv);
 int command_serve(int argc, char **argv);
+int command_top(int argc, char **argv);
+int command_threads(int argc, char **argv);
 int command_tour(int argc, char **argv);
 
 /* Of "--name=value" the value, and the name is cut off before it; NULL: the next argument is the value, if any. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * weft bench: reads what is asked for, runs it variant by variant, prints each as soon as it is done.
  */
@@ -40,7 +41,7 @@ static bool known_system(const char *system) {
 }
 
 static const char help[] =
-    "weft bench list             what there is, and who takes part\n"
+    "weft bench list             the benchmarks, and the systems that take part\n"
     "weft bench NAME [options]   one of them, or all; each result is checked\n"
     "\n"
     "  --workers N   with N workers (else: with 1 and with 2)\n"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See program.h. */
 #include "program.h"
 
@@ -20,7 +21,7 @@
  */
 static const char *const places[] = {"peers", "../../peers", "../peers", "../libexec/weft/peers"};
 
-/* `program` NULL: this one. */
+/* `program` NULL: this program. */
 static bool find(const char *program, char *path) {
     char self[PATH];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);

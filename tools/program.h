@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Measuring programs as processes: where they are, and one run of one.
  */

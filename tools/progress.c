@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See progress.h. */
 #include "progress.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is being done, on standard error: in place on a terminal, else a line. progress_end clears it. */
 #ifndef TOOLS_PROGRESS_H
 #define TOOLS_PROGRESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What people and programs read: the machine, tables, lines of JSON on standard output.
  */

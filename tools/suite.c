@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See suite.h. */
 #include "suite.h"
 #include "program.h"
@@ -126,7 +127,7 @@ int suite_run(const struct setting *setting, const struct bench *bench, const st
     }
 
     for (unsigned round = 0; round < setting->runs; round++)
-        for (int s = 0; s < systems; s++) /* nobody always follows the same one; one with 1 and 2 workers in a row */
+        for (int s = 0; s < systems; s++) /* no system always follows the same system; a system with 1 and 2 workers in a row */
             for (int i = (s + (int)round) % systems; i < count; i += systems)
                 measure(setting, bench, variant, round, &outcomes[i], &series[i]);
     progress_end();

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Runs a variant of a benchmark on all systems, side by side: every round runs each system once with
  * each number of workers, so that whatever disturbs the machine disturbs all of them alike. Figures are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * weft tour: what the library does, stop by stop, each beside the same work on kernel threads and on
  * whatever peer is installed. The figures come from the benchmarks, with fewer and shorter rounds.
@@ -45,7 +46,7 @@ static const struct stop stops[] = {
      "fib", 0, 1, 1, false},
     {"Sharing uneven work",
      "1024 pieces of work made by one fiber, a tenth of them a hundred times as long as the others. Idle workers "
-     "take work from busy ones; nosteal is weft without that, serial a plain loop.",
+     "take work from busy workers; nosteal is weft without that, serial a plain loop.",
      "imbalanced", 0, 0, 3, false},
     {"Waking a sleeping worker", "Everything sleeps; a thread from outside wakes a fiber.", "wake", 0, 0, 3, false},
     {"Idling", "Two seconds with nothing to do: the CPU time of the whole process.", "idle", 0, 0, 1, true},
@@ -140,6 +141,10 @@ static bool visit(const struct stop *stop, int number, int of) {
 }
 
 int command_tour(int argc, char **argv) {
+    if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
+        puts("weft tour: shows what weft can do, beside kernel threads, in under a minute. It takes no arguments.");
+        return 0;
+    }
     if (argc > 1) return usage("tour takes no arguments, not '%s'", argv[1]);
     uint64_t began = clock_ns();
     int of = (int)(sizeof stops / sizeof *stops);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See user.h. */
 #include "user.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Giving up the rights of root, before there are threads: those that come have what their maker has. */
 #ifndef TOOLS_USER_H
 #define TOOLS_USER_H

@@ -1,23 +1,18 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * weft: loops and algorithms over many workers. Included by weft.h; how to read it is said there.
+ * Parallel loops and algorithms. weft.h includes this header and says how to read it.
  *
- * All of these cut the work into pieces, fork the pieces as tasks (weft/task.h), and return when every
- * piece has ended. What they call - a body, a comparison, a stage - may do whatever a fiber may: take
- * locks, sleep, park, run loops of its own. It may be called on several workers at once; it must not end its
- * fiber by weft_exit, nor let a C++ exception out: the program then ends with one line. While bodies park, others
- * begin: hundreds may be under way at the same time. What must be bounded, open files for instance, is bounded by a
- * semaphore, by WEFT_FOR_STATIC (one piece a worker), or by the items of a pipeline.
+ * Each function cuts its work into pieces, forks the pieces as tasks (weft/task.h), and returns when every piece has
+ * ended. Functions passed in (bodies, comparisons, stages) may do whatever a fiber may: lock, sleep, park, run loops of
+ * their own. They may be called on several workers at once. They must not call weft_fiber_exit or let a C++ exception
+ * out: the program then prints one line and aborts. While bodies park, further bodies start, so hundreds may be in
+ * progress. Use a semaphore, WEFT_FOR_STATIC or the tokens of a pipeline to limit that.
  *
- * Called by a thread that is no fiber, each of them runs in a fiber of the first cluster, and the thread
- * waits for it; without a runtime: -ESRCH.
+ * A thread that calls one of these functions has it run in a fiber of the first cluster, and waits.
  *
- * A caller that is told to stop, by weft_cancel or by a scope that it is in, stops all of it: no other piece, item or
- * node is begun, and waits in those that are under way end, as the caller's own waits would, whichever fiber runs them.
- * When these have returned, the call returns -ECANCELED, or -ETIMEDOUT for the deadline of a scope; or 0, if nothing
- * was left to be begun. In a shield nothing of that happens. A body that should end its loop returns a value, see
- * weft_for.
- *
- * The order: loops, reductions, prefix sums, calls, sorting, pipelines, graphs, values for each worker.
+ * When the caller is cancelled, no further piece, item or node starts, and waits in pieces that are running end as the
+ * caller's own waits would. After these have returned, the call returns -ECANCELED or -ETIMEDOUT; or 0 if everything
+ * had started already. A shield prevents that. A body that wants to end its loop returns a value, see weft_for.
  */
 #ifndef WEFT_PAR_H
 #define WEFT_PAR_H
@@ -35,239 +30,365 @@ extern "C" {
 
 /* ---------------------------------------------------------------------------------------------
  * Loops
+ *
+ * A loop calls a body for pieces of an index range.
  * ------------------------------------------------------------------------------------------ */
 
-/* How a range is cut into pieces. */
+/* How a loop cuts its range into pieces. */
 enum {
-    WEFT_FOR_MORSEL, /* pieces that take about `budget` each, as measured while the loop runs */
-    WEFT_FOR_LAZY,   /* `grain` at a time; what is left is halved whenever a worker looks for work, and can be taken
-                        while a body waits */
-    WEFT_FOR_STATIC, /* as many equal parts as there are workers; in each `grain` at a time, 0: all at once */
-    WEFT_FOR_GRAIN,  /* halved until a piece has at most `grain`: always the same pieces, unless parts are sent to
-                        workers */
+    WEFT_FOR_MORSEL, /* pieces of about `budget` nanoseconds, as measured while the loop runs; the default */
+    WEFT_FOR_LAZY,   /* `grain` indices at a time; the rest is halved whenever a worker looks for work, also while a
+                        body waits */
+    WEFT_FOR_STATIC, /* one equal part for each worker, in steps of `grain`; 0: in one step */
+    WEFT_FOR_GRAIN,  /* halved until a piece has at most `grain` indices: always the same pieces, unless parts are sent
+                        to workers */
 };
 
-/* Who begins which part. Without it, the workers come and take what they find. */
+/* Which worker starts with which part. */
 enum {
-    WEFT_SPREAD_NONE,
-    WEFT_SPREAD_EVEN,   /* a part is mailed to each worker: halves to two, who mail quarters, and so on */
+    WEFT_SPREAD_NONE,   /* workers come and take what they find; the default */
+    WEFT_SPREAD_EVEN,   /* a part is mailed to each worker: halves to two, which mail quarters, and so on */
     WEFT_SPREAD_UNEVEN, /* the caller mails all parts itself: earlier for a few workers, later for many */
 };
 
 /*
- * Which worker ran which part of a loop; the next loop that is given the same object sends each part
- * there again, where its data may still be in the cache. Any number of loops, one at a time, over any
- * range: the parts are 256ths of it or larger. Zeros: nothing is known.
+ * Remembers which worker ran which part of a loop. The next loop with the same object sends each part to the same
+ * worker, whose cache may still hold the data. One loop at a time may use it, over any range; the parts are 256ths or
+ * larger.
  */
 struct weft_affinity {
     uint16_t parts;
     uint16_t worker[256]; /* + 1 */
 };
+
+/* Initialises a struct weft_affinity that knows nothing yet. */
 #define WEFT_AFFINITY_INIT WEFT_ZERO
 
-/* Start from WEFT_FOR_INIT; a zero is a default; NULL: all defaults. */
+/* Options of a loop. Initialise them with WEFT_FOR_INIT; a member that is 0 has its default. */
 struct weft_for_options {
-    unsigned partition;             /* WEFT_FOR_MORSEL ... */
-    unsigned spread;                /* WEFT_SPREAD_NONE ... */
-    size_t grain;                   /* elements that a piece has at least, or for WEFT_FOR_GRAIN at most; 0: 1 */
-    size_t element;                 /* bytes of an element: if element 0 begins a cache line, so does each piece. 0: not
-                                       known; large pieces begin at multiples of 64 then */
+    unsigned partition;             /* WEFT_FOR_MORSEL and so on */
+    unsigned spread;                /* WEFT_SPREAD_NONE and so on */
+    size_t grain;                   /* least number of indices of a piece; for WEFT_FOR_GRAIN the largest; 0: 1 */
+    size_t element;                 /* bytes of an element: pieces then begin at cache lines if element 0 does. 0:
+                                       unknown; large pieces begin at multiples of 64 */
     uint64_t budget;                /* ns; 0: 40 us */
     struct weft_affinity *affinity; /* NULL: none */
 };
+
+/* Initialises a struct weft_for_options with defaults. */
 #define WEFT_FOR_INIT WEFT_ZERO
 
 /*
- * Calls body(b, e, arg) for pieces [b, e) of [begin, end), each index in exactly one, on as many workers as
- * are free, in any order; returns when all have returned. A body that returns something else than 0 ends the
- * loop: no other piece is begun, those under way go on to their end, and the first such value is what weft_for
- * returns. Between two pieces, a fiber that has been ready for long is let in.
- * -ECANCELED, -ETIMEDOUT: the caller was told to stop. -EINVAL: body NULL, end < begin, an option out of range. -ESRCH:
- * a thread, and no runtime. -ENOMEM, -EAGAIN: a thread, and no fiber could be made.  [fiber thread; parks, cancel]
+ * Calls body(b, e, arg) for pieces [b, e) of [begin, end), on as many workers as are free, in any order. Each index
+ * belongs to exactly one piece. Returns 0 when all pieces have returned.
+ *
+ *     static int square(size_t begin, size_t end, void *numbers) {
+ *         for (size_t i = begin; i < end; i++) ((double *)numbers)[i] *= ((double *)numbers)[i];
+ *         return 0;
+ *     }
+ *     int err = weft_for(0, n, square, numbers, NULL);
+ *
+ * A body that returns a value other than 0 ends the loop: no further piece starts, running pieces finish, and weft_for
+ * returns the first such value. Between two pieces weft lets in fibers that have been ready for long.
+ *
+ *   options   NULL for the defaults
+ *
+ * Errors:
+ *   -EINVAL            body is NULL, end < begin, or an option is out of range
+ *   -ESRCH             the caller is a thread, and no runtime is running
+ *   -ENOMEM, -EAGAIN   the caller is a thread, and no fiber could be created
+ *   other              what a body returned
+ * [fiber thread; parks, cancel]
  */
-int weft_for(size_t begin, size_t end, int (*body)(size_t begin, size_t end, void *arg), void *arg,
-             const struct weft_for_options *options);
+WEFT_MUST_USE int weft_for(size_t begin, size_t end, int (*body)(size_t begin, size_t end, void *arg), void *arg,
+                           const struct weft_for_options *options);
 
 /* ---------------------------------------------------------------------------------------------
  * Reductions
+ *
+ * A reduction combines all elements of a range by an associative operation.
  * ------------------------------------------------------------------------------------------ */
 
-/* An operation that is associative; it need not be commutative. */
+/* An associative operation. It need not be commutative. */
 struct weft_reduction {
-    size_t size;          /* bytes of a value; values are aligned as by malloc, and moved by copying */
-    const void *identity; /* the value of no elements */
-    /* value = value op the elements of [begin, end). Not 0: ends the reduction, as in weft_for. */
+    size_t size;          /* bytes of a value; values are aligned as by malloc, and copied byte by byte */
+    const void *identity; /* the value of an empty range */
+    /* Sets *value to *value op the elements of [begin, end). A result other than 0 ends the reduction, as in weft_for.
+     */
     int (*fold)(size_t begin, size_t end, void *value, void *arg);
-    /* left = left op right. */
+    /* Sets *left to *left op *right. */
     void (*combine)(void *left, const void *right, void *arg);
 };
 
 /*
- * *value = *value op all elements of the range, in their order. Rounding may differ from run to run, because
- * the brackets are where the pieces end. They are always the same with WEFT_FOR_GRAIN; and on the same number of
- * workers with WEFT_FOR_STATIC, and with WEFT_FOR_GRAIN and a spread or an affinity. Errors as for weft_for, and then
- * *value is of no use. -EINVAL also: value, how, or a member of it NULL or 0.  [fiber thread; parks, cancel]
+ * Sets *value to *value op all elements of the range, in their order. After an error *value is unusable.
+ *
+ * The operation is associative, but pieces decide where the brackets go, so rounding of floating-point numbers may
+ * differ from run to run. It is always the same with WEFT_FOR_GRAIN. With WEFT_FOR_STATIC, or WEFT_FOR_GRAIN and a
+ * spread or affinity, it is the same for the same number of workers.
+ *
+ * Errors:
+ *   -EINVAL   value, how or one of its members is NULL or 0
+ *   other     those of weft_for
+ * [fiber thread; parks, cancel]
  */
-int weft_reduce(size_t begin, size_t end, void *value, const struct weft_reduction *how, void *arg,
-                const struct weft_for_options *options);
+WEFT_MUST_USE int weft_reduce(size_t begin, size_t end, void *value, const struct weft_reduction *how, void *arg,
+                              const struct weft_for_options *options);
 
 /* ---------------------------------------------------------------------------------------------
  * Prefix sums
+ *
+ * A scan computes the running value of an associative operation over a range.
  * ------------------------------------------------------------------------------------------ */
 
 /*
- * The running value of an associative operation. `scan` does what fold does and also writes the results that
- * it passes, before or after it has counted each element in: that makes the scan exclusive or inclusive.
+ * An operation for weft_scan. `scan` does what `fold` does and also writes the results that it passes, before it has
+ * counted each element in (an exclusive scan) or after (an inclusive one).
  */
 struct weft_prefix {
     struct weft_reduction reduction;
-    /* value: that of all elements before begin; on return: of all before end. */
+    /* *value is that of all elements before begin; on return, of all before end. */
     int (*scan)(size_t begin, size_t end, void *value, void *arg);
 };
 
 /*
- * Calls scan for pieces that cover [begin, end), each once, with the right value; some pieces are first
- * folded by somebody else. *value is what the first begins with, and on return that of the whole range.
- * On W workers it takes at best 2/(W+1) of the time of a plain loop. grain and element of the options count.
- * Errors as for weft_reduce.  [fiber thread; parks, cancel]
+ * Calls scan for pieces that cover [begin, end), each once, with the right value to start from. Some pieces are folded
+ * first, by another worker. *value is the value before the first element, and on return that of the whole range. On W
+ * workers this takes at best 2/(W+1) of the time of a sequential loop.
+ *
+ *   options   grain and element have an effect; NULL for the defaults
+ *
+ * Errors: those of weft_reduce.
+ * [fiber thread; parks, cancel]
  */
-int weft_scan(size_t begin, size_t end, void *value, const struct weft_prefix *how, void *arg,
-              const struct weft_for_options *options);
+WEFT_MUST_USE int weft_scan(size_t begin, size_t end, void *value, const struct weft_prefix *how, void *arg,
+                            const struct weft_for_options *options);
 
 /*
- * The same over an array of n elements of size bytes, with only an operation: left = left op right. It is a call an
- * element; <weft/scan.h> makes functions with the operation in line, several times as fast for numbers.
- * Inclusive: out[i] = in[0] op ... op in[i]. Exclusive: without in[i], so out[0] is the identity. out may be
- * in. -EINVAL: a pointer NULL, size 0 or more than 4096. -ENOMEM. Others as for weft_for: then only a part of out was
- * written.  [fiber thread; parks, cancel]
+ * Scan an array of n elements of `size` bytes with one operation, which sets *left to *left op *right. Inclusive:
+ * out[i] = in[0] op ... op in[i]. Exclusive: without in[i], so out[0] is the identity. out may be in. The operation
+ * costs a call for each element; <weft/scan.h> inlines it and is several times as fast for numbers. After an error only
+ * a part of out was written.
+ *
+ * Errors:
+ *   -EINVAL   a pointer is NULL, or size is 0 or above 4096
+ *   -ENOMEM   out of memory
+ *   other     those of weft_for
+ * [fiber thread; parks, cancel]
  */
-int weft_scan_inclusive(void *out, const void *in, size_t n, size_t size, const void *identity,
-                        void (*combine)(void *left, const void *right, void *arg), void *arg);
-int weft_scan_exclusive(void *out, const void *in, size_t n, size_t size, const void *identity,
-                        void (*combine)(void *left, const void *right, void *arg), void *arg);
+WEFT_MUST_USE int weft_scan_inclusive(void *out, const void *in, size_t n, size_t size, const void *identity,
+                                      void (*combine)(void *left, const void *right, void *arg), void *arg);
+WEFT_MUST_USE int weft_scan_exclusive(void *out, const void *in, size_t n, size_t size, const void *identity,
+                                      void (*combine)(void *left, const void *right, void *arg), void *arg);
 
 /* ---------------------------------------------------------------------------------------------
- * Calls side by side
+ * Parallel calls
+ *
+ * Calls a few different functions in parallel.
  * ------------------------------------------------------------------------------------------ */
 
+/* A function for weft_invoke, and its argument. */
 struct weft_branch {
     void (*fn)(void *);
     void *arg;
 };
 
-/* Calls n functions, perhaps at once, and returns when all have returned. -EINVAL: branches NULL and n not 0, or
- * an fn is NULL: then none is called. -ECANCELED, -ETIMEDOUT: some were not called. -ESRCH, -ENOMEM, -EAGAIN as for
- * weft_for.  [fiber thread; parks, cancel] */
-int weft_invoke(const struct weft_branch *branches, size_t n);
+/*
+ * Calls n functions, in parallel if workers are free, and returns when all have returned. After -ECANCELED or
+ * -ETIMEDOUT some were not called.
+ *
+ * Errors:
+ *   -EINVAL                    branches is NULL and n is not 0, or a function is NULL: none was called
+ *   -ESRCH, -ENOMEM, -EAGAIN   as weft_for
+ * [fiber thread; parks, cancel]
+ */
+WEFT_MUST_USE int weft_invoke(const struct weft_branch *branches, size_t n);
 
 /* ---------------------------------------------------------------------------------------------
- * Sorting. For elements of a type that is known, <weft/sort.h> makes a function with the comparison in
- * line, several times as fast for numbers.
+ * Sorting
+ *
+ * For elements of a known type, <weft/sort.h> generates a sort with the comparison inlined, several times as fast for
+ * numbers.
  * ------------------------------------------------------------------------------------------ */
 
 /*
- * Sorts n elements of size bytes, as qsort_r would, but elements that compare as equal stay in order. Whatever the
- * comparison answers, all elements are still there. It needs room for as many elements again, and for those that are
- * not of 4, 8 or 16 bytes a pointer each; with a byte more for each, arrays of few different values are sorted faster.
- * -EINVAL: base NULL and n not 0, compare NULL, size 0, n times size too large. -ENOMEM: nothing has
- * changed. -ECANCELED, -ETIMEDOUT: all elements are there, in some order. -ESRCH, -EAGAIN as for weft_for.
+ * Sorts n elements of `size` bytes, with the arguments of qsort_r. The sort is stable: equal elements keep their order.
+ * Every element survives, even if the comparison contradicts itself. The sort needs memory for a second array; for
+ * elements that do not have 4, 8 or 16 bytes, also a pointer for each. After -ECANCELED or -ETIMEDOUT all elements are
+ * there, in some order.
+ *
+ * Errors:
+ *   -EINVAL           base is NULL and n is not 0, compare is NULL, size is 0, or the array is too large
+ *   -ENOMEM           out of memory; the array is unchanged
+ *   -ESRCH, -EAGAIN   as weft_for
  * [fiber thread; parks, cancel]
  */
-int weft_sort(void *base, size_t n, size_t size, int (*compare)(const void *, const void *, void *arg), void *arg);
+WEFT_MUST_USE int weft_sort(void *base, size_t n, size_t size, int (*compare)(const void *, const void *, void *arg),
+                            void *arg);
 
-/* For <weft/sort.h>, before a piece: a fiber that has been ready for long is let in. Not 0: the sort is to stop, and
- * *result says why. */
+/*
+ * Internal, for <weft/sort.h>: called before each piece, lets in a fiber that has been ready for long. Returns not 0 if
+ * the sort must stop, with the reason in *result.
+ */
 int weft__sort_turn(int *result);
 
 /* ---------------------------------------------------------------------------------------------
  * Pipelines
+ *
+ * A pipeline sends a stream of items through several stages that work at the same time.
  * ------------------------------------------------------------------------------------------ */
 
+/* Kinds of stages. */
 enum {
-    WEFT_STAGE_PARALLEL, /* several items at once, in any order */
-    WEFT_STAGE_IN_ORDER, /* one item at a time, in the order in which the first stage made them */
+    WEFT_STAGE_PARALLEL, /* several items at a time, in any order */
+    WEFT_STAGE_IN_ORDER, /* one item at a time, in the order in which the first stage produced them */
     WEFT_STAGE_SERIAL,   /* one item at a time, in any order */
 };
 
-/* What a stage returns when the item goes no further, and the first stage when there are no more. */
+/* The result of a stage when its item goes no further, and of the first stage when there are no more items. */
 #define WEFT_PIPELINE_END 1
 
+/* A stage of a pipeline. */
 struct weft_stage {
-    unsigned kind;
-    /* The first stage makes an item; the others find it, and may put another in its place. 0: it goes on
-     * to the next stage. Less: the error ends the pipeline. More: the item goes no further; or of the first
-     * stage, there are no more items. */
+    unsigned kind; /* WEFT_STAGE_PARALLEL and so on */
+    /* The first stage stores a new item in *item; the others find the item there and may replace it. 0 passes the item
+     * on. WEFT_PIPELINE_END drops it; from the first stage it ends the stream. A negative errno ends the pipeline. */
     int (*fn)(void **item, void *arg);
     void *arg;
 };
 
 /*
- * Items go through n stages, each after the other; the first is called by one at a time, whatever its kind.
- * At most `tokens` items are under way, each in a fiber of its own if need be, so a stage may wait for as
- * long as it likes. 0 tokens: four a worker. After an error nothing new is begun, the items under way go
- * on to the end but for the one that failed, and the first error is returned.
- * -ECANCELED, -ETIMEDOUT: the same, but nothing has failed, and the first stage may have had more items. -EINVAL:
- * stages NULL, n 0, an fn NULL, a kind that is none. -ENOMEM. -ESRCH, -EAGAIN as for weft_for.  [fiber thread; parks,
- * cancel]
+ * Sends items through n stages. The first stage is called for one item at a time, whatever its kind. Each item is
+ * handled by a fiber, so a stage may wait as long as it likes. After an error no new item starts, the items in flight
+ * continue to the last stage except the failed one, and the first error is returned. After -ECANCELED or -ETIMEDOUT the
+ * first stage may have had more items.
+ *
+ *   tokens   the largest number of items in flight; 0: four for each worker
+ *
+ * Errors:
+ *   -EINVAL           stages is NULL, n is 0, a function is NULL, or a kind is unknown
+ *   -ENOMEM           out of memory
+ *   -ESRCH, -EAGAIN   as weft_for
+ *   other             the error of a stage
+ * [fiber thread; parks, cancel]
  */
-int weft_pipeline(const struct weft_stage *stages, size_t n, size_t tokens);
+WEFT_MUST_USE int weft_pipeline(const struct weft_stage *stages, size_t n, size_t tokens);
 
 /* ---------------------------------------------------------------------------------------------
- * Graphs: functions, and which of them come before which
+ * Graphs
+ *
+ * A graph holds functions and the order between them. A run calls each function after its predecessors, as parallel as
+ * the order allows.
  * ------------------------------------------------------------------------------------------ */
 
-/* Zeros are an empty graph. Built by one at a time, run as often as one likes. */
+/* A graph. Zeros are an empty graph. One caller at a time builds or runs it; it may run any number of times. */
 struct weft_graph {
     void *opaque;
 };
+
+/* Initialises an empty struct weft_graph. */
 #define WEFT_GRAPH_INIT WEFT_ZERO
 
-/* Adds a node that calls fn(arg); returns its number: 0, 1, ... -EINVAL: NULL. -EBUSY: the graph runs.
- * -ENOMEM.  [fiber thread] */
-int weft_graph_node(struct weft_graph *graph, int (*fn)(void *), void *arg);
-
-/* after begins when before has ended. An edge that is there already counts twice, which changes nothing.
- * -EINVAL: NULL, no such node, or both are the same. -EBUSY. -ENOMEM.  [fiber thread] */
-int weft_graph_edge(struct weft_graph *graph, int before, int after);
+/*
+ * Adds a node that calls fn(arg). Returns its number: 0, 1, and so on.
+ *
+ * Errors:
+ *   -EINVAL   graph or fn is NULL
+ *   -EBUSY    the graph is running
+ *   -ENOMEM   out of memory
+ * [fiber thread]
+ */
+WEFT_MUST_USE int weft_graph_node(struct weft_graph *graph, int (*fn)(void *), void *arg);
 
 /*
- * Calls every node's function once, after those of all nodes before it. One that does not return 0 ends
- * the run: no other is begun, and the first such value is returned. The graph may be run again, or
- * added to. -ELOOP: nodes that are before themselves; nothing was called. -EINVAL: NULL. -EBUSY: it runs.
- * -ECANCELED, -ETIMEDOUT, -ESRCH, -ENOMEM, -EAGAIN as for weft_for.  [fiber thread; parks, cancel]
+ * Makes node `after` start only when node `before` has ended. Adding an edge twice has no further effect.
+ *
+ * Errors:
+ *   -EINVAL   graph is NULL, a node does not exist, or both are the same
+ *   -EBUSY    the graph is running
+ *   -ENOMEM   out of memory
+ * [fiber thread]
  */
-int weft_graph_run(struct weft_graph *graph);
+WEFT_MUST_USE int weft_graph_edge(struct weft_graph *graph, int before, int after);
 
-/* Gives the memory back; the graph is empty then. -EINVAL: NULL. -EBUSY: it runs.  [fiber thread] */
+/*
+ * Calls the function of every node once, after those of all its predecessors. A function that returns a value other
+ * than 0 ends the run: no further node starts, and the first such value is returned. The graph can run again, or grow.
+ *
+ * Errors:
+ *   -ELOOP                     the edges form a circle; nothing was called
+ *   -EINVAL                    graph is NULL
+ *   -EBUSY                     the graph is running
+ *   -ESRCH, -ENOMEM, -EAGAIN   as weft_for
+ *   other                      what a node returned
+ * [fiber thread; parks, cancel]
+ */
+WEFT_MUST_USE int weft_graph_run(struct weft_graph *graph);
+
+/*
+ * Empties a graph and frees its memory.
+ *
+ * Errors:
+ *   -EINVAL   graph is NULL
+ *   -EBUSY    the graph is running
+ * [fiber thread]
+ */
 int weft_graph_clear(struct weft_graph *graph);
 
 /* ---------------------------------------------------------------------------------------------
- * Values for each worker, combined in the end: sums, histograms, scratch memory
+ * Combinable values
+ *
+ * A combinable object gives each worker a value of its own, to be combined in the end: sums, histograms, scratch
+ * memory.
  * ------------------------------------------------------------------------------------------ */
 
-/* Zeros and a size are a valid one. */
+/* A set of values. Zeros and a size are valid. */
 struct weft_combinable {
     size_t size;          /* bytes of a value */
-    const void *identity; /* what each begins as; NULL: zeros */
+    const void *identity; /* the initial value; NULL: zeros */
     void *opaque;
 };
+
+/* Initialises a struct weft_combinable. */
 #define WEFT_COMBINABLE_INIT(size, identity) \
     { size, identity, NULL }
 
-/* A value that is the caller's until it is put back, even when it parks and goes on elsewhere; mostly
- * the one that this worker used last. NULL: no memory, or combinable NULL or its size 0.  [fiber thread] */
+/*
+ * Takes a value. It is the caller's until it is put back, even if the caller parks and moves. It is usually the value
+ * that this worker used last.
+ *
+ * Errors: returns NULL if memory is exhausted, combinable is NULL, or its size is 0.
+ * [fiber thread]
+ */
 void *weft_combinable_take(struct weft_combinable *combinable);
 
-/* Puts it back. -EINVAL: NULL.  [fiber thread] */
+/*
+ * Puts a value back.
+ *
+ * Errors: -EINVAL if combinable or value is NULL.
+ * [fiber thread]
+ */
 int weft_combinable_put(struct weft_combinable *combinable, void *value);
 
 /*
- * combine(result, value, arg) for every value there is, in any order. Nobody has one taken.
- * -EINVAL: NULL. -EBUSY: somebody has.  [fiber thread] */
-int weft_combinable_each(struct weft_combinable *combinable, void *result,
-                         void (*combine)(void *left, const void *right, void *arg), void *arg);
+ * Calls combine(result, value, arg) for every value, in any order. All values must have been put back.
+ *
+ * Errors:
+ *   -EINVAL   combinable or combine is NULL
+ *   -EBUSY    a value is taken
+ * [fiber thread]
+ */
+WEFT_MUST_USE int weft_combinable_each(struct weft_combinable *combinable, void *result,
+                                       void (*combine)(void *left, const void *right, void *arg), void *arg);
 
-/* Gives the memory back; no value exists any more. -EINVAL: NULL. -EBUSY: somebody has one.  [fiber thread] */
+/*
+ * Frees all values.
+ *
+ * Errors:
+ *   -EINVAL   combinable is NULL
+ *   -EBUSY    a value is taken
+ * [fiber thread]
+ */
 int weft_combinable_clear(struct weft_combinable *combinable);
 
 #ifdef __cplusplus

@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * weft: prefix sums and reductions of arrays of one type, with the operation in line. Say what is to be combined, and
- * include this, as often as there are operations:
+ * Prefix sums and reductions for one type, with the operation inlined. Define four macros and include this header, once
+ * for each operation:
  *
  *     #define WEFT_SCAN_NAME sum
  *     #define WEFT_SCAN_TYPE double
@@ -8,15 +9,19 @@
  *     #define WEFT_SCAN_OPERATION(a, b, arg) ((a) + (b))
  *     #include <weft/scan.h>
  *
- *     static int sum_inclusive(double *out, const double *in, size_t n, void *arg);
- *     static int sum_exclusive(double *out, const double *in, size_t n, void *arg);
- *     static int sum_reduce(double *value, const double *in, size_t n, void *arg);
+ * That defines three static functions, here named after sum:
  *
- * a and b are values, arg is what the function was given. The operation is associative; it need not be commutative.
- * They do what weft_scan_inclusive and weft_scan_exclusive do, several times as fast for numbers; out may be in. The
- * last one does what weft_reduce does: *value = *value op in[0] op ... op in[n - 1]. -EINVAL: a pointer NULL and n not
- * 0, or n too large. Others as for weft_scan and weft_reduce. Values are moved by copying: in C++ the type must be
- * trivially copyable.  [fiber thread; parks, cancel]
+ *     int sum_inclusive(double *out, const double *in, size_t n, void *arg);
+ *     int sum_exclusive(double *out, const double *in, size_t n, void *arg);
+ *     int sum_reduce(double *value, const double *in, size_t n, void *arg);
+ *
+ * The first two do what weft_scan_inclusive and weft_scan_exclusive do, several times as fast for numbers; out may be
+ * in. The third sets *value to *value op in[0] op ... op in[n - 1]. In the operation, a and b are values and arg is the
+ * argument of the function. The operation must be associative; it need not be commutative. Values are copied byte by
+ * byte: in C++ the type must be trivially copyable.
+ *
+ * Errors: -EINVAL if a pointer is NULL and n is not 0, or n is too large; others as weft_scan and weft_reduce.
+ * [fiber thread; parks, cancel]
  */
 #include <weft.h>
 
@@ -43,7 +48,7 @@ struct WEFT_SCAN_(arrays) {
     void *arg;
 };
 
-/* Four runs of 32 elements at once: chains of operations that do not wait for each other. */
+/* Folds four runs of 32 elements at once: four independent chains of operations. */
 WEFT_SCAN_FN int WEFT_SCAN_(fold)(size_t begin, size_t end, void *value, void *p) {
     const WEFT_SCAN_(element) *at = ((const struct WEFT_SCAN_(arrays) *)p)->in + begin, *to = at + (end - begin);
     void *arg = ((const struct WEFT_SCAN_(arrays) *)p)->arg;
@@ -87,7 +92,7 @@ WEFT_SCAN_FN int WEFT_SCAN_(scan_exclusive)(size_t begin, size_t end, void *valu
     struct WEFT_SCAN_(arrays) arrays = *(const struct WEFT_SCAN_(arrays) *)p;
     WEFT_SCAN_(element) a = *(WEFT_SCAN_(element) *)value;
     for (size_t i = begin; i < end; i++) {
-        WEFT_SCAN_(element) x = arrays.in[i]; /* it may stand where the result goes */
+        WEFT_SCAN_(element) x = arrays.in[i]; /* out may be in: read before writing */
         arrays.out[i] = a;
         a = WEFT_SCAN_OPERATION(a, x, arrays.arg);
     }
@@ -106,15 +111,18 @@ WEFT_SCAN_FN int WEFT_SCAN_(scan)(WEFT_SCAN_(element) * out, const WEFT_SCAN_(el
     return weft_scan(0, n, &value, &how, &arrays, &options);
 }
 
-WEFT_SCAN_FN int WEFT_SCAN_(inclusive)(WEFT_SCAN_(element) * out, const WEFT_SCAN_(element) * in, size_t n, void *arg) {
+WEFT_MUST_USE WEFT_SCAN_FN int WEFT_SCAN_(inclusive)(WEFT_SCAN_(element) * out, const WEFT_SCAN_(element) * in,
+                                                     size_t n, void *arg) {
     return WEFT_SCAN_(scan)(out, in, n, arg, WEFT_SCAN_(scan_inclusive));
 }
 
-WEFT_SCAN_FN int WEFT_SCAN_(exclusive)(WEFT_SCAN_(element) * out, const WEFT_SCAN_(element) * in, size_t n, void *arg) {
+WEFT_MUST_USE WEFT_SCAN_FN int WEFT_SCAN_(exclusive)(WEFT_SCAN_(element) * out, const WEFT_SCAN_(element) * in,
+                                                     size_t n, void *arg) {
     return WEFT_SCAN_(scan)(out, in, n, arg, WEFT_SCAN_(scan_exclusive));
 }
 
-WEFT_SCAN_FN int WEFT_SCAN_(reduce)(WEFT_SCAN_(element) * value, const WEFT_SCAN_(element) * in, size_t n, void *arg) {
+WEFT_MUST_USE WEFT_SCAN_FN int WEFT_SCAN_(reduce)(WEFT_SCAN_(element) * value, const WEFT_SCAN_(element) * in, size_t n,
+                                                  void *arg) {
     WEFT_SCAN_(element) identity = WEFT_SCAN_IDENTITY;
     struct WEFT_SCAN_(arrays) arrays = {NULL, in, arg};
     struct weft_reduction how = {sizeof identity, &identity, WEFT_SCAN_(fold), WEFT_SCAN_(combine)};

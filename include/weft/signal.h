@@ -1,20 +1,21 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Signals, awaited by fibers. Part of weft.h, which includes it and says how to read it.
+ * Signals for fibers. weft.h includes this header and says how to read it.
  *
- * Whoever wants signals subscribes to some, asks for one after the other, and ends the subscription:
+ * A fiber or thread subscribes to some signals, receives them one after the other, and ends the subscription:
  *
  *     struct weft_signals s = WEFT_SIGNALS_INIT;
- *     weft_signals_begin(&s, WEFT_SIGNAL(SIGTERM) | WEFT_SIGNAL(SIGHUP));
+ *     if (weft_signals_begin(&s, WEFT_SIGNAL(SIGTERM) | WEFT_SIGNAL(SIGHUP))) return 1;
  *     while (weft_signals_next(&s, NULL) == SIGHUP) reload();
  *     weft_signals_end(&s);
  *
- * What comes between two questions is kept: of each signal one, the first, and how many came. Every
- * subscription gets every signal; of several that ask one subscription, one gets it.
+ * Signals that arrive between two calls are kept: for each number, the first one and a count. Every subscription
+ * receives every signal. When several callers wait on one subscription, one of them receives it.
  *
- * From the first subscription to a signal until the last has ended, weft's handler is installed for it (with
- * SA_RESTART), and the handler or action from before does not see it. It does not matter which thread the
- * kernel chooses; and if all the program's threads block the signal, weft's own thread takes it. More
- * about signals and fibers: docs/PROCESS.md.
+ * From the first subscription to a signal until the last one ends, weft's handler is installed for it, with SA_RESTART,
+ * and the previous handler or action does not see the signal. It does not matter which thread the kernel chooses. If
+ * all threads of the program block the signal, weft's own thread takes it. docs/PROCESS.md has more on signals and
+ * fibers.
  */
 #ifndef WEFT_SIGNAL_H
 #define WEFT_SIGNAL_H
@@ -25,49 +26,76 @@
 extern "C" {
 #endif
 
-/* A set of signals: of a number of <signal.h>, its bit. */
+/* The bit of a signal number in a set: WEFT_SIGNAL(SIGTERM) | WEFT_SIGNAL(SIGHUP). */
 #define WEFT_SIGNAL(number) (UINT64_C(1) << ((number)-1))
 
-/* A signal that came, as siginfo_t has it. */
+/* A received signal, as in siginfo_t. */
 struct weft_signal {
     int number;     /* SIGTERM, ... */
     int code;       /* SI_USER, SI_QUEUE, CLD_EXITED, ... */
-    int pid;        /* who sent it, or of which child it tells */
-    unsigned uid;   /* whose that is */
-    int status;     /* of SIGCHLD: the child's */
-    void *value;    /* of sigqueue(3) */
-    uint64_t count; /* so many came since one was last asked for; the rest of this is about the first */
+    int pid;        /* the sender, or the child that SIGCHLD is about */
+    unsigned uid;   /* its user */
+    int status;     /* for SIGCHLD: the child's status */
+    void *value;    /* for sigqueue(3): its value */
+    uint64_t count; /* how many arrived since the last call; the other members describe the first one */
 };
 
+/* A subscription. */
 struct weft_signals {
-    struct weft_waiter *first; /* that asks */
+    struct weft_waiter *first; /* the first waiting caller */
     struct weft_signals *next;
-    struct weft_signal *kept; /* of each that is pending */
+    struct weft_signal *kept; /* the pending signals */
     uint64_t set, pending;
 };
+
+/* Initialises a struct weft_signals. */
 #define WEFT_SIGNALS_INIT WEFT_ZERO
 
 /*
- * Subscribes. -EINVAL: NULL, no signal, or one that cannot be awaited: SIGKILL, SIGSTOP, those of faults
- * and of abort, SIGURG, and those that the C library has for itself. -EBUSY: it is subscribed.
- * -ENOMEM, -EMFILE, -ENFILE, -EAGAIN: no memory, descriptors or threads.  [fiber thread; blocks for a moment]
+ * Subscribes to a set of signals. SIGKILL, SIGSTOP, SIGURG, the signals of faults and of abort, and those reserved by
+ * the C library cannot be subscribed to.
+ *
+ *   set   bits of WEFT_SIGNAL
+ *
+ * Errors:
+ *   -EINVAL   signals is NULL, or the set is empty or contains such a signal
+ *   -EBUSY    the subscription has already begun
+ *   -ENOMEM, -EMFILE, -ENFILE, -EAGAIN
+ *             no memory, descriptors or threads
+ * [fiber thread; blocks the kernel thread for a moment]
  */
-int weft_signals_begin(struct weft_signals *signals, uint64_t set);
+WEFT_MUST_USE int weft_signals_begin(struct weft_signals *signals, uint64_t set);
 
 /*
- * Waits for a signal; returns its number, and tells more in *got unless that is NULL. Of several that have
- * come, that with the lowest number. -EINVAL: NULL, or not subscribed. -ESRCH: the subscription was ended
- * meanwhile. -ETIMEDOUT. -ECANCELED: no signal was taken.  [fiber thread; parks, cancel]
+ * Waits for a signal and returns its number. If several are pending, returns the lowest number. A cancelled call has
+ * taken no signal.
+ *
+ *   got   receives the details; may be NULL
+ *
+ * Errors:
+ *   -EINVAL   signals is NULL, or the subscription has not begun
+ *   -ESRCH    the subscription was ended meanwhile
+ * [fiber thread; parks, cancel]
  */
-int weft_signals_next(struct weft_signals *signals, struct weft_signal *got);
-int weft_signals_next_until(struct weft_signals *signals, struct weft_signal *got, uint64_t deadline);
+WEFT_MUST_USE int weft_signals_next(struct weft_signals *signals, struct weft_signal *got);
+WEFT_MUST_USE int weft_signals_next_until(struct weft_signals *signals, struct weft_signal *got, uint64_t deadline);
 
-/* The same without waiting; -EAGAIN: none has come.  [fiber thread] */
-int weft_signals_next_try(struct weft_signals *signals, struct weft_signal *got);
+/*
+ * Returns a pending signal without waiting.
+ *
+ * Errors:
+ *   -EAGAIN   no signal is pending
+ *   -EINVAL   signals is NULL, or the subscription has not begun
+ * [fiber thread]
+ */
+WEFT_MUST_USE int weft_signals_next_try(struct weft_signals *signals, struct weft_signal *got);
 
-/* Ends the subscription; what has come and nobody asked for is forgotten, and who waits is told, -ESRCH. Then
- * its memory may be freed. -EINVAL: NULL, not subscribed, or another has just ended it.
- * [fiber thread; blocks for a moment] */
+/*
+ * Ends a subscription. Pending signals are dropped, and waiting callers get -ESRCH. Afterwards the memory may be freed.
+ *
+ * Errors: -EINVAL if signals is NULL, the subscription has not begun, or another caller has just ended it.
+ * [fiber thread; blocks the kernel thread for a moment]
+ */
 int weft_signals_end(struct weft_signals *signals);
 
 #ifdef __cplusplus

@@ -1,33 +1,42 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * weft: a sort for one type, with the comparison in line. Say what is to be sorted, and include this, as
- * often as there are types:
+ * A parallel, stable sort for one type, with the comparison inlined. Define three macros and include this header, once
+ * for each type:
  *
  *     #define WEFT_SORT_NAME sort_doubles
  *     #define WEFT_SORT_TYPE double
  *     #define WEFT_SORT_LESS(a, b, arg) (*(a) < *(b))
  *     #include <weft/sort.h>
  *
- *     static int sort_doubles(double *base, size_t n, void *arg);
+ * That defines a static function:
  *
- * a and b are pointers to const elements, arg is what the function was given. It sorts as weft_sort does:
- * elements neither of which is less stay in order; whatever the comparison answers, all elements are still there.
- * -EINVAL: base NULL and n not 0, or n too large. -ENOMEM: nothing has changed. -ESRCH, -EAGAIN as for weft_for.
- * -ECANCELED, -ETIMEDOUT: it was told to stop, and the elements are in some order.
- * Elements are moved by copying: in C++ the type must be trivially copyable.  [fiber thread; parks, cancel]
+ *     int sort_doubles(double *base, size_t n, void *arg);
  *
- * A merge sort between the array and a buffer of the same size. Both halves are sorted at once. A merge is cut in two,
- * where the middle of the longer run would stand in the other run, and both parts go on at once. The merge works from
- * both ends towards the middle: two chains of comparisons that do not wait for each other. It moves elements without
- * branches, because a processor cannot predict the comparisons of random keys.
+ * In the comparison, a and b are pointers to const elements and arg is the argument of the function. The sort does what
+ * weft_sort does: elements of which neither is less keep their order, and every element survives, even if the
+ * comparison contradicts itself. Elements are copied byte by byte: in C++ the type must be trivially copyable.
  *
- * The sort uses order that is there already:
+ * Errors: -EINVAL if base is NULL and n is not 0, or n is too large; -ENOMEM, and nothing has changed; -ESRCH and
+ * -EAGAIN as weft_for. After -ECANCELED and -ETIMEDOUT all elements are there, in some order.
+ * [fiber thread; parks, cancel]
+ */
+
+/*
+ * How it works: a merge sort between the array and a buffer of the same size. Both halves are sorted in parallel. A
+ * large merge is split where the middle of the longer run falls in the other run, and both parts continue in parallel.
+ * A merge works from both ends towards the middle: two independent chains of comparisons. It moves elements without
+ * branches, because a processor cannot predict comparisons of random keys.
  *
- *   rising runs    a block that is in order stays in the array. Two neighbours that are in order, and lie in the same
- *                  place, are left as they are: a sorted array costs one comparison an element, and no move.
- *   falling runs   a block in reverse order stays as it is until it meets a neighbour that is not, and is then turned
- *                  round as a whole. Elements that are neither less nor greater stay in order.
- *   few values     a sample tells how many different values there are. If there are few, each element goes to the place
- *                  of its value in one pass (sort_few.h).
+ * The sort exploits existing order:
+ *
+ *   rising runs    a block that is in order stays in the array. Two neighbouring runs that are in order and lie in the
+ *                  same place are left alone: a sorted array costs one comparison for each element and no move.
+ *   falling runs   a block in reverse order stays as it is until it meets a neighbour that is not. Then the whole run
+ *                  is reversed. Equal elements keep their order.
+ *   nearly sorted  a block in which few elements are out of order is sorted by insertion. A merge of a long run and a
+ *                  short one copies what lies between (sort_nearly.h).
+ *   few values     a sample tells how many different values there are. If there are few, each element moves to the
+ *                  place of its value in one pass (sort_few.h).
  */
 #include <weft.h>
 
@@ -46,19 +55,21 @@
 #define WEFT_SORT_(part) WEFT_SORT_PASTE(WEFT_SORT_NAME, part)
 #define WEFT_SORT_FN __attribute__((unused)) static
 enum {
-    WEFT_SORT_SMALL = 8,    /* sorted in place, as eights */
-    WEFT_SORT_FORK = 2048,  /* elements that are worth a task */
-    WEFT_SORT_MERGE = 8192, /* a merge of more is cut */
-    WEFT_SORT_AHEAD = 8,    /* a merge of pointers loads what they point to so many elements ahead, */
-    WEFT_SORT_FAR = 1024,   /* if there are so many: what a few of them point to is in the cache */
+    WEFT_SORT_SMALL = 8,    /* elements of the smallest block */
+    WEFT_SORT_FORK = 2048,  /* least number of elements worth a task */
+    WEFT_SORT_MERGE = 8192, /* larger merges are split */
+    WEFT_SORT_AHEAD = 8,    /* how many elements ahead a merge of pointers prefetches their targets, */
+    WEFT_SORT_FAR = 1024,   /* if there are at least so many: the targets of fewer are in the cache */
 };
-/* Where the elements of a part are when it is sorted. */
+
+/* Where the elements of a sorted part are. */
 enum {
     WEFT_SORT_IN_ARRAY,
     WEFT_SORT_IN_BUFFER,
     WEFT_SORT_FALLING, /* in the array, in reverse order */
 };
-/* Comparisons of pointers wait for what these point to. 5: the class of pointers, of gcc and of clang. */
+
+/* Comparing pointers usually means loading their targets. 5 is the type class of pointers in gcc and clang. */
 #define WEFT_SORT_IS_POINTER(type) (__builtin_classify_type(*(type *)0) == 5 && sizeof(type) == sizeof(void *))
 #endif
 
@@ -68,13 +79,13 @@ static_assert(__is_trivially_copyable(WEFT_SORT_TYPE),
               "weft/sort.h moves elements by copying their bytes: sort pointers to elements of this type");
 #endif
 
-/* b if which, else a; no branch. */
+/* Returns b if which, else a, without a branch. */
 WEFT_SORT_FN inline const WEFT_SORT_(element) *
     WEFT_SORT_(pick)(bool which, const WEFT_SORT_(element) * a, const WEFT_SORT_(element) * b) {
     return (const WEFT_SORT_(element) *)((uintptr_t)a + (((uintptr_t)b - (uintptr_t)a) & -(uintptr_t)which));
 }
 
-/* Four elements, in five comparisons: two pairs, the least and the greatest of their ends, the two between. */
+/* Sorts four elements in five comparisons: two pairs, then the least and the greatest, then the two between. */
 WEFT_SORT_FN inline void WEFT_SORT_(four)(const WEFT_SORT_(element) * v, WEFT_SORT_(element) * to, void *arg) {
     (void)arg;
     bool first = WEFT_SORT_LESS(v + 1, v, arg), second = WEFT_SORT_LESS(v + 3, v + 2, arg);
@@ -90,8 +101,11 @@ WEFT_SORT_FN inline void WEFT_SORT_(four)(const WEFT_SORT_(element) * v, WEFT_SO
     to[3] = *high;
 }
 
-/* One step from the front, one from the back. Each takes one element of either run. ahead: not 0 if elements are
- * pointers; then what the one points to that stands so many elements further on in the same run is prefetched. */
+/*
+ * One step of a merge from the front, and one from the back. Each moves one element of either run. If elements are
+ * pointers, `ahead` is not 0, and the step prefetches the target of the pointer that many elements further on in the
+ * same run.
+ */
 #define WEFT_SORT_STEP_FRONT(l, r, to, ahead) \
     do { \
         bool right_ = WEFT_SORT_LESS(r, l, arg); \
@@ -101,7 +115,7 @@ WEFT_SORT_FN inline void WEFT_SORT_(four)(const WEFT_SORT_(element) * v, WEFT_SO
         (r) += right_; \
         (l) += !right_; \
     } while (0)
-#define WEFT_SORT_STEP_BACK(l, r, to, ahead) /* l, r: the last of each */ \
+#define WEFT_SORT_STEP_BACK(l, r, to, ahead) /* l, r: the last element of each run */ \
     do { \
         bool left_ = WEFT_SORT_LESS(r, l, arg); \
         const WEFT_SORT_(element) *from_ = WEFT_SORT_(pick)(left_, r, l); \
@@ -115,11 +129,13 @@ struct WEFT_SORT_(runs) {
     const WEFT_SORT_(element) * l, *l_end, *r, *r_end;
     WEFT_SORT_(element) * to;
     void *arg;
-    int *result; /* of the whole sort: not 0 if it stops */
+    int *result; /* of the whole sort; not 0 if it must stop */
 };
 
-/* As long as both runs have two, a step from each end cannot run over, whatever the comparison says. So every element
- * is moved once, also if the comparison contradicts itself. */
+/*
+ * Merges two runs on this worker. While both runs have two elements, one step from each end cannot overrun, whatever
+ * the comparison says. So every element is moved exactly once, even if the comparison contradicts itself.
+ */
 WEFT_SORT_FN void WEFT_SORT_(merge_alone)(const struct WEFT_SORT_(runs) * runs) {
     const WEFT_SORT_(element) *l = runs->l, *l_end = runs->l_end, *r = runs->r, *r_end = runs->r_end;
     WEFT_SORT_(element) *to = runs->to, *to_end = to + (l_end - l) + (r_end - r);
@@ -151,9 +167,9 @@ WEFT_SORT_FN void WEFT_SORT_(merge_alone)(const struct WEFT_SORT_(runs) * runs) 
 }
 
 /*
- * Up to eight elements, from v into to, which may be the same. Eight are two sorted halves that are merged from both
- * ends at once. A comparison that contradicts itself can make both ends take the same element, and leave another one
- * out. They have met in the middle if that did not happen; otherwise the merge is done again, in steps that cannot.
+ * Sorts up to eight elements from v into `to`, which may be the same. Eight elements are two sorted halves, merged from
+ * both ends at once. If the comparison contradicts itself, both ends may take the same element and leave another one
+ * out. The two ends then do not meet in the middle, and the merge is repeated in safe steps.
  */
 WEFT_SORT_FN void WEFT_SORT_(small)(const WEFT_SORT_(element) * v, WEFT_SORT_(element) * to, size_t n, void *arg) {
     (void)arg;
@@ -180,7 +196,7 @@ WEFT_SORT_FN void WEFT_SORT_(small)(const WEFT_SORT_(element) * v, WEFT_SORT_(el
     }
 }
 
-/* How many elements of the run come before x: those that are less, or also those that are neither. */
+/* Counts the elements of the run that are less than x, or with `equal_too` not greater than x. */
 WEFT_SORT_FN size_t WEFT_SORT_(before)(const WEFT_SORT_(element) * run, size_t n, const WEFT_SORT_(element) * x,
                                        bool equal_too, void *arg) {
     (void)arg;
@@ -195,8 +211,12 @@ WEFT_SORT_FN size_t WEFT_SORT_(before)(const WEFT_SORT_(element) * run, size_t n
     return low;
 }
 
-/* Cuts the longer run in the middle, and the other where that element would stand. In a sort that stops, the runs are
- * moved as they stand. */
+#include <weft/sort_nearly.h>
+
+/*
+ * Merges two runs in parallel: splits the longer run in the middle, and the other one where that element belongs. In a
+ * sort that must stop, moves the runs unmerged.
+ */
 WEFT_SORT_FN void WEFT_SORT_(merge)(void *p) {
     struct WEFT_SORT_(runs) left = *(struct WEFT_SORT_(runs) *)p, right = left;
     size_t nl = (size_t)(left.l_end - left.l), nr = (size_t)(left.r_end - left.r);
@@ -206,7 +226,7 @@ WEFT_SORT_FN void WEFT_SORT_(merge)(void *p) {
         return;
     }
     if (nl + nr <= WEFT_SORT_MERGE) {
-        WEFT_SORT_(merge_alone)(&left);
+        (WEFT_SORT_(is_lopsided)(&left) ? WEFT_SORT_(merge_lopsided) : WEFT_SORT_(merge_alone))(&left);
         return;
     }
     size_t i = nl / 2, j = nr / 2;
@@ -218,12 +238,12 @@ WEFT_SORT_FN void WEFT_SORT_(merge)(void *p) {
     left.r_end = right.r = left.r + j;
     right.to += i + j;
     struct weft_task task;
-    weft_fork(&task, WEFT_SORT_(merge), &right);
+    weft_task_fork(&task, WEFT_SORT_(merge), &right);
     WEFT_SORT_(merge)(&left);
     weft_task_join(&task);
 }
 
-/* Moves a run into `to`; large ones in parallel. */
+/* Moves a run into `to`, in parallel if it is large. */
 WEFT_SORT_FN void WEFT_SORT_(move)(const WEFT_SORT_(element) * from, size_t n, WEFT_SORT_(element) * to, int *result) {
     struct WEFT_SORT_(runs) runs = {from, from + n, from, from, to, NULL, result};
     WEFT_SORT_(merge)(&runs);
@@ -231,7 +251,10 @@ WEFT_SORT_FN void WEFT_SORT_(move)(const WEFT_SORT_(element) * from, size_t n, W
 
 /* --- falling runs --------------------------------------------------------------------------------- */
 
-/* Where a falling run can be cut: between two elements that differ, near the middle. 0: there is no such place. */
+/*
+ * Finds where a falling run can be split: near the middle, between two elements that differ. 0 if there is no such
+ * place.
+ */
 WEFT_SORT_FN size_t WEFT_SORT_(cut_falling)(const WEFT_SORT_(element) * run, size_t n, void *arg) {
     (void)arg;
     size_t mid = n / 2, low = mid + 1, high = n;
@@ -253,7 +276,7 @@ WEFT_SORT_FN size_t WEFT_SORT_(cut_falling)(const WEFT_SORT_(element) * run, siz
     return low;
 }
 
-/* Moves the falling run [l, l_end) to `to`, turned round; elements that do not differ stay in order. */
+/* Moves the falling run [l, l_end) to `to` in reverse; equal elements keep their order. */
 WEFT_SORT_FN void WEFT_SORT_(turn_round)(void *p) {
     struct WEFT_SORT_(runs) left = *(struct WEFT_SORT_(runs) *)p, right = left;
     size_t n = (size_t)(left.l_end - left.l), cut = 0;
@@ -262,7 +285,7 @@ WEFT_SORT_FN void WEFT_SORT_(turn_round)(void *p) {
         struct weft_task task;
         left.l_end = right.l = left.l + cut;
         left.to += n - cut;
-        weft_fork(&task, WEFT_SORT_(turn_round), &right);
+        weft_task_fork(&task, WEFT_SORT_(turn_round), &right);
         WEFT_SORT_(turn_round)(&left);
         weft_task_join(&task);
         return;
@@ -282,13 +305,13 @@ WEFT_SORT_FN void WEFT_SORT_(turn_round)(void *p) {
 struct WEFT_SORT_(part) {
     WEFT_SORT_(element) * v, *buffer;
     size_t n;
-    bool into_buffer; /* where the result should be, so that it need not be moved */
+    bool into_buffer; /* whether the caller prefers the result in the buffer */
     void *arg;
     int *result;
-    unsigned at; /* where it is: WEFT_SORT_IN_ARRAY ... */
+    unsigned at; /* where the result is: WEFT_SORT_IN_ARRAY and so on */
 };
 
-/* Cuts *left in two. */
+/* Splits *left into *left and *right. */
 WEFT_SORT_FN void WEFT_SORT_(cut)(struct WEFT_SORT_(part) * left, struct WEFT_SORT_(part) * right) {
     size_t n = left->n, half = (n / 2 + WEFT_SORT_SMALL - 1) / WEFT_SORT_SMALL * WEFT_SORT_SMALL;
     left->into_buffer = !left->into_buffer;
@@ -328,10 +351,13 @@ WEFT_SORT_FN bool WEFT_SORT_(is_falling)(const WEFT_SORT_(element) * v, size_t n
     return true;
 }
 
-/* Sorts a block that is not worth a task; returns where it is then. */
+/* Sorts a block that is too small for tasks. Returns where the result is. */
 WEFT_SORT_FN unsigned WEFT_SORT_(sort_block)(const struct WEFT_SORT_(part) * part) {
     if (weft__sort_turn(part->result) || WEFT_SORT_(is_rising)(part->v, part->n, part->arg)) return WEFT_SORT_IN_ARRAY;
     if (WEFT_SORT_(is_falling)(part->v, part->n, part->arg)) return WEFT_SORT_FALLING;
+    if (part->n >= WEFT_SORT_FORK / 2 && WEFT_SORT_(seems_rising)(part->v, part->n, part->arg) &&
+        WEFT_SORT_(insert_few)(part->v, part->n, part->arg))
+        return WEFT_SORT_IN_ARRAY;
     WEFT_SORT_(sort_alone)(part);
     return part->into_buffer ? WEFT_SORT_IN_BUFFER : WEFT_SORT_IN_ARRAY;
 }
@@ -344,15 +370,17 @@ WEFT_SORT_FN void WEFT_SORT_(turn_if_falling)(struct WEFT_SORT_(part) * part) {
     part->at = WEFT_SORT_IN_BUFFER;
 }
 
-/* From the array into the buffer, or back. */
+/* Moves a part from the array into the buffer, or back. */
 WEFT_SORT_FN void WEFT_SORT_(move_over)(struct WEFT_SORT_(part) * part) {
     bool back = part->at == WEFT_SORT_IN_BUFFER;
     WEFT_SORT_(move)(back ? part->buffer : part->v, part->n, back ? part->v : part->buffer, part->result);
     part->at = back ? WEFT_SORT_IN_ARRAY : WEFT_SORT_IN_BUFFER;
 }
 
-/* Makes one part of two neighbours that are sorted; returns where it is then. In a sort that stops, their elements are
- * only brought to the same place. */
+/*
+ * Merges two sorted neighbouring parts. Returns where the result is. In a sort that must stop, only brings their
+ * elements to the same place.
+ */
 WEFT_SORT_FN unsigned WEFT_SORT_(unite)(struct WEFT_SORT_(part) * left, struct WEFT_SORT_(part) * right) {
     void *arg = left->arg;
     size_t nl = left->n, nr = right->n;
@@ -383,13 +411,13 @@ WEFT_SORT_FN void WEFT_SORT_(sort_part)(void *p) {
     }
     struct weft_task task;
     WEFT_SORT_(cut)(&left, &right);
-    weft_fork(&task, WEFT_SORT_(sort_part), &right);
+    weft_task_fork(&task, WEFT_SORT_(sort_part), &right);
     WEFT_SORT_(sort_part)(&left);
     weft_task_join(&task);
     whole->at = WEFT_SORT_(unite)(&left, &right);
 }
 
-/* The same, and the result is in the array. */
+/* Sorts a part and leaves the result in the array. */
 WEFT_SORT_FN void WEFT_SORT_(sort_in_place)(struct WEFT_SORT_(part) * part) {
     part->into_buffer = false;
     WEFT_SORT_(sort_part)(part);
@@ -404,7 +432,7 @@ WEFT_SORT_FN void WEFT_SORT_(sort)(void *p) {
     if (all->n < WEFT_SORT_SAMPLED || !WEFT_SORT_(sort_few)(all)) WEFT_SORT_(sort_in_place)(all);
 }
 
-WEFT_SORT_FN int WEFT_SORT_NAME(WEFT_SORT_(element) * base, size_t n, void *arg) {
+WEFT_MUST_USE WEFT_SORT_FN int WEFT_SORT_NAME(WEFT_SORT_(element) * base, size_t n, void *arg) {
     if ((!base && n) || n > SIZE_MAX / 2 / sizeof *base) return -EINVAL;
     if (n < 2) return 0;
     WEFT_SORT_(element) *buffer = (WEFT_SORT_(element) *)malloc(n * sizeof *base);

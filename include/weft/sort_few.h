@@ -1,35 +1,37 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * weft: a part of <weft/sort.h>, which includes it once a type. Sorts arrays that hold few different values.
+ * A part of <weft/sort.h>, which includes it once for each type. It sorts arrays that hold few different values.
  *
- * A sample tells which values there are. Each is a class, and so is what lies between two of them. In one pass the
- * class of every element is found by bisection, and noted in a byte; elements are counted by block and class. From the
- * counts follows where each block puts the elements of each class, and in a second pass they go there, into the buffer.
- * All go back to the array, and the elements between two values of the sample, of which there are few, are sorted. The
- * order of blocks, and of elements in a block, is kept in each class, so the sort is stable.
+ * A sample tells which values there are. Each value is a class, and so is each interval between two values. A first
+ * pass finds the class of every element by bisection, stores it in a byte, and counts the elements by block and class.
+ * The counts tell where each block puts the elements of each class; a second pass moves them there, into the buffer.
+ * Then all go back to the array, and the few elements in the intervals are sorted. Blocks, and elements within a block,
+ * keep their order in each class, so the sort is stable.
  *
- * An element moves to where the note says, so all elements are still there, whatever the comparison answers.
+ * An element moves to where its stored class says, so no element is lost, whatever the comparison answers.
  */
 #ifndef WEFT_SORT_FEW_H
 #define WEFT_SORT_FEW_H
 enum {
-    WEFT_SORT_SAMPLED = 1 << 16, /* elements that are worth a sample */
-    WEFT_SORT_SAMPLE = 512,      /* elements of a sample */
-    WEFT_SORT_VALUES = 63,       /* different values at most: 2^n - 1 */
+    WEFT_SORT_SAMPLED = 1 << 16, /* least number of elements worth a sample */
+    WEFT_SORT_SAMPLE = 512,      /* size of a sample */
+    WEFT_SORT_VALUES = 63,       /* largest number of different values, 2^n - 1 */
     WEFT_SORT_CLASSES = 2 * WEFT_SORT_VALUES + 1,
-    WEFT_SORT_BLOCKS = 128, /* at most */
+    WEFT_SORT_BLOCKS = 128, /* largest number of blocks */
 };
 #endif
 
 struct WEFT_SORT_(few) {
     const struct WEFT_SORT_(part) * all;
-    size_t depth;  /* of the bisection: there are 2^depth - 1 values, */
-    size_t values; /* of which so many differ; the others repeat the last */
-    size_t each;   /* elements of a block */
+    size_t depth;  /* of the bisection over 2^depth - 1 values, */
+    size_t values; /* of which this many differ; the rest repeat the last one */
+    size_t each;   /* elements in a block */
     size_t blocks;
     WEFT_SORT_(element) * value;
-    unsigned char *class_of;              /* each element */
-    size_t (*counts)[WEFT_SORT_CLASSES];  /* of each block: elements of each class; then where the next one goes */
-    size_t begins[WEFT_SORT_CLASSES + 1]; /* each class */
+    unsigned char *class_of;             /* the class of each element */
+    size_t (*counts)[WEFT_SORT_CLASSES]; /* for each block and class: the number of elements, then the place of the next
+                                            one */
+    size_t begins[WEFT_SORT_CLASSES + 1]; /* where each class begins */
 };
 
 /* Class 2 i + 1 is value i. Class 2 i is between value i - 1 and value i. */
@@ -49,7 +51,7 @@ WEFT_SORT_FN size_t WEFT_SORT_(block_end)(const struct WEFT_SORT_(few) * few, si
 
 WEFT_SORT_FN int WEFT_SORT_(classify)(size_t begin, size_t end, void *p) {
     struct WEFT_SORT_(few) *few = (struct WEFT_SORT_(few) *)p;
-    /* Not read anew after each store of a class, which could change anything in C's eyes. */
+    /* Local copies: the compiler would reload the members after each store of a class. */
     const WEFT_SORT_(element) *v = few->all->v, *value = few->value;
     size_t values = few->values, depth = few->depth;
     unsigned char *class_of = few->class_of;
@@ -112,14 +114,16 @@ WEFT_SORT_FN int WEFT_SORT_(sort_between)(size_t begin, size_t end, void *p) {
     return 0;
 }
 
-/* The values of a sample, into the front of the buffer; their number, or 0: they are many, or the sample is in order.
+/*
+ * Writes the values of a sample into the front of the buffer. Returns their number, or 0 if there are many or the
+ * sample is already in order.
  */
 WEFT_SORT_FN size_t WEFT_SORT_(sample)(const struct WEFT_SORT_(part) * all) {
     WEFT_SORT_(element) *sample = all->buffer, *room = sample + WEFT_SORT_SAMPLE;
     size_t each = all->n / WEFT_SORT_SAMPLE, values = 1;
     uint32_t random = 1;
     for (size_t i = 0; i < WEFT_SORT_SAMPLE; i++) {
-        random = random * 1664525 + 1013904223; /* a period of the array's must not hide values */
+        random = random * 1664525 + 1013904223; /* random steps, so that a periodic array does not hide values */
         sample[i] = all->v[i * each + (random >> 8) % each];
     }
     if (WEFT_SORT_(is_rising)(sample, WEFT_SORT_SAMPLE, all->arg) ||
@@ -144,13 +148,13 @@ WEFT_SORT_FN int WEFT_SORT_(run_few)(struct WEFT_SORT_(few) * few) {
     WEFT_SORT_(place)(few);
     err = weft_for(0, few->blocks, WEFT_SORT_(distribute), few, &one);
     if (err) return err;
-    weft_shield_begin(&shield); /* of a fiber, and so it does not fail: all elements must come back */
-    weft_for(0, few->blocks, WEFT_SORT_(put_back), few, &one);
+    weft_shield_begin(&shield); /* cannot fail in a fiber. All elements must come back to the array */
+    (void)!weft_for(0, few->blocks, WEFT_SORT_(put_back), few, &one);
     weft_shield_end(&shield);
     return weft_for(0, few->values + 1, WEFT_SORT_(sort_between), few, &one);
 }
 
-/* False: the array is to be sorted otherwise, and nothing has changed. */
+/* Returns false, and changes nothing, if the array must be sorted by another method. */
 WEFT_SORT_FN bool WEFT_SORT_(sort_few)(const struct WEFT_SORT_(part) * all) {
     struct WEFT_SORT_(few) few;
     few.all = all;

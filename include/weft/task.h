@@ -1,18 +1,17 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Tasks: calls that may run in parallel. Included by weft.h; its conventions hold here, too.
+ * Tasks: fork and join. weft.h includes this header and says how to read it.
  *
- * A fork says that a call may run from now on, here or on another worker; the join returns when it
- * has run. When nobody took it meanwhile, the join is the call itself, on the same stack: no fence, no
- * locked instruction, no allocation. A task may do whatever a fiber may: block, lock, sleep, fork. Two forms:
+ * A fork says that a call may run from now on, on this worker or on another one. The join returns when the call has
+ * run. If no other worker took the call, the join runs it as an ordinary call on the same stack: no fence, no locked
+ * instruction, no allocation. A task may do whatever a fiber may: block, lock, sleep, fork. There are two forms:
  *
- *   generic   weft_fork(&task, fn, arg) ... weft_task_join(&task)
- *   typed     WEFT_TASK_1(long, fib, int, n) { ... WEFT_SPAWN(fib, n - 1) ... WEFT_SYNC(fib) ... }
- *             a few times faster: the place of the next fork is handed down as a hidden argument
+ *   generic   weft_task_fork(&task, fn, arg) and weft_task_join(&task)
+ *   typed     WEFT_TASK_1(long, fib, int, n) { ... } with WEFT_SPAWN, WEFT_CALL and WEFT_SYNC; a few times faster,
+ *             because the position of the next fork is passed down as a hidden argument
  *
- * A call is told to stop (weft_cancel, scopes) with the fiber that forks it, whichever fiber runs it: its waits end. It
- * is run all the same, and joined.
- *
- * What is promised, and the bounds: docs/TASKS.md.
+ * Cancelling the forking fiber also cancels its forked calls, whichever fiber runs them: their waits end. They run and
+ * are joined all the same. docs/TASKS.md has the promises and the limits.
  */
 #ifndef WEFT_TASK_H
 #define WEFT_TASK_H
@@ -25,102 +24,146 @@ extern "C" {
 
 /* ---------------------------------------------------------------------------------------------
  * The generic form
+ *
+ * Fork any function with any argument. A fiber joins its tasks before it ends, in any order.
  * ------------------------------------------------------------------------------------------ */
 
-/* In the frame of whoever forks, or anywhere; need not be initialised. It stays until it is joined. */
+/*
+ * A forked call. It lives in the frame of the forking function or elsewhere, needs no initialisation, and stays until
+ * it is joined.
+ */
 struct weft_task {
     void *opaque[2];
 };
+
+/* Initialises a struct weft_task, for compilers that warn without it. */
 #define WEFT_TASK_INIT \
     { \
         { NULL, NULL } \
     }
 
 /*
- * fn(arg) may run from now on; it must be joined by the same fiber, before that ends. fn must return:
- * weft_exit in it, or an exception that leaves it, ends the program in one line, whichever fiber runs it. So it is with
- * the typed form. An exception that passes the frame that forks and leaves the task behind there
- * is noticed only when the fiber ends.
- * Runs fn at once if there is no memory to remember it, or if 4 million tasks of the fiber are
- * outstanding. -EINVAL: task or fn NULL. -EPERM: the caller is no fiber.  [fiber]
+ * Allows fn(arg) to run from now on, in parallel with the caller. The same fiber must join the task before it ends. If
+ * memory is exhausted, or 4 million tasks of the fiber are outstanding, the fork runs fn at once.
+ *
+ *     struct weft_task task;
+ *     weft_task_fork(&task, left_half, &left);
+ *     right_half(&right);
+ *     weft_task_join(&task);
+ *
+ * fn must return. If it calls weft_fiber_exit or throws a C++ exception, the program prints one line and aborts. An
+ * exception that unwinds the forking frame and leaves its task behind is noticed when the fiber ends.
+ *
+ * Errors:
+ *   -EINVAL   task or fn is NULL
+ *   -EPERM    the caller is not a fiber
+ * [fiber]
  */
-int weft_fork(struct weft_task *task, void (*fn)(void *), void *arg);
+int weft_task_fork(struct weft_task *task, void (*fn)(void *), void *arg);
 
 /*
- * Returns when the task has run; runs it itself if nobody has begun it. What it wrote is seen. Always
- * completes, cancelled or not. The youngest task that is outstanding is joined in a few instructions;
- * any other order works. -EINVAL: NULL, or not forked, or joined already. -EPERM: another fiber forked
- * it, or the caller is no fiber.  [fiber; parks]
+ * Returns when the task has run; runs it if no other worker has started it. What the task wrote is visible afterwards.
+ * The wait cannot be cancelled. Joining the youngest outstanding task takes a few instructions; any other order works,
+ * too.
+ *
+ * Errors:
+ *   -EINVAL   task is NULL, was not forked, or is joined already
+ *   -EPERM    another fiber forked the task, or the caller is not a fiber
+ * [fiber; parks]
  */
 int weft_task_join(struct weft_task *task);
 
 /* ---------------------------------------------------------------------------------------------
  * The typed form
  *
- *     WEFT_TASK_1(uint64_t, fib, unsigned, n) {           a task with one argument: like a function
+ *     WEFT_TASK_1(uint64_t, fib, unsigned, n) {           a task with one argument, like a function
  *         if (n < 2) return n;
  *         WEFT_SPAWN(fib, n - 1);                         fork
- *         uint64_t b = WEFT_CALL(fib, n - 2);             a plain call, which hands the context down
+ *         uint64_t b = WEFT_CALL(fib, n - 2);             an ordinary call that passes the context down
  *         return WEFT_SYNC(fib) + b;                      join the youngest spawn
  *     }
- *     ... WEFT_RUN(fib, 30) ...                           from any function of a fiber
+ *     uint64_t result = WEFT_RUN(fib, 30);                from any function that a fiber runs
  *
- * WEFT_TASK_n(result, name, type, argument, ...) and WEFT_VOID_TASK_n(name, type, argument, ...) for n
- * from 0 to 6; together the arguments, and the result, take 48 bytes at most, and need no alignment above
- * 16. Static; for several files, WEFT_TASK_DECLARE_n(result, name, type, ...) in a header and
- * WEFT_TASK_DEFINE_n(result, name, type, argument, ...) in one of them (WEFT_VOID_TASK_DECLARE_n, ..._DEFINE_n).
- * Types are such that they can be written before a name, and assigned: a typedef for pointers to functions,
- * no const of the value itself. In C++ they are trivially copyable, a task is noexcept, and one that C shares is
- * declared within extern "C" { }.
+ * Rules:
  *
- * Within a task, each spawn is synced by the same function, in reverse order; the name given to
- * WEFT_SYNC is that of the spawn. Several of them in one expression, as in WEFT_CALL(fib, n - 2) + WEFT_SYNC(fib), come
- * one after the other, but in an order that is the compiler's: where the order matters, as for syncs of different
- * tasks, each needs a statement. WEFT_SPAWN, WEFT_CALL and WEFT_SYNC can be used in the body of a
- * task only; functions that it calls may use WEFT_RUN, weft_fork and weft_task_join, and join what
- * they have forked before they return. A typed task cannot be forked by a thread that is no fiber, nor
- * without memory: WEFT_RUN then says so in one line, and aborts; weft_task_prepare asks first.
+ *   - A task syncs everything it spawns, in reverse order. The name given to WEFT_SYNC is that of the spawned task.
+ *   - WEFT_SPAWN, WEFT_CALL and WEFT_SYNC work in the body of a task only. Functions that it calls use WEFT_RUN,
+ *     weft_task_fork and weft_task_join, and join what they fork before they return.
+ *   - Several of them in one expression run one after the other, in an order that the compiler chooses. Where the order
+ *     matters, as between syncs of different tasks, use separate statements.
+ *   - The arguments together, and the result, take at most 48 bytes and need an alignment of at most 16.
+ *   - A type is written before a name and can be assigned: use a typedef for function pointers, and no const values. In
+ *     C++ types are trivially copyable, tasks are noexcept, and a task shared with C is declared inside extern "C".
  *
- * Mistakes with spawns and syncs are noticed where that costs nothing; all of them with WEFT_TASK_CHECKS defined
- * before weft.h is included. See docs/TASKS.md.
+ * Define WEFT_TASK_CHECKS before including weft.h to have every spawn and sync checked; without it, weft detects the
+ * mistakes that cost nothing to detect. See docs/TASKS.md.
  * ------------------------------------------------------------------------------------------ */
 
-/* Makes sure that WEFT_RUN will not abort in this fiber before it next parks. -EPERM: the caller is
- * no fiber. -ENOMEM.  [fiber] */
-int weft_task_prepare(void);
+/*
+ * Makes sure that WEFT_RUN will not abort in this fiber before the fiber parks next.
+ *
+ * Errors:
+ *   -EPERM    the caller is not a fiber
+ *   -ENOMEM   out of memory
+ * [fiber]
+ */
+WEFT_MUST_USE int weft_task_prepare(void);
 
-/* A forked call that has not begun, or is being run by somebody else. */
+/* ---------------------------------------------------------------------------------------------
+ * Internal: the inline half of fork and join
+ *
+ * The macros below use these declarations. Programs do not.
+ * ------------------------------------------------------------------------------------------ */
+
+/* A forked call that has not started, or that a thief runs. */
 struct weft_deque;
 struct weft_call {
-    void (*run)(struct weft_deque *deque, struct weft_call *call); /* by whoever took it */
+    void (*run)(struct weft_deque *deque, struct weft_call *call); /* called by the thief */
     uint64_t state;
     char data[48] __attribute__((aligned(16))); /* arguments, then the result */
 } __attribute__((aligned(64)));
 
-/* Where the calls of a fiber wait, the youngest at the head; the part that is used inline. */
+/* The queue of a fiber's forked calls, the youngest at the head: the members that inline code uses. */
 struct weft_deque {
-    struct weft_call *head;                                /* the next goes here */
-    struct weft_call *split __attribute__((aligned(128))); /* from here on nobody else takes */
-    struct weft_call *low;                                 /* forks in [low, low + span) are nobody's business; */
-    uintptr_t span;                                        /* 0: somebody asks for work */
+    struct weft_call *head;                                /* the next fork goes here */
+    struct weft_call *split __attribute__((aligned(128))); /* thieves take only calls below this */
+    struct weft_call *low;                                 /* forks in [low, low + span) need no slow path */
+    uintptr_t span;                                        /* 0: a thief asks for work */
 } __attribute__((aligned(128)));
 
-/* The slow halves, and the way in and out. */
+/* The slow paths, and entering and leaving typed tasks. */
 void weft__task_pushed(struct weft_deque *deque, struct weft_call *call);
 int weft__task_pop(struct weft_deque *deque, struct weft_call *call);
+
 /* One WEFT_RUN, in the frame of its caller. */
 struct weft_entry {
     struct weft_deque *deque;
-    struct weft_call *head;  /* where it begins, and has to end */
-    struct weft_call *below; /* where the one around it began */
+    struct weft_call *head;  /* the head at the start; it must be the same at the end */
+    struct weft_call *below; /* the head of the WEFT_RUN around it */
 };
 void weft__task_enter(struct weft_entry *entry);
 void weft__task_leave(struct weft_entry *entry);
 void weft__task_misused(const char *what, const char *name);
 
 /*
- * With WEFT_TASK_CHECKS defined before weft.h is included, each sync checks whose turn it is, and each call that nobody
- * has stolen that it leaves nothing behind. In line, so that programs without pay nothing.
+ * For libweft-mpi, which lets other processes run calls. weft__task_steal takes calls that no worker has begun: of
+ * suspended fibers first, then the older half of the caller's own, then those of other workers. What was taken is
+ * finished by weft__task_done, when its result stands in call->data. A fiber calls both.
+ */
+struct weft__stolen {
+    struct weft_call *call;
+    void (*fn)(void *); /* a generic call's function, and its argument; NULL: the call is typed */
+    void *arg;
+};
+unsigned weft__task_steal(struct weft__stolen *stolen, unsigned n);
+void weft__task_done(struct weft_call *call);
+
+/* A worker calls fn before it sleeps, outside of any fiber. fn returns 1 if it has made a fiber ready. NULL: none. */
+void weft__before_sleep(int (*fn)(void));
+
+/*
+ * With WEFT_TASK_CHECKS, each sync checks that the youngest spawn is of the task it names, and each call that was not
+ * stolen checks that it has synced what it spawned. The checks are inline, so programs without them pay nothing.
  */
 #ifdef WEFT_TASK_CHECKS
 #define WEFT__TASK_CHECK(condition, what, name) ((condition) ? (void)0 : weft__task_misused(what, name))
@@ -128,18 +171,18 @@ void weft__task_misused(const char *what, const char *name);
 #define WEFT__TASK_CHECK(condition, what, name) ((void)0)
 #endif
 
-/* A fork: the call is written, so it counts. Release: for whoever takes it by the head. */
+/* Publishes a forked call. The release pairs with a thief that reads the head. */
 static inline __attribute__((always_inline)) void weft__task_push(struct weft_deque *d, struct weft_call *c) {
     __atomic_store_n(&d->head, c + 1, __ATOMIC_RELEASE);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* the light half of a fence; the heavy one is paid by who goes to sleep */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* light half; a worker that goes to sleep pays the heavy half */
     if (__builtin_expect((uintptr_t)c - (uintptr_t)d->low >= __atomic_load_n(&d->span, __ATOMIC_RELAXED), 0))
         weft__task_pushed(d, c);
 }
 
-/* A join, of the youngest. 1: the call is the caller's to run; 0: somebody else has run it. */
+/* Joins the youngest call. Returns 1 if the caller must run it, 0 if a thief has run it. */
 static inline __attribute__((always_inline)) int weft__task_take(struct weft_deque *d, struct weft_call *c) {
     __atomic_store_n(&d->head, c, __ATOMIC_RELAXED);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* as above; the heavy half is paid by a thief that moves the split */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* light half; a thief that moves the split pays the heavy half */
     if (__builtin_expect(c >= __atomic_load_n(&d->split, __ATOMIC_RELAXED), 1)) return 1;
     return weft__task_pop(d, c);
 }
@@ -158,8 +201,11 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
 /* clang-format off */
 #define WEFT__LIST(...) __VA_ARGS__
 #define WEFT__UNUSED __attribute__((unused))
-/* A sync that is the last thing a task does must not become a jump back to its beginning: compilers then
- * keep six registers alive across it. (fib: 3.0 -> 2.0 ns a spawn.) */
+
+/*
+ * Keeps the compiler from turning a sync at the end of a task into a jump to its beginning: it would then keep six
+ * registers alive across it. (fib: 3.0 -> 2.0 ns for each spawn.)
+ */
 #define WEFT__NO_TAIL_CALL __asm__ volatile("")
 
 #define WEFT__CHECK_SYNC(d, c, name)                                                                            \
@@ -168,14 +214,15 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
     WEFT__TASK_CHECK((d)->head == (c), "a task has not synced exactly what it spawned", #name)
 
 /*
- * What uses the head is a function that is handed its address, and reads it within: so uses of it in one expression,
- * WEFT_CALL(...) + WEFT_SYNC(...) say, come one after the other, in whichever order. As operators of the expression itself
- * they would be unsequenced, which is no program at all; with the head read as an argument, a call could begin at a
- * place that a sync has freed meanwhile.
+ * Each operation on the head is a function that receives the address of the head and reads it inside. So operations in
+ * one expression, as in WEFT_CALL(...) + WEFT_SYNC(...), run one after the other in some order. As plain operators they
+ * would be unsequenced, which is undefined. With the head read as an argument, a call could start at a place that a
+ * sync has freed meanwhile.
  *
- * Lists in parentheses: fields of the record, parameters, assignments, arguments from the record and by name.
+ * The lists in parentheses are: fields of the record, parameters, assignments, arguments from the record, arguments by
+ * name.
  */
-#define WEFT__TASK_DECLARE(linkage, R, keep, result, name, fields, params, assigns, loads, names)               \
+#define WEFT__TASK_DECLARE(push, linkage, R, keep, result, name, fields, params, assigns, loads, names)         \
     struct name##_weft_record { WEFT__LIST fields };                                                            \
     union name##_weft_data { struct name##_weft_record args; result };                                          \
     WEFT__ASSERT(sizeof(struct weft_call) == 64 && sizeof(union name##_weft_data) <= 48,                        \
@@ -197,7 +244,7 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
         (void)weft_t;                                                                                           \
         weft_c->run = name##_weft_run;                                                                          \
         WEFT__LIST assigns                                                                                      \
-        weft__task_push(weft_d, weft_c);                                                                        \
+        push(weft_d, weft_c);                                                                                   \
         *weft_at = weft_c + 1;                                                                                  \
     }
 
@@ -256,10 +303,12 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
     }
 
 #define WEFT__DECLARE_VALUE(linkage, R, name, fields, params, assigns, loads, names)                            \
-    WEFT__TASK_DECLARE(linkage, R, weft_t->result =, R result;, name, fields, params, assigns, loads, names)    \
+    WEFT__TASK_DECLARE(weft__task_push, linkage, R, weft_t->result =, R result;, name, fields, params, assigns, \
+                       loads, names)                                                                            \
     WEFT__USE_VALUE(R, name, params, loads, names)
 #define WEFT__DECLARE_VOID(linkage, R, name, fields, params, assigns, loads, names)                             \
-    WEFT__TASK_DECLARE(linkage, R, (void)weft_t;, , name, fields, params, assigns, loads, names)                \
+    WEFT__TASK_DECLARE(weft__task_push, linkage, R, (void)weft_t;, , name, fields, params, assigns, loads,      \
+                       names)                                                                                   \
     WEFT__USE_VOID(R, name, params, loads, names)
 
 #define WEFT__LISTS_0 (char none;), (), (), (), () /* C has no empty structures */
@@ -290,11 +339,21 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
     (, a1, a2, a3, a4, a5, a6)
 #define WEFT__APPLY(macro, ...) macro(__VA_ARGS__)
 
-/* The body: a function with two hidden parameters. */
+/* The body of a task is a function with two hidden parameters. */
 #define WEFT__DEFINE(linkage, R, name, ...)                                                                     \
     linkage R name##_weft_call(struct weft_deque *weft_d WEFT__UNUSED, struct weft_call *weft_h WEFT__UNUSED    \
                                __VA_ARGS__) WEFT__NO_THROW
 
+/* ---------------------------------------------------------------------------------------------
+ * Macros of the typed form
+ *
+ * n in the names is the number of arguments, 0 to 6.
+ * ------------------------------------------------------------------------------------------ */
+
+/*
+ * Declare a typed task with a result for use in several files: WEFT_TASK_DECLARE_n(result, name, type, ...). Put it
+ * into a header, and WEFT_TASK_DEFINE_n into one source file.
+ */
 #define WEFT_TASK_DECLARE_0(R, name) WEFT__APPLY(WEFT__DECLARE_VALUE, , R, name, WEFT__LISTS_0)
 #define WEFT_TASK_DECLARE_1(R, name, A) WEFT__APPLY(WEFT__DECLARE_VALUE, , R, name, WEFT__LISTS_1(A))
 #define WEFT_TASK_DECLARE_2(R, name, A, B) WEFT__APPLY(WEFT__DECLARE_VALUE, , R, name, WEFT__LISTS_2(A, B))
@@ -305,6 +364,7 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
 #define WEFT_TASK_DECLARE_6(R, name, A, B, C, D, E, F) \
     WEFT__APPLY(WEFT__DECLARE_VALUE, , R, name, WEFT__LISTS_6(A, B, C, D, E, F))
 
+/* Declare a typed task without a result for use in several files: WEFT_VOID_TASK_DECLARE_n(name, type, ...). */
 #define WEFT_VOID_TASK_DECLARE_0(name) WEFT__APPLY(WEFT__DECLARE_VOID, , void, name, WEFT__LISTS_0)
 #define WEFT_VOID_TASK_DECLARE_1(name, A) WEFT__APPLY(WEFT__DECLARE_VOID, , void, name, WEFT__LISTS_1(A))
 #define WEFT_VOID_TASK_DECLARE_2(name, A, B) WEFT__APPLY(WEFT__DECLARE_VOID, , void, name, WEFT__LISTS_2(A, B))
@@ -316,6 +376,10 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
 #define WEFT_VOID_TASK_DECLARE_6(name, A, B, C, D, E, F) \
     WEFT__APPLY(WEFT__DECLARE_VOID, , void, name, WEFT__LISTS_6(A, B, C, D, E, F))
 
+/*
+ * Define the body of a task that WEFT_TASK_DECLARE_n declares: WEFT_TASK_DEFINE_n(result, name, type, argument, ...) {
+ * ... }.
+ */
 #define WEFT_TASK_DEFINE_0(R, name) WEFT__DEFINE(, R, name, )
 #define WEFT_TASK_DEFINE_1(R, name, A, a) WEFT__DEFINE(, R, name, , A a)
 #define WEFT_TASK_DEFINE_2(R, name, A, a, B, b) WEFT__DEFINE(, R, name, , A a, B b)
@@ -325,6 +389,7 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
 #define WEFT_TASK_DEFINE_6(R, name, A, a, B, b, C, c, D, d, E, e, F, f) \
     WEFT__DEFINE(, R, name, , A a, B b, C c, D d, E e, F f)
 
+/* Define the body of a task that WEFT_VOID_TASK_DECLARE_n declares. */
 #define WEFT_VOID_TASK_DEFINE_0(name) WEFT_TASK_DEFINE_0(void, name)
 #define WEFT_VOID_TASK_DEFINE_1(name, ...) WEFT_TASK_DEFINE_1(void, name, __VA_ARGS__)
 #define WEFT_VOID_TASK_DEFINE_2(name, ...) WEFT_TASK_DEFINE_2(void, name, __VA_ARGS__)
@@ -333,6 +398,7 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
 #define WEFT_VOID_TASK_DEFINE_5(name, ...) WEFT_TASK_DEFINE_5(void, name, __VA_ARGS__)
 #define WEFT_VOID_TASK_DEFINE_6(name, ...) WEFT_TASK_DEFINE_6(void, name, __VA_ARGS__)
 
+/* Declare and define a static typed task with a result: WEFT_TASK_n(result, name, type, argument, ...) { ... }. */
 #define WEFT_TASK_0(R, name) \
     WEFT__APPLY(WEFT__DECLARE_VALUE, static, R, name, WEFT__LISTS_0) WEFT__DEFINE(static, R, name, )
 #define WEFT_TASK_1(R, name, A, a) \
@@ -352,6 +418,7 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
     WEFT__APPLY(WEFT__DECLARE_VALUE, static, R, name, WEFT__LISTS_6(A, B, C, D, E, F)) \
     WEFT__DEFINE(static, R, name, , A a, B b, C c, D d, E e, F f)
 
+/* Declare and define a static typed task without a result: WEFT_VOID_TASK_n(name, type, argument, ...) { ... }. */
 #define WEFT_VOID_TASK_0(name) \
     WEFT__APPLY(WEFT__DECLARE_VOID, static, void, name, WEFT__LISTS_0) WEFT__DEFINE(static, void, name, )
 #define WEFT_VOID_TASK_1(name, A, a) \
@@ -372,11 +439,53 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
     WEFT__APPLY(WEFT__DECLARE_VOID, static, void, name, WEFT__LISTS_6(A, B, C, D, E, F)) \
     WEFT__DEFINE(static, void, name, , A a, B b, C c, D d, E e, F f)
 
-/* Names and values, as in a call: WEFT_SPAWN(fib, n - 1). */
-#define WEFT_SPAWN(name, ...) name##_weft_spawn(weft_d, &weft_h, ##__VA_ARGS__)
-#define WEFT_CALL(name, ...) name##_weft_plain(weft_d, &weft_h, ##__VA_ARGS__)
+/*
+ * Forks a call of a typed task: WEFT_SPAWN(fib, n - 1). In the body of a task only.
+ *
+ * Errors: none; the fork runs the call at once if it cannot be stored.
+ * [fiber]
+ */
+#define WEFT_SPAWN(...) WEFT__WITH(spawn, (weft_d, &weft_h), __VA_ARGS__)
+
+/*
+ * Calls a typed task and returns its result: WEFT_CALL(fib, n - 2). In the body of a task only.
+ *
+ * Errors: none.
+ * [fiber]
+ */
+#define WEFT_CALL(...) WEFT__WITH(plain, (weft_d, &weft_h), __VA_ARGS__)
+
+/*
+ * Joins the youngest spawn, which is of the task `name`, and returns its result. In the body of a task only. The wait
+ * cannot be cancelled.
+ *
+ * Errors: none; a sync of the wrong task ends the program if WEFT_TASK_CHECKS is defined.
+ * [fiber; parks]
+ */
 #define WEFT_SYNC(name) name##_weft_sync(weft_d, &weft_h)
-#define WEFT_RUN(name, ...) name##_weft_enter(0, ##__VA_ARGS__)
+
+/*
+ * Calls a typed task from an ordinary function and returns its result: WEFT_RUN(fib, 30).
+ *
+ * Errors: prints one line and aborts if the caller is not a fiber or memory is exhausted; weft_task_prepare asks first.
+ * [fiber; parks]
+ */
+#define WEFT_RUN(...) WEFT__WITH(enter, (0), __VA_ARGS__)
+
+/*
+ * name##_weft_##what(hidden arguments, arguments), chosen by their number: C11 cannot drop the comma before an empty
+ * list.
+ */
+#define WEFT__WITH(what, hidden, ...) WEFT__WITH_COUNT(what, hidden, __VA_ARGS__, 6, 5, 4, 3, 2, 1, 0, none)(what, hidden, __VA_ARGS__)
+#define WEFT__WITH_COUNT(what, hidden, name, a, b, c, d, e, f, n, ...) WEFT__WITH_##n
+#define WEFT__WITH_0(what, hidden, name) name##_weft_##what(WEFT__LIST hidden)
+#define WEFT__WITH_1(what, hidden, name, a) name##_weft_##what(WEFT__LIST hidden, a)
+#define WEFT__WITH_2(what, hidden, name, a, b) name##_weft_##what(WEFT__LIST hidden, a, b)
+#define WEFT__WITH_3(what, hidden, name, a, b, c) name##_weft_##what(WEFT__LIST hidden, a, b, c)
+#define WEFT__WITH_4(what, hidden, name, a, b, c, d) name##_weft_##what(WEFT__LIST hidden, a, b, c, d)
+#define WEFT__WITH_5(what, hidden, name, a, b, c, d, e) name##_weft_##what(WEFT__LIST hidden, a, b, c, d, e)
+#define WEFT__WITH_6(what, hidden, name, a, b, c, d, e, f) name##_weft_##what(WEFT__LIST hidden, a, b, c, d, e, f)
+
 /* clang-format on */
 
 #endif

@@ -1,10 +1,12 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Where a fresh stack begins: reached by a branch from weft__switch with
+ * The first code on a fresh stack, entered by a branch from weft__switch with
  *     x0  what the switch carried (the worker)
- *     x2  the context that was entered (the fiber)
+ *     x2  the context that is entered (the fiber)
  *     sp  top of the stack, a multiple of 16
- * The return address is undefined, so gdb, perf and the C++ unwinder end their walk here. The
- * personality routine is asked when an exception has found no handler in the fiber.
+ *
+ * The return address is undefined, so that gdb, perf and the C++ unwinder end their walk here. The unwinder calls the
+ * personality routine when an exception has found no handler in the fiber.
  */
         .text
         .globl  weft__context_entry

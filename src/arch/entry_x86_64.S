@@ -1,10 +1,12 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Where a fresh stack begins: reached by a jump from weft__switch with
+ * The first code on a fresh stack, entered by a jump from weft__switch with
  *     rdi  what the switch carried (the worker)
- *     rdx  the context that was entered (the fiber)
+ *     rdx  the context that is entered (the fiber)
  *     rsp  top of the stack, a multiple of 16
- * The return address is undefined, so gdb, perf and the C++ unwinder end their walk here. The
- * personality routine is asked when an exception has found no handler in the fiber.
+ *
+ * The return address is undefined, so that gdb, perf and the C++ unwinder end their walk here. The unwinder calls the
+ * personality routine when an exception has found no handler in the fiber.
  */
         .text
         .globl  weft__context_entry
@@ -26,8 +28,8 @@ weft__context_entry:
         .hidden weft__entry_personality
 
 /*
- * What gcc's function_return("thunk-extern") jumps to in place of a return; see WEFT_SWITCHES. The
- * name is the compiler's. Weak: a program that is built with that option has one of its own.
+ * The target of gcc's function_return("thunk-extern"), see WEFT_SWITCHES. The compiler decides the name. Weak, because
+ * a program that is built with that option has its own.
  */
         .weak   __x86_return_thunk
         .hidden __x86_return_thunk

@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Where a signal met a thread: what a handler needs to know whether it may walk the stack. Needs
- * _GNU_SOURCE.
+ * The registers of a thread that a signal has interrupted. A handler uses them to decide whether it may walk the stack.
+ * Needs _GNU_SOURCE.
  */
 #ifndef WEFT_ARCH_INTERRUPTED_H
 #define WEFT_ARCH_INTERRUPTED_H
@@ -10,7 +11,7 @@
 
 struct weft__interrupted {
     uintptr_t pc, sp;
-    uintptr_t to; /* what the switch has in this register: the context that is entered */
+    uintptr_t to; /* the register in which the switch holds the context that it enters */
 };
 
 static inline struct weft__interrupted weft__interrupted(const void *context) {

@@ -1,21 +1,21 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The context switch.
  *
  *   carried = weft__switch(&from, &to, carried)
  *
- * saves the running flow in `from` and goes on in `to`. The call returns when somebody switches to
- * `from` again, with what that somebody carried along: the scheduler passes its worker this way, so
- * that no worker pointer from before a switch is ever used after it.
+ * saves the running flow in `from` and continues in `to`. The call returns when another flow switches to `from`, with
+ * the pointer that this flow carried. The scheduler passes its worker this way, so that a worker pointer from before a
+ * switch is never used after it.
  *
  *   weft__switch_away(&to, carried)
  *
- * goes on in `to` and never comes back; the stack it leaves may be reused by this thread at once.
+ * continues in `to` and never returns. The thread may reuse the old stack at once.
  *
- * Why inline and why a jump: a routine that saves six registers and returns costs 13 to 17 ns,
- * because the return is mispredicted; the compiler saves only what is live here, and an indirect
- * jump has its own prediction at each place of use. Not switched: the floating-point environment
- * (rounding mode, masks, sticky exceptions: mxcsr and the x87 control word, or FPCR and FPSR), the signal
- * mask, thread-local storage.
+ * Why inline, and why a jump: a routine that saves six registers and returns costs 13 to 17 ns, because the return is
+ * mispredicted. Inline, the compiler saves only live values, and each indirect jump has its own prediction. The switch
+ * saves neither the floating-point environment (rounding mode, masks, sticky exceptions: mxcsr and the x87 control
+ * word, or FPCR and FPSR), nor the signal mask, nor thread-local storage; see sched/dispatch/own_tls.c for the last.
  *
  * The assembly does not push: leaf functions keep data below the stack pointer.
  */
@@ -40,13 +40,12 @@
 #endif
 
 /*
- * For functions that switch. After a switch the processor's stack of return addresses is another
- * fiber's, so a plain return is mispredicted (9 ns); the attribute makes these functions return by
- * an indirect jump, which is predicted by history. Paths that do not switch belong into a function
- * without it. clang 14 and aarch64 have nothing like it, and pay.
+ * For functions that switch. After a switch the processor's return stack belongs to another fiber, so a plain return is
+ * mispredicted (9 ns). The attribute makes these functions return by an indirect jump, which is predicted by history.
+ * Put paths that do not switch into a function without the attribute. clang 14 and aarch64 have no such attribute.
  *
- * A function that switches is never inlined into another file's, here or as WEFT_COLD: with link-time
- * optimisation that may be a function of the program that is built for a larger machine, with registers
+ * A function that switches is never inlined into a function of another file, neither here nor as WEFT_COLD. With
+ * link-time optimisation that could be a function of the program that is compiled for a larger machine, with registers
  * that the switch does not name.
  */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)

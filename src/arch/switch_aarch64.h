@@ -1,11 +1,12 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * aarch64. Fixed registers: x0 carried, x1 from, x2 to; the entry of a fresh stack finds them there.
- * The landing pad (bti j) is a no-op where branch targets are not checked. On Linux x18 is a register
- * like any other; where it holds a shadow call stack, fibers cannot be switched.
+ * aarch64. Fixed registers: x0 carried, x1 from, x2 to. The entry of a fresh stack finds them there. The landing pad
+ * (bti j) is a no-op on machines that do not check branch targets. On Linux x18 is an ordinary register; fibers cannot
+ * be switched where it holds a shadow call stack.
  *
- * Every register that the compiler may keep a value in is named as overwritten. A v stands for the whole of its z.
- * Not named: ffr, which clang 14 has no name for. No compiler keeps a value in it unasked. The streaming mode and za
- * of SME do not live across a call of a function that says nothing of them.
+ * The list of overwritten registers names every register in which the compiler may keep a value. A v register stands
+ * for the whole z register. ffr is not named, because clang 14 has no name for it; no compiler keeps values there on
+ * its own. The streaming mode and za of SME do not survive a call of a function that does not declare them.
  */
 #ifdef __ARM_FEATURE_SVE
 #define WEFT_OVERWRITES_SVE \
@@ -54,8 +55,8 @@ static inline __attribute__((always_inline, noreturn)) void weft__switch_away(st
 }
 
 /*
- * The calling thread's value of the thread-local `weft__tls`. Assembly, because a compiler may keep
- * a thread-local's address across a switch, and it is then another thread's.
+ * The calling thread's value of the thread-local `weft__tls`. In assembly, because a compiler may keep the address of a
+ * thread-local across a switch, where it would be another thread's.
  */
 static inline void *weft__tls_get(void) {
     void *p, *thread;

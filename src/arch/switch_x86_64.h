@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * x86-64. Fixed registers: rdi carried, rsi from, rdx to; the entry of a fresh stack finds them
- * there. A plain store is a release on this machine.
+ * x86-64. Fixed registers: rdi carried, rsi from, rdx to. The entry of a fresh stack finds them there. A plain store is
+ * a release on this machine.
  *
- * Every register that the compiler may keep a value in is named as overwritten. Which ones there are depends on
- * -march, and gcc refuses names of registers that the target does not have. An xmm stands for the whole of its
- * ymm and zmm. Not named: mm0 to mm7 and tmm0 to tmm7, which no compiler uses unasked.
+ * The list of overwritten registers names every register in which the compiler may keep a value. The set depends on
+ * -march, and gcc refuses names of registers that the target does not have. An xmm register stands for the whole ymm
+ * and zmm register. mm0 to mm7 and tmm0 to tmm7 are not named; no compiler uses them on its own.
  */
 #if defined(__AVX512F__) || defined(__AVX10_1__)
 #define WEFT_OVERWRITES_AVX512 \
@@ -51,8 +52,8 @@ static inline __attribute__((always_inline, noreturn)) void weft__switch_away(st
 }
 
 /*
- * The calling thread's value of the thread-local `weft__tls`. Assembly, because a compiler may keep
- * a thread-local's address across a switch, and it is then another thread's.
+ * The calling thread's value of the thread-local `weft__tls`. In assembly, because a compiler may keep the address of a
+ * thread-local across a switch, where it would be another thread's.
  */
 static inline void *weft__tls_get(void) {
     void *p;

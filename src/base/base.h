@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * The small words every layer uses: branch hints, sizes, alignment. Owns nothing.
+ * Macros and small functions for every layer: branch hints, attributes, alignment. Holds no state.
  */
 #ifndef WEFT_BASE_BASE_H
 #define WEFT_BASE_BASE_H
@@ -13,11 +14,11 @@
 
 #define WEFT_COLD __attribute__((cold, noinline))
 #define WEFT_NOINLINE __attribute__((noinline))
-/* Keeps a symbol that only assembly refers to, also under link-time optimisation. */
+/* Keeps a symbol that only assembly refers to, also with link-time optimisation. */
 #define WEFT_USED __attribute__((used, visibility("hidden")))
 #define WEFT_PUBLIC __attribute__((visibility("default")))
 
-/* Two lines: the hardware prefetches neighbours in pairs. */
+/* Two cache lines, because the hardware prefetches lines in pairs. */
 #define WEFT_APART 128
 #define WEFT_ALIGNED __attribute__((aligned(WEFT_APART)))
 
@@ -25,8 +26,8 @@
 
 static inline size_t weft__round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
-/* What a processor does while it waits for another one for a moment. */
-static inline void weft__pause(void) {
+/* For the body of a spin loop. */
+static inline void weft__cpu_pause(void) {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)

@@ -1,4 +1,5 @@
-/* A signal handler that stands in front of another. Needs _GNU_SOURCE. */
+/* SPDX-License-Identifier: MIT */
+/* A signal handler that is installed in front of another handler. Needs _GNU_SOURCE. */
 #ifndef WEFT_BASE_HANDLER_H
 #define WEFT_BASE_HANDLER_H
 
@@ -6,7 +7,7 @@
 
 #include <signal.h>
 
-/* Calls the handler that was there before. False: there was none, the signal was ignored or at its default. */
+/* Calls the previous handler. False: there was no handler; the signal was ignored or had its default action. */
 static inline bool weft__handler_pass_on(const struct sigaction *before, int sig, siginfo_t *info, void *context) {
     if (before->sa_flags & SA_SIGINFO)
         before->sa_sigaction(sig, info, context);
@@ -17,8 +18,8 @@ static inline bool weft__handler_pass_on(const struct sigaction *before, int sig
     return true;
 }
 
-/* Puts back what was before; false: somebody put another in front of ours, which may call ours, so ours
- * must stay what it is. */
+/* Restores the previous handler. False: another handler was installed in front of `ours` meanwhile. That handler may
+ * call `ours`, so `ours` must stay valid. */
 static inline bool weft__handler_restore(int sig, void (*ours)(int, siginfo_t *, void *),
                                          const struct sigaction *before) {
     struct sigaction now;

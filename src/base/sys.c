@@ -1,11 +1,12 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * See sys.h. The only file that calls the kernel for memory, sleep and time; threads.c does for threads.
+ * See sys.h. Only this file calls the kernel for memory, sleep and time; threads.c does so for threads.
  */
 #define _GNU_SOURCE
 #include "base/sys.h"
 
-#include "base/san.h"
-#include "base/say.h"
+#include "base/message.h"
+#include "base/sanitizer.h"
 
 #include "weft.h"
 
@@ -23,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Newer than the headers of the oldest systems we build on. */
+/* Newer than the headers of the oldest supported systems. */
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
 #endif
@@ -36,24 +37,24 @@
 
 #ifdef WEFT_FAULTS
 _Atomic long weft__fault_countdown = -1;
-bool weft__fault(void) {
+bool weft__fault_is_due(void) {
     long n = load_rlx(&weft__fault_countdown);
     return n == WEFT_FAULT_ALL || (n > 0 && add_ar(&weft__fault_countdown, -1) == 1);
 }
 #endif
 
-void *weft__alloc(size_t bytes) { return weft__fault() ? NULL : calloc(1, bytes); }
+void *weft__alloc(size_t bytes) { return weft__fault_is_due() ? NULL : calloc(1, bytes); }
 
 void *weft__alloc_aligned(size_t alignment, size_t bytes) {
     bytes = weft__round_up(bytes, alignment);
-    void *p = weft__fault() ? NULL : aligned_alloc(alignment, bytes);
+    void *p = weft__fault_is_due() ? NULL : aligned_alloc(alignment, bytes);
     return p ? memset(p, 0, bytes) : NULL;
 }
 
 void weft__free(void *memory) { free(memory); }
 
-int weft__map(void **out, size_t bytes) {
-    if (weft__fault()) return -ENOMEM;
+int weft__pages_map(void **out, size_t bytes) {
+    if (weft__fault_is_due()) return -ENOMEM;
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) return -errno;
     madvise(p, bytes, MADV_NOHUGEPAGE);
@@ -61,12 +62,12 @@ int weft__map(void **out, size_t bytes) {
     return 0;
 }
 
-void weft__unmap(void *memory, size_t bytes) { munmap(memory, bytes); }
+void weft__pages_unmap(void *memory, size_t bytes) { munmap(memory, bytes); }
 
-/* One call for many ranges where the kernel has it, a call a range where it does not. */
+/* One call for many ranges if the kernel has such a call, else one call for each range. */
 static int advise(const struct weft__range *ranges, size_t n, int advice) {
     enum { BATCH = 32 };
-    /* valgrind knows neither call, and says so in five lines. */
+    /* valgrind knows neither call, and would print five lines about each */
     int self = n > 1 && !san_on_valgrind() ? (int)syscall(SYS_pidfd_open, getpid(), 0) : -1;
     int err = 0;
     size_t i = 0;
@@ -86,22 +87,22 @@ static int advise(const struct weft__range *ranges, size_t n, int advice) {
     return err;
 }
 
-int weft__guard(const struct weft__range *ranges, size_t n) {
+int weft__pages_guard(const struct weft__range *ranges, size_t n) {
     enum { NO_SUCH_ADVICE = 0x7fff };
-    if (weft__fault()) return -ENOMEM;
-    /* Emulators say yes to every advice and follow none: then their yes means nothing. */
+    if (weft__fault_is_due()) return -ENOMEM;
+    /* Some emulators accept every advice and follow none, so a success proves nothing there. */
     if (!madvise(ranges[0].start, WEFT_PAGE, NO_SUCH_ADVICE)) return -EINVAL;
     return advise(ranges, n, MADV_GUARD_INSTALL);
 }
 
-int weft__protect(const struct weft__range *range) {
-    if (weft__fault()) return -ENOMEM;
+int weft__pages_protect(const struct weft__range *range) {
+    if (weft__fault_is_due()) return -ENOMEM;
     return mprotect(range->start, range->bytes, PROT_NONE) ? -errno : 0;
 }
 
-int weft__discard(const struct weft__range *ranges, size_t n) { return advise(ranges, n, MADV_DONTNEED); }
+int weft__pages_discard(const struct weft__range *ranges, size_t n) { return advise(ranges, n, MADV_DONTNEED); }
 
-unsigned long weft__mappings_most(void) {
+unsigned long weft__mappings_limit(void) {
     char text[32];
     ssize_t n = -1;
     int fd = open("/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
@@ -114,21 +115,21 @@ unsigned long weft__mappings_most(void) {
     return most ? most : 65530; /* the kernel's default */
 }
 
-int weft__resident(const struct weft__range *range, unsigned char *pages) {
+int weft__pages_resident(const struct weft__range *range, unsigned char *pages) {
     return mincore(range->start, range->bytes, pages) ? -errno : 0;
 }
 
 static int result(int r) { return r < 0 ? -errno : r; }
 
-int weft__epoll_create(void) { return weft__fault() ? -ENOMEM : result(epoll_create1(EPOLL_CLOEXEC)); }
-int weft__eventfd(void) { return weft__fault() ? -ENOMEM : result(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
-void weft__eventfd_ring(int fd) {
+int weft__epoll_create(void) { return weft__fault_is_due() ? -ENOMEM : result(epoll_create1(EPOLL_CLOEXEC)); }
+int weft__eventfd(void) { return weft__fault_is_due() ? -ENOMEM : result(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
+void weft__eventfd_notify(int fd) {
     const uint64_t one = 1;
     ssize_t ignored =
-        write(fd, &one, sizeof one); /* fails only when the counter is full: then the bell rings already */
+        write(fd, &one, sizeof one); /* fails only if the counter is full: then a wake-up is pending already */
     (void)ignored;
 }
-int weft__pipe(int ends[2]) { return weft__fault() ? -ENOMEM : result(pipe2(ends, O_CLOEXEC | O_NONBLOCK)); }
+int weft__pipe(int ends[2]) { return weft__fault_is_due() ? -ENOMEM : result(pipe2(ends, O_CLOEXEC | O_NONBLOCK)); }
 
 int weft__futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline) {
     struct timespec at, *until = NULL;
@@ -147,18 +148,18 @@ void weft__futex_wake(_Atomic uint32_t *word, int threads) {
 }
 
 /*
- * Fences: by the kernel, or symmetric. From the first to the second, when the kernel refuses what it has done before:
+ * Fences are made by the kernel (membarrier), or are symmetric. If the kernel refuses membarrier after it worked:
  *
- *   1. is_symmetric becomes true, and a full fence makes that visible. Light sides that begin from now on fence.
- *   2. The heavy side waits for WEFT_BUFFERS_DRAIN. A light side that began before has stored its word by then: a store
- *      stays in a processor's buffer for less than a microsecond, and a thread that loses its processor meanwhile
- *      passes a full fence in the kernel.
- *   3. The state becomes SYMMETRIC: a heavy side that sees that need not wait any more.
+ *   1. is_symmetric becomes true, and a full fence makes that visible. Light sides that start later execute a fence.
+ *   2. The heavy side waits for WEFT_BUFFERS_DRAIN. A light side that started earlier has stored its word by then: a
+ *      store stays in a processor's buffer for less than a microsecond, and a thread that loses its processor
+ *      executes a full fence in the kernel.
+ *   3. The state becomes SYMMETRIC: later heavy sides need not wait.
  *
- * Other ways to make all threads pass a fence were rejected. mprotect interrupts no other processor on aarch64, nor on
- * x86-64 where the kernel invalidates by broadcast. A signal to each thread needs a number that belongs to the program.
- * A round over all CPUs by affinity does not reach those that the caller may not use. All of them may be forbidden
- * with membarrier.
+ * Rejected ways to make all threads execute a fence: mprotect interrupts no other processor on aarch64, nor on x86-64
+ * with broadcast invalidation. A signal to each thread needs a signal number, and those belong to the program. Moving
+ * through all CPUs by affinity misses the CPUs that the caller may not use. A seccomp filter may forbid all of them
+ * together with membarrier.
  */
 #define WEFT_BUFFERS_DRAIN (10 * WEFT_MILLISECOND)
 enum { BY_KERNEL, REFUSED, SYMMETRIC };
@@ -175,29 +176,29 @@ void weft__fence_init(void) {
     store_rlx(&weft__fence_is_symmetric, false);
 }
 
-void weft__fence_forked(void) {
+void weft__fence_after_fork(void) {
     store_rlx(&fences, SYMMETRIC);
     store_rlx(&weft__fence_is_symmetric, true);
 }
 
-/* The slower command works also where the kernel has no memory for the first one. */
+/* The slower command also works if the kernel has no memory for the faster command. */
 static bool fence_by_kernel(void) {
     int err = membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
     if (likely(!err) || !membarrier(MEMBARRIER_CMD_GLOBAL)) return true;
     store_rlx(&weft__fence_is_symmetric, true);
-    fence_sc(); /* step 1: before any thread learns that it was refused, and waits */
+    fence_sc(); /* step 1: before any thread learns of the refusal and waits */
     uint8_t before = BY_KERNEL;
     if (cas_ar(&fences, &before, REFUSED)) /* pairs with weft__fence_heavy */
-        weft__say("membarrier is refused, which worked before (%s): weft goes on without it", weft__error(err));
+        weft__say("membarrier is refused, which worked before (%s): weft goes on without it", weft__error_text(err));
     return false;
 }
 
 static void wait_for_buffers(void) {
     uint64_t now, until = weft__clock() + WEFT_BUFFERS_DRAIN;
-    while ((now = weft__clock()) < until) weft__nap(until - now); /* a signal may end it early */
+    while ((now = weft__clock()) < until) weft__nap(until - now); /* a signal may end the nap early */
 }
 
-/* False: not by the kernel, but by waiting, with step 1 done. */
+/* False: the kernel refused, step 1 is done and the wait of step 2 is over. */
 static bool fence_all(void) {
     fence_sc();
     if (load_rlx(&fences) == BY_KERNEL && fence_by_kernel()) return true;

@@ -1,13 +1,14 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Kernel threads: making them, and telling which of the process are the program's. See sys.h.
+ * Kernel threads: creates them, and counts the threads that belong to the program. See sys.h.
  *
- * The program's threads are all that the kernel counts, without those that weft has made and those that the kernel has
- * made to serve io_uring, which run no code of the process. A thread of weft adds itself to `counted` when the kernel
- * has it already, and to `discounted` before the kernel forgets it. So the difference is never too small, if none was
- * discounted while the kernel was asked.
+ * The program's threads are all threads that the kernel counts, minus weft's own threads and minus the kernel's helper
+ * threads for io_uring, which run no code of the process. A thread of weft increments `counted` after the kernel counts
+ * it, and `discounted` before the kernel forgets it. So the difference is never too low, if `discounted` did not change
+ * while the kernel was asked.
  */
 #define _GNU_SOURCE
-#include "base/san.h"
+#include "base/sanitizer.h"
 #include "base/sys.h"
 
 #include <dirent.h>
@@ -22,7 +23,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* --- making --------------------------------------------------------------------------------------- */
+/* --- creation ---------------------------------------------------------------------------------------- */
 
 static cpu_set_t anywhere;
 static bool is_known;
@@ -40,33 +41,34 @@ struct start {
     void *arg;
 };
 
-static void *counted_main(void *p) {
+static void *thread_main(void *p) {
     struct start start = *(struct start *)p;
     weft__free(p);
-    weft__thread_lent(false);
+    weft__thread_set_foreign(false);
     void *result = start.fn(start.arg);
-    weft__thread_lent(true);
+    weft__thread_set_foreign(true);
     return result;
 }
 
 int weft__thread_create(pthread_t *thread, void *(*fn)(void *), void *arg) {
     pthread_attr_t attr;
-    if (weft__fault()) return -EAGAIN;
+    if (weft__fault_is_due()) return -EAGAIN;
     struct start *start = weft__alloc(sizeof *start);
     if (!start) return -ENOMEM;
     *start = (struct start){fn, arg};
     int err = pthread_attr_init(&attr);
     if (!err) {
         if (is_known && load_rlx(&bind)) pthread_attr_setaffinity_np(&attr, sizeof anywhere, &anywhere);
-        err = pthread_create(thread, &attr, counted_main, start);
-        if (err == EINVAL) err = pthread_create(thread, NULL, counted_main, start); /* we may not use these any more */
+        err = pthread_create(thread, &attr, thread_main, start);
+        if (err == EINVAL)
+            err = pthread_create(thread, NULL, thread_main, start); /* these CPUs are no longer allowed */
         pthread_attr_destroy(&attr);
     }
     if (err) weft__free(start);
     return -err;
 }
 
-int weft__thread_create_deaf(pthread_t *thread, void *(*fn)(void *), void *arg) {
+int weft__thread_create_masked(pthread_t *thread, void *(*fn)(void *), void *arg) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -75,7 +77,7 @@ int weft__thread_create_deaf(pthread_t *thread, void *(*fn)(void *), void *arg) 
     return err;
 }
 
-/* struct sched_attr, as far as it is needed; the C library has none. */
+/* struct sched_attr, as far as it is needed; the C library has no definition. */
 struct scheduling {
     uint32_t size, policy;
     uint64_t flags;
@@ -84,11 +86,11 @@ struct scheduling {
     uint64_t runtime, deadline, period;
 };
 
-void weft__thread_slice(uint64_t nanoseconds) {
+void weft__thread_set_slice(uint64_t nanoseconds) {
     struct scheduling s = {.size = sizeof s};
     if (syscall(SYS_sched_getattr, 0, &s, sizeof s, 0) || s.policy != SCHED_OTHER) return;
     s.runtime = nanoseconds;
-    syscall(SYS_sched_setattr, 0, &s, 0); /* a wish */
+    syscall(SYS_sched_setattr, 0, &s, 0); /* a hint: errors do not matter */
 }
 
 /* --- counting ------------------------------------------------------------------------------------- */
@@ -96,16 +98,16 @@ void weft__thread_slice(uint64_t nanoseconds) {
 static _Atomic uint64_t counted, discounted;
 static bool forked;
 
-void weft__thread_lent(bool lent) { add_ar(lent ? &discounted : &counted, 1); }
+void weft__thread_set_foreign(bool lent) { add_ar(lent ? &discounted : &counted, 1); }
 
-void weft__threads_forked(void) {
+void weft__threads_after_fork(void) {
     store_rlx(&counted, 0);
     store_rlx(&discounted, 0);
     forked = true;
 }
 
-/* One of the fields behind the name, by its number in proc(5). The name may hold anything, and ends with the last ')'.
- * 0: unknown. */
+/* A field after the name, by its number in proc(5). The name may contain any character and ends at the last ')'. 0:
+ * unknown. */
 static unsigned long field_of(const char *stat, int number) {
     enum { NAME = 2 };
     char text[512];
@@ -146,11 +148,11 @@ static unsigned io_workers(unsigned all) {
     return listed == all && threads_in_kernel() == all ? workers : UINT_MAX;
 }
 
-unsigned weft__threads_foreign(void) {
+unsigned weft__threads_count_foreign(void) {
     uint64_t ended, ours;
     unsigned all, workers = 0;
     do {
-        ended = load_acq(&discounted); /* pairs with weft__thread_lent, as below */
+        ended = load_acq(&discounted); /* pairs with weft__thread_set_foreign, as below */
         ours = load_acq(&counted) - ended + san_threads(forked);
         all = threads_in_kernel();
         if (all > ours + 1) workers = io_workers(all);

@@ -1,6 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 /* See wheel.h. */
 #include "driver/wheel.h"
 
+#include "base/assert.h"
 #include "weft.h"
 
 #include <string.h>
@@ -26,19 +28,20 @@ static uint64_t tick_of(uint64_t deadline) {
     return tick + ((deadline & ((1 << WEFT_WHEEL_TICK_LOG) - 1)) != 0);
 }
 
-static void link_at(struct weft__wheel *w, struct weft__timer *t, unsigned place) {
-    struct weft__timer **head = &w->slot[place];
-    t->place = (uint16_t)place;
+static void link_at(struct weft__wheel *w, struct weft__timer *t, unsigned index) {
+    WEFT_ASSERT(index < WEFT_WHEEL_LEVELS * WEFT_WHEEL_SLOTS);
+    struct weft__timer **head = &w->slot[index];
+    t->index = (uint16_t)index;
     t->next = *head;
     t->link = head;
     if (t->next) t->next->link = &t->next;
     *head = t;
-    w->occupied[place / WEFT_WHEEL_SLOTS] |= UINT64_C(1) << (place % WEFT_WHEEL_SLOTS);
+    w->occupied[index / WEFT_WHEEL_SLOTS] |= UINT64_C(1) << (index % WEFT_WHEEL_SLOTS);
 }
 
-/* At the end: whatever is armed for the past again and again does not overtake the rest. */
+/* Append at the end, so that a timer that is armed for the past again and again does not overtake other timers. */
 static void link_overdue(struct weft__wheel *w, struct weft__timer *t) {
-    t->place = DUE;
+    t->index = DUE;
     t->next = NULL;
     t->link = w->overdue_end;
     *w->overdue_end = t;
@@ -47,16 +50,19 @@ static void link_overdue(struct weft__wheel *w, struct weft__timer *t) {
 }
 
 static void unlink_it(struct weft__wheel *w, struct weft__timer *t) {
+    WEFT_ASSERT(weft__lock_is_held(&w->lock));
+    WEFT_ASSERT(*t->link == t);
     *t->link = t->next;
     if (t->next) t->next->link = t->link;
-    if (t->place == DUE) {
+    if (t->index == DUE) {
         if (!t->next) w->overdue_end = t->link;
         w->overdue_count--;
-    } else if (!w->slot[t->place])
-        w->occupied[t->place / WEFT_WHEEL_SLOTS] &= ~(UINT64_C(1) << (t->place % WEFT_WHEEL_SLOTS));
+    } else if (!w->slot[t->index])
+        w->occupied[t->index / WEFT_WHEEL_SLOTS] &= ~(UINT64_C(1) << (t->index % WEFT_WHEEL_SLOTS));
 }
 
 static void place_it(struct weft__wheel *w, struct weft__timer *t) {
+    WEFT_ASSERT(weft__lock_is_held(&w->lock));
     if (t->tick <= w->current) {
         link_overdue(w, t);
         return;
@@ -66,13 +72,13 @@ static void place_it(struct weft__wheel *w, struct weft__timer *t) {
     link_at(w, t, level * WEFT_WHEEL_SLOTS + slot);
 }
 
-/* The earliest occupied slot and the tick at which it begins; false when all are empty. */
-static bool earliest(struct weft__wheel *w, unsigned *place, uint64_t *start) {
+/* The earliest occupied slot and its first tick; false if all slots are empty. */
+static bool earliest(struct weft__wheel *w, unsigned *index, uint64_t *start) {
     for (unsigned level = 0; level < WEFT_WHEEL_LEVELS; level++) {
         if (!w->occupied[level]) continue;
         unsigned slot = (unsigned)__builtin_ctzll(w->occupied[level]), shift = level * WEFT_WHEEL_DIGIT;
         uint64_t digits_above = shift + WEFT_WHEEL_DIGIT < 64 ? ~UINT64_C(0) << (shift + WEFT_WHEEL_DIGIT) : 0;
-        *place = level * WEFT_WHEEL_SLOTS + slot;
+        *index = level * WEFT_WHEEL_SLOTS + slot;
         *start = (w->current & digits_above) | (uint64_t)slot << shift;
         return true;
     }
@@ -80,11 +86,11 @@ static bool earliest(struct weft__wheel *w, unsigned *place, uint64_t *start) {
 }
 
 static void update_next(struct weft__wheel *w) {
-    unsigned place;
+    unsigned index;
     uint64_t start, next = WEFT_FOREVER;
     if (w->overdue)
         next = 0;
-    else if (earliest(w, &place, &start))
+    else if (earliest(w, &index, &start))
         next = start << WEFT_WHEEL_TICK_LOG;
     store_rlx(&w->next, next);
 }
@@ -101,24 +107,26 @@ int weft__wheel_arm(struct weft__wheel *w, struct weft__timer *t, uint64_t deadl
     place_it(w, t);
     count_armed(w, t, 1);
     uint64_t before = load_rlx(&w->next);
-    /* The start of its slot, not its deadline: that is when the wheel wants to be looked at. */
-    unsigned shift = t->place / WEFT_WHEEL_SLOTS * WEFT_WHEEL_DIGIT;
-    uint64_t start = t->place == DUE ? 0 : t->tick >> shift << shift << WEFT_WHEEL_TICK_LOG;
+    /* The start of its slot, not its deadline: at that time the wheel must be processed. */
+    unsigned shift = t->index / WEFT_WHEEL_SLOTS * WEFT_WHEEL_DIGIT;
+    uint64_t start = t->index == DUE ? 0 : t->tick >> shift << shift << WEFT_WHEEL_TICK_LOG;
     if (start < before) store_rlx(&w->next, start);
     weft__unlock(&w->lock);
     return start < before;
 }
 
-void weft__timer_drop(struct weft__timer *t) { store_rel(&t->wheel, &weft__wheel_dropped); } /* pairs with cancel */
+void weft__timer_drop(struct weft__timer *t) {
+    store_rel(&t->wheel, &weft__wheel_dropped);
+} /* pairs with weft__timer_take_dropped */
 
 bool weft__timer_take_dropped(struct weft__timer *t) {
     struct weft__wheel *dropped = &weft__wheel_dropped;
-    return load_rlx(&t->wheel) == dropped && cas_ar(&t->wheel, &dropped, NULL); /* pairs with drop */
+    return load_rlx(&t->wheel) == dropped && cas_ar(&t->wheel, &dropped, NULL); /* pairs with weft__timer_drop */
 }
 
-/* It may stand in another wheel by the time that we have the lock, see weft__wheel_move. */
+/* The timer may have moved to another wheel before this thread gets the lock, see weft__wheel_move. */
 static struct weft__wheel *lock_wheel_of(struct weft__timer *t) {
-    /* Acquire: pairs with expire, which has let go of the timer. */
+    /* Acquire: pairs with expire, which no longer uses the timer. */
     for (struct weft__wheel *w; (w = load_acq(&t->wheel)) && w != &weft__wheel_dropped;) {
         weft__lock(&w->lock);
         if (load_rlx(&t->wheel) == w) return w;
@@ -132,13 +140,15 @@ bool weft__wheel_cancel(struct weft__timer *t) {
     if (!w) return weft__timer_take_dropped(t);
     unlink_it(w, t);
     count_armed(w, t, -UINT64_C(1));
-    store_rel(&t->wheel, NULL); /* from here on it is its owner's: pairs with arm */
+    store_rel(&t->wheel,
+              NULL); /* the timer belongs to its owner now; pairs with lock_wheel_of and weft__timer_is_armed */
     weft__unlock(&w->lock);
     return true;
 }
 
-/* Makes the wheel empty. Returns all its timers, chained up. Locked. */
+/* Empties the wheel and returns all its timers in a chain. Locked. */
 static struct weft__timer *take_all(struct weft__wheel *w) {
+    WEFT_ASSERT(weft__lock_is_held(&w->lock));
     struct weft__timer *all = w->overdue;
     for (unsigned i = 0; i < WEFT_WHEEL_LEVELS * WEFT_WHEEL_SLOTS; i++)
         for (struct weft__timer *t = w->slot[i], *next; t; t = next) {
@@ -163,14 +173,14 @@ void weft__wheel_move(struct weft__wheel *from, struct weft__wheel *to) {
         next = t->next;
         place_it(to, t);
         count_armed(to, t, 1);
-        store_rel(&t->wheel, to); /* pairs with cancel */
+        store_rel(&t->wheel, to); /* pairs with lock_wheel_of */
     }
     update_next(to);
     weft__unlock(&to->lock);
     weft__unlock(&from->lock);
 }
 
-/* From its drop on, each is its owner's, who may have seen it already. Locked. */
+/* After its drop, a timer belongs to its owner, which may reuse it at once. Locked. */
 static void drop_all(struct weft__wheel *w) {
     for (struct weft__timer *t = take_all(w), *next; t; t = next) {
         next = t->next;
@@ -191,21 +201,21 @@ void weft__wheel_open(struct weft__wheel *w) {
     weft__unlock(&w->lock);
 }
 
-void weft__wheel_forked(struct weft__wheel *w) {
+void weft__wheel_after_fork(struct weft__wheel *w) {
     bool held = load_rlx(&w->lock.held);
     weft__unlock(&w->lock);
     if (!held) weft__wheel_close(w);
 }
 
-/* Moves `current` to the tick, turning what expires on the way over to the overdue list. */
-static void advance(struct weft__wheel *w, uint64_t tick) {
-    unsigned place;
+/* Advances `current` to the tick, and moves timers that expire on the way to the overdue list. */
+static void wheel_advance(struct weft__wheel *w, uint64_t tick) {
+    unsigned index;
     uint64_t start;
-    while (earliest(w, &place, &start) && start <= tick) {
+    while (earliest(w, &index, &start) && start <= tick) {
         w->current = start;
-        struct weft__timer *t = w->slot[place];
-        w->slot[place] = NULL;
-        w->occupied[place / WEFT_WHEEL_SLOTS] &= ~(UINT64_C(1) << (place % WEFT_WHEEL_SLOTS));
+        struct weft__timer *t = w->slot[index];
+        w->slot[index] = NULL;
+        w->occupied[index / WEFT_WHEEL_SLOTS] &= ~(UINT64_C(1) << (index % WEFT_WHEEL_SLOTS));
         while (t) {
             struct weft__timer *next = t->next;
             place_it(w, t);
@@ -219,7 +229,7 @@ unsigned weft__wheel_expire(struct weft__wheel *w, uint64_t now, struct weft__du
     unsigned k = 0;
     weft__lock(&w->lock);
     if (*left == WEFT_WHEEL_LOOK) {
-        advance(w, now >> WEFT_WHEEL_TICK_LOG);
+        wheel_advance(w, now >> WEFT_WHEEL_TICK_LOG);
         *left = w->overdue_count;
     }
     for (; k < n && *left && w->overdue; k++, (*left)--) {
@@ -227,8 +237,8 @@ unsigned weft__wheel_expire(struct weft__wheel *w, uint64_t now, struct weft__du
         unlink_it(w, t);
         count_armed(w, t, -UINT64_C(1));
         due[k] = t->due;
-        /* From here on the timer is its owner's: nothing of it is touched again. */
-        store_rel(&t->wheel, NULL); /* pairs with weft__timer_is_armed */
+        /* From here on the timer belongs to its owner and is not touched again. */
+        store_rel(&t->wheel, NULL); /* pairs with weft__timer_is_armed and lock_wheel_of */
     }
     update_next(w);
     weft__unlock(&w->lock);

@@ -1,35 +1,36 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Operations under way. A ring makes them as they are; what it cannot make, and everything without a ring, a
- * fiber of their own makes, as if the caller had spawned it. The life of the descriptor is that of the moment when the
- * operation began, whenever that fiber runs.
+ * Operations in the background. A ring runs requests directly. Requests that it cannot run, and all requests without a
+ * ring, are made by a fiber that is spawned for the operation. The generation of the descriptor is read when the
+ * operation begins, however late that fiber runs.
  *
- *   whoever cancels                              the fiber
- *   1. cancelled                                 1. its handle stands in the operation
+ *   the canceller                                the fiber
+ *   1. cancelled = true                          1. writes its handle into the operation
  *   -- fence --                                  -- fence --
- *   2. a handle? cancel that fiber; else the     2. cancelled? then it does nothing
- *      ring's request
+ *   2. a handle? cancel that fiber; else cancel  2. cancelled? then it does nothing
+ *      the ring's request
  */
 #define _GNU_SOURCE
 #include "io/async.h"
 
 #include "io/engine.h"
-#include "sched/cluster.h"
+#include "sched/core/cluster.h"
 
 #include <fcntl.h>
 
-void weft__io_done(struct weft__io *io, ssize_t result) {
+void weft__io_complete(struct weft__io *io, ssize_t result) {
     if (result < 0)
         weft_future_fail(&io->future, (int)result);
     else
         weft_future_set(&io->future, (void *)(intptr_t)result);
 }
 
-/* Detached: a handle of one that has ended does not fit any more. */
+/* Detached: the handle of an ended fiber is stale and does no harm. */
 static void *make_it(void *arg) {
     struct weft__io *io = arg;
     store_rlx(&io->fiber, weft_self().id);
-    fence_sc(); /* pairs with cancel */
-    weft__io_done(io, load_rlx(&io->cancelled) ? -ECANCELED : weft__io_run(&io->request));
+    fence_sc(); /* pairs with weft_io_cancel */
+    weft__io_complete(io, load_rlx(&io->cancelled) ? -ECANCELED : weft__io_run(&io->request));
     return NULL;
 }
 
@@ -41,9 +42,10 @@ int weft__io_spawn(struct weft__io *io) {
 static int begin(struct weft_io *public, struct weft__request r) {
     struct weft__io *io = (struct weft__io *)public;
     if (!io) return -EINVAL;
-    if (!weft__io_fiber()) return -EPERM;
-    if (r.fd >= 0 && r.code != WEFT_IO_WAIT) r.life = weft__known_life(r.fd);
-    if (r.other >= 0 && (weft__request_moves(&r) || r.code == WEFT_IO_RENAME)) r.other_life = weft__known_life(r.other);
+    if (!weft__io_current_fiber()) return -EPERM;
+    if (r.fd >= 0 && r.code != WEFT_IO_WAIT) r.generation = weft__fd_generation_read(r.fd);
+    if (r.other >= 0 && (weft__request_is_splice(&r) || r.code == WEFT_IO_RENAME))
+        r.other_generation = weft__fd_generation_read(r.other);
     *io = (struct weft__io){.future = WEFT_FUTURE_INIT, .request = r, .begun = true};
     int err = weft__engine()->start(io);
     if (err == -ENOTSUP) err = weft__io_spawn(io);
@@ -66,12 +68,12 @@ WEFT_PUBLIC int weft_io_cancel(struct weft_io *public) {
     return 0;
 }
 
-/* Its end is waited for in a shield: the memory is not the caller's before. */
-WEFT_PUBLIC ssize_t weft_io_wait(struct weft_io *io) {
+/* After a cancellation, waits for the end in a shield: until then the operation may use the caller's memory. */
+WEFT_PUBLIC ssize_t weft_io_wait_until(struct weft_io *io, uint64_t deadline) {
     if (!io) return -EINVAL;
     if (!((struct weft__io *)io)->begun && weft_future_try(&io->future, NULL) == -EAGAIN) return -EINVAL;
     void *value = NULL;
-    int err = weft_future_wait(&io->future, &value);
+    int err = weft_future_wait_until(&io->future, &value, deadline);
     if ((err == -ECANCELED || err == -ETIMEDOUT) && weft_future_try(&io->future, NULL) == -EAGAIN) {
         struct weft_shield shield;
         int told = err;
@@ -84,7 +86,9 @@ WEFT_PUBLIC ssize_t weft_io_wait(struct weft_io *io) {
     return err ? err : (ssize_t)(intptr_t)value;
 }
 
-/* --- what each of them is ---------------------------------------------------------------------------------- */
+WEFT_PUBLIC ssize_t weft_io_wait(struct weft_io *io) { return weft_io_wait_until(io, WEFT_FOREVER); }
+
+/* --- one function for each operation ------------------------------------------------------------------------- */
 
 #define BEGIN(...) begin(io, (struct weft__request){__VA_ARGS__})
 
@@ -166,7 +170,8 @@ WEFT_PUBLIC int weft_io_connect(struct weft_io *io, int fd, const struct sockadd
 }
 
 WEFT_PUBLIC int weft_io_send(struct weft_io *io, int fd, const void *buffer, size_t size, int flags) {
-    return BEGIN(.code = WEFT_IO_SEND, .fd = fd, .memory = (void *)buffer, .size = size, .flags = (uint32_t)flags);
+    return BEGIN(.code = WEFT_IO_SEND, .fd = fd, .memory = (void *)buffer, .size = size,
+                 .flags = (uint32_t)flags | MSG_NOSIGNAL);
 }
 
 WEFT_PUBLIC int weft_io_recv(struct weft_io *io, int fd, void *buffer, size_t size, int flags) {
@@ -174,7 +179,7 @@ WEFT_PUBLIC int weft_io_recv(struct weft_io *io, int fd, void *buffer, size_t si
 }
 
 WEFT_PUBLIC int weft_io_sendmsg(struct weft_io *io, int fd, const struct msghdr *message, int flags) {
-    return BEGIN(.code = WEFT_IO_SENDMSG, .fd = fd, .memory = (void *)message, .flags = (uint32_t)flags);
+    return BEGIN(.code = WEFT_IO_SENDMSG, .fd = fd, .memory = (void *)message, .flags = (uint32_t)flags | MSG_NOSIGNAL);
 }
 
 WEFT_PUBLIC int weft_io_recvmsg(struct weft_io *io, int fd, struct msghdr *message, int flags) {
@@ -184,7 +189,7 @@ WEFT_PUBLIC int weft_io_recvmsg(struct weft_io *io, int fd, struct msghdr *messa
 WEFT_PUBLIC int weft_io_sendto(struct weft_io *io, int fd, const void *buffer, size_t size, int flags,
                                const struct sockaddr *to, socklen_t length) {
     return BEGIN(.code = WEFT_IO_SENDTO, .fd = fd, .memory = (void *)buffer, .size = size, .extra = (void *)to,
-                 .offset = length, .flags = (uint32_t)flags);
+                 .offset = length, .flags = (uint32_t)flags | MSG_NOSIGNAL);
 }
 
 WEFT_PUBLIC int weft_io_recvfrom(struct weft_io *io, int fd, void *buffer, size_t size, int flags,

@@ -1,7 +1,8 @@
-/* The look-alikes: each says what it is as a request. What the originals do beyond that stands here. */
+/* SPDX-License-Identifier: MIT */
+/* The calls that look like POSIX: each builds a request. What the originals do beyond that is here, too. */
 #define _GNU_SOURCE
 #include "io/engine.h"
-#include "io/known.h"
+#include "io/fd_generation.h"
 #include "io/readiness.h"
 
 #include "base/sys.h"
@@ -25,17 +26,17 @@ static ssize_t posix(ssize_t result) {
 
 /* --- bytes -------------------------------------------------------------------------------------------- */
 
-/* A write that blocks returns when all is written: what an attempt leaves is written by the next one; but not if the
- * descriptor was closed meanwhile, and its number may be another file's. */
+/* A blocking write returns when everything is written: continue after a short write, unless the descriptor was closed
+ * meanwhile and its number may be another file's. */
 static ssize_t write_all(struct weft__request r) {
     size_t done = 0;
-    uint32_t life = weft__known_life(r.fd);
+    uint32_t generation = weft__fd_generation_read(r.fd);
     if (r.size > WEFT_IO_MOST && r.size <= SSIZE_MAX) r.size = WEFT_IO_MOST; /* no call writes more */
     for (;;) {
         ssize_t n = weft__io_run(&r);
         if (n < 0) return done ? (ssize_t)done : posix(n);
         done += (size_t)n;
-        if (likely((size_t)n >= r.size) || !n || weft__known_other(r.fd, life)) return (ssize_t)done;
+        if (likely((size_t)n >= r.size) || !n || weft__fd_generation_is_stale(r.fd, generation)) return (ssize_t)done;
         r.memory = (char *)r.memory + n;
         r.size -= (size_t)n;
         if (r.offset != WEFT_IO_HERE) r.offset += n;
@@ -43,16 +44,16 @@ static ssize_t write_all(struct weft__request r) {
     }
 }
 
-/* The rest of some parts of which so many bytes were written, one part after the other; how many in all. */
+/* Writes the rest of some parts of which `done` bytes are written, one part after the other; returns the total. */
 static ssize_t write_rest(struct weft__request r, const struct iovec *parts, size_t n, size_t done) {
     size_t skip = done;
-    uint32_t life = weft__known_life(r.fd);
+    uint32_t generation = weft__fd_generation_read(r.fd);
     for (; n; parts++, n--) {
         if (skip >= parts->iov_len) {
             skip -= parts->iov_len;
             continue;
         }
-        if (weft__known_other(r.fd, life)) break;
+        if (weft__fd_generation_is_stale(r.fd, generation)) break;
         r.memory = (char *)parts->iov_base + skip;
         r.size = parts->iov_len - skip;
         skip = 0;
@@ -64,7 +65,7 @@ static ssize_t write_rest(struct weft__request r, const struct iovec *parts, siz
     return (ssize_t)done;
 }
 
-static ssize_t write_parts(int fd, const struct iovec *parts, int n, off_t offset) {
+static ssize_t calls_write_parts(int fd, const struct iovec *parts, int n, off_t offset) {
     struct weft__request r = {
         .code = WEFT_IO_WRITEV, .fd = fd, .memory = (void *)parts, .size = (size_t)n, .offset = offset};
     ssize_t done = weft__io_run(&r);
@@ -95,8 +96,8 @@ WEFT_PUBLIC ssize_t weft_pwrite(int fd, const void *buffer, size_t size, off_t o
         .code = WEFT_IO_WRITE, .fd = fd, .memory = (void *)buffer, .size = size, .offset = offset});
 }
 
-/* The kernel refuses a negative number of parts, but looks at the descriptor first. By number: the compiler refuses it,
- * too. */
+/* The kernel refuses a negative count, but checks the descriptor first. By syscall(), because the compiler refuses the
+ * constant, too. */
 static ssize_t refuse_parts(long call, int fd, const struct iovec *parts, int n) {
     return syscall(call, fd, parts, (long)n);
 }
@@ -107,7 +108,7 @@ WEFT_PUBLIC ssize_t weft_readv(int fd, const struct iovec *parts, int n) {
 }
 
 WEFT_PUBLIC ssize_t weft_writev(int fd, const struct iovec *parts, int n) {
-    return n < 0 ? refuse_parts(SYS_writev, fd, parts, n) : write_parts(fd, parts, n, WEFT_IO_HERE);
+    return n < 0 ? refuse_parts(SYS_writev, fd, parts, n) : calls_write_parts(fd, parts, n, WEFT_IO_HERE);
 }
 
 WEFT_PUBLIC ssize_t weft_preadv(int fd, const struct iovec *parts, int n, off_t offset) {
@@ -118,7 +119,7 @@ WEFT_PUBLIC ssize_t weft_preadv(int fd, const struct iovec *parts, int n, off_t 
 
 WEFT_PUBLIC ssize_t weft_pwritev(int fd, const struct iovec *parts, int n, off_t offset) {
     if (offset < 0) return posix(-EINVAL);
-    return n < 0 ? refuse_parts(SYS_writev, fd, parts, n) : write_parts(fd, parts, n, offset);
+    return n < 0 ? refuse_parts(SYS_writev, fd, parts, n) : calls_write_parts(fd, parts, n, offset);
 }
 
 WEFT_PUBLIC ssize_t weft_splice(int in, off_t *in_offset, int out, off_t *out_offset, size_t size, unsigned flags) {
@@ -130,8 +131,8 @@ WEFT_PUBLIC ssize_t weft_sendfile(int out, int in, off_t *offset, size_t size) {
     struct weft__request r = {.code = WEFT_IO_SENDFILE, .fd = out, .other = in, .extra = offset, .size = size};
     const struct weft__request next = {.code = WEFT_IO_WRITE, .fd = out, .offset = WEFT_IO_HERE};
     size_t done = 0;
-    r.life = weft__known_life(out);
-    r.other_life = weft__known_life(in);
+    r.generation = weft__fd_generation_read(out);
+    r.other_generation = weft__fd_generation_read(in);
     do {
         ssize_t n = weft__io_run(&r);
         if (n < 0) return done ? (ssize_t)done : posix(n);
@@ -210,7 +211,7 @@ WEFT_PUBLIC ssize_t weft_send(int fd, const void *buffer, size_t size, int flags
                               .memory = (void *)buffer,
                               .size = size,
                               .offset = WEFT_IO_HERE,
-                              .flags = (uint32_t)flags};
+                              .flags = (uint32_t)flags | MSG_NOSIGNAL};
     return flags & MSG_DONTWAIT ? posix(weft__io_run(&r)) : write_all(r);
 }
 
@@ -220,11 +221,13 @@ WEFT_PUBLIC ssize_t weft_recv(int fd, void *buffer, size_t size, int flags) {
 }
 
 WEFT_PUBLIC ssize_t weft_sendmsg(int fd, const struct msghdr *message, int flags) {
+    flags |= MSG_NOSIGNAL;
     struct weft__request r = {.code = WEFT_IO_SENDMSG, .fd = fd, .memory = (void *)message, .flags = (uint32_t)flags};
     ssize_t done = weft__io_run(&r);
     if (done <= 0 || flags & MSG_DONTWAIT) return posix(done);
     r = (struct weft__request){.code = WEFT_IO_SEND, .fd = fd, .offset = WEFT_IO_HERE, .flags = (uint32_t)flags};
-    return write_rest(r, message->msg_iov, message->msg_iovlen, (size_t)done); /* of a stream: a datagram has none */
+    return write_rest(r, message->msg_iov, message->msg_iovlen,
+                      (size_t)done); /* only for a stream: a datagram is never written in part */
 }
 
 WEFT_PUBLIC ssize_t weft_recvmsg(int fd, struct msghdr *message, int flags) {
@@ -235,8 +238,8 @@ WEFT_PUBLIC ssize_t weft_recvmsg(int fd, struct msghdr *message, int flags) {
 WEFT_PUBLIC ssize_t weft_sendto(int fd, const void *buffer, size_t size, int flags, const struct sockaddr *to,
                                 socklen_t length) {
     if (!to) return weft_send(fd, buffer, size, flags);
-    if (unlikely(!length || length > sizeof(struct sockaddr_storage))) { /* a message would be without it, or cut it */
-        ssize_t n = sendto(fd, buffer, size, flags | MSG_DONTWAIT, to, length);
+    if (unlikely(!length || length > sizeof(struct sockaddr_storage))) { /* as a message, it would be dropped or cut */
+        ssize_t n = sendto(fd, buffer, size, flags | MSG_DONTWAIT | MSG_NOSIGNAL, to, length);
         if (n >= 0 || errno != EAGAIN || flags & MSG_DONTWAIT) return n;
         return weft_send(fd, buffer, size, flags);
     }
@@ -245,8 +248,8 @@ WEFT_PUBLIC ssize_t weft_sendto(int fd, const void *buffer, size_t size, int fla
         fd, &(struct msghdr){.msg_name = (void *)to, .msg_namelen = length, .msg_iov = &part, .msg_iovlen = 1}, flags);
 }
 
-/* 0, -EFAULT, or -EINVAL: it is negative. The original tells so when it has received. That the pointer is bad, the
- * kernel says of a wait that does not last. */
+/* 0, -EFAULT, or -EINVAL for a negative length. The original reports that only after it has received. A futex wait that
+ * returns at once tells whether the pointer is bad. */
 static int read_length(const socklen_t *length, socklen_t *value) {
     const struct timespec now = {0, 0};
     if (!length) return -EFAULT;
@@ -275,35 +278,35 @@ WEFT_PUBLIC int weft_shutdown(int fd, int how) {
 
 /* --- several descriptors ------------------------------------------------------------------------------ */
 
-/* Those that are ready now; how many. */
+/* Polls without waiting; returns how many are ready. */
 static int look_at_all(struct pollfd *fds, nfds_t n) {
     int found = poll(fds, n, 0);
     return found < 0 ? errno == EINTR ? 0 : -errno : found;
 }
 
-/* One of them is a regular file, of which something is wanted that it never has: it cannot be waited for. */
-static int look_later(uint64_t deadline) {
+/* One of them is a regular file with an event that it never has: it cannot be waited for. */
+static int calls_look_later(uint64_t deadline) {
     uint64_t now = weft_now(), soon = now + 10 * WEFT_MILLISECOND;
     return now >= deadline ? -ETIMEDOUT : weft_sleep_until(soon < deadline ? soon : deadline);
 }
 
-/* Waits for the first of them, and then looks at all: several may be ready by then. */
-static int wait_for_any(struct pollfd *fds, nfds_t n, uint64_t deadline) {
+/* Waits for the first of them, and then polls all: several may be ready by then. */
+static int calls_wait_for_any(struct pollfd *fds, nfds_t n, uint64_t deadline) {
     struct weft_case *cases = weft__alloc(n * sizeof *cases);
     if (!cases) return -ENOMEM;
-    for (nfds_t i = 0; i < n; i++) /* any negative number is one that nobody looks at */
+    for (nfds_t i = 0; i < n; i++) /* poll ignores negative numbers */
         cases[i] =
-            (struct weft_case)WEFT_CASE_READY(fds[i].fd < 0 ? -1 : fds[i].fd, weft__readiness_known(fds[i].events));
+            (struct weft_case)WEFT_CASE_READY(fds[i].fd < 0 ? -1 : fds[i].fd, weft__readiness_filter(fds[i].events));
     int found = 0;
     while (!found) {
-        int which = weft_select_until(cases, (unsigned)n, deadline);
+        int which = weft_case_select_until(cases, (unsigned)n, deadline);
         int err = which < 0 ? which : cases[which].result;
-        if (err == -EPERM) err = look_later(deadline);
+        if (err == -EPERM) err = calls_look_later(deadline);
         if (err < 0 && err != -EBADF)
             found = err;
         else
             found = look_at_all(fds, n);
-        if (!found && err == -EBADF) fds[which].revents = POLLNVAL, found = 1; /* it is just being closed */
+        if (!found && err == -EBADF) fds[which].revents = POLLNVAL, found = 1; /* it is being closed right now */
     }
     weft__free(cases);
     return found;
@@ -315,7 +318,7 @@ WEFT_PUBLIC int weft_poll(struct pollfd *fds, nfds_t n, int milliseconds) {
     int found = look_at_all(fds, n);
     if (found || !milliseconds) return (int)posix(found);
     uint64_t deadline = milliseconds < 0 ? WEFT_FOREVER : weft_now() + (uint64_t)milliseconds * WEFT_MILLISECOND;
-    found = wait_for_any(fds, n, deadline);
+    found = calls_wait_for_any(fds, n, deadline);
     return found == -ETIMEDOUT && weft_now() >= deadline ? 0 : (int)posix(found);
 }
 
@@ -325,7 +328,7 @@ WEFT_PUBLIC pid_t weft_waitpid(pid_t pid, int *status, int options) {
     return (pid_t)RUN(.code = WEFT_IO_WAIT, .fd = pid, .memory = status, .flags = (uint32_t)options);
 }
 
-/* 0, -EFAULT or -EINVAL: the kernel reads it as the limit of a wait that does not begin. */
+/* 0, -EFAULT or -EINVAL: the kernel checks it as the limit of a wait that does not begin. */
 static int check_time(const struct timespec *time) {
     static uint32_t word;
     if (!time) return -EFAULT;

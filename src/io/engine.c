@@ -1,28 +1,32 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Which engine it is, and who goes there. See engine.h. Decided by the first fiber that makes a request: by
- * WEFT_IO in the environment, or by whether the kernel lets it have a ring. Once it is decided it stays: what is
- * under way in one engine cannot be ended by the other.
+ * Chooses the engine, and prepares requests for it. See engine.h. The first fiber that makes a request decides: by
+ * WEFT_IO in the environment, or by whether the kernel offers a ring. The decision is final, because one engine cannot
+ * end requests of the other.
  */
 #define _GNU_SOURCE
 #include "io/engine.h"
 
-#include "base/san.h"
-#include "base/say.h"
-#include "io/known.h"
-#include "io/odd.h"
-#include "io/position.h"
+#include "base/message.h"
+#include "base/sanitizer.h"
+#include "io/fd_generation.h"
+#include "io/file_position.h"
+#include "io/odd_size.h"
 #include "io/readiness.h"
-#include "sched/rings.h"
+#include "sched/observe/stats.h"
+#include "sched/rings/rings.h"
+#include "sched/wait/wait.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static _Atomic(const struct weft__engine *) decided;
 
-/* The engine and the reason for it, as "epoll: io_uring_setup: Operation not permitted". Written once, by the fiber
- * that has decided, before weft__io_name points to it. */
+/* The engine and the reason for it, for example "epoll: io_uring_setup: Operation not permitted". Written once, by the
+ * fiber that decided, before weft__io_name points to it. */
 static char description[128];
 
 static const struct weft__engine *decide(const struct weft__engine *engine, const char *link, const char *reason) {
@@ -34,14 +38,14 @@ static const struct weft__engine *decide(const struct weft__engine *engine, cons
     return load_acq(&decided);
 }
 
-/* The kernel gives no ring, or none that is good enough. */
+/* The kernel offers no ring, or it lacks a feature. */
 static const struct weft__engine *decide_without_ring(int err) {
     const char *lacks = load_rlx(&weft__ring_refusal);
     return lacks ? decide(&weft__engine_epoll, ": io_uring: ", lacks)
-                 : decide(&weft__engine_epoll, ": io_uring_setup: ", weft__error(err));
+                 : decide(&weft__engine_epoll, ": io_uring_setup: ", weft__error_text(err));
 }
 
-/* Out of memory or descriptors just now: epoll for this request, and the next one asks again. */
+/* If memory or descriptors are short right now: epoll for this request, and the next request tries again. */
 static WEFT_COLD const struct weft__engine *choose(void) {
     const char *wish = getenv("WEFT_IO");
     int err;
@@ -49,7 +53,7 @@ static WEFT_COLD const struct weft__engine *choose(void) {
     if (wish && strcmp(wish, "uring")) weft__say("WEFT_IO=%s is ignored: it must be uring or epoll", wish);
     struct weft__uring *ring = weft__ring_lock_own(1, &err);
     if (ring) {
-        bool has_bell = weft__ring_bell(ring) >= 0;
+        bool has_bell = weft__uring_event_fd(ring) >= 0;
         weft__ring_unlock(ring);
         return decide(&weft__engine_uring, ", woken by ",
                       has_bell ? "eventfd: no futex wait in the ring" : "a futex wait in the ring");
@@ -74,22 +78,22 @@ WEFT_PUBLIC const char *weft_io_engine_why(void) {
     return text ? text : "none";
 }
 
-/* See known.h. Another life first, and only then a look which engine there is: who has a request in the one that is
- * decided a moment later sees that life. */
+/* See fd_generation.h. Increment the generation before reading the engine: a request in an engine that is decided later
+ * sees the new generation. */
 static ssize_t close_it(const struct weft__request *r) {
-    weft__readiness_closes(r->fd);
+    weft__readiness_close(r->fd);
     const struct weft__engine *engine = load_sc(&decided); /* pairs with decide */
     if (likely(engine && engine->closes)) engine->closes(r->fd);
-    weft__known_await(r->fd);
-    san_ignore_begin(); /* ThreadSanitizer takes a close for a race with whoever waits */
+    weft__fd_await_holders(r->fd);
+    san_ignore_begin(); /* ThreadSanitizer would report a race between the close and waiters */
     ssize_t n = weft__request_perform(r);
     san_ignore_end();
-    weft__known_closed(r->fd);
+    weft__fd_end_close(r->fd);
     return n;
 }
 
-/* Errors and urgent bytes are there, or they are not: the kernel never waits for them. Local sockets have no such
- * errors, and datagrams nothing urgent: there it is a receive like any other. */
+/* Errors and urgent data are there or not: the kernel never waits for them. Local sockets have no such errors, and
+ * datagrams no urgent data: there it is an ordinary receive. */
 static WEFT_COLD bool never_waits(const struct weft__request *r) {
     int domain = 0;
     socklen_t size = sizeof domain;
@@ -97,30 +101,31 @@ static WEFT_COLD bool never_waits(const struct weft__request *r) {
     return weft__request_is_stream(r->fd);
 }
 
-/* The caller's word that nothing is to be waited for; of a splice, at the pipe: the call itself could wait at the other
+/* The caller asked not to wait. For a splice that is only about the pipe: the call could still wait at the other
  * end. */
 static bool must_not_wait(const struct weft__request *r) {
     if (r->code < WEFT_IO_SEND || r->code > WEFT_IO_RECVMSG)
         return r->code == WEFT_IO_SPLICE && r->flags & SPLICE_F_NONBLOCK;
     if (r->flags & MSG_DONTWAIT) return true;
-    return unlikely(weft__request_is_aside(r)) && never_waits(r);
+    return unlikely(weft__request_is_out_of_band(r)) && never_waits(r);
 }
 
 static ssize_t at_once(const struct weft__request *r) {
-    ssize_t n = weft__request_first(r, r->life);
+    ssize_t n = weft__request_attempt_first(r, r->generation);
     return n == -ENOTSUP && r->code == WEFT_IO_SPLICE ? weft__request_perform(r) : n;
 }
 
 static ssize_t make(struct weft__fiber *me, const struct weft__request *r);
 
-/* A datagram and its address, as a message: there is one call for both directions then, and a ring has it. */
+/* Converts a datagram with its address to a message: one call for both directions, which a ring has. */
 static ssize_t make_message(struct weft__fiber *me, const struct weft__request *r) {
     bool sends = r->code == WEFT_IO_SENDTO;
     socklen_t *length = sends ? NULL : (socklen_t *)(intptr_t)r->offset;
     struct iovec part = {r->memory, r->size};
     struct msghdr m = {.msg_name = r->extra, .msg_iov = &part, .msg_iovlen = 1};
     if (r->extra) m.msg_namelen = sends ? (socklen_t)r->offset : length ? *length : 0;
-    struct weft__request whole = {.code = sends ? WEFT_IO_SENDMSG : WEFT_IO_RECVMSG, .fd = r->fd, .life = r->life};
+    struct weft__request whole = {
+        .code = sends ? WEFT_IO_SENDMSG : WEFT_IO_RECVMSG, .fd = r->fd, .generation = r->generation};
     whole.memory = &m;
     whole.flags = r->flags;
     ssize_t n = make(me, &whole);
@@ -131,8 +136,8 @@ static ssize_t make_message(struct weft__fiber *me, const struct weft__request *
 static WEFT_COLD ssize_t make_odd(struct weft__fiber *me, const struct weft__request *r) {
     struct weft__request own = *r;
     ssize_t n;
-    if (weft__odd_run(me, &own, &n)) return n;
-    if (weft__position_is_likely(&own) && weft__position_run(&own, &n)) return n;
+    if (weft__odd_size_run(me, &own, &n)) return n;
+    if (weft__file_position_is_likely(&own) && weft__file_position_run(&own, &n)) return n;
     return weft__engine()->run(me, &own);
 }
 
@@ -141,31 +146,58 @@ static ssize_t make(struct weft__fiber *me, const struct weft__request *r) {
     if (unlikely(r->code == WEFT_IO_SLEEP)) return weft_sleep_until((uint64_t)r->offset);
     if (unlikely(r->code == WEFT_IO_SENDTO || r->code == WEFT_IO_RECVFROM)) return make_message(me, r);
     if (unlikely(must_not_wait(r))) return at_once(r);
-    if (unlikely(weft__odd_is(r))) return make_odd(me, r);
+    if (unlikely(weft__request_has_odd_size(r))) return make_odd(me, r);
     const struct weft__engine *engine = weft__engine();
-    if (weft__position_is_likely(r) && weft__position_run(r, &n)) return n;
+    if (weft__file_position_is_likely(r) && weft__file_position_run(r, &n)) return n;
     return engine->run(me, r);
 }
 
-/* A fiber that always finds what it asks for never parks. It lets the others in all the same, now and then. More seldom
- * if it accepts: all that were accepted before are among the others. */
+/* A fiber that always finds data never parks. It yields from time to time all the same. Less often if it accepts: the
+ * fibers of all accepted connections would run in between. */
 static void take_turns(const struct weft__request *r) {
     enum { CALLS = 16, ACCEPTS = 256 };
     unsigned turn = r->code == WEFT_IO_ACCEPT ? ACCEPTS : CALLS;
-    if (unlikely(++weft__self()->calls % turn == 0)) weft_yield();
+    if (unlikely(++weft__self()->io_calls % turn == 0)) weft_yield();
+}
+
+static inline bool is_plain_write(const struct weft__request *r) {
+    return (r->code == WEFT_IO_WRITE || r->code == WEFT_IO_WRITEV) && r->offset == WEFT_IO_HERE;
+}
+
+/* Sends what is written to a socket, so that a vanished peer causes an error and no signal. False: it is no socket. */
+static bool run_as_message(const struct weft__request *r, unsigned known, ssize_t *result) {
+    struct msghdr m = {.msg_iov = r->memory, .msg_iovlen = r->size};
+    struct weft__request own = *r;
+    own.flags = MSG_NOSIGNAL | (known & WEFT_FD_PACKETS ? MSG_EOR : 0);
+    own.code = r->code == WEFT_IO_WRITE ? WEFT_IO_SEND : WEFT_IO_SENDMSG;
+    if (own.code == WEFT_IO_SENDMSG) {
+        if (r->size > IOV_MAX) return false; /* other calls return other errors for that */
+        own.memory = &m;
+        own.size = 0;
+    }
+    *result = weft__io_run(&own);
+    if (likely(*result != -ENOTSOCK)) return true;
+    weft__fd_guess_reset(r->fd);
+    return false;
 }
 
 ssize_t weft__io_run(const struct weft__request *r) {
-    struct weft__fiber *me = weft__io_fiber();
-    if (unlikely(weft__request_is_late(r))) return -EBADF;
+    struct weft__fiber *me = weft__io_current_fiber();
+    if (is_plain_write(r) && r->size - 1 < SSIZE_MAX) { /* other sizes: see odd_size.h */
+        unsigned known = weft__fd_guess_for_write(r->fd);
+        ssize_t sent;
+        if (unlikely(known & WEFT_FD_MESSAGES) && run_as_message(r, known, &sent)) return sent;
+    }
+    if (unlikely(weft__request_is_stale(r))) return -EBADF;
     if (unlikely(r->code == WEFT_IO_CLOSE)) return close_it(r);
     if (unlikely(!me)) return weft__request_perform(r);
     ssize_t n = make(me, r);
     take_turns(r);
+    if (unlikely(n == -ECANCELED || n == -ETIMEDOUT)) weft__refused(me, (int)n);
     return n;
 }
 
 WEFT_PUBLIC int weft_uring(const struct io_uring_sqe *entries, int *results, unsigned n) {
     if (!entries || !results || !n || n > WEFT_URING_MOST) return -EINVAL;
-    return weft__io_fiber() ? weft__engine()->submit(entries, results, n) : -EPERM;
+    return weft__io_current_fiber() ? weft__engine()->submit(entries, results, n) : -EPERM;
 }

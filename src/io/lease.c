@@ -1,13 +1,14 @@
-/* Received into memory that is lent: the ring's, or, where there is none or all of it is in use, the heap's. */
+/* SPDX-License-Identifier: MIT */
+/* Receives into lent buffers: of the ring, or of the heap if the ring has none left. */
 #define _GNU_SOURCE
-#include "driver/ring.h"
+#include "driver/uring.h"
 #include "io/engine.h"
 
 #include "base/sys.h"
 
 _Static_assert(WEFT_LEASE_SIZE == WEFT_LENT_SIZE, "what is promised is what is lent");
 
-/* Only when there is something to receive is there memory for it. */
+/* Allocates memory only when there is data to receive. */
 static ssize_t receive_on_heap(int fd, struct weft_lease *lease) {
     for (;;) {
         ssize_t n = weft__io_run(&(struct weft__request){.code = WEFT_IO_POLL, .fd = fd, .flags = POLLIN});
@@ -25,10 +26,10 @@ static ssize_t receive_on_heap(int fd, struct weft_lease *lease) {
 
 WEFT_PUBLIC ssize_t weft_recv_lease(int fd, struct weft_lease *lease) {
     if (!lease) return -EINVAL;
-    lease->data = NULL; /* unless something comes */
-    int err = weft__known_socket(fd);
+    lease->data = NULL; /* until data arrives */
+    int err = weft__fd_check_socket(fd);
     if (err) return err;
-    struct weft__fiber *me = weft__io_fiber();
+    struct weft__fiber *me = weft__io_current_fiber();
     ssize_t n = me ? weft__engine()->receive(me, fd, lease) : -ENOTSUP;
     return n == -ENOTSUP || n == -EBUSY ? receive_on_heap(fd, lease) : n;
 }

@@ -1,41 +1,43 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Listeners. On a ring one request accepts again and again; what it brings waits in a list until a fiber asks
- * for it. Without a ring each fiber accepts for itself.
+ * Listeners. With a ring, a single request accepts again and again. Connections wait in a list until a fiber asks for
+ * them. Without a ring each fiber accepts by itself.
  *
- *   whoever asks                                   the ring, for each connection, under its lock
- *   1. nothing in the list, and no request under   1. lock; into the list; if it was the last
- *      way: lock, make one                            of this request, it is not under way; unlock
+ *   a fiber that accepts                           the ring, for each connection, under its lock
+ *   1. the list is empty, and no request is        1. lock; append to the list; if the request ends,
+ *      pending: lock, make a request                  it is no longer pending; unlock
  *   2. wait for the semaphore                      2. post
- *   3. lock; take one out; unlock; if others
- *      still ask, and nobody will serve them: 1.
+ *   3. lock; remove an entry; unlock; if other
+ *      fibers wait and no request is pending: 1.
  *
- * A request ends by an error, which stands in the list as one; or because the kernel had no room for its next
- * completion. So each who asks is told of the error that it runs into, and none waits for nobody.
+ * A request ends with an error, which is appended to the list, or because the kernel had no room for its next
+ * completion. So each fiber learns of the error that it runs into, and none waits for a connection that will not come.
  *
- * The listener may go when its request has ended, and the ring's lock was free after that: the last call has returned.
+ * The listener may be freed when its request has ended and the ring's lock was free after that: then the last call of
+ * the ring has returned.
  */
 #define _GNU_SOURCE
 #include "base/sys.h"
-#include "driver/ring.h"
+#include "driver/uring.h"
 #include "io/engine.h"
-#include "sched/rings.h"
+#include "sched/rings/rings.h"
 
 #include <unistd.h>
 
 struct listener {
     struct weft__op op;
-    struct weft_sem there; /* as many as stand in the list */
+    struct weft_sem there; /* counts the entries of the list */
     struct weft__lock lock;
     int flags;
     bool under_way;
-    _Atomic unsigned asking; /* fibers that do */
+    _Atomic unsigned asking; /* number of fibers that wait for a connection */
     int *list;
     unsigned first, count, room;
 };
 _Static_assert(sizeof(struct listener) <= sizeof(struct weft_listener), "it has the room");
 
-/* Locked. No memory for the list: the connection is dropped, as it is when the kernel's own is full. */
-static bool grow(struct listener *l) {
+/* Locked. Without memory for the list the connection is dropped, as when the kernel's own queue is full. */
+static bool listener_grow(struct listener *l) {
     unsigned room = l->room ? 2 * l->room : 16;
     int *list = weft__alloc(room * sizeof *list);
     if (!list) return false;
@@ -47,10 +49,10 @@ static bool grow(struct listener *l) {
     return true;
 }
 
-/* One more, or an error, in the list. */
-static void put(struct listener *l, int result, bool is_last) {
+/* Appends a connection or an error to the list. */
+static void listener_put(struct listener *l, int result, bool is_last) {
     weft__lock(&l->lock);
-    bool kept = l->count < l->room || grow(l);
+    bool kept = l->count < l->room || listener_grow(l);
     if (kept) l->list[(l->first + l->count++) % l->room] = result;
     if (is_last) l->under_way = false;
     weft__unlock(&l->lock);
@@ -60,12 +62,12 @@ static void put(struct listener *l, int result, bool is_last) {
 
 static void accepted(struct weft__op *op, int result, unsigned flags) {
     if (result == -ECANCELED) result = -EBADF;
-    if (result == WEFT_RING_LEFT) result = -EINTR; /* whoever asks makes another request */
-    put(container_of(op, struct listener, op), result, !(flags & WEFT_COMPLETION_MORE));
+    if (result == WEFT_RING_LEFT) result = -EINTR; /* the fiber makes another request */
+    listener_put(container_of(op, struct listener, op), result, !(flags & WEFT_COMPLETION_MORE));
 }
 
-/* Makes the request, unless it is under way. */
-static void begin(struct listener *l) {
+/* Makes the request, unless it is pending. */
+static void listener_begin(struct listener *l) {
     weft__lock(&l->lock);
     bool is_ours = !l->under_way && !l->count;
     if (is_ours) l->under_way = true;
@@ -73,11 +75,11 @@ static void begin(struct listener *l) {
     if (!is_ours) return;
     int err;
     while ((err = weft__engine()->accept_all(&l->op, l->flags)) == -EBUSY) weft_yield();
-    if (err) put(l, err, true);
+    if (err) listener_put(l, err, true);
 }
 
-/* -EAGAIN: it was dropped for want of memory. */
-static int take(struct listener *l) {
+/* -EAGAIN: the connection was dropped for lack of memory. */
+static int listener_take(struct listener *l) {
     weft__lock(&l->lock);
     int fd = -EAGAIN;
     if (l->count) {
@@ -93,12 +95,12 @@ static int accept_from_list(struct listener *l) {
     int fd;
     do {
         if (weft_sem_try(&l->there)) {
-            begin(l);
+            listener_begin(l);
             int err = weft_sem_wait(&l->there);
             if (err) return err;
         }
-        fd = take(l);
-        if (load_rlx(&l->asking) > 1) begin(l);
+        fd = listener_take(l);
+        if (load_rlx(&l->asking) > 1) listener_begin(l);
     } while (fd == -EAGAIN || fd == -EINTR);
     return fd;
 }
@@ -106,38 +108,38 @@ static int accept_from_list(struct listener *l) {
 WEFT_PUBLIC int weft_listener_accept(struct weft_listener *listener) {
     struct listener *l = (struct listener *)listener;
     if (!l) return -EINVAL;
-    if (!weft__io_fiber()) return -EPERM;
+    if (!weft__io_current_fiber()) return -EPERM;
     const struct weft__request alone = {.code = WEFT_IO_ACCEPT, .fd = l->op.fd, .flags = (uint32_t)l->flags};
     add_ar(&l->asking, 1);
     int fd = weft__engine() == &weft__engine_uring ? accept_from_list(l) : -ENOTSUP;
-    if (fd == -ENOTSUP) fd = (int)weft__io_run(&alone); /* no ring, or none that accepts */
+    if (fd == -ENOTSUP) fd = (int)weft__io_run(&alone); /* no ring, or it cannot accept */
     add_ar(&l->asking, -1);
     return fd;
 }
 
 WEFT_PUBLIC int weft_listener_begin(struct weft_listener *listener, int fd, int flags) {
     if (!listener) return -EINVAL;
-    if (!weft__io_fiber()) return -EPERM;
+    if (!weft__io_current_fiber()) return -EPERM;
     struct listener *l = (struct listener *)listener;
     *l = (struct listener){.op = {.fn = accepted, .at_once = true, .fd = fd}, .flags = flags};
     return 0;
 }
 
-static bool is_under_way(struct listener *l) {
+static bool listener_is_under_way(struct listener *l) {
     weft__lock(&l->lock);
     bool is = l->under_way;
     weft__unlock(&l->lock);
     return is;
 }
 
-/* The end of the request stands in the list as an error, and is counted like a connection. */
+/* The end of the request is in the list as an error, and counted like a connection. */
 static void end_request(struct listener *l) {
     struct weft_shield shield;
     weft_shield_begin(&shield);
-    if (is_under_way(l)) weft__ring_cancel(&l->op);
-    while (is_under_way(l)) {
-        weft_sem_wait(&l->there);
-        int fd = take(l);
+    if (listener_is_under_way(l)) weft__ring_cancel(&l->op);
+    while (listener_is_under_way(l)) {
+        (void)!weft_sem_wait(&l->there); /* in a shield */
+        int fd = listener_take(l);
         if (fd >= 0) close(fd);
     }
     weft_shield_end(&shield);
@@ -148,10 +150,10 @@ static void end_request(struct listener *l) {
 WEFT_PUBLIC int weft_listener_end(struct weft_listener *listener) {
     struct listener *l = (struct listener *)listener;
     if (!l) return -EINVAL;
-    if (!weft__io_fiber()) return -EPERM;
+    if (!weft__io_current_fiber()) return -EPERM;
     if (load_acq(&l->asking)) return -EBUSY;
     if (l->op.ring) end_request(l);
-    for (int fd; (fd = take(l)) != -EAGAIN;)
+    for (int fd; (fd = listener_take(l)) != -EAGAIN;)
         if (fd >= 0) close(fd);
     weft__free(l->list);
     l->list = NULL;

@@ -1,57 +1,74 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Who waits for which descriptor. A waiter is on the stack of whoever waits, as in a queue (sync/queue.h),
- * and is won as there; several may wait for one descriptor, for the same or for different events, and a
- * fiber may have several waiters, of which one ends the wait.
+ * Which fibers wait for which descriptor. A waiter is on the stack of the waiting fiber, as in a wait queue
+ * (sched/wait/wait_queue.h), and is won in the same way. Several fibers may wait for one descriptor, for the same or
+ * for different events. A fiber may have several waiters; one of them ends the wait.
  *
- *   whoever waits                                 the service
- *   1. begin the wait, ways with WEFT_WAIT_OUTSIDE
- *   2. enter: into the chain; arm, for all that   1. a report: fire. Those of this round that it is for
- *      wait for this descriptor, a new round         leave the chain with what was found, and are won
- *   3. block                                      2. for the others, arm again
- *   4. leave                                      3. make ready who was won
+ *   the waiter                                    the poll thread
+ *   1. begin the wait, with WEFT_WAIT_OUTSIDE
+ *   2. enter: into the chain; arm a new round     1. a report: fire. Waiters of this round that it is for
+ *      for all waiters of this descriptor            leave the chain with the found events, and are won
+ *   3. block                                      2. arm again for the others
+ *   4. leave                                      3. make the fibers that were won ready
  *
- * The chains are those of a table of queues, in which a descriptor has its place by its number. A queue's
- * lock is held across the arm: so the last arm is always the one that covers everybody in the chain.
+ * The chains are in a table of wait queues, indexed by the descriptor number. A queue's lock is held while arming, so
+ * the last arm always covers all waiters in the chain.
  */
 #ifndef WEFT_IO_READINESS_H
 #define WEFT_IO_READINESS_H
 
 #include "driver/poller.h"
-#include "sync/queue.h"
+#include "sched/wait/wait_queue.h"
 
 struct weft__descriptor {
-    struct weft_waiter waiter; /* fiber and ticket are set by whoever waits */
+    struct weft_waiter waiter; /* the caller sets fiber and ticket */
     int fd;
     uint32_t events;
-    uint32_t life;  /* of the descriptor when this began (known.h); 0: whatever it is */
-    uint32_t round; /* of the last arm */
-    int got;        /* when it was won: the events, or -EBADF if it was closed, or another error; else 0 */
-    bool by_close;  /* only a close ends the wait: it is not armed, so it may be of any kind, and hung up */
+    uint32_t generation; /* generation of the descriptor at the start (fd_generation.h); 0: any */
+    uint32_t round;      /* of the last arm */
+    int got;             /* after the win: the events, -EBADF if the descriptor was closed, or another error; else 0 */
+    uint32_t seen;       /* with `tries`: weft__edge_count_reports before the attempt (edge.h) */
+    bool tries;          /* the caller has made an attempt and tries again: a surplus report does no harm */
+    bool by_close; /* only a close ends the wait: the descriptor is not armed, so it may be of any kind, and hung up */
 };
 
-/* What is ready now: the events, 0, or -EBADF. */
-int weft__readiness_look(int fd, short events);
+/* The events that are ready now, 0, or -EBADF. */
+int weft__readiness_poll(int fd, short events);
 
-/* Are these events that can be asked for? */
-bool weft__readiness_valid(short events);
-short weft__readiness_known(short events); /* of them, those that are valid */
+/* Can these events be waited for? */
+bool weft__readiness_is_valid(short events);
+short weft__readiness_filter(short events); /* the valid part of these events */
 
-/* Steps 2 and 4. The service is held. -EPERM: nobody can wait for this kind of file. -EBADF, -ENOMEM, -ENOSPC.
- * Left: true, it was won, and `got` is set. */
+/* Steps 2 and 4 of a waiter. The poll thread is held. enter: -EPERM: this kind of file cannot be waited for. -EBADF,
+ * -ENOMEM, -ENOSPC. 1, only with `tries`: there was a report since the attempt, and the waiter has not entered. leave:
+ * true: the waiter was won, and `got` is set. */
 int weft__readiness_enter(struct weft__descriptor *d);
 bool weft__readiness_leave(struct weft__descriptor *d);
 
-/* All of the steps: waits for valid events, without a look before, and returns those found, or an error. -EBADF: this
- * is not the descriptor's life any more. */
-int weft__readiness_await(int fd, short events, uint32_t life);
-/* The same, and a close of another one ends it as well. */
-int weft__readiness_await_of_two(int fd, short events, uint32_t life, int other, uint32_t other_life);
+/* All steps: waits for valid events without checking first, and returns those found, or an error. -EBADF: the
+ * descriptor has another generation. */
+int weft__readiness_await(int fd, short events, uint32_t generation);
 
-/* The descriptor is about to be closed: ends all waits for it, with -EBADF. */
-void weft__readiness_closes(int fd);
+/* The same for a caller that has made an attempt and tries again. The returned events may no longer be ready. */
+struct weft__again {
+    int fd;
+    short events;
+    uint32_t generation, seen;
+    bool tries; /* `seen` is valid */
+    int other;  /* if other_generation is not 0: a close of this descriptor also ends the wait */
+    uint32_t other_generation;
+};
+int weft__readiness_await_again(const struct weft__again *again);
 
-/* For the service: who was won is put into the list, to be made ready. */
+/* weft has accepted or connected this descriptor. */
+void weft__readiness_note_connection(int fd);
+
+/* The descriptor is about to be closed: ends all its waits with -EBADF. */
+void weft__readiness_close(int fd);
+
+/* For the poll thread: puts fibers that were won into the list, to make them ready. */
 void weft__readiness_fire(const struct weft__report *report, struct weft__list *won);
-void weft__readiness_forked(void);
+void weft__readiness_reset(void); /* a new poller was opened */
+void weft__readiness_after_fork(void);
 
 #endif

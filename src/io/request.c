@@ -1,4 +1,5 @@
-/* Requests as system calls, which may block. See request.h; attempt.c makes those that do not. */
+/* SPDX-License-Identifier: MIT */
+/* Requests as system calls that may block. See request.h; nonblocking.c makes calls that do not. */
 #define _GNU_SOURCE
 #include "io/request.h"
 
@@ -20,12 +21,12 @@ ssize_t weft__request_bytes(const struct weft__request *r, int how) {
 
 static ssize_t poll_for_ever(const struct weft__request *r) {
     struct pollfd p = {r->fd, (short)r->flags, 0};
-    if (r->fd < 0) return errno = EBADF, -1; /* poll would not look at it, and wait */
+    if (r->fd < 0) return errno = EBADF, -1; /* poll would ignore it and wait */
     if (poll(&p, 1, -1) < 0) return -1;
     return p.revents & POLLNVAL ? (errno = EBADF, -1) : (uint16_t)p.revents;
 }
 
-/* What the C library is promised never to be given. */
+/* The C library must not be passed NULL here. */
 static bool lacks_memory(const struct weft__request *r) {
     switch ((enum weft__code)r->code) {
     case WEFT_IO_OPEN:
@@ -75,7 +76,7 @@ ssize_t weft__request_call(const struct weft__request *r) {
     return errno = ENOSYS, -1;
 }
 
-/* A close that was interrupted has closed. */
+/* An interrupted close has closed the descriptor. */
 ssize_t weft__request_perform(const struct weft__request *r) {
     ssize_t n;
     do n = weft__request_call(r);

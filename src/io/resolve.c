@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * getaddrinfo: on the pool, in the form that can be abandoned, because it may take half a minute to learn that
- * nobody answers. What it is asked is copied for that.
+ * getaddrinfo on the thread pool, in the form that can be abandoned, because a timeout may take half a minute. Its
+ * arguments are copied for that.
  */
 #define _GNU_SOURCE
 #include "weft/io.h"
@@ -20,14 +21,14 @@ struct question {
     char text[];
 };
 
-static void *ask(void *arg) {
+static void *resolve_ask(void *arg) {
     struct question *q = arg;
     q->result = getaddrinfo(q->node, q->service, q->hints, &q->found);
     q->error = errno;
     return NULL;
 }
 
-static void forget(void *arg) {
+static void resolve_forget(void *arg) {
     struct question *q = arg;
     if (q->found) freeaddrinfo(q->found);
     weft__free(q);
@@ -47,7 +48,7 @@ static struct question *copy(const char *node, const char *service, const struct
     return q;
 }
 
-/* What kept us from asking, as one of getaddrinfo's errors. */
+/* Maps a failure of the pool to an error of getaddrinfo. */
 static int as_eai(int err) {
     if (err == -ENOMEM) return EAI_MEMORY;
     if (err == -EAGAIN) return EAI_AGAIN;
@@ -60,7 +61,7 @@ WEFT_PUBLIC int weft_getaddrinfo(const char *node, const char *service, const st
     if (!result) return as_eai(-EINVAL);
     struct question *q = copy(node, service, hints);
     if (!q) return EAI_MEMORY;
-    int err = weft_blocking_owned(ask, q, forget, NULL);
+    int err = weft_blocking_owned(resolve_ask, q, resolve_forget, NULL);
     if (err == -ECANCELED || err == -ETIMEDOUT) return as_eai(err);
     int answer = err ? as_eai(err) : q->result;
     if (answer == EAI_SYSTEM && !err) errno = q->error;

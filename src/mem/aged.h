@@ -1,9 +1,10 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Free things of a pool, by when they were last used: in this period, in the one before, or earlier. What is
- * taken is the youngest there is, so the old ones are those that nothing has needed for a whole period; these, and
- * only these, may be given back to the kernel. A pool that is emptied and filled in every period keeps what it has.
+ * Free items of a pool, by the period of their last use: this period, the previous period, or earlier. A pool hands out
+ * the most recently used items first, so the old items are those that were not needed for a whole period. Only these
+ * may be given back to the kernel. A pool that is emptied and refilled in every period keeps its memory.
  *
- * Three lists behind the pool's lock; a period ends by moving two pointers.
+ * There are three lists, protected by the pool's lock. The end of a period moves two pointers.
  */
 #ifndef WEFT_MEM_AGED_H
 #define WEFT_MEM_AGED_H
@@ -16,7 +17,7 @@ struct weft__aged {
     struct weft__link *list[WEFT_AGES]; /* each last in, first out */
 };
 
-/* Puts a chain, from first to last. */
+/* Inserts a chain, from first to last. */
 static inline void weft__aged_put(struct weft__aged *a, struct weft__link *first, struct weft__link *last) {
     last->next = a->list[WEFT_AGED_NEW];
     a->list[WEFT_AGED_NEW] = first;
@@ -29,7 +30,7 @@ static inline struct weft__link *weft__aged_take_from(struct weft__aged *a, unsi
     return l;
 }
 
-/* Moves the youngest, so many at most, to the end of a chain, which is at *tail. Returns how many. */
+/* Moves up to `most` items, the most recently used first, to the end of the chain at *tail. Returns how many. */
 static inline unsigned weft__aged_take(struct weft__aged *a, unsigned most, struct weft__link ***tail) {
     struct weft__link **end = *tail;
     unsigned got = 0;
@@ -47,28 +48,28 @@ static inline bool weft__aged_is_empty(const struct weft__aged *a) {
     return !a->list[WEFT_AGED_NEW] && !a->list[WEFT_AGED_LAST] && !a->list[WEFT_AGED_OLD];
 }
 
-/* A period has ended. As long as old ones are left, the others grow no older. */
-static inline void weft__aged_turn(struct weft__aged *a) {
+/* Ends a period. While old items are left, the others do not age. */
+static inline void weft__aged_end_period(struct weft__aged *a) {
     if (a->list[WEFT_AGED_OLD]) return;
     a->list[WEFT_AGED_OLD] = a->list[WEFT_AGED_LAST];
     a->list[WEFT_AGED_LAST] = a->list[WEFT_AGED_NEW];
     a->list[WEFT_AGED_NEW] = NULL;
 }
 
-/* --- where the old ones go ------------------------------------------------------------------------- */
+/* --- doubly linked lists --------------------------------------------------------------------------- */
 
-/* A place in a list that can be left at any time; at: NULL, if it is in none. */
-struct weft__spot {
-    struct weft__spot *next, **at;
+/* A link that can be removed at any time. at: the pointer that points to it; NULL: it is in no list. */
+struct weft__dlink {
+    struct weft__dlink *next, **at;
 };
-static inline void weft__spot_put(struct weft__spot **list, struct weft__spot *s) {
+static inline void weft__dlink_insert(struct weft__dlink **list, struct weft__dlink *s) {
     if (s->at) return;
     s->next = *list;
     s->at = list;
     if (s->next) s->next->at = &s->next;
     *list = s;
 }
-static inline void weft__spot_remove(struct weft__spot *s) {
+static inline void weft__dlink_remove(struct weft__dlink *s) {
     if (!s->at) return;
     *s->at = s->next;
     if (s->next) s->next->at = s->at;

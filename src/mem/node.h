@@ -1,10 +1,10 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Memory nodes: records and stacks are pooled by the node they were first touched on. A cache has the
- * number of the node its worker is on; what it takes was made there, and what it returns goes to
- * where it was made, whoever returns it. Only what lies in a cache may come from elsewhere, and that
- * is little. A pool that has none and cannot make more takes from another's.
+ * Memory nodes: records and stacks are pooled by the node on which they were first touched. A cache has the node number
+ * of its worker. It takes from the pool of that node, and every thread returns an item to the pool of its own node.
+ * Only the few items in a cache may come from another node. If a pool is empty and cannot grow, other pools are used.
  *
- * Nodes beyond so many share pools. Threads without a cache are on node 0.
+ * Nodes beyond WEFT_MEM_NODES share pools. Threads without a cache use node 0.
  */
 #ifndef WEFT_MEM_NODE_H
 #define WEFT_MEM_NODE_H

@@ -1,8 +1,10 @@
+/* SPDX-License-Identifier: MIT */
 /* See slab.h. */
 #include "mem/slab.h"
 
+#include "base/assert.h"
 #include "base/random.h"
-#include "base/san.h"
+#include "base/sanitizer.h"
 
 #define WEFT_SLAB_PAGES(s) (WEFT_SLAB_CHUNK * (s)->record_size / WEFT_PAGE) /* of a chunk */
 
@@ -11,10 +13,10 @@ static unsigned in_page(const struct weft__slab *s) { return (unsigned)(WEFT_PAG
 
 /* --- chunks -------------------------------------------------------------------------------------- */
 
-/* The records of a few pages are handed out before those of the next, but in no order among them. */
-static uint32_t nth(uint32_t i) {
+/* The order in which records are handed out: a group of 512 after the other, and in random order within a group. */
+static uint32_t slab_nth(uint32_t i) {
     enum { BITS = 9 };
-    return i >> BITS << BITS | weft__scatter(i & ((1 << BITS) - 1), BITS);
+    return i >> BITS << BITS | weft__random_permute(i & ((1 << BITS) - 1), BITS);
 }
 
 static bool make_pages(struct weft__slab *s, uint32_t first) {
@@ -27,20 +29,20 @@ static bool make_pages(struct weft__slab *s, uint32_t first) {
     return true;
 }
 
-/* Makes one chunk of records for a node, whose pool is locked, and puts them there. */
+/* Makes a chunk of records for a node and puts them into its pool, which is locked. */
 static bool make_chunk_locked(struct weft__slab *s, uint8_t node) {
     uint32_t first = load_rlx(&s->records);
     if (first / WEFT_SLAB_CHUNK >= WEFT_SLAB_CHUNKS_MAX) return false;
     void *memory;
-    if (weft__map(&memory, WEFT_SLAB_CHUNK * s->record_size)) return false;
+    if (weft__pages_map(&memory, WEFT_SLAB_CHUNK * s->record_size)) return false;
     if (!make_pages(s, first)) {
-        weft__unmap(memory, WEFT_SLAB_CHUNK * s->record_size);
+        weft__pages_unmap(memory, WEFT_SLAB_CHUNK * s->record_size);
         return false;
     }
     san_root(memory, WEFT_SLAB_CHUNK * s->record_size);
     char *chunk = memory;
     for (uint32_t turn = WEFT_SLAB_CHUNK; turn-- > 0;) {
-        uint32_t i = nth(turn);
+        uint32_t i = slab_nth(turn);
         struct weft__slot *r = (struct weft__slot *)(void *)(chunk + i * s->record_size);
         store_rlx(&r->life, first + i);
         weft__aged_put(&s->pool[node].aged, &r->link, &r->link);
@@ -74,16 +76,17 @@ static _Atomic uint64_t *counter_of(struct weft__slab *s, struct weft__slot *r) 
 
 /* Locked. */
 static void add_idle(struct weft__slab_pool *p, struct weft__slab_page *page, struct weft__slot *r) {
+    WEFT_ASSERT(weft__lock_is_held(&p->lock));
     r->link.next = page->idle;
     page->idle = &r->link;
     page->idle_count++;
-    weft__spot_put(&p->partial, &page->spot);
+    weft__dlink_insert(&p->partial, &page->spot);
 }
 
-/* Its records go on with what is kept of them, and are idle. Locked. */
+/* Restores the records of a page from the saved generation and counter, as idle records. Locked. */
 static void bring_back(struct weft__slab *s, struct weft__slab_pool *p, struct weft__slab_page *page) {
     for (unsigned i = 0; i < in_page(s); i++) {
-        unsigned at = weft__scatter(i, (unsigned)__builtin_ctz(in_page(s)));
+        unsigned at = weft__random_permute(i, (unsigned)__builtin_ctz(in_page(s)));
         struct weft__slot *r = record_in(s, page, at);
         store_rlx(counter_of(s, r), page->counter);
         store_rlx(&r->life, page->life | (page->first + at));
@@ -91,29 +94,31 @@ static void bring_back(struct weft__slab *s, struct weft__slab_pool *p, struct w
     }
 }
 
-/* Of a page that has one. Locked. */
-static struct weft__link *take_idle(struct weft__slab_pool *p) {
+/* An idle record of a page that has some. Locked. */
+static struct weft__link *slab_take_idle(struct weft__slab_pool *p) {
     struct weft__slab_page *page = container_of(p->partial, struct weft__slab_page, spot);
+    WEFT_ASSERT(weft__lock_is_held(&p->lock) && page->idle_count > 0);
     struct weft__link *l = page->idle;
     page->idle = l->next;
-    if (!--page->idle_count) weft__spot_remove(&page->spot);
+    if (!--page->idle_count) weft__dlink_remove(&page->spot);
     return l;
 }
 
-/* One that was idle; a page without memory comes back if need be. NULL: none. Locked. */
+/* An idle record; brings a page without memory back if necessary. NULL: none. Locked. */
 static struct weft__link *take_old(struct weft__slab *s, struct weft__slab_pool *p) {
     if (!p->partial && p->cold) {
         struct weft__slab_page *page = container_of(p->cold, struct weft__slab_page, spot);
-        weft__spot_remove(&page->spot);
+        weft__dlink_remove(&page->spot);
         bring_back(s, p, page);
     }
-    return p->partial ? take_idle(p) : NULL;
+    return p->partial ? slab_take_idle(p) : NULL;
 }
 
 /* --- caches -------------------------------------------------------------------------------------- */
 
-/* Takes up to so many records from a pool as a chain, the youngest first. */
+/* Takes up to `most` records from a pool as a chain, the most recently used first. */
 static unsigned take_locked(struct weft__slab *s, struct weft__slab_pool *p, unsigned most, struct weft__link **chain) {
+    WEFT_ASSERT(weft__lock_is_held(&p->lock));
     unsigned got = weft__aged_take(&p->aged, most, &chain);
     for (struct weft__link *l; got < most && (l = take_old(s, p)); got++) {
         *chain = l;
@@ -123,8 +128,8 @@ static unsigned take_locked(struct weft__slab *s, struct weft__slab_pool *p, uns
     return got;
 }
 
-/* The same. If there are none the pool may grow. */
-static unsigned take(struct weft__slab *s, uint8_t node, bool grow, unsigned most, struct weft__link **chain) {
+/* The same. If the pool is empty it may grow. */
+static unsigned slab_take(struct weft__slab *s, uint8_t node, bool grow, unsigned most, struct weft__link **chain) {
     struct weft__slab_pool *p = &s->pool[node];
     weft__lock(&p->lock);
     unsigned got = take_locked(s, p, most, chain);
@@ -137,17 +142,18 @@ WEFT_COLD struct weft__slot *weft__slab_get_slow(struct weft__slab *s, struct we
     struct weft__slab_cache one = {0};
     unsigned most = c ? WEFT_SLAB_BATCH : 1;
     if (!c) c = &one;
-    c->count += take(s, c->node, true, most, &c->free);
+    c->count += slab_take(s, c->node, true, most, &c->free);
     for (uint8_t i = 1; !c->free && i < WEFT_MEM_NODES; i++)
-        c->count += take(s, weft__mem_node(c->node + i), false, most, &c->free);
+        c->count += slab_take(s, weft__mem_node(c->node + i), false, most, &c->free);
     return c->free ? weft__slab_get(s, c) : NULL;
 }
 
-/* Moves n records of the cache to the shared lists, each to the one it came from. */
-static void give_back(struct weft__slab *s, struct weft__slab_cache *c, unsigned n) {
+/* Moves n records of the cache to the shared lists, each to the list of its node. */
+static void slab_give_back(struct weft__slab *s, struct weft__slab_cache *c, unsigned n) {
     struct weft__link *chain[WEFT_MEM_NODES] = {NULL}, *last[WEFT_MEM_NODES];
     while (n-- && c->free) {
         struct weft__link *l = c->free;
+        WEFT_ASSERT(weft__slot_index(slot_of(l)) < load_rlx(&s->records));
         uint8_t node = s->node[weft__slot_index(slot_of(l)) / WEFT_SLAB_CHUNK];
         c->free = l->next;
         c->count--;
@@ -167,23 +173,23 @@ WEFT_COLD void weft__slab_put_slow(struct weft__slab *s, struct weft__slab_cache
     struct weft__slab_cache one = {0};
     if (!weft__slot_end(r)) return;
     if (c)
-        give_back(s, c, WEFT_SLAB_BATCH);
+        slab_give_back(s, c, WEFT_SLAB_BATCH);
     else
         c = &one;
     r->link.next = c->free;
     c->free = &r->link;
     c->count++;
-    if (c == &one) give_back(s, c, 1);
+    if (c == &one) slab_give_back(s, c, 1);
 }
 
-WEFT_COLD void weft__slab_flush(struct weft__slab *s, struct weft__slab_cache *c) { give_back(s, c, c->count); }
+WEFT_COLD void weft__slab_flush(struct weft__slab *s, struct weft__slab_cache *c) { slab_give_back(s, c, c->count); }
 
 /* --- giving back ----------------------------------------------------------------------------------- */
 
-#define WEFT_SLAB_FULL 16 /* pages at a time */
+#define WEFT_SLAB_FULL 16 /* pages in one call */
 
-/* Records that are old become idle; of pages all of whose records are, these are the caller's. Locked. */
-static unsigned settle(struct weft__slab *s, struct weft__slab_pool *p, struct weft__slab_page **full, bool *did) {
+/* Makes old records idle. Pages with only idle records leave the pool and go to the caller. Locked. */
+static unsigned slab_settle(struct weft__slab *s, struct weft__slab_pool *p, struct weft__slab_page **full, bool *did) {
     enum { AT_ONCE = 128 };
     unsigned pages = 0;
     struct weft__link *l;
@@ -193,7 +199,7 @@ static unsigned settle(struct weft__slab *s, struct weft__slab_pool *p, struct w
         *did = true;
         add_idle(p, page, slot_of(l));
         if (page->idle_count < in_page(s)) continue;
-        weft__spot_remove(&page->spot);
+        weft__dlink_remove(&page->spot);
         page->idle = NULL;
         page->idle_count = 0;
         full[pages++] = page;
@@ -201,8 +207,8 @@ static unsigned settle(struct weft__slab *s, struct weft__slab_pool *p, struct w
     return pages;
 }
 
-/* Nothing writes to the page any more, and what must not begin anew is kept. False: something does write. */
-static bool seal(struct weft__slab *s, struct weft__slab_page *page) {
+/* Prevents writes to the page, and saves the values that must never restart. False: a write is under way. */
+static bool slab_seal(struct weft__slab *s, struct weft__slab_page *page) {
     page->life = page->counter = 0;
     for (unsigned i = 0; i < in_page(s); i++) {
         struct weft__slot *r = record_in(s, page, i);
@@ -217,15 +223,15 @@ static bool seal(struct weft__slab *s, struct weft__slab_page *page) {
     return true;
 }
 
-/* Back to the free records, as they were. */
+/* Returns the page's records to the pool, unchanged. */
 static void let_be(struct weft__slab *s, struct weft__slab_pool *p, struct weft__slab_page *page) {
     weft__lock(&p->lock);
     for (unsigned i = 0; i < in_page(s); i++) add_idle(p, page, record_in(s, page, i));
     weft__unlock(&p->lock);
 }
 
-/* After an error some pages are as they were, others have gone: all go on as if they had. */
-static void give_up(struct weft__slab *s, struct weft__slab_pool *p, struct weft__slab_page *page) {
+/* After an error some pages are unchanged and some are zero. Restore all of them. */
+static void slab_give_up(struct weft__slab *s, struct weft__slab_pool *p, struct weft__slab_page *page) {
     for (unsigned i = 0; i < in_page(s); i++) s->care->unseal(record_in(s, page, i));
     weft__lock(&p->lock);
     bring_back(s, p, page);
@@ -236,21 +242,21 @@ static void release(struct weft__slab *s, struct weft__slab_pool *p, struct weft
     struct weft__range r[WEFT_SLAB_FULL];
     unsigned sealed = 0;
     for (unsigned i = 0; i < n; i++) {
-        if (!seal(s, full[i])) {
+        if (!slab_seal(s, full[i])) {
             let_be(s, p, full[i]);
             continue;
         }
         full[sealed] = full[i];
         r[sealed++] = (struct weft__range){record_in(s, full[i], 0), WEFT_PAGE};
     }
-    int err = sealed ? weft__discard(r, sealed) : 0; /* which takes the seals away, too */
+    int err = sealed ? weft__pages_discard(r, sealed) : 0; /* also removes the seals */
     for (unsigned i = 0; i < sealed; i++) {
         if (err) {
-            give_up(s, p, full[i]);
+            slab_give_up(s, p, full[i]);
             continue;
         }
         weft__lock(&p->lock);
-        weft__spot_put(&p->cold, &full[i]->spot);
+        weft__dlink_insert(&p->cold, &full[i]->spot);
         weft__unlock(&p->lock);
     }
 }
@@ -263,7 +269,7 @@ WEFT_COLD bool weft__slab_trim(struct weft__slab *s) {
     for (unsigned node = 0; node < WEFT_MEM_NODES && !did; node++) {
         struct weft__slab_pool *p = &s->pool[node];
         weft__lock(&p->lock);
-        unsigned n = settle(s, p, full, &did);
+        unsigned n = slab_settle(s, p, full, &did);
         weft__unlock(&p->lock);
         if (n) release(s, p, full, n);
     }
@@ -271,12 +277,12 @@ WEFT_COLD bool weft__slab_trim(struct weft__slab *s) {
     return did;
 }
 
-WEFT_COLD bool weft__slab_turn(struct weft__slab *s) {
+WEFT_COLD bool weft__slab_end_period(struct weft__slab *s) {
     bool some = false;
     for (unsigned node = 0; node < WEFT_MEM_NODES && s->care; node++) {
         struct weft__slab_pool *p = &s->pool[node];
         weft__lock(&p->lock);
-        weft__aged_turn(&p->aged);
+        weft__aged_end_period(&p->aged);
         some |= !weft__aged_is_empty(&p->aged);
         weft__unlock(&p->lock);
     }
@@ -285,7 +291,7 @@ WEFT_COLD bool weft__slab_turn(struct weft__slab *s) {
 
 /* --- fork ------------------------------------------------------------------------------------------ */
 
-static void forget(struct weft__slab *s, unsigned node) {
+static void slab_forget(struct weft__slab *s, unsigned node) {
     struct weft__slab_pool *p = &s->pool[node];
     p->aged = (struct weft__aged){{NULL}};
     p->partial = p->cold = NULL;
@@ -298,9 +304,9 @@ static void forget(struct weft__slab *s, unsigned node) {
         }
 }
 
-void weft__slab_forked(struct weft__slab *s) {
+void weft__slab_after_fork(struct weft__slab *s) {
     for (unsigned node = 0; node < WEFT_MEM_NODES; node++) {
-        if (load_rlx(&s->pool[node].lock.held)) forget(s, node);
+        if (load_rlx(&s->pool[node].lock.held)) slab_forget(s, node);
         weft__unlock(&s->pool[node].lock);
     }
     weft__unlock(&s->lock);

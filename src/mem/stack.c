@@ -1,16 +1,17 @@
+/* SPDX-License-Identifier: MIT */
 /* See stack.h. */
 #include "mem/stack.h"
 
-#include "base/say.h"
+#include "base/message.h"
 #include "mem/stacks.h"
 
 #include "weft.h"
 
 #include <errno.h>
 
-static _Atomic size_t in_use;  /* stacks out of the pools */
+static _Atomic size_t in_use;  /* stacks outside the pools */
 static _Atomic int last_error; /* why the last arena could not be made */
-_Atomic bool weft__stack_are_scarce;
+_Atomic bool weft__stack_is_scarce;
 
 int weft__stack_class(size_t bytes) {
     for (int c = 0; c < WEFT_STACK_CLASSES; c++)
@@ -18,25 +19,25 @@ int weft__stack_class(size_t bytes) {
     return -EINVAL;
 }
 
-size_t weft__stack_in_use(void) { return load_rlx(&in_use); }
+size_t weft__stack_count_in_use(void) { return load_rlx(&in_use); }
 
 /* --- caches -------------------------------------------------------------------------------------- */
 
-/* Half of what a worker keeps of a class: of large stacks only a few. */
+/* Half of the capacity of a worker's cache for a class: only a few large stacks. */
 static unsigned kept(unsigned class) {
     size_t fit = ((size_t)8 << 20) / weft__stack_size(class);
     return fit >= WEFT_STACK_CACHED ? WEFT_STACK_CACHED : fit > 0 ? (unsigned)fit : 1;
 }
 
-/* Of a cache that holds so many. */
+/* Sets the room of a cache that holds `have` stacks. */
 static void set_room(struct weft__stack_cache *c, unsigned class, unsigned have) {
     unsigned may = 2 * kept(class);
-    c->room = load_rlx(&weft__stack_are_scarce) || have >= may ? 0 : may - have;
+    c->room = load_rlx(&weft__stack_is_scarce) || have >= may ? 0 : may - have;
     c->limit = (uint16_t)(have + c->room);
 }
 
-/* From the pools of all nodes, the nearest first. */
-static unsigned fill(struct weft__stack_cache *c, unsigned kind, unsigned class, unsigned most) {
+/* Fills the cache from the pools of all nodes, the nearest first. */
+static unsigned stack_fill(struct weft__stack_cache *c, unsigned kind, unsigned class, unsigned most) {
     unsigned got = 0;
     for (unsigned i = 0; !got && i < WEFT_MEM_NODES; i++)
         got = weft__stacks_take(weft__mem_node(c->node + i), kind, class, most, &c->free);
@@ -44,37 +45,50 @@ static unsigned fill(struct weft__stack_cache *c, unsigned kind, unsigned class,
     return got;
 }
 
-/* While there are bare ones no more are made: this is for those that need others. */
-static bool may_make(uint8_t node, unsigned class) {
-    return !load_rlx(&weft__stack_some_bare) || weft__stacks_none(node, WEFT_UNGUARDED, class);
+/* While there are free bare stacks, no more stacks are made: fibers that can use bare stacks get those. */
+static bool stack_may_make(uint8_t node, unsigned class) {
+    return !load_rlx(&weft__stack_has_bare) || weft__stacks_is_empty(node, WEFT_UNGUARDED, class);
 }
 
-/* The cache is empty. It gets a quarter of what it may hold, to come here less often and not to hoard. */
+/* Makes stacks until the cache gets some, or no more can be made. Other threads may take all stacks that are made here,
+ * or unmap them before. */
+static unsigned make_and_fill(struct weft__stack_cache *c, unsigned class, unsigned most) {
+    unsigned got;
+    int err;
+    do {
+        err = weft__stacks_make(c->node, class);
+        got = stack_fill(c, WEFT_GUARDED, class, most);
+    } while (!got && !err && stack_may_make(c->node, class));
+    if (err) store_rlx(&last_error, err);
+    return got;
+}
+
+/* The cache is empty. Fill a quarter of its capacity, so that this is called rarely without hoarding. */
 static struct weft__stack *get_guarded(struct weft__stack_cache *c, unsigned class, bool make) {
     uint8_t node = c->node;
-    unsigned most = load_rlx(&weft__stack_are_scarce) ? 1 : kept(class) / 4 + 1;
+    unsigned most = load_rlx(&weft__stack_is_scarce) ? 1 : kept(class) / 4 + 1;
     unsigned got = weft__stacks_take(node, WEFT_GUARDED, class, most, &c->free);
     add_rlx(&in_use, got);
-    if (!got && make && may_make(node, class)) {
-        int err = weft__stacks_make(node, class);
-        if (err) store_rlx(&last_error, err);
+    if (!got) {
+        bool may = make && stack_may_make(node, class);
+        got = may ? make_and_fill(c, class, most) : stack_fill(c, WEFT_GUARDED, class, most);
     }
-    if (!got && !(got = fill(c, WEFT_GUARDED, class, most))) return NULL;
+    if (!got) return NULL;
     struct weft__link *l = c->free;
     c->free = l->next;
     set_room(c, class, got - 1);
     return weft__stack_of_link(l);
 }
 
-/* While stacks are scarce, many fibers ask that will have to wait: those that see to that try harder. */
+/* While stacks are scarce, many fibers ask and will have to wait. weft__stack_get_any tries harder for them. */
 WEFT_COLD struct weft__stack *weft__stack_get_slow(struct weft__stack_cache *caches, unsigned class) {
-    return get_guarded(&caches[class], class, !load_rlx(&weft__stack_are_scarce));
+    return get_guarded(&caches[class], class, !load_rlx(&weft__stack_is_scarce));
 }
 
-/* Moves stacks from the cache to the pools until `keep` are left, each to the one it came from. */
-static unsigned give_back(struct weft__stack_cache *c, unsigned keep) {
+/* Moves stacks from the cache to the pools until `keep` are left, each to the pool of its node. */
+static unsigned stack_give_back(struct weft__stack_cache *c, unsigned keep) {
     struct weft__link *chain[WEFT_MEM_NODES] = {NULL}, *last[WEFT_MEM_NODES];
-    unsigned have = weft__stack_cached(c), given = have > keep ? have - keep : 0;
+    unsigned have = weft__stack_count_cached(c), given = have > keep ? have - keep : 0;
     for (unsigned n = given; n > 0; n--) {
         struct weft__link *l = c->free;
         uint8_t node = weft__stack_of_link(l)->node;
@@ -90,7 +104,7 @@ static unsigned give_back(struct weft__stack_cache *c, unsigned keep) {
     return given;
 }
 
-/* Of bare stacks, those of all classes. */
+/* The same for the cache of bare stacks, of all classes. */
 static unsigned give_back_bare(struct weft__stack_cache *c) {
     unsigned given = 0;
     for (struct weft__link *l; (l = c->free); given++) {
@@ -103,46 +117,46 @@ static unsigned give_back_bare(struct weft__stack_cache *c) {
 }
 
 /*
- * The stack that is being put is the one the caller stands on: it goes into the cache after the
- * others have gone to the pool, where another worker could take them.
+ * The stack that is put is the stack on which the caller runs. It goes into the cache after the other stacks have gone
+ * to the pool, where another worker could take them.
  */
 WEFT_COLD void weft__stack_put_slow(struct weft__stack_cache *caches, struct weft__stack *s) {
     struct weft__stack_cache *c = &caches[s->cache];
     if (s->cache == WEFT_STACK_BARE) {
         give_back_bare(c);
     } else {
-        if (load_rlx(&weft__stack_are_scarce))
-            give_back(c, 0);
-        else if (weft__stack_cached(c) >= 2 * kept(s->class))
-            give_back(c, kept(s->class));
+        if (load_rlx(&weft__stack_is_scarce))
+            stack_give_back(c, 0);
+        else if (weft__stack_count_cached(c) >= 2 * kept(s->class))
+            stack_give_back(c, kept(s->class));
     }
     s->link.next = c->free;
     c->free = &s->link;
     if (s->cache == WEFT_STACK_BARE)
-        c->limit = 1; /* and no room, so that every put comes here */
+        c->limit = 1; /* and no room, so that every put takes the slow path */
     else
-        set_room(c, s->class, weft__stack_cached(c) + 1);
+        set_room(c, s->class, weft__stack_count_cached(c) + 1);
 }
 
 WEFT_COLD unsigned weft__stack_flush(struct weft__stack_cache *caches, unsigned keep) {
     unsigned given = give_back_bare(&caches[WEFT_STACK_BARE]);
     for (unsigned class = 0; class < WEFT_STACK_CLASSES; class ++) {
-        given += give_back(&caches[class], keep * kept(class) / WEFT_STACK_CACHED);
-        if (caches[class].room) set_room(&caches[class], class, weft__stack_cached(&caches[class]));
+        given += stack_give_back(&caches[class], keep * kept(class) / WEFT_STACK_CACHED);
+        if (caches[class].room) set_room(&caches[class], class, weft__stack_count_cached(&caches[class]));
     }
     return given;
 }
 
-WEFT_COLD void weft__stack_on_node(struct weft__stack_cache *caches, unsigned node) {
+WEFT_COLD void weft__stack_set_node(struct weft__stack_cache *caches, unsigned node) {
     for (unsigned i = 0; i < WEFT_STACK_CACHES; i++) caches[i].node = weft__mem_node(node);
 }
 
-/* --- when there are few ---------------------------------------------------------------------------- */
+/* --- when stacks are scarce ------------------------------------------------------------------------- */
 
-/* One of a class, bare or not; of a larger one only if it is there already. */
+/* A stack of a class from a pool, bare or not, without making new stacks. */
 static struct weft__stack *take_single(struct weft__stack_cache *caches, unsigned kind, unsigned class) {
     struct weft__stack_cache one = {.node = caches[class].node};
-    return fill(&one, kind, class, 1) ? weft__stack_of_link(one.free) : NULL;
+    return stack_fill(&one, kind, class, 1) ? weft__stack_of_link(one.free) : NULL;
 }
 
 static struct weft__stack *get_of_class(struct weft__stack_cache *caches, unsigned class) {
@@ -161,9 +175,9 @@ WEFT_COLD struct weft__stack *weft__stack_get_any(struct weft__stack_cache *cach
     return s;
 }
 
-void weft__stack_scarce(bool are) { store_rlx(&weft__stack_are_scarce, are); }
+void weft__stack_set_scarce(bool are) { store_rlx(&weft__stack_is_scarce, are); }
 
-/* Once in a second at most: a lack may come and go. */
+/* At most once a second: a shortage may come and go. */
 WEFT_COLD void weft__stack_say_scarce(void) {
     static _Atomic uint64_t said;
     uint64_t now = weft__clock(), then = load_rlx(&said);
@@ -171,11 +185,11 @@ WEFT_COLD void weft__stack_say_scarce(void) {
     weft__say(
         "no more stacks: %s (%z in use); new fibers wait until one is free. Use smaller stacks (WEFT_STACK_SIZE), or "
         "raise what limits them (ulimit -v, vm.max_map_count)",
-        weft__error(load_rlx(&last_error)), load_rlx(&in_use));
+        weft__error_text(load_rlx(&last_error)), load_rlx(&in_use));
 }
 
-void weft__stack_forked(void) {
-    weft__stacks_forked();
+void weft__stack_after_fork(void) {
+    weft__stacks_after_fork();
     store_rlx(&in_use, 0);
-    store_rlx(&weft__stack_are_scarce, false);
+    store_rlx(&weft__stack_is_scarce, false);
 }

@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * The pools of free stacks: for each memory node and class one of stacks that have a guard of their own, and one of
- * bare ones (arena.h). A free stack stands in one of three ages (aged.h), or is idle in its arena. See stack.h.
+ * The pools of free stacks: for each memory node and class, a pool of guarded stacks and a pool of bare stacks
+ * (arena.h). A free stack is in a list of its age (aged.h), or idle in its arena. See stack.h.
  */
 #ifndef WEFT_MEM_STACKS_H
 #define WEFT_MEM_STACKS_H
@@ -11,30 +12,30 @@
 
 enum { WEFT_GUARDED, WEFT_UNGUARDED, WEFT_KINDS };
 
-/* Takes up to so many as a chain; those that have pages first. Returns how many. */
+/* Takes up to `most` stacks as a chain, stacks with pages first. Returns how many. */
 unsigned weft__stacks_take(uint8_t node, unsigned kind, unsigned class, unsigned most, struct weft__link **chain);
-/* Puts a chain of stacks that came from one pool. */
+/* Returns a chain of stacks that came from one pool. */
 void weft__stacks_put(struct weft__link *first, struct weft__link *last);
-bool weft__stacks_none(uint8_t node, unsigned kind, unsigned class);
+bool weft__stacks_is_empty(uint8_t node, unsigned kind, unsigned class);
 
-/* Makes more for a node, bare ones if no others can be had. They are idle in their pool. */
+/* Makes more stacks for a node, bare stacks if no others are possible. They are idle in their pool. */
 int weft__stacks_make(uint8_t node, unsigned class);
 
-/* A period has ended. False: nothing is left that could grow older. */
-bool weft__stacks_turn(void);
-/* Gives some of what is old back to the kernel, for a tenth of a millisecond or so; false: nothing was left to do. */
+/* Ends a period. False: no stack is left that could age. */
+bool weft__stacks_end_period(void);
+/* Gives some old memory back to the kernel, for about a tenth of a millisecond. False: there is nothing left to do. */
 bool weft__stacks_trim(void);
-/* So many free stacks have pages, besides those in caches. Takes time: it counts. */
-size_t weft__stacks_pooled(void);
-void weft__stacks_forked(void); /* see weft__stack_forked */
+/* The number of free stacks with pages, without those in caches. Slow: it counts. */
+size_t weft__stacks_count_pooled(void);
+void weft__stacks_after_fork(void); /* see weft__stack_after_fork */
 
-/* weft__arenas_sweep, and no arena is unmapped meanwhile. */
+/* weft__arenas_sweep; no arena is unmapped meanwhile. */
 const struct weft__stack *weft__stacks_sweep(void);
-/* Has this stack been overrun? It may be another fiber's by now, or its arena may be unmapped. */
-bool weft__stacks_overrun(const struct weft__stack *s);
+/* Was this stack overrun? It may belong to another fiber by now, or its arena may be unmapped. */
+bool weft__stacks_is_overrun(const struct weft__stack *s);
 
-/* Gives back the address space of every arena that is not used, however short ago it was: for another class. When this
- * returns, no stack is in the hands of a trim that went on meanwhile. */
+/* Gives back the address space of every unused arena, however recently it was used, for another class. When this
+ * returns, no concurrent trim holds a stack. */
 void weft__stacks_reclaim(void);
 
 static inline struct weft__stack *weft__stack_of_link(struct weft__link *l) {

@@ -1,22 +1,23 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Values for each worker. All that were made stand in a chain until they are cleared. One that nobody has taken
- * lies in the place of the worker that put it back, or, if another lies there, in a heap of all.
+ * Values for each worker. A list holds all values until they are cleared. A value that is not taken is in the slot of
+ * the worker that put it back, or, if that slot is in use, on the heap, a shared list.
  *
- *   take   swaps the worker's place for nothing; if it was empty, looks into the heap; makes one if that is
- *          empty, too. So there are never more values than takers at one time, and one for each worker.
- *   put    leaves the value in the worker's place if that is empty, else on the heap.
+ *   take   swaps the worker's slot with NULL; if it was empty, takes from the heap; makes a value if the heap is
+ *          empty, too. So there are at most as many values as concurrent takers, plus one for each worker.
+ *   put    leaves the value in the worker's slot if that is empty, else on the heap.
  *
- * Taking is exclusive, so it does no harm when a fiber parks in between and goes on on another worker; that a
- * value belongs to a worker is only a matter of caches.
+ * Taking is exclusive, so a fiber may park in between and continue on another worker. That a value belongs to a worker
+ * only helps the caches.
  */
 #include "par/par.h"
 
 #include <string.h>
 
-#define WEFT_PLACES 64 /* workers that have the same number modulo this share one */
+#define WEFT_COMBINABLE_SLOTS 64 /* workers with the same index modulo this share a slot */
 
 struct value {
-    struct value *next;   /* in the chain of all */
+    struct value *next;   /* in the list of all values */
     struct value *behind; /* on the heap */
     max_align_t data[];
 };
@@ -24,7 +25,7 @@ struct value {
 struct table {
     struct {
         _Atomic(struct value *) value;
-    } WEFT_ALIGNED place[WEFT_PLACES];
+    } WEFT_ALIGNED slot[WEFT_COMBINABLE_SLOTS];
     struct weft__lock lock WEFT_ALIGNED;
     struct value *all, *heap;
     size_t count;
@@ -32,15 +33,15 @@ struct table {
 
 static _Atomic(struct table *) *table_of(struct weft_combinable *c) { return (_Atomic(struct table *) *)&c->opaque; }
 
-static unsigned place_here(void) {
+static unsigned slot_here(void) {
     struct weft__worker *w = weft__self();
-    return w ? w->index % WEFT_PLACES : WEFT_PLACES - 1;
+    return w ? w->index % WEFT_COMBINABLE_SLOTS : WEFT_COMBINABLE_SLOTS - 1;
 }
 
-/* The first of those who come at once makes it. */
+/* If several callers come at once, the first makes it. */
 static WEFT_COLD struct table *make_table(struct weft_combinable *c) {
     struct table *none = NULL, *t = weft__alloc_aligned(WEFT_APART, sizeof *t);
-    if (!t || cas_ar(table_of(c), &none, t)) return t; /* pairs with take */
+    if (!t || cas_ar(table_of(c), &none, t)) return t; /* pairs with weft_combinable_take */
     weft__free(t);
     return none;
 }
@@ -70,7 +71,7 @@ WEFT_PUBLIC void *weft_combinable_take(struct weft_combinable *combinable) {
     if (!combinable || !combinable->size) return NULL;
     struct table *t = load_acq(table_of(combinable)); /* pairs with make_table */
     if (unlikely(!t) && !(t = make_table(combinable))) return NULL;
-    struct value *v = xchg_ar(&t->place[place_here()].value, NULL); /* pairs with put */
+    struct value *v = xchg_ar(&t->slot[slot_here()].value, NULL); /* pairs with weft_combinable_put */
     if (unlikely(!v)) v = take_from_heap(t);
     if (unlikely(!v)) v = make_value(combinable, t);
     return v ? v->data : NULL;
@@ -80,7 +81,7 @@ WEFT_PUBLIC int weft_combinable_put(struct weft_combinable *combinable, void *va
     struct table *t = combinable ? load_acq(table_of(combinable)) : NULL; /* pairs with make_table */
     if (!t || !value) return -EINVAL;
     struct value *v = container_of(value, struct value, data), *none = NULL;
-    if (likely(cas_ar(&t->place[place_here()].value, &none, v))) return 0; /* pairs with take */
+    if (likely(cas_ar(&t->slot[slot_here()].value, &none, v))) return 0; /* pairs with weft_combinable_take */
     weft__lock(&t->lock);
     v->behind = t->heap;
     t->heap = v;
@@ -88,10 +89,11 @@ WEFT_PUBLIC int weft_combinable_put(struct weft_combinable *combinable, void *va
     return 0;
 }
 
-/* Are all values there? */
+/* Are all values put back? */
 static bool all_there(struct table *t) {
     size_t there = 0;
-    for (unsigned i = 0; i < WEFT_PLACES; i++) there += load_acq(&t->place[i].value) != NULL; /* pairs with put */
+    for (unsigned i = 0; i < WEFT_COMBINABLE_SLOTS; i++)
+        there += load_acq(&t->slot[i].value) != NULL; /* pairs with weft_combinable_put */
     weft__lock(&t->lock);
     for (struct value *v = t->heap; v; v = v->behind) there++;
     bool all = there == t->count;

@@ -1,14 +1,18 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * The way into a loop from a thread that is no fiber: a fiber is made that runs it, and the thread waits for
- * that one. The request stands on the thread's stack, so the wait must not fail: what it needs is had before, and a
- * shield keeps a cancellation of the thread's scope from it, which the fiber is told of instead.
+ * Entering a loop from a thread: a fiber is made that runs it, and the thread waits for that fiber. The request is on
+ * the thread's stack, so the wait must not fail: all resources are acquired before, and a shield keeps a cancellation
+ * of the thread's scope away. The fiber is cancelled instead.
  *
- * What a fiber has of the one that it works for. And how a loop lets others in: it keeps its worker for WEFT_TURN, or
- * one piece, at a time.
+ * Also: fibers that work for another fiber, and how a loop yields. A loop keeps its worker for WEFT_TURN, or one piece,
+ * at a time.
  */
 #include "par/par.h"
 
-#include "sched/starved.h"
+#include "sched/life/spawn.h"
+#include "sched/life/stack_shortage.h"
+#include "sched/tasks/tasks.h"
+#include "sched/wait/cancel.h"
 
 #define WEFT_TURN (20 * WEFT_MICROSECOND)
 
@@ -19,21 +23,21 @@ struct request {
     int result;
 };
 
-static void call(void *p) {
+static void enter_call(void *p) {
     struct request *r = p;
     r->result = r->fn(r->arg);
 }
 
 static void *run_request(void *p) {
     struct request *r = p;
-    weft__par_in_scope(r->scope, call, r);
+    weft__par_run_in_scope(r->scope, enter_call, r);
     return NULL;
 }
 
 WEFT_CALLS int weft__par_enter(int (*fn)(void *), void *arg, const char *name) {
-    if (likely(weft__par_in_fiber())) {
+    if (likely(weft__par_is_in_fiber())) {
         weft__exit_must_look(load_rlx(&weft__self()->current));
-        WEFT_BARRIER(barrier, name); /* for whatever has none of its own: comparisons, combinations */
+        WEFT_BARRIER(barrier, name); /* for functions without their own barrier: comparisons, combinations */
         int result = fn(arg);
         barrier = NULL;
         return result;
@@ -49,34 +53,34 @@ WEFT_CALLS int weft__par_enter(int (*fn)(void *), void *arg, const char *name) {
     return err ? err : r.result;
 }
 
-int weft__par_fiber(struct weft__fiber **fiber, void *(*fn)(void *), void *arg, const char *name) {
+int weft__par_create_fiber(struct weft__fiber **fiber, void *(*fn)(void *), void *arg, const char *name) {
     struct weft__worker *w = weft__self();
     struct weft__fiber *me = load_rlx(&w->current);
-    if (unlikely(load_rlx(&weft__stack_are_scarce)) && weft__spawn_scarce(w, me->context.stack_class)) return -EAGAIN;
+    if (unlikely(load_rlx(&weft__stack_is_scarce)) && weft__spawn_scarce(w, me->context.stack_class)) return -EAGAIN;
     struct weft__fiber *f = weft__fiber_get(w);
     if (unlikely(!f)) return -ENOMEM;
-    uint32_t place = load_rlx(&w->cluster->fibers) | (load_rlx(&me->context.place) & WEFT_PLACE_PRIORITY);
-    weft__fiber_init(f, fn, arg, name, me->context.stack_class, place, WEFT_JOIN_DETACHED);
+    uint32_t placement = load_rlx(&w->cluster->fibers) | (load_rlx(&me->context.placement) & WEFT_PLACEMENT_PRIORITY);
+    weft__fiber_init(f, fn, arg, name, me->context.stack_class, placement, WEFT_JOIN_DETACHED);
     count_add(&w->numbers.spawned, 1);
     *fiber = f;
     return 0;
 }
 
-WEFT_CALLS void weft__par_in_scope(struct weft__scope *scope, void (*fn)(void *), void *arg) {
+WEFT_CALLS void weft__par_run_in_scope(struct weft__scope *scope, void (*fn)(void *), void *arg) {
     struct weft__region member;
     struct weft__fiber *me = load_rlx(&weft__self()->current);
     weft__exit_must_look(me);
     if (scope) weft__scope_inherit(&member, me, scope);
     fn(arg);
-    fence_compiler(); /* no tail call: weft_exit looks for this frame */
+    fence_compiler(); /* no tail call: weft_fiber_exit looks for this frame */
     if (scope) weft__scope_disinherit(&member, me);
 }
 
-WEFT_COLD void weft__let_in_slow(struct weft__worker *w) {
-    if (weft__clock() < w->next_turn) return;
+WEFT_COLD void weft__par_yield_slow(struct weft__worker *w) {
+    if (weft__clock() < w->pace.next_loop_turn) return;
     struct weft__link *parents = weft__parents_take(w);
     weft_yield();
     w = weft__self();
-    w->next_turn = weft__clock() + WEFT_TURN;
+    w->pace.next_loop_turn = weft__clock() + WEFT_TURN;
     weft__parents_put(w, parents);
 }

@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Loops and reductions, as the user calls them. How they are cut and run: loop.c.
+ * The public functions for loops and reductions. loop.c cuts and runs them.
  */
 #include "par/loop.h"
 
@@ -8,7 +9,7 @@ struct call {
     void *value;
 };
 
-static int run(void *p) {
+static int for_run(void *p) {
     struct call *c = p;
     return weft__loop_run(&c->loop, c->value);
 }
@@ -17,8 +18,8 @@ WEFT_PUBLIC int weft_for(size_t begin, size_t end, int (*body)(size_t begin, siz
                          const struct weft_for_options *options) {
     struct call c = {.loop = {.name = "weft_for", .body = body, .arg = arg, .begin = begin, .end = end}};
     if (!body || end < begin) return -EINVAL;
-    int err = weft__loop_options(&c.loop, options);
-    return err ? err : weft__par_enter(run, &c, c.loop.name);
+    int err = weft__loop_set_options(&c.loop, options);
+    return err ? err : weft__par_enter(for_run, &c, c.loop.name);
 }
 
 WEFT_PUBLIC int weft_reduce(size_t begin, size_t end, void *value, const struct weft_reduction *how, void *arg,
@@ -33,6 +34,6 @@ WEFT_PUBLIC int weft_reduce(size_t begin, size_t end, void *value, const struct 
                               .begin = begin,
                               .end = end},
                      .value = value};
-    int err = weft__loop_options(&c.loop, options);
-    return err ? err : weft__par_enter(run, &c, c.loop.name);
+    int err = weft__loop_set_options(&c.loop, options);
+    return err ? err : weft__par_enter(for_run, &c, c.loop.name);
 }

@@ -1,12 +1,14 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Graphs. Nodes and edges are arrays that grow; a node's edges are a chain through the latter.
+ * Graphs. Nodes and edges are arrays that grow; the edges of a node form a list.
  *
- * A run counts for each node the edges that lead to it, in `pending`. Whoever ends a node counts its successors
- * down; those that come to zero it runs itself, one, or sends fibers for, the others (crew.h). The nodes that
- * nothing is before stand in an array, found when the graph is checked for circles; of these, each fiber sends
- * another for half, until it has one.
+ * A run counts the incoming edges of each node in `pending`. The fiber that finishes a node decrements its successors.
+ * Of those that reach zero it runs one itself, and spawns fibers for the others (fiber_group.h). The nodes without
+ * incoming edges, the roots, are at the start of an array that the check for cycles builds. A fiber with several roots
+ * spawns another fiber for half of them, until it has one.
  */
-#include "par/crew.h"
+#include "par/fiber_group.h"
+#include "sched/tasks/tasks.h"
 
 #include <limits.h>
 #include <string.h>
@@ -17,11 +19,11 @@ struct node {
     int (*fn)(void *);
     void *arg;
     struct graph *graph;
-    uint32_t first;  /* edge */
-    uint32_t before; /* how many edges lead here */
+    uint32_t first;  /* first outgoing edge */
+    uint32_t before; /* number of incoming edges */
     _Atomic uint32_t pending;
-    uint32_t until; /* a fiber was sent for the nodes of the order from this one to that place; 0: for this one alone */
-    uint32_t at;    /* of one with nothing before it: its place in the order; of another: the next of a backlog */
+    uint32_t until; /* a fiber runs the nodes from this node up to that index of the order; 0: this node alone */
+    uint32_t at;    /* of a root: its index in the order; else: the next node of a backlog */
 };
 
 struct edge {
@@ -31,11 +33,11 @@ struct edge {
 struct graph {
     struct node *nodes;
     struct edge *edges;
-    uint32_t *order; /* each node after those before it; NULL: not checked since something was added */
+    uint32_t *order; /* each node after its predecessors; NULL: not checked since the last change */
     uint32_t node_count, node_room, edge_count, edge_room;
-    uint32_t roots; /* so many at the beginning of the order have nothing before them */
+    uint32_t roots; /* number of roots, at the start of the order */
     _Atomic bool running;
-    struct weft__crew crew;
+    struct weft__fiber_group crew;
     _Atomic int result;
 };
 
@@ -43,7 +45,7 @@ static struct graph *graph_of(const struct weft_graph *graph) { return graph->op
 
 /* --- building ----------------------------------------------------------------------------------- */
 
-static int grow(void **array, uint32_t *room, uint32_t count, size_t size) {
+static int graph_grow(void **array, uint32_t *room, uint32_t count, size_t size) {
     if (count < *room) return 0;
     if (*room >= INT_MAX / 2) return -ENOMEM;
     uint32_t more = *room ? 2 * *room : 16;
@@ -56,7 +58,7 @@ static int grow(void **array, uint32_t *room, uint32_t count, size_t size) {
     return 0;
 }
 
-/* To be added to: it must not run, and the order is no longer known. */
+/* Prepares a change: the graph must not run, and the order becomes invalid. */
 static int change(struct graph *g) {
     if (load_acq(&g->running)) return -EBUSY; /* pairs with the end of a run */
     weft__free(g->order);
@@ -70,7 +72,7 @@ WEFT_PUBLIC int weft_graph_node(struct weft_graph *graph, int (*fn)(void *), voi
     struct graph *g = graph->opaque;
     if (!g) return -ENOMEM;
     int err = change(g);
-    if (!err) err = grow((void **)&g->nodes, &g->node_room, g->node_count, sizeof *g->nodes);
+    if (!err) err = graph_grow((void **)&g->nodes, &g->node_room, g->node_count, sizeof *g->nodes);
     if (err) return err;
     g->nodes[g->node_count] = (struct node){.fn = fn, .arg = arg, .graph = g, .first = NONE};
     return (int)g->node_count++;
@@ -81,7 +83,7 @@ WEFT_PUBLIC int weft_graph_edge(struct weft_graph *graph, int before, int after)
     if (!g || before < 0 || after < 0 || before == after) return -EINVAL;
     if ((uint32_t)before >= g->node_count || (uint32_t)after >= g->node_count) return -EINVAL;
     int err = change(g);
-    if (!err) err = grow((void **)&g->edges, &g->edge_room, g->edge_count, sizeof *g->edges);
+    if (!err) err = graph_grow((void **)&g->edges, &g->edge_room, g->edge_count, sizeof *g->edges);
     if (err) return err;
     struct node *from = &g->nodes[before];
     g->edges[g->edge_count] = (struct edge){(uint32_t)after, from->first};
@@ -114,8 +116,8 @@ static void append(struct graph *g, uint32_t *n, uint32_t node) {
     g->order[(*n)++] = node;
 }
 
-/* Puts the nodes into an order in which each comes after those before it; -ELOOP: there is none. */
-static int check(struct graph *g) {
+/* Computes an order in which each node comes after its predecessors. -ELOOP: there is a cycle. */
+static int graph_check(struct graph *g) {
     if (g->order) return 0;
     uint32_t n = 0;
     g->order = weft__alloc((g->node_count + 1) * sizeof *g->order);
@@ -137,51 +139,51 @@ static int check(struct graph *g) {
 
 static void *run_sent(void *node);
 
-/* Nodes that the caller must run itself, because no fiber could be had: a chain through `at`. */
+/* Nodes that the caller must run itself, because no fiber was available: a list through `at`. */
 struct backlog {
     struct node *first;
 };
 
-static void send(struct backlog *backlog, struct node *n) {
+static void graph_send(struct backlog *backlog, struct node *n) {
     n->until = 0;
-    if (likely(!weft__crew_send(&n->graph->crew, run_sent, n))) return;
+    if (likely(!weft__fiber_group_spawn(&n->graph->crew, run_sent, n))) return;
     n->at = backlog->first ? (uint32_t)(backlog->first - n->graph->nodes) : NONE;
     backlog->first = n;
 }
 
-static struct node *take(struct backlog *backlog) {
+static struct node *graph_take(struct backlog *backlog) {
     struct node *n = backlog->first;
     if (n) backlog->first = n->at == NONE ? NULL : &n->graph->nodes[n->at];
     return n;
 }
 
-/* Runs the node and then one that it makes ready, and so on; sends fibers for the others. */
+/* Runs the node, then a node that it makes ready, and so on. Spawns fibers for the others. */
 static void run_chain(struct node *n, struct backlog *backlog) {
     struct graph *g = n->graph;
-    while (n && !weft__par_over(&g->result)) {
+    while (n && !weft__par_is_over(&g->result)) {
         WEFT_BARRIER(barrier, "weft_graph_run");
         int result = n->fn(n->arg);
         barrier = NULL;
-        weft__par_end(&g->result, result);
+        weft__par_set_result(&g->result, result);
         struct node *next = NULL;
         for (uint32_t e = n->first; e != NONE; e = g->edges[e].next) {
             struct node *to = &g->nodes[g->edges[e].to];
-            if (add_ar(&to->pending, UINT32_MAX) != 1) continue; /* pairs with those that count down the same */
-            if (next) send(backlog, next);
+            if (add_ar(&to->pending, UINT32_MAX) != 1) continue; /* pairs with the other decrements of this node */
+            if (next) graph_send(backlog, next);
             next = to;
         }
         n = next;
-        weft__let_in();
+        weft__par_yield();
     }
 }
 
-/* Nodes [at, until) of the order, which nothing is before. */
+/* Runs the roots [at, until) of the order. */
 static void run_roots(struct graph *g, uint32_t at, uint32_t until, struct backlog *backlog) {
     while (until - at > 1) {
         uint32_t mid = at + (until - at) / 2;
         struct node *half = &g->nodes[g->order[mid]];
         half->until = until;
-        if (weft__crew_send(&g->crew, run_sent, half)) break;
+        if (weft__fiber_group_spawn(&g->crew, run_sent, half)) break;
         until = mid;
     }
     for (; at < until; at++) run_chain(&g->nodes[g->order[at]], backlog);
@@ -194,27 +196,27 @@ static void run_from(void *node) {
         run_roots(n->graph, n->at, n->until, &backlog);
     else
         run_chain(n, &backlog);
-    while ((n = take(&backlog))) run_chain(n, &backlog);
+    while ((n = graph_take(&backlog))) run_chain(n, &backlog);
 }
 
 static void *run_sent(void *node) {
     struct node *n = node;
-    weft__crew_work(&n->graph->crew, run_from, n);
+    weft__fiber_group_run(&n->graph->crew, run_from, n);
     return NULL;
 }
 
-static int run(void *graph) {
+static int graph_run(void *graph) {
     struct graph *g = graph;
-    int err = check(g);
+    int err = graph_check(g);
     if (err || !g->node_count) return err;
     count_edges(g);
-    weft__crew_begin(&g->crew, "weft_graph_run");
+    weft__fiber_group_begin(&g->crew, "weft_graph_run");
     store_rlx(&g->result, 0);
     struct node *first = &g->nodes[g->order[0]];
     first->until = g->roots;
     run_from(first);
-    weft__crew_end(&g->crew);
-    return load_rlx(&g->result); /* the crew's end has ordered it */
+    weft__fiber_group_end(&g->crew);
+    return load_rlx(&g->result); /* the end of the group has ordered it */
 }
 
 WEFT_PUBLIC int weft_graph_run(struct weft_graph *graph) {
@@ -223,7 +225,7 @@ WEFT_PUBLIC int weft_graph_run(struct weft_graph *graph) {
     bool no = false;
     if (!g) return 0;
     if (!cas_ar(&g->running, &no, true)) return -EBUSY; /* pairs with the store below */
-    int err = weft__par_enter(run, g, "weft_graph_run");
+    int err = weft__par_enter(graph_run, g, "weft_graph_run");
     store_rel(&g->running, false); /* pairs with the swap above, and with change */
     return err;
 }

@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * The one way in which a range is cut into pieces and run: loops and reductions. See loop.c.
+ * How a range is cut into pieces and run, for loops and reductions. See loop.c.
  */
 #ifndef WEFT_PAR_LOOP_H
 #define WEFT_PAR_LOOP_H
@@ -7,40 +8,40 @@
 #include "par/par.h"
 
 struct weft__loop {
-    const char *name; /* of what the user has called */
-    /* One of these two: of a loop, of a reduction. */
+    const char *name; /* public function that the user has called */
+    /* For a loop, or for a reduction. */
     int (*body)(size_t begin, size_t end, void *arg);
     int (*fold)(size_t begin, size_t end, void *value, void *arg);
     void *arg;
     void (*combine)(void *left, const void *right, void *arg);
     const void *identity;
-    size_t size;       /* of a value; 0: there are none */
+    size_t size;       /* of a value; 0: no values */
     size_t begin, end; /* the whole range */
     size_t grain, unit;
-    size_t element; /* bytes; 0: not known */
-    size_t most;    /* elements of a morsel */
+    size_t element; /* bytes of an element; 0: unknown */
+    size_t most;    /* most elements of a morsel */
     uint64_t budget;
     unsigned partition, spread, workers;
     bool lazily;     /* cut on demand only */
-    bool forks_rest; /* what a lazy loop has not begun is forked while a body runs */
-    unsigned parts;  /* static and directed loops: how many equal ones */
+    bool forks_rest; /* while a body of a lazy loop or a probe runs, the rest is forked */
+    unsigned parts;  /* static and directed loops: number of equal parts */
     struct weft_affinity *affinity;
     _Atomic int result;
 };
 
-/* Takes the options over, with their defaults. -EINVAL: one is out of range. */
-int weft__loop_options(struct weft__loop *loop, const struct weft_for_options *options);
+/* Copies the options, with defaults. -EINVAL: an option is out of range. */
+int weft__loop_set_options(struct weft__loop *loop, const struct weft_for_options *options);
 
-/* Where a range may be cut for elements of this size: multiples of so many begin a cache line. */
+/* Where a range may be cut for elements of this size: multiples of the result start at a cache line. */
 size_t weft__loop_unit(size_t element);
 
-/* Runs one of its parts, cut into pieces as the partitioner says. */
-void weft__loop_part(struct weft__loop *loop, size_t part, void *value);
+/* Runs a part, cut into pieces by the partitioner. */
+void weft__loop_run_part(struct weft__loop *loop, size_t part, void *value);
 
-/* Runs the loop with its parts sent to workers; false: that is not possible. (spread.c) */
-bool weft__loop_spread(struct weft__loop *loop, void *value);
+/* Runs the loop with its parts mailed to workers. False: not possible. (loop_spread.c) */
+bool weft__loop_run_spread(struct weft__loop *loop, void *value);
 
-/* Runs the loop over its range, into the value; in a fiber. Returns loop->result. */
+/* Runs the loop over its range, into the value. In a fiber. Returns loop->result. */
 int weft__loop_run(struct weft__loop *loop, void *value);
 
 #endif

@@ -1,20 +1,22 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Pipelines. An item under way is a token; those that could go on stand in a list, `ready`, and fibers, the crew,
- * take them from there and take each as far as it gets. All of this is decided under one lock, once a stage and
- * item; the stages themselves are called without it.
+ * Pipelines. An item in progress is a token. Tokens that can continue are in the list `ready`. The fibers of the group
+ * take them from there, and move each as far as possible. One lock protects all decisions, once for each stage and
+ * item; stages are called without it.
  *
- *   a stage that takes one at a time is `busy` while somebody is in it; who comes then waits there, in order of
- *   arrival, or, if order counts, at the place of its number. Who leaves makes the next one ready.
+ *   A stage that takes one token at a time is `busy` while a token is inside. Further tokens wait there, in the order
+ *   of arrival, or by their numbers if order counts. A token that leaves makes the next token ready.
  *
- *   An item that failed goes on as a ghost, for which nothing is called, because stages that keep the order
- *   wait for its number.
+ *   An item that failed continues as a ghost, without calling stages, because stages that keep the order wait for its
+ *   number.
  *
- * Numbers of items that wait at a stage that keeps the order differ by less than the number of tokens: all
- * behind the oldest are still under way. So a ring of that size holds them.
+ * The numbers of tokens that wait at an ordered stage differ by less than the number of tokens, because all tokens
+ * after the oldest are still in progress. So an array of that size, indexed by number, holds them.
  */
-#include "par/crew.h"
+#include "par/fiber_group.h"
+#include "sched/tasks/tasks.h"
 
-#define WEFT_TOKENS 4 /* a worker */
+#define WEFT_TOKENS 4 /* for each worker */
 
 struct token {
     struct token *next;
@@ -28,35 +30,35 @@ struct tokens {
     struct token *first, **last;
 };
 
-/* Of a stage. */
+/* The state of a stage. */
 struct gate {
     bool busy;
-    uint64_t due;        /* in order: the number that is next */
-    struct token **ring; /* who waits, by number */
-    struct tokens queue; /* or by arrival */
+    uint64_t due;         /* in order: the next number */
+    struct token **slots; /* waiting tokens by number */
+    struct tokens queue;  /* waiting tokens by arrival */
 };
 
 struct pipeline {
     const struct weft_stage *stages;
-    size_t n, count; /* stages, tokens */
-    struct weft__crew crew;
+    size_t n, count; /* number of stages, number of tokens */
+    struct weft__fiber_group crew;
     struct weft__lock lock;
     struct token *tokens, *unused;
-    struct token **rings;
+    struct token **slots;
     struct gate *gates;
     struct tokens ready;
-    size_t readies, starting; /* how many are ready; how many of the crew have not begun */
-    bool over;                /* nothing new is begun */
+    size_t readies, starting; /* number of ready tokens; number of spawned fibers that have not started */
+    bool over;                /* no new item is started */
     _Atomic int result;
 };
 
-static void put(struct tokens *list, struct token *t) {
+static void pipeline_put(struct tokens *list, struct token *t) {
     t->next = NULL;
     *list->last = t;
     list->last = &t->next;
 }
 
-static struct token *take(struct tokens *list) {
+static struct token *pipeline_take(struct tokens *list) {
     struct token *t = list->first;
     if (!t) return NULL;
     list->first = t->next;
@@ -64,100 +66,100 @@ static struct token *take(struct tokens *list) {
     return t;
 }
 
-/* The first stage is in order, too: that is what gives the numbers. */
+/* The first stage is ordered, too: it assigns the numbers. */
 static unsigned kind_of(const struct pipeline *p, size_t stage) {
     return stage ? p->stages[stage].kind : WEFT_STAGE_IN_ORDER;
 }
 
 static void make_ready(struct pipeline *p, struct token *t) {
-    put(&p->ready, t);
+    pipeline_put(&p->ready, t);
     p->readies++;
 }
 
-/* May the token enter the stage that it stands before? If not, it waits there. Locked. */
-static bool enter(struct pipeline *p, struct token *t) {
+/* May the token enter its stage? If not, it waits there. Locked. */
+static bool pipeline_enter(struct pipeline *p, struct token *t) {
     struct gate *g = &p->gates[t->stage];
     unsigned kind = kind_of(p, t->stage);
     if (kind == WEFT_STAGE_PARALLEL) return true;
     if (!g->busy && (kind == WEFT_STAGE_SERIAL || g->due == t->number)) return g->busy = true;
     if (kind == WEFT_STAGE_SERIAL)
-        put(&g->queue, t);
+        pipeline_put(&g->queue, t);
     else
-        g->ring[t->number % p->count] = t;
+        g->slots[t->number % p->count] = t;
     return false;
 }
 
-/* Somebody has left the stage: the next one may enter. Locked. */
-static void leave(struct pipeline *p, size_t stage) {
+/* A token has left the stage: the next token may enter. Locked. */
+static void pipeline_leave(struct pipeline *p, size_t stage) {
     struct gate *g = &p->gates[stage];
     unsigned kind = kind_of(p, stage);
     struct token *t = NULL;
     if (kind == WEFT_STAGE_PARALLEL) return;
     if (kind == WEFT_STAGE_SERIAL)
-        t = take(&g->queue);
+        t = pipeline_take(&g->queue);
     else {
-        struct token **place = &g->ring[++g->due % p->count];
-        t = *place;
-        *place = NULL;
+        struct token **slot = &g->slots[++g->due % p->count];
+        t = *slot;
+        *slot = NULL;
     }
     g->busy = t != NULL;
     if (t) make_ready(p, t);
 }
 
-/* Another item, if one may be begun. Locked. */
-static void begin(struct pipeline *p) {
+/* Starts another item, if possible. Locked. */
+static void pipeline_begin(struct pipeline *p) {
     struct gate *first = &p->gates[0];
     struct token *t = p->unused;
     if (p->over || first->busy || !t) return;
-    if ((p->over = weft__par_over(&p->result))) return;
+    if ((p->over = weft__par_is_over(&p->result))) return;
     p->unused = t->next;
     *t = (struct token){.number = first->due};
     first->busy = true;
     make_ready(p, t);
 }
 
-static void finish(struct pipeline *p, struct token *t) {
+static void pipeline_finish(struct pipeline *p, struct token *t) {
     t->next = p->unused;
     p->unused = t;
 }
 
-/* The token has been through its stage: where does it go? True: on, with whoever has it. Locked. */
-static bool go_on(struct pipeline *p, struct token *t, int result) {
+/* The token has passed its stage: what next? True: the caller continues with it. Locked. */
+static bool pipeline_continue(struct pipeline *p, struct token *t, int result) {
     size_t stage = t->stage++;
     if (result < 0 || (result && !stage)) p->over = true;
     if (result) t->ghost = true;
-    if (!stage && result) { /* it never was one: nobody waits for its number */
+    if (!stage && result) { /* there was no item: no stage waits for its number */
         p->gates[0].busy = false;
-        finish(p, t);
+        pipeline_finish(p, t);
         return false;
     }
-    leave(p, stage);
+    pipeline_leave(p, stage);
     bool further = t->stage < p->n;
-    if (!further) finish(p, t);
-    begin(p);
-    return further && enter(p, t);
+    if (!further) pipeline_finish(p, t);
+    pipeline_begin(p);
+    return further && pipeline_enter(p, t);
 }
 
-static int call(struct pipeline *p, struct token *t) {
+static int pipeline_call(struct pipeline *p, struct token *t) {
     const struct weft_stage *s = &p->stages[t->stage];
     WEFT_BARRIER(barrier, "weft_pipeline");
     int result = t->ghost ? 0 : s->fn(&t->item, s->arg);
     barrier = NULL;
-    if (result < 0) weft__par_end(&p->result, result);
+    if (result < 0) weft__par_set_result(&p->result, result);
     return result;
 }
 
-static void *help(void *pipeline);
+static void *pipeline_help(void *pipeline);
 
-/* What is ready and nobody comes for yet: one more of the crew. Locked, and again on return. */
+/* Spawns a fiber for each ready token that no fiber will take yet. Locked on entry and exit. */
 static void send_for_more(struct pipeline *p) {
     while (p->readies > p->starting) {
         p->starting++;
         weft__unlock(&p->lock);
-        int err = weft__crew_send(&p->crew, help, p);
+        int err = weft__fiber_group_spawn(&p->crew, pipeline_help, p);
         weft__lock(&p->lock);
         if (!err) continue;
-        p->starting--; /* then those who are there do it */
+        p->starting--; /* then the running fibers do it */
         return;
     }
 }
@@ -165,16 +167,16 @@ static void send_for_more(struct pipeline *p) {
 static void work(struct pipeline *p) {
     struct token *mine = NULL;
     for (;;) {
-        if (!mine && (mine = take(&p->ready))) p->readies--;
+        if (!mine && (mine = pipeline_take(&p->ready))) p->readies--;
         send_for_more(p);
         if (!mine) return;
         weft__unlock(&p->lock);
-        int result = call(p, mine);
+        int result = pipeline_call(p, mine);
         weft__lock(&p->lock);
-        if (go_on(p, mine, result)) continue;
+        if (pipeline_continue(p, mine, result)) continue;
         mine = NULL;
         weft__unlock(&p->lock);
-        weft__let_in(); /* now, when no stage waits for us */
+        weft__par_yield(); /* now, while no stage waits for this fiber */
         weft__lock(&p->lock);
     }
 }
@@ -187,47 +189,47 @@ static void begin_work(void *pipeline) {
     weft__unlock(&p->lock);
 }
 
-static void *help(void *pipeline) {
+static void *pipeline_help(void *pipeline) {
     struct pipeline *p = pipeline;
-    weft__crew_work(&p->crew, begin_work, p);
+    weft__fiber_group_run(&p->crew, begin_work, p);
     return NULL;
 }
 
 static int prepare(struct pipeline *p) {
     size_t in_order = 1;
     for (size_t i = 1; i < p->n; i++) in_order += p->stages[i].kind == WEFT_STAGE_IN_ORDER;
-    if (p->count > SIZE_MAX / 2 / sizeof *p->tokens || in_order > SIZE_MAX / 2 / sizeof *p->rings / p->count)
+    if (p->count > SIZE_MAX / 2 / sizeof *p->tokens || in_order > SIZE_MAX / 2 / sizeof *p->slots / p->count)
         return -ENOMEM;
     p->tokens = weft__alloc(p->count * sizeof *p->tokens);
     p->gates = weft__alloc(p->n * sizeof *p->gates);
-    p->rings = weft__alloc(in_order * p->count * sizeof *p->rings);
-    if (!p->tokens || !p->gates || !p->rings) return -ENOMEM;
-    struct token **ring = p->rings;
+    p->slots = weft__alloc(in_order * p->count * sizeof *p->slots);
+    if (!p->tokens || !p->gates || !p->slots) return -ENOMEM;
+    struct token **slots = p->slots;
     for (size_t i = 0; i < p->n; i++) {
         p->gates[i].queue.last = &p->gates[i].queue.first;
         if (kind_of(p, i) != WEFT_STAGE_IN_ORDER) continue;
-        p->gates[i].ring = ring;
-        ring += p->count;
+        p->gates[i].slots = slots;
+        slots += p->count;
     }
-    for (size_t i = p->count; i-- > 0;) finish(p, &p->tokens[i]);
+    for (size_t i = p->count; i-- > 0;) pipeline_finish(p, &p->tokens[i]);
     p->ready.last = &p->ready.first;
     return 0;
 }
 
-static int run(void *pipeline) {
+static int pipeline_run(void *pipeline) {
     struct pipeline *p = pipeline;
-    if (!p->count) p->count = (size_t)WEFT_TOKENS * weft__par_workers();
+    if (!p->count) p->count = (size_t)WEFT_TOKENS * weft__par_count_workers();
     int err = prepare(p);
     if (!err) {
-        weft__crew_begin(&p->crew, "weft_pipeline");
+        weft__fiber_group_begin(&p->crew, "weft_pipeline");
         weft__lock(&p->lock);
-        begin(p);
+        pipeline_begin(p);
         work(p);
         weft__unlock(&p->lock);
-        weft__crew_end(&p->crew);
-        err = load_rlx(&p->result); /* the crew's end has ordered it */
+        weft__fiber_group_end(&p->crew);
+        err = load_rlx(&p->result); /* the end of the group has ordered it */
     }
-    weft__free(p->rings);
+    weft__free(p->slots);
     weft__free(p->gates);
     weft__free(p->tokens);
     return err;
@@ -238,5 +240,5 @@ WEFT_PUBLIC int weft_pipeline(const struct weft_stage *stages, size_t n, size_t 
     for (size_t i = 0; i < n; i++)
         if (!stages[i].fn || stages[i].kind > WEFT_STAGE_SERIAL) return -EINVAL;
     struct pipeline p = {.stages = stages, .n = n, .count = tokens};
-    return weft__par_enter(run, &p, "weft_pipeline");
+    return weft__par_enter(pipeline_run, &p, "weft_pipeline");
 }

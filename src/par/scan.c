@@ -1,28 +1,29 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Prefix sums. The caller first scans alone for WEFT_SCAN_ALONE, a few elements at a time: a scan that is over by then
- * has woken no other worker. The rest of the range is cut into blocks, and each worker that takes part asks for the
- * next thing to do:
+ * has woken no other worker. The rest of the range is cut into blocks, and each participating worker asks for the next
+ * step:
  *
- *   1. the first untouched block, if the value before it is known: scan it, in one pass;
- *   2. else a block that was folded, and the value before it has become known since: scan it;
+ *   1. the first untouched block, if the value before it is known: scan it in one pass;
+ *   2. else a block that was folded, if the value before it is known by now: scan it;
  *   3. else the first untouched block: fold it, so that the front can pass it without waiting.
  *
- * The value before a block is known when all blocks before it were folded or scanned. So on one worker every
- * block is scanned by rule 1, as in a plain loop. On two, one worker scans the front while the other folds the block
- * behind it and then scans that: three blocks in the time of two, which is the best there is. A block is small enough
- * to be still in the cache when the worker that has folded it scans it. What is to be done next is decided under a
- * lock, once a block.
+ * The value before a block is known when all blocks before it were folded or scanned. So a single worker scans every
+ * block by rule 1, as in a plain loop. With two workers, one scans the front while the other folds the next block and
+ * then scans it: three blocks in the time of two, which is optimal. A block is small enough to stay in the cache
+ * between folding and scanning. A lock protects the choice of the next step, once for each block.
  *
- *      touched: no worker has begun the blocks from here on        known: values are known up to here
+ *      touched: no worker has started the blocks from here on      known: values are known up to here
  */
 #include "par/loop.h"
+#include "sched/tasks/tasks.h"
 
 #include <string.h>
 
-#define WEFT_SCAN_BLOCKS 32         /* a worker, at least, if there are elements enough */
+#define WEFT_SCAN_BLOCKS 32         /* for each worker, at least, if there are enough elements */
 #define WEFT_SCAN_LEAST 256         /* elements of a block, unless the options ask for more */
-#define WEFT_SCAN_MOST (128 * 1024) /* bytes of a block; elements are taken to have 8 if the options do not say */
-#define WEFT_SCAN_FIRST 8           /* elements that the caller begins with */
+#define WEFT_SCAN_MOST (128 * 1024) /* bytes of a block; elements count as 8 bytes if the options do not say */
+#define WEFT_SCAN_FIRST 8           /* elements that the caller starts with */
 #define WEFT_SCAN_ALONE (40 * WEFT_MICROSECOND)
 
 enum { UNTOUCHED, FOLDING, FOLDED, SCANNING, SCANNED };
@@ -30,21 +31,21 @@ enum { UNTOUCHED, FOLDING, FOLDED, SCANNING, SCANNED };
 struct scan {
     const struct weft_prefix *how;
     void *arg;
-    size_t begin, end, each;    /* elements, and of a block */
-    size_t blocks, size, apart; /* bytes of a value, and from one to the next */
+    size_t begin, end, each;    /* elements, and elements of a block */
+    size_t blocks, size, apart; /* bytes of a value, and bytes between two values */
     size_t touched, known;
     size_t pending; /* the first block that may be folded and not scanned */
     uint8_t *state;
-    char *values; /* of each block: what it adds; from `known` on backwards: what stands before it */
-    void *value;  /* what stands before block `known` */
+    char *values; /* for each block: its sum; below `known`: the value before it */
+    void *value;  /* the value before block `known` */
     bool advancing;
     struct weft__lock lock;
     _Atomic int result;
 };
 
-static void *value_of(struct scan *s, size_t block) { return s->values + block * s->apart; }
+static void *scan_value_of(struct scan *s, size_t block) { return s->values + block * s->apart; }
 
-/* What to do next: the block, or `blocks` for nothing; *scanning: or folding. Locked. */
+/* The next block, or `blocks` for none. *scanning: scan it, else fold it. Locked. */
 static size_t pick(struct scan *s, bool *scanning) {
     *scanning = true;
     if (s->touched == s->known && s->known < s->blocks) return s->touched++;
@@ -56,50 +57,50 @@ static size_t pick(struct scan *s, bool *scanning) {
     return s->touched < s->blocks ? s->touched++ : s->blocks;
 }
 
-/* The same, but nothing if the scan is over, or is to stop. */
-static size_t choose(struct scan *s, bool *scanning) {
+/* The same, but none if the scan is over or cancelled. */
+static size_t scan_choose(struct scan *s, bool *scanning) {
     size_t block = pick(s, scanning);
-    return block < s->blocks && weft__par_over(&s->result) ? s->blocks : block;
+    return block < s->blocks && weft__par_is_over(&s->result) ? s->blocks : block;
 }
 
 /*
- * Blocks at `known` that were folded: the value behind them can be told. Each keeps what stands before it, for
- * its scan. The user's function is called without the lock; one does this at a time, and whoever folds meanwhile
- * leaves it to that one. s->value is that one's: nobody else begins at `known` while the block there is folded.
+ * Passes folded blocks at `known`: computes the value after each, and stores the value before it for its scan. The
+ * user's function is called without the lock. One worker does this at a time; workers that fold meanwhile leave it to
+ * that worker. s->value belongs to it: no other worker starts at `known` while the block there is folded.
  */
-static void advance(struct scan *s, void *swap) {
+static void scan_advance(struct scan *s, void *swap) {
     if (s->advancing) return;
     s->advancing = true;
     while (s->known < s->blocks && s->state[s->known] == FOLDED) {
         size_t block = s->known;
         weft__unlock(&s->lock);
         memcpy(swap, s->value, s->size);
-        s->how->reduction.combine(s->value, value_of(s, block), s->arg);
-        memcpy(value_of(s, block), swap, s->size);
+        s->how->reduction.combine(s->value, scan_value_of(s, block), s->arg);
+        memcpy(scan_value_of(s, block), swap, s->size);
         weft__lock(&s->lock);
         s->known++;
     }
     s->advancing = false;
 }
 
-/* A block at `known` was scanned: value is what stands behind it. Locked. */
+/* The block at `known` was scanned; value is the value after it. Locked. */
 static void scanned_in_front(struct scan *s, size_t block, const void *value, void *swap) {
     memcpy(s->value, value, s->size);
     s->state[block] = SCANNED;
     s->known++;
-    advance(s, swap);
+    scan_advance(s, swap);
 }
 
-/* mine: two values, of this worker. */
+/* mine: two values for this worker. */
 static bool next(struct scan *s, char *mine) {
     bool scanning;
     void *value = mine, *swap = mine + s->apart;
     weft__lock(&s->lock);
-    size_t block = choose(s, &scanning);
+    size_t block = scan_choose(s, &scanning);
     bool in_front = scanning && block == s->known;
     if (block < s->blocks) {
         s->state[block] = scanning ? SCANNING : FOLDING;
-        memcpy(value, !scanning ? s->how->reduction.identity : in_front ? s->value : value_of(s, block), s->size);
+        memcpy(value, !scanning ? s->how->reduction.identity : in_front ? s->value : scan_value_of(s, block), s->size);
     }
     weft__unlock(&s->lock);
     if (block == s->blocks) return false;
@@ -108,7 +109,7 @@ static bool next(struct scan *s, char *mine) {
     WEFT_BARRIER(barrier, "weft_scan");
     int result = (scanning ? s->how->scan : s->how->reduction.fold)(begin, end, value, s->arg);
     barrier = NULL;
-    weft__par_end(&s->result, result);
+    weft__par_set_result(&s->result, result);
 
     weft__lock(&s->lock);
     if (in_front)
@@ -117,15 +118,15 @@ static bool next(struct scan *s, char *mine) {
         s->state[block] = SCANNED;
     else {
         s->state[block] = FOLDED;
-        memcpy(value_of(s, block), value, s->size);
-        advance(s, swap);
+        memcpy(scan_value_of(s, block), value, s->size);
+        scan_advance(s, swap);
     }
     weft__unlock(&s->lock);
-    weft__let_in();
+    weft__par_yield();
     return true;
 }
 
-/* One who takes part. Which of them gets which of the values is of no matter. */
+/* A participant. Any participant may use any of the values. */
 struct part {
     struct weft_task task;
     struct scan *scan;
@@ -138,15 +139,15 @@ static void take_part(void *p) {
     }
 }
 
-static void run_parts(struct part *part, size_t n) {
-    if (n > 1) weft_fork(&part[1].task, take_part, &part[1]);
-    for (size_t i = 2; i < n; i++) weft_fork(&part[i].task, take_part, &part[i]);
+static void scan_run_parts(struct part *part, size_t n) {
+    if (n > 1) weft_task_fork(&part[1].task, take_part, &part[1]);
+    for (size_t i = 2; i < n; i++) weft_task_fork(&part[i].task, take_part, &part[i]);
     take_part(&part[0]);
     for (size_t i = n; --i > 0;) weft_task_join(&part[i].task);
 }
 
-/* Blocks of equal size that begin at cache lines; for one worker, too, which lets others in between them. */
-static void cut(struct scan *s, const struct weft__loop *options, unsigned workers) {
+/* Blocks of equal size that start at cache lines. Also for a single worker, which yields between them. */
+static void scan_cut(struct scan *s, const struct weft__loop *options, unsigned workers) {
     size_t n = s->end - s->begin, unit = options->unit ? options->unit : 1;
     size_t least = options->grain > 1 ? options->grain : WEFT_SCAN_LEAST;
     size_t each = n / workers / WEFT_SCAN_BLOCKS + 1, most = WEFT_SCAN_MOST / (options->element ? options->element : 8);
@@ -160,14 +161,14 @@ static int scan_piece(struct scan *s, size_t begin, size_t end) {
     WEFT_BARRIER(barrier, "weft_scan");
     int result = s->how->scan(begin, end, s->value, s->arg);
     barrier = NULL;
-    weft__let_in();
+    weft__par_yield();
     return result;
 }
 
-/* The caller scans from the front until a time; twice as many elements each time, beginning with n, at most `most`. */
+/* The caller scans from the front until a time: n elements first, twice as many each time, at most `most`. */
 static int scan_until(struct scan *s, uint64_t until, size_t n, size_t most) {
     while (s->begin < s->end && weft__clock() < until) {
-        if (weft__par_over(&s->result)) return load_rlx(&s->result);
+        if (weft__par_is_over(&s->result)) return load_rlx(&s->result);
         size_t piece = n < s->end - s->begin ? n : s->end - s->begin;
         int result = scan_piece(s, s->begin, s->begin + piece);
         if (result) return result;
@@ -182,9 +183,9 @@ struct call {
     struct weft__loop options;
 };
 
-/* What parts, values and states need; false: there is no memory for it. */
+/* Allocates parts, values and states. False: no memory. */
 static bool allocate(struct scan *s, struct part **part, size_t parts) {
-    s->apart = weft__par_apart(s->size);
+    s->apart = weft__par_stride(s->size);
     if (s->apart < s->size || s->apart > SIZE_MAX / 2 / (s->blocks + 2 * parts)) return false;
     *part = weft__alloc(parts * sizeof **part);
     s->values = weft__alloc((s->blocks + 2 * parts) * s->apart);
@@ -192,14 +193,15 @@ static bool allocate(struct scan *s, struct part **part, size_t parts) {
     return *part && s->values && s->state;
 }
 
-/* All workers scan what is left; without memory for that, the caller alone. */
+/* All workers scan the rest; without memory, the caller alone. */
 static int scan_rest(struct scan *s, unsigned workers) {
     struct part *part = NULL;
     size_t parts = workers < s->blocks ? workers : s->blocks;
     int err;
     if (allocate(s, &part, parts)) {
-        for (size_t i = 0; i < parts; i++) part[i] = (struct part){.scan = s, .mine = value_of(s, s->blocks + 2 * i)};
-        run_parts(part, parts);
+        for (size_t i = 0; i < parts; i++)
+            part[i] = (struct part){.scan = s, .mine = scan_value_of(s, s->blocks + 2 * i)};
+        scan_run_parts(part, parts);
         err = load_rlx(&s->result); /* the joins have ordered it */
     } else
         err = scan_until(s, UINT64_MAX, s->each, s->each);
@@ -209,16 +211,16 @@ static int scan_rest(struct scan *s, unsigned workers) {
     return err;
 }
 
-static int run(void *p) {
+static int scan_run(void *p) {
     struct call *c = p;
     struct scan *s = &c->scan;
     const struct weft__loop *options = &c->options;
-    unsigned workers = weft__par_workers();
+    unsigned workers = weft__par_count_workers();
     size_t unit = options->unit ? options->unit : 1, first = options->grain > 1 ? options->grain : WEFT_SCAN_FIRST;
     if (first <= SIZE_MAX - unit) first = weft__round_up(first, unit);
     int err = workers > 1 ? scan_until(s, weft__clock() + WEFT_SCAN_ALONE, first, SIZE_MAX) : 0;
     if (err || s->begin == s->end) return err;
-    cut(s, options, workers);
+    scan_cut(s, options, workers);
     return scan_rest(s, workers);
 }
 
@@ -228,8 +230,8 @@ WEFT_PUBLIC int weft_scan(size_t begin, size_t end, void *value, const struct we
     const struct weft_reduction *r = &how->reduction;
     if (!r->size || !r->identity || !r->fold || !r->combine) return -EINVAL;
     struct call c = {.scan = {.how = how, .arg = arg, .begin = begin, .end = end, .size = r->size, .value = value}};
-    int err = weft__loop_options(&c.options, options);
-    return err ? err : weft__par_enter(run, &c, "weft_scan");
+    int err = weft__loop_set_options(&c.options, options);
+    return err ? err : weft__par_enter(scan_run, &c, "weft_scan");
 }
 
 /* --- arrays ------------------------------------------------------------------------------------- */
@@ -249,12 +251,12 @@ static void combine(void *left, const void *right, void *p) {
     a->combine(left, right, a->arg);
 }
 static int fold(size_t begin, size_t end, void *value, void *p) {
-    struct array a = *(struct array *)p; /* a copy, which the user's function cannot change */
+    struct array a = *(struct array *)p; /* a copy that the user's function cannot change */
     for (size_t i = begin; i < end; i++) a.combine(value, a.in + i * a.size, a.arg);
     return 0;
 }
 
-/* Elements of the usual sizes are copied by an instruction, because the compiler knows their size. */
+/* Elements of common sizes are copied by an instruction, because the compiler knows the size. */
 #define FOR_SIZE(scan, begin, end, value, array) \
     ((array)->size == 4    ? scan(begin, end, value, array, 4) \
      : (array)->size == 8  ? scan(begin, end, value, array, 8) \
@@ -277,7 +279,7 @@ static int scan_inclusive(size_t begin, size_t end, void *value, void *p) {
 static inline __attribute__((always_inline)) int exclusive(size_t begin, size_t end, void *value,
                                                            const struct array *array, size_t size) {
     struct array a = *array;
-    max_align_t element[a.size / sizeof(max_align_t) + 1]; /* it may stand where the result goes */
+    max_align_t element[a.size / sizeof(max_align_t) + 1]; /* the result may overwrite it */
     for (size_t i = begin; i < end; i++) {
         memcpy(element, a.in + i * size, size);
         memcpy(a.out + i * size, value, size);

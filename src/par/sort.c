@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Sorting elements that only the caller knows. The algorithm is the one of weft/sort.h, made for elements of 4,
- * 8 and 16 bytes that are compared by a call. Others are sorted as pointers, and then moved once each.
+ * Sorting elements of any type. The algorithm is that of weft/sort.h, instantiated for elements of 4, 8 and 16 bytes
+ * with a comparison function. Other elements are sorted as pointers, and then moved once.
  */
 #include "par/par.h"
 
-/* Of any alignment, and whatever the user has there. */
+/* Any alignment and any type of the user. */
 #define ELEMENT(name, type) \
     struct name { \
         type value; \
@@ -43,7 +44,7 @@ static inline bool is_less(const void *a, const void *b, const struct order *ord
 struct request {
     char *base, *buffer;
     size_t n, size;
-    const char **pointers; /* n of them, and as many again as a buffer */
+    const char **pointers; /* n pointers, and n more as a buffer */
     struct order order;
     int result;
 };
@@ -64,7 +65,7 @@ static int copy_back(size_t begin, size_t end, void *p) {
     return 0;
 }
 
-/* If it is told to stop, nothing has changed; unless it moves the elements already. */
+/* If it is cancelled, the array is unchanged, unless the elements are being moved already. */
 static int sort_indirectly(void *p) {
     struct request *r = p;
     struct sort_pointers_part all = {r->pointers, r->pointers + r->n, r->n, false, &r->order, &r->result, 0};
@@ -75,7 +76,7 @@ static int sort_indirectly(void *p) {
     err = r->result ? r->result : weft_for(0, r->n, gather, r, NULL);
     if (err) return err;
     weft_shield_begin(&shield);
-    weft_for(0, r->n, copy_back, r, NULL);
+    (void)!weft_for(0, r->n, copy_back, r, NULL); /* in a shield, in a fiber */
     weft_shield_end(&shield);
     return 0;
 }
@@ -95,8 +96,8 @@ static int sort_directly(void *p) {
 }
 
 WEFT_PUBLIC int weft__sort_turn(int *result) {
-    weft__let_in();
-    return weft__par_over((_Atomic int *)result);
+    weft__par_yield();
+    return weft__par_is_over((_Atomic int *)result);
 }
 
 WEFT_PUBLIC int weft_sort(void *base, size_t n, size_t size, int (*compare)(const void *, const void *, void *arg),

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See abp.h. */
 #include "queue/abp.h"
 
@@ -8,10 +9,10 @@
 static uint32_t top_of(uint64_t age) { return (uint32_t)age; }
 static uint64_t next_tag(uint64_t age) { return ((age >> 32) + 1) << 32; }
 
-int weft__abp_init(struct weft__abp *q, uint32_t bound, uint32_t tag) {
-    q->slot = weft__alloc(bound * sizeof *q->slot);
+int weft__abp_init(struct weft__abp *q, uint32_t capacity, uint32_t tag) {
+    q->slot = weft__alloc(capacity * sizeof *q->slot);
     if (!q->slot) return -ENOMEM;
-    q->bound = bound;
+    q->capacity = capacity;
     store_rlx(&q->age, (uint64_t)tag << 32);
     store_rlx(&q->bottom, 0);
     return 0;
@@ -19,32 +20,32 @@ int weft__abp_init(struct weft__abp *q, uint32_t bound, uint32_t tag) {
 
 void weft__abp_destroy(struct weft__abp *q) { weft__free(q->slot); }
 
-/* All was taken: the array is used from its beginning again. */
+/* All items were taken: start again at the start of the array. */
 static void begin_anew(struct weft__abp *q, uint64_t age) {
     store_rlx(&q->bottom, 0);
-    store_rel(&q->age, next_tag(age)); /* pairs with steal: who sees it sees that bottom */
+    store_rel(&q->age, next_tag(age)); /* pairs with steal: a thief that sees this age sees that bottom */
 }
 
 int weft__abp_push(struct weft__abp *q, void *item) {
     uint32_t b = load_rlx(&q->bottom);
-    if (unlikely(b == q->bound)) {
-        uint64_t age = load_acq(&q->age); /* pairs with the thieves' swap: they have read */
+    if (unlikely(b == q->capacity)) {
+        uint64_t age = load_acq(&q->age); /* pairs with the thieves' swap: they have read their items */
         if (top_of(age) < b) return -ENOSPC;
-        begin_anew(q, age); /* top is at the bottom, so nobody swaps the age */
+        begin_anew(q, age); /* top is at the bottom, so no thief swaps the age */
         b = 0;
     }
     store_rlx(&q->slot[b], item);
-    store_rel(&q->bottom, b + 1); /* pairs with steal: the item is there */
+    store_rel(&q->bottom, b + 1); /* pairs with steal: the item is written */
     return 0;
 }
 
 void *weft__abp_pop(struct weft__abp *q) {
     uint32_t b = load_rlx(&q->bottom);
     if (b == 0) return NULL;
-    store_rel(&q->bottom, --b); /* pairs with steal, as in push: items below may be seen by this bottom */
-    fence_sc();                 /* pairs with that of steal */
+    store_rel(&q->bottom, --b); /* pairs with steal, as in push: a thief may learn of lower items by this bottom */
+    fence_sc();                 /* pairs with the fence of steal */
     void *item = load_rlx(&q->slot[b]);
-    uint64_t age = load_acq(&q->age); /* pairs with the thieves' swap: slots are used again when it is empty */
+    uint64_t age = load_acq(&q->age); /* pairs with the thieves' swap: slots are reused when the deque is empty */
     if (b > top_of(age)) return item;
     if (b == top_of(age)) {
         store_rlx(&q->bottom, 0);
@@ -52,13 +53,13 @@ void *weft__abp_pop(struct weft__abp *q) {
         if (cas_ar(&q->age, &seen, next_tag(age))) return item; /* a release, as in begin_anew */
         age = seen;
     }
-    begin_anew(q, age); /* a thief has the last one, and no other is there to be swapped for */
+    begin_anew(q, age); /* a thief has taken the last item, so no thief can swap the age */
     return NULL;
 }
 
 void *weft__abp_steal(struct weft__abp *q) {
     uint64_t age = load_acq(&q->age);  /* pairs with begin_anew: bottom must not be older */
-    fence_sc();                        /* pairs with that of pop */
+    fence_sc();                        /* pairs with the fence of pop */
     uint32_t b = load_acq(&q->bottom); /* pairs with push and pop */
     if (b <= top_of(age)) return NULL;
     void *item = load_rlx(&q->slot[top_of(age)]);

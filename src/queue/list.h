@@ -1,10 +1,12 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Chains through a link inside the item: a plain FIFO for one owner, and a mailbox that anybody
- * may put into. Neither allocates; an item stands in one chain at a time.
+ * Lists through a link inside the item: a plain FIFO for one owner, and a mailbox into which any thread may put items.
+ * Neither allocates. An item is in one list at a time.
  */
 #ifndef WEFT_QUEUE_LIST_H
 #define WEFT_QUEUE_LIST_H
 
+#include "base/assert.h"
 #include "base/atomic.h"
 #include "base/base.h"
 
@@ -12,7 +14,7 @@ struct weft__link {
     struct weft__link *next;
 };
 
-/* A FIFO; its owner, or a lock, keeps others away. */
+/* A FIFO. Its owner, or a lock, excludes other threads. */
 struct weft__list {
     struct weft__link *first, *last;
 };
@@ -24,6 +26,7 @@ static inline void weft__list_put(struct weft__list *l, struct weft__link *item)
     else
         l->first = item;
     l->last = item;
+    WEFT_ASSERT(l->first && !l->last->next);
 }
 
 static inline struct weft__link *weft__list_take(struct weft__list *l) {
@@ -33,8 +36,8 @@ static inline struct weft__link *weft__list_take(struct weft__list *l) {
 }
 
 /*
- * A mailbox: a stack that anybody pushes to and one consumer empties whole, turning it round, so
- * that it is a FIFO in effect. Taking all leaves nothing to be confused by: no ABA.
+ * A mailbox: a stack to which any thread pushes. A single consumer takes all items and reverses them, so that it is a
+ * FIFO in effect. Because the consumer takes everything, there is no ABA problem.
  */
 struct weft__mailbox {
     _Atomic(struct weft__link *) top;
@@ -43,15 +46,15 @@ struct weft__mailbox {
 static inline void weft__mailbox_put(struct weft__mailbox *m, struct weft__link *item) {
     struct weft__link *top = load_rlx(&m->top);
     do item->next = top;
-    while (!cas_weak_rel(&m->top, &top, item)); /* pairs with take_all */
+    while (!cas_weak_rel(&m->top, &top, item)); /* pairs with weft__mailbox_take_all */
 }
 
-static inline bool weft__mailbox_empty(struct weft__mailbox *m) { return !load_rlx(&m->top); }
+static inline bool weft__mailbox_is_empty(struct weft__mailbox *m) { return !load_rlx(&m->top); }
 
-/* Appends all that is there to the list, oldest first. */
+/* Appends all items to the list, oldest first. */
 static inline void weft__mailbox_take_all(struct weft__mailbox *m, struct weft__list *to) {
-    if (weft__mailbox_empty(m)) return;
-    struct weft__link *stack = xchg_acq(&m->top, NULL); /* pairs with put */
+    if (weft__mailbox_is_empty(m)) return;
+    struct weft__link *stack = xchg_acq(&m->top, NULL); /* pairs with weft__mailbox_put */
     struct weft__link *oldest = NULL;
     while (stack) {
         struct weft__link *next = stack->next;

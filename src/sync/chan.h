@@ -1,35 +1,35 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Channels from inside: the word, and what can be done with the lock held. For chan.c and select.c.
+ * Channels, internal: the word, and the operations under the lock. For chan.c and select.c.
  *
  *      word:  63 .. 40 | 39 ...... 8 | 4    | 3      | 2       | 1         | 0
- *             turns    | items there | MADE | CLOSED | SENDERS | RECEIVERS | LOCKED
+ *             turns    | item count  | MADE | CLOSED | SENDERS | RECEIVERS | LOCKED
  *
- *   - All but the word is changed by the holder of the lock. The word, too: locking is a
- *     compare-and-swap, giving the lock back one store of the whole, after which the channel is not
- *     touched: whoever sees by it that its turn is over may free the channel.
- *   - RECEIVERS, SENDERS: somebody stands in that chain. So one look at the word tells whether a send
- *     or a receive need not wait, without the lock; with it, that is so.
- *   - Receivers wait only while the buffer is empty, senders only while it is full. Both chains hold
- *     somebody only if a select does both on this channel: nobody is its own partner.
- *   - turns grows whenever the lock is given back: two looks that are the same had nothing between
- *     them. weft_select_try needs that.
+ *   - Only the holder of the lock changes a channel. Locking is a compare-and-swap of the word. Unlocking is a single
+ *     store of the word, and the channel is not touched after it: a fiber that sees by this store that its operation is
+ *     over may free the channel.
+ *   - RECEIVERS, SENDERS: that chain is not empty. So a look at the word without the lock tells whether a send or a
+ *     receive would have to wait. Under the lock this is exact.
+ *   - Receivers wait only while the buffer is empty, senders only while it is full. Both chains hold waiters only if
+ *     a select sends and receives on this channel: a fiber is never its own partner.
+ *   - turns grows at every unlock: if two looks see the same word, nothing happened between them.
+ *     weft_case_select_try needs that.
  *
- * Who waits is a party. Its partner wins its wait (wait.h) under the lock, moves the item from or to
- * where the party says, says how it went, gives the lock back, and then makes it ready. From the win
- * on nobody else ends the wait, and before it is made ready the party does not go on: meanwhile its
- * memory is the partner's.
+ * A waiting fiber is a party. Its partner wins its wait (wait.h) under the lock, copies the item, writes the result,
+ * unlocks, and then makes the party ready. After the win no other thread ends the wait, and the party does not continue
+ * until it is made ready. Meanwhile its memory belongs to the partner.
  *
  *   the party                                   the partner
- *   1. begins the wait, under the lock          1. under the lock: takes it out of the chain, wins it
- *   2. enters the chain, gives the lock back    2. moves the item, writes result
- *   3. blocks                                   3. gives the lock back
- *   4. reads result                             4. makes it ready
- *   4' deadline, cancellation: takes itself out of the chain; nobody has moved the item
+ *   1. begins the wait, under the lock          1. under the lock: removes the party from the chain, wins it
+ *   2. enters the chain, unlocks                2. copies the item, writes result
+ *   3. blocks                                   3. unlocks
+ *   4. reads result                             4. makes the party ready
+ *   4' deadline, cancellation: removes itself from the chain; the item was not copied
  */
 #ifndef WEFT_SYNC_CHAN_H
 #define WEFT_SYNC_CHAN_H
 
-#include "sync/queue.h"
+#include "sched/wait/wait_queue.h"
 
 #include <string.h>
 
@@ -37,15 +37,15 @@
 #define WEFT_CHAN_RECEIVERS UINT64_C(0x02)
 #define WEFT_CHAN_SENDERS UINT64_C(0x04)
 #define WEFT_CHAN_CLOSED UINT64_C(0x08)
-#define WEFT_CHAN_MADE UINT64_C(0x10) /* by weft_chan_make */
+#define WEFT_CHAN_MADE UINT64_C(0x10) /* made by weft_chan_make */
 #define WEFT_CHAN_ITEM_SHIFT 8
 #define WEFT_CHAN_ITEM (UINT64_C(1) << WEFT_CHAN_ITEM_SHIFT)
 #define WEFT_CHAN_TURN (UINT64_C(1) << 40)
 
-/* Waits at a channel or future. */
+/* A fiber that waits at a channel or future. */
 struct weft__party {
     struct weft_waiter waiter;
-    void *item; /* to send, or where to receive to; NULL: nowhere */
+    void *item; /* the item to send, or where to store the received item; NULL: drop it */
     int result; /* written by the partner; WEFT_PARTY_WAITS before */
 };
 #define WEFT_PARTY_WAITS 1
@@ -55,11 +55,11 @@ static inline _Atomic uint64_t *weft__chan_word(const struct weft_chan *c) {
 }
 static inline uint32_t weft__chan_items(uint64_t word) { return (uint32_t)(word >> WEFT_CHAN_ITEM_SHIFT); }
 
-/* Need it not wait? */
-static inline bool weft__chan_sendable(const struct weft_chan *c, uint64_t word) {
+/* Can it complete without waiting? */
+static inline bool weft__chan_can_send(const struct weft_chan *c, uint64_t word) {
     return (word & (WEFT_CHAN_RECEIVERS | WEFT_CHAN_CLOSED)) || weft__chan_items(word) < c->capacity;
 }
-static inline bool weft__chan_receivable(uint64_t word) {
+static inline bool weft__chan_can_receive(uint64_t word) {
     return (word & (WEFT_CHAN_SENDERS | WEFT_CHAN_CLOSED)) || weft__chan_items(word);
 }
 
@@ -68,32 +68,35 @@ uint64_t weft__chan_lock_slow(struct weft_chan *c);
 static inline uint64_t weft__chan_lock(struct weft_chan *c) {
     uint64_t w = load_rlx(weft__chan_word(c));
     if (likely(!(w & WEFT_CHAN_LOCKED)) &&
-        likely(cas_ar(weft__chan_word(c), &w, w | WEFT_CHAN_LOCKED))) /* pairs with unlock */
+        likely(cas_ar(weft__chan_word(c), &w, w | WEFT_CHAN_LOCKED))) /* pairs with weft__chan_unlock */
         return w;
     return weft__chan_lock_slow(c);
 }
 static inline void weft__chan_unlock(struct weft_chan *c, uint64_t word) {
+    WEFT_ASSERT(load_rlx(weft__chan_word(c)) & WEFT_CHAN_LOCKED);
+    WEFT_ASSERT(weft__chan_items(word) <= c->capacity);
     word &= ~(WEFT_CHAN_LOCKED | WEFT_CHAN_RECEIVERS | WEFT_CHAN_SENDERS);
     if (c->receivers) word |= WEFT_CHAN_RECEIVERS;
     if (c->senders) word |= WEFT_CHAN_SENDERS;
-    store_rel(weft__chan_word(c), word + WEFT_CHAN_TURN); /* pairs with the next lock */
+    store_rel(weft__chan_word(c), word + WEFT_CHAN_TURN); /* pairs with the next weft__chan_lock */
 }
 
 static inline struct weft_waiter **weft__chan_chain(struct weft_chan *c, bool sends) {
     return sends ? &c->senders : &c->receivers;
 }
 
-/* See weft__queue_foresee. */
-static inline _Atomic(void *) *weft__chan_ahead(struct weft_chan *c) { return (_Atomic(void *) *)&c->ahead; }
-static inline void weft__chan_foresee(struct weft_chan *c) { __builtin_prefetch(load_rlx(weft__chan_ahead(c))); }
+/* See weft__wait_queue_prefetch. */
+static inline _Atomic(void *) *weft__chan_first_fiber(struct weft_chan *c) { return (_Atomic(void *) *)&c->ahead; }
+static inline void weft__chan_prefetch(struct weft_chan *c) { __builtin_prefetch(load_rlx(weft__chan_first_fiber(c))); }
 
 static inline void weft__chan_enter(struct weft_chan *c, struct weft__party *p, bool sends) {
     struct weft_waiter **chain = weft__chan_chain(c, sends);
-    weft__chain_append(chain, &p->waiter);
-    if (likely(*chain == &p->waiter)) store_rlx(weft__chan_ahead(c), p->waiter.fiber);
+    WEFT_ASSERT(load_rlx(weft__chan_word(c)) & WEFT_CHAN_LOCKED);
+    weft__chain_append(chain, &p->waiter, sends ? WEFT_ON_SEND : WEFT_ON_RECEIVE);
+    if (likely(*chain == &p->waiter)) store_rlx(weft__chan_first_fiber(c), p->waiter.fiber);
 }
 
-/* The wait has ended for another reason: out of the chain, if it is still in it. */
+/* The wait has ended for another reason: leave the chain, if still in it. */
 static inline void weft__chan_leave(struct weft_chan *c, struct weft__party *p, bool sends) {
     uint64_t word = weft__chan_lock(c);
     weft__chain_take_out(weft__chan_chain(c, sends), &p->waiter);
@@ -109,26 +112,28 @@ static inline void weft__chan_copy(void *to, const void *from, uint32_t size) {
         memcpy(to, from, size);
 }
 
-static inline uint32_t weft__chan_after(const struct weft_chan *c, uint32_t at) {
+static inline uint32_t weft__chan_next_offset(const struct weft_chan *c, uint32_t at) {
     at += c->size;
     return unlikely(at == c->bytes) ? 0 : at;
 }
 
-/* Into the buffer, and out of it; the caller keeps count. Locked. */
+/* Copies an item into or out of the buffer. The caller updates the count. Locked. */
 static inline void weft__chan_put(struct weft_chan *c, const void *item) {
+    WEFT_ASSERT(!c->size || c->next < c->bytes);
     weft__chan_copy((char *)c->buffer + c->next, item, c->size);
-    c->next = weft__chan_after(c, c->next);
+    c->next = weft__chan_next_offset(c, c->next);
 }
 static inline void weft__chan_take(struct weft_chan *c, void *item) {
+    WEFT_ASSERT(!c->size || c->first < c->bytes);
     if (likely(item != NULL)) weft__chan_copy(item, (char *)c->buffer + c->first, c->size);
-    c->first = weft__chan_after(c, c->first);
+    c->first = weft__chan_next_offset(c, c->first);
 }
 
 /* --- partners --------------------------------------------------------------------------------- */
 
 /*
- * Takes out the first party that can still be won, and wins it. Locked. A select has taken its own wait back before it
- * comes here, so it does not find itself.
+ * Removes and wins the first party that can still be won. Locked. A select has ended its own wait before it calls this,
+ * so it does not find itself.
  */
 static inline struct weft__party *weft__chan_win(struct weft_waiter **chain) {
     for (struct weft_waiter *w; (w = *chain);) {
@@ -140,8 +145,8 @@ static inline struct weft__party *weft__chan_win(struct weft_waiter **chain) {
 }
 
 /*
- * What a send and a receive do when they hold the lock. 0 or -EPIPE: done; -EAGAIN: nobody is there, it
- * would have to wait. *word is to be given back; *won is to be made ready after that, unless NULL.
+ * A send and a receive, with the lock held. 0 or -EPIPE: done. -EAGAIN: the operation would have to wait. The caller
+ * unlocks with *word, and then makes *won ready, unless it is NULL.
  */
 static inline int weft__chan_send_locked(struct weft_chan *c, uint64_t *word, const void *item,
                                          struct weft__fiber **won) {
@@ -165,7 +170,7 @@ static inline int weft__chan_recv_locked(struct weft_chan *c, uint64_t *word, vo
     struct weft__party *p = weft__chan_win(&c->senders);
     if (p) {
         if (buffered)
-            weft__chan_put(c, p->item); /* it has waited for this place: as many are there as before */
+            weft__chan_put(c, p->item); /* the sender waited for this slot of the buffer; the item count stays */
         else if (likely(item != NULL))
             weft__chan_copy(item, p->item, c->size);
         p->result = 0;
@@ -177,20 +182,20 @@ static inline int weft__chan_recv_locked(struct weft_chan *c, uint64_t *word, vo
     return 0;
 }
 
-static inline int weft__chan_do_locked(struct weft_chan *c, uint64_t *word, void *item, bool sends,
-                                       struct weft__fiber **won) {
+static inline int weft__chan_transfer_locked(struct weft_chan *c, uint64_t *word, void *item, bool sends,
+                                             struct weft__fiber **won) {
     return sends ? weft__chan_send_locked(c, word, item, won) : weft__chan_recv_locked(c, word, item, won);
 }
 
-/* The same with taking and giving back the lock: for whoever does not want to wait. */
-static inline int weft__chan_do(struct weft_chan *c, void *item, bool sends) {
+/* The same, with lock and unlock, for callers that do not wait. */
+static inline int weft__chan_transfer(struct weft_chan *c, void *item, bool sends) {
     struct weft__fiber *won = NULL;
-    weft__chan_foresee(c);
+    weft__chan_prefetch(c);
     uint64_t word = weft__chan_lock(c);
-    int result = weft__chan_do_locked(c, &word, item, sends, &won);
+    int result = weft__chan_transfer_locked(c, &word, item, sends, &won);
     weft__chan_unlock(c, word);
     if (won) {
-        weft__queue_foresee_run(won);
+        weft__wait_queue_prefetch_stack(won);
         weft__make_ready(won);
     }
     return result;

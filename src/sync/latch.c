@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 /* Latches: a counter that only falls. See counter.c. */
-#include "sync/queue.h"
+#include "sched/wait/wait_queue.h"
 
-#include "sched/region.h"
+#include "sched/wait/cancel.h"
 
 WEFT_PUBLIC int weft_latch_init(struct weft_latch *latch, uint64_t count) {
     if (!latch || count > WEFT_QUEUE_MAX) return -EINVAL;
@@ -21,5 +22,7 @@ WEFT_PUBLIC int weft_latch_wait(struct weft_latch *latch) { return weft_latch_wa
 
 WEFT_PUBLIC int weft_latch_try(struct weft_latch *latch) {
     if (!latch) return -EINVAL;
-    return load_acq(weft__queue_word(&latch->counter.queue)) < WEFT_QUEUE_ONE ? 0 : -EAGAIN; /* pairs with count_down */
+    return load_acq(weft__wait_queue_word(&latch->counter.queue)) < WEFT_QUEUE_ONE
+               ? 0
+               : -EAGAIN; /* pairs with weft_latch_count_down */
 }

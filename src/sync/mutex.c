@@ -1,41 +1,48 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Mutexes: first come, first served, except that whoever runs may pass those who wait, so many times.
+ * Mutexes: first come, first served, except that running fibers may overtake waiters a limited number of times.
  *
  *      word:  63 ...... 4 | 3    | 2    | 1       | 0
  *             passes      | HEIR | HELD | WAITERS | LOCKED
  *
- * To hand the mutex to the first that waits leaves it idle until that one has come to run; to fibers
- * that want it again in a moment, each section then costs a switch. (64 contenders, two workers: 7.6
- * instead of 9.3 million sections a second; docs/decisions/mutex.md.) So an unlock makes the mutex
- * free, and wakes the first that waits: the heir. While there is one, nobody else is woken, and whoever
- * runs and wants the mutex may take it, which is counted: a pass. When there were WEFT_MUTEX_PASSES, or
- * when the heir has come to run and found the mutex held by somebody who does not run, it is passed no
- * more: the mutex is free for the heir alone, all others queue up behind. With the heir's taking the
- * count begins anew, for the next one.
+ * If an unlock handed the mutex to the first waiter, the mutex would be idle until that waiter runs, and for fibers
+ * that soon want it again each critical section would cost a switch. (64 contenders, two workers: 7.6 instead of 9.3
+ * million sections a second; docs/decisions/mutex.md.) So an unlock frees the mutex and wakes the first waiter, the
+ * heir. While there is an heir, no other waiter is woken, and a running fiber may take the mutex; that is counted as a
+ * pass. After WEFT_MUTEX_PASSES passes, or when the heir runs and finds the mutex held by a fiber that does not run,
+ * passing ends: only the heir may take the mutex, and all others queue up. When the heir takes the mutex, the count
+ * restarts for the next heir.
  *
- * So each that waits is passed WEFT_MUTEX_PASSES times at most when it is the first, and those in the
- * chain go in the order in which they came.
+ * So the first waiter is passed at most WEFT_MUTEX_PASSES times, and the waiters in the chain get the mutex in their
+ * order.
  *
- *   whoever unlocks                               the heir
- *   1. under the lock: takes the first out of     1. wakes: takes the mutex if it is free, or waits
- *      the chain, wins it, HELD -> HEIR              a moment for an owner that runs
- *   2. makes it ready                             2. else goes back into the chain, as the first, with
- *   (HEIR is set: only HELD -> free)                 all passes used up, HEIR cleared: the next unlock
- *                                                    wakes it again
+ *   the unlocking fiber                           the heir
+ *   1. under the lock: removes the first waiter,  1. wakes up: takes the mutex if it is free, or waits
+ *      wins it, HELD -> HEIR                         a moment for an owner that runs
+ *   2. makes it ready                             2. else goes back to the front of the chain, with
+ *   (if HEIR is set: only HELD -> free)              all passes used up and HEIR cleared: the next
+ *                                                    unlock wakes it again
  *
- * Always: if somebody waits and the mutex is free, there is an heir, who is awake and will take it. An
- * heir cannot be cancelled and has no deadline until it waits again, and that it does only while the mutex is
- * held, under the lock, so an unlock follows that finds the chain.
+ * Invariant: if there are waiters and the mutex is free, there is an heir, which is awake and will take it. An heir has
+ * no deadline and cannot be cancelled until it waits again. It waits again only while the mutex is held, under the
+ * lock, so an unlock follows and finds the chain.
  *
- * Unlike in other queues, the word is changed by a compare-and-swap whenever LOCKED is clear.
+ * Unlike in other wait queues, a compare-and-swap changes the word whenever LOCKED is clear.
  */
 #include "sync/mutex.h"
 
 #ifndef WEFT_MUTEX_SPINS
-#define WEFT_MUTEX_SPINS 64 /* pauses: about as long as to park and to be found by another worker */
+#define WEFT_MUTEX_SPINS 16 /* looks before parking: about the time of a park and a wake-up by another worker */
+#endif
+/*
+ * Pauses between two looks, some 200 ns. Each look takes the cache line from the owner. With a look after every pause,
+ * a mutex with sections of 10 ns moved between caches at every section.
+ */
+#ifndef WEFT_MUTEX_PAUSES
+#define WEFT_MUTEX_PAUSES 16
 #endif
 
-/* May it be taken now, by the heir or by anybody else? */
+/* May the heir, or another fiber, take it now? */
 static inline bool is_free(uint64_t w, bool heir) {
     return !(w & (WEFT_MUTEX_HELD | WEFT_QUEUE_LOCKED)) && (heir || w < WEFT_MUTEX_FULL);
 }
@@ -45,8 +52,8 @@ static inline uint64_t taken(uint64_t w, bool heir) {
 }
 
 /*
- * Is it held by somebody who runs at this moment, and will it be ours when he gives it back? A fiber that has ended
- * will not. A thread may run, or not.
+ * Does a running fiber hold the mutex, and may the caller have it after the unlock? A fiber that has ended does not
+ * run. A thread is assumed to run.
  */
 static inline bool is_worth_waiting(struct weft_mutex *m, uint64_t w, bool heir) {
     if (!heir && w >= WEFT_MUTEX_FULL) return false;
@@ -56,17 +63,17 @@ static inline bool is_worth_waiting(struct weft_mutex *m, uint64_t w, bool heir)
     return f && (load_rlx(&f->context.kind) != WEFT_KIND_FIBER || load_rlx(&f->context.on_stack) == WEFT_STOOD_ON);
 }
 
-/* Takes it without parking; what was seen of the word last, if that fails. */
+/* Takes the mutex without parking, or returns false. */
 static inline bool take_soon(struct weft_mutex *m, bool heir) {
-    _Atomic uint64_t *word = weft__queue_word(&m->queue);
+    _Atomic uint64_t *word = weft__wait_queue_word(&m->queue);
     uint64_t w = load_rlx(word);
     for (unsigned turn = 0; turn < WEFT_MUTEX_SPINS;) {
         if (is_free(w, heir)) {
-            if (cas_ar(word, &w, taken(w, heir))) return true; /* pairs with unlock */
+            if (cas_ar(word, &w, taken(w, heir))) return true; /* pairs with weft_mutex_unlock */
             continue;
         }
         if (!is_worth_waiting(m, w, heir)) return false;
-        weft__pause();
+        for (unsigned i = 0; i < WEFT_MUTEX_PAUSES; i++) weft__cpu_pause();
         turn++;
         w = load_rlx(word);
     }
@@ -78,19 +85,19 @@ static WEFT_SWITCHES int wait_for_it(struct weft_mutex *m, struct weft__fiber *m
     struct weft_waiter waiter;
     waiter.fiber = me;
     for (bool heir = false; !take_soon(m, heir); heir = true) {
-        uint64_t w = weft__queue_lock(q);
+        uint64_t w = weft__wait_queue_lock(q);
         if (is_free(w, heir)) {
-            weft__queue_unlock(q, taken(w, heir));
+            weft__wait_queue_unlock(q, taken(w, heir));
             break;
         }
         int err = weft__wait_begin(me, ways, &waiter.ticket);
         if (heir) w = (w & ~WEFT_MUTEX_HEIR) | WEFT_MUTEX_FULL;
-        if (likely(!err)) (heir ? weft__queue_prepend : weft__queue_append)(q, &waiter);
-        weft__queue_unlock(q, w);
-        if (unlikely(err)) return err;
+        if (likely(!err)) (heir ? weft__wait_queue_prepend : weft__wait_queue_append)(q, &waiter, WEFT_ON_MUTEX);
+        weft__wait_queue_unlock(q, w);
+        if (unlikely(err)) return weft__refused(me, err);
         err = weft__wait_block(me, waiter.ticket, deadline);
         if (unlikely(err)) {
-            weft__queue_leave(q, &waiter);
+            weft__wait_queue_leave(q, &waiter);
             return err;
         }
     }
@@ -98,7 +105,7 @@ static WEFT_SWITCHES int wait_for_it(struct weft_mutex *m, struct weft__fiber *m
     return 0;
 }
 
-/* The caller has it already. */
+/* The caller holds the mutex already. */
 static WEFT_COLD int take_again(struct weft_mutex *m, int refusal) {
     if (!(m->flags & WEFT_MUTEX_RECURSIVE)) return refusal;
     if (m->depth == UINT32_MAX) return -EAGAIN;
@@ -106,19 +113,20 @@ static WEFT_COLD int take_again(struct weft_mutex *m, int refusal) {
     return 0;
 }
 
-static inline bool take(struct weft_mutex *m, struct weft__fiber *me) {
+static inline bool mutex_take(struct weft_mutex *m, struct weft__fiber *me) {
     uint64_t free = 0;
-    if (unlikely(!cas_ar(weft__queue_word(&m->queue), &free, WEFT_MUTEX_HELD))) return false; /* pairs with unlock */
+    if (unlikely(!cas_ar(weft__wait_queue_word(&m->queue), &free, WEFT_MUTEX_HELD)))
+        return false; /* pairs with weft_mutex_unlock */
     store_rlx(weft__mutex_owner(m), weft__life(me));
     return true;
 }
 
-static inline int lock(struct weft_mutex *m, uint64_t ways, uint64_t deadline) {
+static inline int mutex_lock(struct weft_mutex *m, uint64_t ways, uint64_t deadline) {
     struct weft__fiber *me = weft__me();
     if (unlikely(!me)) return -ENOMEM;
-    if (likely(take(m, me))) return 0;
+    if (likely(mutex_take(m, me))) return 0;
     if (load_rlx(weft__mutex_owner(m)) == weft__life(me))
-        return take_again(m, -EDEADLK); /* only the caller could have written that */
+        return take_again(m, -EDEADLK); /* only the caller can have written this owner */
     return wait_for_it(m, me, ways, deadline);
 }
 
@@ -130,28 +138,30 @@ WEFT_PUBLIC int weft_mutex_init(struct weft_mutex *mutex, unsigned flags) {
 }
 
 WEFT_PUBLIC int weft_mutex_lock_until(struct weft_mutex *mutex, uint64_t deadline) {
-    return mutex ? lock(mutex, WEFT_WAIT_BY_CANCEL, deadline) : -EINVAL;
+    return mutex ? mutex_lock(mutex, 0, deadline) : -EINVAL;
 }
 
 WEFT_PUBLIC int weft_mutex_lock(struct weft_mutex *mutex) {
-    return likely(mutex != NULL) ? lock(mutex, WEFT_WAIT_BY_CANCEL, WEFT_FOREVER) : -EINVAL;
+    return likely(mutex != NULL) ? mutex_lock(mutex, 0, WEFT_FOREVER) : -EINVAL;
 }
 
-int weft__mutex_relock(struct weft_mutex *mutex) { return lock(mutex, 0, WEFT_FOREVER); }
+WEFT_PUBLIC int weft_mutex_lock_cancellable(struct weft_mutex *mutex, uint64_t deadline) {
+    return mutex ? mutex_lock(mutex, WEFT_WAIT_BY_CANCEL, deadline) : -EINVAL;
+}
 
 WEFT_PUBLIC int weft_mutex_try(struct weft_mutex *mutex) {
     if (!mutex) return -EINVAL;
     struct weft__fiber *me = weft__me();
     if (!me) return -ENOMEM;
-    if (take(mutex, me)) return 0;
+    if (mutex_take(mutex, me)) return 0;
     if (load_rlx(weft__mutex_owner(mutex)) == weft__life(me)) return take_again(mutex, -EBUSY);
-    _Atomic uint64_t *word = weft__queue_word(&mutex->queue);
+    _Atomic uint64_t *word = weft__wait_queue_word(&mutex->queue);
     uint64_t w = load_rlx(word);
     for (unsigned turn = 0; !(w & WEFT_MUTEX_HELD) && w < WEFT_MUTEX_FULL;) {
         if (w & WEFT_QUEUE_LOCKED) {
             weft__backoff(&turn);
             w = load_rlx(word);
-        } else if (cas_ar(word, &w, taken(w, false))) { /* pairs with unlock */
+        } else if (cas_ar(word, &w, taken(w, false))) { /* pairs with weft_mutex_unlock */
             store_rlx(weft__mutex_owner(mutex), weft__life(me));
             return 0;
         }
@@ -159,22 +169,22 @@ WEFT_PUBLIC int weft_mutex_try(struct weft_mutex *mutex) {
     return -EBUSY;
 }
 
-/* Somebody waits, or has: wakes the first, unless there is an heir already. */
+/* There are waiters, or were: wakes the first, unless there is an heir already. */
 static WEFT_NOINLINE int unlock_slow(struct weft_mutex *m) {
     struct weft_queue *q = &m->queue;
-    _Atomic uint64_t *word = weft__queue_word(q);
+    _Atomic uint64_t *word = weft__wait_queue_word(q);
     uint64_t w = load_rlx(word);
     for (unsigned turn = 0; w & WEFT_MUTEX_HEIR || !(w & WEFT_QUEUE_WAITERS);) {
         if (w & WEFT_QUEUE_LOCKED) {
             weft__backoff(&turn);
             w = load_rlx(word);
-        } else if (cas_ar(word, &w, w & WEFT_MUTEX_HEIR ? w & ~WEFT_MUTEX_HELD : 0)) /* pairs with taking it */
+        } else if (cas_ar(word, &w, w & WEFT_MUTEX_HEIR ? w & ~WEFT_MUTEX_HELD : 0)) /* pairs with the next lock */
             return 0;
     }
-    weft__queue_foresee(q);
-    w = weft__queue_lock_from(q, w);
-    struct weft__fiber *heir = weft__queue_win(q);
-    weft__queue_unlock(q, heir ? (w & ~WEFT_MUTEX_HELD) | WEFT_MUTEX_HEIR : 0);
+    weft__wait_queue_prefetch(q);
+    w = weft__wait_queue_lock_from(q, w);
+    struct weft__fiber *heir = weft__wait_queue_win(q);
+    weft__wait_queue_unlock(q, heir ? (w & ~WEFT_MUTEX_HELD) | WEFT_MUTEX_HEIR : 0);
     if (heir) weft__make_ready(heir);
     return 0;
 }
@@ -189,6 +199,7 @@ WEFT_PUBLIC int weft_mutex_unlock(struct weft_mutex *mutex) {
     }
     store_rlx(weft__mutex_owner(mutex), 0);
     uint64_t held = WEFT_MUTEX_HELD;
-    return likely(cas_ar(weft__queue_word(&mutex->queue), &held, 0)) ? 0
-                                                                     : unlock_slow(mutex); /* pairs with taking it */
+    return likely(cas_ar(weft__wait_queue_word(&mutex->queue), &held, 0))
+               ? 0
+               : unlock_slow(mutex); /* pairs with the next lock */
 }

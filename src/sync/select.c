@@ -1,67 +1,68 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Select: one of several, whichever can be done first.
+ * Select: completes one of several cases, the first that can complete.
  *
- *   1. Looks at each case, without locks: a word tells whether it can be done. One of those that can
- *      be is chosen by lot, and done under its lock. If its partner has gone meanwhile: again.
- *   2. None can be done: begins one wait, and enters a party with the same ticket in each chain, one
- *      lock after the other, never two at once. Under each lock the case is looked at once more. If it
- *      can be done now, the wait must be taken back first: the select wins its own ticket. Then nobody
- *      else can do one of its cases any more, and it does this one, still under the lock.
- *        - somebody else has won already: one of the cases entered before was done by its partner
- *        - the partner is gone when it is to be won: everything from step 2 again
- *   3. Blocks, until the first of the times among the cases at most. Whoever wins the ticket has done that case, and
- *      written its result. If nobody has until then: step 1, where a time that has come is a case like others.
- *   4. Leaves all chains.
+ *   1. Look at each case without locks: a word tells whether it can complete. Choose one of these at random and
+ *      complete it under its lock. If its partner has gone meanwhile: repeat.
+ *   2. If none can complete: begin a wait, and enter a party with the same ticket in each chain, one lock after
+ *      the other, never two at once. Under each lock look at the case again. If it can complete now, the wait must
+ *      end first: the select wins its own ticket. Then no other thread can complete one of its cases, and the
+ *      select completes this case, still under the lock.
+ *        - the ticket was won already: a partner has completed a case entered before
+ *        - the partner is gone when it is to be won: repeat from step 2
+ *   3. Block, at most until the earliest time among the cases. The winner of the ticket has completed its case and
+ *      written the result. If there is none by then: step 1, where a time that has passed is an ordinary case.
+ *   4. Leave all chains.
  *
- * Two selects may find each other, on two channels, each having taken back its own wait: then both fail and
- * both begin again. If both went through the channels in the same order that could not be; each begins with a
- * case chosen by lot, anew every time, so it does not go on.
+ * Two selects may find each other on two channels after each has ended its own wait: then both fail and both repeat.
+ * With the same order of channels that could not happen. Each starts at a random case, anew every time, so it does not
+ * go on for ever.
  *
- * A kind of case is a few lines in each of three functions: can_be_done, enter and leave.
+ * To add a kind of case, extend three functions: can_be_done, enter and leave.
  */
 #include "sync/future.h"
 
 #include "base/random.h"
+#include "io/poll_thread.h"
 #include "io/readiness.h"
-#include "io/service.h"
 
-/* What stands in the opaque part of a case: at first what its word was, then the party. */
-union place {
+/* The opaque part of a case: first the word that was seen, then the party. */
+union case_memory {
     uint64_t seen;
     struct weft__party party;
     struct weft__descriptor descriptor;
 };
-_Static_assert(sizeof(union place) <= sizeof((struct weft_case){0}.opaque), "a party fits");
+_Static_assert(sizeof(union case_memory) <= sizeof((struct weft_case){0}.opaque), "a party fits");
 
-static union place *place_of(struct weft_case *c) { return (union place *)(void *)c->opaque; }
+static union case_memory *select_case_of(struct weft_case *c) { return (union case_memory *)(void *)c->opaque; }
 
 static bool sends(const struct weft_case *c) { return c->kind == WEFT_CASE_SENDS; }
 
-/* A descriptor stands in the place of a pointer; none for NULL. */
+/* A descriptor is encoded as a pointer that is never NULL. */
 static int descriptor_of(const struct weft_case *c) { return (int)(intptr_t)c->on - 1; }
-/* So does a time, and it is never for NULL. */
+/* So is a time. */
 static uint64_t time_of(const struct weft_case *c) { return (uint64_t)(uintptr_t)c->on - 1; }
 static short events_of(const struct weft_case *c) { return (short)(intptr_t)c->item; }
 
-/* --- 1: what can be done ---------------------------------------------------------------------- */
+/* --- 1: cases that can complete --------------------------------------------------------------- */
 
-/* What comes from outside: a descriptor or a time. */
+/* A descriptor that is ready, or a time that has passed. */
 static WEFT_NOINLINE bool has_come(struct weft_case *c) {
     if (c->kind == WEFT_CASE_SLEEPS) return time_of(c) <= weft__clock();
-    place_of(c)->seen = (uint64_t)weft__readiness_look(descriptor_of(c), events_of(c));
-    return place_of(c)->seen != 0;
+    select_case_of(c)->seen = (uint64_t)weft__readiness_poll(descriptor_of(c), events_of(c));
+    return select_case_of(c)->seen != 0;
 }
 
-/* Looks, and remembers what it saw in the place. Acquire: what is looked at next is not older; see unchanged. */
+/* Looks at a case, and remembers what it saw. Acquire: the next look is not older; see unchanged. */
 static inline bool can_be_done(struct weft_case *c) {
     if (!c->on) return false;
-    if (c->kind >= WEFT_CASE_AWAITS) return c->kind == WEFT_CASE_AWAITS ? weft__future_done(c->on) : has_come(c);
-    uint64_t word = load_acq(weft__chan_word(c->on)) & ~WEFT_CHAN_LOCKED; /* pairs with unlock */
-    place_of(c)->seen = word;
-    return sends(c) ? weft__chan_sendable(c->on, word) : weft__chan_receivable(word);
+    if (c->kind >= WEFT_CASE_AWAITS) return c->kind == WEFT_CASE_AWAITS ? weft__future_is_done(c->on) : has_come(c);
+    uint64_t word = load_acq(weft__chan_word(c->on)) & ~WEFT_CHAN_LOCKED; /* pairs with weft__chan_unlock */
+    select_case_of(c)->seen = word;
+    return sends(c) ? weft__chan_can_send(c->on, word) : weft__chan_can_receive(word);
 }
 
-/* Threads draw from one sequence, fibers from their worker's. */
+/* Threads draw from a shared sequence, fibers from their worker's. */
 static uint32_t draw(uint32_t below) {
     static _Atomic uint64_t drawn;
     struct weft__worker *w = weft__self();
@@ -70,8 +71,8 @@ static uint32_t draw(uint32_t below) {
     return weft__random_below(&state, below);
 }
 
-/* One that can be done, each with the same chance; -1: none can. */
-static inline int choose(struct weft_case *cases, unsigned n) {
+/* A case that can complete, each with the same probability; -1: none. */
+static inline int select_choose(struct weft_case *cases, unsigned n) {
     int chosen = -1;
     uint32_t possible = 0;
     for (unsigned i = 0; i < n; i++)
@@ -79,29 +80,29 @@ static inline int choose(struct weft_case *cases, unsigned n) {
     return chosen;
 }
 
-/* 0: done, the result is in the case. -EAGAIN: it can no longer be done. */
+/* 0: completed, the result is in the case. -EAGAIN: it can no longer complete. */
 static inline int do_it(struct weft_case *c) {
     switch (c->kind) {
     case WEFT_CASE_AWAITS: c->result = weft__future_result(c->on, c->item); return 0;
-    case WEFT_CASE_POLLS: c->result = (int)place_of(c)->seen; return 0;
+    case WEFT_CASE_POLLS: c->result = (int)select_case_of(c)->seen; return 0;
     case WEFT_CASE_SLEEPS: c->result = 0; return 0;
     }
-    c->result = weft__chan_do(c->on, c->item, sends(c));
+    c->result = weft__chan_transfer(c->on, c->item, sends(c));
     return c->result == -EAGAIN ? -EAGAIN : 0;
 }
 
-/* The one that was done, or -EAGAIN. */
+/* Completes a case and returns its index; -EAGAIN: none can complete. */
 static inline int do_one(struct weft_case *cases, unsigned n) {
-    for (int i; (i = choose(cases, n)) >= 0;)
+    for (int i; (i = select_choose(cases, n)) >= 0;)
         if (likely(!do_it(&cases[i]))) return i;
     return -EAGAIN;
 }
 
 /*
- * choose() has looked at one case after the other: each could not be done when it was looked at, but
- * perhaps there was no moment at which none could. If all channels are still as they were seen, there
- * was: between the two looks. For futures and times the second look is enough: not done now, not done before. A
- * descriptor that is ready, was not, and is not again, is no better than one that became so a little later.
+ * select_choose() has looked at the cases in turn: none could complete when it was looked at, but perhaps there was no
+ * moment at which none could. If all channels are unchanged, there was such a moment: between the two looks. For
+ * futures and times a second look is enough: not done now means not done before. For a descriptor that was ready for a
+ * moment in between, it makes no difference.
  */
 static bool unchanged(struct weft_case *cases, unsigned n) {
     for (unsigned i = 0; i < n; i++) {
@@ -109,7 +110,8 @@ static bool unchanged(struct weft_case *cases, unsigned n) {
         if (!c->on) continue;
         if (c->kind >= WEFT_CASE_AWAITS) {
             if (can_be_done(c)) return false;
-        } else if ((load_acq(weft__chan_word(c->on)) & ~WEFT_CHAN_LOCKED) != place_of(c)->seen) /* pairs with unlock */
+        } else if ((load_acq(weft__chan_word(c->on)) & ~WEFT_CHAN_LOCKED) !=
+                   select_case_of(c)->seen) /* pairs with weft__chan_unlock */
             return false;
     }
     return true;
@@ -117,16 +119,16 @@ static bool unchanged(struct weft_case *cases, unsigned n) {
 
 /* --- 2: entering ------------------------------------------------------------------------------ */
 
-/* What has become of the select when a case was entered. */
+/* The state of the select after a case was entered. */
 enum { WAITS, DONE, LOST, AGAIN };
 
-/* A guess: can this wait still be won? */
+/* A hint: can this wait still be won? */
 static bool stands(struct weft_waiter *w) {
     uint64_t word = load_rlx(&w->fiber->wait);
     return (word & (WEFT_WAIT_EPOCH | WEFT_WAIT_WAITING)) == (w->ticket | WEFT_WAIT_WAITING);
 }
 
-/* Is there somebody in the chain who can be won, besides ourselves? Those who cannot are taken out. */
+/* Does the chain hold a waiter that can be won, other than ourselves? Removes waiters that cannot be won. */
 static bool has_partner(struct weft_waiter **chain, const struct weft__fiber *me) {
     for (struct weft_waiter *w = *chain, *next; w; w = next) {
         next = w->next;
@@ -140,8 +142,8 @@ static bool has_partner(struct weft_waiter **chain, const struct weft__fiber *me
 static bool can_be_done_locked(struct weft_case *c, uint64_t word, const struct weft__fiber *me) {
     struct weft_chan *chan = c->on;
     uint64_t alone = word & ~(WEFT_CHAN_RECEIVERS | WEFT_CHAN_SENDERS);
-    if (sends(c)) return weft__chan_sendable(chan, alone) || has_partner(&chan->receivers, me);
-    return weft__chan_receivable(alone) || has_partner(&chan->senders, me);
+    if (sends(c)) return weft__chan_can_send(chan, alone) || has_partner(&chan->receivers, me);
+    return weft__chan_can_receive(alone) || has_partner(&chan->senders, me);
 }
 
 static int enter_chan(struct weft_case *c, struct weft__party *p) {
@@ -154,7 +156,7 @@ static int enter_chan(struct weft_case *c, struct weft__party *p) {
     } else if (!weft__wait_win(me, p->waiter.ticket, WEFT_WON_DONE)) {
         what = LOST;
     } else {
-        c->result = weft__chan_do_locked(chan, &word, c->item, sends(c), &won);
+        c->result = weft__chan_transfer_locked(chan, &word, c->item, sends(c), &won);
         what = c->result == -EAGAIN ? AGAIN : DONE;
     }
     weft__chan_unlock(chan, word);
@@ -164,19 +166,19 @@ static int enter_chan(struct weft_case *c, struct weft__party *p) {
 
 static int enter_future(struct weft_case *c, struct weft__party *p) {
     struct weft_future *f = c->on;
-    uint64_t word = weft__queue_lock(&f->queue);
+    uint64_t word = weft__wait_queue_lock(&f->queue);
     bool done = word >= WEFT_FUTURE_DONE;
-    if (!done) weft__queue_append(&f->queue, &p->waiter);
-    weft__queue_unlock(&f->queue, word);
+    if (!done) weft__wait_queue_append(&f->queue, &p->waiter, WEFT_ON_FUTURE);
+    weft__wait_queue_unlock(&f->queue, word);
     if (!done) return WAITS;
     if (!weft__wait_win(p->waiter.fiber, p->waiter.ticket, WEFT_WON_DONE)) return LOST;
     c->result = weft__future_result(f, c->item);
     return DONE;
 }
 
-/* One that nobody can wait for is done at once: its result says so. */
+/* A descriptor that cannot be waited for completes at once, with an error as its result. */
 static int enter_descriptor(struct weft_case *c, struct weft__fiber *me, uint64_t ticket) {
-    struct weft__descriptor *d = &place_of(c)->descriptor;
+    struct weft__descriptor *d = &select_case_of(c)->descriptor;
     *d = (struct weft__descriptor){.waiter = {.fiber = me, .ticket = ticket}, .fd = descriptor_of(c)};
     d->events = (uint16_t)events_of(c);
     int err = weft__readiness_enter(d);
@@ -186,8 +188,8 @@ static int enter_descriptor(struct weft_case *c, struct weft__fiber *me, uint64_
     return DONE;
 }
 
-static inline int enter(struct weft_case *c, struct weft__fiber *me, uint64_t ticket) {
-    struct weft__party *p = &place_of(c)->party;
+static inline int select_enter(struct weft_case *c, struct weft__fiber *me, uint64_t ticket) {
+    struct weft__party *p = &select_case_of(c)->party;
     if (c->on && c->kind == WEFT_CASE_POLLS) return enter_descriptor(c, me, ticket);
     p->result = WEFT_PARTY_WAITS;
     if (!c->on || c->kind == WEFT_CASE_SLEEPS) return WAITS;
@@ -199,40 +201,40 @@ static inline int enter(struct weft_case *c, struct weft__fiber *me, uint64_t ti
 
 /* --- 4: leaving ------------------------------------------------------------------------------- */
 
-/* Cases are entered from one chosen by lot on; so if a channel stands in several, each has its chance, too. */
+/* Cases are entered from a random case on, so that each has a chance if several use the same channel. */
 struct round {
     struct weft_case *cases;
     unsigned n, start;
 };
-static inline unsigned nth(const struct round *r, unsigned k) {
+static inline unsigned select_nth(const struct round *r, unsigned k) {
     unsigned i = r->start + k;
     return i < r->n ? i : i - r->n;
 }
 
-/* So many have been entered. Which of them was done by a partner, or -1. */
-static int leave(const struct round *r, unsigned entered) {
+/* Leaves the first `entered` cases. Returns the index of the case that a partner has completed, or -1. */
+static int select_leave(const struct round *r, unsigned entered) {
     int done = -1;
     for (unsigned k = 0; k < entered; k++) {
-        unsigned i = nth(r, k);
+        unsigned i = select_nth(r, k);
         struct weft_case *c = &r->cases[i];
-        struct weft__party *p = &place_of(c)->party;
+        struct weft__party *p = &select_case_of(c)->party;
         if (!c->on || c->kind == WEFT_CASE_SLEEPS) continue;
         if (c->kind == WEFT_CASE_POLLS) {
-            if (!weft__readiness_leave(&place_of(c)->descriptor)) continue;
-            c->result = place_of(c)->descriptor.got;
+            if (!weft__readiness_leave(&select_case_of(c)->descriptor)) continue;
+            c->result = select_case_of(c)->descriptor.got;
             done = (int)i;
-        } else if (p->result != WEFT_PARTY_WAITS) { /* the partner has taken it out */
+        } else if (p->result != WEFT_PARTY_WAITS) { /* the partner has removed it from the chain */
             c->result = c->kind == WEFT_CASE_AWAITS ? weft__future_result(c->on, c->item) : p->result;
             done = (int)i;
         } else if (c->kind == WEFT_CASE_AWAITS)
-            weft__queue_leave(&((struct weft_future *)c->on)->queue, &p->waiter);
+            weft__wait_queue_leave(&((struct weft_future *)c->on)->queue, &p->waiter);
         else
             weft__chan_leave(c->on, p, sends(c));
     }
     return done;
 }
 
-/* time: the first of those among the cases. */
+/* time: the earliest time among the cases. */
 static WEFT_SWITCHES int wait_by(struct weft__fiber *me, struct weft_case *cases, unsigned n, uint64_t ways,
                                  uint64_t deadline, uint64_t time) {
     for (;;) {
@@ -240,34 +242,34 @@ static WEFT_SWITCHES int wait_by(struct weft__fiber *me, struct weft_case *cases
         uint64_t ticket;
         bool in_time = false;
         int what = WAITS, err = weft__wait_begin(me, ways, &ticket);
-        if (unlikely(err)) return err;
+        if (unlikely(err)) return weft__refused(me, err);
         unsigned k = 0;
-        while (k < n && (what = enter(&cases[nth(&r, k)], me, ticket)) == WAITS) k++;
+        while (k < n && (what = select_enter(&cases[select_nth(&r, k)], me, ticket)) == WAITS) k++;
         if (likely(what == WAITS))
             err = weft__wait_block(me, ticket, time < deadline ? time : deadline);
-        else if (what == LOST) /* somebody has won: the way out leads through a queue */
+        else if (what == LOST) /* a partner has won and will make this fiber ready: block until then */
             err = weft__wait_block(me, ticket, WEFT_FOREVER);
         if (unlikely(err)) in_time = time <= deadline && weft__wait_was_late(me);
-        int done = leave(&r, k);
+        int done = select_leave(&r, k);
         if (what == AGAIN) continue;
         if (unlikely(in_time)) {
             if ((done = do_one(cases, n)) == -EAGAIN) continue;
             return done;
         }
-        return what == DONE ? (int)nth(&r, k) : err ? err : done;
+        return what == DONE ? (int)select_nth(&r, k) : err ? err : done;
     }
 }
 
 static WEFT_COLD int wait_outside(struct weft__fiber *me, struct weft_case *cases, unsigned n, uint64_t deadline,
                                   uint64_t time) {
-    int err = weft__service_hold(me);
+    int err = weft__poll_thread_hold(me);
     if (err) return err;
     err = wait_by(me, cases, n, WEFT_WAIT_BY_CANCEL | WEFT_WAIT_OUTSIDE, deadline, time);
-    weft__service_release(me);
+    weft__poll_thread_release(me);
     return err;
 }
 
-/* Is there a descriptor? And the first of the times. */
+/* Is there a descriptor among the cases? Also finds the earliest time. */
 static inline bool look_over(const struct weft_case *cases, unsigned n, uint64_t *time) {
     bool outside = false;
     for (unsigned i = 0; i < n; i++) {
@@ -280,7 +282,7 @@ static inline bool look_over(const struct weft_case *cases, unsigned n, uint64_t
     return outside;
 }
 
-static inline int wait_for_one(struct weft_case *cases, unsigned n, uint64_t deadline) {
+static inline int select_wait_for_case(struct weft_case *cases, unsigned n, uint64_t deadline) {
     struct weft__fiber *me = weft__me();
     if (!me) return -ENOMEM;
     uint64_t time = WEFT_FOREVER;
@@ -290,33 +292,33 @@ static inline int wait_for_one(struct weft_case *cases, unsigned n, uint64_t dea
 
 /* ---------------------------------------------------------------------------------------------- */
 
-static inline int check(const struct weft_case *cases, unsigned n) {
+static inline int select_check(const struct weft_case *cases, unsigned n) {
     if (unlikely((!cases && n) || n > INT32_MAX)) return -EINVAL;
     for (unsigned i = 0; i < n; i++) {
         const struct weft_case *c = &cases[i];
         if (!c->on) continue;
         if (unlikely(c->kind == WEFT_CASE_NONE || c->kind > WEFT_CASE_SLEEPS)) return -EINVAL;
-        if (unlikely(c->kind == WEFT_CASE_POLLS && !weft__readiness_valid(events_of(c)))) return -EINVAL;
+        if (unlikely(c->kind == WEFT_CASE_POLLS && !weft__readiness_is_valid(events_of(c)))) return -EINVAL;
         if (unlikely(sends(c) && !c->item && ((struct weft_chan *)c->on)->size)) return -EINVAL;
     }
     return 0;
 }
 
 static inline int select_one(struct weft_case *cases, unsigned n, uint64_t deadline) {
-    int which = check(cases, n);
+    int which = select_check(cases, n);
     if (unlikely(which)) return which;
     which = do_one(cases, n);
-    return which != -EAGAIN ? which : wait_for_one(cases, n, deadline);
+    return which != -EAGAIN ? which : select_wait_for_case(cases, n, deadline);
 }
 
-WEFT_PUBLIC int weft_select(struct weft_case *cases, unsigned n) { return select_one(cases, n, WEFT_FOREVER); }
+WEFT_PUBLIC int weft_case_select(struct weft_case *cases, unsigned n) { return select_one(cases, n, WEFT_FOREVER); }
 
-WEFT_PUBLIC int weft_select_until(struct weft_case *cases, unsigned n, uint64_t deadline) {
+WEFT_PUBLIC int weft_case_select_until(struct weft_case *cases, unsigned n, uint64_t deadline) {
     return select_one(cases, n, deadline);
 }
 
-WEFT_PUBLIC int weft_select_try(struct weft_case *cases, unsigned n) {
-    int which = check(cases, n);
+WEFT_PUBLIC int weft_case_select_try(struct weft_case *cases, unsigned n) {
+    int which = select_check(cases, n);
     if (unlikely(which)) return which;
     do which = do_one(cases, n);
     while (which == -EAGAIN && !unchanged(cases, n));

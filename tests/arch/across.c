@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Values of every kind that live across a context switch, more of each than there are registers. The flow
  * that is switched to fills all registers with something else and comes back. run.sh builds this for several

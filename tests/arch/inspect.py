@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Looks at assembly (gcc's or clang's, of across.c) whether a register is read after the context switch that was not
 written after it: inspect.py FILE.s. Status 1, and a line for each, if so.
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # What lives across a context switch, for machines with few and with many registers, by every compiler that is here:
 # run.sh. What this processor, or qemu, can run is run; the code of all is looked at. Ends in "N passed, N failed".
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Clients of a server: client.py PORT WHICH. Status 77: that one is not installed."""
 import os, shutil, socket, subprocess, sys, tempfile, threading, time
 
@@ -206,7 +207,7 @@ def daemon():
         def start(*options):
             user = ["-u", "root"] if os.geteuid() == 0 else []
             return subprocess.run([server, "-d", "-t", "1", "-A", *user, *options], cwd=where, stdin=subprocess.DEVNULL,
-                                  capture_output=True, text=True, timeout=60)  # which waits until nobody has its pipes
+                                  capture_output=True, text=True, timeout=60)  # which waits until no process has its pipes
         inet = start("-p", str(port), "-l", "127.0.0.1", "-P", "a pid")
         check(inet.returncode == 0 and not inet.stderr, inet)
         pid = int(open(os.path.join(where, "a pid")).read())

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A session of cached on any bytes. Besides what a sanitizer sees: the answer is the same whether they come in one
  * piece or in several, and when the client has gone all memory that is used is that of items.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """The parts of memcached's interface beside commands on items: interface.py BUILD_DIR [NAME...]. Datagrams, watchers,
 authentication, items that outlive the process, the crawler, statistics."""
 import os, random, re, signal, socket, struct, subprocess, sys, tempfile, threading, time
@@ -187,7 +188,7 @@ def datagrams_that_are_none():
         s.send(b"\0\4\0\0\0\1\0\0" + r.randbytes(r.randrange(2000)) if r.random() < 0.5 else r.randbytes(r.randrange(2000)))
     assert among_others(s, 77, b"get b\r\n") == b"VALUE b 0 5\r\n12345\r\nEND\r\n"
     gone = server.datagrams()
-    for i in range(100):  # nobody takes the answers
+    for i in range(100):  # the client does not read the answers
         ask(gone, i, b"get b\r\n")
     gone.close()
     assert among_others(s, 78, b"get b\r\n") == b"VALUE b 0 5\r\n12345\r\nEND\r\n"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """weft cached as a process with settings of its own: process.py BUILD_DIR [NAME...]. Who is let in; that answers arrive
 whole, whatever the client has sent behind, and when the server ends. WEFT_CACHED_TIMES (2): how often such a case is
 tried."""
@@ -230,6 +231,25 @@ def few_descriptors():
         assert process.wait(60) == 0
     r = subprocess.run([*user, SERVER, "-l", "127.0.0.1", "-p", "0", "-c", "101"], capture_output=True, text=True, preexec_fn=limit)
     assert r.returncode == 2 and "open files" in r.stderr, r
+
+
+@test
+def ended_at_once():
+    """A signal in the moment when it begins to listen is an end in order."""
+    for _ in range(20):
+        probe = socket.create_server(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+        probe.close()
+        user = ["-u", "root"] if os.geteuid() == 0 else []
+        process = subprocess.Popen([SERVER, "-l", "127.0.0.1", "-p", str(port), "-U", "0", *user])
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+                break
+            except OSError:
+                assert process.poll() is None, "it has not begun"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0, process.returncode
 
 
 @test

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """What clients say and are answered, beside memcached itself.
 
     protocol.py SERVER... [--record] [--random N] [--seed S]

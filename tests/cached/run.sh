@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # weft cached as a process: run.sh BUILD_DIR. Its answers beside memcached's (protocol.py), memcapable, and the client
 # libraries that are installed. Ends in "N passed, N failed".
 build=${1:?"usage: run.sh BUILD_DIR"}
@@ -65,6 +66,15 @@ for engine in uring epoll; do
     WEFT_IO=$engine timeout 600 "$python" "$here/interface.py" "$build" >"$dir/out" 2>&1
     verdict "interface on $engine" $?
 done
+
+if command -v openssl >/dev/null && ! "$server" -Z -o ssl_chain_cert=/ 2>&1 | grep -q "without OpenSSL"; then
+    for engine in uring epoll; do
+        WEFT_IO=$engine timeout 600 "$python" "$here/secure.py" "$build" >"$dir/out" 2>&1
+        verdict "TLS on $engine" $?
+    done
+else
+    echo "cached: TLS left out: built without OpenSSL, or no openssl to make certificates"
+fi
 
 timeout 100 "$python" "$here/client.py" $port daemon "$server" >"$dir/out" 2>&1
 verdict daemon $?

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The streams that memcached was asked (streams.txt), to a session without sockets: whole, byte by byte, and cut into
  * two at every place. The answers are always those that were recorded.
@@ -191,7 +192,8 @@ static void run_stream(const struct stream *stream, size_t piece, size_t cut) {
     mc_store_totals(&cache.store, &totals);
     uint64_t used = 0;
     for (unsigned c = 0; c < mc_classes(); c++) used += totals.used[c];
-    CHECK(used >= totals.current); /* each item has a chunk, long ones several; a value cut short has given its back */
+    CHECK(used >= totals.current); /* each item has a chunk, a long item several; a value that was cut short has
+                                      returned its chunks */
     mc_cache_end(&cache);
 }
 

@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * The store by itself: what is found when, who has to go, and that every byte is accounted for; then by many fibers at
- * once.
+ * The store alone: what is found when, which items are evicted, and that every byte is accounted for; then with many
+ * fibers at once.
  */
 #include "store.h"
 #include "../test.h"
@@ -50,7 +51,7 @@ static bool put(struct mc_store *store, const char *key, size_t size, uint32_t e
     return true;
 }
 
-/* Of long ones some bytes of each part, so that who holds the lock meanwhile does not do so for long. */
+/* Of a long value it compares some bytes of each part, so that the lock is not held for long. */
 static void check_value(struct mc_item *item, const char *key) {
     struct mc_cursor cursor;
     size_t done = 0, step = item->size > 1000 ? 211 : 1;

@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Every call for memory, mappings and threads fails once. A scenario that uses all of weft runs in a
  * child with the Nth such call failing, for N = 1, 2, ... until a run has fewer calls than that. Each
- * run must end: errors are the documented ones, what failed can be tried again, every fiber that was
+ * run must end with documented errors, each failed call can be tried again, every fiber that was
  * spawned ran exactly once, and the runtime stops.
  */
 #include "nth.h"
@@ -46,7 +47,7 @@ static void forked(void *count) { atomic_fetch_add((_Atomic int *)count, 1); }
 static void fork_many(void) {
     static struct weft_task tasks[TASKS];
     _Atomic int count = 0;
-    for (int i = 0; i < TASKS; i++) MUST(!weft_fork(&tasks[i], forked, &count));
+    for (int i = 0; i < TASKS; i++) MUST(!weft_task_fork(&tasks[i], forked, &count));
     for (int i = TASKS; i > 0; i--) MUST(!weft_task_join(&tasks[i - 1]));
     MUST(atomic_load(&count) == TASKS);
 }

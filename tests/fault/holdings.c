@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What failures leave behind. A whole program is run with the Nth call for memory, mappings or threads
  * failing, and then twice as it should be: the process then holds no more than one in which nothing
@@ -56,7 +57,7 @@ static void *waits_for_cond(void *unused) {
 }
 static void fire(void *unused) { (void)unused, ADD(&fired, 1); }
 
-/* A spawn that was accepted runs and completes the counter; one that was refused does neither. */
+/* A spawn that was accepted runs and completes the counter; a refused spawn does neither. */
 static void start_one(struct weft_attr attr, void *(*fn)(void *)) {
     attr.counter = &outstanding;
     CHECK_EQ(weft_counter_add(&outstanding, 1), 0);

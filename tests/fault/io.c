@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Every call for memory, descriptors and threads that input and output make fails once, on each engine; see nth.h.
- * Errors are the documented ones; what was refused can be tried again, and nothing is lost.
+ * Only documented errors occur, each refused call can be tried again, and nothing is lost.
  */
 #define _GNU_SOURCE
 #include "../scratch.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Loops and algorithms, with the Nth call for memory failing, for N = 1, 2, ... until a run has fewer. What
  * fails says so, has changed nothing, and can be done again; what can do without memory does; nothing is lost.

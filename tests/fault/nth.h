@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The Nth call for memory, mappings or threads fails, for N = 1, 2, ... until a run has fewer calls than that.
- * Each run is a child: errors are the documented ones, and what failed can be tried again.
+ * Each run is a child: only documented errors occur, and each failed call can be tried again.
  */
 #ifndef WEFT_TESTS_FAULT_NTH_H
 #define WEFT_TESTS_FAULT_NTH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Stacks on kernels that can, or may, make no guard for each: before Linux 6.13, or where a filter forbids it. Fibers
  * run as ever, and an overflow still ends the program with one line that names the fiber.
@@ -39,7 +40,7 @@ static void *overflow_and_end(void *depth) {
 }
 static void *overflow_and_exit(void *depth) {
     recurse(0, *(int *)depth);
-    weft_exit(NULL);
+    weft_fiber_exit(NULL);
 }
 static void *overflow_and_wait(void *depth) {
     recurse(0, *(int *)depth);
@@ -55,7 +56,7 @@ static void *overflow_handler(void *depth) {
     struct weft_cleanup cleanup;
     recurse(0, *(int *)depth);
     weft_cleanup_push(&cleanup, (void (*)(void *))(uintptr_t)deep, NULL);
-    weft_exit(NULL);
+    weft_fiber_exit(NULL);
 }
 
 struct overflow {
@@ -106,7 +107,7 @@ TEST(a_recursion_without_end) {
     check_overflow((struct overflow){overflow_and_end, WITHOUT_END, EINVAL, false, 50});
     check_overflow((struct overflow){overflow_and_end, WITHOUT_END, EPERM, false, 0});
 }
-/* Behind so many others that no more gaps can be guards: what runs over other stacks comes to one that is. */
+/* Behind so many stacks that no more gaps can be guards: an overflow that runs over other stacks reaches a guard. */
 TEST_WITHIN(a_recursion_without_end_among_many, 60) {
     if (test_fibers(40000) < 40000) test_skip("too few fibers");
     check_overflow((struct overflow){overflow_and_end, WITHOUT_END, EINVAL, true, 40000});
@@ -170,7 +171,7 @@ static void all_kinds(void *count) {
     CHECK_EQ(weft_scope_cancel(&scope), 0);
     CHECK_EQ(weft_scope_end(&scope), -ECANCELED);
     CHECK_EQ(LOAD(&told), 500);
-    for (int i = 0; i < 100; i++) CHECK_EQ(weft_fork(&task[i], fork_one, &forked), 0);
+    for (int i = 0; i < 100; i++) CHECK_EQ(weft_task_fork(&task[i], fork_one, &forked), 0);
     for (int i = 100; i > 0; i--) CHECK_EQ(weft_task_join(&task[i - 1]), 0);
     CHECK_EQ(LOAD(&forked), 100);
     struct weft_fiber f[200];

@@ -1,4 +1,5 @@
-/* Barriers: nobody goes on before all have come, one of them is told apart, who gives up was never there. */
+/* SPDX-License-Identifier: MIT */
+/* Barriers: no party continues before all have come, one is the serial party, a party that gives up does not count. */
 #include "chain.h"
 
 enum { PARTIES = 6 };
@@ -27,7 +28,7 @@ static void *goes_round(void *unused) {
         int r = weft_barrier_wait(&b);
         CHECK(r == 0 || r == WEFT_BARRIER_SERIAL);
         CHECK(LOAD(&arrived) >= (i + 1) * PARTIES); /* all have come */
-        CHECK(LOAD(&arrived) <= (i + 2) * PARTIES); /* and nobody is two rounds ahead */
+        CHECK(LOAD(&arrived) <= (i + 2) * PARTIES); /* and no party is two rounds ahead */
         if (r) ADD(&serials, 1);
     }
     return unused;
@@ -45,7 +46,7 @@ TEST_WITHIN(rounds_of_fibers_and_threads, 60) {
     test_stop();
 }
 
-/* --- who gives up takes its arrival back -------------------------------------------------------------------- */
+/* --- a party that gives up takes its arrival back ----------------------------------------------------------------- */
 
 static struct weft_barrier three = WEFT_BARRIER_INIT(3);
 static void *waits(void *wanted) {

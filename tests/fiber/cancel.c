@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Deadlines and cancellation of every call that waits: each way out leaves what was waited for as
  * it was, and the same objects work afterwards.
@@ -31,7 +32,7 @@ static int do_park(uint64_t d) { return weft_park_until(d); }
 static int do_sleep(uint64_t d) { return weft_sleep_until(d); }
 static int do_join(uint64_t d) { return weft_join_until(o.target, NULL, d); }
 static int do_sem(uint64_t d) { return weft_sem_wait_until(&o.sem, d); }
-static int do_mutex(uint64_t d) { return weft_mutex_lock_until(&o.held, d); }
+static int do_mutex(uint64_t d) { return weft_mutex_lock_cancellable(&o.held, d); }
 static int do_counter(uint64_t d) { return weft_counter_wait_until(&o.counter, 0, d); }
 static int do_cond(uint64_t d) {
     CHECK_EQ(weft_mutex_lock(&o.own), 0);
@@ -46,27 +47,26 @@ static int do_all(uint64_t d) { return weft_future_all_until((struct weft_future
 static int do_any(uint64_t d) { return weft_future_any_until((struct weft_future *[]){&o.future}, 1, d); }
 static int do_select(uint64_t d) {
     struct weft_case cases[] = {WEFT_CASE_RECV(&o.chan, NULL), WEFT_CASE_FUTURE(&o.future, NULL)};
-    return weft_select_until(cases, 2, d);
+    return weft_case_select_until(cases, 2, d);
 }
 static int do_select_outside(uint64_t d) {
     struct weft_case cases[] = {WEFT_CASE_SEND(&o.chan, NULL), WEFT_CASE_READY(o.pipe[0], POLLIN),
                                 WEFT_CASE_TIME(weft_now() + 3600 * WEFT_SECOND)};
-    return weft_select_until(cases, 3, d);
+    return weft_case_select_until(cases, 3, d);
 }
 static int do_ready(uint64_t d) { return weft_ready_until(o.pipe[0], POLLIN, d); }
 static int do_signals(uint64_t d) { return weft_signals_next_until(&o.signals, NULL, d); }
 static int nothing_to_do(void *unused) { return unused != NULL; }
-static int do_read(uint64_t d) { return weft_rwlock_read_until(&o.rwlock, d); }
-static int do_write(uint64_t d) { return weft_rwlock_write_until(&o.rwlock, d); }
+static int do_read(uint64_t d) { return weft_rwlock_read_cancellable(&o.rwlock, d); }
+static int do_write(uint64_t d) { return weft_rwlock_write_cancellable(&o.rwlock, d); }
 static int do_barrier(uint64_t d) { return weft_barrier_wait_until(&o.barrier, d); }
-static int do_once(uint64_t d) { return weft_once_until(&o.once, nothing_to_do, NULL, d); }
+static int do_once(uint64_t d) { return weft_once_run_until(&o.once, nothing_to_do, NULL, d); }
 static int do_latch(uint64_t d) { return weft_latch_wait_until(&o.latch, d); }
 /* The same without a deadline. */
 static int park_(uint64_t d) { return (void)d, weft_park(); }
 static int sleep_(uint64_t d) { return (void)d, weft_sleep_for(WEFT_FOREVER); }
 static int join_(uint64_t d) { return (void)d, weft_join(o.target, NULL); }
 static int sem_(uint64_t d) { return (void)d, weft_sem_wait(&o.sem); }
-static int mutex_(uint64_t d) { return (void)d, weft_mutex_lock(&o.held); }
 static int counter_(uint64_t d) { return (void)d, weft_counter_wait(&o.counter, 0); }
 static int cond_(uint64_t d) {
     (void)d;
@@ -82,14 +82,12 @@ static int all_(uint64_t d) { return (void)d, weft_future_all((struct weft_futur
 static int any_(uint64_t d) { return (void)d, weft_future_any((struct weft_future *[]){&o.future}, 1); }
 static int select_(uint64_t d) {
     struct weft_case cases[] = {WEFT_CASE_RECV(&o.chan, NULL), WEFT_CASE_TIME(WEFT_FOREVER)};
-    return (void)d, weft_select(cases, 2);
+    return (void)d, weft_case_select(cases, 2);
 }
 static int ready_(uint64_t d) { return (void)d, weft_ready(o.pipe[0], POLLIN); }
 static int signals_(uint64_t d) { return (void)d, weft_signals_next(&o.signals, NULL); }
-static int read_(uint64_t d) { return (void)d, weft_rwlock_read(&o.rwlock); }
-static int write_(uint64_t d) { return (void)d, weft_rwlock_write(&o.rwlock); }
 static int barrier_(uint64_t d) { return (void)d, weft_barrier_wait(&o.barrier); }
-static int once_(uint64_t d) { return (void)d, weft_once(&o.once, nothing_to_do, NULL); }
+static int once_(uint64_t d) { return (void)d, weft_once_run(&o.once, nothing_to_do, NULL); }
 static int latch_(uint64_t d) { return (void)d, weft_latch_wait(&o.latch); }
 
 static const struct wait {
@@ -102,7 +100,7 @@ static const struct wait {
     {"sleep_until", do_sleep, true, 0},
     {"join_until", do_join, true, -ETIMEDOUT},
     {"sem_wait_until", do_sem, true, -ETIMEDOUT},
-    {"mutex_lock_until", do_mutex, true, -ETIMEDOUT},
+    {"mutex_lock_cancellable", do_mutex, true, -ETIMEDOUT},
     {"counter_wait_until", do_counter, true, -ETIMEDOUT},
     {"cond_wait_until", do_cond, true, -ETIMEDOUT},
     {"chan_send_until", do_send, true, -ETIMEDOUT},
@@ -114,8 +112,8 @@ static const struct wait {
     {"select_until outside", do_select_outside, true, -ETIMEDOUT},
     {"ready_until", do_ready, true, -ETIMEDOUT},
     {"signals_next_until", do_signals, true, -ETIMEDOUT},
-    {"rwlock_read_until", do_read, true, -ETIMEDOUT},
-    {"rwlock_write_until", do_write, true, -ETIMEDOUT},
+    {"rwlock_read_cancellable", do_read, true, -ETIMEDOUT},
+    {"rwlock_write_cancellable", do_write, true, -ETIMEDOUT},
     {"barrier_wait_until", do_barrier, true, -ETIMEDOUT},
     {"once_until", do_once, true, -ETIMEDOUT},
     {"latch_wait_until", do_latch, true, -ETIMEDOUT},
@@ -123,7 +121,6 @@ static const struct wait {
     {"sleep", sleep_, false, 0},
     {"join", join_, false, 0},
     {"sem_wait", sem_, false, 0},
-    {"mutex_lock", mutex_, false, 0},
     {"counter_wait", counter_, false, 0},
     {"cond_wait", cond_, false, 0},
     {"chan_send", send_, false, 0},
@@ -134,8 +131,6 @@ static const struct wait {
     {"select", select_, false, 0},
     {"ready", ready_, false, 0},
     {"signals_next", signals_, false, 0},
-    {"rwlock_read", read_, false, 0},
-    {"rwlock_write", write_, false, 0},
     {"barrier_wait", barrier_, false, 0},
     {"once", once_, false, 0},
     {"latch_wait", latch_, false, 0},
@@ -156,7 +151,7 @@ static void *holder(void *unused) {
     (void)unused;
     CHECK_EQ(weft_mutex_lock(&o.held), 0);
     CHECK_EQ(weft_rwlock_write(&o.rwlock), 0);
-    CHECK_EQ(weft_once(&o.once, park_inside, NULL), 0);
+    CHECK_EQ(weft_once_run(&o.once, park_inside, NULL), 0);
     CHECK_EQ(weft_rwlock_unlock_write(&o.rwlock), 0);
     CHECK_EQ(weft_mutex_unlock(&o.held), 0);
     return &o;
@@ -173,10 +168,10 @@ static void prepare(void) {
     await_yielding(&o.stage, 1);
 }
 
-/* Nothing was taken, nobody stands in a chain any more, and everything still works. */
+/* Nothing was taken, no fiber is in a chain any more, and everything still works. */
 static void check_untouched(void) {
     CHECK_EQ(weft_sem_try(&o.sem), -EAGAIN);
-    CHECK_EQ(weft_sem_post(&o.sem), 0); /* nobody waits, so it stays */
+    CHECK_EQ(weft_sem_post(&o.sem), 0); /* no fiber waits, so it stays */
     CHECK_EQ(weft_sem_try(&o.sem), 0);
     CHECK_EQ(weft_mutex_try(&o.held), -EBUSY);
     CHECK_EQ(weft_mutex_try(&o.own), 0);
@@ -192,8 +187,8 @@ static void check_untouched(void) {
     CHECK(join(o.target) == &o);
     CHECK_EQ(weft_rwlock_write_try(&o.rwlock), 0);
     CHECK_EQ(weft_rwlock_unlock_write(&o.rwlock), 0);
-    CHECK_EQ(weft_once(&o.once, park_inside, NULL), 0); /* it was done */
-    CHECK_EQ(o.barrier.queue.word, 0);                  /* nobody has arrived */
+    CHECK_EQ(weft_once_run(&o.once, park_inside, NULL), 0); /* it was done */
+    CHECK_EQ(o.barrier.queue.word, 0);                      /* no party has arrived */
     CHECK(!o.rwlock.word && !o.rwlock.readers && !o.rwlock.writers && !o.once.queue.first && !o.barrier.queue.first);
     CHECK_EQ(weft_mutex_try(&o.held), 0);
     CHECK_EQ(weft_mutex_unlock(&o.held), 0);
@@ -378,7 +373,7 @@ static void still_alive(void *unused) {
 }
 TEST(a_cancelled_fiber_goes_on) { each_size(still_alive); }
 
-/* Cancelled in a condition wait while somebody holds the mutex: it comes back only with the mutex. */
+/* Cancelled in a condition wait while another fiber holds the mutex: it returns only with the mutex. */
 static void *cancelled_in_cond(void *unused) {
     (void)unused;
     CHECK_EQ(weft_mutex_lock(&o.own), 0);

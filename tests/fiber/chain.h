@@ -1,16 +1,17 @@
+/* SPDX-License-Identifier: MIT */
 /* How many wait in a queue: looked at under its own lock, so that the look is no race. */
 #ifndef WEFT_TESTS_CHAIN_H
 #define WEFT_TESTS_CHAIN_H
 
 #include "fiber.h"
 
-#include "sync/queue.h"
+#include "sched/wait/wait_queue.h"
 
 static inline int chain_length(struct weft_queue *q) {
     int n = 0;
-    uint64_t word = weft__queue_lock(q);
+    uint64_t word = weft__wait_queue_lock(q);
     for (struct weft_waiter *w = q->first; w; w = w->next) n++;
-    weft__queue_unlock(q, word);
+    weft__wait_queue_unlock(q, word);
     return n;
 }
 

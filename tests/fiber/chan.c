@@ -1,4 +1,5 @@
-/* Channels: every item once and in order, to who waits longest; closing, deadlines, cancellation. */
+/* SPDX-License-Identifier: MIT */
+/* Channels: every item once and in order, to the longest waiter; closing, deadlines, cancellation. */
 #include "fiber.h"
 
 #include "sync/chan.h"
@@ -133,7 +134,7 @@ static void *sends(void *number) {
     return NULL;
 }
 
-/* Odd ones are threads. Each is in the chain before the next comes. */
+/* Odd numbers are threads. Each is in the chain before the next comes. */
 static void stand_in_line(void *(*fn)(void *), struct weft_waiter **chain, struct weft_fiber *f, pthread_t *t) {
     for (intptr_t i = 0; i < LINE; i++) {
         if (i % 2)
@@ -243,7 +244,7 @@ static void *is_late(void *chan) {
     CHECK_EQ(weft_chan_send_until(&out, &x, weft_now() + WEFT_MILLISECOND), -ETIMEDOUT);
     return NULL;
 }
-/* One that is cancelled, one that is late and one that stays, side by side: the item goes to the last. */
+/* A cancelled receiver, a late one and a patient one, side by side: the item goes to the last. */
 static void leaving(void *unused) {
     (void)unused;
     line = out = (struct weft_chan)WEFT_CHAN_INIT(sizeof(int));

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Clean-up handlers, and what a fiber that ends has open: each run once, in the right order. What is told of it.
  */
@@ -38,7 +39,7 @@ static void *pops(void *unused) {
 static void popped(void *unused) { run(pops, unused); }
 TEST(a_pop_runs_it_or_not) { each_size(popped); }
 
-/* Nor does it matter for a handler who runs it: the fiber was asked to stop, and the handler may wait. */
+/* Nor does it matter which fiber runs a handler: the fiber was cancelled, and the handler may wait. */
 static void waits_a_little(void *unused) {
     (void)unused;
     CHECK_EQ(weft_cancelled(), 0);
@@ -57,7 +58,7 @@ static void *pops_cancelled(void *unused) {
 static void popped_when_cancelled(void *unused) { run(pops_cancelled, unused); }
 TEST(a_pop_runs_it_in_a_shield) { each_size(popped_when_cancelled); }
 
-/* What is open is not opened again, wherever it stands, and goes on as if nobody had asked. */
+/* A frame that is open is not opened again, wherever it is, and continues as if it had not been asked. */
 static void *opens_twice(void *unused) {
     struct weft_cleanup a, b;
     struct weft_scope s;
@@ -76,7 +77,7 @@ static void *opens_twice(void *unused) {
     CHECK_EQ(weft_cleanup_pop(&b, 1), 0);
     CHECK_EQ(weft_shield_end(&shield), 0);
     CHECK_EQ(weft_scope_end(&s), 0);
-    weft_exit(unused);
+    weft_fiber_exit(unused);
 }
 static void opened_twice(void *unused) {
     run(opens_twice, unused);
@@ -87,7 +88,7 @@ TEST(what_is_open_is_not_opened_again) { each_size(opened_twice); }
 static void deep_exit(void) {
     struct weft_cleanup c;
     CHECK_EQ(weft_cleanup_push(&c, note, C), 0);
-    weft_exit(order);
+    weft_fiber_exit(order);
 }
 /* In turn with the ends of scopes: what was pushed inside one comes before its end. */
 static void *exits(void *unused) {
@@ -111,10 +112,10 @@ TEST(an_exit_runs_them_from_the_last_to_the_first) { each_size(exit_unwinds); }
 /* They may wait, although the fiber was cancelled. */
 static void *stops_when_told(void *unused) {
     struct weft_cleanup c;
-    weft_exit_if_cancelled();
+    weft_fiber_exit_if_cancelled();
     CHECK_EQ(weft_cleanup_push(&c, waits_a_little, NULL), 0);
     CHECK_EQ(weft_sem_wait(&never), -ECANCELED);
-    weft_exit_if_cancelled();
+    weft_fiber_exit_if_cancelled();
     CHECK(false);
     return unused;
 }
@@ -134,7 +135,7 @@ static int stops_in_scope(void *unused) {
     (void)unused;
     CHECK_EQ(weft_cleanup_push(&c, waits_a_little, NULL), 0);
     weft_sleep_for(WEFT_FOREVER);
-    weft_exit_if_cancelled();
+    weft_fiber_exit_if_cancelled();
     return 0;
 }
 static void told_by_deadline(void *unused) {
@@ -229,7 +230,7 @@ TEST(a_thread_that_ends_in_a_scope_is_told) {
     CHECK_HAS(child.said, "a thread has ended in a scope");
 }
 
-/* --- who was cancelled ------------------------------------------------------------------------------------------- */
+/* --- cancelled fibers -------------------------------------------------------------------------------------------- */
 
 static int fails_at_once(void *unused) { return (void)unused, -EIO; }
 static void told_of(void *unused) {
@@ -237,7 +238,7 @@ static void told_of(void *unused) {
     struct weft_stats before, after;
     struct weft_cancellation list[3];
     struct weft_scope s;
-    CHECK_EQ(weft_stats(&before), 0);
+    CHECK_EQ(weft_stats_read(&before), 0);
     struct weft_fiber f = spawn_with(&(struct weft_attr){.name = "asked"}, stops_when_told, NULL);
     settle();
     CHECK_EQ(weft_cancel(f), 0);
@@ -258,9 +259,9 @@ static void told_of(void *unused) {
     CHECK_EQ(weft_scope_end(&s), -ETIMEDOUT);
     CHECK_EQ(weft_cancellations(list, 1), 1);
     CHECK_EQ(list[0].why, WEFT_BY_DEADLINE);
-    CHECK_EQ(weft_stats(&after), 0);
+    CHECK_EQ(weft_stats_read(&after), 0);
     CHECK_EQ(after.by_request - before.by_request, 1);
-    CHECK_EQ(after.by_failure - before.by_failure, 2); /* the one that waited, and the body */
+    CHECK_EQ(after.by_failure - before.by_failure, 2); /* the fiber that waited, and the body */
     CHECK_EQ(after.by_deadline - before.by_deadline, 1);
     CHECK_EQ(weft_stats_print(), 0);
 }
@@ -285,7 +286,7 @@ static void tells_one(void *unused) {
     CHECK_EQ(weft_cancel(f), 0);
     join(f);
     CHECK_EQ(weft_cancellations(list, 4), 1);
-    CHECK_EQ(weft_stats(&stats), 0);
+    CHECK_EQ(weft_stats_read(&stats), 0);
     CHECK_EQ(stats.by_request, 1);
 }
 TEST(each_runtime_counts_anew) {

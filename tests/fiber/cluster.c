@@ -1,4 +1,5 @@
-/* Clusters: their lives, who runs where, moves, waits between them, and the stop. */
+/* SPDX-License-Identifier: MIT */
+/* Clusters: their lives, which fiber runs where, moves, waits between them, and the stop. */
 #define _GNU_SOURCE
 #include "threads.h"
 
@@ -144,7 +145,7 @@ TEST_WITHIN(ended_as_soon_as_its_last_fiber, 60) {
     test_stop();
 }
 
-/* --- who runs where ---------------------------------------------------------------------------------------------- */
+/* --- which fiber runs where -------------------------------------------------------------------------------------- */
 
 static struct threads of[3];
 static struct weft_cluster clusters[3];

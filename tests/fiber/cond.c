@@ -1,4 +1,5 @@
-/* Condition variables: a signal is one waiter's, a broadcast everybody's. */
+/* SPDX-License-Identifier: MIT */
+/* Condition variables: a signal wakes one waiter, a broadcast all. */
 #include "fiber.h"
 
 static struct weft_mutex m;
@@ -22,7 +23,7 @@ static void *waits(void *arg) {
     return NULL;
 }
 
-/* All that were spawned are in the wait: who counted itself and gave the mutex back is. */
+/* All spawned fibers are in the wait: a fiber that has counted itself and unlocked the mutex is. */
 static void all_wait(int n) {
     for (;;) {
         CHECK_EQ(weft_mutex_lock(&m), 0);
@@ -44,7 +45,7 @@ static void one_by_one(void *unused) {
     }
     for (int i = 0; i < N; i++) {
         CHECK_EQ(weft_cond_signal(&c), 0);
-        join(f[i]); /* the first that waits, and nobody else */
+        join(f[i]); /* the first waiter, and no other */
         CHECK_EQ(LOAD(&woken), i + 1);
         CHECK_EQ(order[i], i);
     }
@@ -89,7 +90,7 @@ TEST(fibers_and_threads_wait_together) {
 static void not_kept(void *unused) {
     (void)unused;
     reset();
-    CHECK_EQ(weft_cond_signal(&c), 0); /* nobody waits: it is for nobody */
+    CHECK_EQ(weft_cond_signal(&c), 0); /* no fiber waits: it has no effect */
     CHECK_EQ(weft_cond_broadcast(&c), 0);
     CHECK_EQ(weft_mutex_lock(&m), 0);
     CHECK_EQ(weft_cond_wait_until(&c, &m, weft_now() + 2 * WEFT_MILLISECOND), -ETIMEDOUT);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Linked to a test: the same program, the same results, with the parents stolen. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Counters: thresholds, several waiters, fibers and threads. */
 #include "fiber.h"
 
@@ -12,9 +13,9 @@ struct waiter {
 static void *waits_for(void *arg) {
     struct waiter *w = arg;
     CHECK_EQ(weft_counter_wait(&c, w->at_most), 0);
-    CHECK(weft_counter_value(&c) <= w->at_most); /* nobody adds meanwhile */
+    CHECK(weft_counter_value(&c) <= w->at_most); /* no fiber adds meanwhile */
     ADD(&total, 1);
-    STORE(&woken[w->number], 1); /* whoever sees this sees that it is counted */
+    STORE(&woken[w->number], 1); /* a fiber that sees this sees that it is counted */
     return NULL;
 }
 
@@ -86,7 +87,7 @@ static void numbers(void *unused) {
 TEST(values_and_their_bounds) { each_size(numbers); }
 TEST(without_a_runtime) { numbers(NULL); }
 
-/* The same bounds while somebody waits: another path. */
+/* The same limits while a fiber waits: another path. */
 static void *expects_cancel(void *unused) {
     (void)unused;
     CHECK_EQ(weft_counter_wait(&c, 0), -ECANCELED);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Drains: until a cluster is quiet, and not before. */
 #include "fiber.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The number of workers changes while everything runs. */
 #define _GNU_SOURCE
 #include "threads.h"
@@ -74,12 +75,12 @@ TEST(each_cluster_has_its_own_number) {
     test_stop();
 }
 
-/* --- who runs work -------------------------------------------------------------------------------------------------
+/* --- which workers run --------------------------------------------------------------------------------------------
  */
 
 static struct threads seen;
 static int looking, yielders; /* how many of these there are */
-static int looked[2];         /* how many have seen that nobody looks, and that somebody does */
+static int looked[2];         /* how many have seen that no worker looks, and that a worker does */
 static void *yields(void *unused) {
     for (int saw = 0; !LOAD(&over); ADD(&ran, 1)) {
         int look = LOAD(&looking);
@@ -135,7 +136,7 @@ TEST(the_others_stop_running_work) { shrinks(NULL); }
 TEST(also_if_it_is_urgent) { shrinks(&(struct weft_attr){.priority = WEFT_HIGH}); }
 TEST(also_if_it_is_not) { shrinks(&(struct weft_attr){.priority = WEFT_LOW}); }
 
-/* Those that are pinned to a removed worker run on, there; nobody else does. */
+/* Fibers that are pinned to a removed worker still run there; no others do. */
 static struct threads pinned_seen;
 static int pinned_ran;
 static void *yields_pinned(void *unused) {
@@ -167,7 +168,7 @@ TEST(only_what_is_pinned_runs_on_a_removed_worker) {
     test_stop();
 }
 
-/* Pinned ones that are woken, spawned, or sleep on a removed worker. */
+/* Pinned fibers that are woken, spawned, or sleep on a removed worker. */
 static void *wakes_now_and_then(void *worker) {
     for (int i = 0; i < 40; i++) {
         CHECK_EQ(weft_worker(), (int)(intptr_t)worker);
@@ -231,6 +232,30 @@ TEST(timers_of_removed_workers_fire) {
     test_stop();
 }
 
+/* --- forked calls ---------------------------------------------------------------------------------------------- */
+
+static void counts_down(void *latch) { CHECK_EQ(weft_latch_count_down(latch, 1), 0); }
+
+/*
+ * A fiber forks a call, and waits for it on a worker that is about to retire. The worker leaves without the call, and
+ * so do the workers that were searching when the fiber parked. One of the two that stay must be woken to run it.
+ */
+static void forks_and_shrinks(void *unused) {
+    (void)unused;
+    for (int i = 0; i < 300; i++) {
+        struct weft_latch latch = WEFT_LATCH_INIT(1);
+        struct weft_task task;
+        CHECK_EQ(weft_cluster_resize(own, 32), 0);
+        for (int turn = 0; turn < i % 40; turn++) weft_yield();
+        if (i % 2) CHECK_EQ(weft_sleep_for(50 * WEFT_MICROSECOND), 0);
+        CHECK_EQ(weft_task_fork(&task, counts_down, &latch), 0);
+        CHECK_EQ(weft_cluster_resize(own, 2), 0);
+        CHECK_EQ(weft_latch_wait(&latch), 0);
+        CHECK_EQ(weft_task_join(&task), 0);
+    }
+}
+TEST(calls_forked_on_a_removed_worker_run) { test_in_fiber(32, forks_and_shrinks, NULL); }
+
 /* --- one and back ---------------------------------------------------------------------------------------------------
  *
  * A worker that is the only one takes from its queue in a cheaper way. Others come and go, sleep, and
@@ -270,7 +295,7 @@ TEST_WITHIN(from_one_and_back, 60) {
         if (round % 4 == 0) test_nap_ms(1);
         if (round % 50) continue;
         for (int i = 0; i < TURNERS; i++) before[i] = LOAD(&turns[i]);
-        for (int i = 0; i < TURNERS; i++) test_await(&turns[i], before[i] + 1); /* nobody was lost */
+        for (int i = 0; i < TURNERS; i++) test_await(&turns[i], before[i] + 1); /* no fiber was lost */
     }
     STORE(&over, 1);
     for (int i = 0; i < TURNERS; i++) join(f[i]);
@@ -318,7 +343,7 @@ TEST(as_many_as_can_be_had) {
     for (unsigned i = 1; i <= 2; i++)
         join(spawn_with(&(struct weft_attr){.pinned = i}, nothing, NULL)); /* both have
                                                      what memory a thread takes */
-    if (geteuid() == 0) { /* who may do everything is not limited by number, so by memory */
+    if (geteuid() == 0) { /* a privileged user has no limit of number, so memory is limited */
         CHECK(!getrlimit(RLIMIT_AS, &limit));
         char line[256];
         size_t pages = 0;
@@ -368,7 +393,7 @@ TEST(zero_is_as_many_as_the_machine_has) {
     test_stop();
 }
 
-/* A number that somebody chose stays, for longer than it takes to look at the quota again. */
+/* A number that the program chose stays, for longer than it takes to look at the quota again. */
 static void stays(unsigned n) {
     struct weft_fiber f = spawn(yields, NULL);
     for (int i = 0; i < 25; i++) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How a process ends while a runtime runs: from a fiber, from main, from elsewhere. Each in a child, which must end. */
 #define _GNU_SOURCE
 #include "fiber.h"
@@ -12,7 +13,7 @@ static struct test_child child;
 
 static void say(const char *what) { CHECK(write(STDERR_FILENO, what, strlen(what)) > 0); }
 
-/* --- others, who go on meanwhile --------------------------------------------------------------------------------- */
+/* --- other fibers continue meanwhile------------------------------------------------------------------------------ */
 
 static struct weft_sem sem;
 static void *churns(void *unused) {
@@ -125,7 +126,6 @@ static void main_returns(void *unused) {
     CHECK(!atexit(calls_weft) && !atexit(uses_the_library));
 }
 TEST(main_returns_while_it_runs) {
-    if (TEST_TSAN) test_skip("libraries that hwloc loads are taken down without order there");
     for (int i = 0; i < 5; i++) {
         test_child(&child, main_returns, NULL);
         if (!test_child_exited(&child, 0)) test_fail(__FILE__, __LINE__, "%x: %s", (unsigned)child.status, child.said);
@@ -206,7 +206,7 @@ TEST(exit_from_a_timer) {
     CHECK_HAS(child.said, "handler 1\ndeadlock\n");
 }
 
-/* With somebody waiting for a descriptor and a signal subscribed to. */
+/* While a fiber waits for a descriptor, and another has subscribed to a signal. */
 static void *awaits(void *s) {
     weft_signals_next(s, NULL);
     return NULL;

@@ -1,13 +1,14 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * weft_exit inside a forked call, or inside what a loop or algorithm calls: one line, and abort, whichever fiber runs
- * it. Anywhere else, also in a fiber that has forked before, it ends the fiber.
+ * weft_fiber_exit inside a forked call, or inside what a loop or algorithm calls: one line, and abort, whichever fiber
+ * runs it. Anywhere else, also in a fiber that has forked before, it ends the fiber.
  */
 #include "fiber.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Which fiber exits, in the child process: any, only one that is not the caller, only the caller. */
+/* Which fiber exits, in the child process: any, only another than the caller, only the caller. */
 static enum { ANYWHERE, ELSEWHERE, HERE } where_it_exits;
 static struct weft_fiber caller;
 enum { NEVER = 2 };
@@ -19,7 +20,7 @@ static void leave(void) {
     if (where_it_exits == (here ? ELSEWHERE : HERE) || __atomic_exchange_n(&exited, 1, __ATOMIC_ACQ_REL))
         while (LOAD(&exited) != NEVER) weft_yield();
     else
-        weft_exit(NULL);
+        weft_fiber_exit(NULL);
 }
 static void deep_leave(int depth) {
     if (depth)
@@ -39,35 +40,35 @@ static void nothing(void *unused) { (void)unused; }
 
 static void joined(void) {
     struct weft_task task;
-    CHECK_EQ(weft_fork(&task, call, NULL), 0);
+    CHECK_EQ(weft_task_fork(&task, call, NULL), 0);
     CHECK_EQ(weft_task_join(&task), 0);
 }
 static void joined_among_others(void) {
     struct weft_task a, b, c;
-    CHECK_EQ(weft_fork(&a, nothing, NULL), 0);
-    CHECK_EQ(weft_fork(&b, call, NULL), 0);
-    CHECK_EQ(weft_fork(&c, nothing, NULL), 0);
+    CHECK_EQ(weft_task_fork(&a, nothing, NULL), 0);
+    CHECK_EQ(weft_task_fork(&b, call, NULL), 0);
+    CHECK_EQ(weft_task_fork(&c, nothing, NULL), 0);
     CHECK_EQ(weft_task_join(&c), 0);
     CHECK_EQ(weft_task_join(&b), 0);
     CHECK_EQ(weft_task_join(&a), 0);
 }
 static void joined_out_of_order(void) {
     struct weft_task a, b;
-    CHECK_EQ(weft_fork(&a, call, NULL), 0);
-    CHECK_EQ(weft_fork(&b, nothing, NULL), 0);
+    CHECK_EQ(weft_task_fork(&a, call, NULL), 0);
+    CHECK_EQ(weft_task_fork(&b, nothing, NULL), 0);
     CHECK_EQ(weft_task_join(&a), 0);
     CHECK_EQ(weft_task_join(&b), 0);
 }
 static void outer_call(void *unused) {
     (void)unused;
     struct weft_task task;
-    CHECK_EQ(weft_fork(&task, nothing, NULL), 0);
+    CHECK_EQ(weft_task_fork(&task, nothing, NULL), 0);
     CHECK_EQ(weft_task_join(&task), 0);
     deep_leave(3); /* after an inner one has ended */
 }
 static void joined_after_an_inner_one(void) {
     struct weft_task task;
-    CHECK_EQ(weft_fork(&task, outer_call, NULL), 0);
+    CHECK_EQ(weft_task_fork(&task, outer_call, NULL), 0);
     CHECK_EQ(weft_task_join(&task), 0);
 }
 /* Its deque is given back while it waits. */
@@ -77,12 +78,12 @@ static void waiting_call(void *unused) {
 }
 static void joined_and_waits(void) {
     struct weft_task task;
-    CHECK_EQ(weft_fork(&task, waiting_call, NULL), 0);
+    CHECK_EQ(weft_task_fork(&task, waiting_call, NULL), 0);
     CHECK_EQ(weft_task_join(&task), 0);
 }
 static void stolen(void) {
     struct weft_task task;
-    CHECK_EQ(weft_fork(&task, call, NULL), 0);
+    CHECK_EQ(weft_task_fork(&task, call, NULL), 0);
     if (where_it_exits == ELSEWHERE) leave();
     CHECK_EQ(weft_task_join(&task), 0);
 }
@@ -272,7 +273,7 @@ static void run_in_child(void *way) { test_in_fiber(workers, run_way_and_wait, w
 static void check_way(const struct way *way) {
     struct test_child child;
     test_child(&child, run_in_child, (void *)(uintptr_t)way);
-    if (!test_child_aborted(&child) || !test_has(child.said, "weft_exit was called ") ||
+    if (!test_child_aborted(&child) || !test_has(child.said, "weft_fiber_exit was called ") ||
         test_lines_with(child.said, "weft: ") != 1)
         test_fail(__FILE__, __LINE__, "%s, %u workers, %d: %s", way->name, workers, (int)where_it_exits, child.said);
 }
@@ -302,13 +303,13 @@ TEST_WITHIN(run_by_another_fiber, 60) { check_all(2, ELSEWHERE); }
 static void *exits_at_last(void *depth) {
     struct weft_task a, b;
     int v[100] = {0};
-    CHECK_EQ(weft_fork(&a, nothing, NULL), 0);
-    CHECK_EQ(weft_fork(&b, nothing, NULL), 0);
+    CHECK_EQ(weft_task_fork(&a, nothing, NULL), 0);
+    CHECK_EQ(weft_task_fork(&b, nothing, NULL), 0);
     CHECK_EQ(weft_task_join(&a), 0);
     CHECK_EQ(weft_task_join(&b), 0);
     CHECK_EQ(weft_scan_inclusive(v, v, 100, sizeof *v, &zero, combine_well, NULL), 0);
     CHECK_EQ(weft_sleep_for(1000), 0);
-    CHECK_EQ(weft_fork(&a, nothing, NULL), 0);
+    CHECK_EQ(weft_task_fork(&a, nothing, NULL), 0);
     CHECK_EQ(weft_task_join(&a), 0);
     STORE(&exited, 0);
     deep_leave((int)(uintptr_t)depth);

@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Everybody gets to run: yields in turn, work beside a fiber that computes, wake-ups of workers
+ * Every fiber gets to run: yields in turn, work beside a fiber that computes, wake-ups of workers
  * that sleep. Where one of these is broken the test hangs, so no times are asserted.
  */
 #include "fiber.h"
@@ -84,7 +85,7 @@ TEST(a_lone_yielder_does_not_shut_others_out) {
     }
 }
 
-/* Turns that take long are fewer before somebody looks for timers: counted, not timed. */
+/* If dispatches take long, fewer of them pass before the worker looks for timers: counted, not timed. */
 static void *turns_until_seen(void *unused) {
     enum { TURN = 200 * WEFT_MICROSECOND, FIRST = 150 };
     struct weft_timer timer = WEFT_TIMER_INIT;

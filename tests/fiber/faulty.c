@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See faulty.h. */
 #define _GNU_SOURCE
 #include "faulty.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A server with planted faults, on threads of its own, for the tests of the load generator: it answers
  * echo, HTTP or memcached rightly, but every so many requests in one of the ways below, and counts those.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the tests of behaviour share: spawns and joins that are checked, and rounds of workers. */
 #ifndef WEFT_TESTS_FIBER_H
 #define WEFT_TESTS_FIBER_H
@@ -45,8 +46,8 @@ static inline void each_size(void (*fn)(void *)) {
 }
 
 /*
- * For tests of an order on one worker. One whose kernel thread has no processor for a while may look stuck
- * to the monitor, and then another worker runs in its stead.
+ * For tests of an order on one worker. If its kernel thread has no processor for a while, the worker may look stuck
+ * to the monitor, and then another worker runs in its place.
  */
 static inline void no_rescue(void) { CHECK(!setenv("WEFT_RESCUE", "0", 1)); }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Pipelines, graphs and values for each worker. */
 #include "fiber.h"
 
@@ -98,7 +99,7 @@ static void pipelines(void *unused) {
             CHECK_EQ(run_pipeline(n, tokens[t]), 0);
             CHECK_EQ(arrived, n);
             CHECK_EQ(under_way, 0);
-            /* The one that finds the end counts, too. */
+            /* The item that finds the end counts, too. */
             if (tokens[t]) CHECK(most_under_way <= (int)tokens[t]);
         }
 }
@@ -257,7 +258,7 @@ static int count(size_t begin, size_t end, void *unused) {
     uint64_t *mine = weft_combinable_take(&counts);
     CHECK(mine);
     CHECK((uintptr_t)mine % 16 == 0);
-    CHECK_EQ(mine[1]++, 0); /* nobody else has it */
+    CHECK_EQ(mine[1]++, 0); /* no other fiber has it */
     for (size_t i = begin; i < end; i++) {
         mine[0] += i;
         if (i % 100 == 0) weft_yield();

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fork: what a child can do, from a fiber, from a thread, under load, and what the parent notices: nothing. */
 #define _GNU_SOURCE
 #include "fiber.h"
@@ -246,7 +247,7 @@ static int cancels_one(void *unused) {
     struct weft_fiber f = spawn(waits_for_ever, NULL);
     CHECK_EQ(weft_cancel(f), 0);
     join(f);
-    CHECK_EQ(weft_stats(&stats), 0);
+    CHECK_EQ(weft_stats_read(&stats), 0);
     CHECK_EQ(stats.by_request, 1);
     return weft_cancellations(&told, 1);
 }
@@ -326,7 +327,7 @@ static void meets_the_parents(int fd) {
     if (self.id) CHECK_EQ(weft_cancel(self), -ESRCH);
     CHECK_EQ(weft_cluster_workers(second), -ESRCH);
     CHECK_EQ(weft_timer_cancel(&timer), 0);
-    CHECK_EQ(weft_sem_post(&shared), 0); /* to a copy of the parent's fiber: nobody */
+    CHECK_EQ(weft_sem_post(&shared), 0); /* to a copy of the parent's fiber: no fiber here */
     CHECK_EQ(runs_here(nothing, 0, 0), 0);
     CHECK_EQ(weft_sem_post(&shared), 0);
     CHECK_EQ(weft_sem_wait(&shared), 0);

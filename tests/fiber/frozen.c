@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * One kernel thread at a time is frozen, by a tracer, at any instruction: inside a fiber, inside the
  * scheduler, in the middle of a switch. The others go on meanwhile, and when all is thawed every item has
@@ -94,7 +95,7 @@ static bool may_trace(void) {
 
 /* --- the work ------------------------------------------------------------------------------------------------ */
 
-/* Every thread of the process but this one: carriers, spares, the monitor. */
+/* Every other thread of the process: carriers, spares, the monitor. */
 static void publish_threads(void) {
     int n = 0;
     DIR *d = opendir("/proc/self/task");

@@ -1,4 +1,5 @@
-/* Futures: set once, seen by all who wait; several at once. */
+/* SPDX-License-Identifier: MIT */
+/* Futures: set once, seen by all waiters; several at once. */
 #include "fiber.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The programs that Go's channels are tested with, expressed anew: test/chan (sieve1, sieve2, fifo, nonblock, select*,
  * doubleselect, goroutines, powser1, zerosize, sendstmt) and the runtime's chan_test.
@@ -176,14 +177,14 @@ static void select3(void *unused) {
                      to_full = WEFT_CASE_SEND(full, &x), from_closed = WEFT_CASE_RECV(closed, &x),
                      to_closed = WEFT_CASE_SEND(closed, &x);
     struct weft_case waits[] = {none, null_send, null_recv, send, recv, to_full};
-    CHECK_EQ(weft_select_until(NULL, 0, soon), -ETIMEDOUT);
-    for (unsigned i = 0; i < 6; i++) CHECK_EQ(weft_select_until(&waits[i], 1, soon), -ETIMEDOUT);
-    CHECK_EQ(weft_select_until(waits, 6, soon), -ETIMEDOUT);
-    CHECK_EQ(weft_select_try(waits, 6), -EAGAIN);
+    CHECK_EQ(weft_case_select_until(NULL, 0, soon), -ETIMEDOUT);
+    for (unsigned i = 0; i < 6; i++) CHECK_EQ(weft_case_select_until(&waits[i], 1, soon), -ETIMEDOUT);
+    CHECK_EQ(weft_case_select_until(waits, 6, soon), -ETIMEDOUT);
+    CHECK_EQ(weft_case_select_try(waits, 6), -EAGAIN);
     struct weft_case goes[] = {null_recv, recv, from_closed};
-    for (int i = 0; i < 10; i++) CHECK_EQ(weft_select(goes, 3), 2);
+    for (int i = 0; i < 10; i++) CHECK_EQ(weft_case_select(goes, 3), 2);
     goes[2] = to_closed;
-    for (int i = 0; i < 10; i++) CHECK_EQ(weft_select(goes, 3), 2);
+    for (int i = 0; i < 10; i++) CHECK_EQ(weft_case_select(goes, 3), 2);
     CHECK_EQ(goes[2].result, -EPIPE);
     CHECK_EQ(weft_chan_free(open), 0);
     CHECK_EQ(weft_chan_free(closed), 0);
@@ -198,7 +199,7 @@ static void *sends_in_order(void *unused) {
     for (int i = 0; i < (int)test_size(20000); i++) {
         struct weft_case cases[] = {WEFT_CASE_SEND(c1, &i), WEFT_CASE_SEND(c2, &i), WEFT_CASE_SEND(c3, &i),
                                     WEFT_CASE_SEND(c4, &i)};
-        CHECK(weft_select(cases, 4) >= 0);
+        CHECK(weft_case_select(cases, 4) >= 0);
     }
     CHECK_EQ(weft_chan_close(c1), 0);
     return unused;
@@ -210,7 +211,7 @@ static void doubleselect(void *unused) {
     int expected = 0, x = -1;
     for (;; expected++) {
         struct weft_case cases[] = {WEFT_CASE_RECV(c1, &x), WEFT_CASE_RECV(c1, &x)};
-        if (cases[weft_select(cases, 2)].result) break;
+        if (cases[weft_case_select(cases, 2)].result) break;
         CHECK_EQ(x, expected); /* not twice, none left out */
     }
     CHECK_EQ(expected, test_size(20000));
@@ -346,7 +347,7 @@ static void use_all(bool sends) {
         left[i] = test_size(4000);
     }
     for (size_t n = 4 * test_size(4000); n > 0; n--) {
-        int which = weft_select(cases, 4);
+        int which = weft_case_select(cases, 4);
         CHECK_EQ(cases[which].result, 0);
         ADD(&hits[which], 1);
         if (--left[which] == 0) cases[which].on = NULL;
@@ -388,7 +389,7 @@ static void *changes_and_passes(void *arg) {
         b->value = i + 1;
         if (b->selects) {
             struct weft_case cases[] = {WEFT_CASE_SEND(b->go, &i), WEFT_CASE_RECV(NULL, &i)};
-            CHECK_EQ(weft_select(cases, 2), 0);
+            CHECK_EQ(weft_case_select(cases, 2), 0);
         } else
             put(b->go, i);
         get(b->done);
@@ -430,7 +431,7 @@ static void pseudo_random_send(void *unused) {
         for (int i = 0; i < N; i++) {
             struct weft_case cases[] = {WEFT_CASE_SEND(to, &zero), WEFT_CASE_SEND(to, &one)};
             struct weft_fiber f = capacity ? (struct weft_fiber){0} : spawn(receives_one, to);
-            int which = weft_select(cases, 2);
+            int which = weft_case_select(cases, 2);
             got[i] = capacity ? get(to) : (int)(intptr_t)join(f);
             CHECK_EQ(got[i], which);
             zeros += got[i] == 0;
@@ -447,7 +448,7 @@ TEST(pseudo_random_send) { each_size(pseudo_random_send); }
 
 static void *must_find_one(void *unused) {
     struct weft_case cases[] = {WEFT_CASE_RECV(c2, NULL), WEFT_CASE_RECV(c1, NULL)};
-    CHECK(weft_select_try(cases, 2) >= 0);
+    CHECK(weft_case_select_try(cases, 2) >= 0);
     return unused;
 }
 static void nonblock_select_race(void *unused) {

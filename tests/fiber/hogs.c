@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Fibers that keep their workers: who is listed, who is said to wait behind whom, how long others
- * waited, and what a hog is doing when somebody asks.
+ * Fibers that keep their workers: which are listed, which fibers are said to wait behind them, how long
+ * those waited, and what a hog is doing when another fiber asks.
  */
 #define _GNU_SOURCE
 #include "fiber.h"
@@ -63,7 +64,7 @@ TEST(who_computes_and_who_blocks_is_listed) {
         int which = strcmp(hogs[i].name, "computes") ? 1 : 0;
         CHECK(!strcmp(hogs[i].name, which ? "blocks" : "computes"));
         CHECK_EQ(hogs[i].fiber.id, f[which].id);
-        CHECK(hogs[i].worker < 3 + 2); /* others may run in their stead */
+        CHECK(hogs[i].worker < 3 + 2); /* others may run in their place */
         CHECK(hogs[i].since + 4 * WEFT_MILLISECOND >= begun && hogs[i].since < weft_now());
         CHECK_HAS(hogs[i].where, "hogs.c:");
     }
@@ -101,7 +102,7 @@ TEST(who_yields_is_not_listed) {
 
 static struct weft_delays delays;
 static bool much_is_timed(void *n) {
-    CHECK_EQ(weft_delays(first, &delays), 0);
+    CHECK_EQ(weft_delays_read(first, &delays), 0);
     return delays.timed >= *(uint64_t *)n;
 }
 TEST(delays_are_timed) {
@@ -111,19 +112,19 @@ TEST(delays_are_timed) {
     uint64_t n = 100;
     struct weft_fiber f[8];
     test_start(2);
-    CHECK_EQ(weft_delays(first, &delays), 0);
+    CHECK_EQ(weft_delays_read(first, &delays), 0);
     CHECK_EQ(delays.timed + delays.p50 + delays.p99 + delays.p999 + delays.max, 0);
     for (int i = 0; i < 8; i++) f[i] = spawn(yields, &go_on);
     test_until(much_is_timed, &n);
     STORE(&go_on, 1);
     for (int i = 0; i < 8; i++) join(f[i]);
-    CHECK_EQ(weft_delays(first, &delays), 0); /* of workers at rest: what one is just noting is half noted */
+    CHECK_EQ(weft_delays_read(first, &delays), 0); /* of workers at rest: what one is just noting is half noted */
     CHECK(delays.max > 0);
     CHECK(delays.p50 <= delays.p99 && delays.p99 <= delays.p999);
     CHECK(delays.p999 <= delays.max + delays.max / 8 + 1); /* the end of a bucket */
     test_stop();
     test_start(1); /* a new runtime begins at zero */
-    CHECK_EQ(weft_delays(first, &delays), 0);
+    CHECK_EQ(weft_delays_read(first, &delays), 0);
     CHECK_EQ(delays.timed, 0);
     test_stop();
 }
@@ -133,16 +134,16 @@ static void *does_nothing(void *unused) { return unused; }
 TEST(delays_of_other_lists_are_timed) {
     static const struct weft_attr kinds[] = {{.priority = WEFT_HIGH}, {.priority = WEFT_LOW}, {.pinned = 1}};
     for (unsigned k = 0; k < 3; k++) {
-        struct weft_config config = {.workers = 1, .no_helping = 1, .bound = 1}; /* the queue is not timed */
+        struct weft_config config = {.workers = 1, .no_helping = 1, .delay_limit = 1}; /* the queue is not timed */
         CHECK_EQ(weft_start(&config), 0);
         join(spawn_with(&kinds[k], does_nothing, NULL));
-        CHECK_EQ(weft_delays(first, &delays), 0);
+        CHECK_EQ(weft_delays_read(first, &delays), 0);
         CHECK(delays.timed > 0 && delays.max > 0 && delays.late > 0);
         test_stop();
     }
 }
 
-/* --- the bound ---------------------------------------------------------------------------------------- */
+/* --- the limit ---------------------------------------------------------------------------------------- */
 
 static int seen;
 static void *is_late(void *unused) {
@@ -150,15 +151,15 @@ static void *is_late(void *unused) {
     ADD(&seen, 1);
     return NULL;
 }
-/* One worker: it goes on only when the monitor has seen it, and had another worker run in its stead. */
+/* One worker: it goes on only when the monitor has seen it, and had another worker run in its place. */
 static void *keeps_it_waiting(void *unused) {
     struct weft_fiber f = spawn_with(&(struct weft_attr){.name = "the late one"}, is_late, NULL);
     spin(&seen);
     join(f);
     return unused;
 }
-static void bound_child(void *bound) {
-    struct weft_config config = {.workers = 1, .bound = *(uint64_t *)bound};
+static void limit_child(void *limit) {
+    struct weft_config config = {.workers = 1, .delay_limit = *(uint64_t *)limit};
     CHECK_EQ(weft_start(&config), 0);
     for (int i = 0; i < 3; i++) {
         test_nap_ms(150); /* one line in a tenth of a second */
@@ -167,31 +168,31 @@ static void bound_child(void *bound) {
     }
     test_stop();
 }
-TEST_WITHIN(a_bound_that_is_broken_is_reported_with_both_fibers, 60) {
+TEST_WITHIN(a_limit_that_is_broken_is_reported_with_both_fibers, 60) {
     static struct test_child child;
-    uint64_t bound = WEFT_MILLISECOND, took;
+    uint64_t limit = WEFT_MILLISECOND, took;
     do { /* a busy machine may be late in ways of its own, and that is reported first */
         took = weft_now();
-        test_child(&child, bound_child, &bound);
+        test_child(&child, limit_child, &limit);
         took = weft_now() - took;
         CHECK(test_child_exited(&child, 0));
     } while (!test_lines_with(child.said, "behind"));
     const char *line = test_line_with(child.said, "behind");
     CHECK_HAS(line, "weft: late: fiber 0x");
     CHECK_HAS(line, "\"the late one\" spawned at ");
-    CHECK_HAS(line, "bound: 1000 us");
+    CHECK_HAS(line, "limit: 1000 us");
     CHECK_HAS(line, "\"the hog\" spawned at ");
     CHECK_EQ(test_lines_with(line, "hogs.c:"), 1);
     CHECK(strstr(line, "the late one") < strstr(line, "behind") && strstr(line, "behind") < strstr(line, "the hog"));
     CHECK(test_lines_with(child.said, "late:") <= 1 + took / (100 * WEFT_MILLISECOND)); /* so far apart */
 }
-TEST_WITHIN(without_a_bound_nothing_is_reported, 60) {
+TEST_WITHIN(without_a_limit_nothing_is_reported, 60) {
     static struct test_child child;
     uint64_t none = 0, generous = 1000 * WEFT_SECOND;
-    test_child(&child, bound_child, &none);
+    test_child(&child, limit_child, &none);
     CHECK(test_child_exited(&child, 0));
     CHECK_EQ(test_lines_with(child.said, "late"), 0);
-    test_child(&child, bound_child, &generous);
+    test_child(&child, limit_child, &generous);
     CHECK(test_child_exited(&child, 0));
     CHECK_EQ(test_lines_with(child.said, "late"), 0);
 }
@@ -256,7 +257,7 @@ static void backtrace_of_one(void *unused) {
     struct weft_fiber f = spawn_with(&(struct weft_attr){.name = "the hog"}, computes, &go_on);
     while (!LOAD(&spinning) || !weft_hogs(first, hogs, 8)) weft_sleep_for(WEFT_MILLISECOND);
     do test_until(writes_so_many, &asks);
-    while (!test_has(contents(asks.fd), "\"the hog\"")); /* who asks may have become a hog, too, meanwhile */
+    while (!test_has(contents(asks.fd), "\"the hog\"")); /* the fiber that asks may have become a hog, too */
     check_backtrace_of_spin(contents(asks.fd), "\"the hog\"");
     STORE(&go_on, 1);
     join(f);

@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the tests of input and output share. They know nothing but the public header, so that they hold for every
- * engine; run.sh runs them with each: WEFT_TEST_IO=uring, epoll, forbidden: the ring, by a filter for system
+ * engine; meson.build makes a test of each: WEFT_TEST_IO=uring, epoll, forbidden: the ring, by a filter for system
  * calls that every test sets for itself before it starts a runtime; or older: the ring of Linux 5.19.
  */
 #ifndef WEFT_TESTS_FIBER_IO_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Calls that block: on another thread, bounded, in order; given up or not; threads that come and go. */
 #define _GNU_SOURCE
 #include "io.h"
@@ -75,7 +76,7 @@ TEST(no_thread_is_left_after_a_stop) {
     if (TEST_TSAN) test_skip("it has a thread of its own");
     size_t before = test_threads();
     test_in_fiber(2, many, NULL);
-    while (test_threads() > before) test_nap_ms(1); /* who was joined is still seen for a moment */
+    while (test_threads() > before) test_nap_ms(1); /* a joined thread is still seen for a moment */
 }
 
 static void few_are_left(void *unused) {
@@ -91,7 +92,7 @@ static void few_are_left(void *unused) {
 TEST(idle_threads_end) {
     if (test_emulated()) test_skip("there are others");
     if (TEST_TSAN) test_skip("it has a thread of its own");
-    no_rescue(); /* who stood in for a worker would stay */
+    no_rescue(); /* a spare worker would stay */
     test_in_fiber(2, few_are_left, NULL);
 }
 

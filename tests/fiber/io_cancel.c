@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Every call that waits, ended by a request, by a scope that is cancelled, by a scope's deadline, and told before it
  * begins: it ends with that error, has done nothing, and the memory it was given is not touched afterwards.
@@ -112,7 +113,7 @@ static long long operation(struct at *a) {
     CHECK_EQ(weft_io_recv(&io, a->ends[0], a->memory, sizeof a->memory, 0), 0);
     return weft_io_wait(&io);
 }
-static long long connects(struct at *a) { /* the queue of a listener that nobody accepts at is full */
+static long long connects(struct at *a) { /* the queue of a listener without an accept is full */
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     (void)a;
     int listener = socket(AF_UNIX, SOCK_STREAM, 0), fd[2];

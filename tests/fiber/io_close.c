@@ -1,11 +1,12 @@
-/* weft_close: who waits for the descriptor ends with EBADF; nobody gets what is meant for the next user of its number.
+/* SPDX-License-Identifier: MIT */
+/* weft_close: waits for the descriptor end with EBADF; no waiter gets bytes of the next file with the same number.
  */
 #define _GNU_SOURCE
 #include "io.h"
 
 #include "../state.h"
 
-enum { NUMBER = 700 }; /* that nobody else uses, not even weft itself */
+enum { NUMBER = 700 }; /* that no other code uses, not even weft itself */
 static int fd_in_question, begun;
 static long long reads(void) {
     char c;
@@ -35,7 +36,7 @@ static void *closes(void *unused) {
     return unused;
 }
 
-/* Three of each, some of them closed by a thread that is no fiber. Who is late finds it closed. */
+/* Three of each, some of them closed by a thread that is no fiber. A late fiber finds it closed. */
 static void is_closed(long long (*fn)(void), int fd, bool by_thread) {
     struct weft_fiber f[3];
     CHECK_EQ(fd_in_question = dup3(fd, NUMBER, O_CLOEXEC), NUMBER);
@@ -249,7 +250,7 @@ TEST(a_thread_closes_and_ends) {
 /* --- at any moment
  * ---------------------------------------------------------------------------------------------------- */
 
-/* Nobody uses the number again before all have ended: whatever they are about to do, they end. */
+/* The number is not used again before all have ended: whatever they are about to do, they end. */
 static void at_any_moment(void *unused) {
     (void)unused;
     enum { READERS = 4, ROUNDS = 1000 };

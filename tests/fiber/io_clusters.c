@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Clusters that end while something that was begun there is under way: it goes on elsewhere. */
 #define _GNU_SOURCE
 #include "../state.h"
@@ -58,7 +59,7 @@ static void told_afterwards(void *unused) {
 }
 TEST(and_is_still_cancelled_or_closed) { each_runtime(told_afterwards); }
 
-/* Nobody accepts, and the queue is full: it goes on when there is room. */
+/* No fiber accepts, and the queue is full: the connect continues when there is room. */
 static struct sockaddr_in address;
 static void *connects(void *unused) {
     (void)unused;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Regular files: bytes at positions, in memory or not; names; errors as the originals have them. */
 #define _GNU_SOURCE
 #include "../state.h"
@@ -31,7 +32,7 @@ static void bytes(void *unused) {
     CHECK_EQ(weft_fsync(fd), 0);
     CHECK_EQ(weft_fdatasync(fd), 0);
     CHECK_EQ(lseek(fd, 0, SEEK_CUR), 13);
-    int last = fcntl(fd, F_DUPFD_CLOEXEC, 500); /* a number that nobody else gets meanwhile */
+    int last = fcntl(fd, F_DUPFD_CLOEXEC, 500); /* a number that no other open gets meanwhile */
     CHECK_EQ(weft_close(fd), 0);
     CHECK_EQ(weft_close(last), 0);
     CHECK_EQ(told(weft_pread(last, got, 1, 0)), -EBADF);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Bytes that are moved from one descriptor to another, by splice and sendfile, between ends of all kinds: whichever of
  * the two is waited for, a cancellation ends the call, and a close of either does; and nothing is moved from or to the
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include <termios.h>
 
-enum { IN = 710, OUT = 711 }; /* numbers that nobody else uses */
+enum { IN = 710, OUT = 711 }; /* numbers that no other code uses */
 enum { MUCH = 4000000 };
 
 /* --- ends at which a call has to wait ----------------------------------------------------------------------- */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sockets: datagrams, accepting and connecting, many at once. */
 #define _GNU_SOURCE
 #include "../state.h"
@@ -283,7 +284,7 @@ static void connect_newcomers(const struct sockaddr_in *address) {
         CHECK(fd >= 0 && !connect(fd, (const struct sockaddr *)address, sizeof *address) && !close(fd));
     }
 }
-/* Whoever accepts does not wait for the turns of the others, one by one. */
+/* A fiber that accepts does not wait for the turns of the others, one by one. */
 static void beside_busy_ones(void *(*fn)(void *), int flags) {
     struct weft_fiber f[BUSY], g[BUSY];
     struct sockaddr_in address;

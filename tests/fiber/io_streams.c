@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Pipes and sockets, whether they block or not: what is sent arrives, all of it and in order; ends, and peers that
  * vanish. */
 #define _GNU_SOURCE
@@ -162,12 +163,26 @@ static void breaks(void *unused) {
         make_ends(kind, e);
         CHECK_EQ(weft_close(e[0]), 0);
         STORE(&pipes_broken, 0);
+        bool is_pipe = kind == PIPE || kind == PIPE_NONBLOCKING;
         CHECK_EQ(told(weft_write(e[1], "x", 1)), -EPIPE);
-        test_await(&pipes_broken, 1);
+        CHECK_EQ(told(weft_writev(e[1], &(struct iovec){"x", 1}, 1)), -EPIPE);
+        if (is_pipe) test_await(&pipes_broken, 2);
+        if (!is_pipe) {
+            int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), pipe_ends[2];
+            off_t at = 0;
+            CHECK_EQ(told(weft_send(e[1], "x", 1, 0)), -EPIPE);
+            CHECK_EQ(told(weft_sendfile(e[1], file, &at, 1)), -EPIPE);
+            make_ends(PIPE, pipe_ends);
+            CHECK_EQ(weft_write(pipe_ends[1], "x", 1), 1);
+            CHECK_EQ(told(weft_splice(pipe_ends[0], NULL, e[1], NULL, 1, 0)), -EPIPE);
+            CHECK_EQ(LOAD(&pipes_broken), 0);
+            close_ends(pipe_ends);
+            close(file);
+        }
         CHECK_EQ(weft_close(e[1]), 0);
     }
 }
-TEST(a_broken_pipe_has_its_signal) { each_runtime(breaks); }
+TEST(only_pipes_raise_a_signal_when_they_are_broken) { each_runtime(breaks); }
 
 /* --- two at one end --------------------------------------------------------------------------------------------- */
 

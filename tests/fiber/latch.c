@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Latches: closed until so many have counted down, open for ever after. */
 #include "fiber.h"
 

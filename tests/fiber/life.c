@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The life of a fiber: spawn, self, yield, exit, join, detach. */
 #include "fiber.h"
 
@@ -37,12 +38,12 @@ static int (*volatile deeper)(int n, void *result) = deeply;
 static int deeply(int n, void *result) {
     volatile char fill[64];
     fill[n] = (char)n;
-    if (!n) weft_exit(result);
+    if (!n) weft_fiber_exit(result);
     return deeper(n - 1, result) + fill[n];
 }
 static void *exits(void *arg) { return deeply(20, arg) ? NULL : arg; }
 static void *exits_with(void *arg) {
-    weft_exit(arg);
+    weft_fiber_exit(arg);
     return NULL;
 }
 static void exit_results(void *unused) {
@@ -162,7 +163,7 @@ static void refused(void *unused) {
     void *result;
     int done = 0;
     struct weft_fiber self = spawn(joins_self, &done);
-    await_yielding(&done, 1); /* while nobody else joins it */
+    await_yielding(&done, 1); /* while no other fiber joins it */
     join(self);
     struct weft_fiber f = spawn(parked, &gate), first = spawn(joins, &f);
     await_state(state_joined, f);
@@ -266,7 +267,7 @@ static void *where_am_i(void *unused) {
     (void)unused;
     for (int i = 0; i < 100; i++) {
         int w = weft_worker();
-        CHECK(w >= 0); /* it may be a spare one, in the stead of a worker that is stuck */
+        CHECK(w >= 0); /* it may be a spare one, in place of a worker that is stuck */
         weft_yield();
     }
     return NULL;
@@ -286,13 +287,13 @@ static void bad_spawns(void *unused) {
     CHECK_EQ(weft_spawn(&f, NULL, NULL, NULL), -EINVAL);
     CHECK_EQ(weft_spawn(&f, &large, same, NULL), -EINVAL);
     CHECK_EQ(weft_spawn(&f, &pinned, same, NULL), -EINVAL);
-    CHECK_EQ(f.id, 77); /* a spawn that failed leaves it alone */
+    CHECK_EQ(f.id, 0); /* after a spawn that failed it is none */
 }
 TEST(bad_attributes) { each_size(bad_spawns); }
 
 /* --- handles for ever --------------------------------------------------------------------------------- */
 
-/* The next fiber in the record of one that has ended. One worker: the last record back is the first out. */
+/* The next fiber in the record of a fiber that has ended. One worker: the last record back is the first out. */
 static struct weft_fiber spawn_in_record(struct weft_fiber of) {
     struct weft_fiber f = spawn(parked, NULL);
     CHECK_EQ(weft__life_index(f.id), weft__life_index(of.id));
@@ -328,7 +329,7 @@ static void many_lives(void *unused) {
 }
 TEST(a_stale_handle_is_stale_for_ever) { test_in_fiber(1, many_lives, NULL); }
 
-/* The last life of a record: joined, detached, or the record of a fiber that nobody joins. */
+/* The last life of a record: joined, detached, or the record of a fiber that is never joined. */
 static void last_life(void *unused) {
     (void)unused;
     for (unsigned how = 0; how < 3; how++) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Lives of the runtime and of clusters, changed by several threads at once: what one call promises holds whatever the
  * others do.
@@ -6,6 +7,7 @@
 #include "threads.h"
 
 #include "../state.h"
+#include "sched/wake/idle.h"
 
 #include "weft/io.h"
 
@@ -343,13 +345,13 @@ TEST(a_run_that_waits_for_threads_says_so) {
 
 static int is_blocked(void *unused) {
     (void)unused;
-    CHECK_EQ(weft_sem_wait(&never), 0);
+    CHECK_EQ(weft_sem_wait(&never), -ECANCELED);
     return 0;
 }
-static void runs_into_a_deadlock(void) { weft_run(is_blocked, NULL, NULL); }
+static void runs_into_a_deadlock(void) { CHECK_EQ(weft_run(is_blocked, NULL, NULL), -EDEADLK); }
 TEST(a_main_that_is_blocked_is_named) {
     if (test_emulated()) test_skip("the emulator has threads of its own");
-    check_says(runs_into_a_deadlock, "nothing is left to wake it", "\"main\"");
+    check_says(runs_into_a_deadlock, "waits for semaphore", "\"main\"");
 }
 
 /* --- destroying --------------------------------------------------------------------------------------------------- */
@@ -418,9 +420,9 @@ static void *asks(void *unused) {
         struct weft_delays delays;
         struct weft_hog hogs[2];
         struct weft_cluster c = {LOAD(&newest)};
-        int err = weft_stats(&stats);
+        int err = weft_stats_read(&stats);
         CHECK(err == 0 || err == -ESRCH);
-        err = weft_delays(c, &delays);
+        err = weft_delays_read(c, &delays);
         CHECK(err == 0 || err == -ESRCH);
         CHECK(weft_hogs(c, hogs, 2) >= -ESRCH);
         err = weft_cluster_resize(c, 0); /* as many as its node has, or the machine */
@@ -603,7 +605,7 @@ static void print_to_a_full_pipe(bool by_fiber) {
         struct weft_stats stats;
         struct weft_cluster c = create(1);
         join(spawn_with(&(struct weft_attr){.cluster = c}, counts, NULL));
-        CHECK_EQ(weft_stats(&stats), 0);
+        CHECK_EQ(weft_stats_read(&stats), 0);
         CHECK_EQ(weft_cluster_destroy(c), 0);
         test_nap_ms(1);
     }

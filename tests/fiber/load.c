@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The load generator against a server that does not always do what it should: each planted fault is
- * counted, once, as what it is; and a server that stands still shows in the times of all who would have
- * come meanwhile.
+ * counted, once, as what it is; and a server that stands still shows in the times of all requests that would
+ * have come meanwhile.
  */
 #define _GNU_SOURCE
 #include "load.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Fiber-local values: each fiber's own, wherever it runs, destroyed at its end. */
 #include "fiber.h"
 
@@ -41,7 +42,7 @@ TEST(values_follow_the_fiber) { each_size(own_values); }
 
 static void *exits(void *arg) {
     CHECK_EQ(weft_local_set(key, arg), 0);
-    weft_exit(arg);
+    weft_fiber_exit(arg);
 }
 static void at_exit(void *unused) {
     (void)unused;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Loops: every index exactly once, whatever the partitioner, the range, and what the body does. */
 #include "fiber.h"
 #include "word.h"
@@ -67,7 +68,7 @@ static void more_workers_than_cpus(void *unused) {
 }
 TEST_WITHIN(oversubscribed, 60) { test_in_fiber(32, more_workers_than_cpus, NULL); }
 
-/* A range that nobody could go through: the pieces must be the larger for it. */
+/* A range that is too long to visit: so the pieces must be large. */
 static uint64_t covered;
 static int add_up(size_t begin, size_t end, void *arg) {
     (void)arg;
@@ -166,6 +167,32 @@ static void lazy_rest(void *unused) {
 }
 TEST(others_begin_while_a_lazy_body_waits) {
     if (!getenv("WEFT_CONTINUATIONS")) each_size(lazy_rest);
+}
+
+/* The same of a loop that first runs some elements alone, to learn what they cost. */
+#define PROBED 10000
+static int first_piece_waits(size_t begin, size_t end, void *unused) {
+    (void)unused;
+    if (end == PROBED) CHECK_EQ(weft_sem_post(&last_began), 0);
+    if (begin == 0) CHECK_EQ(weft_sem_wait(&last_began), 0);
+    return 0;
+}
+static int append_probed(size_t begin, size_t end, void *value, void *unused) {
+    for (size_t i = begin; i < end; i++) append(value, &(struct word){i * i + 7, 31}, NULL);
+    return first_piece_waits(begin, end, unused);
+}
+static void probed_rest(void *unused) {
+    (void)unused;
+    const struct weft_reduction how = {sizeof empty, &empty, append_probed, append};
+    struct word word = empty, wanted = empty;
+    last_began = (struct weft_sem)WEFT_SEM_INIT(0);
+    for (size_t i = 0; i < PROBED; i++) append(&wanted, &(struct word){i * i + 7, 31}, NULL);
+    CHECK_EQ(weft_for(0, PROBED, first_piece_waits, NULL, NULL), 0);
+    CHECK_EQ(weft_reduce(0, PROBED, &word, &how, NULL, NULL), 0);
+    CHECK(word.hash == wanted.hash && word.power == wanted.power);
+}
+TEST(others_begin_while_a_probed_body_waits) {
+    if (!getenv("WEFT_CONTINUATIONS")) each_size(probed_rest);
 }
 
 /* Loops of the same function and length: what the first has taught must not matter but for time. */
@@ -429,6 +456,37 @@ static void in_order(void *unused) {
         }
 }
 TEST_WITHIN(reductions_keep_the_order, 60) { each_size(in_order); }
+
+/* Repeated reductions begin with a part for each worker, and each worker with its own part: the callers are on
+ * several workers, and more than there are processors. */
+static int spell_slowly(size_t begin, size_t end, void *value, void *unused) {
+    for (size_t i = begin; i < end; i++)
+        for (volatile int k = 0; k < 50; k++) {
+        }
+    return spell(begin, end, value, unused);
+}
+static void *spell_again(void *unused) {
+    static const struct weft_reduction slow = {sizeof(struct word), &empty, spell_slowly, append};
+    enum { N = 3000, TIMES = 50 };
+    struct word wanted = {5, 3};
+    spell(0, N, &wanted, NULL);
+    for (int k = 0; k < TIMES; k++) {
+        struct word got = {5, 3};
+        CHECK_EQ(weft_reduce(0, N, &got, &slow, NULL, NULL), 0);
+        CHECK(got.hash == wanted.hash && got.power == wanted.power);
+        weft_yield();
+    }
+    return unused;
+}
+TEST_WITHIN(reductions_like_earlier_ones_keep_the_order, 60) {
+    for (unsigned workers = 1; workers <= 8; workers = workers * 2 + 1) {
+        test_start(workers);
+        struct weft_fiber f[4];
+        for (int i = 0; i < 4; i++) f[i] = spawn(spell_again, NULL);
+        for (int i = 0; i < 4; i++) join(f[i]);
+        test_stop();
+    }
+}
 
 /* Values of every size, also such as do not fit a stack. */
 enum { LARGE = 5000 };

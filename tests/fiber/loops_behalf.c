@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Whoever works for the caller of a loop, a graph or a pipeline: forked, mailed or sent, it has a stack of the caller's
- * size, is told when the caller's scope is cancelled, and is named after what the caller has called.
+ * The fibers that work for the caller of a loop, a graph or a pipeline: forked, mailed or sent, each has a stack of the
+ * caller's size, is cancelled with the caller's scope, and is named after the function that the caller has called.
  *
  * The bodies of one run wait for each other, so that each must be in a fiber of its own.
  */
@@ -209,7 +210,7 @@ static struct weft_fiber caller;
 static void leave_task(void) {
     static struct weft_task task;
     static int left;
-    if (weft_self().id != caller.id && !ADD(&left, 1)) CHECK_EQ(weft_fork(&task, free, NULL), 0);
+    if (weft_self().id != caller.id && !ADD(&left, 1)) CHECK_EQ(weft_task_fork(&task, free, NULL), 0);
 }
 static void run_leaving(void *way) {
     caller = weft_self();

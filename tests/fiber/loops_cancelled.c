@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Loops and algorithms whose caller is asked to stop: nothing more is begun, what is under way is told, whichever fiber
- * runs it, and the call says so. It returns 0 only if everything was run.
+ * Loops and algorithms with a cancelled caller: nothing more begins, running pieces are cancelled, whichever fiber runs
+ * them, and the call returns an error. It returns 0 only if everything has run.
  */
 #define _GNU_SOURCE
 #include "fiber.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The machine under a fiber: alignment, stack sizes, registers, errno, setjmp. */
 #define _GNU_SOURCE
 #include "fiber.h"
@@ -34,7 +35,7 @@ static void *aligned_locals(void *arg) {
 
 static void alignment(void *unused) {
     (void)unused;
-    for (int i = 0; i < 10; i++) { /* a new stack, and one that is handed on */
+    for (int i = 0; i < 10; i++) { /* a new stack, and a stack that is handed on */
         struct weft_fiber a = spawn(stack_pointer_at_entry, NULL), b = spawn(stack_pointer_at_entry, NULL);
         CHECK_EQ((uintptr_t)join(a) % 16, ENTRY_OFFSET);
         CHECK_EQ((uintptr_t)join(b) % 16, ENTRY_OFFSET);
@@ -109,7 +110,7 @@ TEST(values_survive_a_switch) { each_size(registers); }
 /*
  * The address of errno from before a switch is another thread's after it. Here errno is used on both
  * sides of a switch, in one function, so that an optimiser could keep the address; after a move the
- * failing call sets the new thread's errno, and that is the one that must be read.
+ * failing call sets the new thread's errno, and the test must read that errno.
  */
 static int moves, stop;
 static void *reads_errno(void *unused) {
@@ -131,7 +132,7 @@ TEST_WITHIN(errno_after_a_move, 60) {
     struct weft_fiber f[FIBERS];
     test_start(2);
     for (int i = 0; i < FIBERS; i++) f[i] = spawn(reads_errno, NULL);
-    while (LOAD(&moves) < 200) { /* through the injector: whoever is awake takes them */
+    while (LOAD(&moves) < 200) { /* through the injector: any worker that is awake takes them */
         for (int i = 0; i < FIBERS; i++) CHECK_EQ(weft_unpark(f[i]), 0);
         weft_yield();
     }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Memory of a burst of fibers goes back to the kernel, also while every worker wakes up again and again, or never
  * rests. Handles of fibers that were in the burst stay what they are. A test that waits for memory to go back hangs if
@@ -190,9 +191,9 @@ static void *use_stale(void *number) {
 }
 static void *trim_always(void *unused) {
     while (!LOAD(&enough)) {
-        weft__slab_turn(&weft__fibers);
+        weft__slab_end_period(&weft__fibers);
         weft__slab_trim(&weft__fibers);
-        weft__stacks_turn();
+        weft__stacks_end_period();
         weft__stacks_trim();
     }
     return unused;

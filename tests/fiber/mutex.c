@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Mutexes: exclusion, order, and an owner that is checked. */
 #include "chain.h"
 
@@ -66,17 +67,17 @@ static void moves(void *unused) {
 }
 TEST_WITHIN(the_owner_is_the_fiber, 60) { each_size(moves); }
 
-/* Who comes after a fiber that has ended holding it, in the same record, does not hold it. */
+/* A fiber ends with the mutex locked. The next fiber in the same record does not hold it. */
 static struct weft_rwlock rw;
 static struct weft_once once;
 static int exits(void *unused) {
     (void)unused;
-    weft_exit(NULL);
+    weft_fiber_exit(NULL);
 }
 static void *ends_holding(void *unused) {
     CHECK_EQ(weft_mutex_lock(&m), 0);
     CHECK_EQ(weft_rwlock_write(&rw), 0);
-    weft_once(&once, exits, NULL);
+    weft_once_run(&once, exits, NULL);
     return unused;
 }
 static void *comes_after(void *unused) {
@@ -89,7 +90,7 @@ static void *comes_after(void *unused) {
     CHECK_EQ(weft_rwlock_unlock_write(&rw), -EPERM);
     CHECK_EQ(weft_rwlock_write_until(&rw, soon), -ETIMEDOUT);
     CHECK_EQ(weft_rwlock_read_until(&rw, soon), -ETIMEDOUT);
-    CHECK_EQ(weft_once_until(&once, exits, NULL, soon), -ETIMEDOUT);
+    CHECK_EQ(weft_once_run_until(&once, exits, NULL, soon), -ETIMEDOUT);
     return unused;
 }
 static void after_it(void *unused) {
@@ -143,9 +144,9 @@ TEST(first_come_first_served_fibers_and_threads) {
     test_stop();
 }
 
-/* --- passing those who wait ------------------------------------------------------------------------------ */
+/* --- passing the waiters -------------------------------------------------------------------------------- */
 
-/* On one worker nobody else runs in between: the first that waits is passed so often, and then it is his. */
+/* On one worker no other fiber runs in between: the first waiter is passed so often, and then the mutex is reserved. */
 static void passes_exactly(void *unused) {
     (void)unused;
     m = (struct weft_mutex)WEFT_MUTEX_INIT;
@@ -168,7 +169,7 @@ static void passes_exactly(void *unused) {
 }
 TEST(the_first_is_passed_so_often_and_no_more) { test_in_fiber(1, passes_exactly, NULL); }
 
-/* An heir that has come to run, and found the mutex held by one that does not run, is passed no more. */
+/* An heir that runs, and finds the mutex held by a fiber that does not run, is passed no more. */
 static void passes_once(void *unused) {
     (void)unused;
     m = (struct weft_mutex)WEFT_MUTEX_INIT;
@@ -244,7 +245,7 @@ TEST_WITHIN(nobody_is_passed_more_often, 60) {
 /* An heir that gives up, by its deadline or by cancellation, leaves the next one in its place. */
 static void *gives_up(void *arg) {
     uint64_t *deadline = arg;
-    CHECK_EQ(weft_mutex_lock_until(&m, *deadline), *deadline == WEFT_FOREVER ? -ECANCELED : -ETIMEDOUT);
+    CHECK_EQ(weft_mutex_lock_cancellable(&m, *deadline), *deadline == WEFT_FOREVER ? -ECANCELED : -ETIMEDOUT);
     return NULL;
 }
 /* Or for so long as the first one is there: on a slow machine its time may be up before. */

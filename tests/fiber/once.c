@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Once: done by one, seen by all; what fails is tried again. */
 #include "chain.h"
 
@@ -12,7 +13,7 @@ static int does_it(void *unused) {
     return 0;
 }
 static void *wants_it(void *unused) {
-    CHECK_EQ(weft_once(&once, does_it, NULL), 0);
+    CHECK_EQ(weft_once_run(&once, does_it, NULL), 0);
     CHECK_EQ(value, 42);
     return unused;
 }
@@ -40,18 +41,18 @@ static int fails(void *result) {
 }
 static int again(void *unused) {
     (void)unused;
-    return weft_once(&once, again, NULL);
+    return weft_once_run(&once, again, NULL);
 }
 static void errors(void *unused) {
     (void)unused;
     int error = -EIO, fine = 0;
     once = (struct weft_once)WEFT_ONCE_INIT;
     STORE(&calls, 0);
-    CHECK_EQ(weft_once(&once, fails, &error), -EIO);
-    CHECK_EQ(weft_once(&once, again, NULL), -EDEADLK); /* of the inner call, and so a failure of the outer */
-    CHECK_EQ(weft_once_until(&once, fails, &error, 0), -EIO);
-    CHECK_EQ(weft_once(&once, fails, &fine), 0);
-    CHECK_EQ(weft_once(&once, fails, &error), 0);
+    CHECK_EQ(weft_once_run(&once, fails, &error), -EIO);
+    CHECK_EQ(weft_once_run(&once, again, NULL), -EDEADLK); /* of the inner call, and so a failure of the outer */
+    CHECK_EQ(weft_once_run_until(&once, fails, &error, 0), -EIO);
+    CHECK_EQ(weft_once_run(&once, fails, &fine), 0);
+    CHECK_EQ(weft_once_run(&once, fails, &error), 0);
     CHECK_EQ(calls, 3);
 }
 TEST(what_fails_is_tried_again) { each_size(errors); }
@@ -65,7 +66,7 @@ static int succeeds_late(void *unused) {
 }
 static int failures;
 static void *tries(void *unused) {
-    while (weft_once(&once, succeeds_late, NULL)) ADD(&failures, 1);
+    while (weft_once_run(&once, succeeds_late, NULL)) ADD(&failures, 1);
     return unused;
 }
 static void attempts(void *unused) {
@@ -90,7 +91,7 @@ static int holds(void *unused) {
     return weft_cancelled() ? -ECANCELED : 0;
 }
 static void *runs_it(void *wanted) {
-    CHECK_EQ(weft_once(&once, holds, NULL), *(int *)wanted);
+    CHECK_EQ(weft_once_run(&once, holds, NULL), *(int *)wanted);
     return NULL;
 }
 TEST(cancellation_and_deadlines) {
@@ -98,7 +99,7 @@ TEST(cancellation_and_deadlines) {
     int cancelled = -ECANCELED, fine = 0;
     struct weft_fiber runner = spawn(runs_it, &cancelled);
     while (!LOAD(&once.queue.word)) test_nap_ms(1);
-    CHECK_EQ(weft_once_until(&once, holds, NULL, weft_now() + WEFT_MILLISECOND), -ETIMEDOUT);
+    CHECK_EQ(weft_once_run_until(&once, holds, NULL, weft_now() + WEFT_MILLISECOND), -ETIMEDOUT);
     struct weft_fiber waiter = spawn(runs_it, &cancelled), next;
     await_chain(&once.queue, 1);
     CHECK_EQ(weft_cancel(waiter), 0); /* it waits: it has done nothing */
@@ -109,6 +110,6 @@ TEST(cancellation_and_deadlines) {
     STORE(&hold, 0);
     join(runner);
     join(next); /* it did it */
-    CHECK_EQ(weft_once(&once, holds, NULL), 0);
+    CHECK_EQ(weft_once_run(&once, holds, NULL), 0);
     test_stop();
 }

@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Stack overflow: one line that says whose, and abort. Faults that are not ours go where they went
- * before.
+ * Stack overflow: one line that names the fiber, and abort. Other faults go to the handler that was
+ * installed before.
  */
 #define _GNU_SOURCE
 #include "fiber.h"

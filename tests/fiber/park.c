@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Park and unpark: one permit, never lost, never two. */
 #include "fiber.h"
 

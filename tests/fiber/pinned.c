@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Pinned fibers: always on their worker, woken from anywhere, in turns with the others. */
 #include "fiber.h"
 
@@ -12,7 +13,7 @@ static void *stays(void *arg) {
         CHECK_EQ(weft_sleep_for(50 * WEFT_MICROSECOND), 0);
         CHECK_EQ(weft_worker(), home);
         CHECK_EQ(weft_sem_post(&sem), 0);
-        CHECK_EQ(weft_sem_wait(&sem), 0); /* woken by whoever comes by */
+        CHECK_EQ(weft_sem_wait(&sem), 0); /* woken by any fiber */
         CHECK_EQ(weft_worker(), home);
         CHECK_EQ(weft_park_until(weft_now() + 20 * WEFT_MICROSECOND), -ETIMEDOUT);
         CHECK_EQ(weft_worker(), home);

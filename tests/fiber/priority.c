@@ -1,4 +1,5 @@
-/* Priorities: high before normal before low, and nobody is left out. */
+/* SPDX-License-Identifier: MIT */
+/* Priorities: high before normal before low, and no fiber is left out. */
 #include "fiber.h"
 
 #define HIGH (&(struct weft_attr){.priority = WEFT_HIGH})
@@ -79,7 +80,7 @@ TEST(no_such_priority) {
     test_stop();
 }
 
-/* --- nobody starves --------------------------------------------------------------------------------------------------
+/* --- no fiber starves ------------------------------------------------------------------------------------------------
  */
 
 static int turns[3];
@@ -108,7 +109,7 @@ TEST(under_endless_high_ones_low_ones_run) { starve(1, (const int[]){0, 20, 1});
 TEST(under_endless_normal_ones_low_ones_run) { starve(1, (const int[]){20, 0, 1}); }
 TEST(on_several_workers_all_run) { starve(4, (const int[]){10, 20, 10}); }
 
-/* A fiber that comes new, or wakes, among endless ones of the other kinds. */
+/* A fiber that is new, or wakes, among endless fibers of the other kinds. */
 static int came;
 static void *comes(void *unused) {
     ADD(&came, 1);
@@ -134,7 +135,8 @@ TEST(newcomers_run_among_endless_ones) {
 /* --- kept -----------------------------------------------------------------------------------------------------------
  */
 
-/* One of a kind against many normal ones: how many turns of a hundred it gets, after all sorts of waits. */
+/* A single fiber of a kind against many normal fibers: how many turns of a hundred it gets, after all sorts of waits.
+ */
 static int own, others;
 static void *normal_turns(void *unused) {
     while (!LOAD(&over)) {

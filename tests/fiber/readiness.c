@@ -1,9 +1,10 @@
-/* Readiness of descriptors: what is found, who is woken, deadlines, cancellation, and the thread behind it. */
+/* SPDX-License-Identifier: MIT */
+/* Readiness of descriptors: what is found, which fibers wake, deadlines, cancellation, and the thread behind it. */
 #define _GNU_SOURCE
 #include "threads.h"
 
 #include "io/readiness.h"
-#include "sched/dry.h"
+#include "sched/wake/io_backpressure.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -142,7 +143,7 @@ TEST(a_worker_that_sleeps_in_the_poller) {
     do {
         ask(fd, "x");
         test_nap_ms(1);
-    } while (load_rlx(&weft__dry_awaited) != WEFT_DRY_DOZED);
+    } while (load_rlx(&weft__poll_duty_state) != WEFT_POLL_DUTY_DOZED);
     CHECK_EQ(weft_unpark(parked), 0);
     join(parked);
     ask(fd, "q");
@@ -152,7 +153,7 @@ TEST(a_worker_that_sleeps_in_the_poller) {
     close_both(fd + 2);
 }
 
-/* Nobody runs dry: what has become ready is brought in all the same. */
+/* No worker runs dry: descriptors that have become ready are reported all the same. */
 static int is_over;
 static void *computes(void *unused) {
     while (!LOAD(&is_over)) {
@@ -254,7 +255,7 @@ static void deadlines(void *unused) {
     CHECK_EQ(weft_ready_until(p[0], POLLIN, before + 5 * WEFT_MILLISECOND), -ETIMEDOUT);
     CHECK(weft_now() >= before + 5 * WEFT_MILLISECOND);
     CHECK_EQ(weft_ready_until(p[0], POLLIN, 0), -ETIMEDOUT);
-    put_byte(p[1]); /* armed still, for nobody */
+    put_byte(p[1]); /* still armed, without a waiter */
     CHECK_EQ(weft_ready_until(p[0], POLLIN, 0), POLLIN);
     take_byte(p[0]);
     CHECK_EQ(weft_ready_until(p[0], POLLIN, weft_now() + WEFT_MILLISECOND), -ETIMEDOUT);
@@ -307,7 +308,7 @@ static void closing(void *unused) {
         f[i] = spawn(waits, &w[i]);
     }
     for (int i = 0; i < 3; i++) {
-        do weft__readiness_closes(p[0]); /* they may not wait yet */
+        do weft__readiness_close(p[0]); /* they may not wait yet */
         while (weft_join_until(f[i], NULL, weft_now() + 2 * WEFT_MILLISECOND) == -ETIMEDOUT);
         CHECK_EQ(w[i].got, -EBADF);
     }
@@ -349,20 +350,20 @@ static void selects(void *unused) {
     struct weft_chan chan = WEFT_CHAN_OVER(buffer, sizeof(int), 4);
     struct weft_case cases[] = {WEFT_CASE_READY(p[0], POLLIN), WEFT_CASE_RECV(&chan, &item),
                                 WEFT_CASE_READY(q[0], POLLIN), WEFT_CASE_READY(-1, POLLIN)};
-    CHECK_EQ(weft_select_try(cases, 4), -EAGAIN);
-    CHECK_EQ(weft_select_until(cases, 4, weft_now() + WEFT_MILLISECOND), -ETIMEDOUT);
+    CHECK_EQ(weft_case_select_try(cases, 4), -EAGAIN);
+    CHECK_EQ(weft_case_select_until(cases, 4, weft_now() + WEFT_MILLISECOND), -ETIMEDOUT);
     put_byte(q[1]);
-    CHECK_EQ(weft_select(cases, 4), 2);
+    CHECK_EQ(weft_case_select(cases, 4), 2);
     CHECK_EQ(cases[2].result, POLLIN);
     take_byte(q[0]);
     CHECK_EQ(weft_chan_send(&chan, &one), 0);
-    CHECK_EQ(weft_select(cases, 4), 1);
+    CHECK_EQ(weft_case_select(cases, 4), 1);
     CHECK_EQ(item, 1);
     close_both(p);
-    CHECK_EQ(weft_select(cases, 4), 0);
+    CHECK_EQ(weft_case_select(cases, 4), 0);
     CHECK_EQ(cases[0].result, -EBADF);
     cases[0] = (struct weft_case)WEFT_CASE_READY(q[0], POLLNVAL);
-    CHECK_EQ(weft_select(cases, 4), -EINVAL);
+    CHECK_EQ(weft_case_select(cases, 4), -EINVAL);
     close_both(q);
 }
 TEST(select_over_descriptors) {
@@ -380,8 +381,8 @@ static void *selector(void *seed) {
         int item;
         struct weft_case c[PIPES + 1] = {WEFT_CASE_RECV(&items, &item)};
         for (int i = 0; i < PIPES; i++) c[i + 1] = (struct weft_case)WEFT_CASE_READY(pipes[i][0], POLLIN);
-        int which = test_below(&r, 2) ? weft_select(c, PIPES + 1)
-                                      : weft_select_until(c, PIPES + 1, weft_now() + test_below(&r, 200000));
+        int which = test_below(&r, 2) ? weft_case_select(c, PIPES + 1)
+                                      : weft_case_select_until(c, PIPES + 1, weft_now() + test_below(&r, 200000));
         char byte;
         if (which == -ECANCELED || (which == 0 && c[0].result == -EPIPE)) return NULL;
         if (which == 0) ADD(&received, 1);
@@ -499,7 +500,7 @@ static uint64_t cpu_ns(void) {
     return (uint64_t)t.tv_sec * WEFT_SECOND + (uint64_t)t.tv_nsec;
 }
 
-/* No time is asserted: a thread that spins would use all of the half second, one that ticks some of it. */
+/* No time is asserted: a thread that spins would use all of the half second, a thread that ticks some of it. */
 TEST(waiting_uses_no_cpu) {
     int p[2];
     make_pipe(p);
@@ -516,7 +517,7 @@ TEST(waiting_uses_no_cpu) {
     close_both(p);
 }
 
-/* A stop waits for who waits for the outside; nobody is reported as blocked for ever. */
+/* A stop waits for fibers that wait for descriptors; none is reported as blocked for ever. */
 static void *writes_late(void *fd) {
     test_nap_ms(20);
     put_byte(*(int *)fd);

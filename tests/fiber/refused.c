@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The kernel refuses membarrier while the runtime runs, as after a seccomp filter: everything goes on. */
 #include "../forbid.h"
 #include "fiber.h"

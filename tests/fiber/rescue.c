@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * A fiber that does not come back - it sits in a blocking call, or computes - keeps nobody waiting:
+ * A fiber that does not come back - it sits in a blocking call, or computes - keeps no other fiber waiting:
  * what is ready behind it, mailed to its worker, pinned there or due there runs all the same.
  * Everything here is a hang where that is broken.
  */
@@ -176,7 +177,7 @@ TEST_WITHIN(beside_a_busy_worker_behind_one_that_computes, 30) { others_busy(com
 /* --- several hogs
  * -------------------------------------------------------------------------------------------------------- */
 
-/* Each of them sits on the worker that ran in the stead of the one before. */
+/* Each of them is on the spare that ran in place of the previous worker. */
 static void nested(unsigned workers, int hogs) {
     struct weft_fiber f[200];
     open_gate();
@@ -204,7 +205,7 @@ static void too_many(void *unused) {
     open_gate();
     test_start(1);
     for (int i = 0; i < HOGS; i++) f[i] = spawn(blocks, NULL);
-    test_await(&hogging, 1 + SPARES); /* the worker, and those in its stead */
+    test_await(&hogging, 1 + SPARES); /* the worker, and those in its place */
     for (int i = 0; i < 20; i++) CHECK_EQ(weft_spawn(NULL, NULL, runs, NULL), 0);
     while (weft_hogs((struct weft_cluster){0}, NULL, 0) < 1 + SPARES) test_nap_ms(1);
     test_nap_ms(100);
@@ -267,7 +268,7 @@ static void retire(unsigned workers) {
 TEST(spares_retire_again_one) { retire(1); }
 TEST(spares_retire_again_two) { retire(2); }
 
-/* Nobody waits for the one that blocks; but the other has more than it can run. */
+/* No fiber waits for the worker that blocks; but the other worker has more than it can run. */
 static bool two_run(void *unused) {
     (void)unused;
     return threads_count(&seen) >= 2; /* or more, where the machine makes others look blocked */

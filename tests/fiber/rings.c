@@ -1,12 +1,14 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * What can go wrong between workers and their rings: a worker that is stuck with requests that nobody has handed to
- * the kernel, a ring that is full, one whose worker retires, stops or was forked away, and a wake-up of a worker that
- * sleeps in its ring. All of it holds without rings, too.
+ * What can go wrong between workers and their rings: a stuck worker with requests that were not yet handed to
+ * the kernel, a full ring, the ring of a worker that retires, stops or was left behind by a fork, and a wake-up of a
+ * worker that sleeps in its ring. The tests pass without rings, too.
  */
 #define _GNU_SOURCE
 #include "../scratch.h"
 #include "../state.h"
 #include "fiber.h"
+#include "sched/core/self.h"
 #include "weft/io.h"
 
 #include <fcntl.h>
@@ -405,7 +407,7 @@ static void makes_do(void *number) {
     files_without();
 }
 TEST(an_operation_that_the_kernel_has_not) {
-    no_rescue(); /* whose ring is looked at is that of the one worker */
+    no_rescue(); /* the ring that is looked at belongs to the only worker */
     open_pipe();
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
         int number = operations[i];

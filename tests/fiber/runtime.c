@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Start, stop and run: a thousand times, with work left, with others handing work in. */
 #include "threads.h"
 
@@ -15,7 +16,7 @@ TEST(what_there_is_without_a_runtime) {
     CHECK_EQ(weft_workers(), 0);
     CHECK_EQ(weft_stop(), -ESRCH);
     CHECK_EQ(weft_spawn(&f, NULL, same, NULL), -ESRCH);
-    CHECK_EQ(weft_stats(&stats), -ESRCH);
+    CHECK_EQ(weft_stats_read(&stats), -ESRCH);
     CHECK_EQ(weft_stats_print(), -ESRCH);
     CHECK(strlen(weft_version()) >= 5);
 }
@@ -42,7 +43,7 @@ TEST(run_returns_what_main_returned) {
     CHECK_EQ(weft_run(main_of_run, NULL, &(struct weft_config){.workers = WEFT_WORKERS_MAX + 1}), -EINVAL);
 }
 
-static void exits_deep(void *result) { weft_exit(result); }
+static void exits_deep(void *result) { weft_fiber_exit(result); }
 static int main_exits(void *result) {
     struct weft_scope s;
     CHECK_EQ(weft_scope_begin(&s, WEFT_FOREVER), 0); /* which is ended first */
@@ -53,7 +54,7 @@ static int main_is_cancelled(void *unused) {
     (void)unused;
     CHECK_EQ(weft_cancel(weft_self()), 0);
     CHECK_EQ(weft_sleep_for(WEFT_FOREVER), -ECANCELED);
-    weft_exit_if_cancelled();
+    weft_fiber_exit_if_cancelled();
     return 1;
 }
 TEST(run_returns_what_main_exited_with) {
@@ -151,7 +152,7 @@ TEST(many_blocked_are_a_few_lines) {
     CHECK_HAS(child.said, "more");
 }
 
-/* The stop waits while somebody sleeps: that one will go on. */
+/* The stop waits while a fiber sleeps, because that fiber will continue. */
 static void *sleeps(void *arg) {
     CHECK_EQ(weft_sleep_for(20 * WEFT_MILLISECOND), 0);
     STORE((int *)arg, 1);
@@ -165,7 +166,7 @@ TEST(stop_waits_for_sleepers) {
     CHECK_EQ(done, 1);
 }
 
-/* And for one that is woken by a timer; it ends in -EBUSY when the timer is cancelled instead. */
+/* And for a fiber that a timer wakes; it ends in -EBUSY when the timer is cancelled instead. */
 static void unpark_it(void *f) { weft_unpark(*(struct weft_fiber *)f); }
 static struct weft_timer timer;
 static void *cancels(void *unused) {
@@ -231,7 +232,7 @@ static void *relocks(void *unused) {
     struct weft_cond cond = WEFT_COND_INIT;
     CHECK_EQ(weft_mutex_lock(&taken), 0);
     STORE(&relocking, 1);
-    weft_cond_wait(&cond, &taken); /* comes back only with the mutex, which nobody gives */
+    weft_cond_wait(&cond, &taken); /* returns only with the mutex, which is never unlocked */
     return NULL;
 }
 static int leaves_a_stubborn_one(void *unused) {

@@ -1,7 +1,8 @@
-/* Reader-writer locks: who may be inside together, whose turn it is, and nobody is kept out. */
+/* SPDX-License-Identifier: MIT */
+/* Reader-writer locks: which fibers may be inside together, which is next, and none is kept out. */
 #include "fiber.h"
 
-#include "sync/queue.h"
+#include "sched/wait/wait_queue.h"
 
 static struct weft_rwlock l;
 
@@ -61,7 +62,7 @@ static void *writes(void *arg) {
     CHECK_EQ(weft_rwlock_unlock_write(&l), 0);
     return NULL;
 }
-/* Odd ones are writers. A writer that leaves lets in all readers; the writers follow in order. */
+/* Odd numbers are writers. A writer that leaves lets in all readers; the writers follow in order. */
 TEST(phases_of_fibers_and_threads) {
     test_start(2);
     struct weft_fiber f[6];
@@ -111,7 +112,7 @@ TEST(a_writer_that_waits_keeps_readers_out) {
 
 static void *gives_up(void *deadline) {
     uint64_t until = *(uint64_t *)deadline;
-    CHECK_EQ(weft_rwlock_write_until(&l, until), until == WEFT_FOREVER ? -ECANCELED : -ETIMEDOUT);
+    CHECK_EQ(weft_rwlock_write_cancellable(&l, until), until == WEFT_FOREVER ? -ECANCELED : -ETIMEDOUT);
     return NULL;
 }
 static void *reads_with_others(void *unused) {
@@ -146,11 +147,11 @@ static void readers_go_on(void *by_cancel) {
 TEST(a_writer_is_cancelled) { readers_go_on(&l); }
 TEST(a_writer_is_late) { readers_go_on(NULL); }
 
-/* --- nobody is kept out ------------------------------------------------------------------------------------- */
+/* --- none is kept out --------------------------------------------------------------------------------------- */
 
 static int over;
 static void *keeps_reading(void *unused) {
-    while (!LOAD(&over)) { /* several of them: somebody always reads */
+    while (!LOAD(&over)) { /* several of them: a reader is always inside */
         CHECK_EQ(weft_rwlock_read(&l), 0);
         weft_yield();
         CHECK_EQ(weft_rwlock_unlock_read(&l), 0);
@@ -186,7 +187,7 @@ static void reader_among_writers(void *unused) { is_served(keeps_writing, NULL),
 TEST_WITHIN(a_writer_among_readers, 60) { each_size(writer_among_readers); }
 TEST_WITHIN(a_reader_among_writers, 60) { each_size(reader_among_writers); }
 
-/* How many phases a writer waits at most: one of readers for each writer before it. Those who read wait for one
+/* How many phases a writer waits at most: one of readers for each writer before it. A reader waits for one
  * writer: on one worker this can be counted. */
 static int written;
 static void *writes_and_counts(void *unused) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Calls with arguments of all kinds, for io_same.c: the original, or the look-alike with the same arguments. b has 64
  * bytes, "abcdefgh" again and again, and nothing can be read or written behind them.
@@ -175,7 +176,7 @@ CALL(connect_long, EITHER(connect, m->fd, SA(m), 1000))
 CALL(connect_nowhere,
      EITHER(connect, m->fd, (struct sockaddr *)&(struct sockaddr_in){.sin_family = AF_UNSPEC}, SIZE_OF_SA))
 CALL(connect_odd, EITHER(connect, m->fd, (struct sockaddr *)&(struct sockaddr_in){.sin_family = 77}, SIZE_OF_SA))
-/* To a port where nobody listens, and then again: what is left of a connection that failed. */
+/* To a port without a listener, and then again: what is left of a connection that failed. */
 #define CLOSED_PORT \
     ((struct sockaddr *)&(struct sockaddr_in){ \
         .sin_family = AF_INET, .sin_port = htons(1), .sin_addr = {htonl(INADDR_LOOPBACK)}})

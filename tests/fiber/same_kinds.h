@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Descriptors of all kinds, each in a certain state, for io_same.c. A kind is made afresh for every call: the
  * descriptor that is called on, its other end if it has one, and what is needed to call it. All are closed by
@@ -22,7 +23,7 @@
 struct made {
     int fd, peer;
     int more[8];                /* others that have to be there; -1: none */
-    struct sockaddr_in address; /* where somebody listens or is bound */
+    struct sockaddr_in address; /* where a socket listens or is bound */
 };
 
 struct kind {
@@ -163,7 +164,7 @@ static inline int tcp(int flags) {
     CHECK(fd >= 0);
     return fd;
 }
-/* A listener whose queue is full: whoever connects to it is not answered for a second. */
+/* A listener with a full queue: a connect gets no answer for a second. */
 static inline void make_connecting(struct made *m) {
     int listener;
     make_listener(&listener, &m->address, 0);
@@ -248,7 +249,7 @@ static inline void make_anonymous(struct made *m, int which) {
     CHECK(m->fd >= 0);
 }
 
-/* A number that nobody gets while we look. */
+/* A number that no open gets meanwhile. */
 enum { NUMBER_CLOSED, NUMBER_NONE, NUMBER_LARGE };
 static inline void make_number(struct made *m, int which) {
     static const int numbers[] = {1019, -1, 1 << 30};

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Prefix sums: inclusive and exclusive, in place, of operations that do not commute. */
 #include "fiber.h"
 #include "word.h"

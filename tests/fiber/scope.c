@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Scopes: what belongs to them, what cancels them, what they end with; nesting, shields.
  */
@@ -32,7 +33,7 @@ static void child(struct weft_scope *s, int (*fn)(void *), void *arg) {
     CHECK_EQ(weft_scope_spawn(s, NULL, fn, arg), 0);
 }
 
-/* One that waits; or the deadline was so quick that there is none, and the caller is told instead. */
+/* A child that waits; or the deadline was so quick that there is none, and the spawn fails instead. */
 static void waits_in(struct weft_scope *s, int *told) {
     int err = weft_scope_spawn(s, NULL, waits, told);
     CHECK(!err || err == -ECANCELED);
@@ -58,7 +59,7 @@ TEST(ends_when_all_its_fibers_have_ended) { each_size(ends_with_its_children); }
 
 static int exits(void *unused) {
     ADD(&ran, 1);
-    weft_exit(unused);
+    weft_fiber_exit(unused);
 }
 static int is_let_go(void *sem) {
     int err = weft_sem_wait(sem);
@@ -70,8 +71,8 @@ static void yield_until_ran(int n) {
     while (LOAD(&ran) < n) weft_yield();
 }
 
-/* Children that end before and behind others: of another scope, on stacks of another size, counted by somebody else,
- * and one that stays for long; each scope ends with its own, and not with the others. */
+/* Children that end before and behind others: of another scope, on stacks of another size, counted by other
+ * fibers, and a child that stays for long; each scope ends with its own children, and not with the others. */
 static void ends_among_others(void *unused) {
     (void)unused;
     struct weft_sem gate = WEFT_SEM_INIT(0);
@@ -140,7 +141,7 @@ static void made_before_the_cancel(void *unused) {
 }
 TEST(a_child_that_was_made_runs) { each_size(made_before_the_cancel); }
 
-static int exits_with(void *err) { weft_exit(err); }
+static int exits_with(void *err) { weft_fiber_exit(err); }
 static void an_exit_is_a_result(void *unused) {
     (void)unused;
     struct weft_scope s;
@@ -183,7 +184,7 @@ static void deadline(void *unused) {
 }
 TEST(a_deadline_ends_the_waits) { each_size(deadline); }
 
-/* A sleep and a wait with deadlines of their own, in a scope with one that is farther off. */
+/* A sleep and a wait with deadlines of their own, in a scope with a later deadline. */
 static void own_deadlines(void *unused) {
     (void)unused;
     struct weft_scope s;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Select: one case is done, and only that one; each that can be is as likely. */
 #include "fiber.h"
 
@@ -17,37 +18,37 @@ static void values(void *unused) {
     void *value = NULL;
     struct weft_case cases[] = {WEFT_CASE_RECV(&a, &x),       WEFT_CASE_RECV(&b, &y),   WEFT_CASE_SEND(&none, &one),
                                 WEFT_CASE_FUTURE(&f, &value), WEFT_CASE_RECV(NULL, &x), WEFT_ZERO};
-    CHECK_EQ(weft_select_try(cases, 6), -EAGAIN);
-    CHECK_EQ(weft_select_until(cases, 6, weft_now() + 1000), -ETIMEDOUT);
-    CHECK_EQ(weft_select_until(NULL, 0, 0), -ETIMEDOUT);
+    CHECK_EQ(weft_case_select_try(cases, 6), -EAGAIN);
+    CHECK_EQ(weft_case_select_until(cases, 6, weft_now() + 1000), -ETIMEDOUT);
+    CHECK_EQ(weft_case_select_until(NULL, 0, 0), -ETIMEDOUT);
     CHECK(!a.receivers && !b.receivers && !none.senders && !f.queue.first);
     CHECK_EQ(weft_chan_send(&b, &(int){5}), 0);
-    CHECK_EQ(weft_select(cases, 6), 1);
+    CHECK_EQ(weft_case_select(cases, 6), 1);
     CHECK_EQ(cases[1].result, 0);
     CHECK_EQ(y, 5);
     CHECK_EQ(weft_future_set(&f, &f), 0);
-    CHECK_EQ(weft_select(cases, 6), 3);
+    CHECK_EQ(weft_case_select(cases, 6), 3);
     CHECK_EQ(cases[3].result, 0);
     CHECK(value == &f);
     cases[3].on = NULL;
     CHECK_EQ(weft_chan_close(&a), 0);
-    CHECK_EQ(weft_select_until(cases, 6, 0), 0);
+    CHECK_EQ(weft_case_select_until(cases, 6, 0), 0);
     CHECK_EQ(cases[0].result, -EPIPE);
     cases[0].on = NULL;
     CHECK_EQ(weft_chan_close(&none), 0);
-    CHECK_EQ(weft_select_try(cases, 6), 2);
+    CHECK_EQ(weft_case_select_try(cases, 6), 2);
     CHECK_EQ(cases[2].result, -EPIPE);
 
     struct weft_future bad = WEFT_FUTURE_INIT;
     CHECK_EQ(weft_future_fail(&bad, -EAGAIN), 0); /* an error like any other */
     struct weft_case fails[] = {WEFT_CASE_FUTURE(&bad, NULL)};
-    CHECK_EQ(weft_select_try(fails, 1), 0);
+    CHECK_EQ(weft_case_select_try(fails, 1), 0);
     CHECK_EQ(fails[0].result, -EAGAIN);
 
     struct weft_case sends[] = {WEFT_CASE_SEND(&b, &one)};
-    CHECK_EQ(weft_select(sends, 1), 0);
-    CHECK_EQ(weft_select_try(sends, 1), 0);
-    CHECK_EQ(weft_select_try(sends, 1), -EAGAIN);
+    CHECK_EQ(weft_case_select(sends, 1), 0);
+    CHECK_EQ(weft_case_select_try(sends, 1), 0);
+    CHECK_EQ(weft_case_select_try(sends, 1), -EAGAIN);
     CHECK_EQ(weft_chan_len(&b), 2);
 }
 TEST(values) { each_size(values); }
@@ -88,7 +89,7 @@ static void each_kind(void *unused) {
                                     WEFT_CASE_FUTURE(&future, NULL)};
         struct weft_fiber f = i < 4 ? spawn(partners[i], NULL) : (struct weft_fiber){0};
         pthread_t t = i < 4 ? 0 : thread_start(partners[i - 4], NULL);
-        CHECK_EQ(i % 2 ? weft_select(cases, 3) : weft_select_until(cases, 3, weft_now() + WEFT_SECOND * 100),
+        CHECK_EQ(i % 2 ? weft_case_select(cases, 3) : weft_case_select_until(cases, 3, weft_now() + WEFT_SECOND * 100),
                  which[i % 4]);
         CHECK_EQ(cases[which[i % 4]].result, result[i % 4]);
         CHECK_EQ(x, i % 4 == 1 ? 7 : 0);
@@ -105,12 +106,12 @@ static void *is_cancelled(void *unused) {
     int x = 0, one = 1;
     struct weft_case cases[] = {WEFT_CASE_SEND(&left, &one), WEFT_CASE_RECV(&right, &x),
                                 WEFT_CASE_FUTURE(&future, NULL), WEFT_CASE_TIME(weft_now() + 3600 * WEFT_SECOND)};
-    CHECK_EQ(weft_select(cases, 4), -ECANCELED);
-    CHECK_EQ(weft_select(cases, 4), -ECANCELED);
+    CHECK_EQ(weft_case_select(cases, 4), -ECANCELED);
+    CHECK_EQ(weft_case_select(cases, 4), -ECANCELED);
     cases[3].on = NULL;
-    CHECK_EQ(weft_select(cases, 4), -ECANCELED);
+    CHECK_EQ(weft_case_select(cases, 4), -ECANCELED);
     cases[3] = (struct weft_case)WEFT_CASE_TIME(0); /* what need not wait is done */
-    CHECK_EQ(weft_select(cases, 4), 3);
+    CHECK_EQ(weft_case_select(cases, 4), 3);
     return unused;
 }
 static void cancelled(void *unused) {
@@ -134,30 +135,30 @@ static void times(void *unused) {
     int x = 0;
     struct weft_chan none = INTS;
     struct weft_case never[] = {WEFT_CASE_TIME(WEFT_FOREVER), WEFT_CASE_RECV(&none, &x)};
-    CHECK_EQ(weft_select_try(never, 2), -EAGAIN);
-    CHECK_EQ(weft_select_until(never, 2, weft_now() + 1000), -ETIMEDOUT);
+    CHECK_EQ(weft_case_select_try(never, 2), -EAGAIN);
+    CHECK_EQ(weft_case_select_until(never, 2, weft_now() + 1000), -ETIMEDOUT);
     struct weft_case past[] = {WEFT_CASE_RECV(&none, &x), WEFT_CASE_TIME(0), WEFT_CASE_TIME(WEFT_FOREVER)};
     past[1].result = 1;
-    CHECK_EQ(weft_select_try(past, 3), 1);
+    CHECK_EQ(weft_case_select_try(past, 3), 1);
     CHECK_EQ(past[1].result, 0);
-    CHECK_EQ(weft_select_until(past, 3, 0), 1);
+    CHECK_EQ(weft_case_select_until(past, 3, 0), 1);
     /* Of several the first that comes; it is not early, and nobody is left in a chain. */
     for (int i = 0; i < 3; i++) {
         uint64_t when = weft_now() + 2 * WEFT_MILLISECOND, hour = 3600 * WEFT_SECOND;
         struct weft_case cases[] = {WEFT_CASE_TIME(when + hour), WEFT_CASE_RECV(&none, &x), WEFT_CASE_TIME(when),
                                     WEFT_CASE_TIME(when + 2 * hour), WEFT_CASE_TIME(WEFT_FOREVER)};
-        CHECK_EQ(i ? weft_select_until(cases, 5, i == 1 ? when : when + hour) : weft_select(cases, 5), 2);
+        CHECK_EQ(i ? weft_case_select_until(cases, 5, i == 1 ? when : when + hour) : weft_case_select(cases, 5), 2);
         CHECK(weft_now() >= when);
         CHECK(!none.receivers);
         /* The deadline of the call comes first. */
-        CHECK_EQ(weft_select_until(cases, 2, when + 1), -ETIMEDOUT);
+        CHECK_EQ(weft_case_select_until(cases, 2, when + 1), -ETIMEDOUT);
     }
     /* With a descriptor that is never ready. */
     int p[2];
     CHECK(!pipe(p));
     uint64_t when = weft_now() + WEFT_MILLISECOND;
     struct weft_case outside[] = {WEFT_CASE_READY(p[0], POLLIN), WEFT_CASE_TIME(when)};
-    CHECK_EQ(weft_select(outside, 2), 1);
+    CHECK_EQ(weft_case_select(outside, 2), 1);
     CHECK(weft_now() >= when);
     close(p[0]);
     close(p[1]);
@@ -174,7 +175,7 @@ static void times_are_fair(void *unused) {
     CHECK_EQ(weft_chan_close(&closed), 0);
     for (int i = 0; i < TRIES; i++) {
         struct weft_case cases[] = {WEFT_CASE_TIME(0), WEFT_CASE_RECV(&closed, &x), WEFT_CASE_TIME(WEFT_FOREVER)};
-        counts[weft_select(cases, 3)]++;
+        counts[weft_case_select(cases, 3)]++;
     }
     CHECK(counts[0] > TRIES / 2 * 9 / 10 && counts[1] > TRIES / 2 * 9 / 10 && !counts[2]);
 }
@@ -196,7 +197,7 @@ static void times_pass_meanwhile(void *unused) {
     struct weft_fiber f = spawn(sends_some, (void *)n);
     while (next < n) {
         struct weft_case cases[] = {WEFT_CASE_TIME(weft_now() + 10 * WEFT_MICROSECOND), WEFT_CASE_RECV(&left, &x)};
-        int which = weft_select(cases, 2);
+        int which = weft_case_select(cases, 2);
         CHECK(which == 0 || which == 1);
         CHECK_EQ(cases[which].result, 0);
         if (which) CHECK_EQ(x, next++);
@@ -213,7 +214,7 @@ static void *both_ways(void *number) {
     for (size_t i = test_size(2000); i > 0; i--) {
         int mine = (int)(intptr_t)number, x = -1;
         struct weft_case cases[] = {WEFT_CASE_SEND(&left, &mine), WEFT_CASE_RECV(&left, &x), WEFT_CASE_RECV(&left, &x)};
-        int which = weft_select(cases, i % 2 ? 2 : 3);
+        int which = weft_case_select(cases, i % 2 ? 2 : 3);
         CHECK_EQ(cases[which].result, 0);
         if (which == 0)
             ADD(&sent, 1);
@@ -233,8 +234,8 @@ static void not_its_own_partner(void *unused) {
     STORE(&received, 0);
     int one = 1, x;
     struct weft_case alone[] = {WEFT_CASE_SEND(&left, &one), WEFT_CASE_RECV(&left, &x)};
-    CHECK_EQ(weft_select_try(alone, 2), -EAGAIN);
-    CHECK_EQ(weft_select_until(alone, 2, weft_now() + 1000), -ETIMEDOUT);
+    CHECK_EQ(weft_case_select_try(alone, 2), -EAGAIN);
+    CHECK_EQ(weft_case_select_until(alone, 2, weft_now() + 1000), -ETIMEDOUT);
     struct weft_fiber a = spawn(both_ways, (void *)0), b = spawn(both_ways, (void *)1);
     join(a);
     join(b);
@@ -258,7 +259,7 @@ static void fair(void *unused) {
         struct weft_case c = WEFT_CASE_RECV(ready ? &closed : &open, &x);
         cases[i] = c;
     }
-    for (int i = 0; i < TRIES; i++) counts[weft_select(cases, CASES)]++;
+    for (int i = 0; i < TRIES; i++) counts[weft_case_select(cases, CASES)]++;
     for (int i = 0; i < CASES; i++) {
         bool ready = cases[i].on == &closed;
         CHECK(ready ? counts[i] > TRIES / 3 * 9 / 10 && counts[i] < TRIES / 3 * 11 / 10 : counts[i] == 0);
@@ -279,7 +280,7 @@ static void hears_both(void *unused) {
     int heard[2] = {0, 0}, x;
     for (size_t i = test_size(20000); i > 0 || !heard[0] || !heard[1]; i -= i > 0) {
         struct weft_case cases[] = {WEFT_CASE_RECV(&left, &x), WEFT_CASE_RECV(&right, &x)};
-        heard[weft_select(cases, 2)]++;
+        heard[weft_case_select(cases, 2)]++;
     }
     CHECK_EQ(weft_chan_close(&left), 0);
     CHECK_EQ(weft_chan_close(&right), 0);
@@ -293,7 +294,7 @@ TEST_WITHIN(hears_both, 60) { each_size(hears_both); }
 /* Of two channels at least one always holds an item: a try must find it. */
 static void *finds_one(void *unused) {
     struct weft_case cases[] = {WEFT_CASE_RECV(&left, NULL), WEFT_CASE_RECV(&right, NULL)};
-    CHECK(weft_select_try(cases, 2) >= 0);
+    CHECK(weft_case_select_try(cases, 2) >= 0);
     return unused;
 }
 static void one_is_there(void *unused) {

@@ -1,4 +1,5 @@
-/* Semaphores: units are neither lost nor made, and go to who waits longest. */
+/* SPDX-License-Identifier: MIT */
+/* Semaphores: units are neither lost nor made, and go to the longest waiter. */
 #include "chain.h"
 
 static void values(void *unused) {
@@ -37,7 +38,7 @@ static void *stands_in_line(void *arg) {
     return NULL;
 }
 
-/* Odd ones are threads. Each is in the chain before the next comes. */
+/* Odd numbers are threads. Each is in the chain before the next comes. */
 TEST(first_come_first_served_fibers_and_threads) {
     test_start(2);
     struct weft_fiber f[LINE];

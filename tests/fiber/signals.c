@@ -1,4 +1,5 @@
-/* Signals that fibers wait for: who gets them, what is kept, what was there before, and what is left. */
+/* SPDX-License-Identifier: MIT */
+/* Signals that fibers wait for: which fiber gets them, what is kept, what was there before, and what is left. */
 #define _GNU_SOURCE
 #include "threads.h"
 
@@ -90,7 +91,7 @@ TEST(from_another_process_while_all_sleep) {
     test_stop();
 }
 
-/* What comes while nobody asks is there when somebody does, each signal once and counted. */
+/* Signals that come while no fiber asks are reported to the next fiber that does, each signal once and counted. */
 /* A look from outside, which the lock does not order. */
 #if TEST_TSAN
 __attribute__((no_sanitize("thread")))
@@ -180,9 +181,9 @@ TEST(several_ask_and_several_are_subscribed) {
     each_size(several);
 }
 
-/* --- the end, and who asks at that moment ------------------------------------------------------------------------ */
+/* --- the end, and a question at that moment ---------------------------------------------------------------------- */
 
-/* Memory that nobody may touch once a subscription in it has ended. */
+/* Memory that must not be touched once a subscription in it has ended. */
 static struct weft_signals *on_a_page(void) {
     void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(page != MAP_FAILED);
@@ -302,7 +303,7 @@ static void not_the_parents(void *unused) {
         /* epoll, its two bells, both ends of the pipe; a monitor may just have looked at a file */
         if (!weft_workers()) CHECK_EQ(test_open_files(), files - 5);
         if (!TEST_TSAN) subscribes_anew(); /* which cannot start threads in a child */
-        send(SIGTERM);                     /* as if nobody had ever subscribed */
+        send(SIGTERM);                     /* as if there never was a subscription */
         _exit(9);
     }
     CHECK_EQ(waitpid(pid, &status, 0), pid);
@@ -331,12 +332,12 @@ TEST(blocked_by_all_threads) {
     CHECK(!pthread_sigmask(SIG_BLOCK, &set, NULL));
     struct weft_signals s = WEFT_SIGNALS_INIT;
     test_start(2);
-    send(SIGTERM); /* before anybody is subscribed: pending, and not lost */
+    send(SIGTERM); /* before there is a subscription: pending, and not lost */
     CHECK_EQ(weft_signals_begin(&s, term_hup), 0);
     struct asker a = {.from = &s};
     join(spawn(asks, &a));
     CHECK_EQ(a.got, SIGTERM);
-    send(SIGUSR2); /* what nobody is subscribed to stays pending: our thread blocks it as well */
+    send(SIGUSR2); /* a signal without a subscription stays pending: weft's thread blocks it as well */
     test_nap_ms(5);
     struct timespec now = {0, 0};
     CHECK_EQ(sigtimedwait(&set, NULL, &now), SIGUSR2);
@@ -371,7 +372,8 @@ static bool so_many_block(void *p) {
     return TEST_TSAN ? n >= b->threads : n == b->threads; /* which has a thread of its own, that blocks all */
 }
 
-/* Carriers and the monitor have the mask of who started the runtime; the service blocks all that nobody wants. */
+/* Carriers and the monitor have the mask of the thread that started the runtime; the poll thread blocks all signals
+ * without a subscription. */
 TEST(who_blocks_what) {
     if (test_emulated()) test_skip("masks are the emulator's");
     enum { WORKERS = 3 };
@@ -475,7 +477,7 @@ TEST(nothing_is_left) {
     }
 }
 
-/* Each signal that is sent is seen, whoever ends and begins meanwhile. */
+/* Each signal that is sent is seen, whichever subscriptions end and begin meanwhile. */
 static int over;
 static void *comes_and_goes(void *unused) {
     while (!LOAD(&over)) {

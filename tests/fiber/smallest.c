@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Calls that need much of something, on the smallest stack. Each fiber paints what is free of its stack, makes its
  * call, and looks how deep that went: an eighth must be left for the caller. An overflow would end the program.
@@ -5,7 +6,7 @@
 #define _GNU_SOURCE
 #include "fiber.h"
 
-#include "sched/sched.h"
+#include "sched/core/self.h"
 #include "weft/io.h"
 #include "weft/par.h"
 #include "weft/poll.h"
@@ -68,7 +69,7 @@ static void spawn_many(void) {
 }
 static void ask_for_delays(void) {
     struct weft_delays d;
-    CHECK_EQ(weft_delays((struct weft_cluster){0}, &d), 0);
+    CHECK_EQ(weft_delays_read((struct weft_cluster){0}, &d), 0);
 }
 static void ask_for_hogs(void) { CHECK(weft_hogs((struct weft_cluster){0}, NULL, 0) >= 0); }
 static void trace_hogs(void) { CHECK(weft_hogs_backtrace((struct weft_cluster){0}, STDERR_FILENO) >= 0); }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sorting: against qsort, on many distributions and sizes of elements; stability. Comparisons that lie: sort_lies.c. */
 #include "fiber.h"
 
@@ -21,7 +22,22 @@ typedef const char *text;
 static uint64_t random_state = 1;
 
 /* The distributions. */
-enum { RANDOM, FEW, EQUAL, RISING, FALLING, ORGAN_PIPES, NEARLY, SAWTOOTH, ONE_LAST, STAIRS_DOWN, BLOCKS, RARE, KINDS };
+enum {
+    RANDOM,
+    FEW,
+    EQUAL,
+    RISING,
+    FALLING,
+    ORGAN_PIPES,
+    NEARLY,
+    SAWTOOTH,
+    ONE_LAST,
+    STAIRS_DOWN,
+    BLOCKS,
+    RARE,
+    OUTLIERS,
+    KINDS
+};
 static int key_of(int kind, size_t i, size_t n) {
     switch (kind) {
     case RANDOM: return (int)test_random(&random_state);
@@ -33,9 +49,10 @@ static int key_of(int kind, size_t i, size_t n) {
     case NEARLY: return (int)i + (test_below(&random_state, 50) ? 0 : (int)test_below(&random_state, 1000));
     case SAWTOOTH: return (int)(i % 100);
     case STAIRS_DOWN: return -(int)(i / 7);
-    case BLOCKS: return i / 3000 % 2 ? (int)i : -(int)i; /* falling and rising ones by turns */
+    case BLOCKS: return i / 3000 % 2 ? (int)i : -(int)i; /* falling and rising runs by turns */
     case RARE:
         return (int)test_below(&random_state, test_below(&random_state, 100) ? 5 : 1000); /* few, and some others */
+    case OUTLIERS: return (int)(test_below(&random_state, 300) ? i / 3 : test_below(&random_state, n / 3 + 1));
     default: return i + 1 < n ? (int)i : -1;
     }
 }
@@ -68,7 +85,7 @@ static void check_sorted(const char *v, const int *keys, size_t n, size_t size) 
         if (size < 8 || i == 0 || key != keys[i - 1]) continue;
         memcpy(&place, v + i * size + 4, 4);
         memcpy(&before, v + (i - 1) * size + 4, 4);
-        CHECK(before < place); /* equal ones stay in order */
+        CHECK(before < place); /* equal elements stay in order */
     }
 }
 
@@ -96,9 +113,13 @@ static void all_kinds(void *unused) {
     (void)unused;
     static const size_t bytes[] = {4, 5, 8, 12, 16, 24, 100};
     static const size_t sizes[] = {0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 100, 255, 1000, 2049, 8193};
-    for (int kind = 0; kind < KINDS; kind++)
-        for (unsigned b = 0; b < sizeof bytes / sizeof *bytes; b++)
-            for (unsigned s = 0; s < sizeof sizes / sizeof *sizes; s++) sort_one(sizes[s], bytes[b], kind, 0);
+    enum { BYTES = sizeof bytes / sizeof *bytes, SIZES = sizeof sizes / sizeof *sizes };
+    /* With a sanitizer each distribution and length meets one size of elements, and each size of elements many of them.
+     */
+    unsigned few = test_scale() < 20 ? 1 : BYTES;
+    for (unsigned kind = 0; kind < KINDS; kind++)
+        for (unsigned s = 0; s < SIZES; s++)
+            for (unsigned b = 0; b < BYTES; b += few) sort_one(sizes[s], bytes[(b + kind + s) % BYTES], (int)kind, 0);
     for (int kind = 0; kind < KINDS; kind++)
         for (size_t offset = 1; offset < 16; offset += 5) {
             sort_one(3000, 4, kind, offset);
@@ -121,7 +142,7 @@ TEST_WITHIN(large_arrays, 100) { test_in_fiber(3, large, NULL); }
 
 static void typed(void *unused) {
     (void)unused;
-    static const size_t sizes[] = {0, 1, 2, 8, 9, 100, 2048, 5000, 100000};
+    const size_t sizes[] = {0, 1, 2, 8, 9, 100, 2048, 5000, test_size(100000)};
     for (int kind = 0; kind < KINDS; kind++)
         for (unsigned s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             size_t n = sizes[s];
@@ -143,8 +164,8 @@ static void typed(void *unused) {
 }
 TEST_WITHIN(of_one_type, 60) { each_size(typed); }
 
-/* Sorted already: a comparison an element. Reversed: a few. At random: no more than n log n. Of few values: as many as
- * it takes to find one of those. */
+/* Sorted already: a comparison an element. Reversed, or in order but for some: a few. At random: no more than n log n.
+ * Of few values: as many as it takes to find one of those. */
 static void comparisons(void *unused) {
     (void)unused;
     enum { N = 1 << 15, MANY = 1 << 17 };
@@ -158,6 +179,10 @@ static void comparisons(void *unused) {
     CHECK_EQ(weft_sort(v, N, sizeof *v, compare_keys, &calls), 0);
     CHECK(calls < 3 * N);
     calls = 0;
+    for (int i = 0; i < N; i++) v[i] = i % 500 ? i : (int)test_below(&random_state, N);
+    CHECK_EQ(weft_sort(v, N, sizeof *v, compare_keys, &calls), 0);
+    CHECK(calls < 8 * N);
+    calls = 0;
     for (int i = 0; i < N; i++) v[i] = (int)test_random(&random_state);
     CHECK_EQ(weft_sort(v, N, sizeof *v, compare_keys, &calls), 0);
     CHECK(calls < 16 * N);
@@ -167,7 +192,12 @@ static void comparisons(void *unused) {
     CHECK(calls < 6 * MANY);
     for (int i = 1; i < MANY; i++) CHECK(many[i - 1] <= many[i]);
 }
-TEST(number_of_comparisons) { each_size(comparisons); }
+TEST(number_of_comparisons) { /* hardly depends on the number of workers */
+    if (test_scale() < 20)
+        each_size(comparisons);
+    else
+        test_in_fiber(2, comparisons, NULL);
+}
 
 static int compare_waiting(const void *a, const void *b, void *unused) {
     int x = *(const int *)a;

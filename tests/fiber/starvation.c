@@ -1,9 +1,10 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Nobody starves behind a fiber that computes: what is ready on its worker, and what becomes due
- * there, goes on on another worker, also on one that is never out of work. Everything here is a
- * hang where that is broken, so no times are asserted.
+ * No fiber starves behind a fiber that computes: the ready fibers of its worker, and timers that
+ * become due there, run on another worker, even on a worker that is never out of work. If that is
+ * broken, a test here hangs, so no times are asserted.
  *
- * Two workers throughout. One has a fiber that does not come by; the other one is asleep, or it has
+ * Two workers throughout. One has a fiber that does not give it up; the other is asleep, or it has
  * fibers that yield, and never runs dry.
  */
 #include "fiber.h"
@@ -71,7 +72,7 @@ static void with_others_busy(void *(*hog)(void *)) {
     busy_stop();
 }
 
-/* --- a leader that everybody has to acknowledge -------------------------------------------------- */
+/* --- a leader that every fiber must acknowledge -------------------------------------------------- */
 
 static struct { int round, leader, acknowledged, rounds; } lead;
 

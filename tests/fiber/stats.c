@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Statistics: at rest they add up, and on the way they only grow. */
 #include "fiber.h"
 
@@ -26,7 +27,7 @@ TEST(they_add_up) {
     for (int i = 0; i < N; i++) {
         f[i] = spawn(works, NULL);
         if (i % 50) continue;
-        CHECK_EQ(weft_stats(&now), 0);
+        CHECK_EQ(weft_stats_read(&now), 0);
         each_number_grows(&before, &now);
         before = now;
     }
@@ -34,9 +35,9 @@ TEST(they_add_up) {
     for (int i = 0; i < N; i++) join(f[i]);
     do {
         test_nap_ms(5); /* a join returns a moment before the end is counted */
-        CHECK_EQ(weft_stats(&now), 0);
+        CHECK_EQ(weft_stats_read(&now), 0);
     } while (now.completed < N || !now.sleeps);
-    CHECK_EQ(weft_stats(&now), 0); /* nothing moves while these are summed up */
+    CHECK_EQ(weft_stats_read(&now), 0); /* nothing moves while these are summed up */
     each_number_grows(&before, &now);
     CHECK_EQ(now.spawned, N);
     CHECK_EQ(now.completed, N);
@@ -49,7 +50,7 @@ TEST(they_add_up) {
     CHECK(now.sleeps >= now.wakeups);
     CHECK(now.sleeps > 0 && now.busy_ns > 0);
     struct weft_stats one, sum = {0};
-    for (unsigned w = 0; w < 3 || !weft_stats_worker(w, &one); w++) { /* and those that stood in for stuck ones */
+    for (unsigned w = 0; w < 3 || !weft_stats_worker(w, &one); w++) { /* and the spares of stuck workers */
         CHECK_EQ(weft_stats_worker(w, &one), 0);
         for (unsigned i = 0; i < sizeof sum / 8; i++) ((uint64_t *)&sum)[i] += ((uint64_t *)&one)[i];
     }
@@ -58,10 +59,10 @@ TEST(they_add_up) {
     CHECK_EQ(sum.spawned, 0); /* all were handed in by a thread */
     CHECK_EQ(weft_stats_worker(WEFT_WORKERS_MAX, &one), -EINVAL);
     CHECK_EQ(weft_stats_worker(0, NULL), -EINVAL);
-    CHECK_EQ(weft_stats(NULL), -EINVAL);
+    CHECK_EQ(weft_stats_read(NULL), -EINVAL);
     test_stop();
     test_start(1); /* a new runtime begins at zero */
-    CHECK_EQ(weft_stats(&now), 0);
+    CHECK_EQ(weft_stats_read(&now), 0);
     CHECK_EQ(now.spawned + now.completed + now.timers, 0);
     test_stop();
 }
@@ -72,13 +73,13 @@ static void count_everywhere(void *unused) {
     struct weft_stats before, now;
     struct weft_cluster c;
     (void)unused;
-    CHECK_EQ(weft_stats(&before), 0);
+    CHECK_EQ(weft_stats_read(&before), 0);
     CHECK_EQ(weft_cluster_create(&c, &(struct weft_config){.workers = 2}), 0);
     for (int i = 0; i < N; i++) join(spawn_with(&(struct weft_attr){.cluster = c}, nothing, NULL));
-    CHECK_EQ(weft_stats(&now), 0);
+    CHECK_EQ(weft_stats_read(&now), 0);
     CHECK_EQ(now.spawned - before.spawned, N);
     CHECK_EQ(weft_cluster_destroy(c), 0); /* then all have been counted */
-    CHECK_EQ(weft_stats(&now), 0);
+    CHECK_EQ(weft_stats_read(&now), 0);
     CHECK_EQ(now.spawned - before.spawned, N);
     CHECK_EQ(now.completed - before.completed, N);
 }
@@ -129,9 +130,9 @@ TEST(who_kept_a_worker_is_printed) {
 static bool nobody_stirs(void *unused) {
     struct weft_stats before, now;
     (void)unused;
-    CHECK_EQ(weft_stats(&before), 0);
+    CHECK_EQ(weft_stats_read(&before), 0);
     test_nap_ms(300);
-    CHECK_EQ(weft_stats(&now), 0);
+    CHECK_EQ(weft_stats_read(&now), 0);
     return now.completed == 1 && now.sleeps == before.sleeps && now.busy_ns == before.busy_ns;
 }
 TEST(idle_is_idle) {

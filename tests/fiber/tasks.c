@@ -1,9 +1,11 @@
+/* SPDX-License-Identifier: MIT */
 /* Fork and join: results, orders of joining, stealing, parking in between, misuse. */
 #include "fiber.h"
 
-#include "sched/sched.h"
+#include "sched/core/fiber.h"
 
 #include <semaphore.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* --- the generic form --------------------------------------------------------------------------- */
@@ -19,7 +21,7 @@ static void fib(void *p) {
     node->result = node->n;
     if (node->n < 2) return;
     struct node a = {.n = node->n - 1}, b = {.n = node->n - 2};
-    CHECK_EQ(weft_fork(&a.task, fib, &a), 0);
+    CHECK_EQ(weft_task_fork(&a.task, fib, &a), 0);
     fib(&b);
     CHECK_EQ(weft_task_join(&a.task), 0);
     node->result = a.result + b.result;
@@ -42,12 +44,12 @@ static void check_orders(void *unused) {
         struct weft_task task[4];
         int ran[4] = {0}, extra = 0;
         bool joined[4] = {false};
-        for (unsigned i = 0; i < 4; i++) CHECK_EQ(weft_fork(&task[i], add_one, &ran[i]), 0);
+        for (unsigned i = 0; i < 4; i++) CHECK_EQ(weft_task_fork(&task[i], add_one, &ran[i]), 0);
         for (unsigned k = 0, turn = order; k < 4; k++, turn >>= 2) {
             unsigned i = turn & 3;
             while (joined[i]) i = (i + 1) & 3;
             struct weft_task more;
-            CHECK_EQ(weft_fork(&more, add_one, &extra), 0);
+            CHECK_EQ(weft_task_fork(&more, add_one, &extra), 0);
             CHECK_EQ(weft_task_join(&task[i]), 0);
             CHECK_EQ(LOAD(&ran[i]), 1);
             joined[i] = true;
@@ -68,7 +70,7 @@ static void check_fifo(void *unused) {
     enum { N = 1000 };
     struct weft_task task[N];
     int ran[N] = {0};
-    for (unsigned i = 0; i < N; i++) CHECK_EQ(weft_fork(&task[i], linger, &ran[i]), 0);
+    for (unsigned i = 0; i < N; i++) CHECK_EQ(weft_task_fork(&task[i], linger, &ran[i]), 0);
     for (unsigned i = 0; i < N; i++) {
         CHECK_EQ(weft_task_join(&task[i]), 0);
         CHECK_EQ(LOAD(&ran[i]), 1);
@@ -101,7 +103,7 @@ WEFT_TASK_6(double, sum6, double, a, float, b, int, c, long, d, short, e, char, 
 static uint64_t nested(unsigned n) {
     struct weft_task task;
     int ran = 0;
-    CHECK_EQ(weft_fork(&task, add_one, &ran), 0);
+    CHECK_EQ(weft_task_fork(&task, add_one, &ran), 0);
     uint64_t result = WEFT_RUN(typed_fib, n);
     CHECK_EQ(weft_task_join(&task), 0);
     CHECK_EQ(LOAD(&ran), 1);
@@ -137,8 +139,9 @@ static void check_several(void *unused) {
 TEST(typed_several) { each_size(check_several); }
 
 /*
- * Generic tasks that were forked before a typed one is run, and are joined in there: the typed frames, who know their
- * places, must not be given those of older calls; each runs once, and the places are free again in the end.
+ * Generic tasks that were forked before a typed task runs, and are joined inside it: the typed frames know the slots of
+ * their calls, and must not be given slots of older calls. Each call runs once, and the slots are free again in the
+ * end.
  */
 static struct weft_task older[3];
 static int older_ran[3];
@@ -161,7 +164,7 @@ static void check_older_than_typed(void *unused) {
     for (unsigned round = 0; round < 60; round++) {
         for (unsigned i = 0; i < 3; i++) {
             STORE(&older_ran[i], 0);
-            CHECK_EQ(weft_fork(&older[i], add_one, &older_ran[i]), 0);
+            CHECK_EQ(weft_task_fork(&older[i], add_one, &older_ran[i]), 0);
         }
         CHECK_EQ(WEFT_RUN(joins_older, round % 3, 12), 3 * 144);
         for (unsigned i = 0; i < 3; i++) CHECK_EQ(LOAD(&older_ran[i]), 1);
@@ -185,7 +188,7 @@ static void check_parks(void *unused) {
         struct weft_task task[N];
         int ran = 0;
         for (int i = 0; i < N; i++) {
-            CHECK_EQ(weft_fork(&task[i], park_a_little, &ran), 0);
+            CHECK_EQ(weft_task_fork(&task[i], park_a_little, &ran), 0);
             weft_yield();
         }
         CHECK_EQ(weft_sleep_for(50 * WEFT_MICROSECOND), 0);
@@ -198,7 +201,40 @@ static void check_parks(void *unused) {
 }
 TEST(parks_between) { each_size(check_parks); }
 
-/* A parked fiber's task is what it waits for: somebody else must run it, busy as all workers may be. */
+/* A stolen call that waits and has forked nothing needs no deque. Each has 256 MiB of address space: that would be
+ * seen.
+ */
+#define WAITING 1000
+static struct weft_sem waiting, may_end;
+static void wait_in_call(void *unused) {
+    (void)unused;
+    CHECK_EQ(weft_sem_post(&waiting), 0);
+    CHECK_EQ(weft_sem_wait(&may_end), 0);
+}
+static size_t address_space(void) {
+    size_t pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    CHECK(f != NULL);
+    CHECK_EQ(fscanf(f, "%zu", &pages), 1);
+    fclose(f);
+    return pages * 4096;
+}
+static void check_waiting_calls(void *unused) {
+    (void)unused;
+    static struct weft_task tasks[WAITING];
+    waiting = may_end = (struct weft_sem)WEFT_SEM_INIT(0);
+    size_t before = address_space();
+    for (int i = 0; i < WAITING; i++) CHECK_EQ(weft_task_fork(&tasks[i], wait_in_call, NULL), 0);
+    for (int i = 0; i < WAITING; i++) CHECK_EQ(weft_sem_wait(&waiting), 0); /* all have begun: others run them */
+    CHECK(address_space() - before < (size_t)WAITING << 26);
+    for (int i = 0; i < WAITING; i++) CHECK_EQ(weft_sem_post(&may_end), 0);
+    for (int i = WAITING; i-- > 0;) CHECK_EQ(weft_task_join(&tasks[i]), 0);
+}
+TEST(waiting_calls_need_no_deques) {
+    if (!getenv("WEFT_CONTINUATIONS")) test_in_fiber(2, check_waiting_calls, NULL);
+}
+
+/* A parked fiber waits for its own task: another fiber must run it, however busy all workers are. */
 static void post(void *sem) { CHECK_EQ(weft_sem_post(sem), 0); }
 static int quit_spinning;
 static void *spin(void *unused) {
@@ -213,7 +249,7 @@ static void check_waits_for_own(void *unused) {
     for (int i = 0; i < 10; i++) {
         struct weft_sem sem = WEFT_SEM_INIT(0);
         struct weft_task task;
-        CHECK_EQ(weft_fork(&task, post, &sem), 0);
+        CHECK_EQ(weft_task_fork(&task, post, &sem), 0);
         CHECK_EQ(weft_sem_wait(&sem), 0);
         CHECK_EQ(weft_task_join(&task), 0);
     }
@@ -242,9 +278,9 @@ static void b(void *unused) {
 static void check_dead_join(void *unused) {
     (void)unused;
     struct weft_task task, other;
-    CHECK_EQ(weft_fork(&task, wait_for_b, NULL), 0);
+    CHECK_EQ(weft_task_fork(&task, wait_for_b, NULL), 0);
     while (!LOAD(&stolen_runs)) weft_yield();
-    CHECK_EQ(weft_fork(&other, b, NULL), 0);
+    CHECK_EQ(weft_task_fork(&other, b, NULL), 0);
     CHECK_EQ(weft_task_join(&task), 0);
     CHECK_EQ(weft_sem_post(&a_went_on), 0);
     CHECK_EQ(weft_task_join(&other), 0);
@@ -266,7 +302,7 @@ static void sleep_in_task(void *p) {
     s->result = weft_sleep_for(s->nanoseconds);
 }
 static void fork_stolen(struct sleeper *s) {
-    CHECK_EQ(weft_fork(&s->task, sleep_in_task, s), 0);
+    CHECK_EQ(weft_task_fork(&s->task, sleep_in_task, s), 0);
     while (!LOAD(&s->began)) weft_yield();
 }
 
@@ -301,9 +337,9 @@ static void check_scopes(void *unused) {
 TEST(scopes) { each_size(check_scopes); }
 
 /*
- * Forked before the scope, joined in it: what is forked then stands in places that were there before the scope, and
- * is the scope's all the same. The older ones are joined youngest or oldest first, and one more scope around may begin
- * at the same place.
+ * Forked before the scope, joined in it: tasks that are forked then use slots from before the scope, and still belong
+ * to the scope. The older tasks are joined youngest or oldest first, and another scope around them may begin at the
+ * same slot.
  */
 static void join_older(struct weft_task *older, unsigned n, bool oldest_first) {
     for (unsigned i = 0; i < n; i++) CHECK_EQ(weft_task_join(&older[oldest_first ? i : n - 1 - i]), 0);
@@ -318,7 +354,7 @@ static void check_joined_in_scope(void *unused) {
                            in_outer = {.nanoseconds = WEFT_SECOND * 3600};
             bool twice = how / 2;
             int ran = 0;
-            for (unsigned i = 0; i < n; i++) CHECK_EQ(weft_fork(&older[i], add_one, &ran), 0);
+            for (unsigned i = 0; i < n; i++) CHECK_EQ(weft_task_fork(&older[i], add_one, &ran), 0);
             if (twice) CHECK_EQ(weft_scope_begin(&outer, WEFT_FOREVER), 0);
             CHECK_EQ(weft_scope_begin(&inner, WEFT_FOREVER), 0);
             join_older(older, n, how % 2);
@@ -338,18 +374,18 @@ static void check_joined_in_scope(void *unused) {
 }
 TEST(forked_before_a_scope_and_joined_in_it) { each_size(check_joined_in_scope); }
 
-/* One of the older ones is still outstanding when the scope ends, and is not the scope's; nor what is forked later. */
+/* An older task is still outstanding when the scope ends, and does not belong to the scope; nor do later tasks. */
 static void check_some_joined_in_scope(void *unused) {
     (void)unused;
     struct weft_task older[3], in_scope;
     struct weft_scope scope;
     struct sleeper after = {.nanoseconds = WEFT_MILLISECOND};
     int ran = 0;
-    for (unsigned i = 0; i < 3; i++) CHECK_EQ(weft_fork(&older[i], add_one, &ran), 0);
+    for (unsigned i = 0; i < 3; i++) CHECK_EQ(weft_task_fork(&older[i], add_one, &ran), 0);
     CHECK_EQ(weft_scope_begin(&scope, WEFT_FOREVER), 0);
     CHECK_EQ(weft_scope_cancel(&scope), 0);
     join_older(older + 1, 2, false);
-    CHECK_EQ(weft_fork(&in_scope, add_one, &ran), 0);
+    CHECK_EQ(weft_task_fork(&in_scope, add_one, &ran), 0);
     CHECK_EQ(weft_task_join(&in_scope), 0);
     CHECK_EQ(weft_scope_end(&scope), -ECANCELED);
     fork_stolen(&after);
@@ -366,7 +402,7 @@ static int leave_in_scope(void *unused) {
     static int ran;
     struct weft_scope scope;
     weft_scope_begin(&scope, WEFT_FOREVER);
-    weft_fork(&task, add_one, &ran);
+    weft_task_fork(&task, add_one, &ran);
     weft_scope_end(&scope);
     return 0;
 }
@@ -386,10 +422,10 @@ static int leave_in_place_of_older(void *unused) {
     static struct weft_task older, task;
     static int ran;
     struct weft_scope scope;
-    weft_fork(&older, add_one, &ran);
+    weft_task_fork(&older, add_one, &ran);
     weft_scope_begin(&scope, WEFT_FOREVER);
     weft_task_join(&older);
-    weft_fork(&task, add_one, &ran);
+    weft_task_fork(&task, add_one, &ran);
     weft_scope_end(&scope);
     return 0;
 }
@@ -417,10 +453,10 @@ static void check_million(void *unused) {
     WEFT_RUN(flat, n, &ran);
     CHECK_EQ(LOAD(&ran), n);
     struct weft_task *task = malloc((size_t)n * sizeof *task);
-    for (int i = 0; i < n; i++) CHECK_EQ(weft_fork(&task[i], add_one, &ran), 0);
+    for (int i = 0; i < n; i++) CHECK_EQ(weft_task_fork(&task[i], add_one, &ran), 0);
     for (int i = n; i-- > 0;) CHECK_EQ(weft_task_join(&task[i]), 0);
     CHECK_EQ(LOAD(&ran), 2 * n);
-    for (int i = 0; i < n; i++) CHECK_EQ(weft_fork(&task[i], add_one, &ran), 0);
+    for (int i = 0; i < n; i++) CHECK_EQ(weft_task_fork(&task[i], add_one, &ran), 0);
     for (int i = 0; i < n; i++) CHECK_EQ(weft_task_join(&task[i]), 0);
     CHECK_EQ(LOAD(&ran), 3 * n);
     free(task);
@@ -457,8 +493,8 @@ TEST(memory_goes_back_by_abp) { check_memory(WEFT_DEQUE_ABP, 0); }
 TEST(memory_goes_back_by_locked) { check_memory(WEFT_DEQUE_LOCKED, 0); }
 TEST(memory_goes_back_by_continuations) { check_memory(WEFT_DEQUE_SPLIT, 1); }
 
-/* With continuation stealing each call is a life of a fiber that is kept. One that is worn out is used no more, and
- * the worker that kept it goes on, and ends. */
+/* With continuation stealing each call is a life of a fiber that is kept. A fiber that is worn out is used no more, and
+ * the worker that kept it continues, and ends. */
 static void wears_out(void *number) {
     uint64_t self = weft_self().id;
     *(uint32_t *)number = weft__life_index(self);
@@ -469,10 +505,10 @@ static void *fork_worn(void *unused) {
     struct weft_task task;
     uint32_t number = 0;
     for (int i = 0; i < 3; i++) {
-        CHECK_EQ(weft_fork(&task, wears_out, &number), 0);
+        CHECK_EQ(weft_task_fork(&task, wears_out, &number), 0);
         CHECK_EQ(weft_task_join(&task), 0);
         for (int k = 0; k < 10; k++) {
-            CHECK_EQ(weft_fork(&task, has_another, &number), 0);
+            CHECK_EQ(weft_task_fork(&task, has_another, &number), 0);
             CHECK_EQ(weft_task_join(&task), 0);
         }
     }
@@ -484,9 +520,9 @@ TEST(a_kept_fiber_wears_out) {
     config.continuations = 1;
     CHECK_EQ(weft_start(&config), 0);
     join(spawn(fork_worn, NULL));
-    size_t in_use = weft__stack_in_use();
+    size_t in_use = weft__stack_count_in_use();
     test_stop();
-    CHECK(in_use > 0 && weft__stack_in_use() == 0); /* their stacks are free */
+    CHECK(in_use > 0 && weft__stack_count_in_use() == 0); /* their stacks are free */
 }
 
 /* A stolen task has the stack that it would have had: recursion as deep as the victim's fits. */
@@ -497,7 +533,7 @@ static void deep(void *p) {
     if (n) {
         unsigned less = n - 1;
         struct weft_task task;
-        CHECK_EQ(weft_fork(&task, deep, &less), 0);
+        CHECK_EQ(weft_task_fork(&task, deep, &less), 0);
         if (n % 64 == 0) weft_yield(); /* the task is stolen then */
         CHECK_EQ(weft_task_join(&task), 0);
     }
@@ -524,7 +560,7 @@ static void block_after(uint64_t computing) {
     struct weft_task task[N];
     sem_t ran;
     sem_init(&ran, 0, 0);
-    for (int i = 0; i < N; i++) CHECK_EQ(weft_fork(&task[i], posts, &ran), 0);
+    for (int i = 0; i < N; i++) CHECK_EQ(weft_task_fork(&task[i], posts, &ran), 0);
     for (uint64_t until = weft_now() + computing; weft_now() < until;) continue;
     for (int i = 0; i < N;) i += sem_wait(&ran) == 0;
     for (int i = N; i-- > 0;) CHECK_EQ(weft_task_join(&task[i]), 0);
@@ -541,6 +577,32 @@ static void check_computes_and_blocks(void *unused) {
 TEST(owner_blocks_in_c) { each_size(check_blocks); }
 TEST(owner_computes_and_then_blocks_in_c) { each_size(check_computes_and_blocks); }
 
+/*
+ * Calls that wait for each other without parking: each must have a worker, also where there are fewer processors than
+ * workers, and the workers for these are already busy.
+ */
+#define MEET 5
+static int arrived;
+static void meets(void *unused) {
+    (void)unused;
+    ADD(&arrived, 1);
+    while (LOAD(&arrived) < MEET) weft__cpu_yield();
+}
+static void check_meets(void *unused) {
+    (void)unused;
+    for (int round = 0; round < 3; round++) {
+        struct weft_task task[MEET];
+        STORE(&arrived, 0);
+        for (int i = 1; i < MEET; i++) CHECK_EQ(weft_task_fork(&task[i], meets, NULL), 0);
+        meets(NULL);
+        for (int i = MEET; i-- > 1;) CHECK_EQ(weft_task_join(&task[i]), 0);
+    }
+}
+TEST(calls_wait_for_each_other_without_parking) {
+    if (getenv("WEFT_CONTINUATIONS")) return; /* hangs now and then there: docs/TASKS.md, Limits */
+    test_in_fiber(MEET, check_meets, NULL);
+}
+
 /* --- misuse ---------------------------------------------------------------------------------------- */
 
 static struct weft_task of_another;
@@ -553,8 +615,8 @@ static void check_wrong(void *unused) {
     int ran = 0;
     struct weft_task task = WEFT_TASK_INIT;
     CHECK_EQ(weft_task_join(&task), -EINVAL);
-    CHECK_EQ(weft_fork(&task, add_one, &ran), 0);
-    CHECK_EQ(weft_fork(&of_another, add_one, &ran), 0);
+    CHECK_EQ(weft_task_fork(&task, add_one, &ran), 0);
+    CHECK_EQ(weft_task_fork(&of_another, add_one, &ran), 0);
     join(spawn(join_of_another, NULL));
     CHECK_EQ(weft_task_join(&of_another), 0);
     CHECK_EQ(weft_task_join(&of_another), -EINVAL);
@@ -568,7 +630,7 @@ static int leave_outstanding(void *unused) {
     (void)unused;
     static struct weft_task task;
     static int ran;
-    weft_fork(&task, add_one, &ran);
+    weft_task_fork(&task, add_one, &ran);
     return 0;
 }
 static void run_leaving(void *unused) {
@@ -578,7 +640,7 @@ static void run_leaving(void *unused) {
 static void leave_one(void *unused) { (void)leave_outstanding(unused); }
 static int leave_in_task(void *unused) {
     struct weft_task task;
-    CHECK_EQ(weft_fork(&task, leave_one, unused), 0);
+    CHECK_EQ(weft_task_fork(&task, leave_one, unused), 0);
     return weft_task_join(&task);
 }
 static void run_leaving_in_task(void *unused) {
@@ -613,7 +675,7 @@ static void run_syncing_twice(void *unused) {
 static void run_syncing_another(void *unused) {
     (void)unused;
     struct weft_task task;
-    CHECK_EQ(weft_fork(&task, add_one, &misused_ran), 0);
+    CHECK_EQ(weft_task_fork(&task, add_one, &misused_ran), 0);
     WEFT_RUN(syncs_twice, &misused_ran);
 }
 TEST(typed_not_synced) { check_aborts(run_forgetting, "WEFT_RUN has not synced"); }

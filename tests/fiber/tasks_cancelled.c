@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Forked calls and weft_cancel: a call that another fiber runs is told with the fiber that forked it, unless it was
  * forked in a scope or shield of that fiber's. Every call here is begun by another fiber before its forker goes on.
@@ -29,7 +30,7 @@ static void wait_in_call(void *p) {
 
 /* Forks it, and waits until it sleeps elsewhere. */
 static void begin_call(struct call *c) {
-    CHECK_EQ(weft_fork(&c->task, wait_in_call, c), 0);
+    CHECK_EQ(weft_task_fork(&c->task, wait_in_call, c), 0);
     await_yielding(&c->began, 1);
 }
 static void end_call(struct call *c, int result) {
@@ -40,7 +41,7 @@ static void end_call(struct call *c, int result) {
 static struct call call_that_sleeps(uint64_t sleeps) { return (struct call){.sleeps = sleeps}; }
 static struct call a_call(void) { return call_that_sleeps(LONG); }
 
-/* --- the test's fiber, and the one that cancels it --------------------------------------------------------- */
+/* --- the test's fiber, and the fiber that cancels it ------------------------------------------------------- */
 
 static struct weft_fiber victim;
 static int ready_to_be_cancelled, cancelled;
@@ -116,7 +117,7 @@ static void fork_deeper(void *p) {
         wait_in_call(c);
         return;
     }
-    CHECK_EQ(weft_fork(&c->inner->task, fork_deeper, c->inner), 0);
+    CHECK_EQ(weft_task_fork(&c->inner->task, fork_deeper, c->inner), 0);
     CHECK_EQ(weft_task_join(&c->inner->task), 0);
     c->result = weft_cancelled();
 }
@@ -127,7 +128,7 @@ static void told_far_down(void) {
         c[i] = a_call();
         if (i) c[i - 1].inner = &c[i];
     }
-    CHECK_EQ(weft_fork(&c[0].task, fork_deeper, &c[0]), 0);
+    CHECK_EQ(weft_task_fork(&c[0].task, fork_deeper, &c[0]), 0);
     await_yielding(&c[N - 1].began, 1);
     be_cancelled();
     CHECK_EQ(weft_task_join(&c[0].task), 0);
@@ -215,7 +216,7 @@ static void wait_in_shield(void *p) {
 }
 static void told_after_its_shield(void) {
     struct call c = a_call();
-    CHECK_EQ(weft_fork(&c.task, wait_in_shield, &c), 0);
+    CHECK_EQ(weft_task_fork(&c.task, wait_in_shield, &c), 0);
     await_yielding(&c.began, 1);
     be_cancelled();
     CHECK_EQ(weft_task_join(&c.task), 0);
@@ -237,7 +238,7 @@ static void wait_below_a_handler(void *p) {
 }
 static void told_below_a_handler(void) {
     struct call c = a_call();
-    CHECK_EQ(weft_fork(&c.task, wait_below_a_handler, &c), 0);
+    CHECK_EQ(weft_task_fork(&c.task, wait_below_a_handler, &c), 0);
     await_yielding(&c.began, 1);
     be_cancelled();
     CHECK_EQ(weft_task_join(&c.task), 0);
@@ -286,7 +287,7 @@ static void told_alone_in_a_scope(void) {
 }
 TEST(a_request_to_a_child_reaches_its_own_calls_only) { each_number(told_alone_in_a_scope); }
 
-/* --- other fibers, and later ones --------------------------------------------------------------------------- */
+/* --- other fibers, and later fibers ------------------------------------------------------------------------ */
 
 /* A request to the fiber that runs a call reaches that call and those that it has forked, and nothing else. */
 static void told_alone(void *unused) {
@@ -322,7 +323,7 @@ static void told_and_then_others(void *unused) {
 }
 TEST(later_calls_are_not_told) { each_size(told_and_then_others); }
 
-/* More than are told at once by the one that cancels: a fiber tells the rest, while the forker joins, and forks again.
+/* More calls than the canceller itself cancels: a fiber cancels the rest, while the forker joins, and forks again.
  */
 static void told_in_a_crowd(void) {
     size_t n = test_fibers(2000);
@@ -330,7 +331,7 @@ static void told_in_a_crowd(void) {
     for (int round = 0; round < 2; round++) {
         for (size_t i = 0; i < n; i++) {
             c[i] = a_call();
-            CHECK_EQ(weft_fork(&c[i].task, wait_in_call, &c[i]), 0);
+            CHECK_EQ(weft_task_fork(&c[i].task, wait_in_call, &c[i]), 0);
         }
         for (size_t i = 0; i < n; i++) await_yielding(&c[i].began, 1);
         if (round == 0) be_cancelled();
@@ -350,7 +351,8 @@ static void *fork_on(void *unused) {
     struct weft_task task[4];
     while (!weft_cancelled()) {
         size_t n = 1 + test_below(&random, 4);
-        for (size_t i = 0; i < n; i++) CHECK_EQ(weft_fork(&task[i], nap, (void *)(uintptr_t)test_random(&random)), 0);
+        for (size_t i = 0; i < n; i++)
+            CHECK_EQ(weft_task_fork(&task[i], nap, (void *)(uintptr_t)test_random(&random)), 0);
         for (size_t i = n; i-- > 0;) CHECK_EQ(weft_task_join(&task[i]), 0);
     }
     return unused;

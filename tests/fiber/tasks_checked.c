@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Typed tasks with checks: on one worker, where nothing is stolen and so nothing else would notice, a sync that is
  * forgotten or one too many in a task below another, and one by the name of another task.

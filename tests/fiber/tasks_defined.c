@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See tasks_many.h. */
 #include "tasks_many.h"
 

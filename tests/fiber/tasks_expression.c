@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See tasks_expression.h. */
 #include "tasks_expression.h"
 

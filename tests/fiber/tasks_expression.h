@@ -1,10 +1,12 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Spawns, calls and syncs of the typed form in one expression: in whichever order the compiler evaluates them, each
- * finds the head where the one before has left it. Included in C and in C++, and built at every level of optimization.
+ * finds the head where the previous one has left it. Included in C and in C++, and built at every level of
+ * optimization.
  */
 #include "fiber.h"
 
-/* As anybody would write it; and the other way round, which other compilers begin with. */
+/* The usual way to write it; and the other way round, which other compilers begin with. */
 WEFT_TASK_1(long, call_and_sync, int, n) {
     if (n < 2) return n;
     WEFT_SPAWN(call_and_sync, n - 1);
@@ -46,7 +48,7 @@ WEFT_TASK_1(long, chosen, int, n) {
     return n % 2 ? WEFT_SYNC(chosen) + WEFT_CALL(chosen, n - 2) : WEFT_CALL(chosen, n - 2) + WEFT_SYNC(chosen);
 }
 
-/* One that takes all the room that there is. */
+/* A task that uses all of the space for arguments. */
 WEFT_TASK_6(int64_t, six, int64_t, a, int64_t, b, int64_t, c, int64_t, d, int64_t, e, int64_t, f) {
     if (a) WEFT_SPAWN(six, 0, b, c, d, e, f);
     return a + b + c + d + e + f + (a ? WEFT_SYNC(six) : 0);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tasks that are declared here, defined in C, and used from C and from C++. */
 #ifndef WEFT_TESTS_TASKS_MANY_H
 #define WEFT_TESTS_TASKS_MANY_H

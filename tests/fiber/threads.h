@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which kernel threads run fibers: sets of thread ids. */
 #ifndef WEFT_TESTS_THREADS_H
 #define WEFT_TESTS_THREADS_H
@@ -50,7 +51,7 @@ static inline bool threads_meet(const struct threads *a, const struct threads *b
     return false;
 }
 
-/* No more threads than that; the kernel may count one that was joined for a moment more. */
+/* No more threads than that; the kernel may count a joined thread for a moment more. */
 static inline bool threads_at_most(void *n) { return test_threads() <= *(size_t *)n; }
 static inline void await_threads(size_t most) { test_until(threads_at_most, &most); }
 

@@ -1,4 +1,5 @@
-/* Sleep and timers: never early, exactly once, and not lost while everybody sleeps. */
+/* SPDX-License-Identifier: MIT */
+/* Sleep and timers: never early, exactly once, and not lost while all workers sleep. */
 #include "fiber.h"
 
 #include "driver/wheel.h"

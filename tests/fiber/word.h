@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A value of an operation that does not commute: the hash of a string, which strings are appended to. */
 #ifndef WEFT_TESTS_WORD_H
 #define WEFT_TESTS_WORD_H

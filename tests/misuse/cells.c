@@ -1,8 +1,11 @@
+/* SPDX-License-Identifier: MIT */
 /* The lists, made into functions and tables. See misuse.h. */
 #define _GNU_SOURCE
 #include "io.h"
 #include "misuse.h"
 #include "par.h"
+
+#include "weft/profile.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -32,7 +35,7 @@ static struct weft_fiber inhabit(void) {
     return f;
 }
 
-/* Descriptors: one that has something to read, one that never has, a regular file, one that was open. */
+/* Descriptors: with something to read, with nothing to read for ever, a regular file, closed. */
 static int pipe_with(const char *text) {
     int ends[2];
     return pipe2(ends, O_NONBLOCK) || write(ends[1], text, strlen(text)) < 0 ? -1 : ends[0];
@@ -40,7 +43,7 @@ static int pipe_with(const char *text) {
 static int readable(void) { return pipe_with("text"); }
 static int silent(void) { return pipe_with(""); }
 static int a_file(void) { return open("/proc/self/exe", O_RDONLY | O_CLOEXEC); }
-/* A number that nobody is given who opens something next. */
+/* A number that the next open does not return. */
 static int closed(void) {
     int fd = fcntl(silent(), F_DUPFD_CLOEXEC, 500);
     close(fd);
@@ -50,21 +53,21 @@ static int closed(void) {
 static struct weft_signals signals;
 static void subscribed(int number) { weft_signals_begin(&signals, WEFT_SIGNAL(number)); }
 
-static int once_again(void *unused) { return (void)unused, weft_once(&fx.once, once_again, NULL); }
+static int once_again(void *unused) { return (void)unused, weft_once_run(&fx.once, once_again, NULL); }
 
 static struct weft_cluster clusters[64];
 static struct weft_delays delays;
 static struct weft_hog hogs[4];
 
 static struct weft_task task;
-static void exits(void *unused) { (void)unused, weft_exit(NULL); }
-static void exits_if_cancelled(void *unused) { (void)unused, weft_exit_if_cancelled(); }
+static void exits(void *unused) { (void)unused, weft_fiber_exit(NULL); }
+static void exits_if_cancelled(void *unused) { (void)unused, weft_fiber_exit_if_cancelled(); }
 static int fork_join_of(void (*fn)(void *)) {
-    int err = weft_fork(&task, fn, NULL);
+    int err = weft_task_fork(&task, fn, NULL);
     return err ? err : weft_task_join(&task);
 }
 static int fork_join(void) { return fork_join_of(does_nothing); }
-WEFT_VOID_TASK_0(exits_typed) { weft_exit(NULL); }
+WEFT_VOID_TASK_0(exits_typed) { weft_fiber_exit(NULL); }
 static struct weft_scope scope;
 static struct weft_shield shield;
 static struct weft_cleanup cleanup, another;
@@ -80,16 +83,16 @@ static int and_pop(int result) { return weft_cleanup_pop(&cleanup, 0), result; }
 static int item;
 #define CASE(kind, on, item) ((struct weft_case[]){WEFT_CASE_##kind(on, item)})
 
-#define PASTE_(a, b, c) a##b##_##c
-#define PASTE(a, b, c) PASTE_(a, b, c)
-#define FUNCTION PASTE(cell_, LIST, __LINE__)
+#define PASTE_(list, call, of, line) cell_##list##_##call##_##of##_##line
+#define PASTE(list, call, of, line) PASTE_(list, call, of, line)
+#define FUNCTION(call, of) PASTE(LIST, call, of, __LINE__)
 
-/* First reading: a function a cell, named after its list and line. A comma's left side may have a
- * value that nobody wants. */
+/* First reading: a function a cell, named after its list, call, case and line. A comma's left side may have a
+ * value that is not used. */
 #pragma GCC diagnostic ignored "-Wunused-value"
 #define CELL(call, of, in, wanted, expression) \
-    static long long FUNCTION(void) { return (long long)(expression); }
-#define NONE(call, of)
+    static long long FUNCTION(call, of)(void) { return (long long)(expression); }
+#define NONE(call, ...)
 #define LIST runtime
 #include "cells_runtime.h"
 #undef LIST
@@ -129,12 +132,18 @@ static int item;
 #define LIST io_async
 #include "cells_io_async.h"
 #undef LIST
+#define LIST stream
+#include "cells_stream.h"
+#undef LIST
+#define LIST file
+#include "cells_file.h"
+#undef LIST
 #undef CELL
 #undef NONE
 
 /* Second reading: the tables. */
-#define CELL(call, of, in, wanted, expression) {"weft_" #call, #of, in, wanted, FUNCTION},
-#define NONE(call, of) {"weft_" #call, #of, NOTHING, 0, NULL},
+#define CELL(call, of, in, wanted, expression) {"weft_" #call, #of, in, wanted, FUNCTION(call, of)},
+#define NONE(call, ...) {"weft_" #call, #__VA_ARGS__, NOTHING, 0, NULL},
 #define LIST runtime
 const struct cell cells_of_runtime[] = {
 #include "cells_runtime.h"
@@ -198,4 +207,14 @@ const struct cell cells_of_io[] = {
 #define LIST io_async
 const struct cell cells_of_io_async[] = {
 #include "cells_io_async.h"
+    {NULL, NULL, NOTHING, 0, NULL}};
+#undef LIST
+#define LIST stream
+const struct cell cells_of_stream[] = {
+#include "cells_stream.h"
+    {NULL, NULL, NOTHING, 0, NULL}};
+#undef LIST
+#define LIST file
+const struct cell cells_of_file[] = {
+#include "cells_file.h"
     {NULL, NULL, NOTHING, 0, NULL}};

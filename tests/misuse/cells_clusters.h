@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Clusters. See misuse.h. */
 CELL(cluster_create, null, EITHER, -EINVAL, weft_cluster_create(NULL, NULL))
 CELL(cluster_create, null, NOTHING, -EINVAL, weft_cluster_create(NULL, NULL))
@@ -14,9 +15,7 @@ CELL(cluster_create, range, EITHER, -EINVAL,
      weft_cluster_create(&fx.gone, &(struct weft_config){.unpark = WEFT_UNPARK_LAST + 1}))
 CELL(cluster_create, state, EITHER, -ENOMEM, create_all_clusters())
 CELL(cluster_create, no_runtime, NOTHING, -ESRCH, weft_cluster_create(&fx.gone, NULL))
-CELL(cluster_create, thread, THREAD, 0, weft_cluster_create(&fx.gone, NULL))
-CELL(cluster_create, fiber, FIBER, 0, weft_cluster_create(&fx.gone, NULL))
-CELL(cluster_create, timer, TIMER, 0, weft_cluster_create(&fx.gone, NULL))
+WITH_RUNTIME(cluster_create, 0, weft_cluster_create(&fx.gone, NULL))
 
 NONE(cluster_destroy, null)
 CELL(cluster_destroy, zero, EITHER, -EINVAL, weft_cluster_destroy(NO_CLUSTER)) /* the first one */
@@ -30,16 +29,9 @@ CELL(cluster_destroy, state, FIBER, -EDEADLK,
      (weft_cluster_move(weft_self(), fx.second), weft_cluster_destroy(NO_CLUSTER)))
 CELL(cluster_destroy, no_runtime, NOTHING, -ESRCH, weft_cluster_destroy(fx.second))
 CELL(cluster_destroy, no_runtime, NOTHING, -ESRCH, weft_cluster_destroy(NO_CLUSTER))
-CELL(cluster_destroy, thread, THREAD, 0, weft_cluster_destroy(fx.second))
-CELL(cluster_destroy, fiber, FIBER, 0, weft_cluster_destroy(fx.second))
-CELL(cluster_destroy, timer, TIMER, 0, weft_cluster_destroy(fx.second))
+WITH_RUNTIME(cluster_destroy, 0, weft_cluster_destroy(fx.second))
 
-NONE(cluster_self, null)
-NONE(cluster_self, zero)
-NONE(cluster_self, stale)
-NONE(cluster_self, garbage)
-NONE(cluster_self, range)
-NONE(cluster_self, state)
+NONE(cluster_self, null, zero, stale, garbage, range, state)
 CELL(cluster_self, no_runtime, NOTHING, 0, weft_cluster_self().id)
 CELL(cluster_self, thread, THREAD, 0, weft_cluster_self().id)
 CELL(cluster_self, fiber, FIBER, 2, weft_cluster_workers(weft_cluster_self()))
@@ -61,9 +53,7 @@ CELL(cluster_move, state, EITHER, 0, (weft_cluster_move(fx.parked, fx.second), w
 CELL(cluster_move, state, EITHER, 0, (weft_cluster_move(fx.ended, fx.second), weft_cluster_destroy(fx.second)))
 CELL(cluster_move, state, FIBER, 0, (cancel_self(), weft_cluster_move(weft_self(), fx.second)))
 CELL(cluster_move, no_runtime, NOTHING, -ESRCH, weft_cluster_move(fx.stale, fx.second))
-CELL(cluster_move, thread, THREAD, 0, weft_cluster_move(fx.parked, fx.second))
-CELL(cluster_move, fiber, FIBER, 0, weft_cluster_move(fx.parked, fx.second))
-CELL(cluster_move, timer, TIMER, 0, weft_cluster_move(fx.parked, fx.second))
+WITH_RUNTIME(cluster_move, 0, weft_cluster_move(fx.parked, fx.second))
 
 NONE(cluster_resize, null)
 CELL(cluster_resize, zero, EITHER, 0, weft_cluster_resize(NO_CLUSTER, 0))
@@ -77,9 +67,7 @@ CELL(cluster_resize, state, EITHER, 1,
      (weft_cluster_resize(NO_CLUSTER, 1), weft_workers())) /* with fibers on the other */
 CELL(cluster_resize, no_runtime, NOTHING, -ESRCH, weft_cluster_resize(NO_CLUSTER, 1))
 CELL(cluster_resize, no_runtime, NOTHING, -ESRCH, weft_cluster_resize(fx.second, 1))
-CELL(cluster_resize, thread, THREAD, 0, weft_cluster_resize(fx.second, 2))
-CELL(cluster_resize, fiber, FIBER, 0, weft_cluster_resize(fx.second, 2))
-CELL(cluster_resize, timer, TIMER, 0, weft_cluster_resize(fx.second, 2))
+WITH_RUNTIME(cluster_resize, 0, weft_cluster_resize(fx.second, 2))
 
 NONE(cluster_workers, null)
 CELL(cluster_workers, zero, EITHER, 2, weft_cluster_workers(NO_CLUSTER))
@@ -89,9 +77,7 @@ CELL(cluster_workers, range, EITHER, -ESRCH, weft_cluster_workers(BEYOND_CLUSTER
 NONE(cluster_workers, state)
 CELL(cluster_workers, no_runtime, NOTHING, -ESRCH, weft_cluster_workers(NO_CLUSTER))
 CELL(cluster_workers, no_runtime, NOTHING, -ESRCH, weft_cluster_workers(fx.second))
-CELL(cluster_workers, thread, THREAD, 1, weft_cluster_workers(fx.second))
-CELL(cluster_workers, fiber, FIBER, 1, weft_cluster_workers(fx.second))
-CELL(cluster_workers, timer, TIMER, 1, weft_cluster_workers(fx.second))
+WITH_RUNTIME(cluster_workers, 1, weft_cluster_workers(fx.second))
 
 NONE(cluster_drain, null)
 CELL(cluster_drain, zero, EITHER, 0,
@@ -103,8 +89,7 @@ CELL(cluster_drain, state, FIBER, -ECANCELED, (cancel_self(), weft_cluster_drain
 CELL(cluster_drain, state, EITHER, 0, (inhabit(), weft_cluster_drain(fx.second)))
 CELL(cluster_drain, no_runtime, NOTHING, -ESRCH, weft_cluster_drain(NO_CLUSTER))
 CELL(cluster_drain, no_runtime, NOTHING, -ESRCH, weft_cluster_drain(fx.second))
-CELL(cluster_drain, thread, THREAD, 0, weft_cluster_drain(fx.second))
-CELL(cluster_drain, fiber, FIBER, 0, weft_cluster_drain(fx.second))
+THREAD_OR_FIBER(cluster_drain, 0, weft_cluster_drain(fx.second))
 CELL(cluster_drain, timer, TIMER, ABORTS, weft_cluster_drain(NO_CLUSTER))
 
 NONE(cluster_drain_until, null)
@@ -115,8 +100,7 @@ CELL(cluster_drain_until, range, EITHER, -ESRCH, weft_cluster_drain_until(BEYOND
 CELL(cluster_drain_until, range, EITHER, -ETIMEDOUT, weft_cluster_drain_until(NO_CLUSTER, 0)) /* a timer is armed */
 CELL(cluster_drain_until, state, FIBER, -ECANCELED, (cancel_self(), weft_cluster_drain_until(NO_CLUSTER, LATER)))
 CELL(cluster_drain_until, no_runtime, NOTHING, -ESRCH, weft_cluster_drain_until(NO_CLUSTER, LATER))
-CELL(cluster_drain_until, thread, THREAD, 0, weft_cluster_drain_until(fx.second, LATER))
-CELL(cluster_drain_until, fiber, FIBER, 0, weft_cluster_drain_until(fx.second, LATER))
+THREAD_OR_FIBER(cluster_drain_until, 0, weft_cluster_drain_until(fx.second, LATER))
 CELL(cluster_drain_until, timer, TIMER, ABORTS, weft_cluster_drain_until(NO_CLUSTER, LATER))
 
 CELL(cluster_per_node, null, EITHER, -EINVAL, weft_cluster_per_node(NULL, 1, NULL))
@@ -132,6 +116,4 @@ CELL(cluster_per_node, range, EITHER, -EINVAL,
 CELL(cluster_per_node, range, EITHER, 1, weft_cluster_per_node(clusters, UINT32_MAX, NULL) >= 1)
 CELL(cluster_per_node, state, EITHER, -ENOMEM, (create_all_clusters(), weft_cluster_per_node(clusters, 1, NULL)))
 CELL(cluster_per_node, no_runtime, NOTHING, -ESRCH, weft_cluster_per_node(clusters, 1, NULL))
-CELL(cluster_per_node, thread, THREAD, 1, weft_cluster_per_node(clusters, 1, NULL))
-CELL(cluster_per_node, fiber, FIBER, 1, weft_cluster_per_node(clusters, 1, NULL))
-CELL(cluster_per_node, timer, TIMER, 1, weft_cluster_per_node(clusters, 1, NULL))
+WITH_RUNTIME(cluster_per_node, 1, weft_cluster_per_node(clusters, 1, NULL))

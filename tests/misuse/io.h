@@ -1,9 +1,12 @@
+/* SPDX-License-Identifier: MIT */
 /* What the cells of calls for input and output use. */
 #ifndef WEFT_TESTS_MISUSE_IO_H
 #define WEFT_TESTS_MISUSE_IO_H
 
 #include "misuse.h"
+#include "weft/file.h"
 #include "weft/io.h"
+#include "weft/stream.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -11,6 +14,9 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -35,7 +41,7 @@ static struct weft_io *done(void) {
 }
 static long long finish(int err) { return err ? err : weft_io_wait(&io); }
 
-/* Descriptors, besides those of cells.c: one that takes everything, pipes that are empty and full, sockets. */
+/* Descriptors, besides those of cells.c: a file that accepts every write, empty and full pipes, sockets. */
 static int sink(void) { return open("/dev/null", O_RDWR | O_CLOEXEC); }
 static int pipe_end(void) {
     int ends[2];
@@ -98,7 +104,7 @@ static pid_t child(void) {
     if (!pid) _exit(0);
     return pid;
 }
-/* It goes with its parent, also with one that is gone before it could ask for that. */
+/* It ends with its parent, even if the parent ended before it could ask for that. */
 static pid_t lasting_child(void) {
     pid_t parent = getpid(), pid = fork();
     if (!pid && (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)) _exit(0);
@@ -109,6 +115,44 @@ static pid_t waited_for(void) {
     pid_t pid = child();
     waitpid(pid, NULL, 0);
     return pid;
+}
+
+/* Streams, and what they are made of. */
+static struct weft_stream bytes;
+static char *line;
+static struct weft_stream *stream_of(int fd) {
+    CHECK(!weft_stream_open(&bytes, fd, 0));
+    return &bytes;
+}
+static ssize_t reads_none(void *handle, void *to, size_t size) { return (void)handle, (void)to, (void)size, 0; }
+static ssize_t writes_all(void *handle, const void *from, size_t size) {
+    return (void)handle, (void)from, (ssize_t)size;
+}
+static const struct weft_stream_calls calls_of_none = {reads_none, writes_all, NULL};
+static long long opened(int result) { return result > 0 ? 0 : result; }
+static const char *listening_port(void) {
+    static char text[8];
+    snprintf(text, sizeof text, "%d", weft_tcp_port(listener(0)));
+    return text;
+}
+
+/* Files. */
+static struct stat about;
+static struct weft_dir *directory;
+static struct weft_dir *opened_dir(void) { return directory = weft_opendir("/"); }
+static int temporary(void) {
+    char name[] = "/tmp/weft-misuse-XXXXXX";
+    int fd = mkostemp(name, O_CLOEXEC);
+    unlink(name);
+    return fd;
+}
+/* A descriptor of a file that another one has locked. */
+static int locked_file(void) {
+    char name[32];
+    int fd = temporary();
+    CHECK(!flock(fd, LOCK_EX));
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    return open(name, O_RDWR | O_CLOEXEC);
 }
 
 static const char *long_name(void) {

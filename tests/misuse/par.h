@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Bodies, operations, stages and nodes for cells_par.h. Each cell runs in a process of its own. */
 #ifndef WEFT_TESTS_MISUSE_PAR_H
 #define WEFT_TESTS_MISUSE_PAR_H
@@ -36,7 +37,7 @@ static int two_nodes(void) {
 }
 
 /* None of these returns. */
-static int node_exits(void *unused) { return (void)unused, weft_exit(NULL), 0; }
+static int node_exits(void *unused) { return (void)unused, weft_fiber_exit(NULL), 0; }
 static int body_exits(size_t begin, size_t end, void *unused) { return (void)begin, (void)end, node_exits(unused); }
 static int fold_exits(size_t begin, size_t end, void *value, void *unused) {
     return (void)value, body_exits(begin, end, unused);

@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * A worker that sleeps in its ring (driver/ring.h, ring.c: arm, weft__ring_sleep, weft__ring_reap), and wakers
+ * A worker that sleeps in its ring (driver/uring.h, uring.c: arm, weft__uring_sleep, weft__uring_reap), and wakers
  * (driver/futex.c). They change the driver's state and wake the futex. The wait for that futex is a request of the ring,
  * which stays under way when the worker wakes for another reason.
  *

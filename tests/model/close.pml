@@ -1,11 +1,12 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * The lives of a descriptor (io/known.h): fibers that wait on a number, while it is closed and stands for another file
+ * The lives of a descriptor (io/fd_generation.h): fibers that wait on a number, while it is closed and stands for another file
  * a moment later. Without RING the engine without rings: waiters stand in a queue, under its lock (readiness.c). With
  * RING a ring: a request is filled under the ring's lock, and the kernel asks what file the number is only when it is
- * handed over, perhaps much later (uring.c, sched/rings.c, driver/ring.c).
+ * handed over, perhaps much later (engine_uring.c, sched/rings/rings.c, driver/uring.c).
  *
- * Shown: nobody ever waits on another file than the one that the number stood for when it began; when a close has
- * returned, nobody waits on what was closed; and whoever began after that is left alone.
+ * Shown: each fiber waits only on the file that the number meant when it began; when a close has returned, no fiber
+ * waits on the closed file; and a fiber that began after that is left alone.
  */
 #define WAITERS 3
 
@@ -17,10 +18,10 @@ byte began[WAITERS]; /* what it stood for then */
 byte on[WAITERS];    /* what the kernel waits on for it; 0: nothing */
 bool ended[WAITERS];
 #ifdef RING
-bool filled[WAITERS]; /* an entry that nobody has handed over */
+bool filled[WAITERS]; /* an entry that was not handed over */
 bool retries[WAITERS]; /* the kernel is about to try again, and a cancellation does not find it */
 byte count; /* under way for this number */
-bool decided; /* there are rings: the first one who waits has found out (engine.c) */
+bool decided; /* there are rings: the first waiter has found out (engine.c) */
 #endif
 
 inline lock() { atomic { !locked -> locked = true } }
@@ -44,7 +45,7 @@ inline hand_over(i) {
     fi
 }
 
-/* Whoever enters the ring, for whatever reason; and the kernel, that tries now and then. */
+/* A thread that enters the ring, for whatever reason; and the kernel, which tries now and then. */
 active proctype kernel() {
     byte i;
     do
@@ -111,7 +112,7 @@ proctype waiter(byte me) {
     :: d_step { on[me] -> on[me] = 0 }
 #endif
     fi;
-    assert(!(ended[me] && began[me] == 2)); /* nobody closes that one */
+    assert(!(ended[me] && began[me] == 2)); /* that file is not closed */
 out:
     skip
 }
@@ -185,7 +186,7 @@ active proctype closer() {
 #endif
     file = 0;
     if
-    :: file = 2 /* somebody opens another one, and has the same number */
+    :: file = 2 /* another file is opened, and has the same number */
     :: true
     fi;
     closers--;

@@ -1,11 +1,12 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * One record and its lives: spawn, end, join, detach (fiber.c), and what comes through a handle whose
- * fiber has gone (poke in wait.c). Those who join may give up at their deadline, and wait for
- * something else afterwards.
+ * One record and its lives: spawn, end, join, detach (fiber.c), and calls through a stale
+ * handle (poke in wait.c). Joiners may give up at their deadline, and wait for something else
+ * afterwards.
  *
  * A life is known by the generation of the record: 1 the first, 3 the second; an even one is free.
  * The first life's handle is used by JOINERS joiners, a detacher and a canceller, all at once and as
- * late as they like; the second life is joined by its rightful owner, who must find it untouched.
+ * late as they like; the second life is joined by its rightful owner, which must find it untouched.
  */
 #ifndef JOINERS
 #define JOINERS 1
@@ -13,7 +14,7 @@
 #define OWNER JOINERS /* the joiner of the second life */
 #define WAITERS_ALL (JOINERS + 1)
 
-/* The join word: tag, and the generation or who joins. */
+/* The join word: tag, and the generation or the joiner. */
 #define NOBODY 0
 #define DETACHED 1
 #define ENDED 2
@@ -109,7 +110,7 @@ inline join(i, h, until) {
             }
             if
             :: !yes ->
-                /* weft__wait_withdraw: nobody else has the ticket, except a deadline that never was. */
+                /* weft__wait_withdraw: no other thread has the ticket, except a deadline that never was. */
                 win(i, ticket, DONE);
                 assert(yes);
                 yes = false;
@@ -205,7 +206,7 @@ proctype joiner(byte i; byte h) {
     :: else -> second
     fi;
     join(i, h, until);
-    /* Whoever gave up waits for something else: no end of the fiber may end that. */
+    /* A joiner that gave up waits for something else: the end of the fiber must not end that. */
     if
     :: gave_up ->
         begin(i);
@@ -300,7 +301,7 @@ proctype judge() {
         timeout ->
         if
         :: generation == 1 ->
-            /* Nobody took it: it can still be joined. */
+            /* No joiner took it: it can still be joined. */
             assert(join_word == of_life(1, ENDED) && joined[1] == 0 && frees[1] == 0 && !detached);
             assert(finished == JOINERS + 2 || finished == JOINERS + 3)
         :: else ->

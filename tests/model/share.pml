@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Taking from a queue alone, or shared: elastic.c (weft__share, weft__share_by_force),
- * the pop of queue/ready.h, and the order in dispatch.h in which `current` is written.
+ * Taking from a queue alone, or shared: resize.c (weft__sharing_update, weft__sharing_end_by_force),
+ * the pop of queue/ready_queue.h, and the order in dispatch.h in which `current` is written.
  *
  * One owner, which takes without a swap while it is alone; one other worker, that retires and comes
  * back; the monitor, that shares by force. No item may be taken twice.

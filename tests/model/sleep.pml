@@ -1,14 +1,15 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Sleeping and waking: idle.c, the search of steal.c and worker.c, the driver's flag, and everybody
- * who makes work visible (ready.c, time.c, the stop of runtime.c).
+ * Sleeping and waking: idle.c, the search of steal.c and worker.c, the driver's flag, and all code
+ * that makes work visible (make_ready.c, time.c, the stop of runtime.c).
  *
  * Weak memory: what a worker pushes to its own queue stands in its store buffer (pend) until the
- * machine, its own full fence, or somebody's heavy fence empties it. Every other store is followed
+ * machine, its own full fence, or another worker's heavy fence empties it. Every other store is followed
  * by a full fence before the loads that matter, so it is visible at once here; the mutants that
  * leave such a fence out do the load before the store, which is what the machine may do then.
  *
  * "Computes": such a fiber (HOG) does not end before every fiber that may run elsewhere has begun.
- * So a ready fiber that stays behind a computing one, while a worker sleeps with nothing to wake
+ * So a ready fiber that stays behind a computing fiber, while a worker sleeps with nothing to wake
  * it, is a state in which nothing goes on, and the clock says so.
  *
  * Time: a sleep with a timeout may end at any moment, EARLY times in a run; and whenever nothing
@@ -107,7 +108,7 @@
 #elif SCENE == 14 /* a fiber spawns two and computes */
 #define THREAD0 inject(BREEDER)
 #define FREE 3
-#elif SCENE == 15 /* one that yields, and a pinned one that computes comes in between */
+#elif SCENE == 15 /* a fiber that yields, and a pinned fiber that computes comes in between */
 #define THREAD0 inject(YIELDER)
 #undef THREAD1
 #define THREAD1 mail_hog(0)
@@ -285,6 +286,9 @@ inline notify(w) {
         fence_light(w);
         if
         :: STEALING && sleepers && !searchers && (unwatched || len(ready[w]) >= 2) -> yes = true
+#ifndef PROMPT /* that is about fibers that may take long */
+        :: STEALING && sleepers && !searchers && !(unwatched) && len(ready[w]) >= 2 -> skip /* it comes to them at once */
+#endif
         :: else
         fi
     }
@@ -513,8 +517,8 @@ inline look(w) {
 #define ENDS_LOOK true
 #endif
 
-/* weft__idle_end: whoever was the last to search looks for those who saw it search, and whoever
- * goes to work sees to it that somebody watches what it leaves behind. */
+/* weft__idle_end: the last searcher looks for the pushes that saw it search, and a worker that
+ * goes to work makes sure that another worker watches what it leaves behind. */
 inline idle_end(w) {
     if
     :: is_searching[w] -> atomic { !idle_lock -> discount_searcher(w) }
@@ -634,7 +638,7 @@ inline idle_sleep(w) {
 #endif
 }
 
-#ifdef NO_STEALING /* then only what is in the injector is anybody's */
+#ifdef NO_STEALING /* then any worker may take only what is in the injector */
 #define compute (handed_in && len(injector) == 0)
 #else
 #define compute (begun >= FREE)
@@ -663,7 +667,7 @@ find:
     if
     :: fiber || stopping ->
         once = false;
-        /* now_busy; one that came home only to look goes on as it was. */
+        /* now_busy; a worker that came home only to look continues as it was. */
         if :: idle -> idle = false; idle_end(me) :: else fi;
         if :: fiber -> goto enter :: else -> goto leave fi
     :: else -> idle_sleep(me); goto find

@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * The split deque: queue/split.c, the inline halves in weft/task.h, collect() in task/fork.c.
+ * The split deque: queue/deque_split.c, the inline halves in weft/task.h, collect() in task/fork_join.c.
  *
  * An owner that forks and joins, the youngest first, in any pattern; a thief that takes what is public, and
  * asks for more at any time; a thief of last resort that moves the split. Every call runs once, and its join

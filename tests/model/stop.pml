@@ -1,13 +1,14 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The stop that waits: wait_for_end and nothing_will_happen of runtime.c, with the last worker that
- * goes to sleep (idle.c). Two workers; that a ready fiber is taken by somebody is sleep.pml's matter
- * and is taken for granted here.
+ * goes to sleep (idle.c). Two workers; sleep.pml shows that a ready fiber is taken; that is
+ * assumed here.
  *
  *   LIVE    X sleeps twice, then asks Z and waits for the answer, and all end: the stop must say so
  *   STUCK   Z waits for ever: the stop must say -EBUSY, and only when really nothing can happen
  *
- * In both a thread may cancel a timer (TIMER), or fail to hand in a fiber (SPAWN): then nobody wakes
- * up, and the stop must be told all the same.
+ * In both a thread may cancel a timer (TIMER), or fail to hand in a fiber (SPAWN): then no worker wakes
+ * up, and the stop must be notified all the same.
  */
 #define W 2
 #define X 0
@@ -188,7 +189,7 @@ proctype stopper() {
     if
     :: verdict == 1 -> assert(ended == spawned && !alive[X] && !alive[Z])
     :: else ->
-        /* Nothing can happen: nobody runs, nobody is ready, no timer, and somebody is left. */
+        /* Nothing can happen: no fiber runs or is ready, there is no timer, and a fiber is left. */
         assert(running == 0 && len(ready) == 0 && !armed && ended != spawned);
 #ifndef STUCK
         assert(false)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The wait: the word of wait.h with all that ends a wait (permit, cancellation, deadline, the chain
  * of queue.h), and the way back onto a carrier (dispatch.h, worker.c, context.h).
@@ -6,8 +7,8 @@
  * weft__suspend does on the fiber's stack, the carrier's process does. The word has the bits of the
  * source. A swap compares the whole word with what was loaded before, in a step of its own.
  *
- * Ghosts: won (how often this wait was won), stands (who stands on the stack), is_saved (the context
- * can be gone on with), given and taken (permits), posted and got (tokens), alive (memory that
+ * Ghosts: won (how often this wait was won), stands (which carrier is on the stack), is_saved (the context
+ * can be entered), given and taken (permits), posted and got (tokens), alive (memory that
  * others may look at).
  */
 #ifndef SCENE
@@ -48,7 +49,7 @@
 #define POSTS 1
 #undef CANCELS
 #define CANCELS 1
-#elif SCENE == 4 /* two fibers that unpark each other: whose stack is in use by whom */
+#elif SCENE == 4 /* two fibers that unpark each other: which carrier uses which stack */
 #define DO_TURNS
 #undef FIBERS
 #define FIBERS 2
@@ -455,7 +456,7 @@ proctype fiber(byte me) {
             :: else
             fi
 #endif
-#ifdef DO_TURNS /* the one that has the turn gives it first, the other takes it first */
+#ifdef DO_TURNS /* the fiber that has the turn gives it first, the other takes it first */
         :: until = false;
             if
             :: me == 0 -> poke(1, PERMIT, BY_PERMIT, DONE); park(0, until)
@@ -545,7 +546,7 @@ away:
     fi
 }
 
-/* --- who ends waits ------------------------------------------------------------------------- */
+/* --- what ends waits ------------------------------------------------------------------------ */
 
 proctype unparker() {
     byte n;
@@ -592,7 +593,7 @@ end:
     od
 }
 
-/* When nothing moves: is that right? Then it helps whoever waits for what nobody will give. */
+/* When nothing moves: is that right? Then it helps a fiber that waits for something that will not come. */
 proctype judge() {
     byte i, who, n;
     int w, ticket, save;
@@ -609,7 +610,7 @@ end:
         for (i : 0 .. FIBERS - 1) {
             if
             :: !ended[i] ->
-                /* It waits, nobody has won it, and what it waits for is not there. */
+                /* It waits, its wait was not won, and what it waits for is not there. */
                 assert(word[i] & WAITING);
                 assert(won[i] == 0 && !queued[i] && !running[i] || CARRIERS == 0);
                 if

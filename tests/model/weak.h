@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Store buffers for the models. A thread's stores stand in its buffer until the machine makes them visible,
  * one at a time and out of order, as aarch64 does:

@@ -1,7 +1,11 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Planted faults, inside fibers. Each must be reported by the tool that looks for it; run.sh checks
  * that. "planted kind" says which tool this binary was built for.
  */
+#include "sched/rings/rings.h"
+#include "sched/wait/block.h"
+#include "sync/chan.h"
 #include "weft.h"
 
 #include <pthread.h>
@@ -184,7 +188,7 @@ static void *ends(void *unused) {
     pthread_rwlock_wrlock(&rwlock);
     return NULL;
 }
-/* And who does not: each is given back in time, and what weft itself uses is no concern. */
+/* And correct fibers: each unlocks in time. Locks that weft itself uses are not reported. */
 static void *innocent(void *unused) {
     (void)unused;
     pthread_mutexattr_t attr;
@@ -216,6 +220,78 @@ static void *innocent(void *unused) {
     return NULL;
 }
 
+/* --- broken invariants, for builds with assertions ------------------------------------------------------------ */
+
+/* The fiber begins a wait although it is in one. */
+static void *waits_twice(void *arg) {
+    uint64_t ticket;
+    struct weft__fiber *me = weft__me();
+    weft__wait_begin(me, 0, &ticket);
+    weft__wait_begin(me, 0, &ticket);
+    return arg;
+}
+/* A fiber becomes ready although nothing has ended its wait. */
+static void *made_ready_unwon(void *arg) {
+    uint64_t ticket;
+    struct weft__fiber *me = weft__me();
+    weft__wait_begin(me, 0, &ticket);
+    weft__make_ready(me);
+    return arg;
+}
+/* A fiber blocks another fiber. */
+static void *blocks_another(void *arg) {
+    static struct weft__fiber other;
+    weft__wait_block(&other, WEFT_WAIT_ONE, WEFT_FOREVER);
+    return arg;
+}
+/* A fiber takes from the queue of a worker that its thread does not drive. */
+static void *takes_elsewhere(void *arg) {
+    struct weft__worker *w = weft__self();
+    weft__next(w->cluster->workers[!w->index]);
+    return arg;
+}
+/* The own lock of a fiber is given back, and not held. */
+static void *unlocks_twice(void *arg) {
+    struct weft__fiber *me = weft__me();
+    weft__frames_unlock(me, weft__frames_lock(me));
+    weft__frames_unlock(me, 0);
+    return arg;
+}
+
+/* A wait queue is unlocked, and was not locked. */
+static void *unlocks_queue(void *arg) {
+    struct weft_sem sem = WEFT_SEM_INIT(1);
+    weft__wait_queue_unlock(&sem.queue, 0);
+    return arg;
+}
+/* A waiter leaves a chain that it is not in. */
+static void *leaves_chain(void *arg) {
+    struct weft_waiter waiter = {.fiber = weft__me()}, *chain = NULL;
+    weft__chain_remove(&chain, &waiter);
+    return arg;
+}
+/* A channel has more items than its buffer can hold. */
+static void *overfills_channel(void *arg) {
+    char buffer[8];
+    struct weft_chan c = WEFT_CHAN_OVER(buffer, 1, sizeof buffer);
+    weft__chan_unlock(&c, weft__chan_lock(&c) + (sizeof buffer + 1) * WEFT_CHAN_ITEM);
+    return arg;
+}
+/* A timer is taken out of a wheel that does not hold it. */
+static void *cancels_foreign_timer(void *arg) {
+    struct weft__timer timer = {0}, *other = NULL;
+    timer.link = &other;
+    store_rlx(&timer.wheel, &weft__self()->wheel);
+    weft__wheel_cancel(&timer);
+    return arg;
+}
+/* Two fibers get the same entry of a ring, and one of them does not hold its lock. */
+static void *claims_without_lock(void *arg) {
+    static struct weft__uring ring;
+    weft__ring_claim(&ring, NULL, NULL);
+    return arg;
+}
+
 static const struct {
     const char *name;
     void *(*fn)(void *);
@@ -234,7 +310,17 @@ static const struct {
               {"tries", tries, 1},
               {"waits", waits, 1},
               {"ends", ends, 1},
-              {"innocent", innocent, 2}};
+              {"innocent", innocent, 2},
+              {"waits_twice", waits_twice, 1},
+              {"made_ready_unwon", made_ready_unwon, 1},
+              {"blocks_another", blocks_another, 1},
+              {"takes_elsewhere", takes_elsewhere, 1},
+              {"unlocks_twice", unlocks_twice, 1},
+              {"unlocks_queue", unlocks_queue, 1},
+              {"leaves_chain", leaves_chain, 1},
+              {"overfills_channel", overfills_channel, 1},
+              {"cancels_foreign_timer", cancels_foreign_timer, 1},
+              {"claims_without_lock", claims_without_lock, 1}};
 
 static int run(void *name) {
     for (size_t k = 0; k < sizeof faults / sizeof *faults; k++) {
@@ -253,6 +339,9 @@ static int run(void *name) {
 int main(int argc, char **argv) {
     if (argc != 2) return 2;
     if (!strcmp(argv[1], "kind")) return puts(KIND) < 0;
+#ifdef WEFT_ASSERTIONS
+    if (!strcmp(argv[1], "asserts")) return 0;
+#endif
     struct weft_config config = {.workers = 2, .no_rescue = 1}; /* or "parked" might look too early */
     return weft_run(run, argv[1], &config);
 }

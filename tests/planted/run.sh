@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Runs the planted faults of a build and checks that its tool reports each: run.sh BUILD_DIR
 program=${1:?"usage: run.sh BUILD_DIR"}/tests/planted/planted
 passed=0
@@ -37,6 +38,19 @@ expect_nothing() {
 }
 
 [ -x "$program" ] || { echo "planted: 0 passed, 0 failed"; exit 0; }
+# Builds with assertions: broken invariants.
+if "$program" asserts 2>"$out"; then
+    expect "broken invariant in weft__wait_begin, .*WAITING" "$program" waits_twice
+    expect "broken invariant in weft__make_ready, .*WAITING" "$program" made_ready_unwon
+    expect "broken invariant in weft__wait_block, .*current" "$program" blocks_another
+    expect "broken invariant in weft__next, .*weft__self" "$program" takes_elsewhere
+    expect "broken invariant in weft__frames_unlock, .*LOCKED" "$program" unlocks_twice
+    expect "broken invariant in weft__wait_queue_unlock, .*is_locked" "$program" unlocks_queue
+    expect "broken invariant in weft__chain_remove, .*chained" "$program" leaves_chain
+    expect "broken invariant in weft__chan_unlock, .*capacity" "$program" overfills_channel
+    expect "broken invariant in unlink_it, .*link" "$program" cancels_foreign_timer
+    expect "broken invariant in weft__ring_claim, .*is_held" "$program" claims_without_lock
+fi
 case $("$program" kind) in
 thread) expect "data race.*" "$program" race ;;
 address)
@@ -68,7 +82,7 @@ none)
             echo "the backtrace does not end at the fiber's entry"
             failed=$((failed + 1))
         }
-        # Of one that is parked, with weft's commands for gdb.
+        # Of a parked fiber, with weft's commands for gdb.
         fibers=$(dirname "$0")/../../tools/gdb/weft.py
         expect 'fiber 0x[0-9a-f]* "outer" waiting, spawned at .*planted.c:[0-9]*, in [a-z_]*park[^ ]*, called by inner at ' \
             gdb -batch -ex run -ex "source $fibers" -ex "weft fibers" --args "$program" parked

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How fibers are made: what operations of several files use. */
 #ifndef WEFT_TESTS_RANDOM_ACTORS_H
 #define WEFT_TESTS_RANDOM_ACTORS_H

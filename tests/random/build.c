@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How a program is built from its seed, see random.h; and how operations are left out of it. */
 #include "random.h"
 
@@ -121,7 +122,7 @@ static void actor_end(struct program *p, struct actor *a) {
 
 static bool is_open(const struct op *op) { return op->kind->flags & LATER && op->parties == 1 && !op->stays; }
 
-/* One that may be closed now, at random; NULL: there is none, or the dice said no. */
+/* A random descriptor that may be closed now; NULL: there is none, or chance decided against it. */
 static struct op *any_open(struct program *p) {
     struct op *found = NULL;
     unsigned seen = 0;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See io.h. */
 #define _GNU_SOURCE
 #include "io.h"

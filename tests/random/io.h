@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Calls for input and output that are made until they are done: with deadlines, by scopes, and cancelled. */
 #ifndef WEFT_TESTS_RANDOM_IO_H
 #define WEFT_TESTS_RANDOM_IO_H
@@ -8,7 +9,7 @@
 
 /*
  * Makes call(context) until it ends otherwise than by -ECANCELED or -ETIMEDOUT, and returns that: a number, or a
- * negative errno. A thread's calls are plain ones: they are neither late nor cancelled.
+ * negative errno. A thread makes plain calls: they are neither late nor cancelled.
  */
 int insist_on(struct party *p, int (*call)(void *context), void *context);
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The driver, see random.h. Programs run in child processes, some programs in each, one after the other: so a crash
  * or a hang is one failure with a seed, and the runtime is started and stopped many times in one process.
@@ -17,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-struct settings settings = {.seconds = 10};
+struct settings settings = {.seconds = 10}; /* or WEFT_RANDOM_SECONDS */
 
 const struct family *const families[] = {
     &family_actors,  &family_scopes,  &family_fibers, &family_locks,   &family_sync, &family_chan,
@@ -232,7 +233,9 @@ static void end_at_a_race(char **argv) {
 
 int main(int argc, char **argv) {
     bool list = false;
+    const char *seconds = getenv("WEFT_RANDOM_SECONDS");
     end_at_a_race(argv);
+    if (seconds) settings.seconds = atof(seconds);
     settings.seed = weft_now() % 1000000000 * 1000;
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--trace"))

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Operations that make actors and wait for their end: fibers, detached fibers, tasks, threads. */
 #include "actors.h"
 
@@ -166,7 +167,7 @@ static void task_main(void *actor) { actor_main(actor); }
 static void run_task(struct party *p) {
     struct birth *b = p->op->data;
     if (p->role == 0) {
-        OK(weft_fork(&b->task, task_main, p->op->child));
+        OK(weft_task_fork(&b->task, task_main, p->op->child));
         return;
     }
     OK(weft_task_join(&b->task));

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Channels, futures and select. Every item is received once, and those of one sender in order. */
 #include "random.h"
 
@@ -55,9 +56,9 @@ static int select_one(struct transfer *t, struct weft_case wanted, uint64_t dead
     unsigned place = (unsigned)below(t->party, 4);
     cases[0] = cases[place];
     cases[place] = wanted;
-    int done = deadline == AT_ONCE        ? weft_select_try(cases, 4)
-               : deadline == WEFT_FOREVER ? weft_select(cases, 4)
-                                          : weft_select_until(cases, 4, deadline);
+    int done = deadline == AT_ONCE        ? weft_case_select_try(cases, 4)
+               : deadline == WEFT_FOREVER ? weft_case_select(cases, 4)
+                                          : weft_case_select_until(cases, 4, deadline);
     if (done < 0) return done;
     if (done == (int)place) return cases[done].result;
     WANT(cases[done].kind, WEFT_CASE_SLEEPS);
@@ -185,7 +186,7 @@ static int wait_by_select(void *context, uint64_t deadline) {
     struct awaited *a = context;
     struct weft_case cases[FUTURES];
     for (unsigned i = 0; i < a->n; i++) cases[i] = (struct weft_case)WEFT_CASE_FUTURE(a->future[i], NULL);
-    return deadline == WEFT_FOREVER ? weft_select(cases, a->n) : weft_select_until(cases, a->n, deadline);
+    return deadline == WEFT_FOREVER ? weft_case_select(cases, a->n) : weft_case_select_until(cases, a->n, deadline);
 }
 
 static void set_all(struct party *p, struct futures *f) {
@@ -205,7 +206,7 @@ static void await_each(struct party *p, struct futures *f) {
     }
 }
 
-/* The one that was found is done; of all, the first that failed is told. */
+/* The case that was found is done; of all cases, the first that failed is reported. */
 static void await_together(struct party *p, struct futures *f) {
     struct awaited a = {.n = f->n};
     int wanted = 0;

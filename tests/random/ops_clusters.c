@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Clusters: made and destroyed, resized, drained; fibers that move between them. */
 #include "random.h"
 

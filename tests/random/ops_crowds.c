@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Crowds: many fibers of one scope wait for one object, some are served, and the scope is cancelled meanwhile. What was
  * given is taken by one fiber each, or is still there.
@@ -26,7 +27,7 @@ struct crowd {
 struct object {
     int (*take)(struct crowd *);       /* waits for one */
     void (*give)(struct crowd *);      /* gives one */
-    bool (*take_rest)(struct crowd *); /* one that is still there; false: there is none */
+    bool (*take_rest)(struct crowd *); /* a fiber that still lives; false: there is none */
 };
 
 static int take_sem(struct crowd *c) { return weft_sem_wait(&c->sem); }
@@ -72,7 +73,7 @@ static int take_rwlock(struct crowd *c) {
     return writes && seen ? 0 : -ENODATA;
 }
 static int wait_to_write(void *lock, uint64_t deadline) {
-    return deadline == WEFT_FOREVER ? weft_rwlock_write(lock) : weft_rwlock_write_until(lock, deadline);
+    return deadline == WEFT_FOREVER ? weft_rwlock_write(lock) : weft_rwlock_write_cancellable(lock, deadline);
 }
 static void give_rwlock(struct crowd *c) {
     OK(insist(c->party, wait_to_write, &c->rwlock));

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a fiber does by itself, or with another fiber: yield, sleep, park, unpark, local values, errno, statistics. */
 #include "random.h"
 
@@ -40,8 +41,8 @@ struct spin {
 };
 
 /*
- * Hard: without a yield. Then the others come only if they are taken over from a worker that is stuck. What takes over
- * takes no forked calls, so those who are to come must not need one.
+ * Hard: without a yield. Then other fibers run only if another worker takes them over from the stuck worker. That
+ * worker takes no forked calls, so the fibers that must run must not need one.
  */
 static bool make_spin(struct program *p, struct op *op) {
     struct spin *s = op->data;
@@ -213,9 +214,9 @@ static void run_look(struct party *p) {
     struct weft_cancellation c[4];
     struct weft_cluster cluster = p->program->cluster[below(p, p->program->n_clusters)];
     SO(!strcmp(weft_version(), "0.1.0"));
-    OK(weft_stats(&s));
+    OK(weft_stats_read(&s));
     SO(s.completed <= s.spawned);
-    OK(weft_delays(cluster, &d));
+    OK(weft_delays_read(cluster, &d));
     SO(d.p50 <= d.p99 && d.p99 <= d.p999);
     SO(weft_hogs(cluster, hogs, 4) >= 0);
     SO(weft_cancellations(c, 4) >= 0);
@@ -223,7 +224,7 @@ static void run_look(struct party *p) {
     SO(weft_workers() >= 1);
     WANT(weft_self().id != 0, !is_thread(p->actor));
     WANT(weft_worker() >= 0, !is_thread(p->actor));
-    OK(weft_stats(&later));
+    OK(weft_stats_read(&later));
     SO(later.spawned >= s.spawned && later.completed >= s.completed && later.parks >= s.parks);
 }
 

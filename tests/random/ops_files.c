@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Files and their names, operations under way while the caller goes on, bytes that are moved between descriptors. */
 #define _GNU_SOURCE
 #include "io.h"
@@ -140,7 +141,7 @@ static int end_of(struct party *p, struct weft_io *io, bool gently) {
     return (int)weft_io_wait(io);
 }
 
-/* A read that is cancelled has taken nothing; one that was not has the bytes. */
+/* A cancelled read has taken nothing; any other read has the bytes. */
 static void run_async(struct party *p) {
     struct under_way u;
     unsigned char out[64], in[64] = {0};
@@ -182,9 +183,9 @@ static int wait_for_any_io(void *many, uint64_t deadline) {
     struct weft_case cases[MANY] = {{0}};
     for (unsigned i = 0; i < MANY; i++)
         if (!m->done[i]) cases[i] = (struct weft_case)WEFT_CASE_FUTURE(&m->io[i].future, NULL);
-    return deadline == AT_ONCE        ? weft_select_try(cases, MANY)
-           : deadline == WEFT_FOREVER ? weft_select(cases, MANY)
-                                      : weft_select_until(cases, MANY, deadline);
+    return deadline == AT_ONCE        ? weft_case_select_try(cases, MANY)
+           : deadline == WEFT_FOREVER ? weft_case_select(cases, MANY)
+                                      : weft_case_select_until(cases, MANY, deadline);
 }
 
 static void run_async_many(struct party *p) {

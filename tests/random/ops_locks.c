@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Mutexes, reader-writer locks, semaphores that bound: locks that all actors share. What they protect is plain. */
 #include "random.h"
 
@@ -62,12 +63,12 @@ static struct rwlock {
 static int wait_to_read(void *lock, uint64_t deadline) {
     return deadline == AT_ONCE        ? weft_rwlock_read_try(lock)
            : deadline == WEFT_FOREVER ? weft_rwlock_read(lock)
-                                      : weft_rwlock_read_until(lock, deadline);
+                                      : weft_rwlock_read_cancellable(lock, deadline);
 }
 static int wait_to_write(void *lock, uint64_t deadline) {
     return deadline == AT_ONCE        ? weft_rwlock_write_try(lock)
            : deadline == WEFT_FOREVER ? weft_rwlock_write(lock)
-                                      : weft_rwlock_write_until(lock, deadline);
+                                      : weft_rwlock_write_cancellable(lock, deadline);
 }
 
 static void run_rwlock(struct party *p) {
@@ -115,7 +116,7 @@ static void run_bounded(struct party *p) {
     }
 }
 
-/* --- the shared ones ------------------------------------------------------------------------------------------------
+/* --- shared locks ---------------------------------------------------------------------------------------------------
  */
 
 static void begin(struct program *p) {

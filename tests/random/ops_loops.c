@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Loops, reductions, prefix sums, sorts, calls side by side, values for each worker. */
 #include "random.h"
 

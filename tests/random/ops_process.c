@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The process: calls that block, children, signals, forks, fibers that keep their worker. */
 #define _GNU_SOURCE
 #include "io.h"

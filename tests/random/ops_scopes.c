@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Scopes, shields, clean-up handlers, cancellation. */
 #include "actors.h"
 

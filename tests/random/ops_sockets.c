@@ -1,7 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 /* Sockets: messages that go to and fro, datagrams, connections. */
 #define _GNU_SOURCE
 #include "io.h"
 
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -145,17 +147,30 @@ static void run_datagrams(struct party *p) { (p->role ? send_datagrams : receive
 
 struct server {
     struct weft_latch open;
-    struct sockaddr_un address;
+    union {
+        struct sockaddr any;
+        struct sockaddr_un local;
+        struct sockaddr_in tcp;
+    } address;
     socklen_t length;
-    bool listener;
+    bool tcp, listener;
+    unsigned turns;
 };
 
 static bool make_server(struct program *p, struct op *op) {
     struct server *s = op->data;
-    s->address.sun_family = AF_UNIX; /* a name that is no file: its first byte is 0 */
-    int n = snprintf(s->address.sun_path + 1, sizeof s->address.sun_path - 1, "weft-random-%d-%u-%llx", (int)getpid(),
-                     op->number, (unsigned long long)op->seed);
-    s->length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+    s->tcp = choose(p, 2);
+    s->turns = 1 + (unsigned)choose(p, 4);
+    if (s->tcp) {
+        s->address.tcp = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        s->length = sizeof s->address.tcp;
+    } else { /* a name that is no file: its first byte is 0 */
+        struct sockaddr_un *a = &s->address.local;
+        a->sun_family = AF_UNIX;
+        int n = snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "weft-random-%d-%u-%llx", (int)getpid(), op->number,
+                         (unsigned long long)op->seed);
+        s->length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+    }
     s->listener = choose(p, 2) && !is_thread(op->actor[0]);
     OK(weft_latch_init(&s->open, 1));
     return true;
@@ -171,23 +186,45 @@ static int call_accept(void *a) {
 }
 static int call_listener(void *a) { return weft_listener_accept(&((struct accepting *)a)->listener); }
 
+static int socket_of(const struct server *s) {
+    int fd = socket(s->address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    SO(fd >= 0);
+    return fd;
+}
+
+/* No fiber uses the connection any more. So a close that weft does not see is allowed, too. */
+static void close_connection(struct party *p, int fd) {
+    if (one_in(p, 6))
+        OK(close(fd));
+    else
+        close_file(fd);
+}
+
+static void answer(struct party *p, struct server *s, int fd, unsigned char *seen) {
+    unsigned char byte, first = 0;
+    for (unsigned i = 0; i < s->turns; i++) {
+        read_all(p, fd, &byte, 1);
+        if (!i) first = byte;
+        WANT(byte, first);
+        byte = (unsigned char)~byte;
+        write_all(p, fd, &byte, 1);
+    }
+    SO(first && first < p->op->parties && !seen[first]++);
+    close_connection(p, fd);
+}
+
 static void serve(struct party *p, struct server *s) {
-    struct accepting a = {.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-    unsigned char byte;
-    SO(a.fd >= 0);
-    OK(bind(a.fd, (struct sockaddr *)&s->address, s->length));
+    struct accepting a = {.fd = socket_of(s)};
+    OK(bind(a.fd, &s->address.any, s->length));
     OK(listen(a.fd, 8));
+    OK(getsockname(a.fd, &s->address.any, &s->length)); /* the port that it got */
     if (s->listener) OK(weft_listener_begin(&a.listener, a.fd, SOCK_CLOEXEC));
     OK(weft_latch_count_down(&s->open, 1));
     unsigned char seen[PARTIES] = {0};
     for (unsigned i = 1; i < p->op->parties; i++) {
         int fd = insist_on(p, s->listener ? call_listener : call_accept, &a);
         SO(fd >= 0);
-        read_all(p, fd, &byte, 1);
-        SO(byte && byte < p->op->parties && !seen[byte]++);
-        byte = (unsigned char)~byte;
-        write_all(p, fd, &byte, 1);
-        close_file(fd);
+        answer(p, s, fd, seen);
     }
     if (s->listener) OK(weft_listener_end(&a.listener));
     close_file(a.fd);
@@ -199,20 +236,22 @@ struct connecting {
 };
 static int call_connect(void *context) {
     struct connecting *c = context;
-    return weft_connect(c->fd, (struct sockaddr *)&c->server->address, c->server->length) ? -errno : 0;
+    return weft_connect(c->fd, &c->server->address.any, c->server->length) ? -errno : 0;
 }
 
 static void connect_to(struct party *p, struct server *s) {
     OK(insist(p, wait_for_latch, &s->open));
-    struct connecting c = {socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), s};
-    SO(c.fd >= 0);
+    struct connecting c = {socket_of(s), s};
     int err = insist_on(p, call_connect, &c);
     SO(!err || err == -EISCONN); /* an attempt that was cancelled may have been done all the same */
-    unsigned char byte = (unsigned char)p->role;
-    write_all(p, c.fd, &byte, 1);
-    read_all(p, c.fd, &byte, 1);
-    WANT(byte, (unsigned char)~p->role);
-    close_file(c.fd);
+    for (unsigned i = 0; i < s->turns; i++) {
+        unsigned char byte = (unsigned char)p->role;
+        write_all(p, c.fd, &byte, 1);
+        read_all(p, c.fd, &byte, 1);
+        WANT(byte, (unsigned char)~p->role);
+        pause_a_bit(p);
+    }
+    close_connection(p, c.fd);
 }
 
 static void run_server(struct party *p) { (p->role ? connect_to : serve)(p, p->op->data); }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Bytes through pipes and sockets: streams, readiness, a close while another waits, a plain call that blocks. */
 #define _GNU_SOURCE
 #include "io.h"
@@ -84,9 +85,9 @@ static int wait_until_ready(void *fd, uint64_t deadline) {
 }
 static int select_ready(void *fd, uint64_t deadline) {
     struct weft_case cases[] = {WEFT_CASE_READY(*(int *)fd, POLLIN), WEFT_CASE_FUTURE(NULL, NULL)};
-    int done = deadline == AT_ONCE        ? weft_select_try(cases, 2)
-               : deadline == WEFT_FOREVER ? weft_select(cases, 2)
-                                          : weft_select_until(cases, 2, deadline);
+    int done = deadline == AT_ONCE        ? weft_case_select_try(cases, 2)
+               : deadline == WEFT_FOREVER ? weft_case_select(cases, 2)
+                                          : weft_case_select_until(cases, 2, deadline);
     return done < 0 ? done : cases[0].result;
 }
 static int poll_ready(void *fd) {

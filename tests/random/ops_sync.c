@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Meetings by semaphores, conditions, barriers, once, latches and counters: each party does its share. */
 #include "random.h"
 
@@ -30,7 +31,7 @@ static void run_posts(struct party *p) {
 
 static void check_posts(struct op *op) { WANT(weft_sem_try(&((struct posts *)op->data)->sem), -EAGAIN); }
 
-/* --- conditions: even roles give tokens, odd ones take as many ------------------------------------------------------
+/* --- conditions: even roles give tokens, odd roles take as many-----------------------------------------------------
  */
 
 struct tokens {
@@ -157,8 +158,8 @@ static int do_once(void *context) {
 
 static int wait_for_once(void *context, uint64_t deadline) {
     struct once_call *c = context;
-    return deadline == WEFT_FOREVER ? weft_once(&c->onces->once, do_once, c)
-                                    : weft_once_until(&c->onces->once, do_once, c, deadline);
+    return deadline == WEFT_FOREVER ? weft_once_run(&c->onces->once, do_once, c)
+                                    : weft_once_run_until(&c->onces->once, do_once, c, deadline);
 }
 
 static void run_once(struct party *p) {
@@ -183,7 +184,7 @@ static bool make_latch(struct program *p, struct op *op) {
     return true;
 }
 
-/* Everyone counts down; some wait. */
+/* Every party counts down; some wait. */
 static void run_latch(struct party *p) {
     struct countdown *c = p->op->data;
     c->written[p->role] = p->op->seed;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Fork and join: trees, flat forks joined in any order, the typed form, a forker that waits for its task. */
 #include "random.h"
 
@@ -69,7 +70,7 @@ static void grow(void *arg) {
     struct node left = {n->party, 2 * n->path, n->depth - 1, 0}, right = left;
     right.path++;
     struct weft_task task;
-    OK(weft_fork(&task, grow, &left));
+    OK(weft_task_fork(&task, grow, &left));
     grow(&right);
     OK(weft_task_join(&task));
     n->leaves = left.leaves + right.leaves;
@@ -103,7 +104,7 @@ static void run_flat(struct party *p) {
     for (unsigned i = 0; i < n; i++) {
         flat[i] = (struct flat){p, i, 0, 0};
         order[i] = i;
-        OK(weft_fork(&task[i], run_one, &flat[i]));
+        OK(weft_task_fork(&task[i], run_one, &flat[i]));
         if (one_in(p, 16)) pause_a_bit(p);
     }
     bool reverse = one_in(p, 2); /* the usual order; else any */
@@ -129,8 +130,8 @@ static bool make_awaited(struct program *p, struct op *op) {
 static void run_awaited(struct party *p) {
     struct weft_latch latch = WEFT_LATCH_INIT(2);
     struct weft_task a, b;
-    OK(weft_fork(&a, count_down, &latch));
-    OK(weft_fork(&b, count_down, &latch));
+    OK(weft_task_fork(&a, count_down, &latch));
+    OK(weft_task_fork(&b, count_down, &latch));
     if (p->program->free_tasks) OK(insist(p, wait_for_latch, &latch));
     OK(weft_task_join(&b));
     OK(weft_task_join(&a));

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Timers: called once, or cancelled, and the answers are true. */
 #include "random.h"
 

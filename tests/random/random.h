@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Random programs. From a seed the generator builds a program on weft's public interface, runs it, and checks
  * exactly what it must have done.
@@ -239,7 +240,7 @@ static inline uint64_t below(struct party *p, uint64_t n) { return test_below(&p
 static inline bool one_in(struct party *p, uint64_t n) { return below(p, n) == 0; }
 static inline uint64_t choose(struct program *p, uint64_t n) { return test_below(&p->random, n); } /* in make */
 
-/* A party for a function that several may run at once for this one: with random numbers of its own. */
+/* A party with its own random numbers, for a function that several fibers may run at once for this party. */
 struct party party_for(struct party *p, uint64_t number);
 
 /* An attempt with this deadline returns -EAGAIN or -EBUSY, or -ETIMEDOUT, if it would have to wait. */

@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 /* Runs a program: its ground, its root, and the steps of each actor. */
 #include "random.h"
 
 #include "mem/stack.h"
-#include "sched/wait.h"
+#include "sched/core/fiber.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,8 +57,8 @@ void *actor_main(void *actor) {
     struct actor *a = actor;
     void *result = (void *)(intptr_t)actor_result(a);
     steps_run(a);
-    if (a->exits_if_told) weft_exit_if_cancelled();
-    if (a->exits) weft_exit(result);
+    if (a->exits_if_told) weft_fiber_exit_if_cancelled();
+    if (a->exits) weft_fiber_exit(result);
     return result;
 }
 
@@ -138,7 +139,7 @@ void program_run(struct program *p) {
     for (unsigned f = 0; families[f]; f++)
         if (families[f]->end) families[f]->end(p);
     WANT(weft_workers(), 0);
-    WANT(weft__stack_in_use(), 0);
+    WANT(weft__stack_count_in_use(), 0);
     WANT(live_fibers(), 0);
     WANT(test_open_files(), files);
 }

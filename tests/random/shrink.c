@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Makes a failing program smaller: runs it again and again in child processes with some operations left out, as long
  * as it still fails. What depends on the schedule does not fail every time, so each attempt is repeated.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How a party waits: with deadlines, and cancelled, and in the end until it has what it waits for. See random.h. */
 #include "random.h"
 
@@ -89,5 +90,5 @@ int wait_for_sem(void *sem, uint64_t deadline) {
 int wait_for_mutex(void *mutex, uint64_t deadline) {
     return deadline == AT_ONCE        ? weft_mutex_try(mutex)
            : deadline == WEFT_FOREVER ? weft_mutex_lock(mutex)
-                                      : weft_mutex_lock_until(mutex, deadline);
+                                      : weft_mutex_lock_cancellable(mutex, deadline);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is said when something is wrong: the program, what each actor is doing, what the runtime looks like. */
 #include "random.h"
 

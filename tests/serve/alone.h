@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A command of the tool as a program of its own: what the rest of the tool would give it. */
 #ifndef TESTS_SERVE_ALONE_H
 #define TESTS_SERVE_ALONE_H

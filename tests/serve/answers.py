@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What is answered: files, statuses, paths, ranges, conditions."""
 import os
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A real server on a directory made for it, and clients that say exactly what a test wants, byte by byte."""
 import functools
 import os
@@ -93,7 +94,7 @@ class Server:
         self.process = subprocess.Popen([program, root, "--port", "0", *options], stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True, pass_fds=pass_fds, preexec_fn=limit)
         line = self.process.stdout.readline()
-        m = re.search(r"http://\S+?:(\d+)/", line)
+        m = re.search(r"https?://\S+?:(\d+)/", line)
         if not m:
             raise AssertionError("no server: %r %r" % (line, self.process.stderr.read()))
         self.port = int(m.group(1))

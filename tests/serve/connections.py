@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Connections: kept, filled in pieces, with bodies, many, gone."""
 import os
 import resource
@@ -160,7 +161,7 @@ def more_clients_than_descriptors():
     s = Server(PROGRAM, ROOT, descriptors=100)
     clients = [s.client() for _ in range(110)]
     assert wait_until(lambda: sum(c.has_ended() for c in clients) >= 58)  # they have made room for the others
-    assert sum(c.has_ended() for c in clients[-40:]) < 10  # most who came last are there
+    assert sum(c.has_ended() for c in clients[-40:]) < 10  # most of the last clients are still connected
     for c in clients:
         for path, size in [("/small.txt", 1000), ("/big.bin", 3000000), ("/k17.bin", 16385)]:
             if not c.has_ended():

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Servers with settings of their own: time-outs, ends, lists, logs, options."""
 import html
 import os
@@ -14,6 +15,24 @@ from suite import GET, PROGRAM, ROOT, SLOW, same, shared, test
 
 
 @test
+def ended_at_once():
+    """A signal in the moment when it begins to listen is an end in order."""
+    for _ in range(20):
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = probe.getsockname()[1]
+        user = ("--user", "root") if os.geteuid() == 0 else ()
+        process = subprocess.Popen([PROGRAM, ROOT, "--port", str(port), *user], stdout=subprocess.DEVNULL)
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+                break
+            except OSError:
+                assert process.poll() is None, "it has not begun"
+        process.send_signal(signal.SIGTERM)
+        same(process.wait(60), 0)
+
+
+@test
 def time_outs():
     s = Server(PROGRAM, ROOT, "--slow", "3", "--idle", "4")
     before = time.monotonic()
@@ -24,7 +43,7 @@ def time_outs():
     body.send(GET % ("/", "Content-Length: 10\r\n") + "abc")
     stuck.s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     stuck.send((GET % ("/big.bin", "")) * 3)
-    small.s.setblocking(False)  # answers that are small, and many, and nobody takes them
+    small.s.setblocking(False)  # many small answers that the client does not read
     try:
         for _ in range(1000):
             small.send((GET % ("/k16.bin", "")) * 100)
@@ -267,7 +286,7 @@ def a_log_on_a_disk_that_is_full_for_a_while():
     same(lines.pop(), b"")
     whole = re.compile(rb'127\.0\.0\.1 - - \[[^]]*\] "GET /\S+ HTTP/1\.1" \d+ \d+ "-" "[^"]*"')
     cut = [line for line in lines if not whole.fullmatch(line)]
-    assert len(cut) == 1 and cut[0].count(b" - - [") == 1, cut  # the one that was under way when the disk was full
+    assert len(cut) == 1 and cut[0].count(b" - - [") == 1, cut  # the request that was under way when the disk was full
 
 
 @test

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Everything of the server that reads what a client wrote, on any bytes: the head, its path, its ranges, dates and
  * conditions, the chunks behind it. Besides what a sanitizer sees: what is read in one piece and in two is the

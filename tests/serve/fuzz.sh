@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # libFuzzer over fuzz.c, with AddressSanitizer: fuzz.sh SECONDS. What it finds stays in build/fuzz.
 cd "$(dirname "$0")/../.." || exit 1
 mkdir -p build/fuzz/corpus

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """weft load as a command, asking this server and others: what it says, and its exit code."""
 import json
 import os
@@ -27,6 +28,7 @@ def load_asks_this_server():
         r = load("http", *BRIEF, *more, "--json", address)
         same((r.returncode, json.loads(r.stdout)["errors"]), (0, 0))
         assert json.loads(r.stdout)["p99_us"] > 0, r.stdout
+    same(load("http://" + address, *BRIEF).returncode, 0)
 
 
 @tested
@@ -34,7 +36,7 @@ def load_says_what_it_cannot():
     address = "127.0.0.1:%d" % shared.port
     ended = subprocess.Popen(["true"])
     ended.wait()
-    for args, said in [(["http", "https://" + address], "TLS is not supported"), (["http", "--json=1", address], "no value"),
+    for args, said in [(["memcached", "https://" + address], "https:// are for http"), (["http", "--json=1", address], "no value"),
                        (["http", "--pid", str(ended.pid), address], "no process %d" % ended.pid)]:
         r = load(*args)
         assert r.returncode == 2 and said in r.stderr and r.stderr.count("\n") == 1, (args, r.stderr)

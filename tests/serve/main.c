@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft serve, without the rest of the tool. */
 #include "alone.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Runs fuzz.c without libFuzzer: every file of a directory, and for some seconds what small changes make of them.
  * mutate CORPUS SECONDS [SEED]. Every input lies in memory of exactly its size.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Tests of the server: run.py PROGRAM [name...]. They ask a server that they share, or one of their own, through
 sockets and curl. The last line is "serve: N passed, N failed"."""
 import os
@@ -12,6 +13,7 @@ import answers  # noqa: E402, F401
 import connections  # noqa: E402, F401
 import ends  # noqa: E402, F401
 import load  # noqa: E402, F401
+import secure  # noqa: E402, F401
 import users  # noqa: E402, F401
 import whole  # noqa: E402, F401
 from client import remove_root  # noqa: E402

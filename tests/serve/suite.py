@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the tests share: the program, a directory, and a server on it that most of them ask."""
 import os
 import sys

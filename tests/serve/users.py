@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the server has of root's rights: nothing, unless it is told to keep them. Only where the tests run as root."""
 import os
 import pwd

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Answers that were begun arrive whole, whatever else the client has sent and whenever the server ends. How often each
 case is tried: WEFT_SERVE_TIMES (2)."""
 import os

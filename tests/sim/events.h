@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What happens when: a heap of events, by time, and among those at one time by the order in which
  * they were added, so that a run is the same every time.

@@ -1,11 +1,12 @@
+/* SPDX-License-Identifier: MIT */
 /* See model.h. */
 #include "model.h"
 
 #include "events.h"
 
 #include "base/random.h"
-#include "sched/help.h"
-#include "sched/victims.h"
+#include "sched/balance/help_rule.h"
+#include "sched/place/victims.h"
 
 enum {
     LOOK_EVERY = 61, /* dispatches */
@@ -31,7 +32,7 @@ struct worker {
     uint64_t average;       /* of the waits */
     struct fiber *running;
     unsigned index, until_look;
-    uint64_t looks, random, pause, next_stuck, epoch;
+    uint64_t looks, looked_at, random, pause, next_stuck, epoch;
     bool stuck, idle, will_go;
     struct weft__victims victims;
     struct seen { /* of each worker's queue */
@@ -90,7 +91,7 @@ static struct weft__view view(const struct worker *w, uint64_t now) {
 }
 
 static unsigned distance(struct sim *s, struct worker *a, struct worker *b) {
-    return weft__distance(s->topology, a->index, b->index);
+    return weft__topology_distance(s->topology, a->index, b->index);
 }
 
 /* Moves the oldest fibers from one queue to the other. */
@@ -103,9 +104,9 @@ static void take(struct sim *s, struct worker *w, struct worker *from, uint64_t 
     }
 }
 
-/* --- whom a worker looks at ------------------------------------------------------------------------ */
+/* --- which worker is looked at ---------------------------------------------------------------------- */
 
-static struct worker *anybody(struct sim *s, struct worker *w) {
+static struct worker *any_worker(struct sim *s, struct worker *w) {
     unsigned i = weft__random_below(&w->random, s->count - 1);
     return &s->workers[i < w->index ? i : i + 1];
 }
@@ -113,7 +114,7 @@ static struct worker *anybody(struct sim *s, struct worker *w) {
 /* Looks at one other queue and helps if need be; returns how long that took. */
 static uint64_t help(struct sim *s, struct worker *w, uint64_t now) {
     struct worker *other =
-        s->rule->near ? &s->workers[weft__victims_one(&w->victims, w->looks++, &w->random)] : anybody(s, w);
+        s->rule->near ? &s->workers[weft__victims_one(&w->victims, w->looks++, &w->random)] : any_worker(s, w);
     unsigned d = distance(s, w, other);
     struct weft__view mine = view(w, now), theirs = view(other, now);
     uint64_t n = weft__help(&mine, &theirs);
@@ -124,7 +125,16 @@ static uint64_t help(struct sim *s, struct worker *w, uint64_t now) {
     return cost.look[d];
 }
 
-/* Half of a queue; one that is alone there only if nobody has come for it for a while. */
+/* As many looks as weft makes at a time, until a look was worth it. */
+static uint64_t help_some(struct sim *s, struct worker *w, uint64_t now) {
+    uint64_t took = 0, length = w->length;
+    unsigned looks = weft__help_looks(since(w->looked_at, now), s->count - 1);
+    w->looked_at = now;
+    for (; looks && w->length == length; looks--) took += help(s, w, now + took);
+    return took;
+}
+
+/* Half of a queue; a single fiber only if its worker has not come for it for a while. */
 static bool steal(struct sim *s, struct worker *w, struct worker *from, uint64_t now) {
     struct seen *seen = &w->seen[from->index];
     if (!from->length) {
@@ -158,7 +168,7 @@ static uint64_t search(struct sim *s, struct worker *w, uint64_t now) {
         return took;
     }
     for (unsigned i = 1; i < s->count; i++) {
-        struct worker *any = anybody(s, w);
+        struct worker *any = any_worker(s, w);
         took += cost.look[distance(s, w, any)];
         if (steal(s, w, any, now + took)) break;
     }
@@ -214,7 +224,7 @@ static void turn(struct sim *s, struct worker *w, uint64_t now) {
     now += cost.dispatch;
     if (s->rule->helps && !--w->until_look) {
         w->until_look = LOOK_EVERY;
-        now += help(s, w, now);
+        now += help_some(s, w, now);
     }
     if (!w->head) now += search(s, w, now);
     struct fiber *f = pop(w);
@@ -238,10 +248,11 @@ static void wake(struct sim *s, struct fiber *f, uint64_t now) {
 
 static struct weft__topology *make_topology(const struct machine *m) {
     unsigned count = m->sockets * m->caches * m->cores;
-    struct weft__topology *t = zeroed(1, sizeof *t + count * sizeof t->place[0]);
+    struct weft__topology *t = zeroed(1, sizeof *t + count * sizeof t->location[0]);
     *t = (struct weft__topology){.cpus = count, .cores = count, .caches = m->sockets * m->caches, .nodes = m->sockets};
     for (unsigned i = 0; i < count; i++)
-        t->place[i] = (struct weft__place){(uint16_t)i, (uint16_t)(i / m->cores), (uint16_t)(i / m->cores / m->caches)};
+        t->location[i] =
+            (struct weft__cpu_location){(uint16_t)i, (uint16_t)(i / m->cores), (uint16_t)(i / m->cores / m->caches)};
     return t;
 }
 

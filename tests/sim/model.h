@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * A machine with many workers, simulated: virtual time, one thread, the same every time. What it
- * decides with are the library's own sched/help.c and sched/victims.c.
+ * A simulated machine with many workers: virtual time, one thread, the same result every time. The
+ * library's own sched/balance/help_rule.c and sched/place/victims.c make the decisions.
  *
  * Workers have a queue each, first in, first out. A fiber runs for a while, then yields, or sleeps
  * and becomes ready again in the queue of the worker that it ran on. Now and then a fiber computes for
- * long: the worker is stuck, and those that stand in its queue meanwhile are stranded, until somebody
+ * long: the worker is stuck, and the fibers in its queue are stranded until another worker
  * takes them. Between events nothing happens: a look at a queue takes time, but sees one moment.
  */
 #ifndef WEFT_TESTS_SIM_MODEL_H
@@ -29,8 +30,8 @@ struct load {
 
 struct rule {
     const char *name;
-    bool helps; /* else only who has nothing takes from others */
-    bool near;  /* as victims.c says; else everybody is asked equally often */
+    bool helps; /* else only workers without work take from others */
+    bool near;  /* as victims.c says; else a worker looks at all others equally often */
 };
 
 struct cost {
@@ -46,7 +47,7 @@ struct outcome {
     double work; /* which part of the workers' time fibers ran */
 };
 
-/* Towards the end nobody gets stuck, so that all that were stranded can be counted. */
+/* Towards the end no worker gets stuck, so that all stranded fibers can be counted. */
 void simulate(const struct machine *m, const struct load *l, const struct rule *r, uint64_t duration, uint64_t seed,
               struct outcome *out);
 

@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Many workers on a large machine, simulated: how long those wait who stand behind a long
- * computation, and how far fibers are carried. Three rules: weft's; stealing from anybody, by who has
- * nothing; helping anybody. Ends in "sim: N passed, N failed": what weft's rule must keep to.
+ * Simulates many workers on a large machine: how long fibers behind a long computation wait, and how
+ * far fibers are moved. Three rules: weft's; workers without work steal from any worker; workers help
+ * any worker. Ends in "sim: N passed, N failed": the limits that weft's rule must keep.
  *
  *   sim [--quick] [--seed N]
  */
@@ -17,8 +18,8 @@
 
 static const struct rule rules[] = {
     {"weft", true, true},
-    {"steal from anybody, no help", false, false},
-    {"help anybody", true, false},
+    {"steal from any worker, no help", false, false},
+    {"help any worker", true, false},
 };
 enum { WEFT, STEAL, ANYBODY, RULES };
 
@@ -31,6 +32,14 @@ static const struct load loads[] = {
      .stuck_for = 3 * MS},
 };
 enum { BUSY, GONE, IDLE, LOADS };
+
+/* For how work grows with workers: none is stuck. */
+static const struct load grows[] = {
+    {"busy: every worker always has work", .fibers = 32, .run = 1 * US},
+    {"partly idle: workers run dry now and then", .fibers = 8, .run = 2 * US, .sleep = 16 * US},
+};
+static const struct machine sizes[] = {{1, 1, 2}, {1, 2, 8}, {1, 8, 8}, {2, 16, 8}, {4, 32, 8}};
+enum { GROWS = 2, SIZES = 5 };
 
 static const struct machine machines[] = {{2, 8, 8}, {2, 16, 8}};
 
@@ -93,8 +102,29 @@ static void judge(unsigned load, const struct outcome o[RULES]) {
     if (load == IDLE) {
         check(steal->steals[WEFT_FAR] > 1000, "enough was stolen to say something");
         check(weft->steals[WEFT_FAR] + weft->helps[WEFT_FAR] <= steal->steals[WEFT_FAR] / 4,
-              "at most a quarter as much comes from the other socket as by stealing from anybody");
+              "at most a quarter as much comes from the other socket as by stealing from any worker");
         check(weft->work >= steal->work, "no less work is done");
+    }
+}
+
+static unsigned workers_of(const struct machine *m) { return m->sockets * m->caches * m->cores; }
+
+/* From 2 workers to 1,024: what each of them does hardly falls. */
+static void grow(uint64_t duration, uint64_t seed) {
+    for (unsigned l = 0; l < GROWS; l++) {
+        double first = 0, least = 1;
+        printf("\nwork%% of a worker, %s:", grows[l].name);
+        for (unsigned i = 0; i < SIZES; i++) {
+            struct outcome o;
+            simulate(&sizes[i], &grows[l], &rules[WEFT], duration, seed, &o);
+            free(o.wait);
+            printf(" %u: %.1f", workers_of(&sizes[i]), 100 * o.work);
+            fflush(stdout);
+            if (!i) first = o.work;
+            if (o.work < least) least = o.work;
+        }
+        printf("\n");
+        check(least >= 0.94 * first, "each of 1,024 workers does nearly as much as each of two");
     }
 }
 
@@ -123,8 +153,7 @@ int main(int argc, char **argv) {
     for (unsigned m = 0; m < 2; m++)
         for (unsigned l = 0; l < LOADS; l++) {
             struct outcome o[RULES];
-            printf("\n%u workers, %u sockets, %u caches. %s. %.0f ms\n",
-                   machines[m].sockets * machines[m].caches * machines[m].cores, machines[m].sockets,
+            printf("\n%u workers, %u sockets, %u caches. %s. %.0f ms\n", workers_of(&machines[m]), machines[m].sockets,
                    machines[m].sockets * machines[m].caches, loads[l].name, (double)duration / MS);
             print_head();
             for (unsigned r = 0; r < RULES; r++) {
@@ -135,6 +164,7 @@ int main(int argc, char **argv) {
             judge(l, o);
             for (unsigned r = 0; r < RULES; r++) free(o[r].wait);
         }
+    grow(duration / 30, seed);
     printf("sim: %u passed, %u failed\n", passed, failed);
     return failed != 0;
 }

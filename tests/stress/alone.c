@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * alone: one thread hands in one item at a time, just when the workers are about to fall asleep, and
  * nothing else happens. So a wake-up that is lost stays lost: with more going on, the next one would
@@ -8,7 +9,7 @@
 #define _GNU_SOURCE
 #include "crowd.h"
 
-#include "sched/sched.h"
+#include "sched/wake/idle.h"
 
 #include <dirent.h>
 #include <sched.h>
@@ -36,7 +37,7 @@ static void *wait_and_arrive(void *unused) {
     }
 }
 
-/* Does everybody sleep although there is something to do? And how often did they go to sleep? */
+/* Do all workers sleep although there is something to do? And how often did they go to sleep? */
 static bool overslept(uint64_t *sleeps) {
     struct weft__cluster *c = &weft__cluster;
     bool work = load_rlx(&c->injector.length) > 0;
@@ -45,15 +46,15 @@ static bool overslept(uint64_t *sleeps) {
         struct weft__worker *w = c->workers[i];
         if (load_rlx(&w->driver.state) != WEFT_ASLEEP) return false;
         uint64_t due = weft__wheel_next(&w->wheel);
-        work |= weft__ready_length(&w->ready) || !weft__mailbox_empty(&w->mailbox) ||
+        work |= weft__ready_length(&w->ready) || !weft__mailbox_is_empty(&w->mailbox) ||
                 due < weft__clock() - WEFT_MILLISECOND;
         *sleeps += load_rlx(&w->numbers.sleeps);
     }
     return work;
 }
 
-/* Does the kernel have no other thread of this process to run? One whose time has come, but that had
- * no processor yet, sleeps by its own account only. */
+/* Does the kernel have no other thread of this process to run? A thread that is due but has had no
+ * processor yet only seems to sleep. */
 static bool others_sleep(void) {
     bool all = true;
     DIR *tasks = opendir("/proc/self/task");
@@ -72,8 +73,8 @@ static bool others_sleep(void) {
 
 /*
  * A processor of a virtual machine may be away for a while, and with it the kernel's timers there: a thread
- * whose time has come sleeps by all accounts. So this one goes to each in turn, and sleeps there for a moment:
- * whatever was due before has happened by then.
+ * that is due still seems to sleep. So this thread goes to each processor in turn, and sleeps there for a moment:
+ * everything that was due before has happened by then.
  */
 static void visit_all_processors(void) {
     cpu_set_t all, one;
@@ -87,7 +88,7 @@ static void visit_all_processors(void) {
     OK(sched_setaffinity(0, sizeof all, &all));
 }
 
-/* It seems to be. Is it still, when nobody can be on the way any more? */
+/* It seems to be. Is it still, when no thread can be on its way any more? */
 static bool really_overslept(uint64_t sent, uint64_t seen) {
     uint64_t sleeps;
     visit_all_processors();

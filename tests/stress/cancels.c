@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parts about cancellation in the middle of waits: nothing is taken, nothing is lost. */
 #include "crowd.h"
 
@@ -31,7 +32,7 @@ static void use_sem(uint64_t *random) {
 static void use_mutex(uint64_t *random) {
     uint64_t way = below(random, 3);
     int err = way == 0   ? weft_mutex_lock(&mutex)
-              : way == 1 ? weft_mutex_lock_until(&mutex, soon(random))
+              : way == 1 ? weft_mutex_lock_cancellable(&mutex, soon(random))
                          : weft_mutex_try(&mutex);
     if (!got(err, way == 1, way == 2)) return;
     uint64_t seen = ++guarded;
@@ -44,7 +45,7 @@ static void use_mutex(uint64_t *random) {
 
 static void *complete_some(void *arg) {
     for (uintptr_t n = (uintptr_t)arg; n; n--) {
-        atomic_fetch_add(&completed, 1); /* first: whoever sees the counter at zero sees this, too */
+        atomic_fetch_add(&completed, 1); /* first: a waiter that sees the counter at zero sees this, too */
         OK(weft_counter_complete(&counter));
     }
     return NULL;
@@ -53,7 +54,7 @@ static void *complete_some(void *arg) {
 static void use_counter(uint64_t *random) {
     uint64_t n = 1 + below(random, 3);
     switch (below(random, 4)) {
-    case 0: /* somebody else completes it */
+    case 0: /* another fiber completes it */
         OK(weft_counter_add(&counter, n));
         atomic_fetch_add(&added, n);
         OK(weft_spawn(NULL, NULL, complete_some, (void *)(uintptr_t)n));

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * channels: fibers of two clusters, and threads, send, receive and select on a few channels with and without
  * buffers, with deadlines, tries and cancellations at random; in the end the channels are closed under them. Each item
@@ -84,9 +85,9 @@ static void use_several(uint64_t *random) {
     uint64_t way = below(random, 3);
     struct weft_case end = WEFT_CASE_FUTURE(&finished, NULL);
     if (way == 0) cases[0] = end; /* or it might wait for channels that are none */
-    int which = way == 0   ? weft_select(cases, n)
-                : way == 1 ? weft_select_until(cases, n, soon(random))
-                           : weft_select_try(cases, n);
+    int which = way == 0   ? weft_case_select(cases, n)
+                : way == 1 ? weft_case_select_until(cases, n, soon(random))
+                           : weft_case_select_try(cases, n);
     if (which < 0) {
         done(which, way == 1, way == 2);
         return;
@@ -150,7 +151,7 @@ static void *finish_or_employ(void *arg) { return *(uint64_t *)arg % 4096 == 0 ?
 static void channels_round(uint64_t random) {
     uint64_t each[1 + FIBERS + THREADS];
     for (unsigned i = 0; i < 1 + FIBERS + THREADS; i++) each[i] = roll(&random) | 1;
-    each[0] = roll(&random) << 12; /* the one that ends it */
+    each[0] = roll(&random) << 12; /* the item that ends it */
     memset(marks, 0, sizeof marks);
     atomic_store(&numbered, 0);
     finished = (struct weft_future)WEFT_FUTURE_INIT;
@@ -162,7 +163,7 @@ static void channels_round(uint64_t random) {
         uint32_t item;
         while (!weft_chan_recv_try(chans[i], &item)) mark(item, RECEIVED);
         WANT(weft_chan_len(chans[i]), 0);
-        OK(weft_chan_free(chans[i])); /* nobody stands in a chain */
+        OK(weft_chan_free(chans[i])); /* no fiber is in a chain */
     }
     uint32_t n = atomic_load(&numbered);
     for (uint32_t i = 0; i < n && i < ITEMS - 1; i++) {

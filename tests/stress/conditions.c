@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * conditions: a queue with a bound between makers and users, fibers and threads, with
  * deadlines, cancellations, signals and broadcasts. Every item made is used once.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See crowd.h. And chaos: all other parts at once, on one runtime. */
 #include "crowd.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What parts with many actors share: checked calls, pauses, and crowds of fibers and threads. */
 #ifndef WEFT_TESTS_STRESS_CROWD_H
 #define WEFT_TESTS_STRESS_CROWD_H

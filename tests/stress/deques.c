@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Parts without a runtime: all deques (tests/deques.h), each with an owner and thieves. The queues begin
  * with two slots and with indices just before their wrap. Every item is handed out once, and to a thief

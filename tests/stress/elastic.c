@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parts in which the machine under the fibers changes: workers come and go, clusters too, fibers block
  * their kernel threads, and not all are equal. */
 #include "crowd.h"
@@ -5,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Each actor is inside once at a time, and its steps add up: who ran twice, or never again, is found. */
+/* Each actor is inside once at a time, and its steps add up: so an actor that ran twice, or never again, is found. */
 struct actor {
     uint64_t random;
     unsigned number;
@@ -142,7 +143,8 @@ static void make_one(uint64_t *random, unsigned slot) {
         WANT(err, -ENOMEM); /* all that there can be */
         return;
     }
-    if (!atomic_compare_exchange_strong(&slots[slot], &none, c.id)) OK(weft_cluster_destroy(c)); /* nobody knows it */
+    if (!atomic_compare_exchange_strong(&slots[slot], &none, c.id))
+        OK(weft_cluster_destroy(c)); /* no other actor knows it */
 }
 static void fill(uint64_t *random, unsigned slot) {
     struct weft_attr attr = {
@@ -184,7 +186,7 @@ static void *keep(void *seed) {
 static void end_all(void) {
     for (unsigned i = 0; i < SLOTS; i++) {
         struct weft_cluster c = {atomic_exchange(&slots[i], 0)};
-        if (c.id) gone_or(weft_cluster_destroy(c), 0); /* nobody is left in it */
+        if (c.id) gone_or(weft_cluster_destroy(c), 0); /* no fiber is left in it */
         atomic_store(&roamers[i], 0);
     }
 }

@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: MIT */
 /* Parts about fibers themselves: trees of spawns, yields, joins against ends, bursts from threads,
- * pinned beside free ones, starts and stops. */
+ * pinned beside free fibers, starts and stops. */
 #include "stress.h"
 
 #include <pthread.h>
@@ -69,7 +70,7 @@ static void *short_life(void *random) {
     uint64_t r = (uintptr_t)random;
     for (uint64_t n = r % 4; n > 0; n--) weft_yield();
     if (r % 5 == 0) weft_sleep_for(r % 20000);
-    if (r % 7 == 0) weft_exit(random);
+    if (r % 7 == 0) weft_fiber_exit(random);
     return random;
 }
 
@@ -119,7 +120,7 @@ static void joins_round(uint64_t random) {
     for (int i = 0; i < HUNTS; i++) OK(weft_join(f[i], NULL));
 }
 
-/* --- late: who is detached is nobody's, to its very end ----------------------------------------------- */
+/* --- late: a detached fiber has no owner until it ends ----------------------------------------------- */
 
 static _Atomic uint64_t detached;
 static _Atomic bool enough;
@@ -174,7 +175,7 @@ static void *burster(void *random) {
     uint64_t r = (uintptr_t)random, sent = 0;
     for (int burst = 0; burst < 20; burst++) {
         for (uint64_t n = roll(&r) % 30; n > 0; n--, sent++) OK(weft_spawn(NULL, NULL, arrive, NULL));
-        /* One that must be answered before this thread goes on: a lost wake-up stops it. */
+        /* A request that must be answered before this thread continues: a lost wake-up stops it. */
         OK(weft_spawn(NULL, NULL, answer, NULL));
         OK(weft_sem_wait(&answers));
         moved();

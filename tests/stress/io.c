@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parts about input and output: bytes that are written and read under deadlines and requests to stop, and closes. */
 #define _GNU_SOURCE
 #include "weft/io.h"
@@ -56,7 +57,7 @@ static void *write_all(void *arg) {
         if (size > bytes - done) size = bytes - done;
         for (size_t i = 0; i < size; i++) memory[i] = byte_at(done + i);
         ssize_t n = within_scope(random, writes, c->ends[1], memory, size);
-        memset(memory, 0xee, size); /* whoever still reads it sends garbage */
+        memset(memory, 0xee, size); /* a fiber that still reads it sends garbage */
         if (n > 0) done += (uint64_t)n;
         moved();
     }
@@ -176,7 +177,7 @@ static void closes_round(uint64_t random) {
     for (unsigned i = 0; i < CLOSERS; i++) OK(weft_join(f[i], NULL));
 }
 
-/* --- the first ones ------------------------------------------------------------------------------------
+/* --- the first requests --------------------------------------------------------------------------------
  *
  * The same in a process that has made no request yet: which engine makes them is decided meanwhile.
  */

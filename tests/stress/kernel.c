@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parts about what the kernel tells: readiness of descriptors, and signals. */
 #define _GNU_SOURCE
 #include "../test.h"
@@ -23,9 +24,9 @@ static bool found(int result, bool timed, bool tried) { return got(result > 0 ? 
 /* --- readiness --------------------------------------------------------------------------------------
  *
  * Posts to a few event descriptors, and takers that wait for one, with and without a deadline, and are
- * cancelled at random. What is taken or left is what was posted, and a post that wakes nobody stops the
- * part. Meanwhile strangers open descriptors, wait for what never comes, and close them: nobody is told of
- * what happened to another one under the same number.
+ * cancelled at random. Taken and left posts add up to all posts, and a post that wakes no taker stops the
+ * part. Meanwhile other fibers open descriptors, wait for events that never come, and close them: no fiber gets a
+ * report about another file with the same number.
  */
 enum { EVENTS = 3, TAKERS = 6, POSTERS = 2, STRANGERS = 2, TAKING_THREADS = 2, AT_A_TIME = 20 };
 

@@ -1,7 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Lives: threads start and stop the runtime, make, destroy, resize and drain clusters, spawn and move fibers, arm
- * timers and begin scopes, all at once and at random. Each fiber whose spawn was accepted runs once, the others never;
- * each timer is called, or is said not to have been; every call returns, with an answer that it may give.
+ * timers and begin scopes, all at once and at random. Each fiber that was spawned successfully runs once, the others
+ * never; each timer is called, or its cancellation says that it was not; every call returns one of its documented
+ * results.
  */
 #include "crowd.h"
 
@@ -20,7 +22,7 @@ static _Atomic uint64_t lives_left;
 
 struct errand {
     _Atomic uint32_t runs;
-    bool accepted; /* written by the one that spawned it */
+    bool accepted; /* written by the fiber or thread that spawned it */
     uint64_t random;
 };
 static struct errand *errands;
@@ -61,7 +63,7 @@ static void move_some(uint64_t *random) {
     if (f.id) one_of(weft_cluster_move(f, some_cluster(random)), 0, -ESRCH, 0);
 }
 
-/* Of one that is pinned, this is mail for a worker that may have ended by the time that it is looked at. */
+/* For a pinned fiber this is mail for a worker that may have ended by the time at which it is looked at. */
 static void unpark_some(uint64_t *random) {
     struct weft_fiber f = {atomic_load(&fibers[below(random, SLOTS)])};
     one_of(weft_unpark(f), 0, -ESRCH, 0);
@@ -227,8 +229,8 @@ static void ask_some(uint64_t *random) {
     struct weft_delays delays;
     struct weft_hog hogs[2];
     struct weft_cluster c = some_cluster(random);
-    one_of(weft_stats(&stats), 0, -ESRCH, 0);
-    one_of(weft_delays(c, &delays), 0, -ESRCH, 0);
+    one_of(weft_stats_read(&stats), 0, -ESRCH, 0);
+    one_of(weft_delays_read(c, &delays), 0, -ESRCH, 0);
     one_of(weft_stats_worker((unsigned)below(random, workers), &stats), 0, -ESRCH, -EINVAL);
     SO(weft_hogs(c, hogs, 2) >= -ESRCH);
     SO(weft_cluster_workers(c) >= -ESRCH);

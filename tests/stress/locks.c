@@ -1,12 +1,13 @@
+/* SPDX-License-Identifier: MIT */
 /* A part about locks of all kinds, with deadlines and cancellation fired at random. */
 #include "crowd.h"
 
 /* --- locks ------------------------------------------------------------------------------------------
  *
  * Fibers of two clusters, and threads, use a recursive mutex, a reader-writer lock, a barrier, things to be
- * done once and a latch, all at the same time. What is guarded grows by one a success, a round of the
- * barrier has its number of parties and one that is told apart, what is done once was done once, and
- * the latch has come down by what was counted.
+ * done once and a latch, all at the same time. The guarded number grows by one for each success, a round of the
+ * barrier has its number of parties and exactly one serial party, each once-function ran once, and the
+ * latch has come down by the number of counts.
  */
 
 enum { FIBERS = 20, THREADS = 3, PARTIES = 3, ONCES = 16 };
@@ -19,7 +20,7 @@ static uint64_t guarded; /* plain, by the mutex */
 static _Atomic uint64_t locked;
 
 static struct weft_rwlock rwlock;
-static uint64_t left, right; /* plain, by the reader-writer lock: equal whenever nobody writes */
+static uint64_t left, right; /* plain, by the reader-writer lock: equal whenever no writer is inside */
 static _Atomic uint64_t written;
 static _Atomic int readers, writers;
 
@@ -27,7 +28,7 @@ static struct weft_barrier barrier = WEFT_BARRIER_INIT(PARTIES);
 static _Atomic uint64_t passed, serials;
 
 static struct weft_once onces[ONCES];
-static unsigned done[ONCES]; /* plain: whoever was told that it was done sees it */
+static unsigned done[ONCES]; /* plain: a caller that learns that it was done sees it */
 
 static struct weft_latch latch;
 static _Atomic uint64_t counted;
@@ -37,7 +38,7 @@ static void use_mutex(uint64_t *random) {
     for (; depth < wanted; depth++) {
         uint64_t way = below(random, 3);
         int err = way == 0   ? weft_mutex_lock(&mutex)
-                  : way == 1 ? weft_mutex_lock_until(&mutex, soon(random))
+                  : way == 1 ? weft_mutex_lock_cancellable(&mutex, soon(random))
                              : weft_mutex_try(&mutex);
         if (depth) OK(err); /* it is ours, cancelled or not */
         if (!got(err, way == 1, way == 2)) return;
@@ -52,7 +53,7 @@ static void use_mutex(uint64_t *random) {
 static void read_it(uint64_t *random) {
     uint64_t way = below(random, 3);
     int err = way == 0   ? weft_rwlock_read(&rwlock)
-              : way == 1 ? weft_rwlock_read_until(&rwlock, soon(random))
+              : way == 1 ? weft_rwlock_read_cancellable(&rwlock, soon(random))
                          : weft_rwlock_read_try(&rwlock);
     if (!got(err, way == 1, way == 2)) return;
     atomic_fetch_add(&readers, 1);
@@ -67,7 +68,7 @@ static void read_it(uint64_t *random) {
 static void write_it(uint64_t *random) {
     uint64_t way = below(random, 3);
     int err = way == 0   ? weft_rwlock_write(&rwlock)
-              : way == 1 ? weft_rwlock_write_until(&rwlock, soon(random))
+              : way == 1 ? weft_rwlock_write_cancellable(&rwlock, soon(random))
                          : weft_rwlock_write_try(&rwlock);
     if (!got(err, way == 1, way == 2)) return;
     WANT(atomic_fetch_add(&writers, 1), 0);
@@ -101,7 +102,8 @@ static int do_it(void *arg) {
 static void use_once(uint64_t *random) {
     struct errand e = {(unsigned)below(random, ONCES), random};
     bool timed = below(random, 2);
-    int err = timed ? weft_once_until(&onces[e.which], do_it, &e, soon(random)) : weft_once(&onces[e.which], do_it, &e);
+    int err = timed ? weft_once_run_until(&onces[e.which], do_it, &e, soon(random))
+                    : weft_once_run(&onces[e.which], do_it, &e);
     if (err == -EIO) return;
     if (got(err, timed, false)) WANT(done[e.which], 1);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parts about loops and algorithms: every index, item and node once, or at most once by fibers that are cancelled
  * meanwhile. */
 #include "crowd.h"

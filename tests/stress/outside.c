@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parts with threads of the program at the edge of the runtime, and with workers that compute. */
 #include "crowd.h"
 
@@ -40,7 +41,7 @@ static void *is_woken(void *arg) {
     for (;;) {
         OK(weft_park());
         if (atomic_load(&o->ends)) break;
-        /* One permit at a time is out, so it is this one. */
+        /* Only one permit is out at a time, so it is this permit. */
         uint64_t wanted = atomic_load(&o->wanted[p->number]); /* before we let it grow again */
         WANT(wanted, atomic_fetch_add(&o->woken[p->number], 1) + 1);
         atomic_fetch_add(&o->arrived, 1);
@@ -201,7 +202,7 @@ static void hogs_round(uint64_t random) {
     uint64_t each[6];
     unsigned most = workers - 1 < 3 ? workers - 1 : 3; /* as many processors as there are would be too slow */
     for (unsigned i = 0; i < 6; i++) each[i] = roll(&random);
-    if (!most) most = 1; /* and somebody else in its stead */
+    if (!most) most = 1; /* and another in its place */
     if (MOVES_BY_FORCE) return;
     OK(weft_sem_init(&may_hog, most));
     crowd(6, 0, hog, each, sizeof *each);

@@ -1,11 +1,12 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Parts without a runtime: the ready queue with many takers. It starts with two slots and with
  * indices just before their wrap, so that it grows and wraps while others take. Every item is taken
- * once, and whoever takes sees them in order.
+ * once, and every taker sees them in order.
  */
 #include "crowd.h"
 
-#include "queue/ready.h"
+#include "queue/ready_queue.h"
 
 #include <sched.h>
 #include <stdlib.h>

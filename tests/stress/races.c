@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parts about races for one fiber: for its park, and for a record's next life. */
 #include "crowd.h"
 
@@ -115,7 +116,7 @@ static _Atomic uint64_t handles[HANDLES];
 static void *new_life(void *arg) {
     uint64_t random = (uintptr_t)arg;
     SO(!weft_cancelled());
-    WANT(weft_park_until(0), -ETIMEDOUT); /* no permit of somebody else's */
+    WANT(weft_park_until(0), -ETIMEDOUT); /* no permit of another fiber */
     if (below(&random, 2)) weft_yield();
     WANT(weft_sleep_for(below(&random, 2) ? 0 : 1000), 0);
     SO(!weft_cancelled());
@@ -153,12 +154,12 @@ static void *disturb(void *arg) {
 
 /*
  * The narrow case: the handle is live when it is looked up, and the fiber ends, is collected and its
- * record begins anew before the call has done its work. The victim is told before it ends, so a
- * request that hits anybody else is seen by new_life above or here.
+ * record begins anew before the call has done its work. The victim is cancelled before it ends, so
+ * new_life above or this code notices a request that hits another fiber.
  */
 static _Atomic uint64_t victim;
 static void *short_life(void *arg) {
-    SO(!weft_cancelled()); /* of the life before: nobody knows this one yet */
+    SO(!weft_cancelled()); /* of the life before: no other fiber knows this life yet */
     return arg;
 }
 static void *breed(void *arg) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parts about scopes: trees of them that grow, fail, time out and are cancelled at random. */
 #include "crowd.h"
 
@@ -5,9 +6,9 @@
 
 /* --- scopes ---------------------------------------------------------------------------------------
  *
- * Every fiber waits, spawns, begins scopes and shields, and fails as it likes; others are cancelled by
+ * Every fiber waits, spawns, begins scopes and shields, and fails at random; others are cancelled by
  * handles that may be stale. Each child that was made begins and ends once, each clean-up handler runs or is
- * taken back once, no wait ends for another reason than it may, and a scope whose child has failed says so.
+ * popped once, no wait ends for a wrong reason, and a scope with a failed child returns the failure.
  */
 
 enum { HEADS = 6, THREADS = 3, CANCELLERS = 2, DEEP = 4, KNOWN = 64 };
@@ -17,7 +18,7 @@ static _Atomic uint64_t known[KNOWN]; /* ids of fibers, of the living and the de
 static struct weft_sem sem;
 static struct weft_cluster second;
 
-/* A scope, and who spawns into it. */
+/* A scope, and the fibers and threads that spawn into it. */
 struct grove {
     struct weft_scope scope;
     _Atomic unsigned failures;
@@ -58,7 +59,7 @@ static int sapling(void *arg) {
     struct weft_cleanup c;
     OK(weft_cleanup_push(&c, clean_slowly, NULL));
     atomic_fetch_add(&pushed, 1);
-    weft_exit((void *)(intptr_t)err);
+    weft_fiber_exit((void *)(intptr_t)err);
 }
 
 static void plant(struct grove *g, uint64_t *random) {
@@ -168,7 +169,7 @@ static void *head(void *arg) {
     while (!over()) {
         begin_grove(0, random);
         moved();
-        if (!weft_self().id) WANT(weft_cancelled(), 0); /* nobody can ask a thread, and its scopes have ended */
+        if (!weft_self().id) WANT(weft_cancelled(), 0); /* no fiber can cancel a thread, and its scopes have ended */
     }
     return NULL;
 }
@@ -200,7 +201,7 @@ static void scopes_round(uint64_t random) {
     WANT(atomic_load(&received), atomic_load(&sent));
     int err;
     while ((err = weft_cluster_destroy(second)) == -EBUSY)
-        weft_sleep_for(100000); /* the last ones are on their way out */
+        weft_sleep_for(100000); /* the last fibers are on their way out */
     OK(err);
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See stress.h: arguments, the clock, the watchdog. */
 #include "stress.h"
 
@@ -50,27 +51,35 @@ const struct part *const part_tables[] = {parts_of_fibers,     parts_of_waits,  
                                           parts_of_tasks,      parts_of_loops,     parts_of_the_kernel,
                                           parts_of_io,         parts_together,     NULL};
 
-static const struct part *find(const char *name, bool list) {
+static const struct part *find(const char *name) {
     for (unsigned t = 0; part_tables[t]; t++)
-        for (const struct part *p = part_tables[t]; p->name; p++) {
-            if (list)
-                puts(p->name);
-            else if (!strcmp(p->name, name))
-                return p;
-        }
+        for (const struct part *p = part_tables[t]; p->name; p++)
+            if (!strcmp(p->name, name)) return p;
     return NULL;
 }
 
+/* Prints the names, or compares them with n others: meson.build lists them again, and must forget none. */
+static int list(int n, char **names) {
+    int parts = 0, known = 0;
+    for (unsigned t = 0; part_tables[t]; t++)
+        for (const struct part *p = part_tables[t]; p->name; p++, parts++)
+            if (!n) puts(p->name);
+    for (int i = 0; i < n; i++) known += find(names[i]) != NULL;
+    if (n) printf("stress list: %d passed, %d failed\n", known, parts > n ? parts - known : n - known);
+    return n && (known != n || known != parts);
+}
+
 static int usage(void) {
-    fprintf(stderr, "usage: stress list | stress PART [--seconds S] [--workers N] [--seed X]\n");
+    fprintf(stderr, "usage: stress list [PART...] | stress PART [--seconds S] [--workers N] [--seed X]\n");
     return 2;
 }
 
 int main(int argc, char **argv) {
-    double seconds = 1;
+    const char *time = getenv("WEFT_STRESS_SECONDS");
+    double seconds = time ? atof(time) : 1;
     if (argc < 2) return usage();
-    if (!strcmp(argv[1], "list")) return find(NULL, true) != NULL;
-    const struct part *part = find(argv[1], false);
+    if (!strcmp(argv[1], "list")) return list(argc - 2, argv + 2);
+    const struct part *part = find(argv[1]);
     if (!part) return usage();
     part_name = part->name;
     for (int i = 2; i + 1 < argc; i += 2) {
@@ -100,7 +109,7 @@ int main(int argc, char **argv) {
     } while (weft_now() < end_at);
     if (!part->starts_itself) {
         struct weft_stats s;
-        OK(weft_stats(&s));
+        OK(weft_stats_read(&s));
         OK(weft_stop());
     }
     if (resizes) printf("%llu resizes\n", (unsigned long long)resizes);

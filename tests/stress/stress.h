@@ -1,10 +1,13 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The stress test: one program, many parts. Each part runs for some seconds on some number of
  * workers and accounts for every item: what went in has come out, once. A watchdog ends the program
  * with the statistics when nothing has moved for a minute.
  *
  *     stress list
- *     stress PART --seconds S --workers N [--seed X]
+ *     stress PART [--seconds S] [--workers N] [--seed X]
+ *
+ * Without --seconds it runs for WEFT_STRESS_SECONDS, or one second.
  */
 #ifndef WEFT_TESTS_STRESS_H
 #define WEFT_TESTS_STRESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parts about fork and join: every call runs once, and has run when its join returns. */
 #include "crowd.h"
 
@@ -16,7 +17,7 @@ static void park_now_and_then(uint64_t *random) {
 /* --- trees ---------------------------------------------------------------------------------------
  *
  * Random trees of calls, deep or wide, joined in any order, by fibers that park in between and are
- * cancelled meanwhile. Each call counts itself and the ones below it.
+ * cancelled meanwhile. Each call counts itself and the calls below it.
  */
 
 struct branch {
@@ -36,7 +37,7 @@ static void grow(void *p) {
     while (left && n < 8) {
         unsigned size = n == 7 ? left : 1 + (unsigned)below(&random, left);
         below_it[n] = (struct branch){.random = roll(&random), .size = size};
-        OK(weft_fork(&below_it[n].task, grow, &below_it[n]));
+        OK(weft_task_fork(&below_it[n].task, grow, &below_it[n]));
         left -= size;
         n++;
         park_now_and_then(&random);
@@ -92,7 +93,7 @@ static void count(void *p) { ++*(unsigned *)p; }
 static void flat(uint64_t *random, struct weft_task *task, unsigned *ran, unsigned n) {
     for (unsigned i = 0; i < n; i++) {
         ran[i] = 0;
-        OK(weft_fork(&task[i], count, &ran[i]));
+        OK(weft_task_fork(&task[i], count, &ran[i]));
         if (below(random, 4096) == 0) weft_yield();
     }
     unsigned order = (unsigned)below(random, 4), step = 2 * (unsigned)below(random, n) + 1; /* n: a power of two */
@@ -118,7 +119,7 @@ static void flats_round(uint64_t random) { each_forks(random, flat_many); }
 
 /* --- typed ---------------------------------------------------------------------------------------
  *
- * Typed trees with generic ones in between, and parks. The result is known.
+ * Typed trees with generic trees in between, and parks. The result is known.
  */
 
 static void leaf(void *p) { *(unsigned *)p = 1; }
@@ -128,7 +129,7 @@ WEFT_TASK_2(uint64_t, leaves, unsigned, depth, uint64_t, random) {
         if (below(&random, 64)) return 1;
         struct weft_task task;
         unsigned one = 0;
-        OK(weft_fork(&task, leaf, &one));
+        OK(weft_task_fork(&task, leaf, &one));
         park_now_and_then(&random);
         OK(weft_task_join(&task));
         return one;
@@ -162,8 +163,8 @@ static void typed_round(uint64_t random) { each_forks(random, typed_many); }
 static void *fork_two(void *arg) {
     struct weft_task a, b;
     unsigned ran[2] = {0, 0};
-    OK(weft_fork(&a, count, &ran[0]));
-    OK(weft_fork(&b, count, &ran[1]));
+    OK(weft_task_fork(&a, count, &ran[0]));
+    OK(weft_task_fork(&b, count, &ran[1]));
     if (arg) weft_yield();
     OK(weft_task_join(&b));
     OK(weft_task_join(&a));

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parts about time: sleeps that are cancelled, timers armed, cancelled and fired. */
 #include "stress.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parts about waiting: permits, semaphores, mutexes, conditions and counters, with deadlines and
  * cancellation fired at random. */
 #include "stress.h"
@@ -110,7 +111,8 @@ static _Atomic uint64_t held;
 static void *locker(void *random) {
     uint64_t r = (uintptr_t)random | 1;
     for (int i = 0; i < 200; i++) {
-        int err = roll(&r) % 3 ? weft_mutex_lock(&mutex) : weft_mutex_lock_until(&mutex, weft_now() + roll(&r) % 30000);
+        int err =
+            roll(&r) % 3 ? weft_mutex_lock(&mutex) : weft_mutex_lock_cancellable(&mutex, weft_now() + roll(&r) % 30000);
         if (err == -ECANCELED) break;
         if (err) {
             WANT(err, -ETIMEDOUT);

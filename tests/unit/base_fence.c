@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The asymmetric fence: two threads that each store one word and load the other's; one at least must see the
  * other's store. Also when the kernel refuses membarrier at some moment.

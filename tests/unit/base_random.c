@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Randomness: even enough for choices, and an order in which each number comes once. */
 #include "../test.h"
 
@@ -23,7 +24,7 @@ TEST(scattered_each_number_comes_once) {
     for (unsigned bits = 0; bits <= 12; bits++) {
         memset(seen, 0, sizeof seen);
         for (uint32_t i = 0; i < 1u << bits; i++) {
-            uint32_t n = weft__scatter(i, bits);
+            uint32_t n = weft__random_permute(i, bits);
             CHECK(n < 1u << bits);
             CHECK(!seen[n]);
             seen[n] = true;
@@ -35,6 +36,6 @@ TEST(scattered_each_number_comes_once) {
 TEST(scattered_there_is_no_stride) {
     static unsigned taken[1 << 10];
     enum { N = 1 << 9 };
-    for (uint32_t i = 1; i < N; i++) taken[weft__scatter(i, 9) - weft__scatter(i - 1, 9) + N]++;
+    for (uint32_t i = 1; i < N; i++) taken[weft__random_permute(i, 9) - weft__random_permute(i - 1, 9) + N]++;
     for (unsigned i = 0; i < 2 * N; i++) CHECK(taken[i] < N / 32);
 }

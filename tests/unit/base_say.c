@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 /* Messages: one line, one write, whatever is in it. */
 #include "../test.h"
 
-#include "base/say.h"
+#include "base/message.h"
 
 #include <limits.h>
 #include <string.h>
@@ -50,7 +51,7 @@ TEST(dying_says_why_and_aborts) {
 }
 
 TEST(errors_have_words) {
-    CHECK_HAS(weft__error(-ENOMEM), "memory");
-    CHECK(strlen(weft__error(-EAGAIN)) > 0);
-    CHECK_HAS(weft__error(-99999), "unknown");
+    CHECK_HAS(weft__error_text(-ENOMEM), "memory");
+    CHECK(strlen(weft__error_text(-EAGAIN)) > 0);
+    CHECK_HAS(weft__error_text(-99999), "unknown");
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The kernel as weft uses it: memory, clock, futex. */
 #include "../test.h"
 
@@ -24,21 +25,21 @@ TEST(allocated_memory_is_zero_and_aligned) {
 TEST(mapped_memory_is_zero_and_discarded_memory_again) {
     enum { BYTES = 64 * WEFT_PAGE };
     void *memory;
-    CHECK_EQ(weft__map(&memory, BYTES), 0);
+    CHECK_EQ(weft__pages_map(&memory, BYTES), 0);
     char *p = memory;
     for (size_t i = 0; i < BYTES; i += 512) CHECK_EQ(p[i], 0);
     memset(p, 7, BYTES);
     struct weft__range r[3] = {{p, WEFT_PAGE}, {p + 8 * WEFT_PAGE, 2 * WEFT_PAGE}, {p + 63 * WEFT_PAGE, WEFT_PAGE}};
-    weft__discard(r, 3);
+    weft__pages_discard(r, 3);
     CHECK_EQ(p[0] | p[8 * WEFT_PAGE] | p[9 * WEFT_PAGE] | p[63 * WEFT_PAGE], 0);
     CHECK_EQ(p[WEFT_PAGE], 7);
     CHECK_EQ(p[10 * WEFT_PAGE], 7);
-    weft__unmap(memory, BYTES);
+    weft__pages_unmap(memory, BYTES);
 }
 
 TEST(no_address_space_is_an_error) {
     void *memory;
-    CHECK(weft__map(&memory, SIZE_MAX / 2) < 0);
+    CHECK(weft__pages_map(&memory, SIZE_MAX / 2) < 0);
 }
 
 TEST(the_clock_does_not_go_back) {

@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 /* The tables of benchmarks: each says what its systems do, and the documentation says the same. */
-#include "bench.h"
 #include "../test.h"
+#include "bench.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +34,7 @@ TEST(every_benchmark_says_what_each_system_does) {
     free(documented);
 }
 
-/* A row that waits by something cheaper than the others stands beside the one that does what they do. */
+/* A row that waits by cheaper means than the others is next to a row that waits as they do. */
 TEST(a_bare_wait_is_a_row_of_its_own) {
     const struct bench *b;
     unsigned bare = 0;

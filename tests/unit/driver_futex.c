@@ -1,9 +1,10 @@
+/* SPDX-License-Identifier: MIT */
 /* The driver: a wake-up that comes before the sleep is not lost, and two are one. */
 #include "../test.h"
 
 #include "base/sys.h"
 #include "driver/driver.h"
-#include "driver/ring.h"
+#include "driver/uring.h"
 
 #include <pthread.h>
 
@@ -34,7 +35,7 @@ TEST(a_deadline_ends_the_sleep_and_not_early) {
 TEST(staying_needs_no_wake) {
     struct weft__driver d = {.state = WEFT_AWAKE};
     weft__driver_announce(&d);
-    weft__driver_stay(&d);
+    weft__driver_cancel_sleep(&d);
     weft__driver_wake(&d);
     weft__driver_announce(&d); /* the wake before was for a time that is over */
     CHECK(!weft__driver_sleep(&d, &no_ring, weft__clock() + WEFT_MILLISECOND));
@@ -54,7 +55,7 @@ static void *offer(void *arg) {
         add_rlx(&x->offered, 1);
         fence_sc();
         weft__driver_wake(&x->d);
-        for (uint64_t n = test_below(&random, 200); n; n--) weft__pause();
+        for (uint64_t n = test_below(&random, 200); n; n--) weft__cpu_pause();
         if (!test_below(&random, 64)) weft__cpu_yield();
     }
     return NULL;
@@ -74,7 +75,7 @@ TEST_WITHIN(no_wake_is_lost, 60) {
         weft__driver_announce(&x.d);
         fence_sc();
         if (load_acq(&x.offered) != seen)
-            weft__driver_stay(&x.d);
+            weft__driver_cancel_sleep(&x.d);
         else
             CHECK(weft__driver_sleep(&x.d, &no_ring, WEFT_FOREVER)); /* hangs if it is lost */
     }

@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The timer wheel under a clock that jumps: never early, late by less than a tick, exactly once.
  *
- * The model is an array of deadlines. After the wheel was brought to a time `now`, what it handed
- * out must be all whose tick has begun by then, and nothing whose deadline is still ahead.
+ * The model is an array of deadlines. After the wheel was brought to a time `now`, it must have
+ * returned all timers with a tick that has begun by then, and none with a deadline still ahead.
  */
 #include "../test.h"
 
@@ -32,7 +33,7 @@ static void arm(struct weft__wheel *w, struct timer *t, uint64_t deadline) {
     CHECK(weft__wheel_next(w) <= (deadline + TICK < deadline ? UINT64_MAX : deadline + TICK));
 }
 
-/* Brings the wheel to `now`, n at a time, and checks every one that comes out. */
+/* Brings the wheel to `now`, n at a time, and checks every timer that comes out. */
 static size_t expire_n(struct weft__wheel *w, uint64_t now, unsigned n) {
     struct weft__due due[256];
     size_t all = 0;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Slabs: numbers, generations, memory that keeps its type, and goes back. */
 #include "../forbid.h"
 #include "../test.h"
@@ -193,7 +194,7 @@ static void *churn(void *arg) {
         } else {
             unsigned k = (unsigned)test_below(&random, n);
             struct record *r = held[k];
-            CHECK_EQ(r->mark[0], me); /* nobody else had it meanwhile */
+            CHECK_EQ(r->mark[0], me); /* no other user had it meanwhile */
             CHECK_EQ(load_rlx(&r->slot.life), life[k]);
             weft__slab_put(&shared, c, &r->slot);
             held[k] = held[--n];
@@ -236,7 +237,7 @@ static void unseal(struct weft__slot *r) {
     store_rel(&counted_of(r)->sealed, 0);
     unseals++;
 }
-static const struct weft__slab_care care = {offsetof(struct counted, counter), seal, unseal};
+static const struct weft__slab_trim_rules care = {offsetof(struct counted, counter), seal, unseal};
 
 enum { MANY = 20 * WEFT_SLAB_CHUNK, PAGE_OF = WEFT_PAGE / sizeof(struct counted) };
 _Static_assert(sizeof(struct counted) == 128, "as large as the record of a fiber");
@@ -257,7 +258,7 @@ static void put_all(struct weft__slab *s, struct weft__slot **got) {
 /* As many periods as it takes, unless something is used. */
 static void pass_time(struct weft__slab *s) {
     for (unsigned i = 0; i < WEFT_AGES; i++) {
-        weft__slab_turn(s);
+        weft__slab_end_period(s);
         while (weft__slab_trim(s)) continue;
     }
 }
@@ -287,7 +288,7 @@ TEST(records_of_a_burst_go_back_and_go_on) {
         put_all(&s, got);
         if (round == 3) break;
         pass_time(&s);
-        CHECK(!weft__slab_turn(&s)); /* nothing is left that could grow older */
+        CHECK(!weft__slab_end_period(&s)); /* nothing is left that could grow older */
         if (measures_memory()) CHECK(test_rss_kib() < before + (most - before) / 4);
         for (uint32_t i = 0; i < MANY; i++) { /* stale references find what no life had */
             struct weft__slot *r = weft__slab_at(&s, i);
@@ -305,13 +306,13 @@ TEST(records_that_are_used_are_kept) {
     for (unsigned round = 0; round < 5; round++) {
         take_many(&s, got);
         put_all(&s, got);
-        CHECK(weft__slab_turn(&s));
+        CHECK(weft__slab_end_period(&s));
         while (weft__slab_trim(&s)) continue;
     }
     CHECK_EQ(seals, 0);
 }
 
-/* One that lives keeps its page, and no more than that. */
+/* A record in use keeps its page, and no more than that. */
 TEST(a_record_in_use_keeps_its_page_only) {
     static struct weft__slab s = {.record_size = sizeof(struct counted), .care = &care};
     static struct weft__slot *got[MANY];
@@ -410,7 +411,7 @@ static void *churn_counted(void *number) {
 }
 static void *trim_always(void *unused) {
     while (load_rlx(&churning)) {
-        weft__slab_turn(&churned);
+        weft__slab_end_period(&churned);
         weft__slab_trim(&churned);
     }
     return unused;

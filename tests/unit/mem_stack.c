@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Stacks: classes, guards that fault, caches, memory that goes back, and what is done when there are few. */
 #include "../forbid.h"
 #include "../test.h"
@@ -84,7 +85,7 @@ TEST_WITHIN(the_guard_faults_all_over, 60) {
 }
 
 static void poke_without_guards(void *arg) {
-    weft__stack_guards(false);
+    weft__stack_set_guards(false);
     poke_guard(arg);
 }
 
@@ -125,24 +126,24 @@ TEST(a_cache_keeps_so_many_and_no_more) {
     static struct weft__stack *got[N];
     static struct weft__stack_cache other[WEFT_STACK_CACHES];
     for (unsigned i = 0; i < N; i++) CHECK((got[i] = weft__stack_get(caches, 0)));
-    CHECK(weft__stack_in_use() >= N);
+    CHECK(weft__stack_count_in_use() >= N);
     for (unsigned i = 0; i < N; i++) {
         weft__stack_put(caches, got[i]);
-        CHECK(weft__stack_cached(&caches[0]) <= 2 * WEFT_STACK_CACHED);
-        /* The one the caller stands on may not be where others can take it. */
+        CHECK(weft__stack_count_cached(&caches[0]) <= 2 * WEFT_STACK_CACHED);
+        /* The stack on which the caller runs must not be where other threads can take it. */
         CHECK(caches[0].free == &got[i]->link);
     }
-    CHECK_EQ(weft__stack_in_use(), weft__stack_cached(&caches[0]));
+    CHECK_EQ(weft__stack_count_in_use(), weft__stack_count_cached(&caches[0]));
     weft__stack_flush(caches, 3);
-    CHECK_EQ(weft__stack_cached(&caches[0]), 3);
-    CHECK_EQ(weft__stack_in_use(), 3);
+    CHECK_EQ(weft__stack_count_cached(&caches[0]), 3);
+    CHECK_EQ(weft__stack_count_in_use(), 3);
     CHECK_EQ(weft__stack_flush(caches, 0), 3);
     CHECK(!caches[0].free);
     struct weft__stack *s = weft__stack_get(other, 0); /* what one returned another may have */
     CHECK(s);
     weft__stack_put(other, s);
     weft__stack_flush(other, 0);
-    CHECK_EQ(weft__stack_in_use(), 0);
+    CHECK_EQ(weft__stack_count_in_use(), 0);
 }
 
 /* --- memory nodes ---------------------------------------------------------------------------------- */
@@ -151,8 +152,8 @@ TEST(a_stack_goes_back_to_its_node_whoever_returns_it) {
     enum { N = 300 };
     static struct weft__stack_cache one[WEFT_STACK_CACHES], two[WEFT_STACK_CACHES];
     static struct weft__stack *got[N];
-    weft__stack_on_node(one, 1);
-    weft__stack_on_node(two, WEFT_MEM_NODES + 2); /* there are only so many pools */
+    weft__stack_set_node(one, 1);
+    weft__stack_set_node(two, WEFT_MEM_NODES + 2); /* there are only so many pools */
     for (unsigned round = 0; round < 3; round++) {
         for (unsigned i = 0; i < N; i++) {
             CHECK((got[i] = weft__stack_get(i % 2 ? one : two, 1)));
@@ -161,9 +162,9 @@ TEST(a_stack_goes_back_to_its_node_whoever_returns_it) {
         for (unsigned i = 0; i < N; i++) weft__stack_put(i % 3 ? one : two, got[i]);
         weft__stack_flush(one, 0);
         weft__stack_flush(two, 0);
-        CHECK_EQ(weft__stack_in_use(), 0);
+        CHECK_EQ(weft__stack_count_in_use(), 0);
         for (unsigned i = 0; i < round * 2; i++) { /* also when their pages were given back */
-            weft__stacks_turn();
+            weft__stacks_end_period();
             while (weft__stacks_trim()) continue;
         }
     }
@@ -174,7 +175,7 @@ TEST(a_worker_that_moves_takes_from_its_new_node) {
     CHECK_EQ(s->node, 0);
     weft__stack_put(caches, s);
     weft__stack_flush(caches, 0);
-    weft__stack_on_node(caches, 5);
+    weft__stack_set_node(caches, 5);
     CHECK_EQ((s = weft__stack_get(caches, 0))->node, 5);
     weft__stack_put(caches, s);
 }
@@ -186,12 +187,12 @@ TEST(a_cache_keeps_few_large_ones) {
     for (unsigned class = 3; class < 9; class ++) {
         for (unsigned i = 0; i < N; i++) CHECK((got[i] = weft__stack_get(caches, class)));
         for (unsigned i = 0; i < N; i++) weft__stack_put(caches, got[i]);
-        CHECK(weft__stack_cached(&caches[class]) * size_of(class) <= (size_t)16 << 20);
+        CHECK(weft__stack_count_cached(&caches[class]) * size_of(class) <= (size_t)16 << 20);
         weft__stack_flush(caches, 8);
-        CHECK(weft__stack_cached(&caches[class]) * size_of(class) <= (size_t)1 << 20);
+        CHECK(weft__stack_count_cached(&caches[class]) * size_of(class) <= (size_t)1 << 20);
         weft__stack_flush(caches, 0);
     }
-    CHECK_EQ(weft__stack_in_use(), 0);
+    CHECK_EQ(weft__stack_count_in_use(), 0);
 }
 
 /* --- memory that goes back ----------------------------------------------------------------------------- */
@@ -217,7 +218,7 @@ static unsigned trim_all(void) {
 /* As many periods as it takes, unless something is used. */
 static void pass_time(void) {
     for (unsigned i = 0; i < WEFT_AGES; i++) {
-        weft__stacks_turn();
+        weft__stacks_end_period();
         trim_all();
     }
 }
@@ -232,7 +233,7 @@ TEST(a_burst_goes_back_with_its_address_space) {
         CHECK(test_mapped_kib() - mapped > all);
         put_many();
         pass_time();
-        CHECK(!weft__stacks_turn()); /* nothing is left that could grow older */
+        CHECK(!weft__stacks_end_period()); /* nothing is left that could grow older */
         if (!measures_memory()) continue;
         CHECK(test_rss_kib() < before + all / 10);
         CHECK(test_mapped_kib() < mapped + all / 10);
@@ -270,12 +271,12 @@ TEST(stacks_that_are_used_are_kept) {
     take_many();
     touch_many();
     put_many();
-    weft__stacks_turn();
+    weft__stacks_end_period();
     CHECK_EQ(trim_all(), 0);
     for (unsigned round = 0; round < 5; round++) {
         take_many();
         put_many();
-        CHECK(weft__stacks_turn());
+        CHECK(weft__stacks_end_period());
         CHECK_EQ(trim_all(), 0);
     }
     unsigned warm = 0;
@@ -287,7 +288,7 @@ TEST(stacks_that_are_used_are_kept) {
         struct weft__stack *one = weft__stack_get(caches, CLASS);
         weft__stack_put(caches, one);
         weft__stack_flush(caches, 0);
-        weft__stacks_turn();
+        weft__stacks_end_period();
         trim_all();
     }
     take_many();
@@ -302,7 +303,7 @@ TEST(a_trim_can_be_interrupted) {
     take_many();
     touch_many();
     put_many();
-    for (unsigned i = 0; i < WEFT_AGES - 1; i++) weft__stacks_turn();
+    for (unsigned i = 0; i < WEFT_AGES - 1; i++) weft__stacks_end_period();
     CHECK(weft__stacks_trim() && weft__stacks_trim());
     unsigned warm = 0;
     take_many();
@@ -336,7 +337,7 @@ static void *churn(void *number) {
 }
 static void *trim_always(void *unused) {
     while (load_rlx(&churning)) {
-        weft__stacks_turn();
+        weft__stacks_end_period();
         weft__stacks_trim();
     }
     return unused;
@@ -354,7 +355,7 @@ TEST_WITHIN(memory_goes_back_while_stacks_are_used, 60) {
     for (unsigned i = 0; i < 3; i++) CHECK(!pthread_join(thread[i], NULL));
     store_rlx(&churning, false);
     CHECK(!pthread_join(trimmer, NULL) && !pthread_join(reclaimer, NULL));
-    CHECK_EQ(weft__stack_in_use(), 0);
+    CHECK_EQ(weft__stack_count_in_use(), 0);
 }
 
 /* --- when there are few ---------------------------------------------------------------------------------- */
@@ -430,21 +431,21 @@ TEST(a_larger_stack_will_do) {
     in_child(use_larger);
 }
 
-/* While they are scarce caches keep none, except the one on which the caller may stand. */
+/* While stacks are scarce, caches keep none, except the stack on which the caller may run. */
 TEST(scarce_stacks_are_not_kept) {
     struct weft__stack *s[10];
     for (unsigned i = 0; i < 10; i++) CHECK((s[i] = weft__stack_get(caches, CLASS)));
-    weft__stack_scarce(true);
+    weft__stack_set_scarce(true);
     weft__stack_flush(caches, 0);
-    CHECK_EQ(weft__stack_in_use(), 10);
+    CHECK_EQ(weft__stack_count_in_use(), 10);
     for (unsigned i = 0; i < 10; i++) {
         CHECK(!weft__stack_put_fast(caches, s[i]));
         weft__stack_put_slow(caches, s[i]);
         CHECK(caches[CLASS].free == &s[i]->link);
-        CHECK_EQ(weft__stack_cached(&caches[CLASS]), 1);
-        CHECK_EQ(weft__stack_in_use(), 10 - i);
+        CHECK_EQ(weft__stack_count_cached(&caches[CLASS]), 1);
+        CHECK_EQ(weft__stack_count_in_use(), 10 - i);
     }
-    weft__stack_scarce(false);
+    weft__stack_set_scarce(false);
     struct weft__stack *one = weft__stack_get(caches, CLASS);
     CHECK(one == s[9]);
     weft__stack_put(caches, one);
@@ -462,7 +463,7 @@ static unsigned long mappings(void) {
     return n;
 }
 
-/* Before Linux 6.13: some with a guard each, then bare ones, and always mappings left for the program. */
+/* Before Linux 6.13: some stacks with a guard each, then bare stacks, and always mappings left for the program. */
 static void without_markers(void *unused) {
     enum { ALL = 60000 };
     static struct weft__stack *s[ALL];
@@ -475,9 +476,9 @@ static void without_markers(void *unused) {
         *(s[i]->cache == WEFT_STACK_BARE ? &bare : &guarded) += 1;
     }
     CHECK(guarded > 10000 && bare > 10000);
-    CHECK(mappings() < weft__mappings_most() / 8 * 7);
+    CHECK(mappings() < weft__mappings_limit() / 8 * 7);
     for (unsigned i = 0; i < ALL; i++) {
-        CHECK(!weft__stack_overrun(s[i]));
+        CHECK(!weft__stack_is_overrun(s[i]));
         CHECK_EQ(weft__stack_of_gap(s[i]->low - 1) == s[i], 1);
         weft__stack_put(caches, s[i]);
     }
@@ -502,7 +503,7 @@ static const struct weft__stack *sweep(void) {
     return s;
 }
 
-/* Neither markers nor protection are allowed: bare ones only, and overflows are seen. */
+/* Neither markers nor protection are allowed: only bare stacks, and overflows are noticed. */
 static void without_anything(void *error) {
     CHECK_EQ(forbid_markers(*(int *)error), 0);
     CHECK_EQ(forbid_protection(*(int *)error), 0);
@@ -511,15 +512,15 @@ static void without_anything(void *error) {
         struct weft__stack *s = weft__stack_get_any(caches, 1), *again;
         CHECK(s && s->cache == WEFT_STACK_BARE);
         memset(s->low, 1, size_of(1));
-        CHECK(!weft__stack_overrun(s) && !weft__stacks_overrun(s));
+        CHECK(!weft__stack_is_overrun(s) && !weft__stacks_is_overrun(s));
         volatile char *below = s->low - 1 - i * 100 % WEFT_STACK_GUARD;
         CHECK_EQ(*below, 0); /* what is only read is no overflow */
-        CHECK(!weft__stack_overrun(s));
+        CHECK(!weft__stack_is_overrun(s));
         *below = 1;
-        CHECK(weft__stack_overrun(s) && weft__stacks_overrun(s));
+        CHECK(weft__stack_is_overrun(s) && weft__stacks_is_overrun(s));
         CHECK(sweep() == s);
         *below = 0;
-        CHECK(!weft__stack_overrun(s) && (i % 100 || !sweep()));
+        CHECK(!weft__stack_is_overrun(s) && (i % 100 || !sweep()));
         CHECK(!weft__stack_put_fast(caches, s));
         weft__stack_put_slow(caches, s);
         CHECK((again = weft__stack_get_any(caches, 1)));
@@ -562,14 +563,14 @@ static void exhaust(void *arg) {
     if (!s) CHECK((s = weft__stack_get_any(caches, 5)));
     weft__stack_put(caches, s);
     weft__stack_flush(caches, 0);
-    CHECK_EQ(weft__stack_in_use(), 0);
+    CHECK_EQ(weft__stack_count_in_use(), 0);
 }
 
 /* What one node cannot make another may have. */
 TEST(without_memory_a_node_takes_from_another) {
     static struct weft__stack_cache one[WEFT_STACK_CACHES], two[WEFT_STACK_CACHES];
-    weft__stack_on_node(one, 1);
-    weft__stack_on_node(two, 2);
+    weft__stack_set_node(one, 1);
+    weft__stack_set_node(two, 2);
     weft__stack_put(two, weft__stack_get(two, 4));
     weft__stack_flush(two, 0);
     weft__fault_countdown = WEFT_FAULT_ALL;
@@ -577,14 +578,14 @@ TEST(without_memory_a_node_takes_from_another) {
     weft__fault_countdown = -1;
     CHECK(s);
     CHECK_EQ(s->node, 2);
-    CHECK_EQ(weft__stack_in_use(), weft__stack_cached(&one[4]) + 1);
+    CHECK_EQ(weft__stack_count_in_use(), weft__stack_count_cached(&one[4]) + 1);
     weft__stack_put(one, s);
     weft__stack_flush(one, 0);
-    CHECK_EQ(weft__stack_in_use(), 0);
+    CHECK_EQ(weft__stack_count_in_use(), 0);
     CHECK_EQ(weft__stack_get(two, 4)->node, 2);
 }
 
-/* Each call that makes stacks fails once: no stack, or one that is made in another way; and all is well afterwards. */
+/* Each call that makes stacks fails once: no stack, or a stack made in another way; and all is well afterwards. */
 TEST(no_memory_for_stacks_passes) {
     static struct test_child child;
     for (unsigned nth = 1; nth <= 12; nth++) {

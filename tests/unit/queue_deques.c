@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* All deques: one contract. Youngest first for the owner, oldest first for thieves, each item once. */
 #include "../deques.h"
 #include "../test.h"
@@ -6,7 +7,7 @@
 #include "queue/abp.h"
 #include "queue/chase_lev.h"
 #include "queue/deque.h"
-#include "queue/locked.h"
+#include "queue/locked_deque.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -70,7 +71,7 @@ TEST_WITHIN(oldest_first_for_a_thief, 60) {
     }
 }
 
-/* The last item: whoever comes first. */
+/* The last item goes to the first taker. */
 TEST(the_last_one) {
     deques_prepare();
     EACH_SORT(s) {
@@ -126,7 +127,7 @@ TEST(chase_lev_gives_memory_back) {
     CHECK_EQ(weft__chase_lev_init(&q, 2, 0), 0);
     for (uint64_t n = 0; n < MANY; n++) CHECK_EQ(weft__chase_lev_push(&q, item(n)), 0);
     CHECK_EQ(q.size, 19);
-    char *large = (char *)q.rings[19] + WEFT_PAGE;
+    char *large = (char *)q.all_slots[19] + WEFT_PAGE;
     CHECK(*(uint64_t *)(void *)large != 0);
     for (uint64_t n = MANY; n > 0; n--) CHECK_EQ(number(weft__chase_lev_pop(&q)), n - 1);
     CHECK(q.size <= 1);                      /* four slots at most */
@@ -163,7 +164,7 @@ TEST(trimmed_after_steals) {
     weft__chase_lev_trim(&c);
     weft__locked_trim(&l);
     CHECK_EQ(c.size, 0);
-    CHECK_EQ(*(uint64_t *)(void *)((char *)c.rings[16] + WEFT_PAGE), 0); /* given back: reads as zero */
+    CHECK_EQ(*(uint64_t *)(void *)((char *)c.all_slots[16] + WEFT_PAGE), 0); /* given back: reads as zero */
     CHECK_EQ(l.mask, 1);
     for (uint64_t n = 0; n < 1000; n++) {
         CHECK_EQ(weft__chase_lev_push(&c, item(n)), 0);
@@ -269,7 +270,7 @@ TEST_WITHIN(several_thieves_each_item_once, 120) {
     EACH_SORT(s) several_thieves(s, test_size(300000), 1);
 }
 
-/* Young ones, where growth is most frequent. */
+/* Young deques, which grow most often. */
 TEST_WITHIN(several_thieves_during_first_growths, 120) {
     deques_prepare();
     EACH_SORT(s) for (uint64_t i = 0; i < test_size(50); i++) several_thieves(s, 300, i + 1);

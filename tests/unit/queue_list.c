@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Chains and mailboxes: order, and every item exactly once. */
 #include "../test.h"
 
@@ -38,13 +39,13 @@ TEST(mailbox_hands_out_oldest_first) {
     struct weft__mailbox m = {NULL};
     struct weft__list l = {NULL, NULL};
     struct item items[10];
-    CHECK(weft__mailbox_empty(&m));
+    CHECK(weft__mailbox_is_empty(&m));
     weft__mailbox_take_all(&m, &l);
     CHECK(!weft__list_take(&l));
     for (unsigned i = 0; i < 10; i++) weft__mailbox_put(&m, &items[i].link);
-    CHECK(!weft__mailbox_empty(&m));
+    CHECK(!weft__mailbox_is_empty(&m));
     weft__mailbox_take_all(&m, &l);
-    CHECK(weft__mailbox_empty(&m));
+    CHECK(weft__mailbox_is_empty(&m));
     for (unsigned i = 0; i < 10; i++) CHECK(weft__list_take(&l) == &items[i].link);
     CHECK(!weft__list_take(&l));
 }
@@ -105,5 +106,5 @@ TEST_WITHIN(mailbox_of_several_senders, 30) {
         CHECK_EQ(next[i], count);
         free(sender[i].items);
     }
-    CHECK(weft__mailbox_empty(&m));
+    CHECK(weft__mailbox_is_empty(&m));
 }

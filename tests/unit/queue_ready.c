@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 /* The ready queue: order, growth, indices at the wrap, and several takers. */
 #include "../test.h"
 
 #include "base/sys.h"
-#include "queue/ready.h"
+#include "queue/ready_queue.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 /* Whether a worker needs others: what counts as short turns, as busy all the time, and as a lack of processors. */
 #include "../test.h"
 
-#include "sched/sched.h"
+#include "sched/wake/load.h"
 
 #include <string.h>
 
@@ -94,7 +95,7 @@ TEST(no_help_where_processors_are_short) {
 
 TEST(stuck_is_stuck) {
     begin();
-    store_rlx(&first.stuck, true);
+    store_rlx(&first.rescue.is_stuck, true);
     CHECK(!weft__keeps_up(&first, now));
 }
 
@@ -103,16 +104,16 @@ TEST(the_first_worker_is_host) {
     begin();
     store_rlx(&second.ring.open, true);
     store_rlx(&second.ring.in_flight, 1);
-    store_rlx(&first.polled_at, weft__clock() + WEFT_SECOND);
+    store_rlx(&first.progress.polled_at, weft__clock() + WEFT_SECOND);
     store_rlx(&first.driver.state, WEFT_AWAKE);
     CHECK(weft__host_of(&second) == &first);
     CHECK(!weft__host_of(&first));
     store_rlx(&first.driver.state, WEFT_ASLEEP);
     CHECK(!weft__host_of(&second));
     store_rlx(&first.driver.state, WEFT_AWAKE);
-    store_rlx(&first.polled_at, 0);
+    store_rlx(&first.progress.polled_at, 0);
     CHECK(!weft__host_of(&second));
-    store_rlx(&first.polled_at, weft__clock() + WEFT_SECOND);
+    store_rlx(&first.progress.polled_at, weft__clock() + WEFT_SECOND);
     store_rlx(&first.burden.share, 130);
     store_rlx(&second.burden.share, 130);
     CHECK(!weft__host_of(&second)); /* together they have more to do than one worker can */

@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 /* The configuration: what was given, then the environment, then defaults; nonsense is said once. */
 #include "../test.h"
 
-#include "sched/config.h"
-#include "sched/cpus.h"
+#include "sched/control/config.h"
+#include "sched/elastic/cpu_quota.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@ TEST(defaults) {
     CHECK_EQ(c.stack_size, 128 * 1024);
     CHECK_EQ(c.no_stealing, 0);
     CHECK_EQ(c.no_guards, 0);
+    CHECK_EQ(c.no_deadlock, 0);
     CHECK_EQ(c.stats, 0);
 }
 
@@ -34,12 +36,14 @@ TEST(the_environment_fills_in) {
     setenv("WEFT_STACK_SIZE", "0x10000", 1);
     setenv("WEFT_STEALING", "0", 1);
     setenv("WEFT_GUARDS", "0", 1);
+    setenv("WEFT_DEADLOCK", "0", 1);
     setenv("WEFT_STATS", "1", 1);
     CHECK_EQ(complete(&c), 0);
     CHECK_EQ(c.workers, 7);
     CHECK_EQ(c.stack_size, 65536);
     CHECK_EQ(c.no_stealing, 1);
     CHECK_EQ(c.no_guards, 1);
+    CHECK_EQ(c.no_deadlock, 1);
     CHECK_EQ(c.stats, 1);
 }
 

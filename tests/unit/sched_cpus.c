@@ -1,9 +1,10 @@
+/* SPDX-License-Identifier: MIT */
 /* The default number of workers: quotas of control groups, both versions, in made-up trees. */
 #define _GNU_SOURCE
 #include "../scratch.h"
 #include "../test.h"
 
-#include "sched/cpus.h"
+#include "sched/elastic/cpu_quota.h"
 
 #include <limits.h>
 #include <sched.h>

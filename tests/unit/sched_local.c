@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Fiber-local values, on threads: the table of keys and the values behind it. */
 #include "../test.h"
 

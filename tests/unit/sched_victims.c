@@ -1,14 +1,15 @@
-/* Whom a worker looks at: near ones first and most, and everybody in the end. */
+/* SPDX-License-Identifier: MIT */
+/* Which workers a worker looks at: near workers first and most often, and every worker in the end. */
 #include "../test.h"
 
 #include "base/sys.h"
-#include "sched/victims.h"
+#include "sched/place/victims.h"
 
 #include <string.h>
 
 enum { MOST = 256 };
 
-/* Topologies are made by hand, so that this needs no hwloc: so many CPUs a core, cores a cache,
+/* Topologies are made by hand: so many CPUs a core, cores a cache,
  * caches a node. */
 struct machine {
     const char *what;
@@ -29,12 +30,12 @@ static const struct machine machines[] = {
 static uint16_t cpu_of[MOST];
 
 static struct weft__topology *make(const struct machine *m) {
-    struct weft__topology *t = weft__alloc(sizeof *t + m->cpus * sizeof t->place[0]);
+    struct weft__topology *t = weft__alloc(sizeof *t + m->cpus * sizeof t->location[0]);
     CHECK(t);
     t->cpus = m->cpus;
     for (unsigned i = 0; i < m->cpus; i++) {
-        t->place[i] = (struct weft__place){(uint16_t)(i / m->per_core), (uint16_t)(i / m->per_cache),
-                                           (uint16_t)(i / m->per_node)};
+        t->location[i] = (struct weft__cpu_location){(uint16_t)(i / m->per_core), (uint16_t)(i / m->per_cache),
+                                                     (uint16_t)(i / m->per_node)};
         cpu_of[i] = (uint16_t)i;
     }
     return t;
@@ -55,7 +56,7 @@ TEST(all_the_others_nearest_first) {
             unsigned i = 0;
             for (unsigned d = 0; d < WEFT_DISTANCES; d++)
                 for (; i < v.end[d]; i++) {
-                    CHECK_EQ(weft__distance(t, self, v.order[i]), d);
+                    CHECK_EQ(weft__topology_distance(t, self, v.order[i]), d);
                     CHECK(v.order[i] != self && !there[v.order[i]]);
                     there[v.order[i]] = true;
                 }
@@ -119,7 +120,7 @@ static void count_looks(const struct machine *m, unsigned self, unsigned looks, 
     uint64_t random = 42;
     arrange(&v, t, self);
     memset(count, 0, WEFT_DISTANCES * sizeof *count);
-    for (unsigned i = 0; i < looks; i++) count[weft__distance(t, self, weft__victims_one(&v, i, &random))]++;
+    for (unsigned i = 0; i < looks; i++) count[weft__topology_distance(t, self, weft__victims_one(&v, i, &random))]++;
     weft__victims_free(&v);
     weft__free(t);
 }
@@ -145,7 +146,7 @@ TEST(most_looks_stay_near) {
     CHECK_EQ(count[WEFT_NEAR_CORE], N);
 }
 
-/* The bound that is no matter of luck: whoever begins to wait, and whenever, is looked at within
+/* The limit that holds without luck: whichever worker begins to wait, and whenever, it is looked at within
  * WEFT_SWEEP looks for each worker. */
 TEST(nobody_is_left_out) {
     EACH_MACHINE(m) {
@@ -170,7 +171,7 @@ TEST(nobody_is_left_out) {
     }
 }
 
-/* All together do not crowd round one: those whose turn it is at one time differ, or nearly so. */
+/* The workers do not all look at the same victim: at any time their turns go to different victims, or nearly so. */
 TEST(sweeps_do_not_meet) {
     struct weft__topology *t = make(&machines[1]);
     static struct weft__victims v[MOST];
@@ -215,7 +216,7 @@ TEST(a_round_meets_everybody_once_nearest_first) {
             for (weft__victims_begin(&v, &random, &r); weft__victims_next(&v, &r, &worker); n++) {
                 CHECK(worker < t->cpus && worker != v.self && !there[worker]);
                 there[worker] = true;
-                unsigned distance = weft__distance(t, v.self, worker);
+                unsigned distance = weft__topology_distance(t, v.self, worker);
                 CHECK(distance >= before);
                 before = distance;
                 if (!n) first[worker]++;
@@ -223,9 +224,9 @@ TEST(a_round_meets_everybody_once_nearest_first) {
             CHECK_EQ(n, v.count);
         }
         /* Each of the nearest comes first now and then. */
-        unsigned nearest = weft__distance(t, v.self, v.order[0]);
+        unsigned nearest = weft__topology_distance(t, v.self, v.order[0]);
         for (unsigned i = 0; i < t->cpus; i++)
-            if (i != v.self) CHECK_EQ(first[i] > 0, weft__distance(t, v.self, i) == nearest);
+            if (i != v.self) CHECK_EQ(first[i] > 0, weft__topology_distance(t, v.self, i) == nearest);
         weft__victims_free(&v);
         weft__free(t);
     }

@@ -1,14 +1,15 @@
+/* SPDX-License-Identifier: MIT */
 /* The wait word: exactly one ends a wait, late tickets fail, permit and request stay. */
 #include "../test.h"
 
-#include "sched/wait.h"
+#include "sched/wait/wait.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
 #define PARK (WEFT_WAIT_BY_PERMIT | WEFT_WAIT_BY_CANCEL)
 
-/* A record that nobody runs: of no slab, of no runtime. */
+/* A record that no worker runs: of no slab, of no runtime. */
 static struct weft__fiber *new_record(void) {
     struct weft__fiber *f = aligned_alloc(128, sizeof *f);
     CHECK(f);
@@ -87,7 +88,7 @@ TEST(a_request_ends_every_wait_that_it_may) {
     for (int i = 0; i < 3; i++) CHECK_EQ(weft__wait_begin(f, PARK, &ticket), -ECANCELED);
     CHECK_EQ(weft__wait_begin(f, WEFT_WAIT_BY_CANCEL, &ticket), -ECANCELED);
     CHECK_EQ(f->wait & WEFT_WAIT_STICKY, WEFT_WAIT_CANCEL);
-    CHECK_EQ(weft__wait_begin(f, 0, &ticket), 0); /* one that gives something back */
+    CHECK_EQ(weft__wait_begin(f, 0, &ticket), 0); /* a wait that must return something */
     CHECK(weft__wait_win(f, ticket, WEFT_WON_DONE));
     CHECK_EQ(f->wait & WEFT_WAIT_STICKY, WEFT_WAIT_CANCEL);
     free(f);

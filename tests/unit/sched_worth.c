@@ -1,8 +1,10 @@
-/* Which worker takes the calls of a suspended fiber, and for how long a worker whose steals do not pay leaves calls
- * alone. */
+/* SPDX-License-Identifier: MIT */
+/* Which worker takes the calls of a suspended fiber, and for how long a worker leaves calls alone
+ * when its steals do not pay. */
 #include "../test.h"
 
-#include "sched/tasks.h"
+#include "sched/tasks/tasks.h"
+#include "sched/wake/idle.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,9 +43,9 @@ static struct weft__deque *suspend_with(unsigned calls) {
     for (unsigned i = 0; i < calls; i++) {
         struct weft_call *c = d->in.head;
         store_rel(weft__deque_head(d), c + 1);
-        d->kind->push(d, c);
+        d->variant->push(d, c);
     }
-    d->kind->yield(d);
+    d->variant->yield(d);
     weft__suspended_put(home, d);
     return d;
 }
@@ -68,7 +70,7 @@ TEST(several_calls_are_left_from_one_look_to_the_next) {
     set_up();
     struct weft__deque *d = suspend_with(3);
     CHECK(find(other, START) == NULL);
-    CHECK(d->kind->steal(d) != NULL); /* home has come by */
+    CHECK(d->variant->steal(d) != NULL); /* home has come by */
     CHECK(find(other, START + 1 * US) == NULL);
     CHECK(find(other, START + 2 * US) == d);
 }
@@ -76,9 +78,9 @@ TEST(several_calls_are_left_from_one_look_to_the_next) {
 TEST(a_home_that_does_not_come_keeps_nothing) {
     set_up();
     struct weft__deque *d = suspend_with(1);
-    store_rlx(&home->stuck, true);
+    store_rlx(&home->rescue.is_stuck, true);
     CHECK(find(other, START) == d);
-    store_rlx(&home->stuck, false);
+    store_rlx(&home->rescue.is_stuck, false);
     CHECK(find(other, START + 1 * US) == NULL);
     struct weft__worker *last = home;
     home = make_worker(2); /* beyond those that are wanted */
@@ -100,9 +102,9 @@ TEST(only_home_must_not_sleep_over_a_single_call) {
     CHECK(weft__suspended_in_sight(other));
 }
 
-/* A steal whose call returned, or parked, and after which so many dispatches took so long. */
+/* A steal after which the call returned, or parked, and after which so many dispatches took so long. */
 static void steal(struct weft__worker *w, bool returned, unsigned dispatches, uint64_t took) {
-    static struct weft__deque by;
+    static struct weft__fiber by;
     weft__worth_stole(w, &by, START);
     count_add(&w->numbers.switches, dispatches);
     if (returned) weft__worth_ran(w, &by);
@@ -114,7 +116,7 @@ TEST(vain_steals_make_a_worker_patient) {
     set_up();
     for (unsigned i = 0; i < 4; i++) {
         CHECK_EQ(weft__worth_patience(other), 0);
-        steal(other, true, 1, 1 * US);
+        steal(other, true, 1, US / 4);
     }
     CHECK_EQ(weft__worth_patience(other), 1 * US);
     steal(other, false, 1, 19 * US); /* it parked soon */
@@ -123,6 +125,13 @@ TEST(vain_steals_make_a_worker_patient) {
     CHECK_EQ(weft__worth_patience(other), 4 * US);
     for (unsigned i = 0; i < 100; i++) steal(other, true, 1, 0);
     CHECK_EQ(weft__worth_patience(other), 512 * US);
+}
+
+/* Calls of a microsecond, of which a sparse matrix has thousands, are shared. */
+TEST(short_calls_that_compute_pay) {
+    set_up();
+    for (unsigned i = 0; i < 100; i++) steal(other, true, 1, 1 * US);
+    CHECK_EQ(weft__worth_patience(other), 0);
 }
 
 TEST(two_steals_that_pay_end_that) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The server's heads and bodies of requests: what is taken, what is refused, and that it does not matter in
  * which pieces they come. */
 #include "../test.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The server's paths, ranges, dates and conditions. */
 #include "../test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A baton: one fiber waits for it until another hands it over. A baton that is handed over before the wait is not lost.
  *

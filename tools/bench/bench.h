@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * The benchmarks as data: what each one measures, with which parameters, and who takes part.
+ * The benchmarks as data: what each measures, with which parameters, and which systems take part.
  *
  *   benchmark   a name to ask for; runs one measurement (measure.h) in several variants
  *   variant     one set of parameters; has a few metrics, each an object of its own in the JSON

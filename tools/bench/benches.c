@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See benches.h. */
 #include "benches.h"
 

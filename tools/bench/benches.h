@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The benchmarks of fibers that every system of fibers runs; each is described in the file of its name. */
 #ifndef BENCH_BENCHES_H
 #define BENCH_BENCHES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * chan-trip: two fibers and two channels without a buffer; a number goes there and comes back larger.
  * Metric: ns per round trip.

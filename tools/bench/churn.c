@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * churn: each fiber posts a semaphore chosen at random and then waits on it, so that fibers push
  * each other out, and are woken by workers on which they never ran.
@@ -7,9 +8,9 @@
  * There are as many semaphores as fibers less workers, and at each of them one fiber waits to begin
  * with: a post frees it, and the poster takes its place. So as many fibers as workers can run.
  *
- * Who leaves posts every semaphore once: the first one frees a fiber of each, these free the next,
- * and as the first was not waiting itself, nobody is left over. In the end each semaphore must
- * hold one less than there were fibers, because of the wait at the beginning; all else was taken.
+ * A fiber that leaves posts every semaphore once: the first fiber frees a fiber of each, these free the
+ * next, and as the first was not waiting itself, no fiber is left over. In the end each semaphore must
+ * hold one less than there were fibers, because of the wait at the beginning; all other units were taken.
  * Metrics: million post-and-wait a second, least served over mean.
  */
 #include "benches.h"

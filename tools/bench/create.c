@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * create: make a fiber that does next to nothing, and join it.
  *

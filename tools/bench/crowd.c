@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See crowd.h. */
 #include "crowd.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A crowd: many fibers that each repeat something until an alarm rings, and count. The shape that
  * yield, cycle and churn share. system.h says what a fiber is.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cycle: rings of five; each fiber wakes the next one and goes to sleep. Unlike a yield, no system
  * can take this for a single step: the number of ready fibers changes all the time.

@@ -1,17 +1,18 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * locality: churn (churn.c) among fibers with data. Each increments cells of an array, chosen at
- * random, before it posts. What a wake-up should do then depends on who has the array next.
+ * random, before it posts. What a wake-up should do then depends on which fiber has the array next.
  *
  *   fibers=  a worker
  *   cells=   of an array, each on a cache line of its own     work=  increments before each post
- *   share=   1: the poster leaves its array to the one it wakes, and gets one when it is woken
- *               itself: good if that one runs on the same worker
+ *   share=   1: the poster leaves its array to the fiber it wakes, and gets one when it is woken
+ *               itself: good if that fiber runs on the same worker
  *            0: each keeps its own: good if a fiber runs where it ran last
  *
- * With share=1 there are as many arrays as fibers can run, and who waits has none. An array changes
+ * With share=1 there are as many arrays as fibers can run, and a waiting fiber has none. An array changes
  * hands through a queue beside the semaphore: put in before the post, taken out after the wait. So
  * for each wait that ends there is an array, and the queue's lock makes it one fiber's alone. Only
- * those who leave post without an array, after the alarm.
+ * fibers that leave post without an array, after the alarm.
  *
  * In the end the cells of all arrays must add up to what was done, besides what churn checks.
  * Metrics: million post-and-wait a second, least served over mean.
@@ -46,7 +47,7 @@ struct spots {
     APART int lost; /* a wait ended before the alarm, and there was no array */
 };
 
-/* Held for a few instructions; who finds it taken shares the processor with the holder, or nearly. */
+/* Held for a few instructions; a fiber that finds it taken shares the processor with the holder, or nearly. */
 static void lock(struct spot *spot) {
     while (__atomic_exchange_n(&spot->lock, 1, __ATOMIC_ACQUIRE)) sys_yield();
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The parts of a measuring program that are not worth inlining. See measure.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What a measuring program needs besides the thing it measures: its arguments, the clock, the
  * result line, and the few computations that have to be the same in every system.
@@ -55,7 +56,7 @@ struct measurement {
     bool outside; /* runs on the program's first thread, and starts the system itself if it needs it */
 };
 
-/* Runs the one that argv[1] names, on a fiber of the system, and prints its line. Looks through the
+/* Runs the benchmark that argv[1] names, on a fiber of the system, and prints its line. Looks through the
  * tables (NULL: no more), each of which ends with a NULL name. Returns the exit code: 0, 1 for a wrong
  * result, 2 for a name that is not there. */
 int measure_main(int argc, char **argv, const struct measurement *const *tables);
@@ -113,7 +114,7 @@ double median(double *values, size_t count); /* sorts them */
 double percentile(double *values, size_t count,
                   unsigned p); /* sorts them; the least that p in a hundred do not exceed */
 double least_over_mean(const uint64_t *counts, size_t count);
-double most_over_least(const uint64_t *counts, size_t count); /* 1e9 if somebody got nothing */
+double most_over_least(const uint64_t *counts, size_t count); /* 1e9 if a fiber got nothing */
 
 /* Resident memory of the process and its page tables, in bytes. */
 uint64_t memory_now(void);
@@ -133,7 +134,7 @@ static inline size_t random_below(uint64_t *state, size_t n) {
 }
 
 /*
- * Integer work whose outcome is known without doing it: `steps`
+ * Integer work with an outcome that is known without doing it: `steps`
  * steps of a linear congruential generator, and the same by repeated squaring.
  */
 uint64_t work_done(uint64_t seed, uint64_t steps);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * memory: many fibers that are all parked at once, then all woken.
  *

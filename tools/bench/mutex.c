@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * mutex: fibers that each compute inside a section, with the mutex held, and then outside of it.
  *
@@ -5,7 +6,7 @@
  *   yield=1  and a yield in the middle of the section
  *   span=    ms; a second, because fairness shows only over a while
  *
- * Metrics: million sections a second, most served over least. mutex-alone: nobody else wants the mutex;
+ * Metrics: million sections a second, most served over least. mutex-alone: no other fiber wants the mutex;
  * ns for a lock and an unlock.
  */
 #include "benches.h"

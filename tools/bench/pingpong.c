@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * pingpong: two fibers and two semaphores, each posts for the other and waits for its own.
  * Metric: ns per round trip.

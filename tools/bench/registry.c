@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* All tables of benchmarks. See bench.h. */
 #include "registry.h"
 

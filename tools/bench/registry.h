@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The words that the tables of benchmarks (registry_*.c) are written in. See bench.h.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The benchmarks of channels and select: the only place that knows their parameters. See registry.h.
  */
@@ -25,7 +26,7 @@ const struct bench benches_of_chan[] = {
     {
         .name = "select",
         .summary = "receive from four channels without a buffer, whichever has something",
-        .does = "weft: weft_select; go: a select statement, which is compiled",
+        .does = "weft: weft_case_select; go: a select statement, which is compiled",
         .measurement = "select",
         .variants =
             {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The benchmarks of fibers: the only place that knows their parameters. See registry.h.
  */
@@ -88,7 +89,7 @@ const struct bench benches_of_fibers[] =
         },
         {
             .name = "locality",
-            .summary = "the same by fibers that each work on an array, and leave it to the one they wake or keep it",
+            .summary = "the same by fibers that each work on an array, and leave it to the fiber they wake, or keep it",
             .does =
                 "each: as churn; arrays lie in a queue behind a spinlock beside the semaphore (go: in the channel itself)",
             .measurement = "locality",

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The fork-join benchmarks: the only place that knows their parameters. See registry.h.
  *
@@ -35,7 +36,7 @@ const struct bench benches_of_forks[] = {
     {
         .name = "fib",
         .summary = "one fork and one call a node, down to the leaves or to a cut-off",
-        .does = "weft: typed tasks (weft-continue: the caller can be stolen); weft-generic: weft_fork; tbb: "
+        .does = "weft: typed tasks (weft-continue: the caller can be stolen); weft-generic: weft_task_fork; tbb: "
                 "task_group; libgomp, libomp: task; serial: calls",
         .measurement = "fib",
         .quick = "n=30",
@@ -51,7 +52,7 @@ const struct bench benches_of_forks[] = {
     {
         .name = "nqueens",
         .summary = "all ways for 12 queens, a fork for each place",
-        .does = "weft: typed tasks; weft-generic: weft_fork and weft_task_join; tbb: task_group, run and wait; "
+        .does = "weft: typed tasks; weft-generic: weft_task_fork and weft_task_join; tbb: task_group, run and wait; "
                 "libgomp, libomp: task and taskwait; serial: calls",
         .measurement = "nqueens",
         .quick = "n=9",
@@ -63,7 +64,7 @@ const struct bench benches_of_forks[] = {
     {
         .name = "knapsack",
         .summary = "branch and bound with a fixed bound, a fork a node",
-        .does = "weft: typed tasks; weft-generic: weft_fork and weft_task_join; tbb: task_group, run and wait; "
+        .does = "weft: typed tasks; weft-generic: weft_task_fork and weft_task_join; tbb: task_group, run and wait; "
                 "libgomp, libomp: task and taskwait; serial: calls",
         .measurement = "knapsack",
         .quick = "items=20",
@@ -75,7 +76,7 @@ const struct bench benches_of_forks[] = {
     {
         .name = "matmul",
         .summary = "product of two matrices by quarters",
-        .does = "weft: typed tasks; weft-generic: weft_fork and weft_task_join; tbb: task_group, run and wait; "
+        .does = "weft: typed tasks; weft-generic: weft_task_fork and weft_task_join; tbb: task_group, run and wait; "
                 "libgomp, libomp: task and taskwait; serial: calls",
         .measurement = "matmul",
         .quick = "n=256",
@@ -87,7 +88,7 @@ const struct bench benches_of_forks[] = {
     {
         .name = "strassen",
         .summary = "product of two matrices by seven of half the size",
-        .does = "weft: typed tasks; weft-generic: weft_fork and weft_task_join; tbb: task_group, run and wait; "
+        .does = "weft: typed tasks; weft-generic: weft_task_fork and weft_task_join; tbb: task_group, run and wait; "
                 "libgomp, libomp: task and taskwait; serial: calls",
         .measurement = "strassen",
         .quick = "n=256",
@@ -135,7 +136,7 @@ const struct bench benches_of_forks[] = {
     {
         .name = "pi",
         .summary = "random points in a square, chunks of 4096",
-        .does = "weft: typed tasks; weft-generic: weft_fork and weft_task_join; tbb: task_group, run and wait; "
+        .does = "weft: typed tasks; weft-generic: weft_task_fork and weft_task_join; tbb: task_group, run and wait; "
                 "libgomp, libomp: task and taskwait; serial: calls",
         .measurement = "pi",
         .quick = "chunks=1024",
@@ -147,7 +148,7 @@ const struct bench benches_of_forks[] = {
     {
         .name = "heat",
         .summary = "64 strips of different cost a step, with stealing and without",
-        .does = "weft: typed tasks (weft-nosteal: all on one worker); weft-generic: weft_fork; tbb: task_group; "
+        .does = "weft: typed tasks (weft-nosteal: all on one worker); weft-generic: weft_task_fork; tbb: task_group; "
                 "libgomp, libomp: task; serial: calls",
         .measurement = "heat",
         .quick = "steps=20",
@@ -171,7 +172,7 @@ const struct bench benches_of_forks[] = {
     {
         .name = "sparselu",
         .summary = "LU decomposition of a sparse matrix of 32 by 32 blocks, a fork a block",
-        .does = "weft: typed tasks; weft-generic: weft_fork and weft_task_join; tbb: task_group, run and wait; "
+        .does = "weft: typed tasks; weft-generic: weft_task_fork and weft_task_join; tbb: task_group, run and wait; "
                 "libgomp, libomp: task and taskwait; serial: calls",
         .measurement = "sparselu",
         .quick = "blocks=16",
@@ -195,7 +196,7 @@ const struct bench benches_of_forks[] = {
                 {.params = "count=10000000 input=few", .metrics = {LESS("ms, 16 different numbers", "ms")}},
                 {.params = "count=10000000 input=nearly", .metrics = {LESS("ms, all but a thousandth sorted", "ms")}},
             },
-        /* weft-by calls a function for each comparison. weft and the ones named stable keep the order of equals. */
+        /* weft-by calls a function for each comparison. weft and the entrants named stable keep the order of equals. */
         .entrants = {WEFT, OWN("weft-by", NULL, "sort-by"), TBB, OWN("tbb-std", "tbb", "sort-std"),
                      OWN("tbb-stable", "tbb", "sort-stable"), SYSTEM("gnu", "gnu", ""),
                      OWN("gnu-quick", "gnu", "sort-quick"), OWN("gnu-stable", "gnu", "sort-stable")},
@@ -251,7 +252,7 @@ const struct bench benches_of_forks[] = {
     {
         .name = "bfs",
         .summary = "a million nodes with 16 neighbours, level by level",
-        .does = "weft: typed tasks; weft-generic: weft_fork and weft_task_join; tbb: task_group, run and wait; "
+        .does = "weft: typed tasks; weft-generic: weft_task_fork and weft_task_join; tbb: task_group, run and wait; "
                 "libgomp, libomp: task and taskwait; serial: calls",
         .measurement = "bfs",
         .quick = "nodes=100000",
@@ -317,7 +318,7 @@ const struct bench benches_of_forks[] = {
     {
         .name = "efficiency",
         .summary = "computing time over running time a worker, in a tree of 4096 leaves of 1 to 40 us",
-        .does = "weft: typed tasks; weft-generic: weft_fork and weft_task_join; tbb: task_group, run and wait; "
+        .does = "weft: typed tasks; weft-generic: weft_task_fork and weft_task_join; tbb: task_group, run and wait; "
                 "libgomp, libomp: task and taskwait; serial: calls",
         .measurement = "efficiency",
         .variants = {{.params = "leaves=4096",

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The benchmarks of I/O: the only place that knows their parameters. See registry.h.
  *
@@ -57,7 +58,7 @@
 const struct bench benches_of_io[] = {
     {
         .name = "echo",
-        .summary = "64 bytes there and back, a fiber a connection; 1, 64 and 10,000 connections",
+        .summary = "64 bytes there and back, a fiber a connection; 1, 64, 1,000 and 10,000 connections",
         .does = "weft: a fiber a connection; epoll, io_uring: a loop on one thread; go: a goroutine a connection; one "
                 "processor each",
         .measurement = "echo",
@@ -66,6 +67,7 @@ const struct bench benches_of_io[] = {
             {
                 {.params = "connections=1 size=64 span=1000", .metrics = TRIPS("1 connection")},
                 {.params = "connections=64 size=64 span=1000", .metrics = TRIPS("64 connections")},
+                {.params = "connections=1000 size=64 span=1000", .metrics = TRIPS("1,000 connections")},
                 {.params = "connections=10000 size=64 span=2000 warm=500", .metrics = TRIPS("10,000 connections")},
             },
         .entrants = LOOPS,
@@ -113,6 +115,18 @@ const struct bench benches_of_io[] = {
             },
         .entrants = {WEFT, WEFT_EPOLL, SERVER("nginx", "io-nginx", ""),
                      SERVER("nginx-deferred", "io-nginx-deferred", "")},
+        .workers = {1},
+    },
+    {
+        .name = "http-wrk",
+        .summary = "files of 1 and 16 KiB: weft serve and nginx, with wrk as the client; keep-alive",
+        .does =
+            "weft: weft serve; nginx: one worker, sendfile, open_file_cache, no log; wrk asks both, with one thread",
+        .measurement = "http-wrk",
+        .quick = "span=1000",
+        .variants = {FILES(1, 64), FILES(1, 1000), FILES(1, 10000), FILES(16, 64), FILES(16, 1000), FILES(16, 10000)},
+        .entrants = {SERVER("weft", "io-wrk", "own=1"), SERVER("weft-epoll", "io-wrk", "own=1 epoll=1"),
+                     SERVER("nginx", "io-nginx", "")},
         .workers = {1},
     },
     {

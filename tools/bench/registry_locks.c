@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The benchmarks of locks: the only place that knows their parameters. See registry.h.
  */
@@ -34,7 +35,7 @@ const struct bench benches_of_locks[] = {
                              MOST("most served over least, 64 contenders, a yield inside")}},
             },
         .entrants = {WEFT, GO, BOOST, PTHREAD},
-        .workers = {2}, /* on one, whoever runs has it to itself: nobody parks */
+        .workers = {2}, /* on one worker the running fiber has it alone: no fiber parks */
     },
     {
         .name = "rwlock",
@@ -52,7 +53,7 @@ const struct bench benches_of_locks[] = {
                              MOST("most served over least, 50 in a hundred read")}},
             },
         .entrants = {WEFT, GO, PTHREAD}, /* Boost.Fiber has none */
-        .workers = {2},                  /* on one, whoever runs has it to itself: nobody parks */
+        .workers = {2},                  /* on one worker the running fiber has it alone: no fiber parks */
     },
     {.name = NULL},
 };

@@ -1,11 +1,12 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * rescue: a fiber that sleeps a millisecond, again and again, beside one that does not give its
+ * rescue: a fiber that sleeps a millisecond, again and again, beside a fiber that does not give its
  * worker back: it blocks its kernel thread, or it computes.
  *
  *   span=   ms from the hog's start until it is asked to leave
  *   block=  ms that it blocks at a time; 0: it computes and never yields
  *
- * The hog starts when the ticker has run a few times. Who asks it to leave is a thread outside. The
+ * The hog starts when the ticker has run a few times. A thread outside asks it to leave. The
  * result is right if the ticker ran while the hog kept at it: more than once, because the first time
  * may be due before the hog has begun.
  * Metrics: ms that the ticker is late: the median; 99 in a hundred are less; at worst, without the

@@ -1,11 +1,12 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * ring: a token goes round through many fibers, each of which receives it from the one before and sends it to the
+ * ring: a token goes round through many fibers, each of which receives it from the previous fiber and sends it to the
  * next, over channels without a buffer.
  *
  *   count=  fibers
  *
  * The clock starts when the token has gone round once. The token is the number of hops so far, so it must be right at
- * every fiber; a token of 0 ends the one who gets it. Metric: ns per hop.
+ * every fiber; a token of 0 ends the fiber that gets it. Metric: ns per hop.
  */
 #include "benches.h"
 #include "system.h"
@@ -21,7 +22,7 @@ struct ring {
 };
 
 struct link {
-    struct sys_chan chan; /* from the one before */
+    struct sys_chan chan; /* from the previous fiber */
     struct sys_fiber fiber;
     struct ring *ring;
     bool right;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * rwlock: fibers that read, and now and then write, a table that a reader-writer lock guards.
  *
@@ -12,7 +13,7 @@
 
 struct table {
     APART struct sys_rwlock lock;
-    APART uint64_t left, right; /* equal whenever nobody writes */
+    APART uint64_t left, right; /* equal whenever no writer is inside */
     uint64_t inside, outside, reads;
     APART uint64_t broken; /* readers that found them different */
     uint64_t written;

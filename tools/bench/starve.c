@@ -1,13 +1,14 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * starve: all fibers but one compute for a microsecond and yield. The one wants to run a hundred
+ * starve: all fibers but one compute for a microsecond and yield. That fiber wants to run a hundred
  * microseconds after it ran last: until then it yields, too, because sleeps are coarser than that
  * in most systems; then it notes how late it is.
  *
- *   fibers=  a worker, the one included
+ *   fibers=  a worker, that fiber included
  *
  * In a queue without favours it is late by one round of a worker's queue at most: a microsecond for
  * each of the fibers there, and the switches between them. How late it is when the time is over
- * counts, so that one that never ran shows.
+ * counts, so that a fiber that never ran shows.
  * Metrics: us that it is late, 99 in a hundred are less; the same at worst, without the time that
  * the machine was away (measure.h); that time.
  */

@@ -1,15 +1,16 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * transfer: one fiber leads. It spins, without a yield, until all the others have acknowledged it,
- * and then makes another one, chosen at random, the leader. The others acknowledge each leader
+ * and then makes another fiber, chosen at random, the leader. The others acknowledge each leader
  * once, and then wait for the next: at a semaphore, where the new leader wakes them, or by yielding.
  *
  *   fibers=  a worker     park=  1: at a semaphore, 0: by yielding
  *
- * What is ready on the leader's worker runs only if another worker comes and takes it: one that has
- * nothing to do if they park, one that always has something to do if they yield. With a single
+ * What is ready on the leader's worker runs only if another worker comes and takes it: a worker with
+ * nothing to do if they park, a worker that always has something to do if they yield. With a single
  * worker, only a system that interrupts its fibers gets through.
  *
- * A leader that waited for five seconds gives up, and everybody leaves: not right, and the figure
+ * A leader that waited for five seconds gives up, and all fibers leave: not right, and the figure
  * is then what the time was spent on. Else each fiber must have led or acknowledged in every round.
  * Metric: us a transfer, from one leader to the next; the first, with its gate, does not count.
  */
@@ -75,7 +76,7 @@ static void lead(struct transfer *t, struct seat *seat) {
     t->acknowledged = 0;
     t->previous = me;
     t->leader = next;
-    __atomic_store_n(&t->round, round + 1, __ATOMIC_RELEASE); /* pairs with the load of who looks for a new round */
+    __atomic_store_n(&t->round, round + 1, __ATOMIC_RELEASE); /* pairs with the load of a fiber that looks for a new round */
     wake(t, next);
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * wake: how long a wake-up takes when everything sleeps. A kernel thread that is no worker notes
  * the time and wakes a fiber; the fiber notes the time when it runs.

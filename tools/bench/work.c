@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * work: fibers that compute, all spawned by one: how well the workers share. balanced and
  * imbalanced are this with different parameters.

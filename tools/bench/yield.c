@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * yield: hand the worker to the next ready fiber, again and again.
  *

@@ -1,7 +1,10 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Commands that are about the cache as a whole. Those for memcached's machinery are in tune.c.
  */
 #include "session.h"
+
+#include <stdio.h>
 
 #define VERBOSITY_MOST 2
 
@@ -74,7 +77,10 @@ static void quit(struct mc_session *session, const struct mc_line *line) {
 
 static void refresh_certs(struct mc_session *session, const struct mc_line *line) {
     (void)line;
-    mc_say(session, "Error TLS not enabled");
+    const char *wrong = session->cache->refresh_certs ? session->cache->refresh_certs() : "TLS not enabled";
+    char text[256];
+    if (wrong) snprintf(text, sizeof text, "Error %s", wrong);
+    mc_say(session, wrong ? text : "OK");
 }
 
 /* For tests: moves the clock on. */

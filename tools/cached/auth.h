@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Names and passwords (-Y FILE), and a session that has not given any yet: it may say nothing but
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "binary.h"
 
 #include "auth.h"

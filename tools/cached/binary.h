@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The binary protocol: frames of 24 bytes, extras, a key and a value. A frame is looked at when all of it is there.
  *

@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Buffers for connections that have something to do: taken while a command is at work, and given back. The one that
+ * Buffers for connections that have something to do: taken while a command is at work, and given back. The buffer that
  * was given back last is taken first, and most likely still in the cache.
  */
 #ifndef CACHED_BUFFERS_H
@@ -12,6 +13,6 @@
 char *mc_buffer_take(void); /* NULL: no memory */
 void mc_buffer_give(char *buffer);
 size_t mc_buffers(size_t *spare); /* how many there are, and how many of them are free */
-void mc_buffers_end(void); /* nobody has one any more */
+void mc_buffers_end(void); /* no connection has one any more */
 
 #endif

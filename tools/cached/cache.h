@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The cache as its clients see it: what is stored, how it was configured, and what is counted beside the items.
  */
@@ -12,6 +13,13 @@
 #define MC_STRIPES 16
 #define MC_FILES_BESIDE 64 /* descriptors that are no connections */
 
+/* TLS, as -Z and -o ssl_... ask for it. */
+struct mc_tls {
+    bool on, sessions, kernel, only_newest; /* only_newest: TLS 1.3 */
+    unsigned verify;                        /* 0 to 3, as ssl_verify_mode has them */
+    const char *chain, *key, *issuers, *ciphers;
+};
+
 struct mc_settings {
     struct mc_limits limits;
     unsigned connections; /* at most */
@@ -23,6 +31,7 @@ struct mc_settings {
     const char *listen; /* addresses, with commas; NULL: all */
     const char *socket_path;
     const char *pid_file, *user;
+    const char *metrics;     /* where the numbers of the runtime are told: [ADDRESS:]PORT; NULL: nowhere */
     const char *auth_file;   /* names and passwords of its users; NULL: all clients may use it */
     const char *memory_file; /* where the items wait for the next start; NULL: nowhere */
     int udp_port;            /* as port */
@@ -35,6 +44,7 @@ struct mc_settings {
     _Atomic bool detail; /* counts by prefix */
     char delimiter;      /* behind a prefix */
     struct mc_tuning tuning;
+    struct mc_tls tls;
 };
 
 /* Counted where it happens: a worker mostly has a line of its own. */
@@ -67,6 +77,8 @@ struct mc_cache {
     void (*shut_down)(struct mc_cache *cache, bool graceful); /* a client wants the end; may be NULL */
     void (*wake_crawler)(struct mc_cache *cache);         /* `crawl` was set; NULL: the command crawls itself */
     void (*tell_connections)(struct mc_session *session); /* lines of stats conns; may be NULL */
+    const char *(*refresh_certs)(void);              /* NULL, or what is wrong; may be NULL: without TLS */
+    void (*tell_tls)(struct mc_session *session);    /* lines of stats; may be NULL */
 };
 
 int mc_cache_begin(struct mc_cache *cache, const struct mc_settings *settings); /* -ENOMEM */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * set, add, replace, append, prepend, cas; delete, touch, incr, decr.
  */

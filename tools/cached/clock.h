@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Time as the cache has it: whole seconds since shortly before its beginning, moved on once a second by whoever
- * ticks it (server.c), so that no command asks the kernel. Tests set it as they like.
+ * Time as the cache has it: whole seconds since shortly before its beginning, moved on once a second by the
+ * ticker (server.c), so that no command asks the kernel. Tests set it as they like.
  *
  * 0 is no time: an item that expires at 0 never does. 1 is before everything.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft cached: what the process has to be before it serves. */
 #include "command.h"
 
@@ -22,7 +23,7 @@ static int complain(const char *what) {
 
 /*
  * As many open files as the connections need, and some beside. If only the connections fit, the server begins all the
- * same, as memcached does: a client for whom there is no descriptor waits until another connection ends.
+ * same, as memcached does: a client without a descriptor waits until another connection ends.
  */
 static int allow_files(unsigned connections) {
     struct rlimit limit;
@@ -37,7 +38,7 @@ static int allow_files(unsigned connections) {
                  connections);
 }
 
-/* As memcached: without a word about it, nothing of root's is kept; and who is not root stays what it is. */
+/* As memcached: without an option it drops root's rights; a process that is not root stays as it is. */
 static int give_up_root(const char *user) { return user_is_root() ? user_become(user, true, "cached") : 0; }
 
 /* As long as that may be done: memory that comes later is locked, too. */
@@ -68,7 +69,7 @@ static unsigned processors(void) {
  *   3. a byte: it listens, 0          3. listens: away from the terminal and the directory; a byte
  *      the end: its exit code
  *
- * So whoever called it can connect, or knows why not. It is done before there are threads, and before memory is locked:
+ * So the caller can connect, or knows why not. It is done before there are threads, and before memory is locked:
  * a child has neither.
  */
 static int ready = -1; /* where the byte goes */

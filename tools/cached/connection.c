@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A fiber a connection. It waits in weft_recv with a small buffer that lies in the same page of its stack as the rest
- * of it: a client that says nothing costs that page. What has come is fed to the session, whose answers are gathered
+ * of it: a client that says nothing costs that page. The bytes are fed to the session, and its answers are gathered
  * in a buffer that is taken for that time only, and sent in one go when all that came has been looked at.
  *
  * If the small buffer was filled there is likely more: then a large one is taken, and the rest of it received at once.
@@ -11,8 +12,10 @@
 #include "buffers.h"
 #include "linger.h"
 #include "peers.h"
+#include "secure.h"
 #include "watcher.h"
 #include "weft/io.h"
+#include "weft/tls.h"
 
 #define SMALL 1400u     /* bytes: what most clients say at once */
 #define IN_A_ROW_MOST 8 /* large buffers of one client before others have their turn */
@@ -21,6 +24,7 @@ struct connection {
     struct mc_session session;
     struct mc_peer peer;
     int fd;
+    struct weft_tls *tls; /* NULL: without */
     char small[SMALL];
 };
 
@@ -36,9 +40,30 @@ static void skip(struct msghdr *message, size_t n) {
     }
 }
 
+/* A stream that a cancellation has cut off cannot be gone on with, unlike a socket: its client has to take the answer
+ * before the server is told to end. */
+static __attribute__((noinline)) int send_secure(struct connection *c, const struct iovec *parts, int count) {
+    ssize_t wanted = 0;
+    for (int i = 0; i < count; i++) wanted += (ssize_t)parts[i].iov_len;
+    ssize_t n = weft_tls_writev(c->tls, parts, count);
+    if (n > 0) mc_count(c->session.cache, MC_BYTES_WRITTEN, (uint64_t)n);
+    return n == wanted ? 0 : -1;
+}
+
+static ssize_t receive(struct connection *c, char *to, size_t room) {
+    return likely(!c->tls) ? weft_recv(c->fd, to, room, 0) : weft_tls_read(c->tls, to, room);
+}
+
+/* What need not be waited for; -1: nothing. */
+static ssize_t receive_more(struct connection *c, char *to, size_t room) {
+    if (likely(!c->tls)) return recv(c->fd, to, room, MSG_DONTWAIT);
+    return weft_tls_pending(c->tls) ? weft_tls_read(c->tls, to, room) : -1;
+}
+
 static int send_parts(void *arg, struct iovec *parts, int count) {
     struct connection *c = arg;
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = (size_t)count};
+    if (unlikely(c->tls != NULL)) return send_secure(c, parts, count);
     while (message.msg_iovlen) {
         const struct iovec *first = message.msg_iov;
         ssize_t n = message.msg_iovlen == 1 ? weft_send(c->fd, first->iov_base, first->iov_len, MSG_NOSIGNAL)
@@ -80,7 +105,7 @@ static void feed_more(struct connection *c) {
             break;
         }
         if (mc_session_target(&c->session, &where)) break;
-        n = recv(c->fd, buffer, MC_BUFFER, MSG_DONTWAIT);
+        n = receive_more(c, buffer, MC_BUFFER);
         if (n <= 0) break; /* nothing, or an end that the next wait will find again */
         mc_count(c->session.cache, MC_BYTES_READ, (uint64_t)n);
         mc_session_feed(&c->session, buffer, (size_t)n);
@@ -113,9 +138,11 @@ static __attribute__((noinline)) void place(struct connection *c, size_t n) {
     mc_reply_send(reply);
 }
 
-void mc_connection(struct mc_cache *cache, int fd) {
+void mc_connection(struct mc_cache *cache, int fd, bool secure) {
     struct connection c;
     c.fd = fd;
+    c.tls = NULL;
+    if (unlikely(secure) && !(c.tls = mc_secure_shake(fd))) return;
     mc_session_begin(&c.session, cache, fd);
     c.session.reply.send = send_parts;
     c.session.reply.arg = &c;
@@ -127,7 +154,7 @@ void mc_connection(struct mc_cache *cache, int fd) {
         char *where;
         size_t room = mc_session_target(&c.session, &where);
         mc_peer_waits(&c.peer, &c.session);
-        ssize_t n = room ? weft_recv(fd, where, room, 0) : weft_recv(fd, c.small, SMALL, 0);
+        ssize_t n = room ? receive(&c, where, room) : receive(&c, c.small, SMALL);
         gone = n == 0 || (n < 0 && errno != ECANCELED);
         if (n <= 0) break;
         mc_peer_works(&c.peer);
@@ -139,14 +166,18 @@ void mc_connection(struct mc_cache *cache, int fd) {
     }
     if (c.session.watcher && !c.session.reply.broken) {
         mc_peer_watches(&c.peer);
-        mc_watch(&c.session, fd);
+        mc_watch(&c.session, fd, c.tls);
         gone = true;
     }
     if (gone) c.session.close = MC_CLOSE_NORMAL;
     mc_session_end(&c.session);
     mc_peer_closes(&c.peer);
     if (mc_wanted(MC_LOG_CONNECTIONS)) log_event(&c, true);
+    if (!gone && c.tls) weft_tls_shutdown(c.tls);
     if (!gone) mc_linger(cache, fd);
     mc_peer_end(&c.peer);
-    weft_close(fd);
+    if (unlikely(c.tls != NULL))
+        weft_tls_close(c.tls);
+    else
+        weft_close(fd);
 }

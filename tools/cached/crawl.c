@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Work on the whole store, on request: it holds one shard at a time, and lets others have their turn. */
 #include "store.h"
 

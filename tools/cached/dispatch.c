@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Which command a line is. The order of the tests, of the name and of the number of words, decides which error a wrong
  * line is answered with, and follows memcached.

@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Going through all items, some chains at a time, so that nobody is kept from them for long. An item that is stored or
+ * Going through all items, some chains at a time, so that no command is kept from them for long. An item that is stored or
  * moved meanwhile may be missed or seen twice.
  */
 #ifndef CACHED_DUMP_H

@@ -1,14 +1,15 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Who has to go when memory is short.
+ * Which items are evicted when memory is short.
  *
  * Each class has a queue in the order of storing, and a hand that goes from the oldest to the newest and around: an
- * item that was asked for since the hand came by last is passed and its mark taken away, the first one without a mark
- * goes. So a hit writes one byte instead of moving the item in a list; what is stored and never asked for goes before
+ * item that was asked for since the hand came by last is passed and its mark taken away, the first item without a mark
+ * is evicted. So a hit writes one byte instead of moving the item in a list; what is stored and never asked for goes before
  * what is used; and new items are looked at after those that are older (this is the algorithm SIEVE). Compared with
  * a list in order of use it keeps more of what is asked for again: tests/cached/store.c has both side by side.
  *
- * A class that has nothing to evict, or whose items are all younger than another's oldest by far, gets a page from
- * there: all items of that page go.
+ * A class may have nothing to evict, or all its items may be far younger than the oldest item of another class. Then it
+ * gets a page from that class: all items of that page are evicted.
  */
 #include "log.h"
 #include "shard.h"
@@ -51,7 +52,7 @@ static struct mc_item *victim(struct mc_shard *shard, struct mc_queue *queue) {
     return passed;
 }
 
-/* Of the oldest ones, one that is dead; all that may go where nothing is evicted. */
+/* A dead item among the oldest; where nothing is evicted, only dead items may go. */
 static struct mc_item *dead_one(struct mc_shard *shard, struct mc_queue *queue) {
     struct mc_item *item = queue->oldest;
     for (int i = 0; item && i < PASSED_MOST; i++, item = item->newer)
@@ -102,7 +103,7 @@ static bool empty_page(struct mc_shard *shard, struct mc_page *page) {
     return true;
 }
 
-/* The item whose page to take: that of the class, but this one, whose oldest was not asked for the longest. */
+/* The item in the page to take: of the other class with the oldest item that was not asked for the longest. */
 static struct mc_item *elsewhere(struct mc_shard *shard, unsigned cls) {
     struct mc_item *found = NULL;
     uint64_t found_items = 0;

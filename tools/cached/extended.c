@@ -1,9 +1,11 @@
+/* SPDX-License-Identifier: MIT */
 #include "extended.h"
 
 #include "command.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <strings.h>
 
 bool mc_option_number(const char *text, unsigned long least, unsigned long most, int base, unsigned long *value) {
     char *end;
@@ -12,11 +14,12 @@ bool mc_option_number(const char *text, unsigned long least, unsigned long most,
     return text[0] >= '0' && text[0] <= '9' && !*end && !errno && *value >= least && *value <= most;
 }
 
-/* What an option sets: nothing (it tunes what is not here), a switch, a number or a fraction. */
-enum { IGNORED, ANY, SWITCH, NUMBER, FRACTION };
+/* What an option sets: nothing (it tunes what is not here), a switch, a number, a fraction or a text. */
+enum { IGNORED, ANY, SWITCH, NUMBER, FRACTION, TEXT };
 enum {
     MAXCONNS, HASHPOWER, IDLE, MODERN, CRAWLER, CRAWLER_SLEEP, CRAWLER_MOST, REASSIGN, AUTOMOVE, WINDOW, RATIO, CHUNK,
-    MAINTAINER, HOT, WARM, HOT_FACTOR, WARM_FACTOR, TEMPORARY, WATCHER, WORKER, SIZES, OTHER
+    MAINTAINER, HOT, WARM, HOT_FACTOR, WARM_FACTOR, TEMPORARY, WATCHER, WORKER, SIZES, OTHER,
+    CHAIN, KEY, FORMAT, VERIFY, CIPHERS, ISSUERS, SESSIONS, KERNEL, LEAST
 };
 
 static const struct {
@@ -46,6 +49,16 @@ static const struct {
     {"watcher_logbuf_size", NUMBER, WATCHER, false, 2, 1 << 20}, /* KiB; a line is shorter than 2 */
     {"worker_logbuf_size", NUMBER, WORKER, false, 1, 1 << 20},
     {"track_sizes", SWITCH, SIZES, false, 0, 0},
+    {"ssl_chain_cert", TEXT, CHAIN, false, 0, 0},
+    {"ssl_key", TEXT, KEY, false, 0, 0},
+    {"ssl_keyformat", TEXT, FORMAT, false, 0, 0},
+    {"ssl_verify_mode", NUMBER, VERIFY, false, 0, 3},
+    {"ssl_ciphers", TEXT, CIPHERS, false, 0, 0},
+    {"ssl_ca_cert", TEXT, ISSUERS, false, 0, 0},
+    {"ssl_session_cache", SWITCH, SESSIONS, false, 0, 0},
+    {"ssl_kernel_tls", SWITCH, KERNEL, false, 0, 0},
+    {"ssl_min_version", TEXT, LEAST, false, 0, 0},
+    {"ssl_wbuf_size", IGNORED, OTHER, false, 0, 0},
     {"tail_repair_time", IGNORED, OTHER, false, 0, 0},
     {"hash_algorithm", IGNORED, OTHER, false, 0, 0},
     {"hashexpand", IGNORED, OTHER, true, 0, 0},
@@ -79,6 +92,8 @@ static void set_switch(struct mc_settings *settings, unsigned what, bool on) {
         store_rlx(&tuning->flat, !on);
         break;
     case SIZES: settings->track_sizes = true; break;
+    case SESSIONS: settings->tls.sessions = on; break;
+    case KERNEL: settings->tls.kernel = on; break;
     default: break;
     }
 }
@@ -100,6 +115,7 @@ static void set_number(struct mc_settings *settings, unsigned what, unsigned lon
         store_rlx(&tuning->temporary, true);
         break;
     case WATCHER: settings->watcher_room = (size_t)n << 10; break;
+    case VERIFY: settings->tls.verify = (unsigned)n; break;
     case WORKER: settings->worker_room = (size_t)n << 10; break;
     default: break;
     }
@@ -111,6 +127,24 @@ static void set_fraction(struct mc_tuning *tuning, unsigned what, double value) 
     if (what == WARM_FACTOR) store_rlx(&tuning->warm_factor, value);
 }
 
+/* Names and numbers, as memcached takes them. */
+static int set_least(struct mc_tls *tls, const char *value) {
+    tls->only_newest = !strcmp(value, "tlsv1.3") || !strcmp(value, "3");
+    if (tls->only_newest || !strcmp(value, "tlsv1.2") || !strcmp(value, "2")) return 0;
+    return usage("-o ssl_min_version wants tlsv1.2 or tlsv1.3, not '%s': older versions are not safe", value);
+}
+
+static int set_text(struct mc_tls *tls, unsigned what, const char *value) {
+    switch (what) {
+    case CHAIN: tls->chain = value; return 0;
+    case KEY: tls->key = value; return 0;
+    case CIPHERS: tls->ciphers = value; return 0;
+    case ISSUERS: tls->issuers = value; return 0;
+    case LEAST: return set_least(tls, value);
+    default: return strcasecmp(value, "PEM") ? usage("-o ssl_keyformat: only PEM is read, not '%s'", value) : 0;
+    }
+}
+
 /* 0, or the exit code. */
 static int set(struct mc_settings *settings, size_t i, bool no, const char *value) {
     unsigned long n;
@@ -120,6 +154,8 @@ static int set(struct mc_settings *settings, size_t i, bool no, const char *valu
         set_switch(settings, what, !no);
         return 0;
     }
+    if (kind == TEXT)
+        return value ? set_text(&settings->tls, what, value) : usage("-o %s wants a value", options[i].name);
     if (kind == FRACTION) {
         char *end = NULL;
         double fraction = value ? strtod(value, &end) : 0;

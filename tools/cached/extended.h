@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The list of -o. */
 #ifndef CACHED_EXTENDED_H
 #define CACHED_EXTENDED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * get, gets, gat, gats. The words of the line beyond those that were split at once are split as they are needed, so a
  * get may have any number of keys.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "flags.h"
 
 static const char bad_token[] = "CLIENT_ERROR bad token in command line format";

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The flags of a meta command: single letters, some with a value behind them.
  */

@@ -1,11 +1,12 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * An item: a key, what is stored under it, and what is known about it. One chunk, or, if it is larger than the
  * largest chunk, one of those and pieces that follow it. The value is kept with the \r\n that ends it on the wire.
  *
- * Who may touch what: a linked item is found in its shard's table, and belongs to who holds the shard's lock. One that
- * is not linked, because its value is still on its way, belongs to the session that had it made. With `refs` not 0
- * somebody sends the value without holding the lock: then value and key stay as they are, and if it is unlinked
- * meanwhile the last of those gives it back.
+ * Ownership: a linked item is found in its shard's table, and belongs to the holder of the shard's lock. An item that is
+ * not linked, because its value is still on its way, belongs to the session that made it. If `refs` is not 0, fibers
+ * send the value without holding the lock: then value and key stay as they are, and if the item is unlinked meanwhile,
+ * the last of these fibers frees it.
  */
 #ifndef CACHED_ITEM_H
 #define CACHED_ITEM_H

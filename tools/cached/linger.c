@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See linger.h. */
 #include "linger.h"
 

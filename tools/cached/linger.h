@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * How a connection ends without losing an answer. A close with bytes unread, or before the client has sent its last
- * ones, is a reset, and a reset may overtake what was sent before.
+ * bytes, is a reset, and a reset may overtake what was sent before.
  */
 #ifndef CACHED_LINGER_H
 #define CACHED_LINGER_H

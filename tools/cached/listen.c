@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "listen.h"
 
 #include "weft.h"
@@ -11,6 +12,10 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+static bool secure[MC_LISTENERS_MOST];
+
+bool mc_listens_secure(int i) { return secure[i]; }
 
 static int complain(const char *what, const char *where) {
     fprintf(stderr, "weft: cached: %s %s: %s\n", what, where, strerror(errno));
@@ -58,6 +63,9 @@ static int listen_unix(const struct mc_settings *settings, int *fds) {
 
 /* host, host:port, [host]:port; NULL: all addresses. Adds to fds. */
 static int listen_host(const struct mc_settings *settings, char *host, int type, int *fds, int n) {
+    static const char notls[] = "notls:";
+    bool plain = host && !strncmp(host, notls, strlen(notls));
+    if (plain) host += strlen(notls);
     char number[16], *port = number, *shown = host ? host : number;
     int wanted = type == SOCK_DGRAM ? settings->udp_port : settings->port;
     snprintf(number, sizeof number, "%d", wanted > 0 ? wanted : 0);
@@ -81,10 +89,12 @@ static int listen_host(const struct mc_settings *settings, char *host, int type,
     int before = n, failed = 0;
     for (struct addrinfo *a = list; a && n < MC_LISTENERS_MOST && !failed; a = a->ai_next) {
         fds[n] = open_one(a->ai_addr, a->ai_addrlen, type, settings->backlog);
-        if (fds[n] >= 0)
+        if (fds[n] >= 0) {
+            if (type == SOCK_STREAM) secure[n] = settings->tls.on && !plain;
             n++;
-        else if (errno != EAFNOSUPPORT && errno != EADDRNOTAVAIL) /* a machine may be without IPv6 */
+        } else if (errno != EAFNOSUPPORT && errno != EADDRNOTAVAIL) { /* a machine may be without IPv6 */
             failed = errno;
+        }
     }
     freeaddrinfo(list);
     errno = failed ? failed : errno;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The sockets that a server listens on. */
 #ifndef CACHED_LISTEN_H
 #define CACHED_LISTEN_H
@@ -8,6 +9,8 @@
 
 /* Opens them, as the settings say. How many; or a negative number, and what is wrong has been said. */
 int mc_listen(const struct mc_settings *settings, int *fds);
+/* Are connections of the i-th TLS? */
+bool mc_listens_secure(int i);
 /* The same for datagrams. */
 int mc_listen_udp(const struct mc_settings *settings, int *fds);
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See log.h. One lock for all watchers: it orders the lines and is held for some copies. */
 #include "log.h"
 
@@ -12,7 +13,7 @@
 #include <sys/time.h>
 
 #define LINE_MOST 1280
-#define SKIPPED_MOST 40 /* bytes of the line that tells of lost ones */
+#define SKIPPED_MOST 40 /* bytes of the line that reports lost lines */
 
 /* A ring: `used` bytes from `at` on. */
 struct mc_watcher {

@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What watchers see: a line for each event that a client has asked for with `watch`, in memcached's words.
  *
  * Each watcher has a buffer of its own, of a fixed size. The fiber in which something happens writes the line into the
- * buffers of all watchers that want it, and goes on: it never waits for a watcher. A watcher whose buffer is full loses the
+ * buffers of all watchers that want it, and goes on: it never waits for a watcher. A watcher with a full buffer loses the
  * line, and is told how many it has lost, as `skipped=N`, before the next line that fits. The watcher's fiber (watcher.c)
  * empties the buffer.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * ms, md, ma, me, mn. (mg: meta_get.c.) Answers are lines of codes; q leaves out the ordinary one.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the meta commands share. */
 #ifndef CACHED_META_H
 #define CACHED_META_H

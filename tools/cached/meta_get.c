@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * mg: one item, and of it what the flags ask for; it may be made if it is not there (N), and the client may be told
- * that it is the one to bring a new value (W).
+ * mg: one item, and of it what the flags ask for; it may be made if it is not there (N), and the client may learn
+ * that it must bring a new value (W).
  */
 #include "meta.h"
 
@@ -52,7 +53,7 @@ static bool answer_word(struct mc_reply *reply, struct fetch *fetch, const struc
     return true;
 }
 
-/* Who has won, and what is known about it. */
+/* Which client has won, and what is known about the item. */
 static void answer_state(struct mc_reply *reply, struct fetch *fetch) {
     struct mc_item *item = fetch->item;
     bool sent = item->bits & MC_TOKEN_SENT;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "options.h"
 
 #include "command.h"
@@ -10,6 +11,7 @@
 
 #define PORT 11211
 #define NOT_GIVEN (-2)
+#define METRICS 256 /* an option without a letter */
 
 static const char help[] =
     "weft cached: a memcached, a fiber a connection\n"
@@ -39,10 +41,15 @@ static const char help[] =
     "  -Y, --auth-file=FILE     clients have to authenticate themselves: NAME:PASSWORD a line\n"
     "  -e, --memory-file=FILE   keep the items there when SIGUSR1 ends it, and go on with them at the next start\n"
     "  -W, --disable-watch      no watch\n"
+    "  -Z, --enable-ssl         TLS on all TCP ports but those of -l notls:ADDR; see -o ssl_chain_cert\n"
     "  -o, --extended=LIST      hashpower=N, no_maxconns_fast (wait instead of turning away), idle_timeout=S\n"
     "                           (close connections that have said nothing for more than S seconds),\n"
     "                           no_lru_crawler, lru_crawler_sleep=US, lru_crawler_tocrawl=N, watcher_logbuf_size=KB,\n"
-    "                           track_sizes, and what else memcached has, without effect\n"
+    "                           track_sizes; with -Z: ssl_chain_cert=FILE, ssl_key=FILE, ssl_ca_cert=FILE,\n"
+    "                           ssl_verify_mode=0-3, ssl_ciphers=LIST, ssl_min_version=tlsv1.2|tlsv1.3,\n"
+    "                           ssl_session_cache, ssl_kernel_tls;\n"
+    "                           and what else memcached has, without effect\n"
+    "  --metrics=[ADDR:]PORT    numbers of the runtime for Prometheus at http://ADDR:PORT/metrics (127.0.0.1)\n"
     "  -v, -vv                  tell what happens; and what clients say\n"
     "  -V, -h                   version, this help\n"
     "\n"
@@ -85,6 +92,7 @@ static const struct option longs[] = {
     {"enable-ssl", 0, NULL, 'Z'},
     {"enable-coredumps", 0, NULL, 'r'},
     {"license", 0, NULL, 'i'},
+    {"metrics", 1, NULL, METRICS},
     {NULL, 0, NULL, 0},
 };
 
@@ -94,7 +102,6 @@ static const struct {
     const char *instead;
 } missing[] = {
     {'S', "there is no such authentication; -Y FILE is for the text protocol"},
-    {'Z', "there is no TLS; put a proxy before it"},
     {'r', "set the limit with ulimit -c"},
     {'i', "the licence is in the file LICENSE"},
 };
@@ -168,6 +175,7 @@ static int other(struct mc_settings *settings, int letter) {
     case 'k': settings->lock_memory = true; return 0;
     case 'P': settings->pid_file = optarg; return 0;
     case 'd': settings->daemon = true; return 0;
+    case 'Z': settings->tls.on = true; return 0;
     case 'v': count_add(&settings->verbosity, 1); return 0;
     case 'o': return mc_extended_read(settings, optarg);
     case 'B':
@@ -177,11 +185,12 @@ static int other(struct mc_settings *settings, int letter) {
     case 'W': settings->no_watch = true; return 0;
     case 'Y': settings->auth_file = optarg; return 0;
     case 'e': settings->memory_file = optarg; return 0;
+    case METRICS: settings->metrics = optarg; return 0;
     case 'f':
     case 'n':
     case 'L': return 0;
     case 'D':
-        if (!optarg[0]) return usage("-D wants a character, the one behind a prefix");
+        if (!optarg[0]) return usage("-D wants a character, which ends a prefix");
         settings->delimiter = optarg[0];
         store_rlx(&settings->detail, true);
         return 0;
@@ -237,6 +246,14 @@ int mc_options_read(int argc, char **argv, struct mc_settings *settings, int *co
         return -1;
     }
     if (settings->port == NOT_GIVEN) settings->port = settings->udp_port ? settings->udp_port : PORT;
+    if (settings->tls.on && !settings->tls.chain) {
+        *code = usage("-Z wants a certificate: -o ssl_chain_cert=FILE, and -o ssl_key=FILE unless the key is in the same");
+        return -1;
+    }
+    if (settings->tls.on && settings->udp_port) {
+        *code = usage("-Z: there is no TLS over UDP: -U 0");
+        return -1;
+    }
     if (settings->auth_file && settings->udp_port) {
         *code = usage("Cannot use UDP with ascii authentication enabled (-U 0 to disable)");
         return -1;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The command line, as memcached has it. */
 #ifndef CACHED_OPTIONS_H
 #define CACHED_OPTIONS_H

@@ -1,12 +1,13 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Memory of one shard: pages of 64 KiB, each cut into chunks of one size, a class.
  *
- * A page belongs to a class as long as one of its chunks is taken; an empty one is anybody's. So nothing is lost for
+ * A page belongs to a class as long as one of its chunks is taken; any class may take an empty page. So nothing is lost for
  * good to a size that is not asked for any more, and the number of pages is all the memory that is used. Which chunks
  * are taken says a bit map in the page, which lets the cache go through a page that it wants to have back
- * (evict.c): a taken chunk begins with an item, or it is a piece of a longer one.
+ * (evict.c): a taken chunk begins with an item, or it is a piece of a longer item.
  *
- * The shard's lock is held by whoever calls.
+ * The caller holds the shard's lock.
  */
 #ifndef CACHED_PAGE_H
 #define CACHED_PAGE_H
@@ -20,7 +21,7 @@
 #define MC_MAP_WORDS 16
 
 struct mc_page {
-    struct mc_page *next, *prev; /* pages of the class with room; or spare ones, by next alone */
+    struct mc_page *next, *prev; /* pages of the class with room; or spare pages, by next alone */
     uint16_t used, chunks;
     uint8_t cls;
     uint8_t with_room; /* is in that list */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See peers.h. The lock is for a few steps along the list: what takes longer is done with one of them held. */
 #include "peers.h"
 

@@ -1,8 +1,10 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Who is connected: for stats conns, and to send away who has been idle too long (-o idle_timeout).
+ * The connected clients: for stats conns, and to disconnect clients that have been idle too long (-o idle_timeout).
  *
- * A connection is in the list from its first byte to its last, and its descriptor is its own as long as it is. Whoever
- * goes through the list holds one that it does something to, or stops at: that one does not leave until it is let go.
+ * A connection is in the list from its first byte to its last, and its descriptor is its own as long as it is. A
+ * fiber that goes through the list holds the connection that it works on, or stops at: that connection does not leave
+ * until it is released.
  */
 #ifndef CACHED_PEERS_H
 #define CACHED_PEERS_H

@@ -1,4 +1,5 @@
-/* See prefix.h. Only who wants these counts pays for the one lock. */
+/* SPDX-License-Identifier: MIT */
+/* See prefix.h. Only servers with these counts enabled pay for the lock. */
 #include "prefix.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What is counted by prefix, the part of a key before the first ':' (-D: another character), while it is wanted: stats
  * detail on. As memcached has it: get, gets, gat and gats with their hits, all that store, and delete; not the meta

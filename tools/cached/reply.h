@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What a session answers, gathered in a buffer and sent together. Values that are larger than MC_COPY_MOST are not
  * copied: they are sent from where they are, behind what has been gathered.
  *
- * Who sends it is whoever made the reply: `send` takes parts, sends them all, and may wait. So nothing is held when
+ * The maker of the reply sends it: `send` takes parts, sends them all, and may wait. So nothing is held when
  * mc_reply_room, mc_reply_value and mc_reply_send are called; the others only write, into room that was asked for.
  */
 #ifndef CACHED_REPLY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reading what save.c has written. Nothing that stands there is believed before it is checked. */
 #include "save.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Items that outlive the process (-e FILE): SIGUSR1 ends the server, which then writes them to FILE, and what it needs to
  * know about them to FILE.meta; the next server begins with them.

@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * One scope holds all: a fiber for each listening socket, one for each connection, and one that ticks the clock. At
- * the end it is cancelled: a fiber that waits for its client is woken and goes; one that is at work answers first, and
+ * the end it is cancelled: a fiber that waits for its client is woken and ends; a fiber at work answers first, and
  * has a time of grace for that.
  */
 #include "server.h"
@@ -10,8 +11,11 @@
 #include "command.h"
 #include "connection.h"
 #include "listen.h"
+#include "metrics.h"
 #include "peers.h"
+#include "secure.h"
 #include "save.h"
+#include "signals.h"
 #include "udp.h"
 #include "weft.h"
 #include "weft/io.h"
@@ -45,7 +49,8 @@ static void give_place_back(void) {
 }
 
 static int connection(void *arg) {
-    mc_connection(&server.cache, (int)(intptr_t)arg);
+    intptr_t n = (intptr_t)arg; /* the descriptor, and whether it is TLS */
+    mc_connection(&server.cache, (int)(n >> 1), n & 1);
     add_rlx(&server.cache.current_connections, (uint64_t)-1);
     give_place_back();
     return 0;
@@ -61,7 +66,7 @@ static void turn_away(int fd) {
     weft_close(fd);
 }
 
-static void admit(int fd) {
+static void admit(int fd, bool secure) {
     struct mc_cache *cache = &server.cache;
     if (load_rlx(&cache->current_connections) >= cache->settings.connections) {
         turn_away(fd);
@@ -71,7 +76,7 @@ static void admit(int fd) {
     uint64_t now = add_rlx(&cache->current_connections, 1) + 1;
     add_rlx(&cache->total_connections, 1);
     if (now > load_rlx(&cache->connections_most)) store_rlx(&cache->connections_most, now);
-    if (!weft_scope_spawn(&server.scope, NULL, connection, (void *)(intptr_t)fd)) return;
+    if (!weft_scope_spawn(&server.scope, NULL, connection, (void *)((intptr_t)fd << 1 | secure))) return;
     add_rlx(&cache->current_connections, (uint64_t)-1);
     turn_away(fd);
     give_place_back();
@@ -91,12 +96,12 @@ static bool accept_failed(int err) {
     return !ended;
 }
 
-static void accept_all(struct weft_listener *listener) {
+static void accept_all(struct weft_listener *listener, bool secure) {
     for (;;) {
         if (server.cache.settings.wait_when_full && weft_sem_wait(&server.places)) return;
         int fd = weft_listener_accept(listener);
         if (fd >= 0) {
-            admit(fd);
+            admit(fd, secure);
             continue;
         }
         give_place_back();
@@ -108,7 +113,7 @@ static int acceptor(void *arg) {
     struct weft_listener listener;
     int err = weft_listener_begin(&listener, *(int *)arg, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (err) return err;
-    accept_all(&listener);
+    accept_all(&listener, mc_listens_secure((int)((int *)arg - server.listeners)));
     weft_listener_end(&listener);
     return 0;
 }
@@ -127,6 +132,11 @@ static int ticker(void *arg) {
 }
 
 static int datagrams(void *arg) { return mc_udp(&server.cache, *(int *)arg); }
+
+static int tell_metrics(void *arg) {
+    (void)arg;
+    return metrics_serve();
+}
 
 static int crawler(void *arg) {
     (void)arg;
@@ -152,6 +162,9 @@ static void shut_down(struct mc_cache *cache, bool graceful) {
 static void reload(void) {
     const char *file = server.cache.settings.auth_file, *wrong = file ? mc_auth_load(file) : NULL;
     if (wrong) fprintf(stderr, "weft: cached: %s: %s\n", file, wrong);
+    if (!server.cache.settings.tls.on) return;
+    wrong = mc_secure_reload();
+    if (wrong) fprintf(stderr, "weft: cached: TLS: %s\n", wrong);
 }
 
 static int next_signal(struct weft_signals *signals) {
@@ -177,7 +190,7 @@ static void await_end(struct weft_signals *signals) {
     weft_scope_end(&server.scope);
     if (err) return;
     weft_cancel(second);
-    weft_join(second, NULL);
+    (void)!weft_join(second, NULL); /* this fiber is not cancelled */
 }
 
 /* As many for each socket as there are workers. */
@@ -194,17 +207,20 @@ static int begin_fibers(void) {
     const struct weft_attr attr = {.name = "acceptor", .priority = WEFT_HIGH}; /* before those that were accepted */
     int err = weft_scope_spawn(&server.scope, NULL, ticker, NULL);
     if (!err) err = weft_scope_spawn(&server.scope, NULL, crawler, NULL);
+    const struct weft_attr teller = {.name = "metrics"};
+    if (!err && server.cache.settings.metrics) err = weft_scope_spawn(&server.scope, &teller, tell_metrics, NULL);
     if (!err) err = begin_datagrams();
     for (int i = 0; i < server.listener_count && !err; i++)
         err = weft_scope_spawn(&server.scope, &attr, acceptor, &server.listeners[i]);
     return err;
 }
 
+#define HEARD (WEFT_SIGNAL(SIGINT) | WEFT_SIGNAL(SIGTERM) | WEFT_SIGNAL(SIGUSR1) | WEFT_SIGNAL(SIGHUP))
+
 static int main_fiber(void *arg) {
     (void)arg;
     static struct weft_signals signals = WEFT_SIGNALS_INIT; /* not ended: one more, at the very end, does no harm */
-    int err = weft_signals_begin(&signals, WEFT_SIGNAL(SIGINT) | WEFT_SIGNAL(SIGTERM) | WEFT_SIGNAL(SIGUSR1) |
-                                               WEFT_SIGNAL(SIGHUP));
+    int err = weft_signals_begin(&signals, HEARD);
     if (err) return err;
     err = weft_scope_begin(&server.scope, WEFT_FOREVER);
     if (err) return err;
@@ -220,6 +236,7 @@ static int main_fiber(void *arg) {
 
 /* What is read before anything listens. 0, or what is wrong has been said. */
 static int prepare(const struct mc_settings *settings) {
+    if (mc_secure_begin(settings)) return -1;
     struct mc_settings with = *settings;
     const char *wrong = settings->auth_file ? mc_auth_load(settings->auth_file) : NULL;
     if (wrong) {
@@ -254,11 +271,15 @@ int mc_serve(const struct mc_settings *settings, void (*listens)(const struct mc
     server.cache.shut_down = shut_down;
     server.cache.tell_connections = tell_connections;
     server.cache.wake_crawler = wake_crawler;
+    server.cache.tell_tls = mc_secure_tell;
+    if (settings->tls.on) server.cache.refresh_certs = mc_secure_reload;
     weft_sem_init(&server.places, settings->connections);
     weft_sem_init(&server.crawls, 0);
+    signals_hold(HEARD);
     server.listener_count = mc_listen(settings, server.listeners);
     if (server.listener_count >= 0) server.datagram_count = mc_listen_udp(settings, server.datagrams);
     bool open = server.listener_count >= 0 && server.datagram_count >= 0;
+    if (open && settings->metrics && metrics_listen(settings->metrics)) open = false;
     if (open) mc_tell_ports(server.listeners, server.listener_count, server.datagrams, server.datagram_count);
     if (open) listens(settings);
     int err = open ? weft_run(main_fiber, NULL, &config) : -EINVAL;
@@ -269,5 +290,6 @@ int mc_serve(const struct mc_settings *settings, void (*listens)(const struct mc
     if (!err) err = finish(settings);
     mc_cache_end(&server.cache);
     mc_buffers_end();
+    mc_secure_end();
     return err ? EXIT_WRONG : 0;
 }

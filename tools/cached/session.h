@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A session: what one client says and is answered, whatever carries the bytes. They are fed in as they come, in
  * pieces of any size; the answers go to the reply (reply.h), which sends them when it is full or when it is told to.
@@ -127,7 +128,7 @@ void mc_command_watch(struct mc_session *session, const struct mc_line *line);
 
 /* The upload has all its bytes. */
 void mc_upload_complete(struct mc_session *session);
-/* The answer to ms: whose key it is, in the form in which it is stored, and the CAS, 0 if nothing was. */
+/* The answer to ms: the key, in the form in which it is stored, and the CAS, 0 if nothing was stored. */
 struct mc_meta_key {
     char bytes[MC_KEY_MOST];
     uint8_t size;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "shard.h"
 
 static void give_pieces(struct mc_shard *shard, struct mc_piece *piece) {
@@ -16,7 +17,7 @@ void mc_shard_free(struct mc_shard *shard, struct mc_item *item) {
 /*
  * A client that does not read the values that it asked for keeps them from being evicted. Others go on storing beside
  * it: the shard uses so many pages beyond its limit. Values that are stored there are not being sent, so they are
- * evicted for the next ones.
+ * evicted for the next values.
  */
 static size_t pages_beyond(const struct mc_shard *shard) {
     return shard->refs && !shard->keeps ? shard->memory.limit / 8 + shard->reserve : 0;

@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * A part of the cache: the items whose hash leads there, with a table, memory and queues of their own, under one lock.
- * Shards share nothing but the counter of CAS values, so commands on different ones do not meet; and each keeps to its
+ * A part of the cache: the items with certain hashes, with a table, memory and queues of their own, under one lock.
+ * Shards share nothing but the counter of CAS values, so commands on different shards do not meet; and each keeps to its
  * part of the memory limit by itself.
  *
  * The lock spins: no section under it waits for anything, and most are some hundred instructions; the longest goes
@@ -45,7 +46,7 @@ struct mc_shard {
     size_t reserve;                         /* pages of the largest item */
     uint64_t expiring;                      /* linked items that will expire */
     size_t swept;                           /* chains that the sweep has seen */
-    uint32_t evicted_time[MC_CLASSES_MOST]; /* age of the one that was evicted last */
+    uint32_t evicted_time[MC_CLASSES_MOST]; /* age of the item that was evicted last */
     struct mc_table table;
     struct mc_memory memory;
     struct mc_queue queues[MC_CLASSES_MOST];
@@ -66,7 +67,7 @@ static inline void mc_shard_refer(struct mc_shard *shard, struct mc_item *item) 
 }
 void mc_shard_unrefer(struct mc_shard *shard, struct mc_item *item);
 
-/* Into and out of the table and the queue. Unlinking gives the memory back, or leaves that to who refers to it. */
+/* Into and out of the table and the queue. Unlinking gives the memory back, or leaves that to the fibers that refer to it. */
 void mc_shard_link(struct mc_shard *shard, struct mc_item *item);
 void mc_shard_unlink(struct mc_shard *shard, struct mc_item *item);
 void mc_shard_replace(struct mc_shard *shard, struct mc_item *out, struct mc_item *in);
@@ -76,7 +77,7 @@ void mc_shard_expire(struct mc_shard *shard, struct mc_item *item, uint32_t expi
 
 /* An item without contents but key and size, not linked, or NULL: no memory, whatever was evicted. */
 struct mc_item *mc_shard_make(struct mc_shard *shard, const char *key, size_t key_size, uint32_t hash, size_t size);
-void mc_shard_free(struct mc_shard *shard, struct mc_item *item); /* not linked, nobody refers to it */
+void mc_shard_free(struct mc_shard *shard, struct mc_item *item); /* not linked, without references */
 
 /* Evicts until the pages are within the limit, as far as it can. */
 void mc_shard_shrink(struct mc_shard *shard);
@@ -84,7 +85,7 @@ void mc_shard_shrink(struct mc_shard *shard);
 /* Takes what is dead out of some chains; how many chains are left of this round. */
 size_t mc_shard_sweep(struct mc_shard *shard, size_t chains);
 
-/* One chain: of those classes whose bit is set, class 0 being bit 0. How many items it has looked at. */
+/* One chain: only classes with their bit set, class 0 being bit 0. Returns how many items it has looked at. */
 size_t mc_shard_clean(struct mc_shard *shard, size_t chain, uint64_t classes);
 
 /* --- evict.c ------------------------------------------------------------------------------------------ */
@@ -95,7 +96,7 @@ void mc_queue_remove(struct mc_queue *queue, struct mc_item *item);
 /* Makes room for a chunk of that class, if it can: then there is a free one, or a page. */
 bool mc_evict(struct mc_shard *shard, unsigned cls);
 
-/* Gives up a page, of any class; or of that one. */
+/* Gives up a page, of any class; or of that class. */
 bool mc_evict_page(struct mc_shard *shard);
 bool mc_evict_page_of(struct mc_shard *shard, unsigned cls);
 

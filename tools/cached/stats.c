@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * stats. The names and their order are memcached's. Where a number is about something that is made in another way here,
  * it is that of the nearest thing; where nothing is near it is 0, as it would be there if the thing were not used.
@@ -229,6 +230,18 @@ static void settings_stats(struct mc_session *session) {
     mc_stat(session, "hash_algorithm", "fold");
     list_settings(session, &s->tuning);
     number(session, "idle_timeout", s->idle_timeout);
+    mc_stat(session, "ssl_enabled", "%s", yes(s->tls.on));
+    if (s->tls.on) {
+        mc_stat(session, "ssl_chain_cert", "%s", s->tls.chain);
+        mc_stat(session, "ssl_key", "%s", s->tls.key ? s->tls.key : "NULL");
+        number(session, "ssl_verify_mode", s->tls.verify);
+        mc_stat(session, "ssl_keyformat", "1");
+        mc_stat(session, "ssl_ciphers", "%s", s->tls.ciphers ? s->tls.ciphers : "NULL");
+        mc_stat(session, "ssl_ca_cert", "%s", s->tls.issuers ? s->tls.issuers : "NULL");
+        mc_stat(session, "ssl_session_cache", "%s", yes(s->tls.sessions));
+        mc_stat(session, "ssl_kernel_tls", "%s", yes(s->tls.kernel));
+        mc_stat(session, "ssl_min_version", "%s", s->tls.only_newest ? "tlsv1.3" : "tlsv1.2");
+    }
     number(session, "watcher_logbuf_size", s->watcher_room);
     number(session, "worker_logbuf_size", s->worker_room);
     mc_stat(session, "track_sizes", "%s", yes(load_rlx(&session->cache->sizes_enabled)));
@@ -268,7 +281,7 @@ static void slab_stats(struct mc_session *session, const struct mc_totals *t) {
     unsigned active = 0;
     for (unsigned c = 0; c < mc_classes(); c++) {
         const struct mc_class_counts *n = &t->classes[c];
-        if (!t->pages[c] && !n->cmd_set) continue; /* one that is empty now has counts all the same */
+        if (!t->pages[c] && !n->cmd_set) continue; /* a class that is empty now has counts all the same */
         unsigned chunks = (MC_PAGE - MC_PAGE_HEAD) / mc_class_size(c);
         active += t->pages[c] != 0;
         class_stat(session, "", c, "chunk_size", mc_class_size(c));
@@ -303,6 +316,7 @@ static void total_stats(struct mc_session *session, const struct mc_word *which)
         process_stats(session);
         command_stats(session, totals);
         memory_stats(session, totals);
+        if (session->cache->tell_tls) session->cache->tell_tls(session);
     } else if (mc_word_is(which, "items")) {
         item_stats(session, totals);
     } else {

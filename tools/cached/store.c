@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "store.h"
 
 #include "log.h"
@@ -120,7 +121,7 @@ void mc_unrefer(struct mc_store *store, struct mc_item *item) {
     mc_release(&held);
 }
 
-/* An item with a CAS below the one that is given out here has been stored before. */
+/* An item with a CAS below the CAS that is given out here has been stored before. */
 static void flush_now(struct mc_store *store) {
     uint64_t from = add_rlx(&store->cas, 1) + 1;
     for (unsigned i = 0; i < store->count; i++) {

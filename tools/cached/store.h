@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * The cache: shards, and who may work on an item.
+ * The cache: shards, and which code may work on an item.
  *
  *     struct mc_held held;
  *     mc_hold(&held, store, key, key_size);        the shard of the key, locked
@@ -7,7 +8,7 @@
  *     ...                                          item and shard are the caller's
  *     mc_release(&held);
  *
- * Nobody may wait for anything in between. What is sent later is referred to (mc_refer), and given back when it has
+ * The caller must not wait for anything in between. What is sent later is referred to (mc_refer), and given back when it has
  * been sent (mc_unrefer).
  */
 #ifndef CACHED_STORE_H
@@ -89,7 +90,7 @@ void mc_store_tick(struct mc_store *store);         /* once a second: what was t
 void mc_store_limit(struct mc_store *store, size_t memory);
 void mc_store_reset_counts(struct mc_store *store);
 
-/* Takes all dead items out, of the classes whose bit is set, class 0 being bit 0; of each class it looks at `most` items
+/* Takes all dead items out, of the classes with their bit set, class 0 being bit 0; of each class it looks at `most` items
  * at most, unless 0. Waits `pause` nanoseconds after each thousand items. */
 void mc_store_crawl(struct mc_store *store, uint64_t classes, uint32_t most, uint64_t pause);
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The hash table of one shard: chains of items. It grows by a factor of two, a few buckets at each insertion, so that
  * no command pays for all of it; without memory for that it stays as it is. The shard's lock is held.
@@ -9,19 +10,19 @@
 
 struct mc_table {
     struct mc_item **buckets, **old; /* old: what is being left, or NULL */
-    size_t size, old_size, moved;    /* of the old ones, so many are empty for good */
+    size_t size, old_size, moved;    /* so many of the old buckets are empty for good */
     size_t items;
 };
 
 int mc_table_begin(struct mc_table *table, size_t buckets); /* a power of two. -ENOMEM */
-void mc_table_end(struct mc_table *table);                  /* the items are somebody else's */
+void mc_table_end(struct mc_table *table);                  /* the items belong to the caller */
 
 struct mc_item *mc_table_find(const struct mc_table *table, uint32_t hash, const char *key, size_t key_size);
 void mc_table_insert(struct mc_table *table, struct mc_item *item); /* not there yet */
 void mc_table_remove(struct mc_table *table, struct mc_item *item); /* is there */
 void mc_table_swap(struct mc_table *table, struct mc_item *out, struct mc_item *in);
 
-/* The chain number `i` of all there are now, size + old_size; for who goes through them. */
+/* The chain number `i` of all there are now, size + old_size; for a fiber that goes through them. */
 static inline struct mc_item *mc_table_chain(const struct mc_table *table, size_t i) {
     return i < table->size ? table->buckets[i] : table->old[i - table->size];
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "text.h"
 
 void mc_line_split(struct mc_line *line, const char *text, size_t size) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Lines of the protocol: words, numbers, keys in base64. What counts as a number is what memcached's use of strtol and
  * its relatives makes of it: white space before, a sign, and digits, then the end or white space; of numbers that are

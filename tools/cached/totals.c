@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Adding up what the shards have counted. */
 #include "store.h"
 

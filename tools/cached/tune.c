@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * lru_crawler, lru, slabs, watch: commands that memcached has for its machinery. The crawler and the moving of pages are
  * here, too, in another form; what is set for the segments of memcached's lists is kept and told, and has no effect.
@@ -157,7 +158,7 @@ void mc_command_lru(struct mc_session *session, const struct mc_line *line) {
 
 /* --- slabs -------------------------------------------------------------------------------------------------- */
 
-/* The page is emptied, and is then taken by the class that needs one next: most likely the one that was named. */
+/* The page is emptied, and is then taken by the class that needs one next: most likely the class that was named. */
 static void reassign(struct mc_session *session, const struct mc_line *line) {
     int32_t from, to, classes = (int32_t)mc_classes();
     if (load_rlx(&session->cache->settings.tuning.no_reassign)) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Settings that commands change while the server runs. The crawler's are what the sweep does (store.c, crawl.c). The
  * others are of machinery that memcached has and this has not: they are kept and told, and have no effect. Zeros are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "udp.h"
 
 #include "session.h"
@@ -10,7 +11,7 @@
 #define PAYLOAD 1392u     /* of an answer's datagram, behind its head */
 #define REQUEST_MOST 65536u
 #define PARTS_MOST 65535u /* of an answer: what its head can count */
-#define KEPT_MOST 65536u  /* bytes of an answer, whose memory is kept for the next */
+#define KEPT_MOST 65536u  /* bytes of an answer; the memory is kept for the next */
 
 struct udp {
     struct mc_cache *cache;
@@ -74,7 +75,7 @@ static void say(struct udp *u, const char *line) {
     memcpy(u->answer, line, u->size);
 }
 
-/* A request whose value goes on beyond its datagram is wrong: nothing comes behind it. */
+/* A request with a value that goes beyond its datagram is wrong: nothing comes after it. */
 static void answer(struct udp *u, size_t n) {
     struct mc_session session;
     mc_session_begin(&session, u->cache, u->fd);

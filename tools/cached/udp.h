@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Requests and answers in datagrams. Each begins with eight bytes: the number of the request, which the client chose; the
  * place of the datagram in the answer, from 0; how many datagrams the answer has; and two zeros; 16 bits each, the high

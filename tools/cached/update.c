@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "update.h"
 
 static void copy_value(struct mc_cursor *to, struct mc_item *from, size_t n) {

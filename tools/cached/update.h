@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What changes an item: storing in its six modes, and counting. Called with the shard held.
  */

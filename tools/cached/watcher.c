@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Two fibers a watcher. The connection's own sends lines, and waits for more when there are none; the other reads, and
  * drops, what the client says, only to learn that it has gone: then it cuts the connection off, which ends a send that is
@@ -8,14 +9,17 @@
 #include "weft.h"
 #include "weft/io.h"
 #include "weft/scope.h"
+#include "weft/tls.h"
 
 #include <sys/socket.h>
 
 struct watch {
     struct mc_watcher *watcher;
     int fd;
+    struct weft_tls *tls;
 };
 
+/* What is dropped need not be decrypted. */
 static int await_end(void *arg) {
     const struct watch *watch = arg;
     char waste[256];
@@ -30,16 +34,17 @@ static void send_lines(struct mc_cache *cache, const struct watch *watch) {
     char *bytes;
     while (!mc_watcher_wait(watch->watcher))
         for (size_t n; (n = mc_watcher_lines(watch->watcher, &bytes));) {
-            ssize_t sent = weft_send(watch->fd, bytes, n, MSG_NOSIGNAL);
+            ssize_t sent = watch->tls ? weft_tls_write(watch->tls, bytes, n)
+                                      : weft_send(watch->fd, bytes, n, MSG_NOSIGNAL);
             if (sent < 0) return;
             mc_count(cache, MC_BYTES_WRITTEN, (uint64_t)sent);
             mc_watcher_sent(watch->watcher, (size_t)sent);
         }
 }
 
-void mc_watch(struct mc_session *session, int fd) {
+void mc_watch(struct mc_session *session, int fd, struct weft_tls *tls) {
     struct weft_scope scope;
-    struct watch watch = {session->watcher, fd};
+    struct watch watch = {session->watcher, fd, tls};
     if (weft_scope_begin(&scope, WEFT_FOREVER)) return;
     if (!weft_scope_spawn(&scope, NULL, await_end, &watch)) send_lines(session->cache, &watch);
     weft_scope_cancel(&scope);

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Fibers in gdb: who there is, what each does, and where it stands. For a process or its core.
 
     (gdb) source weft.py
@@ -15,7 +16,7 @@ from os.path import dirname
 import gdb
 from gdb.unwinder import Unwinder, register_unwinder
 
-# mem/slab.h, sched/sched.h, arch/context.h, sched/wait.h
+# mem/slab.h, sched/core/fiber.h, sched/core/worker.h, arch/context.h, sched/wait/wait.h
 CHUNK = 4096
 LIFE_ONE = 1 << 26
 KIND_FIBER = 0

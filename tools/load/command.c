@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft load: reads the plan, runs it, tells. See load.h. */
 #include "command.h"
 #include "load.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The fiber of a link: connects, and takes part in each part of the run. See load.h.
  */
@@ -36,18 +37,19 @@ static void drive_open(struct load_link *link) {
     }
 }
 
+/* Its waits do not fail: nothing cancels a link. */
 void *load_drive(void *p) {
     struct load_link *link = p;
     struct load *load = link->load;
     if (!load->plan->one_request) {
-        weft_sem_wait(&load->dialling);
+        (void)!weft_sem_wait(&load->dialling);
         enum load_fault fault = load_dial(link);
         if (fault) __atomic_fetch_add(&load->tally->faults[fault], 1, __ATOMIC_RELAXED);
         weft_sem_post(&load->dialling);
     }
     for (;;) {
-        weft_barrier_wait(&load->turn); /* all are at rest */
-        weft_barrier_wait(&load->turn); /* the next part has been set up */
+        (void)!weft_barrier_wait(&load->turn); /* all are at rest */
+        (void)!weft_barrier_wait(&load->turn); /* the next part has been set up */
         if (load->ended) return NULL;
         (load->plan->rate > 0 ? drive_open : drive_closed)(link);
     }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* echo: `size` bytes, which come back. Each message is another piece of the pattern. See load.h. */
 #include "load.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See histogram.h. */
 #include "histogram.h"
 

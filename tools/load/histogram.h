@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Times in nanoseconds, counted by size: exact below 128 ns, above that in steps of at most 1/64 of the
  * value (1.6 %), up to 18 minutes; what is longer counts as that. Several threads may add at a time.
@@ -34,8 +35,7 @@ static inline void histogram_add(struct histogram *h, uint64_t value) {
 uint64_t histogram_count(const struct histogram *h);
 double histogram_mean(const struct histogram *h);
 
-/* The greatest value of the step that holds the one which `p` in a hundred do not exceed; never more than
- * the greatest of all. 0 when it is empty. */
+/* The greatest value of the step with the percentile `p`; never more than the greatest of all. 0 when it is empty. */
 uint64_t histogram_percentile(const struct histogram *h, double p);
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * HTTP/1.1: GET of one path, again and again. The first answer is taken for the right one; all others must
  * have its status, its length and its content, in whatever way each tells where it ends: by a Content-Length, in

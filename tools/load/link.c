@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A connection: made, used for an exchange, given up. See load.h.
  *
@@ -6,6 +7,7 @@
  */
 #include "load.h"
 #include "weft/io.h"
+#include "weft/tls.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -45,8 +47,21 @@ void load_hang_up(struct load_link *link) {
     struct linger now = {1, 0};
     if (link->fd < 0) return;
     setsockopt(link->fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
-    weft_close(link->fd);
+    if (link->tls)
+        weft_tls_close(link->tls);
+    else
+        weft_close(link->fd);
+    link->tls = NULL;
     link->fd = -1;
+}
+
+ssize_t load_send(struct load_link *link, const char *data, size_t size) {
+    if (link->tls) return weft_tls_write(link->tls, data, size);
+    return weft_send(link->fd, data, size, MSG_NOSIGNAL);
+}
+
+ssize_t load_receive(struct load_link *link, char *to, size_t size) {
+    return link->tls ? weft_tls_read(link->tls, to, size) : weft_recv(link->fd, to, size, 0);
 }
 
 /* The n-th source address; only for servers of this machine that are named by such an address. */
@@ -74,7 +89,7 @@ static enum load_fault dial_from(struct load_link *link, unsigned source) {
     setsockopt(link->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     link->at = link->have = link->body_at = link->part = 0;
     link->last = link->to_the_end = false;
-    return LOAD_FINE;
+    return link->load->tls ? load_secure(link) : LOAD_FINE;
 }
 
 enum load_fault load_dial(struct load_link *link) {
@@ -89,7 +104,7 @@ static enum load_fault receive(struct load_link *link, bool within) {
     if (link->at) memmove(link->in, link->in + link->at, link->have);
     link->at = 0;
     if (link->have == link->room) return LOAD_LENGTH;
-    ssize_t n = weft_recv(link->fd, link->in + link->have, link->room - link->have, 0);
+    ssize_t n = load_receive(link, link->in + link->have, link->room - link->have);
     if (n <= 0) {
         link->ended = !n;
         if (n < 0 && errno == ETIMEDOUT) return LOAD_TIMEOUT;
@@ -128,7 +143,7 @@ static unsigned ask_some(struct load_link *link, unsigned i, unsigned n, double 
     if (link->fd < 0 && (*fault = load_dial(link))) return 0;
     size_t size = 0;
     for (unsigned k = i; k < n; k++) size += load->plan->protocol->request(link, k, link->out + size);
-    if (weft_send(link->fd, link->out, size, MSG_NOSIGNAL) != (ssize_t)size) {
+    if (load_send(link, link->out, size) != (ssize_t)size) {
         *fault = errno == ETIMEDOUT ? LOAD_TIMEOUT : LOAD_CLOSED;
         return 0;
     }
@@ -141,7 +156,7 @@ static unsigned ask_some(struct load_link *link, unsigned i, unsigned n, double 
     return n - i;
 }
 
-/* A server that is done with a connection before all is answered is asked for the rest by another one. */
+/* If the server ends a connection before all is answered, the rest is requested on another connection. */
 static enum load_fault ask(struct load_link *link, unsigned n, double from, double step) {
     struct load *load = link->load;
     enum load_fault fault = LOAD_FINE;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * weft load: a client that asks a server as fast as it answers, or at a rate, and checks every answer.
  *
@@ -13,7 +14,7 @@
  *
  * Closed loop: each link sends as soon as it has been answered. Open loop: arrivals have fixed times, `rate`
  * a second, dealt to the links in turn; a time is measured from the arrival, not from when the link was free
- * to send, so a server that stops for a while is charged for all who would have come meanwhile.
+ * to send, so a server that stops for a while is charged for all requests that would have come meanwhile.
  */
 #ifndef LOAD_LOAD_H
 #define LOAD_LOAD_H
@@ -31,8 +32,9 @@
 
 enum load_fault {
     LOAD_FINE,
-    LOAD_REFUSED, /* nobody listens */
+    LOAD_REFUSED, /* no server listens */
     LOAD_CONNECT, /* another failure to connect */
+    LOAD_SECURE,  /* no handshake of TLS, or the server's certificate is refused */
     LOAD_CLOSED,  /* the connection ended, or was reset, before an answer */
     LOAD_SHORT,   /* it ended within one */
     LOAD_STATUS,  /* another status than asked for; an error message */
@@ -55,9 +57,12 @@ struct load_plan {
     size_t size;                         /* bytes of a message or a value */
     bool one_request;                    /* a connection for each exchange */
     bool no_preload;
-    unsigned updates, keys; /* updates: of a hundred */
-    pid_t server;           /* whose CPU time is told; 0: nobody's */
-    bool silent;            /* no progress */
+    unsigned updates, keys;     /* updates: of a hundred */
+    pid_t server;               /* the server process, for its CPU time; 0: not told */
+    bool tls, insecure, resume; /* TLS; the server's certificate is not checked; sessions are gone on with */
+    const char *issuers;        /* a file, or a directory, of those that are trusted; NULL: the system's */
+    char name[LOAD_PATH];       /* the host alone: what the certificate is to be for */
+    bool silent;                /* no progress */
     bool json;
 };
 
@@ -71,8 +76,12 @@ struct load_tally {
     const char *problem;    /* why nothing was measured; else NULL */
 };
 
+struct weft_tls;
+struct weft_tls_context;
+
 struct load {
     const struct load_plan *plan;
+    struct weft_tls_context *tls; /* NULL: without */
     struct load_tally *tally;
     const char *request_text; /* protocols' own: a request that is always the same, and what they compare with */
     size_t request_size;
@@ -80,7 +89,7 @@ struct load {
     size_t content_size;
     bool learns;                      /* the content from the first answer */
     size_t request_room, answer_room; /* bytes of one; the protocol's prepare sets them */
-    struct weft_barrier turn;         /* between the parts: all links, and the one who leads */
+    struct weft_barrier turn;         /* between the parts: all links, and the fiber that leads */
     struct weft_sem dialling;         /* not all connect at once */
     uint64_t begin, end;              /* of the part */
     bool measured;                    /* this part counts */
@@ -96,8 +105,9 @@ struct load_asked {
 struct load_link {
     struct load *load;
     unsigned index;
-    int fd;     /* -1: none */
-    bool ended; /* the server has closed it */
+    int fd;               /* -1: none */
+    struct weft_tls *tls; /* NULL: without */
+    bool ended;           /* the server has closed it */
     uint64_t random;
     char *out, *in;
     size_t room, at, have; /* of `in`: its size; what came and was not taken yet */
@@ -137,9 +147,17 @@ struct load_link *load_link_new(struct load *load, unsigned index);
 void load_link_free(struct load_link *link);
 enum load_fault load_dial(struct load_link *link);
 void load_hang_up(struct load_link *link);
+/* All of it, and some: as weft_send and weft_recv, with TLS or without. */
+ssize_t load_send(struct load_link *link, const char *data, size_t size);
+ssize_t load_receive(struct load_link *link, char *to, size_t size);
 /* n requests, n answers: how many came, and whether something went wrong. The i-th is counted, if this part
  * is, as having begun at from + i * step. Ends the connection after a fault. */
 enum load_fault load_exchange(struct load_link *link, unsigned n, double from, double step);
+
+/* secure.c. What is asked for; NULL, or what is wrong. Then, on a connection: the handshake. */
+const char *load_secure_begin(struct load *load);
+enum load_fault load_secure(struct load_link *link);
+const char *load_secure_problem(void); /* why the last handshake failed; NULL: none has */
 
 /* drive.c: the fiber of a link. */
 void *load_drive(void *link);
@@ -149,7 +167,7 @@ int load_options(int argc, char **argv, struct load_plan *plan);
 
 void load_report(const struct load_plan *plan, const struct load_tally *tally);
 
-/* ns of CPU time of a process and of its children, all their threads, user and system; pid 0: of this one. */
+/* ns of CPU time of a process and of its children, all their threads, user and system; pid 0: of this process. */
 uint64_t load_cpu(pid_t pid);
 /* Bytes of memory that they have, and of their page tables. */
 uint64_t load_memory(pid_t pid);

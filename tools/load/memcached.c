@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * memcached, text protocol: of a hundred requests `updates` are sets, the others gets, of keys chosen at
  * random. A key's value follows from its number, so that every value that comes back can be compared,
- * whoever wrote it last. See load.h.
+ * whichever link wrote it last. See load.h.
  */
 #include "load.h"
 #include "weft/io.h"
@@ -108,9 +109,9 @@ static const char *preload(struct load *load) {
         unsigned n = 0;
         for (; n < TOGETHER && key < all.keys; n++) end = put_set(load, end, key++);
         size_t size = (size_t)(end - link->out), want = n * strlen(STORED), got = 0;
-        if (weft_send(link->fd, link->out, size, MSG_NOSIGNAL) != (ssize_t)size) problem = "keys could not be stored";
+        if (load_send(link, link->out, size) != (ssize_t)size) problem = "keys could not be stored";
         while (!problem && got < want) {
-            ssize_t r = weft_recv(link->fd, link->in + got, want - got, 0);
+            ssize_t r = load_receive(link, link->in + got, want - got);
             if (r <= 0) problem = "keys could not be stored: the connection ended";
             got += r > 0 ? (size_t)r : 0;
             if (!problem && memcmp(link->in, STORED, got < 8 ? got : 8)) problem = "keys could not be stored";

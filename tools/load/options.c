@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The arguments of weft load. See load.h. */
 #include "command.h"
 #include "load.h"
@@ -12,10 +13,10 @@
 #include <strings.h>
 
 static const char help[] =
-    "weft load http|memcached|echo [options] ADDRESS\n"
+    "weft load http|https|memcached|echo [options] ADDRESS\n"
     "\n"
     "Asks a server as fast as it answers, or at a rate, and checks every answer.\n"
-    "ADDRESS: HOST:PORT, for http also http://HOST:PORT/PATH\n"
+    "ADDRESS: HOST:PORT; for http also HOST:PORT/PATH or a URL, which then may stand alone: weft load https://HOST/\n"
     "\n"
     "  --connections N   so many at a time (64)\n"
     "  --depth N         requests sent at once on a connection (1)\n"
@@ -29,6 +30,10 @@ static const char help[] =
     "  --updates P       memcached: P of a hundred requests are sets (3)\n"
     "  --keys N          memcached: so many, stored before (10000)\n"
     "  --no-preload      memcached: they are there already\n"
+    "  --tls             by TLS, as https does; the server's certificate is checked\n"
+    "  --ca PATH         TLS: a file or a directory of issuers that are trusted (the system's)\n"
+    "  --insecure, -k    TLS: any certificate will do\n"
+    "  --resume          TLS: later connections resume the sessions of earlier connections\n"
     "  --workers N       kernel threads (1)\n"
     "  --pid PID         tell what this process needs, too: CPU time a request, memory a connection\n"
     "  --json            one object\n"
@@ -60,7 +65,13 @@ static const struct option options[] = {
 static const struct {
     const char *name;
     size_t offset;
-} switches[] = {{"--one-request", INTO(one_request)}, {"--no-preload", INTO(no_preload)}, {"--json", INTO(json)}};
+} switches[] = {{"--one-request", INTO(one_request)},
+                {"--no-preload", INTO(no_preload)},
+                {"--json", INTO(json)},
+                {"--tls", INTO(tls)},
+                {"--insecure", INTO(insecure)},
+                {"-k", INTO(insecure)},
+                {"--resume", INTO(resume)}};
 
 static bool set_number(const struct option *o, const char *text, struct load_plan *plan) {
     char *end;
@@ -88,6 +99,12 @@ static int set_option(char *name, const char *next, struct load_plan *plan) {
             usage("%s wants no value, not '%s'", name, own);
             return -1;
         }
+    if (!strcmp(name, "--ca")) {
+        plan->issuers = value;
+        if (value) return !own;
+        usage("--ca wants a file or a directory");
+        return -1;
+    }
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         const struct option *o = &options[i];
         if (strcmp(o->name, name)) continue;
@@ -100,8 +117,12 @@ static int set_option(char *name, const char *next, struct load_plan *plan) {
 }
 
 static bool find_address(const char *text, struct load_plan *plan) {
-    static const char scheme[] = "http://";
-    if (!strncmp(text, scheme, strlen(scheme))) text += strlen(scheme);
+    static const char scheme[] = "http://", secure[] = "https://";
+    if (!strncasecmp(text, scheme, strlen(scheme))) text += strlen(scheme);
+    if (!strncasecmp(text, secure, strlen(secure))) {
+        text += strlen(secure);
+        plan->tls = true;
+    }
     size_t length = strcspn(text, "/");
     if (!length || length >= sizeof plan->host || strlen(text + length) >= sizeof plan->path) return false;
     memcpy(plan->host, text, length);
@@ -111,20 +132,33 @@ static bool find_address(const char *text, struct load_plan *plan) {
     char name[LOAD_PATH];
     strcpy(name, plan->host);
     char *colon = strrchr(name, ':');
-    const char *port = colon ? colon + 1 : plan->protocol->port;
+    bool https = plan->tls && plan->protocol == &load_http;
+    const char *port = colon ? colon + 1 : https ? "443" : plan->protocol->port;
     char *end = NULL;
     unsigned long number = port ? strtoul(port, &end, 10) : 0;
     if (!port || end == port || *end || !number || number > 65535) return false;
     if (colon) *colon = 0;
     struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *found;
+    strcpy(plan->name, name);
     if (getaddrinfo(name, port, &hints, &found)) return false;
     memcpy(&plan->address, found->ai_addr, sizeof plan->address);
     freeaddrinfo(found);
     return true;
 }
 
-int load_options(int argc, char **argv, struct load_plan *plan) {
+static bool is_url(const char *text) { return !strncasecmp(text, "http://", 7) || !strncasecmp(text, "https://", 8); }
+
+/* Returns how many words the protocol took; a URL says it by itself. */
+static int find_protocol(const char *word, struct load_plan *plan) {
     static const struct load_protocol *const protocols[] = {&load_http, &load_memcached, &load_echo};
+    plan->tls = !strcmp(word, "https");
+    if (plan->tls || is_url(word)) plan->protocol = &load_http;
+    for (size_t i = 0; i < sizeof protocols / sizeof *protocols; i++)
+        if (!strcmp(protocols[i]->name, word)) plan->protocol = protocols[i];
+    return !is_url(word);
+}
+
+int load_options(int argc, char **argv, struct load_plan *plan) {
     const char *address = NULL;
     *plan = (struct load_plan){.workers = 1, .connections = 64, .depth = 1, .updates = 3, .keys = 10000};
     plan->warm_up = WEFT_SECOND;
@@ -135,10 +169,9 @@ int load_options(int argc, char **argv, struct load_plan *plan) {
             fputs(help, stdout);
             return 0;
         }
-    for (size_t i = 0; argc > 1 && i < sizeof protocols / sizeof *protocols; i++)
-        if (!strcmp(protocols[i]->name, argv[1])) plan->protocol = protocols[i];
-    if (!plan->protocol) return usage("what protocol? http, memcached or echo; try: weft load --help");
-    for (int i = 2; i < argc; i++) {
+    int first = argc > 1 ? 1 + find_protocol(argv[1], plan) : 1;
+    if (!plan->protocol) return usage("what protocol? http, https, memcached or echo; try: weft load --help");
+    for (int i = first; i < argc; i++) {
         if (argv[i][0] != '-') {
             if (address) return usage("one address at a time: %s or %s", address, argv[i]);
             address = argv[i];
@@ -149,8 +182,8 @@ int load_options(int argc, char **argv, struct load_plan *plan) {
         i += taken;
     }
     if (!address) return usage("which server? HOST:PORT is missing");
-    if (!strncasecmp(address, "https://", 8))
-        return usage("TLS is not supported; ask a server by http://: %s", address);
+    if (is_url(address) && plan->protocol != &load_http)
+        return usage("http:// and https:// are for http; another protocol by TLS: --tls HOST:PORT");
     if (plan->server && kill(plan->server, 0) && errno == ESRCH)
         return usage("--pid: there is no process %d", (int)plan->server);
     if (!find_address(address, plan)) return usage("no such server: %s", address);

@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: MIT */
 /* What came of it, for people and for programs. See load.h. */
 #include "load.h"
 
 #include <stdio.h>
 
 const char *const load_fault_names[LOAD_FAULTS] = {
-    "fine", "refused", "not connected", "closed", "short", "status", "length", "content", "missing", "timeout",
+    "fine", "refused", "not connected", "handshake", "closed", "short", "status", "length", "content", "missing", "timeout",
 };
 
 static const struct {
@@ -19,7 +20,7 @@ static double a_request(uint64_t cpu, const struct load_tally *tally) {
     return tally->answers ? us(cpu) / (double)tally->answers : 0;
 }
 
-/* Who was not answered is in no time: what is missing is told beside them. */
+/* Requests without an answer are in none of the times: their number is printed beside them. */
 static void times_for_people(const struct load_plan *plan, const struct load_tally *tally) {
     uint64_t late = tally->faults[LOAD_TIMEOUT], others = load_faults(tally) - late;
     if (!tally->answers) {

@@ -1,9 +1,11 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * A run: the links and who leads them through warm-up and the measured part. See load.h.
+ * A run: the links, and the fiber that leads them through warm-up and the measured part. See load.h.
  */
 #include "load.h"
 #include "progress.h"
 #include "weft/sync.h"
+#include "weft/tls.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +20,7 @@ static struct weft_fiber *spawn_links(struct load *load, struct load_link **link
     for (unsigned i = 0; fibers && i < load->plan->connections; i++)
         if (weft_spawn(&fibers[i], NULL, load_drive, links[i])) {
             fprintf(stderr, "weft load: no memory for a fiber a connection\n");
-            exit(1); /* the others wait for one that will not come */
+            exit(1); /* the others wait for a link that will not come */
         }
     return fibers;
 }
@@ -27,18 +29,18 @@ static struct weft_fiber *spawn_links(struct load *load, struct load_link **link
 static void lead_part(struct load *load, uint64_t duration, bool measured) {
     struct load_tally *tally = load->tally;
     const struct load_plan *plan = load->plan;
-    weft_barrier_wait(&load->turn);
+    (void)!weft_barrier_wait(&load->turn);
     load->measured = measured;
     tally->client_cpu = load_cpu(0);
     tally->server_cpu = plan->server ? load_cpu(plan->server) : 0;
     load->begin = weft_now();
     load->end = load->begin + duration;
-    weft_barrier_wait(&load->turn);
+    (void)!weft_barrier_wait(&load->turn);
 }
 
 static void end_part(struct load *load) {
     struct load_tally *tally = load->tally;
-    weft_barrier_wait(&load->turn);
+    (void)!weft_barrier_wait(&load->turn);
     tally->elapsed = weft_now() - load->begin;
     tally->client_cpu = load_cpu(0) - tally->client_cpu;
     if (!load->plan->server) return;
@@ -75,9 +77,9 @@ static int run_links(struct load *load, struct load_link **links) {
     lead_part(load, plan->duration, true);
     end_part(load);
     __atomic_store_n(&load->ended, true, __ATOMIC_RELAXED);
-    weft_barrier_wait(&load->turn);
-    for (unsigned i = 0; i < plan->connections; i++) weft_join(fibers[i], NULL);
-    if (tells) weft_join(teller, NULL);
+    (void)!weft_barrier_wait(&load->turn);
+    for (unsigned i = 0; i < plan->connections; i++) (void)!weft_join(fibers[i], NULL);
+    if (tells) (void)!weft_join(teller, NULL);
     if (tells) progress_end();
     free(fibers);
     return 0;
@@ -86,7 +88,9 @@ static int run_links(struct load *load, struct load_link **links) {
 static int run(void *p) {
     struct load *load = p;
     const struct load_plan *plan = load->plan;
-    load->tally->problem = plan->protocol->prepare(load);
+    load->tally->problem = plan->tls ? load_secure_begin(load) : NULL;
+    if (!load->tally->problem) load->tally->problem = plan->protocol->prepare(load);
+    if (load->tally->problem && load_secure_problem()) load->tally->problem = load_secure_problem();
     struct load_link **links = calloc(plan->connections, sizeof *links);
     bool there = links != NULL;
     load->tally->server_memory = plan->server ? load_memory(plan->server) : 0;
@@ -96,6 +100,7 @@ static int run(void *p) {
     for (unsigned i = 0; links && i < plan->connections; i++) load_link_free(links[i]);
     free(links);
     free(load->content);
+    weft_tls_context_destroy(load->tls);
     return 0;
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What processes use, and how many descriptors this one may. See load.h. */
 #include "load.h"
 

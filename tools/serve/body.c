@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See body.h. */
 #include "body.h"
 

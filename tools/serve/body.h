@@ -1,4 +1,5 @@
-/* The body of a request, which nobody wants: read and dropped, so that the next request can follow. */
+/* SPDX-License-Identifier: MIT */
+/* The body of a request, which the server does not use: read and dropped, so that the next request can follow. */
 #ifndef SERVE_BODY_H
 #define SERVE_BODY_H
 

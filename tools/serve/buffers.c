@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See buffers.h. The last one given is taken first: it is in the caches. */
 #include "buffers.h"
 

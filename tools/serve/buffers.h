@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Buffers, lent while a request is being worked on: a connection on which nothing happens has none. As many as
  * can be in use at the same time without harm are kept for each worker; the others are the heap's.
@@ -13,10 +14,10 @@
 char *buffer_take(void); /* NULL: no memory */
 void buffer_give(char *buffer);
 
-/* More are in use than are kept: whoever has one should hurry. */
+/* More are in use than are kept: connections with a buffer should hurry. */
 bool buffers_scarce(void);
 
-/* All that are kept are freed: nobody has any. */
+/* Frees all that are kept: no connection has one. */
 void buffers_end(void);
 
 #endif

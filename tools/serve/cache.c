@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * See cache.h. The table is cut into parts, each with a lock, chains by hash, and a ring of all its entries:
  * a hand goes round, and takes the first entry that was not used since it came by last.
@@ -61,7 +62,7 @@ static struct entry **find(struct part *p, struct text path, uint32_t hash) {
     return at;
 }
 
-/* The file that it held, for whoever releases it without the lock. */
+/* The file that it held, which the caller releases without the lock. */
 static struct file *take_out(struct part *p, struct entry *e) {
     struct entry **at = &p->chains[e->hash & (most - 1)];
     struct file *file = e->file;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See chunks.h. Extensions of a chunk, and the fields of a trailer, are passed over within a limit. */
 #include "chunks.h"
 

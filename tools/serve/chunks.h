@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A body in chunks, each behind a line with its length: found to its end, and dropped. Reads memory only. */
 #ifndef SERVE_CHUNKS_H
 #define SERVE_CHUNKS_H

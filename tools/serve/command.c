@@ -1,6 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 /* weft serve: reads what is asked for. */
 #include "command.h"
 
+#include "secure.h"
 #include "server.h"
 
 #include <errno.h>
@@ -13,16 +15,20 @@ static const char help[] =
     "\n"
     "  --port N       listen at port N (8080); 0: at any that is free, and say which\n"
     "  --bind ADDR    at that address, or name of this machine (127.0.0.1); 0.0.0.0 or :: for all\n"
+    "  --tls CERT KEY by TLS 1.2 and 1.3, with the certificates and the key of these PEM files; again for other "
+    "names.\n"
+    "                 SIGHUP reads them anew\n"
     "  --user NAME    as root: become that user when the port is open (nobody); root: stay root\n"
     "  --workers N    on N kernel threads (as many as there are processors to use)\n"
     "  --list         show directories that have no index.html\n"
     "  --log FILE     a line for each request; -: on standard output. SIGHUP opens it anew\n"
-    "  --cache N      keep N files open, small ones in memory (1024); 0: none\n"
+    "  --cache N      keep N files open, small files in memory (1024); 0: none\n"
     "  --idle S       seconds that a connection is kept without a request, before the first or between two (60)\n"
     "  --slow S       seconds for the head of a request, for its body, and for 256 KiB of an answer (15)\n"
+    "  --metrics [ADDR:]PORT  numbers of the runtime for Prometheus at http://ADDR:PORT/metrics (127.0.0.1)\n"
     "  --grace S      seconds that requests under way have when a signal ends it (10)\n"
     "\n"
-    "As many connections as there are descriptors (ulimit -n) but for files: at the limit, who is idle longest goes.\n"
+    "As many connections as there are descriptors (ulimit -n) but for files: at the limit the longest idle is closed.\n"
     "SIGINT or SIGTERM ends it, a second one at once. See docs/SERVE.md.\n";
 
 struct settings settings = {.address = "127.0.0.1", .port = 8080, .cache = 1024, .idle = 60, .slow = 15, .grace = 10};
@@ -42,9 +48,17 @@ static const struct option {
     {.name = "--grace", .number = &settings.grace, .most = 86400},
     {.name = "--bind", .text = &settings.address},
     {.name = "--log", .text = &settings.log},
+    {.name = "--metrics", .text = &settings.metrics},
     {.name = "--user", .text = &settings.user},
     {.name = "--list", .flag = &settings.list},
 };
+
+/* Two values, and it may come again. Returns 0 or the exit code. */
+static int set_tls(char **argv, int left, const char *value) {
+    if (value || left < 2 || argv[0][0] == '-' || argv[1][0] == '-')
+        return usage("--tls wants two files, a certificate and its key; try: weft serve --help");
+    return secure_add(argv[0], argv[1]) ? 0 : usage("--tls: these are too many certificates");
+}
 
 static const struct option *find(const char *name) {
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
@@ -67,7 +81,11 @@ static int read_arguments(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         const char *value = option_value(argv[i]);
         const struct option *o = find(argv[i]);
-        if (o && o->flag) {
+        if (!strcmp(argv[i], "--tls")) {
+            int code = set_tls(argv + i + 1, argc - i - 1, value);
+            if (code) return code;
+            i += 2;
+        } else if (o && o->flag) {
             if (value) return usage("%s wants no value; try: weft serve --help", o->name);
             *o->flag = true;
         } else if (o) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See condition.h. Tags with commas in them are not ours, and so need not be found. */
 #include "condition.h"
 
@@ -5,7 +6,7 @@
 
 static bool is_weak(struct text tag) { return tag.size > 2 && !memcmp(tag.at, "W/", 2); }
 
-/* Is the tag in a line of the list? A strong comparison finds no weak ones. */
+/* Is the tag in a line of the list? A strong comparison finds no weak tags. */
 static bool in_line(struct text line, struct text tag, bool strong) {
     struct text item;
     while (text_next(&line, &item)) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Conditions that a request makes: RFC 9110, 13.2.2. */
 #ifndef SERVE_CONDITION_H
 #define SERVE_CONDITION_H

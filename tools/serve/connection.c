@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The life of a connection: wait, work on what has come, wait again. All that needs room is done in work(),
  * which has returned, with its buffers, when the connection waits for the next request.
@@ -10,10 +11,12 @@
 #include "head.h"
 #include "log.h"
 #include "reply.h"
+#include "secure.h"
 #include "server.h"
 #include "tick.h"
 #include "weft.h"
 #include "weft/io.h"
+#include "weft/tls.h"
 
 #include <arpa/inet.h>
 #include <sys/ioctl.h>
@@ -112,7 +115,7 @@ __attribute__((noinline, cold)) static enum next give_up(struct connection *c) {
 /* --- its end ----------------------------------------------------------------------------------------- */
 
 /*
- * A close with bytes unread, or before the client has sent its last ones, is a reset, which may overtake the answer.
+ * A close with bytes unread, or before the client has sent its last bytes, is a reset, which may overtake the answer.
  * So the client is told by an end of our bytes, and what it still sends is read and dropped until it has closed as
  * well: as long as there is something, but not for ever, and otherwise for a moment. Before that moment begins, it may
  * take its time for the answer (deadlines.h).
@@ -137,6 +140,7 @@ static bool is_settled(int fd) {
 }
 
 static void linger(struct connection *c) {
+    if (unlikely(c->out.tls != NULL)) secure_say_end(c);
     if (!input_size(&c->in) && is_settled(c->fd)) return;
     input_end(&c->in);
     deadline_set(c->fd, PHASE_LINGER, LINGER_QUIET);
@@ -152,7 +156,27 @@ static void end(struct connection *c, enum next next) {
     if (next == NEXT_LAST) linger(c);
     input_end(&c->in);
     deadline_end(c->fd);
-    weft_close(c->fd);
+    if (unlikely(c->out.tls != NULL))
+        weft_tls_close(c->out.tls);
+    else
+        weft_close(c->fd);
+}
+
+/* Until the client has closed, or is given up. */
+static void converse(struct connection *c, bool there) {
+    enum next next;
+    uint32_t seen = 0;
+    for (;; there = false) {
+        if (!there && !input_wait(&c->in)) {
+            next = give_up(c);
+            break;
+        }
+        next = work(c, &seen);
+        if (next >= NEXT_LAST) break;
+        if (next == NEXT_REQUEST)
+            deadline_set(c->fd, PHASE_IDLE, settings.idle); /* the ticker sees to it if this is the end */
+    }
+    end(c, next);
 }
 
 void connection_run(int fd) {
@@ -160,21 +184,14 @@ void connection_run(int fd) {
     c.fd = c.in.fd = c.out.fd = fd;
     c.in.begin = c.in.end = c.out.used = 0;
     c.in.buffer = c.out.buffer = NULL;
+    c.in.tls = c.out.tls = NULL;
     c.out.broken = false;
     c.out.unsent = 0;
     c.peer[0] = '\0';
-    enum next next;
-    uint32_t seen = 0;
-    bool there = input_try(&c.in); /* most often a request follows the connection at once */
-    for (;; there = false) {
-        if (!there && !input_wait(&c.in)) {
-            next = give_up(&c);
-            break;
-        }
-        next = work(&c, &seen);
-        if (next >= NEXT_LAST) break;
-        if (next == NEXT_REQUEST)
-            deadline_set(fd, PHASE_IDLE, settings.idle); /* the ticker sees to it if this is the end */
-    }
-    end(&c, next);
+    if (likely(!settings.tls))
+        converse(&c, input_try(&c.in)); /* most often a request follows the connection at once */
+    else if (secure_shake(&c))
+        converse(&c, false);
+    else
+        end(&c, NEXT_GONE);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A connection: what its fiber knows. Kept small: this and a few frames are all that an idle one has. */
 #ifndef SERVE_CONNECTION_H
 #define SERVE_CONNECTION_H
@@ -13,7 +14,7 @@ struct connection {
     uint64_t body; /* its bytes, without the head */
     struct input in;
     struct output out;
-    char peer[INET6_ADDRSTRLEN]; /* empty as long as nobody has asked */
+    char peer[INET6_ADDRSTRLEN]; /* empty until it is asked for */
 };
 
 /* Until the client has what it wants, or is given up: a deadline for its first bytes is set. It closes the descriptor.

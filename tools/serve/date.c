@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See date.h. */
 #include "date.h"
 

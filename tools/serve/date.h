@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Dates as HTTP writes them. */
 #ifndef SERVE_DATE_H
 #define SERVE_DATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See deadlines.h. One word a connection: the phase, and above it the second in which it ends. */
 #include "deadlines.h"
 
@@ -17,7 +18,7 @@
 #define TAKEN_LEAST (256 * 1024) /* bytes that a slow client has to take in the time for slow clients */
 
 enum { PHASE_BITS = 3, PHASE_MASK = 7 };
-enum { STATE_CLOSE = 7 }; /* TCP_CLOSE: the header that has it does not go with the one that has bytes_acked */
+enum { STATE_CLOSE = 7 }; /* TCP_CLOSE: the header that has it conflicts with the header that has bytes_acked */
 
 static _Atomic uint64_t *words;
 /* What the ticker knows of a connection; written while the word is HELD, or before there is one. */
@@ -85,7 +86,7 @@ static bool ask(int fd, struct tcp_info *info) {
     return !getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &size);
 }
 
-/* The end of the connection counts as a byte. Of one that was reset, the kernel counts what was lost. */
+/* The end of the connection counts as a byte. After a reset, the kernel counts what was lost. */
 bool deadline_unsent(int fd) {
     int left = 0;
     struct tcp_info info;
@@ -97,7 +98,7 @@ bool deadline_unsent(int fd) {
 /* What becomes of a connection: nothing, more time, or an end. */
 enum verdict { VERDICT_LEAVE, VERDICT_MORE, VERDICT_SHUT, VERDICT_RESET };
 
-/* At the first look it is given time; at the next ones it must have taken enough of what was sent. */
+/* At the first look it is given time; at later looks the client must have taken enough of what was sent. */
 static enum verdict judge_slow(int fd, uint64_t word) {
     struct record *r = &records[fd];
     struct tcp_info info;
@@ -115,7 +116,7 @@ static enum verdict judge(int fd, uint64_t word, bool due) {
     return due ? judge_slow(fd, word) : VERDICT_LEAVE;
 }
 
-/* A client that sends too slowly may still get an answer; one that does not take what was sent is told by a reset. */
+/* A client that sends too slowly may still get an answer; a client that does not take what was sent is reset. */
 static void end_waits(int fd, enum verdict verdict) {
     struct linger linger = {1, 0};
     records[fd].shut = verdict == VERDICT_RESET ? SHUT_ALL : SHUT_INPUT;
@@ -186,7 +187,7 @@ static uint64_t first_behind(uint64_t rank) {
 }
 
 /* Of those that end in the same second, a hand that goes round takes one after the other: a new connection has the
- * descriptor of one that went just now, and its turn comes last. Those of which something is still on its way to the
+ * descriptor of a connection that ended just now, and its turn comes last. Those of which something is still on its way to the
  * client are passed over. */
 unsigned deadlines_make_room(unsigned count) {
     enum { RANKS = 4 }; /* looked at in one call: each look is at all connections */

@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Until when each connection may wait, by its descriptor; and who may still touch that. The connection's
+ * Until when each connection may wait, by its descriptor; and which fiber may touch that. The connection's
  * fiber says what it is doing and until when; the ticker looks at all of them once a second, and ends the waits of
- * those whose time is up.
+ * connections that are past their time.
  *
  *   the connection                               the ticker
- *   set: from whatever it is, but HELD, to a     1. a phase whose time is up: to HELD
+ *   set: from whatever it is, but HELD, to a     1. a phase past its end: to HELD
  *   phase and its end; HELD: wait, it is short   2. ends its waits: the descriptor is still the connection's
  *   end: the same, to NONE, before it closes     3. to EXPIRED, which has an end as well: a connection that is
  *                                                   still there then is reset
@@ -53,14 +54,14 @@ enum shut deadline_shut(int fd);
 /* Is something that was sent still on its way to the client? */
 bool deadline_unsent(int fd);
 
-/* The ticker's: those whose time is up by `now`. All that are idle: how many connections there are. All of them, at
+/* The ticker's: those that are past their time at `now`. All that are idle: how many connections there are. All of them, at
  * once: the same. */
 void deadlines_pass(uint32_t now);
 unsigned deadlines_end_idle(void);
 unsigned deadlines_reset(void);
 
-/* Makes room for new connections: `count` at most of those that linger, and of the idle ones, first those whose time
- * would be up first. How many. One fiber's. */
+/* Makes room for new connections: `count` at most of those that linger, and of idle connections, first those with the
+ * earliest end. Returns how many. For one fiber. */
 unsigned deadlines_make_room(unsigned count);
 
 #endif

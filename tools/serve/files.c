@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See files.h. A look that the kernel can answer from its memory is made here, others on the pool of threads. */
 #include "files.h"
 

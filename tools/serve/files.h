@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Files below the root, and nothing else: the kernel resolves each path beneath the root's descriptor, so
  * that neither "..", nor links, nor the directories of /proc lead out of it, whatever changes meanwhile.
@@ -18,12 +19,12 @@ struct file_state {
     uint64_t size;
 };
 
-/* Files up to this size are kept in memory, larger ones open. What is sent from there is copied for each client, which
+/* Files up to this size are kept in memory, larger files open. What is sent from there is copied for each client, which
  * is cheaper than sendfile only for so few bytes (docs/SERVE.md). */
 #define FILE_SMALL (16 * 1024)
 
 /*
- * A state of a file, and the head of an answer that is all of it. Nobody changes it: so head and bytes of a small
+ * A state of a file, and the head of an answer that is all of it. It never changes: so head and bytes of a small
  * file belong together, whatever happens to the file meanwhile.
  */
 struct file {

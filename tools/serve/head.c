@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See head.h. */
 #include "head.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The heads of answers, and the pages that go with an error. */
 #ifndef SERVE_HEAD_H
 #define SERVE_HEAD_H

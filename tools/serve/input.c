@@ -1,9 +1,11 @@
+/* SPDX-License-Identifier: MIT */
 /* See input.h. */
 #include "input.h"
 
 #include "base/base.h"
 #include "weft.h"
 #include "weft/io.h"
+#include "weft/tls.h"
 
 #include <string.h>
 
@@ -38,7 +40,8 @@ bool input_wait(struct input *in) {
         return false;
     char *to = in->buffer ? in->buffer : in->little;
     size_t room = in->buffer ? BUFFER_SIZE : INPUT_LITTLE;
-    ssize_t n = weft_recv(in->fd, to + in->end, room - in->end, 0);
+    ssize_t n = likely(!in->tls) ? weft_recv(in->fd, to + in->end, room - in->end, 0)
+                                 : weft_tls_read(in->tls, to + in->end, room - in->end);
     if (n <= 0) return false;
     in->end += (uint32_t)n;
     return true;

@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What comes from the client. It is received into a little memory in the connection's frame, where a request
- * usually has room; only one that is longer gets a buffer, from its first byte there until its last is used.
+ * usually has room; only a longer request gets a buffer, from its first byte there until its last is used.
  */
 #ifndef SERVE_INPUT_H
 #define SERVE_INPUT_H
@@ -10,12 +11,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct weft_tls;
+
 #define INPUT_LITTLE 1024
 
 struct input {
     int fd;
-    uint32_t begin, end; /* what has come and is not used yet */
-    char *buffer;        /* NULL: it is in `little` */
+    struct weft_tls *tls; /* NULL: it comes as it is */
+    uint32_t begin, end;  /* what has come and is not used yet */
+    char *buffer;         /* NULL: it is in `little` */
     char little[INPUT_LITTLE];
 };
 

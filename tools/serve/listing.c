@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See listing.h. Names that begin with a dot are not shown, nor are those that a request would not get. */
 #include "listing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The list of what is in a directory, as a page. */
 #ifndef SERVE_LISTING_H
 #define SERVE_LISTING_H

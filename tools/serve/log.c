@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See log.h. */
 #include "log.h"
 
@@ -17,7 +18,7 @@ enum { ROOM = 64 * 1024, LINE = 2048 };
 static const char *name;
 static int fd = -1;
 static struct weft_mutex lock;       /* of what follows */
-static char gathered[ROOM] = {'\n'}; /* lines, behind the end of one that was written in part */
+static char gathered[ROOM] = {'\n'}; /* lines, after the end of a line that was written in part */
 static uint32_t used = 1;
 static bool cut;          /* what was written last ends within a line */
 static bool takes = true; /* the last time it took everything */
@@ -69,7 +70,7 @@ static uint32_t put_line(char *to, const char *peer, const struct request *r, in
     return n;
 }
 
-/* From there on, as much as it takes in that time: of a pipe that nobody reads, nothing. How far that is. */
+/* From there on, as much as it takes in that time: of a pipe without a reader, nothing. Returns how far that is. */
 static uint32_t write_within(uint32_t done, uint64_t time) {
     struct weft_scope scope;
     if (weft_scope_begin(&scope, weft_now() + time)) return done;

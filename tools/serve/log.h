@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The access log, in the combined format: gathered, and written once a second or when there is much. */
 #ifndef SERVE_LOG_H
 #define SERVE_LOG_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See mime.h. */
 #include "mime.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The type of a file, by the end of its name. */
 #ifndef SERVE_MIME_H
 #define SERVE_MIME_H

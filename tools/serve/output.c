@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See output.h. */
 #include "output.h"
 
@@ -6,6 +7,7 @@
 #include "server.h"
 #include "weft.h"
 #include "weft/io.h"
+#include "weft/tls.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,12 +29,20 @@ static size_t send_now(struct output *o, const char *data, size_t size, int flag
     return n < 0 ? 0 : (size_t)n;
 }
 
+/* The result of a send of all of it. */
+static void settle(struct output *o, ssize_t sent, size_t size) {
+    if (unlikely(sent != (ssize_t)size)) lose(o, size - (sent > 0 ? (size_t)sent : 0));
+}
+
 /* Together with others, by the ring; unless thousands wait for that, each with a buffer. */
 static void send_all(struct output *o, const char *data, size_t size, int flags) {
+    if (unlikely(o->tls != NULL)) {
+        settle(o, weft_tls_send(o->tls, data, size, flags), size);
+        return;
+    }
     size_t done = unlikely(buffers_scarce()) ? send_now(o, data, size, flags) : 0;
     if (done == size || o->broken) return;
-    ssize_t n = weft_send(o->fd, data + done, size - done, flags | MSG_NOSIGNAL);
-    if (unlikely(n != (ssize_t)(size - done))) lose(o, size - done - (n > 0 ? (size_t)n : 0));
+    settle(o, weft_send(o->fd, data + done, size - done, flags | MSG_NOSIGNAL), size - done);
 }
 
 /* The client has not taken the last piece: this one has a time of its own. */
@@ -106,7 +116,9 @@ void output_bytes(struct output *o, const char *data, size_t size) {
     }
     struct iovec parts[2] = {{o->buffer, o->used}, {(void *)data, size}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
-    ssize_t n = o->broken ? -1 : weft_sendmsg(o->fd, &message, MSG_NOSIGNAL);
+    ssize_t n = o->broken         ? -1
+                : likely(!o->tls) ? weft_sendmsg(o->fd, &message, MSG_NOSIGNAL)
+                                  : weft_tls_writev(o->tls, parts, 2);
     if (unlikely(n < 0 || (size_t)n < o->used + size)) send_rest(o, parts, n);
     o->used = 0;
 }
@@ -117,7 +129,7 @@ __attribute__((cold, noinline)) static void send_file_slowly(struct output *o, i
     while (at < end && !o->broken) {
         size_t piece = end - at < FILE_PIECE ? (size_t)(end - at) : FILE_PIECE;
         deadline_set(o->fd, PHASE_WRITE, settings.slow);
-        ssize_t n = weft_sendfile(o->fd, fd, &at, piece);
+        ssize_t n = likely(!o->tls) ? weft_sendfile(o->fd, fd, &at, piece) : weft_tls_sendfile(o->tls, fd, &at, piece);
         if (n < 0 || (size_t)n < piece) o->broken = true;
     }
     if (at < end) lose(o, (uint64_t)(end - at));
@@ -133,6 +145,12 @@ static void send_before(struct output *o) {
 /* The socket does not block, so this goes as far as the client takes it at once. */
 static void send_file(struct output *o, int fd, uint64_t offset, uint64_t size) {
     off_t at = (off_t)offset;
+    if (unlikely(o->tls != NULL)) {
+        if (o->used && !o->broken) send_all(o, o->buffer, o->used, MSG_MORE);
+        o->used = 0;
+        send_file_slowly(o, fd, at, size);
+        return;
+    }
     send_before(o);
     ssize_t n = o->broken ? -1 : sendfile(o->fd, fd, &at, size < FILE_AT_ONCE ? (size_t)size : FILE_AT_ONCE);
     if (unlikely(n < 0 || (uint64_t)n < size)) send_file_slowly(o, fd, at, n > 0 ? size - (uint64_t)n : size);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What goes to the client: gathered in a buffer, so that a head and a small file, or the answers to
  * several requests that came together, go in one call. Once something could not be sent, it is broken,
@@ -11,8 +12,11 @@
 
 #include <sys/types.h>
 
+struct weft_tls;
+
 struct output {
     int fd;
+    struct weft_tls *tls; /* NULL: it goes as it is */
     bool broken;
     uint32_t used;
     uint64_t unsent; /* bytes that were to be sent, but it was broken */
@@ -26,7 +30,7 @@ static inline void output_add(struct output *o, size_t size) { o->used += (uint3
 
 void output_text(struct output *o, struct text text);
 void output_format(struct output *o, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void output_bytes(struct output *o, const char *data, size_t size); /* however many; long ones are not copied */
+void output_bytes(struct output *o, const char *data, size_t size); /* however many; long parts are not copied */
 void output_file(struct output *o, const struct file *f, uint64_t offset, uint64_t size);
 
 /* Sends what was gathered, and gives the buffer back. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See parse.h. */
 #include "parse.h"
 
@@ -107,11 +108,17 @@ static enum method method_of(struct text name) {
     return METHOD_UNKNOWN;
 }
 
+/* The size of "http://" or "https://", if it begins so. */
+static uint32_t scheme_of(struct text target) {
+    if (target.size > 7 && !strncasecmp(target.at, "http://", 7)) return 7;
+    return target.size > 8 && !strncasecmp(target.at, "https://", 8) ? 8 : 0;
+}
+
 /* Of "http://host/path" what comes after the host. Other forms belong to methods that are refused anyway. */
 static bool set_target(struct request *r, struct text target) {
-    bool whole = target.size > 7 && !strncasecmp(target.at, "http://", 7);
-    if (whole) {
-        target = skip(target, 7);
+    uint32_t scheme = *target.at == '/' ? 0 : scheme_of(target);
+    if (scheme) {
+        target = skip(target, scheme);
         while (target.size && *target.at != '/' && *target.at != '?') target = skip(target, 1);
     } else if (*target.at != '/' && r->method != METHOD_KNOWN && r->method != METHOD_UNKNOWN) {
         return false;

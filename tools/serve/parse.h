@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The head of a request: its first line and its fields, up to the empty line. Reads memory, changes
- * nothing, and asks nobody: what it finds are pieces of the memory that it was given.
+ * nothing, and makes no calls: what it finds are pieces of the memory that it was given.
  *
  * It is strict where leniency would let two readers of one stream disagree about where a request ends:
  * lines end in CR LF, no space before a colon, no folded lines, one Content-Length or one
@@ -53,7 +54,7 @@ struct request {
 
 static inline bool request_has(const struct request *r, enum field f) { return r->given >> f & 1; }
 
-/* The next line of a field that is a list, behind the one that *value was; false: that was the last. */
+/* The next line of a field that is a list, after the line *value; false: that was the last. */
 bool request_next(const struct request *r, enum field f, struct text *value);
 
 /*

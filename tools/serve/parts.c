@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See parts.h. */
 #include "parts.h"
 

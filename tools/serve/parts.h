@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parts of a file: one range, or several in a multipart body. */
 #ifndef SERVE_PARTS_H
 #define SERVE_PARTS_H

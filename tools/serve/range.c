@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 /* See range.h. */
 #include "range.h"
 
-/* A number off the front, one that is too large as the largest; false: there is none. */
+/* Takes a number off the front; too large a number counts as the largest; false: there is none. */
 static bool number(struct text *t, uint64_t *value) {
     bool any = false;
     *value = 0;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Ranges of bytes that a request asks for. */
 #ifndef SERVE_RANGE_H
 #define SERVE_RANGE_H

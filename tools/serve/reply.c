@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See reply.h. Paths that the cache knows take the short way; the rest of this is for the others. */
 #include "reply.h"
 

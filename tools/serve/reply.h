@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The answer to a request: what its path leads to, and how much of it. */
 #ifndef SERVE_REPLY_H
 #define SERVE_REPLY_H

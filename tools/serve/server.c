@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * The server: a fiber that accepts, one a connection, and the first one, which is the ticker, hears signals
- * and sees to the end.
+ * The server: a fiber that accepts, a fiber for each connection, and the first fiber, which is the ticker, waits for
+ * signals and ends the server.
  *
- * The end, at SIGTERM or SIGINT: nobody accepts any more; connections on which no request has begun are shut down; the
+ * The end, at SIGTERM or SIGINT: the server accepts no more; connections on which no request has begun are shut down; the
  * others finish the request they are at, and say that it was the last. What is left after the time of grace, or at
  * a second signal, is reset.
  */
@@ -14,7 +15,10 @@
 #include "connection.h"
 #include "deadlines.h"
 #include "log.h"
+#include "metrics.h"
 #include "parts.h"
+#include "secure.h"
+#include "signals.h"
 #include "tick.h"
 #include "user.h"
 #include "weft.h"
@@ -90,8 +94,8 @@ static void *connection(void *fd) {
 }
 
 /*
- * Room for one that has been accepted: who has been idle longest goes for it. If nobody is, it waits, and those behind
- * it wait in the kernel's queue; that is why each is accepted by itself, and not by a weft_listener, which takes all
+ * Room for an accepted connection: the connection that has been idle longest is closed for it. If none is idle, it waits,
+ * and those behind it wait in the kernel's queue; that is why each is accepted by itself, and not by a weft_listener, which takes all
  * that come. (A connection with one request costs as much either way, 19.5 us.) False: this is the end.
  */
 static bool make_room(void) {
@@ -109,7 +113,7 @@ static bool make_room(void) {
  * was said yet: no request is under way. */
 static bool begin(int fd) {
     if (!make_room()) return false;
-    deadline_begin(fd, settings.idle);
+    deadline_begin(fd, settings.tls ? settings.slow : settings.idle); /* a handshake is to come soon */
     if (!weft_spawn(NULL, NULL, connection, (void *)(intptr_t)fd)) return true;
     deadline_end(fd);
     weft_sem_post(&room);
@@ -182,6 +186,11 @@ static int start_listening(void) {
     return EXIT_WRONG;
 }
 
+static void *tell_metrics(void *unused) {
+    metrics_serve();
+    return unused;
+}
+
 static void announce(void) {
     struct sockaddr_storage address;
     socklen_t size = sizeof address;
@@ -190,9 +199,10 @@ static void announce(void) {
     getnameinfo((struct sockaddr *)&address, size, host, sizeof host, port, sizeof port,
                 NI_NUMERICHOST | NI_NUMERICSERV);
     bool v6 = strchr(host, ':');
-    printf("weft: serving %s at http://%s%s%s:%s/ with %u worker%s%s%s; SIGINT or SIGTERM ends it\n",
-           settings.directory, v6 ? "[" : "", host, v6 ? "]" : "", port, weft_workers(), weft_workers() == 1 ? "" : "s",
-           settings.user ? " as the user " : "", settings.user ? settings.user : "");
+    printf("weft: serving %s at %s://%s%s%s:%s/ with %u worker%s%s%s; SIGINT or SIGTERM ends it\n", settings.directory,
+           settings.tls ? "https" : "http", v6 ? "[" : "", host, v6 ? "]" : "", port, weft_workers(),
+           weft_workers() == 1 ? "" : "s", settings.user ? " as the user " : "", settings.user ? settings.user : "");
+    if (settings.metrics) printf("weft: metrics at http://%s/metrics\n", metrics_address());
     fflush(stdout);
 }
 
@@ -205,6 +215,7 @@ static void tick_on(struct weft_signals *signals) {
         int got = weft_signals_next_until(signals, NULL, next);
         if (got == SIGINT || got == SIGTERM) return;
         log_write(got == SIGHUP);
+        if (got == SIGHUP) secure_reload();
         deadlines_pass(tick_now());
     }
 }
@@ -222,20 +233,28 @@ static void wait_for_rest(struct weft_signals *signals) {
     while (deadlines_reset()) weft_sleep_for(5 * WEFT_MILLISECOND);
 }
 
+#define HEARD (WEFT_SIGNAL(SIGINT) | WEFT_SIGNAL(SIGTERM) | WEFT_SIGNAL(SIGHUP))
+
 static int run(void *unused) {
     (void)unused;
     static struct weft_signals signals; /* not ended: a signal more, at the very end, is to do no harm */
-    struct weft_fiber acceptor;
-    int err = weft_signals_begin(&signals, WEFT_SIGNAL(SIGINT) | WEFT_SIGNAL(SIGTERM) | WEFT_SIGNAL(SIGHUP));
+    struct weft_fiber acceptor, metrics;
+    int err = weft_signals_begin(&signals, HEARD);
     if (err) return err;
     tick();
     const struct weft_attr attr = {.name = "acceptor", .priority = WEFT_HIGH}; /* before those that were accepted */
     if ((err = weft_spawn(&acceptor, &attr, accept_all, NULL))) return err;
+    const struct weft_attr teller = {.name = "metrics"};
+    if (settings.metrics && (err = weft_spawn(&metrics, &teller, tell_metrics, NULL))) return err;
     announce();
     tick_on(&signals);
     store_rlx(&ends, true);
+    if (settings.metrics) {
+        weft_cancel(metrics);
+        (void)!weft_join(metrics, NULL);
+    }
     weft_cancel(acceptor);
-    weft_join(acceptor, NULL);
+    (void)!weft_join(acceptor, NULL); /* this fiber is not cancelled */
     weft_close(listener);
     wait_for_rest(&signals);
     log_write(false);
@@ -267,7 +286,7 @@ static int share(unsigned descriptors) {
 
 /*
  * The port is open, and so are the directory and the log, wherever they are; there are no threads yet. Root goes
- * without being asked: files that only root may read are nobody else's business. Returns 0 or the exit code.
+ * without being asked: files that only root may read must not be served. Returns 0 or the exit code.
  */
 static int give_up_root(void) {
     if (!user_is_root() && settings.user)
@@ -298,10 +317,13 @@ int server_run(void) {
     err = deadlines_begin(descriptors);
     if (!err) err = share(descriptors);
     if (err) return fail("cannot begin", "", err);
-    if ((err = start_listening()) || (err = give_up_root())) return err;
+    signals_hold(HEARD);
+    if ((err = secure_begin()) || (err = start_listening())) return err;
+    if ((settings.metrics && (err = metrics_listen(settings.metrics))) || (err = give_up_root())) return err;
     parts_begin();
     signal(SIGPIPE, SIG_IGN); /* a client that has gone is an error of the call, for sendfile as well */
     err = weft_run(run, NULL, &config);
+    secure_end();
     cache_end();
     deadlines_end();
     buffers_end();

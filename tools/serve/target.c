@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See target.h. */
 #include "target.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * From the path of a request to the path of a file: percent signs decoded, empty segments, "." and ".."
  * taken out. The result has no leading slash; it is empty, or ends in a slash, if a directory is meant.

@@ -1,4 +1,5 @@
-/* A piece of somebody else's bytes, not ended by a zero; {NULL, 0} is none. */
+/* SPDX-License-Identifier: MIT */
+/* A piece of memory that it does not own, not ended by a zero; {NULL, 0} is none. */
 #ifndef SERVE_TEXT_H
 #define SERVE_TEXT_H
 
@@ -29,7 +30,7 @@ static inline struct text text_trim(struct text t) {
     return t;
 }
 
-/* Takes the next of a list with commas off its front, trimmed; false at its end. Empty ones are left out. */
+/* Takes the next of a list with commas off its front, trimmed; false at its end. Empty elements are left out. */
 static inline bool text_next(struct text *list, struct text *item) {
     while (list->size) {
         const char *comma = memchr(list->at, ',', list->size);

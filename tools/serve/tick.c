@@ -1,4 +1,5 @@
-/* See tick.h. A line is written again only after all the others: who reads one has that many seconds. */
+/* SPDX-License-Identifier: MIT */
+/* See tick.h. A line is written again only after all the others: a reader of a line has that many seconds. */
 #include "tick.h"
 
 #include "base/atomic.h"

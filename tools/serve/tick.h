@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Time as a server needs it: to the second. One fiber makes it, once a second; everybody reads it without
+ * Time as a server needs it: to the second. One fiber makes it, once a second; all other fibers read it without
  * a system call.
  */
 #ifndef SERVE_TICK_H

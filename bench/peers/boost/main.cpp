@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Boost.Fiber, and for `switch` Boost.Context, as a measuring program.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the shared benchmarks run on: Boost.Fiber. The names are explained in
  * tools/bench/weft/system.h. The benchmarks are C and zero their records, so objects with a

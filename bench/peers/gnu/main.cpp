@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The parallel mode of GNU's C++ library as a measuring program: its sorts, partial sums and sums. They run on
  * libgomp, and open a parallel region each, so they are called by the program's first thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A plain epoll loop: level-triggered, one thread, each connection answered as soon as it is seen to be
  * readable. What an answer does not fit into the socket's buffer does not happen here: clients wait for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * `file` without fibers (tools/bench/weft/file.c says what it is): inline, one pread after another, or by a
  * plain ring that has `fibers` reads under way; all that a batch of completions leads to is submitted with

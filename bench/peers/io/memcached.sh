@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # memcached as a server of the benchmark: memcached.sh memcached port=N connections=N ...; one thread.
 set -eu
 shift

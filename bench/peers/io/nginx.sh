@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # nginx as a server of the benchmark: nginx.sh http port=N dir=DIR scratch=DIR connections=N
 # Files of DIR, with what makes it fastest for them; one worker. Called nginx-deferred it accepts a connection when its
 # first bytes have come, as weft serve does.
@@ -25,7 +26,7 @@ events {
     use epoll;
     multi_accept on;
     accept_mutex off;
-    worker_connections $((connections * 2 + 500)); # it closes idle ones when few are left
+    worker_connections $((connections * 2 + 500)); # it closes idle connections when few are left
 }
 http {
     access_log off;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A plain io_uring loop: one thread, one ring that only it uses, all that a batch of completions leads to
  * submitted with the wait for the next. Accepts in multishot. Two forms of receiving:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Forks of OpenMP: tasks that a frame waits for all at once. The names are explained in
  * tools/bench/forkjoin/forkjoin.h. Compiled by gcc it runs on libgomp, by clang on LLVM's libomp.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * OpenMP as a measuring program: the fork-join benchmarks, on the runtime of the compiler.
  */

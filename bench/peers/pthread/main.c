@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Kernel threads as a measuring program: the shared benchmarks, and those that need another form.
  */
@@ -205,10 +206,7 @@ static void startstop(const struct args *args, struct result *result) {
 
 static const struct measurement own[] = {
     {"wake", bench_wake, true}, /* as it is: neither a worker nor a thread of weft is bound to a cpu */
-    {"rwlock", bench_rwlock, false},
-    {"switch", switch_to, false},
-    {"startstop", startstop, true},
-    {NULL, NULL, false},
+    {"rwlock", bench_rwlock, false}, {"switch", switch_to, false}, {"startstop", startstop, true}, {NULL, NULL, false},
 };
 
 int main(int argc, char **argv) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the shared benchmarks run on: kernel threads. The names are explained in
  * tools/bench/weft/system.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Forks of oneTBB: a task group a frame. The names are explained in tools/bench/forkjoin/forkjoin.h.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * oneTBB as a measuring program: the fork-join benchmarks, its own sort, scan and reduction, and those of the C++
  * library that run on oneTBB (std::execution::par).

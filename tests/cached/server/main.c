@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* weft cached, without the rest of the tool; with the command that moves the clock, which memcached's own tests use. */
 #include "../../serve/alone.h"
 

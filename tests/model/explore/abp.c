@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The real deque of Arora, Blumofe and Plaxton (src/queue), with room for three items. */
 #include "deques.h"
 

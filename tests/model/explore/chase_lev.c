@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The real deque of Chase and Lev (src/queue). It begins with two slots, so it grows and shrinks; what
  * is given back then reads as nothing.
@@ -13,16 +14,16 @@
 
 static struct weft__chase_lev queue;
 
-int weft__map(void **out, size_t bytes) { return (*out = weft__alloc(bytes)) ? 0 : -1; }
-void weft__unmap(void *memory, size_t bytes) { (void)memory, (void)bytes; }
-int weft__discard(const struct weft__range *ranges, size_t n);
+int weft__pages_map(void **out, size_t bytes) { return (*out = weft__alloc(bytes)) ? 0 : -1; }
+void weft__pages_unmap(void *memory, size_t bytes) { (void)memory, (void)bytes; }
+int weft__pages_discard(const struct weft__range *ranges, size_t n);
 
 #include "queue/chase_lev.c"
 
-/* Of the ring that was left, which is larger than the one that is used: every slot. */
-int weft__discard(const struct weft__range *ranges, size_t n) {
+/* Every slot of the array that was left, which is larger than the array in use. */
+int weft__pages_discard(const struct weft__range *ranges, size_t n) {
     (void)ranges, (void)n;
-    struct weft__chase_lev_ring *left = queue.rings[queue.size + 1];
+    struct weft__chase_lev_slots *left = queue.all_slots[queue.size + 1];
     for (uint64_t i = 0; i <= left->mask; i++) store_rlx(&left->slot[i], NULL);
     return 0;
 }
@@ -41,7 +42,7 @@ static void deque_init(uint64_t first) { weft__chase_lev_init(&queue, 2, first);
 static void deque_owner_anew(void) {
     queue.top_seen = scene.first;
     queue.few = queue.size = 0;
-    for (unsigned i = 1; i < WEFT_CHASE_LEV_SIZES; i++) queue.rings[i] = NULL;
+    for (unsigned i = 1; i < WEFT_CHASE_LEV_SIZES; i++) queue.all_slots[i] = NULL;
 }
 static int deque_push(void *item) { return weft__chase_lev_push(&queue, item); }
 static void *deque_pop(void) { return weft__chase_lev_pop(&queue); }

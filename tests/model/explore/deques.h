@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the explorations of deques share: an owner that pushes (+) and pops (-), thieves that steal (s).
  * At the end of each run every item was handed out exactly once or is still there, and what a thief got

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The explorer: all interleavings of a few threads that run real source, and all values that their
  * loads may return under a weak memory model. Included once by a program that says what the threads
@@ -90,7 +91,7 @@ static void check(const struct state *s);
 static void set_up(void);
 /* The load may be done later. */
 static bool may_be_late(unsigned t, const struct op *op);
-/* Nobody else ever writes there: no need to look at the others before this step. */
+/* No other thread ever writes there: no need to look at the others before this step. */
 static bool is_private(unsigned t, const struct op *op);
 
 static bool wrong;
@@ -129,7 +130,7 @@ static struct {
 static struct site {
     struct explore_site where;
     unsigned order;
-} sites[32], weak; /* weak: the one to be weakened, and to which order */
+} sites[32], weak; /* weak: the operation to weaken, and to which order */
 static unsigned n_sites;
 
 static bool is_site(const struct site *s, struct explore_site where) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The real ready queue (src/queue): an owner that pushes and pops, and thieves.
  *
@@ -10,15 +11,15 @@
 #include "explore.h"
 
 #include "base/sys.h"
-#include "queue/ready.h"
+#include "queue/ready_queue.h"
 
 static struct weft__ready queue;
 
-int weft__map(void **out, size_t bytes) { return (*out = weft__alloc(bytes)) ? 0 : -1; }
-void weft__unmap(void *memory, size_t bytes) { (void)memory, (void)bytes; }
-int weft__discard(const struct weft__range *ranges, size_t n);
+int weft__pages_map(void **out, size_t bytes) { return (*out = weft__alloc(bytes)) ? 0 : -1; }
+void weft__pages_unmap(void *memory, size_t bytes) { (void)memory, (void)bytes; }
+int weft__pages_discard(const struct weft__range *ranges, size_t n);
 
-#include "queue/ready.c"
+#include "queue/ready_queue.c"
 
 #define OWNER 0
 #define ITEMS 8
@@ -30,7 +31,7 @@ static uint64_t arena[4][WORDS];
 static uint64_t first_index;
 
 void *weft__alloc(size_t bytes) {
-    unsigned size = (unsigned)__builtin_ctzl((bytes - sizeof(struct weft__ring)) / 8);
+    unsigned size = (unsigned)__builtin_ctzl((bytes - sizeof(struct weft__ready_slots)) / 8);
     if (replay.setting_up) {
         replay.state->allocated = (uint8_t)(bytes / 8);
         return arena[size];
@@ -42,9 +43,9 @@ void *weft__alloc(size_t bytes) {
 void weft__free(void *memory) { (void)memory; }
 
 /* Every slot of the ring, of which the page with the mask would stay. */
-int weft__discard(const struct weft__range *ranges, size_t n) {
+int weft__pages_discard(const struct weft__range *ranges, size_t n) {
     (void)n;
-    struct weft__ring *left = (struct weft__ring *)(void *)((char *)ranges->start - WEFT_PAGE);
+    struct weft__ready_slots *left = (struct weft__ready_slots *)(void *)((char *)ranges->start - WEFT_PAGE);
     for (uint64_t i = 0; i <= left->mask; i++) store_rlx(&left->slot[i], NULL);
     return 0;
 }
@@ -74,8 +75,8 @@ static void run_thread(unsigned t) {
     r->n = 0;
     if (t == OWNER) { /* the owner's own: it begins anew, too */
         queue.head_seen = first_index;
-        queue.rings = (struct weft__ring *)(void *)arena[1];
-        queue.rings->next = NULL;
+        queue.all_slots = (struct weft__ready_slots *)(void *)arena[1];
+        queue.all_slots->next = NULL;
     }
     uint64_t pushed = 0, calls = 0;
     for (const char *c = scene.thread[t]; *c; c++) {

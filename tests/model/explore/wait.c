@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * The real wait word (src/sched/wait.h, wait.c): a fiber that begins a wait, those who end it, and
- * handles that have become stale, under weak memory.
+ * The real wait word (src/sched/wait/wait.h, wait.c): a fiber that begins a wait, the threads that end
+ * it, and stale handles, under weak memory.
  */
 #include "explore.h"
 
-#include "sched/wait.c"
+#include "sched/wait/wait.c"
 
 #define LIFE WEFT_LIFE_ONE /* the first of record 0 */
 
@@ -19,7 +20,7 @@ static const struct weft_fiber handle = {LIFE};
 static struct outcome {
     int result;       /* of the call */
     unsigned made;    /* how often it made the fiber ready */
-    uint64_t seen[2]; /* the data, for who has taken the permit */
+    uint64_t seen[2]; /* the data, for the fiber that has taken the permit */
 } outcome[THREADS];
 static unsigned current;
 
@@ -28,16 +29,18 @@ void weft__make_ready_elsewhere(struct weft__worker *w, struct weft__fiber *f) {
     outcome[current].made++;
 }
 
-/* Without scopes: who is told is cancelled, and it is not noted. */
-int weft__heed(struct weft__fiber *me) { return (void)me, -ECANCELED; }
-int weft__told_result(struct weft__fiber *me) { return (void)me, -ECANCELED; }
-void weft__note_told(struct weft__fiber *f, int why) { (void)f, (void)why; }
+/* Without scopes: a cancellation is not logged. */
+int weft__cancel_heed(struct weft__fiber *me) { return (void)me, -ECANCELED; }
+int weft__cancel_result(struct weft__fiber *me) { return (void)me, -ECANCELED; }
+void weft__cancel_log_add(struct weft__fiber *f, int why) { (void)f, (void)why; }
 
 /* What only a carrier would call. */
 _Atomic bool weft__fence_is_symmetric;
 int weft__ready_grow(struct weft__ready *q) { abort(), (void)q; }
 void weft__push_slow(struct weft__worker *w, struct weft__fiber *f) { abort(), (void)w, (void)f; }
-void weft__idle_consider(struct weft__worker *w, uint64_t state) { abort(), (void)w, (void)state; }
+void weft__idle_consider(struct weft__worker *w, uint64_t state, bool fresh) {
+    abort(), (void)w, (void)state, (void)fresh;
+}
 
 /* --- what the threads do ------------------------------------------------------------------------ */
 

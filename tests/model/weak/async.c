@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Explores the cancellation of an operation that a fiber of its own makes, the real io/async.c: the fiber sees that it
  * is cancelled, or the canceller sees the fiber.

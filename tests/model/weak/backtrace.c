@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Explores the request for a backtrace, the real sched/backtrace.c: two requests, one after the other, to a worker
- * whose signals may come late. An answer belongs to the request that is read, and no handler writes while it is read,
- * or while the next request is written.
+ * Explores the request for a backtrace, the real sched/observe/backtrace.c: two requests, one after the other, to a
+ * worker that may get its signals late. An answer belongs to the request that is read, and no handler writes while it
+ * is read, or while the next request is written.
  */
 #define _GNU_SOURCE
 #include "workers.h"
@@ -15,7 +16,7 @@ static int send_signal(void);
 #define pthread_mutex_lock lock_mutex
 #define pthread_mutex_unlock unlock_mutex
 #define pthread_sigqueue(thread, sig, value) ((void)(thread), send_signal())
-#include "sched/backtrace.c"
+#include "sched/observe/backtrace.c"
 
 enum { ASKER, FIRST, SECOND };
 
@@ -34,10 +35,10 @@ bool weak_goes_too_far(void) { return false; }
 /* As trace_all and trace have it. */
 static void ask_once(void) {
     if ((load_acq(&request.state) & PHASE) == TAKEN && !answered(2)) return;
-    if ((load_rlx(&request.state) & PHASE) != IDLE) forget();
-    if (!ask(&weft__cluster, 0) || !answered(2)) return;
+    if ((load_rlx(&request.state) & PHASE) != IDLE) backtrace_forget();
+    if (!backtrace_ask(&weft__cluster, 0) || !answered(2)) return;
     claim(request.frames == 0, "another answer");
-    forget();
+    backtrace_forget();
 }
 
 void run_thread(unsigned t) {

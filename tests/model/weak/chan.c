@@ -1,6 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Explores the real channels, select and futures (weak.h): every item is sent and received as often, whoever
- * returns an error has done nothing, no chain holds anybody in the end, and nobody waits for ever who could go on.
+ * Explores the real channels, select and futures (weak.h): every item is sent and received as often, a call
+ * that returns an error has done nothing, no chain holds a waiter in the end, and no thread that could continue waits
+ * for ever.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,7 +16,7 @@ struct shared {
     struct weft_chan chan[CHANS];
     uint64_t room[CHANS][2];
     struct weft_future future[2];
-    _Atomic uint64_t clock; /* 0, 1 when the time has come, 2 when nobody waits for it any more */
+    _Atomic uint64_t clock; /* 0, 1 when the time has come, 2 when no fiber waits for it any more */
     /* What the threads did, written after the call. */
     uint8_t sent[ITEMS], received[ITEMS], refused[ITEMS];
     int result[3][4];
@@ -23,23 +25,20 @@ struct shared {
 
 #include "waits.h"
 
+#include "sched/wait/wait_queue.c"
 #include "sync/chan.c"
-#define leave leave_all
-#include "sync/select.c"
-#undef leave
-#define complete complete_future
 #include "sync/future.c"
-#include "sync/queue.c"
+#include "sync/select.c"
 
 WEFT_PUBLIC void weft__free(void *p) { (void)p; }
 void *weft__alloc(size_t n) { return (void)n, NULL; }
 /* No case here waits for a descriptor. */
-int weft__readiness_look(int fd, short events) { return (void)fd, (void)events, -EBADF; }
-bool weft__readiness_valid(short events) { return (void)events, false; }
+int weft__readiness_poll(int fd, short events) { return (void)fd, (void)events, -EBADF; }
+bool weft__readiness_is_valid(short events) { return (void)events, false; }
 int weft__readiness_enter(struct weft__descriptor *d) { return (void)d, -EBADF; }
 bool weft__readiness_leave(struct weft__descriptor *d) { return (void)d, true; }
-int weft__service_hold(const struct weft__fiber *me) { return (void)me, -EBADF; }
-void weft__service_release(const struct weft__fiber *me) { (void)me; }
+int weft__poll_thread_hold(const struct weft__fiber *me) { return (void)me, -EBADF; }
+void weft__poll_thread_release(const struct weft__fiber *me) { (void)me; }
 uint64_t weft__clock(void) { return load_rlx(&S->clock); }
 
 /* --- what a thread does ------------------------------------------------------------------------ */
@@ -84,7 +83,7 @@ static int select_of(bool tries, int a, int b, uint64_t item_a, uint64_t item_b)
                    : what[i] < 0    ? receives
                                     : awaits;
     }
-    int which = tries ? weft_select_try(cases, 2) : weft_select(cases, 2);
+    int which = tries ? weft_case_select_try(cases, 2) : weft_case_select(cases, 2);
     for (int i = 0; i < 2; i++) {
         bool chosen = which == i && !cases[i].result;
         if (what[i] > 0 && what[i] < 100) (chosen ? S->sent : S->refused)[item[i]]++;
@@ -118,7 +117,7 @@ static void account(void) {
             uint64_t item = S->room[c][at / 8];
             claim(item < ITEMS, "garbage in the buffer");
             if (item < ITEMS) S->received[item]++;
-            at = weft__chan_after(ch, at);
+            at = weft__chan_next_offset(ch, at);
         }
     }
     for (unsigned i = 0; i < ITEMS; i++) {
@@ -156,7 +155,7 @@ static void set_up_one_there(void) {
     set_up();
     S->room[0][0] = 0;
     S->chan[0].word = WEFT_CHAN_ITEM;
-    S->chan[0].next = weft__chan_after(&S->chan[0], 0);
+    S->chan[0].next = weft__chan_next_offset(&S->chan[0], 0);
     S->sent[0] = 1;
 }
 
@@ -222,7 +221,7 @@ void run_thread(unsigned t) {
     case CROSSED: /* each is the other's partner on two channels */
         r[0] = t ? select_of(false, -1, 2, 0, 1) : select_of(false, 1, -2, 0, 0);
         break;
-    case CHOICE: /* a select that is cancelled, and one who sends and closes */
+    case CHOICE: /* a select that is cancelled, and a thread that sends and closes */
         if (t == 0)
             r[0] = select_of(false, -1, -2, 0, 0);
         else if (t == 1)

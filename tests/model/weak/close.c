@@ -1,13 +1,14 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Explores the lives of a descriptor, the real io/known.h and known.c: a waiter begins, another tries again what it
- * began before, while the number is closed and stands for another file a moment later. Queue and ring are as
- * readiness.c, sched/rings.c and engine.c have them. More waiters, and a ring that hands over late: close.pml.
+ * Explores the lives of a descriptor, the real io/fd_generation.h and fd_generation.c: a waiter begins, another tries
+ * again what it began before, while the number is closed and stands for another file a moment later. Queue and ring are
+ * as readiness.c, sched/rings/rings.c and engine.c have them. More waiters, and a ring that hands over late: close.pml.
  *
- * No thread ever waits on, or tries, another file than the one that it began with, and none waits on what was closed.
+ * Each thread waits on and tries only the file that it began with, and none waits on a closed file.
  */
 #include "workers.h"
 
-#include "io/known.c"
+#include "io/fd_generation.c"
 
 enum { CLOSER, WAITER, HOLDER };
 enum { IN_QUEUE, IN_RING };
@@ -19,7 +20,7 @@ static struct {
     uint64_t file;                   /* what the number stands for */
     uint64_t on;                     /* what the waiter waits on; 0: nothing */
     _Atomic uint32_t count;          /* requests under way for this number */
-    uint32_t life;                   /* that the holder began in */
+    uint32_t generation;             /* that the holder began in */
 } s;
 
 /* --- what is underneath ---------------------------------------------------------------------------------- */
@@ -41,11 +42,11 @@ bool weak_goes_too_far(void) { return false; }
 /* --- what the threads do ----------------------------------------------------------------------------------- */
 
 static void begin_wait(void) {
-    uint32_t life = weft__known_life(FD);
+    uint32_t generation = weft__fd_generation_read(FD);
     uint64_t meant = kernel_file();
     weft__lock(&s.queue);
     if (s.way == IN_RING) add_sc(&s.count, 1); /* weft__ring_claim */
-    if (weft__known_other(FD, life)) {
+    if (weft__fd_generation_is_stale(FD, generation)) {
         if (s.way == IN_RING) add_ar(&s.count, -1u);
     } else {
         s.on = kernel_file();
@@ -55,9 +56,9 @@ static void begin_wait(void) {
 }
 
 static void try_again(void) {
-    if (!weft__known_hold(FD, s.life)) return;
+    if (!weft__fd_hold(FD, s.generation)) return;
     claim(kernel_file() == 1, "tries another file");
-    weft__known_release(FD);
+    weft__fd_release(FD);
 }
 
 static void end_waits(void) {
@@ -67,22 +68,22 @@ static void end_waits(void) {
 
 /* close_it in engine.c. */
 static void close_it(void) {
-    if (s.way == IN_QUEUE) { /* weft__readiness_closes */
+    if (s.way == IN_QUEUE) { /* weft__readiness_close */
         weft__lock(&s.queue);
-        weft__known_closes(FD);
+        weft__fd_begin_close(FD);
         end_waits();
         weft__unlock(&s.queue);
     } else {
-        weft__known_closes(FD);
+        weft__fd_begin_close(FD);
         while (load_sc(&s.count)) { /* weft__rings_close_fd */
             weft__lock(&s.queue);
             end_waits();
             weft__unlock(&s.queue);
         }
     }
-    weft__known_await(FD);
+    weft__fd_await_holders(FD);
     kernel_close(2);
-    weft__known_closed(FD);
+    weft__fd_end_close(FD);
 }
 
 void run_thread(unsigned t) {
@@ -96,7 +97,7 @@ void run_thread(unsigned t) {
 static void set_up_for(unsigned way) {
     s.way = (uint8_t)way;
     s.file = 1;
-    s.life = weft__known_life(FD);
+    s.generation = weft__fd_generation_read(FD);
 }
 static void queue(void) { set_up_for(IN_QUEUE); }
 static void ring(void) { set_up_for(IN_RING); }
@@ -113,7 +114,7 @@ static bool all_scenes(void) {
 
 int main(int argc, char **argv) {
     weak_share(&s, sizeof s);
-    weak_share((void *)weft__known_word(FD), sizeof(uint32_t));
+    weak_share((void *)weft__fd_generation_word(FD), sizeof(uint32_t));
     weak_share((void *)held_of(FD), sizeof(uint32_t));
     weak_share((void *)guess_of(FD), sizeof(uint16_t));
     weak_share((void *)&used, sizeof used);

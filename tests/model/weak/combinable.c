@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Explores values for each worker, the real par/combinable.c: two threads that share a place take, change and put back,
  * and make the table at the same time. A value is in one hand at a time, and what was done to it is seen by the next.

@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Explores continuation stealing, the real sched/continue.c (pop_parent, forget_stolen, weft__parents_steal,
- * after_child, weft__parents_ready) with queue/split.c, weft/task.h and the join in tasks.c: a worker forks, one level
- * deep or two, and runs the child; a thief takes the parent, waits until its stack was left, goes on as the parent and
- * joins. A parent goes on in one place, and after its child when it has joined.
+ * Explores continuation stealing, the real sched/tasks/continuation.c (pop_parent, forget_stolen, weft__parents_steal,
+ * after_child, weft__parents_ready) with queue/deque_split.c, weft/task.h and the join in tasks.c: a worker forks, one
+ * level deep or two, and runs the child; a thief takes the parent, waits until its stack was left, goes on as the
+ * parent and joins. A parent goes on in one place, and after its child when it has joined.
  */
 #include "weak.h"
 
@@ -16,19 +17,13 @@
 
 #include "workers.h"
 
-#define give give_half
-#include "queue/split.c"
-#undef give
-#define ask ask_deque
-#define begin begin_call
-#include "sched/suspended.c"
-#include "sched/tasks.c"
-#include "sched/worth.c"
-#undef begin
-#undef ask
-#include "sched/continue.c"
-#include "sched/wait.c"
-#include "task/fork.c"
+#include "queue/deque_split.c"
+#include "sched/tasks/continuation.c"
+#include "sched/tasks/steal_worth.c"
+#include "sched/tasks/suspended.c"
+#include "sched/tasks/tasks.c"
+#include "sched/wait/wait.c"
+#include "task/fork_join.c"
 
 enum { OWNER, THIEF };
 #define PLACES 4
@@ -60,7 +55,9 @@ void explored_ready(struct weft__fiber *f) {
 struct weft__fiber *weft__next_slow(struct weft__worker *w) {
     return (void)w, NULL;
 }
-bool weft__work_in_sight(struct weft__worker *w) { return (void)w, true; } /* no wait on the spot */
+static bool always(struct weft__worker *w) { return (void)w, true; } /* no wait on the spot */
+__attribute__((constructor)) static void let_it_work(void) { weft__tasks_other_work = always; }
+struct weft__forking weft__forking;
 bool weak_goes_too_far(void) { return false; }
 
 /* --- what the threads do ----------------------------------------------------------------------------------- */
@@ -85,7 +82,7 @@ static void go_on_as_parent(unsigned level) {
 
 /* As run_calls has it: what the worker runs next, or NULL. */
 static struct weft__fiber *end_child(struct weft__worker *w, unsigned level) {
-    struct weft__fiber *next = pop_parent(load_rlx(&w->parents));
+    struct weft__fiber *next = pop_parent(load_rlx(&w->calls.parents));
     if (!next) return after_child(w, &s.call[level]);
     claim(next == &fiber[level], "another parent");
     store_rel(weft__call_state(&s.call[level]), WEFT_CALL_DONE);
@@ -103,7 +100,7 @@ static bool fork_child(struct weft__worker *w, unsigned level) {
     weft__task_push(&s.parents.in, place);
     s.saved[level] = 1; /* the registers, by the switch */
     store_rel(&fiber[level].context.on_stack, WEFT_AT_REST);
-    if (level + 1 < s.levels && !fork_child(w, level + 1)) return false; /* the older ones were stolen before it */
+    if (level + 1 < s.levels && !fork_child(w, level + 1)) return false; /* the older calls were stolen before it */
     if (s.parks && level + 1 == s.levels) weft__parents_ready(w);
     s.result[level]++;
     struct weft__fiber *next = end_child(w, level);
@@ -134,13 +131,13 @@ static void set_up_with(unsigned levels, unsigned thefts, bool parks) {
     struct weft__deque *p = &s.parents;
     set_up_workers(2);
     for (unsigned t = 0; t < 2; t++) driven[t] = &worker[t];
-    p->kind = &weft__deque_split;
+    p->variant = &weft__deque_split;
     p->calls = p->floor = p->base = p->in.low = p->in.head = p->in.split = s.place;
     p->used = PLACES;
     p->in.span = (PLACES - 1) * sizeof(struct weft_call);
-    store_rlx(&worker[0].parents, p);
+    store_rlx(&worker[0].calls.parents, p);
     for (unsigned i = 0; i < LEVELS; i++) {
-        s.deque[i].kind = &weft__deque_kept;
+        s.deque[i].variant = &weft__deque_kept;
         s.deque[i].owner = &fiber[i];
         store_rlx(&fiber[i].context.on_stack, WEFT_STOOD_ON);
     }

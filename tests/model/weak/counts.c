@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Explores the real semaphores, counters, latches and once (weak.h): no unit is lost or given twice, a thread that
  * waits for a count sees what was done before it was reached, and what is to be done once is done once, also if it
@@ -19,13 +20,11 @@ struct shared {
 
 #include "waits.h"
 
-#define take take_unit
-#include "sync/sem.c"
-#undef take
-#include "sync/counter.c"
+#include "sched/wait/counter.c"
+#include "sched/wait/wait_queue.c"
 #include "sync/latch.c"
 #include "sync/once.c"
-#include "sync/queue.c"
+#include "sync/sem.c"
 
 enum { POSTS, GIVES_UP, COUNTS, ONCE, FAILS };
 static unsigned program;
@@ -40,7 +39,7 @@ static int do_it(void *unused) {
 }
 
 static int do_once(void) {
-    int err = weft_once(&S->once, do_it, NULL);
+    int err = weft_once_run(&S->once, do_it, NULL);
     if (!err) claim(S->data[0] == 1, "not done, or not seen");
     return err;
 }

@@ -1,13 +1,17 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Explores a record and its lives: the real end, join, detach (sched/fiber.c), cancel and unpark by a handle (wait.c),
- * the record's way back and forth (mem/slab.h). A record is collected once, by the life that the handle stands for;
- * what is done with a stale handle touches no later life.
+ * Explores a record and its lives: the real end, join, detach (sched/life/fiber.c), cancel and unpark by a handle
+ * (wait.c), the record's way back and forth (mem/slab.h). A record is collected once, by the life that the handle
+ * stands for; what is done with a stale handle touches no later life.
  */
 #define HAS_SLAB
 #include "workers.h"
 
-#include "sched/fiber.c"
-#include "sched/wait.c"
+#include "sched/core/records.c"
+#include "sched/life/fiber.c"
+#include "sched/wait/wait.c"
+
+int (*weft__scope_helper)(void *(*fn)(void *), struct weft__scope *scope);
 
 enum { ENDER, JOINER, OTHER };
 enum { NOTHING, JOINS, DETACHES, CANCELS_JOINER, CANCELS_FIBER, UNPARKS };
@@ -28,9 +32,13 @@ int explored_block(struct weft__fiber *me) {
 }
 void explored_ready(struct weft__fiber *who) { claim(weak_release((unsigned)(who - fiber)), "made ready twice"); }
 void weft__make_ready_elsewhere(struct weft__worker *w, struct weft__fiber *who) { (void)w, explored_ready(who); }
-int weft__heed(struct weft__fiber *me) { return load_rlx(&me->wait) & WEFT_WAIT_CANCEL ? -ECANCELED : 0; }
-int weft__told_result(struct weft__fiber *me) { return (void)me, -ECANCELED; }
-void weft__note_told(struct weft__fiber *who, int why) { (void)who, (void)why; }
+int weft__background_spawn(struct weft_fiber *fiber, const struct weft_attr *attr, void *(*fn)(void *), void *arg,
+                           const char *where) {
+    return (void)fiber, (void)attr, (void)fn, (void)arg, (void)where, -EINVAL;
+}
+int weft__cancel_heed(struct weft__fiber *me) { return load_rlx(&me->wait) & WEFT_WAIT_CANCEL ? -ECANCELED : 0; }
+int weft__cancel_result(struct weft__fiber *me) { return (void)me, -ECANCELED; }
+void weft__cancel_log_add(struct weft__fiber *who, int why) { (void)who, (void)why; }
 bool weak_goes_too_far(void) { return false; }
 
 /* --- what the threads do ----------------------------------------------------------------------------------- */
@@ -52,7 +60,7 @@ static int join_it(void) {
     return err;
 }
 
-/* The record is somebody else's: of the same worker, so that it comes from its cache. */
+/* The record belongs to another fiber: of the same worker, so that it comes from its cache. */
 static void live_again(struct weft__worker *w) {
     struct weft__fiber *again = weft__fiber_get(w);
     if (!again) return;
@@ -128,6 +136,6 @@ static bool all_scenes(void) {
 int main(int argc, char **argv) {
     share_workers(3);
     weak_share(&s, sizeof s);
-    for (unsigned i = 0; i < 3; i++) weak_share(&worker[i].records, sizeof worker[i].records);
+    for (unsigned i = 0; i < 3; i++) weak_share(&worker[i].cache.records, sizeof worker[i].cache.records);
     return weak_main(argc, argv, all_scenes);
 }

@@ -1,12 +1,13 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Explores the keys of fiber-local values, the real sched/local.c: a fiber with a value ends while its key is deleted
- * and another is created in its place. The value goes to its own key's destructor, or to none.
+ * Explores the keys of fiber-local values, the real sched/core/local.c: a fiber with a value ends while its key is
+ * deleted and another is created in its place. The value goes to its own key's destructor, or to none.
  */
 #include "workers.h"
 
 #define weft__alloc alloc_table
 static void *alloc_table(size_t n);
-#include "sched/local.c"
+#include "sched/core/local.c"
 
 static struct {
     struct weft_key key;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The explorer itself: what C11 and the fences allow is found, and what they forbid is not. */
 #include "base/atomic.h"
 

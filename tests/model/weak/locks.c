@@ -1,6 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Explores the real mutexes, condition variables, reader-writer locks and barriers (weak.h): nobody is inside who
- * may not be, who was cancelled has nothing, nobody waits for ever who could go on, and nothing is left in the end.
+ * Explores the real mutexes, condition variables, reader-writer locks and barriers (weak.h): no thread is inside that
+ * must not be, a cancelled thread holds nothing, no thread that could continue waits for ever, and nothing is left in
+ * the end.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,14 +26,11 @@ struct shared {
 /* Small bounds: what they bound is all gone through. */
 #define WEFT_MUTEX_PASSES 1
 #define WEFT_MUTEX_SPINS 2
-#define take take_mutex
-#define lock lock_mutex
-#include "sync/mutex.c"
-#undef lock
-#undef take
+#define WEFT_MUTEX_PAUSES 1
+#include "sched/wait/wait_queue.c"
 #include "sync/barrier.c"
 #include "sync/cond.c"
-#include "sync/queue.c"
+#include "sync/mutex.c"
 #include "sync/rwlock.c"
 
 /* --- what a thread does ------------------------------------------------------------------------- */
@@ -49,13 +48,15 @@ static void section(void) {
     count(&S->holders, -1);
 }
 
+void weft_yield(void) {}
+
 static int guarded(int err) {
     if (err) return err;
     section();
     claim(!weft_mutex_unlock(&S->mutex), "the owner cannot unlock");
     return 0;
 }
-static int use(void) { return guarded(weft_mutex_lock(&S->mutex)); }
+static int use(void) { return guarded(weft_mutex_lock_cancellable(&S->mutex, WEFT_FOREVER)); }
 static int try(void) { return guarded(weft_mutex_try(&S->mutex)); }
 
 static int read_it(int err) {
@@ -79,8 +80,8 @@ static int write_it(int err) {
     claim(!weft_rwlock_unlock_write(&S->rwlock), "a writer cannot leave");
     return 0;
 }
-static int reads(void) { return read_it(weft_rwlock_read(&S->rwlock)); }
-static int writes(void) { return write_it(weft_rwlock_write(&S->rwlock)); }
+static int reads(void) { return read_it(weft_rwlock_read_cancellable(&S->rwlock, WEFT_FOREVER)); }
+static int writes(void) { return write_it(weft_rwlock_write_cancellable(&S->rwlock, WEFT_FOREVER)); }
 
 static int waits_for_flag(void) {
     int err = weft_mutex_lock(&S->mutex);
@@ -102,7 +103,7 @@ static GHOST bool is_first(void) {
     struct weft_waiter *first = S->mutex.queue.first;
     return first && first->fiber == &all.record[1] && !(S->mutex.queue.word & WEFT_MUTEX_HEIR);
 }
-/* How often thread 1 is passed while it is the first: counted by whoever takes the mutex, inside. */
+/* How often thread 1 is passed while it is the first: counted inside, by the thread that takes the mutex. */
 static void counts_passes(void) {
     if (weft_mutex_lock(&S->mutex)) return;
     if (S->waits_first) S->passed++;
@@ -148,7 +149,7 @@ void run_thread(unsigned t) {
         else
             cancel(0);
         break;
-    case SIGNAL: /* and somebody else at the mutex */
+    case SIGNAL: /* and another thread at the mutex */
         if (t == 0)
             *r = waits_for_flag();
         else if (t == 1)
@@ -164,7 +165,7 @@ void run_thread(unsigned t) {
         *r = t == 2 ? reads() : writes();
         if (t == 0) *r |= writes();
         break;
-    case GIVES_UP: /* a writer is cancelled, between two that read, of whom the first stays */
+    case GIVES_UP: /* a writer is cancelled, between two readers; the first of them stays */
         if (t == 2) cancel(1);
         *r = t == 0 ? weft_rwlock_read(&S->rwlock) : t == 1 ? writes() : reads();
         break;
@@ -183,7 +184,7 @@ static void set_up(void) {
     struct weft_barrier of_two = WEFT_BARRIER_INIT(2);
     S->barrier = of_two;
 }
-/* Whoever holds the mutex seems to run all the time: others wait a moment for it. */
+/* The owner of the mutex seems to run all the time: others wait a moment for it. */
 static void set_up_running(void) {
     for (unsigned t = 0; t < THREADS; t++) atomic_store(&all.record[t].context.on_stack, WEFT_STOOD_ON);
 }
@@ -215,14 +216,14 @@ static void all_but_0(void) { all_but(0, -ECANCELED); }
 static void all_but_1(void) { all_but(1, -ECANCELED); }
 static void all_but_busy(void) { all_but(1, -EBUSY); }
 
-/* One who reads is still inside. */
+/* A reader is still inside. */
 static void all_but_1_and_a_reader(void) {
     claim(S->rwlock.word == WEFT_RW_READER, "the reader that stayed is not alone");
     S->rwlock.word = 0;
     all_but_1();
 }
 
-/* Two have passed, of whom one was told; the third was cancelled, or waits for another. */
+/* Two have passed, one of them as the serial party; the third was cancelled, or waits for another. */
 static void two_of_three(void) {
     unsigned passed = 0, told = 0, cancelled = 0;
     for (unsigned t = 0; t < n_threads; t++) {

@@ -1,14 +1,16 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Explores the monitor's handshakes, the real sched/monitor.c and now_busy in worker.c: it never looks at a cluster
- * that has ended, it does not rest while a worker is busy, and it ends when it is told to.
+ * Explores the monitor's handshakes, the real sched/elastic/monitor.c and now_busy in worker.c: it never looks at a
+ * cluster that has ended, it does not rest while a worker is busy, and it ends when it is told to.
  */
 #include "workers.h"
 
 static int join_thread(void);
 #define pthread_join(thread, result) join_thread()
-#include "sched/monitor.c"
+#include "sched/elastic/monitor.c"
+#include "sched/wake/helpers.c"
 #undef pthread_join
-#include "sched/worker.c"
+#include "sched/loop/worker.c"
 
 enum { MONITOR, OTHER };
 enum { ENDS, BUSY, STOPS };
@@ -22,14 +24,14 @@ static struct {
 
 static int join_thread(void) { return 0; }
 void weft__idle_end(struct weft__worker *w) { (void)w; }
-void weft__dry_tick(void) {}
+void weft__poll_duty_tick(void) {}
 bool weft__each_cluster(bool (*fn)(struct weft__cluster *, void *), void *arg) {
     struct weft__cluster *c = &weft__cluster;
     return !(load_acq(&c->running) || load_acq(&c->ending)) || fn(c, arg);
 }
 void weft__rescue(struct weft__cluster *c, struct weft__rescue *r) {
     (void)c;
-    r->busy = s.of_cluster || load_rlx(&worker[0].busy_since);
+    r->busy = s.of_cluster || load_rlx(&worker[0].progress.busy_since);
 }
 void explored_switch(struct weft__context *from, struct weft__context *to) { (void)from, (void)to; }
 bool weak_goes_too_far(void) { return false; }
@@ -49,7 +51,7 @@ static void end_cluster(void) {
 void run_thread(unsigned t) {
     if (t == MONITOR) {
         if (s.way != ENDS)
-            rest();
+            monitor_rest();
         else
             for (unsigned i = 0; i < 2; i++) tick(1);
         return;

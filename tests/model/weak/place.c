@@ -1,8 +1,10 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Explores where a fiber belongs, its place word, with the real cluster.c (rehouse, begin_end, hand_on) and ready.c
- * (mail, injector): a fiber becomes ready while it is moved to another cluster, and the one that it leaves ends. It
- * arrives once, where it belongs, or runs where it was.
+ * Explores where a fiber belongs, its place word, with the real cluster.c (rehouse, begin_end, cluster_hand_on) and
+ * make_ready.c (mail, injector): a fiber becomes ready while it is moved to another cluster, and the old cluster
+ * ends. It arrives once, where it belongs, or runs where it was.
  */
+#define HAS_SLAB
 #include "workers.h"
 
 #include <pthread.h>
@@ -11,9 +13,11 @@ static int lock_mutex(pthread_mutex_t *m);
 static int unlock_mutex(pthread_mutex_t *m);
 #define pthread_mutex_lock lock_mutex
 #define pthread_mutex_unlock unlock_mutex
-#include "sched/cluster.c"
-#include "sched/quiet.c"
-#include "sched/ready.c"
+#include "sched/control/cluster.c"
+#include "sched/control/quiescence.c"
+#include "sched/core/clusters.c"
+#include "sched/core/records.c"
+#include "sched/dispatch/make_ready.c"
 
 enum { WAKER, MOVER, CARRIER };
 
@@ -40,19 +44,19 @@ bool weak_goes_too_far(void) { return false; }
 /* The last poll of a worker of the cluster that ends. If the fiber comes here, it runs until it is ready again and
  * found to belong elsewhere: before that the carrier does not end. */
 static void poll_once(struct weft__worker *w) {
-    take_mail_of(w, w);
-    take_injected(w);
+    weft__mail_take(w, w);
+    weft__injector_take(w);
     if (!weft__pop(w)) return;
-    while (weft__cluster_of(load_rlx(&f->context.place)) == &other) continue;
+    while (weft__cluster_of(load_rlx(&f->context.placement)) == &other) continue;
     weft__push_slow(w, f);
 }
 
 /* As weft_cluster_move, and weft_cluster_destroy; which waits for the carriers, as join_carriers has it. */
 static void move_and_end(void) {
     claim(!rehouse(f, weft__handle(f), &weft__cluster), "not moved");
-    claim(!begin_end(&other, handle_of(&other)), "a fiber lives there");
+    claim(!begin_end(&other, weft__cluster_handle(&other)), "a fiber lives there");
     weak_block();
-    hand_on(&other);
+    cluster_hand_on(&other);
 }
 
 void run_thread(unsigned t) {
@@ -70,7 +74,7 @@ static void set_up_with(uint32_t pin) {
     driven[WAKER] = driven[MOVER] = NULL;
     driven[CARRIER] = &worker[1];
     store_rlx(&weft__cluster.count, 1);
-    other.place = 1u << WEFT_PLACE_CLUSTER_SHIFT;
+    other.placement = 1u << WEFT_PLACEMENT_CLUSTER_SHIFT;
     other.workers[0] = &worker[1];
     store_rlx(&other.count, 1);
     store_rlx(&other.wanted, 1);
@@ -78,8 +82,8 @@ static void set_up_with(uint32_t pin) {
     store_rlx(&weft__clusters[1], &other);
     worker[1].cluster = &other;
     worker[1].index = 0;
-    worker[1].place = other.place;
-    store_rlx(&f->context.place, other.place | pin);
+    worker[1].placement = other.placement;
+    store_rlx(&f->context.placement, other.placement | pin);
     for (unsigned i = 1; i < FIBERS; i++) store_rlx(&fiber[i].slot.life, i);
 }
 static void ordinary(void) { set_up_with(0); }
@@ -89,7 +93,7 @@ static void check(void) {
     for (unsigned t = 0; t < 3; t++) claim(!weak_goes_on(t), "waits for ever");
     unsigned here = (unsigned)load_rlx(&weft__cluster.injector.length);
     claim(here == 1, "the fiber is not where it belongs, once");
-    claim(weft__mailbox_empty(&worker[1].mailbox) && !load_rlx(&other.injector.length), "left where it was");
+    claim(weft__mailbox_is_empty(&worker[1].mailbox) && !load_rlx(&other.injector.length), "left where it was");
 }
 
 static bool all_scenes(void) {
@@ -101,6 +105,6 @@ int main(int argc, char **argv) {
     share_workers(2);
     weak_share(&s, sizeof s);
     weak_share(&other.count, offsetof(struct weft__cluster, workers));
-    weak_share(&other.place, sizeof other - offsetof(struct weft__cluster, place));
+    weak_share(&other.placement, sizeof other - offsetof(struct weft__cluster, placement));
     return weak_main(argc, argv, all_scenes);
 }

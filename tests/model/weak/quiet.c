@@ -1,13 +1,18 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Explores the real quiet.c (weft__is_quiet, weft__tell_quiet) with idle.c and wheel.c: a worker whose fiber waits for
- * a timer, sleeps, wakes, runs the fiber to its end and sleeps again, while a stop looks. The stop never takes a fiber
- * for blocked for ever that is not, and it hears of the last worker that falls asleep.
+ * Explores the real quiescence.c (weft__is_quiet, weft__quiet_notify) with idle.c and wheel.c: the fiber of a worker
+ * waits for a timer; the worker sleeps, wakes, runs the fiber to its end and sleeps again, while a stop looks. The stop
+ * never takes a fiber for blocked for ever that is not, and it is notified when the last worker falls asleep.
  */
+#define HAS_SLAB
 #include "workers.h"
 
 #include "driver/wheel.c"
-#include "sched/idle.c"
-#include "sched/quiet.c"
+#include "sched/control/quiescence.c"
+#include "sched/core/quiescence.c"
+#include "sched/core/records.c"
+#include "sched/loop/sleep.c"
+#include "sched/wake/idle.c"
 
 enum { CARRIER, STOP };
 
@@ -37,9 +42,10 @@ bool weft__driver_sleep(struct weft__driver *d, struct weft__uring *ring, uint64
 }
 void weft__driver_wake(struct weft__driver *d) { xchg_ar(&d->state, WEFT_AWAKE); }
 bool weft__work_in_sight(struct weft__worker *w) { return (void)w, false; }
-_Atomic uint32_t weft__dry_awaited;
-void weft__dry_tell(void) {}
-void weft__give_away(struct weft__worker *w) { (void)w; }
+bool weft__work_for_sleeper(struct weft__worker *w) { return (void)w, false; }
+_Atomic uint32_t weft__poll_duty_state;
+void weft__poll_duty_notify(void) {}
+void weft__queue_give_away(struct weft__worker *w) { (void)w; }
 struct weft__fiber *weft__next_slow(struct weft__worker *w) {
     return (void)w, NULL;
 }
@@ -72,7 +78,7 @@ static void time_has_come(struct weft__worker *w) {
     if (!weft__wheel_expire(&w->wheel, 1, &due, 1, &left)) return;
     if (weft__wait_win(due.arg, due.ticket, WEFT_WON_DEADLINE)) weft__push(w, due.arg);
     if (weft__next(w) != f) return;
-    note_end(); /* nobody sees more than that it was about to */
+    note_end(); /* other threads see only that it was about to */
     store_rel(&f->join, weft__join_of(weft__handle(f), WEFT_JOIN_ENDED));
 }
 
@@ -88,10 +94,10 @@ void run_thread(unsigned t) {
         add_ar(&weft__quiet.waiting, 1);
         fence_sc();
         for (;;) {
-            uint32_t told = load_acq(&weft__quiet.told);
+            uint32_t told = load_acq(&weft__quiet.notified);
             if (weft__is_quiet(&weft__cluster)) break;
             if (s.looks_once) return;
-            weft__futex_wait(&weft__quiet.told, told, WEFT_FOREVER);
+            weft__futex_wait(&weft__quiet.notified, told, WEFT_FOREVER);
         }
         claim(ended(), "a fiber that will go on is taken for blocked");
         s.found = true;

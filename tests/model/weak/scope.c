@@ -1,14 +1,18 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * The real scopes (src/sched/region.c, scope.c, root.c, with wait.c and sync/counter.c): they begin and end, wait,
- * fail, are cancelled from outside and run out of time, and calls are taken whose forker is cancelled, in small cases.
+ * The real scopes (src/sched/wait/cancel.c, scope.c, cancel_root.c, with wait.c and sched/wait/counter.c): they begin
+ * and end, wait, fail, are cancelled from outside and run out of time, and calls of a cancelled forker are taken,
+ * in small cases.
  */
 #define WEFT_SCOPE_STEPS 1 /* so that the lock is given back in the middle */
 
 #include "weak.h"
 
 #include "queue/deque.h"
-#include "sched/block.h"
-#include "sched/region.h"
+#include "sched/dispatch/forking.h"
+#include "sched/wait/block.h"
+#include "sched/wait/cancel.h"
+#include "sched/wait/cancel_log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,12 +34,16 @@ static struct {
 } shared;
 static struct weft__worker worker[4]; /* each fiber runs on one of its own */
 
-#include "sched/region.c"
-#include "sched/root.c"
-#include "sched/scope.c"
-#include "sched/wait.c"
-#include "sync/counter.c"
-#include "sync/queue.c"
+#include "sched/wait/cancel.c"
+#include "sched/wait/cancel_root.c"
+#include "weft.h"
+#undef errno /* of each thread its own */
+#define errno (*(int[]){0})
+#include "sched/life/scope_spawn.c"
+#include "sched/wait/counter.c"
+#include "sched/wait/scope.c"
+#include "sched/wait/wait.c"
+#include "sched/wait/wait_queue.c"
 
 enum { BODY, ONE, TWO, OTHER }; /* OTHER: the clock, or a thread that cancels */
 
@@ -55,7 +63,7 @@ bool weak_goes_too_far(void) { return false; }
 struct weft__fiber *weft__me_if_any(void) {
     return load_rlx(&weft__self()->current);
 }
-void weft__note_told(struct weft__fiber *f, int why) { (void)f, (void)why; }
+void weft__cancel_log_add(struct weft__fiber *f, int why) { (void)f, (void)why; }
 uint64_t weft__clock(void) { return 1; }
 
 void scope_make_ready(struct weft__fiber *f) { claim(weak_release((unsigned)(f - shared.fiber)), "made ready twice"); }
@@ -63,7 +71,7 @@ int scope_block(struct weft__fiber *me) {
     weak_block();
     uint64_t reason = load_acq(&me->wait) & WEFT_WAIT_REASON;
     if (reason == WEFT_WON_DONE) return 0;
-    return reason == WEFT_WON_DEADLINE ? -ETIMEDOUT : weft__told_result(me);
+    return reason == WEFT_WON_DEADLINE ? -ETIMEDOUT : weft__cancel_result(me);
 }
 void weft__make_all_ready(struct weft__list *won) {
     for (struct weft__link *l; (l = weft__list_take(won));) scope_make_ready(weft__fiber_of_link(l));
@@ -93,12 +101,16 @@ int weft__spawn_child(struct weft__scope *s, const struct weft_attr *attr, int (
     return 0;
 }
 /* No fiber for the rest of the chain: the caller does it all. */
-int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr *attr, void *(*fn)(void *), void *arg,
-                  const char *where) {
-    return (void)fiber, (void)attr, (void)fn, (void)arg, (void)where, -ENOMEM;
+int weft__spawn(struct weft_fiber *fiber, const struct weft_attr *attr, void *(*fn)(void *), void *arg,
+                const char *where, size_t size) {
+    return (void)fiber, (void)attr, (void)fn, (void)arg, (void)where, (void)size, -ENOMEM;
+}
+int weft__spawn_counted_child(struct weft__scope *s, const struct weft_attr *attr, int (*fn)(void *), void *arg,
+                              const char *where) {
+    return weft__spawn_child(s, attr, fn, arg, where);
 }
 void weft_yield(void) {}
-void weft__tasks_region(bool begun) { (void)begun; } /* nothing is forked */
+struct weft__forking weft__forking; /* nothing is forked */
 void weft__frames_unwind(struct weft__fiber *me, void *result, const void *returned) {
     (void)me, (void)result, (void)returned;
     claim(false, "a frame is left open");
@@ -154,7 +166,7 @@ static GHOST bool have_ended(uint32_t all) { return (shared.ended & all) == all;
 
 static bool thieves_wait(void);
 
-/* As sched/tasks.c has it: to take a call, to run it, to say that it is done. */
+/* As sched/tasks/tasks.c has it: to take a call, to run it, to say that it is done. */
 static void run_thief(unsigned t) {
     struct weft__fiber *me = &shared.fiber[t];
     struct weft__region member;
@@ -173,7 +185,7 @@ static void begin_forking(unsigned t) {
     shared.deque.owner = &shared.fiber[t];
     shared.fiber[t].stack = &shared.stack;
 }
-/* As task/fork.c has it, of the oldest call. */
+/* As task/fork_join.c has it, of the oldest call. */
 static void join_calls(void) {
     weft__counter_wait_always(&shared.taken, 0);
     if (load_rlx(&shared.deque.rooted)) weft__root_close(&shared.deque);
@@ -214,7 +226,7 @@ static int child_shields(void *t) {
 
 static void spawn_child(int (*fn)(void *), unsigned t) {
     if (!weft_scope_spawn(&shared.s, NULL, fn, (void *)(uintptr_t)t)) return;
-    shared.result[t] = wait_here(); /* refused: the scope is cancelled, and the body told in its stead */
+    shared.result[t] = wait_here(); /* refused: the scope is cancelled, and the body told in its place */
     note_end(t);
 }
 

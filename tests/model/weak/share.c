@@ -1,11 +1,16 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Explores taking from a queue alone, or shared: the real elastic.c (weft__share, weft__share_by_force), dispatch.h and
- * queue/ready.h, with a worker that retires and comes back (idle.c), and the monitor. No fiber is held twice.
+ * Explores taking from a queue alone, or shared: the real resize.c (weft__sharing_update, weft__sharing_end_by_force),
+ * dispatch.h and queue/ready_queue.h, with a worker that retires and comes back (idle.c), and the monitor. No fiber is
+ * held twice.
  */
+#include "sched/dispatch/dispatch.h"
 #include "workers.h"
 
-#include "sched/elastic.c"
-#include "sched/idle.c"
+#include "sched/dispatch/sharing.c"
+#include "sched/elastic/resize.c"
+#include "sched/loop/sleep.c"
+#include "sched/wake/idle.c"
 
 enum { OWNER, MONITOR, OTHER };
 
@@ -17,7 +22,7 @@ static struct {
 
 /* --- what is underneath ---------------------------------------------------------------------------------- */
 
-void weft__give_away(struct weft__worker *w) { (void)w; }
+void weft__queue_give_away(struct weft__worker *w) { (void)w; }
 unsigned weft__stack_flush(struct weft__stack_cache *c, unsigned keep) { return (void)c, (void)keep, 0; }
 void weft__slab_flush(struct weft__slab *slab, struct weft__slab_cache *c) { (void)slab, (void)c; }
 void weft__tasks_flush(struct weft__worker *w, bool all) { (void)w, (void)all; }
@@ -27,9 +32,9 @@ bool weft__driver_sleep(struct weft__driver *d, struct weft__uring *ring, uint64
     return true;
 }
 void weft__driver_wake(struct weft__driver *d) { (void)d; }
-void weft__tell_quiet(void) {}
-_Atomic uint32_t weft__dry_awaited;
-void weft__dry_tell(void) {}
+void weft__quiet_notify(void) {}
+_Atomic uint32_t weft__poll_duty_state;
+void weft__poll_duty_notify(void) {}
 struct weft__fiber *weft__next_slow(struct weft__worker *w) {
     return (void)w, NULL;
 }
@@ -43,6 +48,7 @@ void weft__push_slow(struct weft__worker *w, struct weft__fiber *f) {
     (void)w, (void)f, claim(false, "a queue is full");
 }
 bool weft__work_in_sight(struct weft__worker *w) { return (void)w, false; }
+bool weft__work_for_sleeper(struct weft__worker *w) { return (void)w, false; }
 bool weak_goes_too_far(void) { return false; }
 
 /* --- what the threads do ----------------------------------------------------------------------------------- */
@@ -55,12 +61,12 @@ static GHOST void let_go(struct weft__fiber *f) { s.held[f - fiber] = 0; }
 
 void explored_switch(struct weft__context *from, struct weft__context *to) {
     (void)from;
-    s.entered = to == &worker[0].home ? NULL : container_of(to, struct weft__fiber, context);
+    s.entered = to == &worker[0].home.context ? NULL : container_of(to, struct weft__fiber, context);
 }
 
 /* The fiber yields, and perhaps finds itself ready again before it left; or it is time to go home. */
 static struct weft__fiber *yields(struct weft__worker *w, struct weft__fiber *self) {
-    w->until_poll = weak_choice(2) ? 1 : 1000;
+    w->pace.until_poll = weak_choice(2) ? 1 : 1000;
     s.entered = self;
     let_go(self);
     weft__push(w, self);
@@ -74,8 +80,8 @@ static void own(void) {
     struct weft__fiber *f = NULL;
     for (unsigned i = 0; i < s.rounds; i++) {
         if (!f) {
-            w->until_poll = 1000;
-            weft__share(w);
+            w->pace.until_poll = 1000;
+            weft__sharing_update(w);
             f = weft__choose(w, weft__next(w));
             if (f) take(f);
         } else
@@ -84,7 +90,7 @@ static void own(void) {
 }
 
 static void force(void) {
-    for (unsigned i = 0; i < s.claims; i++) weft__share_by_force(&worker[0]);
+    for (unsigned i = 0; i < s.claims; i++) weft__sharing_end_by_force(&worker[0]);
 }
 
 static void steal(void) {
@@ -95,7 +101,7 @@ static void steal(void) {
 /* As retire() and find() in worker.c. */
 static void come_and_go(void) {
     struct weft__worker *w = weft__self();
-    if (w->is_retired) { /* from the beginning: the second half of weft__idle_retire */
+    if (w->sleeper.is_retired) { /* from the beginning: the second half of weft__idle_retire */
         weft__lock(&w->cluster->idle.lock);
         call_back(&w->cluster->idle, w);
         weft__unlock(&w->cluster->idle.lock);
@@ -130,7 +136,7 @@ static void set_up_with(unsigned n, unsigned rounds, unsigned claims) {
 }
 static void set_up_alone(void) {
     store_rlx(&weft__cluster.idle.state, WEFT_IDLE_RETIREE);
-    worker[1].is_retired = true;
+    worker[1].sleeper.is_retired = true;
     store_rlx(&worker[0].sharing, WEFT_ALONE);
     store_rlx(&worker[0].ready.alone, true);
 }

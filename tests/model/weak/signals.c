@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Explores signals that fibers wait for, the real io/signals.c: handlers that write into a pipe which has room for one,
  * the service that reads, and an end of the subscription meanwhile. Each signal is delivered, or none is subscribed; no
@@ -50,7 +51,7 @@ static GHOST int own_pid(void) {
     return 1;
 }
 int weft__pipe(int ends[2]) { return ends[0] = 3, ends[1] = 4, 0; }
-int weft__service_watch(int fd, void (*fn)(void)) { return (void)fd, (void)fn, 0; }
+int weft__poll_thread_watch(int fd, void (*fn)(void)) { return (void)fd, (void)fn, 0; }
 
 static GHOST bool is_closed(void) { return s.is_closed; }
 static ssize_t pipe_write(int fd, const void *data, size_t n) {
@@ -79,7 +80,7 @@ static ssize_t pipe_read(int fd, void *data, size_t n) {
 }
 static GHOST int pipe_close(int fd) { return (void)fd, s.is_closed = true, 0; }
 void weft__make_all_ready(struct weft__list *won) { (void)won; }
-void weft__service_hear(uint64_t signals) { (void)signals; }
+void weft__poll_thread_set_signals(uint64_t signals) { (void)signals; }
 void explored_switch(struct weft__context *from, struct weft__context *to) { (void)from, (void)to; }
 bool weak_goes_too_far(void) { return false; }
 
@@ -87,13 +88,13 @@ bool weak_goes_too_far(void) { return false; }
 
 void run_thread(unsigned t) {
     siginfo_t info = {0};
-    if (t == FIRST) s.noted = note(SIGUSR1, &info);
+    if (t == FIRST) s.noted = signals_note(SIGUSR1, &info);
     if (t == SECOND && s.begins) open_pipe();
-    if (t == SECOND && !s.ends && !s.begins) note(SIGUSR2, &info);
+    if (t == SECOND && !s.ends && !s.begins) signals_note(SIGUSR2, &info);
     if (t == SECOND && s.ends) {
         struct weft__list won = {NULL, NULL};
         lock_mutex(&change);
-        forget(&s.subscription, &won);
+        signals_forget(&s.subscription, &won);
         unlock_mutex(&change);
     }
     if (t == SERVICE && !s.ends && !s.begins)

@@ -1,17 +1,25 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Explores sleeping and waking with the real idle.c, futex.c, steal.c (the last look), elastic.c (more workers) and
- * ready.c (mail, injector), dry.c: a worker that goes to sleep, or retires, while work comes by every way. In the end
- * it does not sleep over any. Clocks stand still: what only a timeout would find is not found here. More workers:
- * sleep.pml.
+ * Explores sleeping and waking with the real idle.c, futex.c, steal.c (the last look), resize.c (more workers) and
+ * make_ready.c (mail, injector), io_backpressure.c: a worker that goes to sleep, or retires, while work comes by every
+ * way. In the end it does not sleep over any. Clocks stand still: what only a timeout would find is not found here.
+ * More workers: sleep.pml.
  */
 #include "workers.h"
 
 #include "driver/futex.c"
-#include "sched/dry.c"
-#include "sched/elastic.c"
-#include "sched/idle.c"
-#include "sched/ready.c"
-#include "sched/steal.c"
+#include "sched/balance/steal.c"
+#include "sched/balance/work.c"
+#include "sched/dispatch/make_ready.c"
+#include "sched/dispatch/sharing.c"
+#include "sched/dispatch/timers.c"
+#include "sched/elastic/resize.c"
+#include "sched/loop/poll.c"
+#include "sched/loop/search.c"
+#include "sched/loop/sleep.c"
+#include "sched/wake/idle.c"
+#include "sched/wake/io_backpressure.c"
+#include "sched/wake/seen.c"
 
 enum { SLEEPER, WAKER };
 enum { MAIL, INJECT, PUSH, MORE, STOP, HOLDS_BACK };
@@ -20,7 +28,7 @@ enum { NO_DUTIES, DUTIES };
 static struct {
     uint8_t way, wants, got;
     uint8_t duties, dozes;
-    struct seen seen[WORKERS];
+    struct weft__queue_seen seen[WORKERS];
 } s;
 
 /* --- what is underneath ---------------------------------------------------------------------------------- */
@@ -32,7 +40,7 @@ void weft__tasks_ask(struct weft__cluster *c) { (void)c; }
 bool weft__tasks_in_sight(struct weft__worker *w) { return (void)w, false; }
 bool weft__stack_trim(void) { return false; }
 void weft__deque_trim(void) {}
-void weft__tell_quiet(void) {}
+void weft__quiet_notify(void) {}
 bool weft__each_cluster(bool (*fn)(struct weft__cluster *, void *), void *arg) { return fn(&weft__cluster, arg); }
 void weft__timed_put(struct weft__timed *t, struct weft__fiber *f) { (void)t, (void)f; }
 uint64_t weft__timed_take(struct weft__timed *t, struct weft__fiber *f) { return (void)t, (void)f, 0; }
@@ -43,8 +51,8 @@ struct weft__fiber *weft__aside_next(struct weft__worker *w) {
 struct weft__fiber *weft__aside_steal(struct weft__worker *w, struct weft__worker *from) {
     return (void)w, (void)from, NULL;
 }
-bool weft__ring_waits(const struct weft__uring *r) { return (void)r, false; }
-void weft__ring_sleep(struct weft__uring *r, _Atomic uint32_t *state, uint32_t asleep, uint64_t deadline) {
+bool weft__uring_needs_reap(const struct weft__uring *r) { return (void)r, false; }
+void weft__uring_sleep(struct weft__uring *r, _Atomic uint32_t *state, uint32_t asleep, uint64_t deadline) {
     (void)r, (void)state, (void)asleep, (void)deadline;
 }
 int weft__thread_create(pthread_t *t, void *(*fn)(void *), void *arg) { return (void)t, (void)fn, (void)arg, -EAGAIN; }
@@ -64,15 +72,15 @@ static bool doze(uint64_t deadline) {
 }
 static void end(void) {}
 static bool has_duties(void) { return s.duties; }
-static const struct weft__dry in_stead = {fetch, begin, doze, end, has_duties};
+static const struct weft__poll_duty in_stead = {fetch, begin, doze, end, has_duties};
 
 /* --- what the threads do ----------------------------------------------------------------------------------- */
 
 /* What a worker finds that looks for work: mail, the injector, its own queue, another's. */
 static bool finds_something(struct weft__worker *w) {
     void *items[1];
-    take_mail_of(w, w);
-    if (weft__is_wanted(w)) take_injected(w);
+    weft__mail_take(w, w);
+    if (weft__is_wanted(w)) weft__injector_take(w);
     if (weft__pop(w)) return true;
     if (!weft__is_wanted(w)) return false;
     return load_acq(&worker[1].sharing) == WEFT_SHARED && weft__ready_take(&worker[1].ready, items, 1);
@@ -103,7 +111,7 @@ static void wake(void) {
             weft__notify(w);
         }
         break;
-    case HOLDS_BACK: weft__dry_await(&in_stead, 1); break; /* and then brings it in */
+    case HOLDS_BACK: weft__poll_duty_hold_back(&in_stead, 1); break; /* and then brings it in */
     case MORE: set_wanted(&weft__cluster, 1); break;
     case STOP:
         store_rel(&weft__cluster.stopping, true);
@@ -129,8 +137,8 @@ static void set_up_for(unsigned way, unsigned workers, unsigned wants) {
     s.way = (uint8_t)way;
     s.wants = (uint8_t)wants;
     if (way != PUSH) return;
-    worker[0].seen = s.seen; /* the other queue stands still, as far as it has seen */
-    worker[0].seen_size = WORKERS;
+    worker[0].seen.queue = s.seen; /* the other queue stands still, as far as it has seen */
+    worker[0].seen.size = WORKERS;
     s.seen[1].at = 1;
 }
 static void mail(void) { set_up_for(MAIL, 1, 1); }
@@ -143,12 +151,12 @@ static void set_up_dry(unsigned way, unsigned duties, unsigned awaited) {
     s.dozes = 0;
     store_rlx(&rung, 0);
     store_rlx(&stead, &in_stead);
-    store_rlx(&weft__dry_awaited, awaited);
+    store_rlx(&weft__poll_duty_state, awaited);
 }
-static void holds_back(void) { set_up_dry(HOLDS_BACK, NO_DUTIES, WEFT_DRY_SERVED); }
-static void holds_back_for_a_while(void) { set_up_dry(HOLDS_BACK, DUTIES, WEFT_DRY_SERVED); }
-static void dozing_mail(void) { set_up_dry(MAIL, NO_DUTIES, WEFT_DRY_HELD); }
-static void dozing_stop(void) { set_up_dry(STOP, NO_DUTIES, WEFT_DRY_HELD); }
+static void holds_back(void) { set_up_dry(HOLDS_BACK, NO_DUTIES, WEFT_POLL_DUTY_SERVED); }
+static void holds_back_for_a_while(void) { set_up_dry(HOLDS_BACK, DUTIES, WEFT_POLL_DUTY_SERVED); }
+static void dozing_mail(void) { set_up_dry(MAIL, NO_DUTIES, WEFT_POLL_DUTY_HELD); }
+static void dozing_stop(void) { set_up_dry(STOP, NO_DUTIES, WEFT_POLL_DUTY_HELD); }
 static void more(void) {
     set_up_for(MORE, 1, 1);
     store_rlx(&weft__cluster.wanted, 0);
@@ -168,7 +176,7 @@ static void check(void) {
 
 /* The worker sleeps. It does so in the poller, or the thread has been told and does not wait for its bound. */
 static void check_waiter(void) {
-    bool dozes = s.dozes && load_rlx(&weft__dry_awaited) == WEFT_DRY_DOZED;
+    bool dozes = s.dozes && load_rlx(&weft__poll_duty_state) == WEFT_POLL_DUTY_DOZED;
     claim(dozes || !weak_goes_on(WAKER), "neither the thread nor a worker is in the poller");
 }
 
@@ -189,7 +197,7 @@ static bool all_scenes(void) {
 int main(int argc, char **argv) {
     share_workers(2);
     weak_share(&s, sizeof s);
-    weak_share((void *)&weft__dry_awaited, sizeof weft__dry_awaited);
+    weak_share((void *)&weft__poll_duty_state, sizeof weft__poll_duty_state);
     weak_share((void *)&rung, sizeof rung);
     return weak_main(argc, argv, all_scenes);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Explores sleepers of which some take no forked calls: the real idle.c (weft__idle_wake_for_calls), futex.c and
  * tasks.c (weft__tasks_pushed, weft__tasks_in_sight). A worker forks a call and computes; a regular worker and a spare
@@ -6,14 +7,11 @@
 #include "workers.h"
 
 #include "driver/futex.c"
-#include "sched/idle.c"
-#define ask ask_deque
-#define begin begin_call
-#include "sched/suspended.c"
-#include "sched/tasks.c"
-#include "sched/worth.c"
-#undef begin
-#undef ask
+#include "sched/loop/sleep.c"
+#include "sched/tasks/steal_worth.c"
+#include "sched/tasks/suspended.c"
+#include "sched/tasks/tasks.c"
+#include "sched/wake/idle.c"
 
 enum { FORKER, REGULAR, SPARE, MONITOR };
 
@@ -31,16 +29,17 @@ static struct {
 /* A deque that holds one call. What thieves and owner owe to each other is explored in split.c. */
 static void push_one(struct weft__deque *d, struct weft_call *c) { (void)d, (void)c, store_rel(&s.calls, 1); }
 static bool has_one(struct weft__deque *d) { return (void)d, load_acq(&s.calls); }
-static const struct weft__deque_kind one_call = {.push = push_one, .some = has_one};
-const struct weft__deque_kind weft__deque_kept;
+static const struct weft__deque_variant one_call = {.push = push_one, .some = has_one};
+const struct weft__deque_variant weft__deque_kept;
 
 bool weft__parents_wait_at(struct weft__worker *w) { return (void)w, false; }
 bool weft__stack_trim(void) { return false; }
 void weft__deque_trim(void) {}
-void weft__tell_quiet(void) {}
-_Atomic uint32_t weft__dry_awaited;
+void weft__quiet_notify(void) {}
+_Atomic uint32_t weft__poll_duty_state;
 /* The part of steal.c that is about calls. */
 bool weft__work_in_sight(struct weft__worker *w) { return weft__tasks_in_sight(w); }
+bool weft__work_for_sleeper(struct weft__worker *w) { return weft__tasks_in_sight(w); }
 void explored_switch(struct weft__context *from, struct weft__context *to) { (void)from, (void)to; }
 bool weak_goes_too_far(void) { return false; }
 
@@ -59,7 +58,7 @@ static void work(struct weft__worker *w) {
 /* From the middle of weft__idle_sleep on. */
 static void go_on_sleeping(struct weft__worker *w) {
     weft__driver_sleep(&w->driver, &w->ring, WEFT_FOREVER);
-    wake_up(w);
+    weft__idle_leave(w);
 }
 
 void run_thread(unsigned t) {
@@ -83,13 +82,13 @@ static void set_up_with(unsigned lent, unsigned sleeps) {
     driven[MONITOR] = NULL;
     store_rlx(&weft__cluster.configured, 2);
     store_rlx(&weft__cluster.lent, lent);
-    s.deque.kind = &one_call;
+    s.deque.variant = &one_call;
     s.deque.calls = s.deque.in.head = s.call;
-    store_rlx(&worker[FORKER].deque, &s.deque);
+    store_rlx(&worker[FORKER].calls.deque, &s.deque);
     s.sleeps = (uint8_t)sleeps;
     if (!sleeps) return;
     idle->top = &worker[sleeps];
-    worker[sleeps].is_sleeper = true;
+    worker[sleeps].sleeper.is_listed = true;
     store_rlx(&idle->state, WEFT_IDLE_SLEEPER);
     weft__driver_announce(&worker[sleeps].driver);
 }
@@ -99,7 +98,7 @@ static void regular_sleeps(void) { set_up_with(0, REGULAR); }
 static void set_up_search(unsigned lent, bool finds) {
     set_up_with(lent, REGULAR);
     s.finds = finds;
-    worker[SPARE].searching = true;
+    worker[SPARE].search.is_searcher = true;
     store_rlx(&weft__cluster.idle.state, WEFT_IDLE_SLEEPER + WEFT_IDLE_SEARCHER);
 }
 static void searches(void) { set_up_search(0, false); }

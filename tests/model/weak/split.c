@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Explores the split deque and what owner and thief say to each other about a call: the real queue/split.c,
- * weft/task.h, task/fork.c and sched/tasks.c. An owner that forks and joins, in any order; a thief that takes what is
- * public and asks for more; a thief of last resort that moves the split. Each call runs once, and its join returns
- * after that.
+ * Explores the split deque and what owner and thief say to each other about a call: the real queue/deque_split.c,
+ * weft/task.h, task/fork_join.c and sched/tasks/tasks.c. An owner that forks and joins, in any order; a thief that
+ * takes what is public and asks for more; a thief of last resort that moves the split. Each call runs once, and its
+ * join returns after that.
  */
 #include "weak.h"
 
@@ -16,18 +17,12 @@
 
 #include "workers.h"
 
-#define give give_half
-#include "queue/split.c"
-#undef give
-#define ask ask_deque
-#define begin begin_call
-#include "sched/suspended.c"
-#include "sched/tasks.c"
-#include "sched/worth.c"
-#undef begin
-#undef ask
-#include "sched/wait.c"
-#include "task/fork.c"
+#include "queue/deque_split.c"
+#include "sched/tasks/steal_worth.c"
+#include "sched/tasks/suspended.c"
+#include "sched/tasks/tasks.c"
+#include "sched/wait/wait.c"
+#include "task/fork_join.c"
 
 enum { OWNER, THIEF, LAST_RESORT };
 #define CALLS 3
@@ -55,8 +50,10 @@ void explored_ready(struct weft__fiber *f) {
     claim(f == &fiber[0], "another is made ready");
     claim(weak_release(OWNER), "made ready twice");
 }
-bool weft__work_in_sight(struct weft__worker *w) { return (void)w, true; } /* no wait on the spot */
-const struct weft__deque_kind weft__deque_kept;
+static bool always(struct weft__worker *w) { return (void)w, true; } /* no wait on the spot */
+__attribute__((constructor)) static void let_it_work(void) { weft__tasks_other_work = always; }
+struct weft__forking weft__forking;
+const struct weft__deque_variant weft__deque_kept;
 bool weak_goes_too_far(void) { return false; }
 
 /* --- what the threads do ----------------------------------------------------------------------------------- */
@@ -95,7 +92,7 @@ static void join_typed(void) {
 static void own(void) {
     for (const char *p = s.program; *p; p += 2) {
         unsigned n = (unsigned)(p[1] - '0');
-        if (*p == '+') weft_fork(&s.task[n], call, (void *)(uintptr_t)n);
+        if (*p == '+') weft_task_fork(&s.task[n], call, (void *)(uintptr_t)n);
         if (*p == 'f') fork_typed(n);
         if (*p == '-') weft_task_join(&s.task[n]);
         if (*p == 'j') join_typed();
@@ -107,10 +104,10 @@ static void own(void) {
 
 static bool steal(void) {
     struct weft__deque *d = &s.deque;
-    struct weft_call *c = d->kind->ready(d) ? d->kind->steal(d) : NULL;
+    struct weft_call *c = d->variant->ready(d) ? d->variant->steal(d) : NULL;
     if (!c) return false;
-    if (begin_call(c)) c->run(&d->in, c);
-    finish(c);
+    if (weft__call_begin(c)) c->run(&d->in, c);
+    weft__call_finish(c);
     return true;
 }
 
@@ -120,7 +117,7 @@ void run_thread(unsigned t) {
         own();
     else if (t == THIEF)
         for (unsigned i = 0; i < s.thefts; i++) {
-            if (!steal() && i + 1 < s.thefts) ask_deque(d, 1); /* as split_press does the first time */
+            if (!steal() && i + 1 < s.thefts) deque_ask(d, 1); /* as split_press does the first time */
         }
     else
         for (unsigned i = 0; i < s.presses; i++) move_split(d);
@@ -135,8 +132,8 @@ static void set_up_with(const char *program, unsigned thefts, unsigned presses) 
     driven[THIEF] = &worker[1];
     driven[LAST_RESORT] = NULL;
     store_rlx(&worker[0].current, &fiber[0]);
-    store_rlx(&worker[0].deque, d);
-    d->kind = &weft__deque_split;
+    store_rlx(&worker[0].calls.deque, d);
+    d->variant = &weft__deque_split;
     d->calls = d->floor = d->base = d->in.low = d->in.head = d->in.split = s.call;
     d->used = PLACES;
     d->in.span = (PLACES - 1) * sizeof(struct weft_call);

@@ -1,19 +1,24 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Explores the rescue of what only a stuck worker could run: the real rescue.c (rescue, came_back), ready.c (mail),
- * aside.c (pinned fibers), steal.c (the last look), idle.c and futex.c. The monitor finds a worker with a hog, another
- * worker goes to sleep, and the hog may come back at any moment. Each fiber is taken once, and none is left while the
- * other sleeps.
+ * Explores the rescue of what only a stuck worker could run: the real rescue.c (rescue, came_back), make_ready.c
+ * (mail), priority.c (pinned fibers), steal.c (the last look), idle.c and futex.c. The monitor finds a worker with a
+ * hog, another worker goes to sleep, and the hog may come back at any moment. Each fiber is taken once, and none is
+ * left while the other sleeps.
  */
 #include "workers.h"
 
 #include "driver/futex.c"
-#include "sched/aside.c"
-#include "sched/idle.c"
-#include "sched/ready.c"
-#define forget forget_seen
-#include "sched/steal.c"
-#undef forget
-#include "sched/rescue.c"
+#include "sched/balance/steal.c"
+#include "sched/balance/work.c"
+#include "sched/dispatch/make_ready.c"
+#include "sched/dispatch/priority.c"
+#include "sched/dispatch/timers.c"
+#include "sched/elastic/rescue.c"
+#include "sched/loop/poll.c"
+#include "sched/loop/search.c"
+#include "sched/loop/sleep.c"
+#include "sched/wake/idle.c"
+#include "sched/wake/seen.c"
 
 enum { HELPER, MONITOR, OWNER };
 enum { MAIL, PINNED };
@@ -27,12 +32,14 @@ bool weft__tasks_in_sight(struct weft__worker *w) { return (void)w, false; }
 bool weft__tasks_wait_at(struct weft__worker *w) { return (void)w, false; }
 bool weft__stack_trim(void) { return false; }
 void weft__deque_trim(void) {}
-void weft__tell_quiet(void) {}
-_Atomic uint32_t weft__dry_awaited;
+void weft__quiet_notify(void) {}
+_Atomic uint32_t weft__poll_duty_state;
 void weft__timed_put(struct weft__timed *t, struct weft__fiber *f) { (void)t, (void)f; }
 uint64_t weft__timed_take(struct weft__timed *t, struct weft__fiber *f) { return (void)t, (void)f, 0; }
-bool weft__ring_waits(const struct weft__uring *r) { return (void)r, false; }
-bool weft__share_by_force(struct weft__worker *w) { return load_rlx(&w->sharing) == WEFT_SHARED; } /* see share.c */
+bool weft__uring_needs_reap(const struct weft__uring *r) { return (void)r, false; }
+bool weft__sharing_end_by_force(struct weft__worker *w) {
+    return load_rlx(&w->sharing) == WEFT_SHARED;
+} /* see share.c */
 bool weft__hog_look(struct weft__worker *w, uint64_t now) { return (void)w, (void)now, true; }
 void explored_switch(struct weft__context *from, struct weft__context *to) { (void)from, (void)to; }
 bool weak_goes_too_far(void) { return false; }
@@ -48,7 +55,7 @@ static GHOST bool take_it(unsigned t, struct weft__fiber *f) {
 static GHOST bool is_taken(void) { return s.got[0] || s.got[1]; }
 
 static struct weft__fiber *own(struct weft__worker *w) {
-    take_mail_of(w, w);
+    weft__mail_take(w, w);
     return weft__has_ready(w) ? weft__next(w) : NULL;
 }
 
@@ -87,7 +94,7 @@ static void set_up_with(unsigned what) {
         store_rlx(&worker[1].mailbox.top, &fiber[0].slot.link);
         return;
     }
-    store_rlx(&fiber[0].context.place, 2);
+    store_rlx(&fiber[0].context.placement, 2);
     weft__aside_put(&worker[1], WEFT_ASIDE_PINNED, &fiber[0]);
 }
 static void mail(void) { set_up_with(MAIL); }

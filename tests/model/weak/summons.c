@@ -1,11 +1,12 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Explores fibers that stand aside, and the summons in the same word: the real sched/aside.c, with the dispatches of
- * the owner, the monitor that summons it, and another worker that takes what is loose. A summons is met by a poll, or
- * stays; no change of the count loses it, and it changes no count. Each fiber runs once.
+ * Explores fibers that stand aside, and the summons in the same word: the real sched/dispatch/priority.c, with the
+ * dispatches of the owner, the monitor that summons it, and another worker that takes what is loose. A summons is met
+ * by a poll, or stays; no change of the count loses it, and it changes no count. Each fiber runs once.
  */
 #include "workers.h"
 
-#include "sched/aside.c"
+#include "sched/dispatch/priority.c"
 
 enum { OWNER, MONITOR, THIEF };
 
@@ -33,10 +34,10 @@ static GHOST void take_it(struct weft__fiber *f) {
 static void dispatch(struct weft__worker *w) {
     struct weft__fiber *f = weft__next(w);
     take_it(f);
-    if (f || w->until_poll > 0) return;
+    if (f || w->pace.until_poll > 0) return;
     s.polled++;
-    weft__summons_met(w);
-    w->until_poll = w->poll_from = 1000;
+    weft__summons_clear(w);
+    w->pace.until_poll = w->pace.poll_from = 1000;
 }
 
 static void own(struct weft__worker *w) {
@@ -46,7 +47,7 @@ static void own(struct weft__worker *w) {
 
 void run_thread(unsigned t) {
     if (t == OWNER) own(weft__self());
-    if (t == MONITOR) weft__summon(&worker[0]);
+    if (t == MONITOR) weft__worker_summon(&worker[0]);
     if (t == THIEF) take_it(weft__aside_steal(weft__self(), &worker[0]));
 }
 
@@ -57,7 +58,7 @@ static void set_up_with(unsigned puts, unsigned dispatches) {
     driven[OWNER] = &worker[0];
     driven[MONITOR] = NULL;
     driven[THIEF] = &worker[1];
-    worker[0].poll_from = worker[0].until_poll;
+    worker[0].pace.poll_from = worker[0].pace.until_poll;
     s.puts = (uint8_t)puts;
     s.dispatches = (uint8_t)dispatches;
 }

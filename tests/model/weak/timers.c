@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Explores timers, the real driver/wheel.c: one is cancelled while it expires, while its wheel is handed on to another
  * worker, or while its wheel is closed. It is handed out or taken back, once; and when that is known its memory may go.

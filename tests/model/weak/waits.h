@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * For explorations in which each thread is a fiber that waits: the wait word is real, blocking and being made ready are
  * the explorer's. The program defines struct shared before it includes this.
@@ -7,7 +8,8 @@
 
 #include "weak.h"
 
-#include "sched/block.h"
+#include "sched/dispatch/make_ready.h"
+#include "sched/wait/wait.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +62,8 @@ int waits_block(struct weft__fiber *me, uint64_t ticket, uint64_t deadline) {
     return reason == WEFT_WON_DONE ? 0 : reason == WEFT_WON_DEADLINE ? -ETIMEDOUT : -ECANCELED;
 }
 
-int weft__heed(struct weft__fiber *me) { return load_rlx(&me->wait) & WEFT_WAIT_CANCEL ? -ECANCELED : 0; }
+int weft__refused(struct weft__fiber *me, int err) { return (void)me, err; }
+int weft__cancel_heed(struct weft__fiber *me) { return load_rlx(&me->wait) & WEFT_WAIT_CANCEL ? -ECANCELED : 0; }
 
 void weft__make_all_ready(struct weft__list *won) {
     for (struct weft__link *l; (l = weft__list_take(won));) waits_ready(weft__fiber_of_link(l));

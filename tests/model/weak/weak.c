@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * How the explorer (weak.h) works.
  *
@@ -22,7 +23,7 @@
  *   - A heavy fence (membarrier) is a full fence of the caller, then one of each other thread wherever that is, one
  *     after the other, and one of the caller again.
  *   - Memory that is not atomic has one value. A view says which last writes, and which reads by which threads since,
- *     it includes; an access of a thread whose view lacks one that conflicts is a data race.
+ *     it includes; an access is a data race if the view of its thread lacks a conflicting access.
  *
  * Most words are one thread's own. A place, or a word that is not atomic, counts as shared once two threads have used
  * it, one of which writes: that is found out on the way, and the exploration begins anew. Others need no steps.
@@ -139,7 +140,7 @@ struct used {
     const volatile void *at;
     uint8_t read_by, written_by;
     bool is_shared;
-    uint8_t number; /* of the shared ones of its kind */
+    uint8_t number; /* of the shared places of its kind */
     uint8_t size;
 };
 #define USED (1u << 14)
@@ -325,7 +326,8 @@ static bool choose_change(struct thread *t, struct step *s, unsigned c) {
     struct place *p = &all.place[s->place];
     if (s->order & ORDER_FULL) strengthen(t, s->place);
     unsigned which = mode.in_order ? p->count - 1u : t->now.at[s->place], last = p->count - 1u;
-    /* It takes place on any message that it may read and that no other swap has read; one that fails reads the newest.
+    /* It takes place on any message that it may read and that no other swap has read; a swap that fails reads the
+     * newest.
      */
     for (; which <= last; which++) {
         const struct message *m = &p->message[which];

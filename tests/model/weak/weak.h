@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The explorer: all interleavings of a few threads that run real source, and all values that their loads may
  * return where memory is weakly ordered. See weak.c for how, README.md for what is explored.
@@ -70,7 +71,8 @@ extern unsigned current;   /* the thread that runs; THREADS: none does */
 extern unsigned n_threads; /* of this exploration */
 extern const char *wrong;  /* what went wrong, or NULL */
 extern uint64_t states, ends, cut;
-extern bool weak_symmetric; /* there is no membarrier: light fences are full ones, and heavy ones only the caller's */
+extern bool
+    weak_symmetric; /* there is no membarrier: light fences are full fences, and heavy fences only the caller's */
 
 /* Says what went wrong, unless something has before. */
 void claim(bool holds, const char *what);
@@ -125,7 +127,7 @@ void weak_quiet(void);
  * fence they are explored again with symmetric fences.
  *
  *   order     (or nothing) all scenes, with loads that read one of the newest three values
- *   brief     without the large ones, and one of the newest two values
+ *   brief     without the large scenes, and one of the newest two values
  *   in_order  all scenes, sequentially consistent
  *   mutants   each order of memory and each fence of the source that the small scenes meet, weakened, one after the
  *             other: is it noticed? One line each. What the exploration does itself is left alone

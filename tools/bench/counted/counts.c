@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * weft, built to count what it does (base/atomic.h), as a measuring program of its own: it is several
  * times slower, so it has no times to tell.
@@ -28,12 +29,12 @@ static void counts(const struct args *args, struct result *result) {
     char *words[WORDS] = {"ms=0", "cutoff=0"}; /* once; the first of a name counts */
     struct args once = {2, words};
     for (int i = 0; i < args->count && once.count < WORDS; i++) words[once.count++] = args->values[i];
-    must(weft_stats(&before), "weft_stats");
+    must(weft_stats_read(&before), "weft_stats");
     unsigned long fences = counted_fences, locked = counted_locked;
     typed_fib(&once, result);
     fences = counted_fences - fences;
     locked = counted_locked - locked;
-    must(weft_stats(&after), "weft_stats");
+    must(weft_stats_read(&after), "weft_stats");
     double forks = (double)(b - 1) / 1000;
     uint64_t tried = after.steals_tried - before.steals_tried;
     uint64_t took = after.steals - before.steals + after.tasks_stolen - before.tasks_stolen;

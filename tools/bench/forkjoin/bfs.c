@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * bfs: how far each of nodes= nodes is from the first, in a graph where each has 16 random neighbours,
- * level by level. A level is halved until a few nodes are left; a node that is found belongs to whoever
- * marks it, by a compare-and-swap in every form.
+ * level by level. A level is halved until a few nodes are left; a node that is found belongs to the
+ * task that marks it, by a compare-and-swap in every form.
  *
  * Metric: ms.
  */

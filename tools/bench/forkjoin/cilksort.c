@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cilksort: of count= numbers, by quarters, merged in pairs; the merge is forked too, as Cilk's example
  * does it. grain=: so few are sorted or merged in place.

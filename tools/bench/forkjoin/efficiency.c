@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * efficiency: a tree of leaves= leaves of 1 to 40 us of integer work; how much of the workers' time is
  * spent in those.

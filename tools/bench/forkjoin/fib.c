@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * fib: Fibonacci numbers the slow way, one fork and one call a node: what a fork costs.
  *
@@ -10,7 +11,7 @@
 static unsigned n, cutoff;
 static uint64_t got, wanted;
 
-/* In another way than the one that is measured. */
+/* Computed in another way than the measured code. */
 static uint64_t expected(unsigned k) {
     uint64_t a = 0, b = 1;
     while (k--) {

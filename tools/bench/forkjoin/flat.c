@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * flat: tasks= tasks that do next to nothing, all forked by one before it joins the first.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The fork-join benchmarks of one form: their table, and how each is measured. See forkjoin.h. */
 #include "forkjoin.h"
 

@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The fork-join benchmarks: each workload is written once, beside this file, and compiled once for
- * each form of forking: weft's typed and its generic one (tools/bench/weft/), none at all (serial/),
+ * each form of forking: weft's typed and its generic form (tools/bench/weft/), none at all (serial/),
  * oneTBB and OpenMP (bench/peers/). Each form has a form.h with these names:
  *
  *   TASK_n(R, f, T1, a1, ...)  begins the definition of a function of n parameters that may fork and
@@ -22,8 +23,8 @@
  *
  * Arguments of a fork are not arrays: a form may copy what it finds there. All is C and C++.
  *
- * A workload does the same work in every form, whoever runs which part of it, and its result is
- * compared with one that plain serial code has found.
+ * A workload does the same work in every form, whichever thread runs which part of it, and its result
+ * is compared with the result of plain serial code.
  */
 #ifndef BENCH_FORKJOIN_H
 #define BENCH_FORKJOIN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See kernels.h. */
 #include "kernels.h"
 

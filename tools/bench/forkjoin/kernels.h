@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The inner loops of heat, heatfor and sparselu. They are compiled once by one compiler and linked into the program of
  * every system, so that a comparison of two systems does not compare two compilers. matrix.h, sorting.h and sums.c

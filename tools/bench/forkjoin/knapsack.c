@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * knapsack: the most valuable choice of items= that fits, by branch and bound: take the next item, or
  * leave it. What cannot reach the bound is cut off. The bound is the best that a greedy choice finds,

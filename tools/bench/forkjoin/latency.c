@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * latency: when each of tasks= pieces of a loop begins, counted from the call; each then takes 20 us.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * loops: a loop over count= elements, each some steps of integer work, 200 on average.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * matmul: the product of two matrices of n= lines, by quarters: four products at a time, twice.
  *

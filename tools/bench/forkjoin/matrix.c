@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See matrix.h. */
 #include "matrix.h"
 

@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * What the benchmarks on matrices share: square ones of doubles that hold small whole numbers, so that
- * sums are exact in whatever order they are made.
+ * What the benchmarks on matrices share: square matrices of doubles that hold small whole numbers, so
+ * that sums are exact in whatever order they are made.
  */
 #ifndef BENCH_MATRIX_H
 #define BENCH_MATRIX_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * mergesort: of count= numbers, one half forked, the halves merged by one; grain=: so few are sorted
  * in place.

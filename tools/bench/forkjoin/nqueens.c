@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * nqueens: in how many ways n= queens stand on a board of n x n, a fork for each place where the next
  * may stand: an irregular tree, with little work a node.

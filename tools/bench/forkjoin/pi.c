@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * pi: of chunks= times 4096 random points in a square, how many lie in the circle; the chunks are halved
  * until one is left. Each has its own random numbers, so that the count is always the same.

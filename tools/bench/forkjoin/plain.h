@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The part of a form.h that is the same wherever a function that forks is an ordinary function. */
 #ifndef BENCH_PLAIN_H
 #define BENCH_PLAIN_H

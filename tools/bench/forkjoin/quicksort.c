@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * quicksort: of count= numbers, one half forked; grain=: so few are sorted in place.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * See sorting.h. Which of two random numbers is less cannot be predicted, so partition and merge have
  * no branch on it: that alone makes them faster than qsort.
@@ -146,7 +147,7 @@ NOINLINE void sorting_merge(const uint32_t *a, size_t a_count, const uint32_t *b
             *to++ = front ? *b : *a;
             b += front;
             a += !front;
-            bool back = b_end[-1] < a_end[-1]; /* of equal ones, b's are the last */
+            bool back = b_end[-1] < a_end[-1]; /* among equal elements, b's are the last */
             *--to_end = back ? a_end[-1] : b_end[-1];
             a_end -= back;
             b_end -= !back;

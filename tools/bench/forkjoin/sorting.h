@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the sorts share: count= numbers, whether they are sorted, and the serial parts that all of them end in.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * sparselu: the LU decomposition of a sparse matrix of blocks= by blocks= blocks of size= lines, as in the Barcelona
  * OpenMP task suite. Each of its steps forks a task for each block of a line and a column, joins them, and forks a
@@ -56,7 +57,7 @@ TASK_1(int, edges, size_t, k) {
 
 TASK_1(int, inner, size_t, k) {
     FRAME;
-    SLOT(modify, slots[BLOCKS_MOST * BLOCKS_MOST]);
+    static SLOT(modify, slots[BLOCKS_MOST * BLOCKS_MOST]); /* one step at a time; too many for a stack */
     size_t n = 0;
     for (size_t i = k + 1; i < blocks; i++)
         for (size_t j = k + 1; j < blocks; j++)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * strassen: the product of two matrices of n= lines by seven products of half the size, all forked
  * but one. The room for sums and products is there before it begins.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See sums.h. */
 #include "sums.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the prefix sums and the reductions share: count= numbers of 64 bits, and whether the sums are right. Sums are
  * those of integers, so they do not depend on where a system puts the brackets.

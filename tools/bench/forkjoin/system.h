@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What measure_main runs a measurement on, where it is not a scheduler of fibers. */
 #ifndef BENCH_SYSTEM_H
 #define BENCH_SYSTEM_H

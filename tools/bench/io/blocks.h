@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A file of numbered blocks, for `file`: made for one measurement, read at random places, each block
  * checked. Its name is gone as soon as it is open.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See client.h. */
 #include "client.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The client of `echo` and `accept`: a plain epoll loop, so that the measure does not change when weft
  * does. Closed: each connection has one message under way. Every answer is compared with what was sent.

@@ -1,8 +1,10 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * http, memcached: a real server on one processor, the load generator (load/load.h) on the other.
+ * http, memcached: a real server on one processor, the load generator (load/load.h) on the other. http-wrk: with wrk
+ * (wrk.h) in the load generator's place.
  *
  *   server=       path of the server's program (bench/peers/io); without it, weft serve or weft cached
- *   reference=    memcached: path of the one whose greatest rate is the measure for the open loop
+ *   reference=    memcached: path of the server with the greatest rate that the open loop is measured by
  *   connections=  of the client
  *   size=         bytes of a file, or of a value
  *   once=1        http: a connection for each request
@@ -22,6 +24,7 @@
 
 #include "load/load.h"
 #include "process.h"
+#include "wrk.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -123,6 +126,30 @@ static struct load_plan start_http(const struct args *args, struct server *serve
     client_prepare();
     plan.server = server->pid;
     return plan;
+}
+
+/* The same with wrk as the client. own=1: the server is weft serve, and server= only says that wrk is there. What it
+ * costs to make the connections is in it, because wrk makes them in its measured time. */
+void own_http_wrk(const struct args *args, struct result *result) {
+    char url[64];
+    struct server server;
+    struct wrk wrk;
+    prepare(args);
+    server_prepare(&server);
+    make_file(&server, arg(args, "size"));
+    struct load_plan plan = plan_for(args, &load_http, &server);
+    start(&server, arg_or(args, "own", 0) ? NULL : arg_text(args, "server", NULL), &plan, 0);
+    snprintf(url, sizeof url, "http://127.0.0.1:%u/file", server.port);
+    unsigned seconds = (unsigned)((arg(args, "span") + 999) / 1000);
+    uint64_t before = server_cpu(&server);
+    if (wrk_run(url, plan.connections, seconds, &wrk)) {
+        result->right = !wrk.faults;
+        result->values[0] = (double)(server_cpu(&server) - before) / (double)wrk.requests / 1e3;
+        result->values[1] = wrk.rate / 1e3;
+        result->values[2] = wrk.median;
+        result->values[3] = wrk.late;
+    }
+    server_stop(&server);
 }
 
 void own_http(const struct args *args, struct result *result) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See process.h. */
 #include "process.h"
 
@@ -81,7 +82,7 @@ static void make_group(struct server *server, unsigned quota) {
     exit(1);
 }
 
-/* The one that runs, or is being made; for a program that ends early. */
+/* The process that runs, or is being made; for a program that ends early. */
 static struct server *current;
 
 static int remove_one(const char *path, const struct stat *s, int kind, struct FTW *ftw) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The server that is measured: a process of its own, pinned to the first processor we may use, while we
  * go to the last; in a control group with a quota of that processor, if one is asked for.

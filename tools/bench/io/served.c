@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * echo, accept: a server on one processor, the client (client.h) on the other.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Forks that are calls: what a program without any runtime takes. The names are explained in
  * tools/bench/forkjoin/forkjoin.h. workers= is the number of processes that do the same at the same

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Plain serial C as a measuring program, once or several times at once: the yardstick of the
  * fork-join benchmarks. With several processes, a time is what one computation takes when they share
@@ -21,7 +22,7 @@ static struct shared {
 } * shared;
 static bool said_enough;
 
-/* Spins: nobody is to be woken up when the others begin. */
+/* Spins: no thread must be woken up when the others begin. */
 void form_begin(void) {
     __atomic_fetch_add(&shared->ready, 1, __ATOMIC_RELAXED);
     while (__atomic_load_n(&shared->ready, __ATOMIC_RELAXED) < shared->copies) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * file: reads of 4 KiB at random places, each fiber one after another.
  *

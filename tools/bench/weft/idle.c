@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * idle: what a runtime with nothing to do costs. The workers have run something before.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * weft's loops, the same in both of its forms. how: the partition (0 morsel, 1 lazy, 2 static, 3 one at a
  * time), and ten times the spread (0 none, 1 even, 2 uneven).

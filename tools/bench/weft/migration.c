@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * migration: what it costs a fiber that it runs on another worker than the one that made it, and wrote
- * what it works on: fibers that each go over an array of cells= numbers, once.
+ * migration: what it costs a fiber to run on another worker than the worker that made it, and wrote
+ * its data: fibers that each go over an array of cells= numbers, once.
  *
- * Metrics: the time of a fiber that was stolen over that of one that stayed, by their medians; us of one
+ * Metrics: the time of a stolen fiber over that of a fiber that stayed, by their medians; us of a fiber
  * that stayed; how many in a hundred were stolen.
  */
 #include "own.h"

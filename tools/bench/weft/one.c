@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * weft as a measuring program: `weft bench-one BENCH key=value ...`. The tool calls itself this way,
  * so that a measurement of weft begins in a fresh process, as those of the others do.
@@ -26,6 +27,7 @@ static const struct measurement own[] = {
     {"scope", own_scope, false},
     {"file", own_file, true},
     {"clients", own_clients, true},
+    {"http-wrk", own_http_wrk, true},
     {"http", own_http, true},
     {"overload", own_overload, true},
     {"memcached", own_memcached, true},

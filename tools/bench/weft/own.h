@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The benchmarks that only weft runs in this form; its peers have their own. Each is described in
  * the file of its name. */
 #ifndef BENCH_OWN_H
@@ -5,7 +6,7 @@
 
 #include "measure.h"
 
-/* The fork-join benchmarks (forkjoin/), with typed forks and with generic ones. */
+/* The fork-join benchmarks (forkjoin/), with typed and with generic forks. */
 extern const struct measurement typed_measurements[], generic_measurements[];
 
 measure_fn typed_sort, typed_sort_by, typed_pointers, typed_pointers_by, typed_scan, typed_scan_by, typed_reduce,
@@ -14,8 +15,8 @@ measure_fn typed_sort, typed_sort_by, typed_pointers, typed_pointers_by, typed_s
 measure_fn own_switch, own_migration, own_timers, own_idle, own_startstop, own_select, own_scope;
 
 /* A server and its client, and weft as such a server. */
-measure_fn own_echo, own_accept, own_serve_echo, own_serve_accept, own_file, own_http, own_clients, own_overload,
-    own_memcached;
+measure_fn own_echo, own_accept, own_serve_echo, own_serve_accept, own_file, own_http, own_http_wrk, own_clients,
+    own_overload, own_memcached;
 
 /* argv[1] is the benchmark. Returns the exit code. */
 int bench_one(int argc, char **argv);

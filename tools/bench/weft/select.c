@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * select: one fiber receives from four channels without a buffer, whichever has something; one or four others send.
  *
@@ -41,8 +42,8 @@ void own_select(const struct args *args, struct result *result) {
     result->right = true;
     uint64_t began = clock_ns();
     while (left) {
-        int which = weft_select(cases, CHANNELS);
-        must(which, "weft_select");
+        int which = weft_case_select(cases, CHANNELS);
+        must(which, "weft_case_select");
         if (cases[which].result) {
             cases[which].on = NULL;
             left--;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * serve-echo, serve-accept: weft's side of `echo` and `accept` (io/served.c), the servers themselves: a
  * fiber a connection, until the process is killed.

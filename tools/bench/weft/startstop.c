@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * startstop: start the runtime and stop it again, after the first time.
  * Metric: us for both.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * switch: from one context to another on the same kernel thread and back, by the scheduler's own
  * routine: two places in the code that switch, and nothing else.

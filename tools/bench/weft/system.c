@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See system.h. */
 #include "system.h"
 

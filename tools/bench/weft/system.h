@@ -1,9 +1,10 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the shared benchmarks run on: weft. Each system has a system.h with these names; this one
  * says what they mean.
  *
  *   sys_fiber    something that runs, made by sys_spawn and given back by sys_join
- *   sys_permit   where one fiber, the one it was bound to after its spawn, waits until somebody
+ *   sys_permit   where one fiber, chosen after its spawn, waits until another fiber
  *                gives the permit; a permit given before the wait is not lost
  *   sys_sem      a counting semaphore; drain takes all there is and says how many it was
  *   sys_mutex    a mutex; sys_rwlock, where the system has it, a reader-writer lock

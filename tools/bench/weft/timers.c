@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * timers: arm a timer and cancel it again, while many others are armed.
  *

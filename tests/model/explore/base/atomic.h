@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Stands in for src/base/atomic.h: every atomic operation of the source under test becomes a step of
  * the explorer, which knows where it stands in the source and with which order.

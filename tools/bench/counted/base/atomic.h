@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Stands before src/base/atomic.h when the library is built to be counted (see ../counts.c): the same
  * operations, each full fence and each locked instruction noted.

@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * weft's generic forks: a struct with the arguments, in the frame of whoever forks. The names are
+ * weft's generic forks: a struct with the arguments, in the frame of the forking function. The names are
  * explained in tools/bench/forkjoin/forkjoin.h.
  */
 #ifndef BENCH_FORM_H
@@ -41,7 +42,7 @@
     do { \
         f##_slot *slot_ = &(s); \
         slot_->args = (struct f##_args){__VA_ARGS__}; \
-        must(weft_fork(&slot_->task, f##_run, slot_), "fork"); \
+        must(weft_task_fork(&slot_->task, f##_run, slot_), "fork"); \
     } while (0)
 #define CALL(f, ...) f(__VA_ARGS__)
 #define SYNC

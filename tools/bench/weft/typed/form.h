@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * weft's typed forks. The names are explained in tools/bench/forkjoin/forkjoin.h.
  */

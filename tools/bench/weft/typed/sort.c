@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The library's own sorts, of count= numbers in the order that input= says (sorting.h), or of pointers to them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The library's own prefix sums and reductions, of count= numbers.
  *

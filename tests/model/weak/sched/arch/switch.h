@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Stands in for src/arch/switch.h: a switch says that its stack was left, as the assembly does, and returns. The
  * program knows from explored_switch where the thread is then.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Stands in for src/base/random.h: every number that may be drawn is. */
 #ifndef WEFT_BASE_RANDOM_H
 #define WEFT_BASE_RANDOM_H

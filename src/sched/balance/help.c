@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Helping: a worker that has work takes some from a queue that waits longer.
+ *
+ * Once in WEFT_POLL_EVERY dispatches, but not more often than in WEFT_LOOK_EVERY, a worker looks at what
+ * one other has published: a line that is written seldom, so the look mostly costs nothing. Where dispatches are slow
+ * it looks at several, so that each queue is looked at often enough by one worker or another (help_rule.h). Only if
+ * that calls for help (help_rule.h) the queue itself is looked at, and its oldest fibers are taken.
+ */
+#include "base/probe.h"
+#include "sched/balance/balance.h"
+#include "sched/balance/help_rule.h"
+#include "sched/dispatch/delay.h"
+#include "sched/dispatch/make_ready.h"
+#include "sched/dispatch/priority.h"
+#include "sched/dispatch/timers.h"
+#include "sched/place/placement.h"
+#include "sched/tasks/tasks.h"
+#include "sched/wake/seen.h"
+
+#define WEFT_LOOK_EVERY (4 * WEFT_MICROSECOND)
+#define WEFT_HELP_MOST 128
+#define WEFT_CALLS_EVERY (100 * WEFT_MICROSECOND) /* the look takes a line from a fiber that forks */
+#define WEFT_CALL_PATIENCE (1 * WEFT_MILLISECOND)
+
+/*
+ * A queue's delay is what fibers have waited lately, or what a fiber that is pushed now will wait: the length times the
+ * time of a dispatch. The first is late where queues are long: one fiber is timed in a whole round. The second is the
+ * same for two queues that are alike, whichever of their fibers are timed just now.
+ */
+static uint64_t usual_delay(struct weft__worker *w, uint64_t length, uint64_t turn) {
+    uint64_t average = load_rlx(&w->age.average);
+    return average > length * turn ? average : length * turn;
+}
+
+/* What the worker's own queue is like. */
+static struct weft__view own_view(struct weft__worker *w, uint64_t now) {
+    uint64_t length = weft__ready_length(&w->ready);
+    return (struct weft__view){weft__since(load_rlx(&w->age.marked_at), now),
+                               usual_delay(w, length, w->pace.mean_turn / 16), length};
+}
+
+/* What a queue is like, as its owner published it. `since` is of the last fiber that was timed, which had waited for
+ * a round by then; the next one is published a round later. So up to a round more is nothing unusual. */
+static struct weft__view published(struct weft__worker *w, uint64_t now) {
+    uint64_t length = load_rlx(&w->age.length); /* an empty one may have filled since */
+    uint64_t usual = usual_delay(w, length, load_rlx(&w->age.turn)), allowed = usual + WEFT_MARK_EVERY;
+    uint64_t waited = weft__since(load_rlx(&w->age.since), now);
+    return (struct weft__view){waited > allowed ? waited - allowed : 0, usual, length ? length : 1};
+}
+
+/* What it is like now. If the timed fiber has not come to the head yet, the oldest waits at least as
+ * long as the timed fiber; else at least since w first saw it at the head. */
+static struct weft__view looked_at(struct weft__worker *w, struct weft__worker *other, uint64_t now) {
+    uint64_t waited = weft__queue_idle_time(w, other, now), timed = weft__age_of(other, now);
+    uint64_t length = weft__ready_length(&other->ready);
+    return (struct weft__view){timed > waited ? timed : waited, usual_delay(other, length, load_rlx(&other->age.turn)),
+                               length};
+}
+
+static void help_take(struct weft__worker *w, struct weft__worker *from, uint64_t n) {
+    void *items[WEFT_HELP_MOST];
+    count_add(&w->numbers.steals_tried, 1);
+    uint64_t got = weft__ready_take(&from->ready, items, n < WEFT_HELP_MOST ? n : WEFT_HELP_MOST);
+    count_add(&w->numbers.helps, got > 0);
+    weft__probe3(help, w->index, from->index, got);
+    count_add(&w->numbers.moved, got);
+    for (uint64_t i = 0; i < got; i++)
+        if (!weft__reserve_leaves(w, items[i])) weft__push(w, items[i]);
+    weft__seen_note_taken(w, from, got);
+    w->help.next_look = 0; /* there may be more */
+}
+
+/* The owner does not come by: what stands aside there, and, if it is stuck, its mail and pinned fibers. */
+static void serve_aside(struct weft__worker *w, struct weft__worker *other, uint64_t now) {
+    bool stuck = load_rlx(&other->rescue.is_stuck);
+    if (likely(!stuck && !load_rlx(&other->aside.loose))) return;
+    if (!stuck && weft__queue_idle_time(w, other, now) < WEFT_MARK_EVERY) return;
+    weft__serve_stuck(w, other);
+    struct weft__fiber *f = weft__aside_steal(w, other);
+    if (f) weft__push(w, f);
+}
+
+/*
+ * Forked calls wait at a worker that runs something else. They count as one more fiber there: one of them is taken when
+ * they have waited longer than fibers wait here, by the same rule as a queue, and for WEFT_CALL_PATIENCE at least. So
+ * short calls stay where they were forked, and a worker that has fibers of its own runs one call a round.
+ */
+static void help_with_calls(struct weft__worker *w, struct weft__worker *other, const struct weft__view *mine,
+                            uint64_t now) {
+    if (likely(!load_rlx(&other->calls.deque)) || now < w->help.next_calls || !weft__takes_calls(w)) return;
+    w->help.next_calls = now + WEFT_CALLS_EVERY;
+    struct weft__view theirs = {weft__calls_left_alone(w, other, now), 0, 1};
+    if (theirs.waited < WEFT_CALL_PATIENCE || !weft__help(mine, &theirs)) return;
+    struct weft__fiber *f = weft__tasks_steal(w, other, now);
+    if (f) weft__push(w, f);
+}
+
+static void help_once(struct weft__worker *w, uint64_t now) {
+    struct weft__worker *other =
+        w->cluster->workers[weft__victims_one(weft__victims_of(w), w->help.looks++, &w->random)];
+    if (other == w || load_acq(&other->sharing) != WEFT_SHARED) return; /* pairs with weft__sharing_update */
+    if (weft__wheel_next(&other->wheel) < now - WEFT_MARK_EVERY) weft__expire(w, &other->wheel, now);
+    if (!weft__may_take_from(w, other)) return;
+    serve_aside(w, other, now);
+    struct weft__view mine = own_view(w, now);
+    help_with_calls(w, other, &mine, now);
+    if (weft__serves_itself(w, other, now)) return;
+    struct weft__view theirs = published(other, now);
+    if (!weft__help(&mine, &theirs)) return;
+    theirs = looked_at(w, other, now);
+    uint64_t n = weft__reserve_share(w, other, weft__help(&mine, &theirs));
+    if (n) help_take(w, other, n);
+}
+
+void weft__help_tick(struct weft__worker *w, uint64_t now) {
+    weft__delay_tick(w, now);
+    unsigned count = load_rlx(&w->cluster->count);
+    if (now < w->help.next_look || !w->cluster->stealing || count < 2) return;
+    uint64_t elapsed =
+        w->help.next_look ? now - w->help.next_look + WEFT_LOOK_EVERY : 0; /* 0: it has just taken something */
+    w->help.next_look = now + WEFT_LOOK_EVERY;
+    for (unsigned looks = weft__help_looks(elapsed, count - 1); looks && w->help.next_look; looks--) help_once(w, now);
+}

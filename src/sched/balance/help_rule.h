@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Helping: when a worker that has work of its own takes some of another's, because the work there waits
+ * longer. Decisions only, over plain numbers, so that a simulation can drive them, too.
+ *
+ * All times are nanoseconds. What a worker knows of a queue:
+ */
+#ifndef WEFT_SCHED_HELP_H
+#define WEFT_SCHED_HELP_H
+
+#include <stdint.h>
+
+struct weft__view {
+    uint64_t waited;  /* its oldest fiber has waited that long already, at least; 0: not known */
+    uint64_t average; /* how long fibers usually wait there, by measurement or by estimate */
+    uint64_t length;
+};
+
+/* Delays that differ by less are alike: a cache miss or an interrupt is not worth a migration. */
+#define WEFT_HELP_SLACK 20000
+
+/* The moving average after one more sample: seven eighths of what it was. A sample that is out of all
+ * proportion counts little: otherwise a worker that stood still for a while would find every other queue
+ * young for long after, and would leave the fibers there waiting just as long. */
+static inline uint64_t weft__help_average(uint64_t average, uint64_t sample) {
+    uint64_t most = 2 * average + WEFT_HELP_SLACK;
+    return average - average / 8 + (sample < most ? sample : most) / 8;
+}
+
+/* Each worker looks at another queue once in this time on average, and so each queue is looked at once. */
+#define WEFT_HELP_INTERVAL 8000
+#define WEFT_HELP_LOOKS 8 /* at a time, at most: a look may miss the cache */
+
+/* How many other queues a worker looks at when its last look was so long ago. */
+static inline unsigned weft__help_looks(uint64_t elapsed, unsigned others) {
+    uint64_t looks = 1 + elapsed / WEFT_HELP_INTERVAL;
+    if (looks > WEFT_HELP_LOOKS) looks = WEFT_HELP_LOOKS;
+    return looks < others ? (unsigned)looks : others;
+}
+
+/* How many fibers to take from the other queue; 0: leave it alone. */
+uint64_t weft__help(const struct weft__view *mine, const struct weft__view *theirs);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* The configuration: what was given, then the environment, then defaults. See config.c. */
+#ifndef WEFT_SCHED_CONFIG_H
+#define WEFT_SCHED_CONFIG_H
+
+#include "weft.h"
+
+#include <stdbool.h>
+
+#define WEFT_STACK_SIZE_DEFAULT (128 * 1024)
+
+/* What was given, by a program that knows so much of it; NULL: zeros. -E2BIG: see struct_size.h. */
+int weft__config_take(struct weft_config *c, const struct weft_config *given, size_t size);
+
+/* Fills in what is zero. *automatic: the number of workers was left to us. -EINVAL: out of range. */
+int weft__config_complete(struct weft_config *c, bool *automatic);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * When nothing happens any more in a cluster. See quiescence.c.
+ */
+#ifndef WEFT_SCHED_CONTROL_QUIESCENCE_H
+#define WEFT_SCHED_CONTROL_QUIESCENCE_H
+
+#include "sched/core/cluster.h"
+#include "sched/core/quiescence.h"
+
+/* Nothing will happen in the cluster any more, unless something outside does it. */
+bool weft__is_quiet(struct weft__cluster *c);
+/* Wakes the drains of clusters that are quiet. */
+void weft__drain_collect(void);
+/* Waits until the cluster is quiet, or until this generation of it has ended. */
+int weft__drain_wait(struct weft__cluster *c, uint32_t generation, uint64_t deadline);
+void weft__quiet_after_fork(void);
+
+#endif

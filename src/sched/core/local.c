@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fiber-local values: a table of keys for the process, and for each fiber that sets one an array
+ * of values. A key that is deleted and made again has a new version; values of the old one are gone.
+ */
+#include "sched/control/atfork.h"
+#include "sched/core/self.h"
+
+struct weft__locals {
+    struct value {
+        void *value;
+        uint32_t version;
+    } at[WEFT_KEYS_MAX];
+};
+
+static struct key {
+    _Atomic uint32_t version; /* odd: in use */
+    void (*_Atomic destroy)(void *);
+} keys[WEFT_KEYS_MAX];
+static struct weft__lock keys_lock;
+
+/* A key on the outside is its index and its version, so that { 0 } is none. */
+#define KEY_BITS 7
+_Static_assert(WEFT_KEYS_MAX == 1 << KEY_BITS, "the index of a key");
+
+static struct key *find_key(struct weft_key key, uint32_t *version) {
+    struct key *k = &keys[key.index % WEFT_KEYS_MAX];
+    *version = load_acq(&k->version); /* pairs with the creation: destroy is set */
+    return *version % 2 && *version == key.index >> KEY_BITS ? k : NULL;
+}
+
+WEFT_PUBLIC int weft_key_create(struct weft_key *key, void (*destroy)(void *)) {
+    if (!key) return -EINVAL;
+    int err = -EAGAIN;
+    weft__lock(&keys_lock);
+    for (unsigned i = 0; i < WEFT_KEYS_MAX && err; i++) {
+        uint32_t version = load_rlx(&keys[i].version);
+        if (version % 2) continue;
+        version = (version + 1) % (1u << (32 - KEY_BITS));
+        store_rel(&keys[i].destroy, destroy); /* pairs with weft__locals_destroy: the key before is deleted */
+        store_rel(&keys[i].version, version); /* pairs with find_key */
+        key->index = version << KEY_BITS | i;
+        err = 0;
+    }
+    weft__unlock(&keys_lock);
+    return err;
+}
+
+WEFT_PUBLIC int weft_key_delete(struct weft_key key) {
+    uint32_t version;
+    weft__lock(&keys_lock);
+    struct key *k = find_key(key, &version);
+    if (k) store_rel(&k->version, version + 1);
+    weft__unlock(&keys_lock);
+    return k ? 0 : -EINVAL;
+}
+
+void weft__keys_after_fork(void) { weft__unlock(&keys_lock); }
+
+WEFT_PUBLIC void *weft_local_get(struct weft_key key) {
+    uint32_t version;
+    if (!find_key(key, &version)) return NULL;
+    struct weft__fiber *me = weft__me();
+    if (!me || !me->locals) return NULL;
+    struct value *v = &me->locals->at[key.index % WEFT_KEYS_MAX];
+    return v->version == version ? v->value : NULL;
+}
+
+WEFT_PUBLIC int weft_local_set(struct weft_key key, void *value) {
+    uint32_t version;
+    if (!find_key(key, &version)) return -EINVAL;
+    struct weft__fiber *me = weft__me();
+    if (!me) return -ENOMEM;
+    if (!me->locals && !(me->locals = weft__alloc(sizeof *me->locals))) return -ENOMEM;
+    me->locals->at[key.index % WEFT_KEYS_MAX] = (struct value){value, version};
+    return 0;
+}
+
+/* A destructor may set values again; like POSIX, a few rounds are made. */
+void weft__locals_destroy(struct weft__fiber *f) {
+    enum { ROUNDS = 4 };
+    bool again = f->locals != NULL;
+    for (int round = 0; again && round < ROUNDS; round++) {
+        again = false;
+        for (unsigned i = 0; i < WEFT_KEYS_MAX; i++) {
+            struct value v = f->locals->at[i];
+            if (!v.value) continue;
+            f->locals->at[i].value = NULL;
+            /* Pairs with the creation: if this is another key's, so is the version. */
+            void (*destroy)(void *) = load_acq(&keys[i].destroy);
+            if (load_rlx(&keys[i].version) != v.version || !destroy) continue;
+            destroy(v.value);
+            again = true;
+        }
+    }
+    weft__free(f->locals);
+    f->locals = NULL;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which worker the calling thread drives, and which fiber calls: one thread-local pointer, read by assembly that no
+ * compiler may keep a copy of (see arch).
+ */
+#ifndef WEFT_SCHED_CORE_SELF_H
+#define WEFT_SCHED_CORE_SELF_H
+
+#include "arch/switch.h"
+#include "sched/core/cluster.h"
+
+extern __thread struct weft__worker *weft__tls __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* The worker that the calling thread drives, or NULL. Never keep it across a switch. */
+static inline struct weft__worker *weft__self(void) { return weft__tls_get(); }
+
+/* The record of the caller: its fiber, or the record of its thread, which is made if need be. NULL: no memory. */
+struct weft__fiber *weft__me_slow(void);
+static inline struct weft__fiber *weft__me(void) {
+    struct weft__worker *w = weft__self();
+    struct weft__fiber *me = likely(w != NULL) ? load_rlx(&w->current) : NULL;
+    return likely(me != NULL) ? me : weft__me_slow();
+}
+/* The same without making a record; NULL: the caller has none, or is a timer's function. */
+struct weft__fiber *weft__me_if_any(void);
+
+/*
+ * The fiber in this life: for what it owns, so that the next fiber in the same record does not own it. Never 0. A plain
+ * read, because nothing changes it while the fiber lives.
+ */
+static inline uint64_t weft__life(const struct weft__fiber *me) {
+    uint64_t life;
+    __builtin_memcpy(&life, &me->slot.life, sizeof life);
+    return life;
+}
+/* The record of that life; NULL: the life is over. */
+static inline struct weft__fiber *weft__fiber_in(uint64_t life) {
+    struct weft__fiber *f = weft__fiber_at(weft__life_index(life));
+    return likely(f && load_rlx(&f->slot.life) == life) ? f : NULL;
+}
+
+#endif

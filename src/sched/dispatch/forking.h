@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the areas below tasks ask of a fiber that has forked calls. Only such a fiber has a deque, and only the area of
+ * tasks makes deques: so that area fills in these functions before main, and no other one calls them without a deque.
+ */
+#ifndef WEFT_SCHED_FORKING_H
+#define WEFT_SCHED_FORKING_H
+
+#include "sched/core/self.h"
+
+struct weft__region;
+
+struct weft__forking {
+    /* The running fiber gives its worker away: what others may take from its deque is public meanwhile. Returns like
+     * weft__suspend, with the worker that the fiber continues on. */
+    struct weft__worker *(*suspend)(struct weft__worker *w, struct weft__fiber *self);
+    /* The running fiber ends. */
+    void (*end)(struct weft__worker *w, struct weft__fiber *f);
+    /* The running fiber has begun, or ended, a scope or a shield. */
+    void (*region)(struct weft__deque *d, bool begun);
+    /* The running fiber is a child of a fork (continuation.c) and waits for the first time: its region. */
+    struct weft__region *(*child_member)(struct weft__fiber *me);
+};
+extern struct weft__forking weft__forking;
+
+static inline void weft__forking_region(bool begun) {
+    struct weft__worker *w = weft__self();
+    struct weft__deque *d = w ? load_rlx(&w->calls.deque) : NULL;
+    if (unlikely(d != NULL)) weft__forking.region(d, begun);
+}
+
+#endif

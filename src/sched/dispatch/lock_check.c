@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A check build only (-Dlocks=true, the static library): reports a fiber that parks, yields or ends while it holds
+ * a lock of the C library.
+ *
+ * Such a lock belongs to the kernel thread. The fiber may continue on another thread, which then unlocks a lock that it
+ * does not own. And another fiber that runs here meanwhile and wants the lock waits for a fiber that
+ * its own worker does not run. So the functions that take and give back mutexes, read-write locks and
+ * spin locks are defined here, in front of the C library's, and note per kernel thread which fiber
+ * holds what, and where in the program it was taken. Threads that run no fiber are not looked at.
+ *
+ * Condition variables need no care: while a thread waits in one it runs nothing else, and when it goes
+ * on it holds the mutex again. The library's own mutexes are noted as any others: it holds none when
+ * it switches.
+ */
+#define _GNU_SOURCE
+#include "sched/dispatch/lock_check.h"
+#include "sched/core/self.h"
+
+#include "base/message.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#define WEFT_LOCKS_MOST 64   /* of a thread; what is taken beyond that is not noted */
+#define WEFT_PLACES_MOST 256 /* that are named; there may be more */
+
+struct held {
+    const void *lock;
+    const char *kind;
+    uint64_t fiber;
+    void *where; /* the return address of the call that took it */
+};
+static __thread struct {
+    struct held held[WEFT_LOCKS_MOST];
+    unsigned count;
+} mine __attribute__((tls_model("initial-exec")));
+
+/* --- what is held ----------------------------------------------------------------------------------- */
+
+static int took(const char *kind, const volatile void *lock, int err, void *where) {
+    struct weft__worker *w = weft__self();
+    struct weft__fiber *f = w ? load_rlx(&w->current) : NULL;
+    if (f && (!err || err == EOWNERDEAD) && mine.count < WEFT_LOCKS_MOST)
+        mine.held[mine.count++] = (struct held){(const void *)(uintptr_t)lock, kind, weft__handle(f).id, where};
+    return err;
+}
+
+static void drop(unsigned i) {
+    mine.count--;
+    memmove(&mine.held[i], &mine.held[i + 1], (mine.count - i) * sizeof mine.held[0]);
+}
+
+/* The last one: a recursive mutex is there as often as it was taken. */
+static int gave(const volatile void *lock, int err) {
+    for (unsigned i = err ? 0 : mine.count; i-- > 0;)
+        if (mine.held[i].lock == (const void *)(uintptr_t)lock) {
+            drop(i);
+            break;
+        }
+    return err;
+}
+
+/* --- reports ---------------------------------------------------------------------------------------- */
+
+/* Once a place. */
+static bool is_new(void *where) {
+    static _Atomic(void *) places[WEFT_PLACES_MOST];
+    for (unsigned i = 0; i < WEFT_PLACES_MOST; i++) {
+        void *there = NULL;
+        if (cas_ar(&places[i], &there, where)) return true;
+        if (there == where) return false;
+    }
+    return false;
+}
+
+static const char *last_part(const char *path) {
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash ? slash + 1 : path;
+}
+
+static void lock_report(struct weft__fiber *self, const char *does, const struct held *h) {
+    struct weft__text text;
+    Dl_info at = {0};
+    uint64_t where = (uint64_t)(uintptr_t)h->where;
+    if (!dladdr(h->where, &at)) at = (Dl_info){0};
+    weft__say("%s %s while it holds the %s %x, taken before %x: %s+%x%s%s", weft__describe(self, &text), does, h->kind,
+              (uint64_t)(uintptr_t)h->lock, where, last_part(at.dli_fname), where - (uint64_t)(uintptr_t)at.dli_fbase,
+              at.dli_sname ? " in " : "", at.dli_sname ? at.dli_sname : "");
+}
+
+/* What was reported is no longer noted: it may be given back on another thread. */
+WEFT_COLD void weft__locks_check(struct weft__fiber *self, const char *does) {
+    for (unsigned i = mine.count; i-- > 0;) {
+        struct held h = mine.held[i];
+        if (h.fiber != weft__handle(self).id) continue;
+        drop(i);
+        if (is_new(h.where)) lock_report(self, does, &h);
+    }
+}
+
+/* --- in front of the C library ------------------------------------------------------------------------ */
+
+static void *real(_Atomic(void *) *known, const char *name) {
+    void *fn = load_rlx(known);
+    if (fn) return fn;
+    if (!(fn = dlsym(RTLD_NEXT, name))) weft__die("there is no %s", name);
+    store_rlx(known, fn);
+    return fn;
+}
+
+#define REAL(name, ...) \
+    ({ \
+        static _Atomic(void *) known; \
+        ((__typeof__(&name))real(&known, #name))(__VA_ARGS__); \
+    })
+#define TAKES(kind, name, type) \
+    WEFT_PUBLIC int name(type *lock) { return took(kind, lock, REAL(name, lock), __builtin_return_address(0)); }
+#define TAKES_UNTIL(kind, name, type) \
+    WEFT_PUBLIC int name(type *lock, const struct timespec *until) { \
+        return took(kind, lock, REAL(name, lock, until), __builtin_return_address(0)); \
+    }
+#define TAKES_UNTIL_BY(kind, name, type) \
+    WEFT_PUBLIC int name(type *lock, clockid_t clock, const struct timespec *until) { \
+        return took(kind, lock, REAL(name, lock, clock, until), __builtin_return_address(0)); \
+    }
+#define GIVES(name, type) \
+    WEFT_PUBLIC int name(type *lock) { return gave(lock, REAL(name, lock)); }
+
+TAKES("mutex", pthread_mutex_lock, pthread_mutex_t)
+TAKES("mutex", pthread_mutex_trylock, pthread_mutex_t)
+TAKES_UNTIL("mutex", pthread_mutex_timedlock, pthread_mutex_t)
+TAKES_UNTIL_BY("mutex", pthread_mutex_clocklock, pthread_mutex_t)
+GIVES(pthread_mutex_unlock, pthread_mutex_t)
+
+TAKES("read lock", pthread_rwlock_rdlock, pthread_rwlock_t)
+TAKES("read lock", pthread_rwlock_tryrdlock, pthread_rwlock_t)
+TAKES_UNTIL("read lock", pthread_rwlock_timedrdlock, pthread_rwlock_t)
+TAKES_UNTIL_BY("read lock", pthread_rwlock_clockrdlock, pthread_rwlock_t)
+TAKES("write lock", pthread_rwlock_wrlock, pthread_rwlock_t)
+TAKES("write lock", pthread_rwlock_trywrlock, pthread_rwlock_t)
+TAKES_UNTIL("write lock", pthread_rwlock_timedwrlock, pthread_rwlock_t)
+TAKES_UNTIL_BY("write lock", pthread_rwlock_clockwrlock, pthread_rwlock_t)
+GIVES(pthread_rwlock_unlock, pthread_rwlock_t)
+
+TAKES("spin lock", pthread_spin_lock, pthread_spinlock_t)
+TAKES("spin lock", pthread_spin_trylock, pthread_spinlock_t)
+GIVES(pthread_spin_unlock, pthread_spinlock_t)

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where a fiber that became ready is put, and what a worker looks at besides its queue.
+ *
+ *   made ready by a fiber           the queue of that fiber's worker
+ *   made ready by another thread,   the injector
+ *   or in another cluster
+ *   pinned                          aside at its worker: straight if the caller drives that worker,
+ *                                   else through the mailbox
+ *   high or low                     aside, where it would have been queued
+ *
+ * A fiber that has waited in a queue and must leave it without a turn is displaced: its worker retires, or the reserve
+ * does not run it. It goes through the injector, too, and leaves that before most fibers that were handed in. It does
+ * not go before the queue of the worker that takes it: among a hundred displaced fibers that compute, a fiber that
+ * wakes up for a moment would wait for all of them (a ticker was 200 to 300 ms late once, instead of 60).
+ *
+ * Nothing is ever lost for lack of memory: a queue that cannot grow leaves the fiber to the
+ * injector, which is a chain through the records.
+ */
+#include "base/assert.h"
+#include "sched/core/thread.h"
+#include "sched/dispatch/delay.h"
+#include "sched/dispatch/dispatch.h"
+
+static unsigned pin_of(uint32_t placement) { return placement & WEFT_PLACEMENT_PIN; }
+
+void weft__mail(struct weft__worker *to, struct weft__fiber *f) {
+    WEFT_ASSERT(to && f);
+    WEFT_ASSERT(!(load_rlx(&f->wait) & WEFT_WAIT_WAITING));
+    weft__mailbox_put(&to->mailbox, &f->slot.link);
+    fence_sc(); /* pairs with the fence of a worker that announces its sleep: it sees the mail, or we it */
+    if (unlikely(!load_rlx(&to->cluster->running) && !load_rlx(&weft__cluster.ending)))
+        weft__mailbox_hand_on(to); /* the fiber was moved just now, and the cluster has ended */
+    else
+        weft__idle_wake(to);
+}
+
+void weft__mailbox_hand_on(struct weft__worker *from) {
+    struct weft__list mail = {NULL, NULL};
+    weft__mailbox_take_all(&from->mailbox, &mail);
+    for (struct weft__link *l; (l = weft__list_take(&mail));) {
+        struct weft__fiber *f = weft__fiber_of_link(l);
+        weft__inject(weft__cluster_of(load_rlx(&f->context.placement)), f);
+    }
+}
+
+/*
+ * Displaced fibers first, but every fourth is a fiber that was handed in: a reserve that displaces fibers without end
+ * holds up no other. Locked.
+ */
+static struct weft__link *take_oldest(struct weft__injector *in) {
+    WEFT_ASSERT(weft__lock_is_held(&in->lock));
+    bool handed_in = ++in->turn % 4 == 0;
+    struct weft__link *l = weft__list_take(handed_in ? &in->list : &in->displaced);
+    return l ? l : weft__list_take(handed_in ? &in->displaced : &in->list);
+}
+
+void weft__injector_hand_on(struct weft__cluster *from) {
+    struct weft__list rest = {NULL, NULL};
+    weft__lock(&from->injector.lock);
+    for (struct weft__link *l; (l = take_oldest(&from->injector));) weft__list_put(&rest, l);
+    weft__timed_none(&from->injector.timed);
+    store_rlx(&from->injector.length, 0);
+    weft__unlock(&from->injector.lock);
+    for (struct weft__link *l; (l = weft__list_take(&rest));) {
+        struct weft__fiber *f = weft__fiber_of_link(l);
+        weft__inject(weft__cluster_of(load_rlx(&f->context.placement)), f);
+    }
+}
+
+/* Test builds: every fiber that becomes ready continues on the next worker. */
+static inline bool migrate(struct weft__worker *w, struct weft__fiber *f) {
+    unsigned wanted = load_rlx(&w->cluster->wanted);
+    if (!WEFT_MIGRATES || wanted < 2) return false;
+    weft__mail(w->cluster->workers[(w->index + 1) % wanted], f);
+    return true;
+}
+
+/* The trap may have sprung on the way here, or springs now, for what comes by mail. */
+static void push_here(struct weft__worker *w, struct weft__fiber *f) {
+    if (w->sampling.is_armed && !w->ready.trapped) weft__age_mark(w);
+    int err = weft__ready_push(&w->ready, f);
+    if (err == -EAGAIN) {
+        weft__age_mark(w);
+        err = weft__ready_push(&w->ready, f);
+    }
+    if (err) weft__inject(w->cluster, f);
+}
+
+void weft__remember_last(struct weft__worker *w, struct weft__fiber *f) {
+    uint32_t placement = load_rlx(&f->context.placement);
+    uint32_t here = (placement & ~WEFT_PLACEMENT_LAST) | w->index << WEFT_PLACEMENT_LAST_SHIFT;
+    if ((placement & WEFT_PLACEMENT_RETURNS) && here != placement)
+        cas_ar(&f->context.placement, &placement, here); /* unless it is moved just now; nothing else hangs on it */
+}
+
+/* Into the hands of this worker, whatever the fiber's wishes are. */
+static void placement_settle(struct weft__worker *w, struct weft__fiber *f, uint32_t placement) {
+    static const uint8_t aside[] = {WEFT_ASIDES, WEFT_ASIDE_HIGH, WEFT_ASIDE_LOW, WEFT_ASIDES};
+    unsigned which = aside[(placement & WEFT_PLACEMENT_PRIORITY) >> WEFT_PLACEMENT_PRIORITY_SHIFT];
+    if (pin_of(placement)) which = WEFT_ASIDE_PINNED;
+    weft__remember_last(w, f);
+    if (which != WEFT_ASIDES)
+        weft__aside_put(w, which, f);
+    else
+        push_here(w, f);
+}
+
+WEFT_COLD void weft__push_slow(struct weft__worker *w, struct weft__fiber *f) {
+    uint32_t placement = load_rlx(&f->context.placement);
+    if ((placement & WEFT_PLACEMENT_CLUSTER) != w->placement)
+        weft__inject(weft__cluster_of(placement), f);
+    else if (pin_of(placement) && pin_of(placement) != w->index + 1)
+        weft__mail(w->cluster->workers[pin_of(placement) - 1], f); /* it ran here while its worker was stuck */
+    else if (pin_of(placement) || !migrate(w, f))
+        placement_settle(w, f, placement);
+}
+
+static void inject_locked(struct weft__injector *in, struct weft__fiber *f, bool displaced) {
+    WEFT_ASSERT(weft__lock_is_held(&in->lock));
+    WEFT_ASSERT(!(load_rlx(&f->wait) & WEFT_WAIT_WAITING));
+    weft__list_put(displaced ? &in->displaced : &in->list, &f->slot.link);
+    weft__timed_put(&in->timed, f);
+    store_rlx(&in->length, load_rlx(&in->length) + 1);
+}
+
+static void inject_into(struct weft__cluster *c, struct weft__fiber *f, bool displaced) {
+    weft__lock(&c->injector.lock);
+    while (unlikely(c->injector.closed == WEFT_CLOSED && c != weft__cluster_of(load_rlx(&f->context.placement)))) {
+        weft__unlock(&c->injector.lock); /* it was moved just now */
+        c = weft__cluster_of(load_rlx(&f->context.placement));
+        weft__lock(&c->injector.lock);
+    }
+    inject_locked(&c->injector, f, displaced);
+    weft__unlock(&c->injector.lock);
+    fence_sc(); /* pairs with the fence of a worker that announces its sleep */
+    weft__idle_wake_one(c);
+}
+
+WEFT_COLD void weft__inject(struct weft__cluster *c, struct weft__fiber *f) { inject_into(c, f, false); }
+
+void weft__queue_give_away(struct weft__worker *w) {
+    struct weft__injector *in = &w->cluster->injector;
+    if (!weft__ready_length(&w->ready) && !load_rlx(&w->aside.loose)) return;
+    weft__lock(&in->lock);
+    for (struct weft__fiber *f; (f = weft__ready_pop(&w->ready));) inject_locked(in, f, true);
+    for (struct weft__fiber *f; (f = weft__aside_steal(w, w));) inject_locked(in, f, true);
+    weft__unlock(&in->lock);
+    fence_sc(); /* pairs with the fence of a worker that announces its sleep */
+    weft__idle_wake_one(w->cluster);
+}
+
+/* Counted and queued under one lock, so that a stop sees both or none. The cluster may have ended since it was found by
+ * its handle, and another life of it have begun. */
+int weft__hand_in(struct weft__cluster *c, struct weft_cluster handle, struct weft__fiber *f, struct weft__worker *to) {
+    struct weft__injector *in = &c->injector;
+    unsigned pin = pin_of(load_rlx(&f->context.placement)); /* the fiber may have ended when we look again */
+    weft__lock(&in->lock);
+    bool closed = in->closed > (weft__self() ? WEFT_CLOSED_TO_THREADS : WEFT_OPEN) || pin > c->count ||
+                  (handle.id && handle.id >> 32 != load_rlx(&c->generation));
+    if (!closed) {
+        store_rlx(&in->spawned, load_rlx(&in->spawned) + 1);
+        if (pin) to = c->workers[pin - 1];
+        if (to && to->index >= c->count) to = NULL; /* of an earlier life of the cluster, which had more */
+        if (to)
+            weft__mailbox_put(&to->mailbox, &f->slot.link);
+        else
+            inject_locked(in, f, false);
+    }
+    weft__unlock(&in->lock);
+    if (closed) return -ESRCH;
+    fence_sc(); /* pairs with the fence of a worker that announces its sleep */
+    if (to)
+        weft__idle_wake(to);
+    else
+        weft__idle_wake_one(c);
+    return 0;
+}
+
+/* The worker on which it ran last, if that is another worker that runs. */
+static struct weft__worker *last_of(struct weft__worker *w, uint32_t placement) {
+    unsigned last = (placement & WEFT_PLACEMENT_LAST) >> WEFT_PLACEMENT_LAST_SHIFT;
+    bool elsewhere = (placement & WEFT_PLACEMENT_RETURNS) && last != w->index && last < load_rlx(&w->cluster->wanted);
+    return elsewhere ? w->cluster->workers[last] : NULL;
+}
+
+WEFT_COLD void weft__make_ready_elsewhere(struct weft__worker *w, struct weft__fiber *f) {
+    uint32_t placement = load_rlx(&f->context.placement);
+    struct weft__worker *last;
+    if (w) count_add(&w->numbers.unparks, 1);
+    if (load_rlx(&f->context.kind) == WEFT_KIND_THREAD)
+        weft__wait_thread_release(f);
+    else if (load_rlx(&f->context.kind) == WEFT_KIND_ABANDONED)
+        return;
+    else if (pin_of(placement) &&
+             !(w && w->cluster == weft__cluster_of(placement) && w->index == pin_of(placement) - 1))
+        weft__mail(weft__cluster_of(placement)->workers[pin_of(placement) - 1], f);
+    else if (!w || (placement & WEFT_PLACEMENT_CLUSTER) != w->placement)
+        weft__inject(weft__cluster_of(placement), f);
+    else if ((last = last_of(w, placement)))
+        weft__mail(last, f);
+    else {
+        weft__push(w, f);
+        weft__notify_woken(w);
+    }
+}
+
+void weft__make_all_ready(struct weft__list *won) {
+    for (struct weft__link *l; (l = weft__list_take(won));) weft__make_ready(weft__fiber_of_link(l));
+}
+
+void weft__make_arrived_ready(struct weft__list *won) {
+    struct weft__worker *w = weft__self(), *host = w && won->first ? weft__host_of(w) : NULL;
+    for (struct weft__link *l; (l = weft__list_take(won));) {
+        struct weft__fiber *f = weft__fiber_of_link(l);
+        if (likely(!host) || weft__has_wishes(w, f) || load_rlx(&f->context.kind) != WEFT_KIND_FIBER) {
+            weft__make_ready(f);
+            continue;
+        }
+        count_add(&w->numbers.unparks, 1);
+        count_add(&w->numbers.moved, 1);
+        weft__mail(host, f);
+    }
+}
+
+bool weft__reserve_leaves(struct weft__worker *w, struct weft__fiber *f) {
+    if (likely(!weft__is_reserve(w)) || weft__is_quick(f)) return false;
+    inject_into(w->cluster, f, true);
+    return true;
+}
+
+uint64_t weft__reserve_share(struct weft__worker *w, struct weft__worker *from, uint64_t n) {
+    if (likely(!weft__is_reserve(w)) || load_rlx(&from->rescue.is_stuck)) return n;
+    struct weft__fiber *oldest = weft__ready_peek(&from->ready);
+    return oldest && weft__is_quick(oldest);
+}
+
+/* For the reserve: the quick fibers among the first few of a list; the others stay in their order. Locked. */
+static uint64_t take_quick(struct weft__injector *in, struct weft__list *from, struct weft__list *mine) {
+    enum { LOOKS = 256 };
+    struct weft__list rest = {NULL, NULL};
+    uint64_t taken = 0;
+    struct weft__link *l;
+    for (unsigned i = 0; i < LOOKS && (l = weft__list_take(from)); i++) {
+        bool quick = weft__is_quick(weft__fiber_of_link(l));
+        taken += quick;
+        if (quick) weft__timed_take(&in->timed, weft__fiber_of_link(l));
+        weft__list_put(quick ? mine : &rest, l);
+    }
+    if (!rest.first) return taken;
+    rest.last->next = from->first;
+    if (!from->first) from->last = rest.last;
+    from->first = rest.first;
+    return taken;
+}
+
+static void ready_push_all(struct weft__worker *w, struct weft__list *fibers) {
+    for (struct weft__link *l; (l = weft__list_take(fibers));) weft__push(w, weft__fiber_of_link(l));
+}
+
+static WEFT_COLD void take_quick_injected(struct weft__worker *w) {
+    struct weft__injector *in = &w->cluster->injector;
+    struct weft__list mine = {NULL, NULL};
+    weft__lock(&in->lock);
+    uint64_t taken = take_quick(in, &in->displaced, &mine) + take_quick(in, &in->list, &mine);
+    store_rlx(&in->length, load_rlx(&in->length) - taken);
+    weft__unlock(&in->lock);
+    ready_push_all(w, &mine);
+}
+
+/* Moves a fair share of the injector to this worker's queue. */
+void weft__injector_take(struct weft__worker *w) {
+    enum { AT_MOST = 64 };
+    struct weft__injector *in = &w->cluster->injector;
+    uint64_t length = load_rlx(&in->length);
+    if (likely(!length)) return;
+    if (unlikely(weft__is_reserve(w))) {
+        take_quick_injected(w);
+        return;
+    }
+    weft__lock(&in->lock);
+    length = load_rlx(&in->length);
+    uint64_t share = length / load_rlx(&w->cluster->wanted) + 1, taken = 0, since = 0;
+    struct weft__fiber *timed = NULL;
+    if (share > AT_MOST) share = AT_MOST;
+    struct weft__list mine = {NULL, NULL};
+    for (struct weft__link *l; taken < share && (l = take_oldest(in)); taken++) {
+        uint64_t then = weft__timed_take(&in->timed, weft__fiber_of_link(l));
+        if (unlikely(then)) since = then, timed = weft__fiber_of_link(l);
+        weft__list_put(&mine, l);
+    }
+    store_rlx(&in->length, length - taken);
+    weft__unlock(&in->lock);
+    if (timed) weft__timed_note(w, timed, since);
+    ready_push_all(w, &mine);
+}
+
+void weft__mail_take(struct weft__worker *w, struct weft__worker *of) {
+    if (likely(weft__mailbox_is_empty(&of->mailbox))) return;
+    struct weft__list mail = {NULL, NULL};
+    weft__mailbox_take_all(&of->mailbox, &mail);
+    for (struct weft__link *l; (l = weft__list_take(&mail));) {
+        struct weft__fiber *f = weft__fiber_of_link(l);
+        uint32_t placement = load_rlx(&f->context.placement);
+        if ((placement & WEFT_PLACEMENT_CLUSTER) == w->placement)
+            placement_settle(w, f, placement);
+        else
+            weft__inject(weft__cluster_of(placement), f); /* moved on meanwhile */
+    }
+}
+
+WEFT_COLD struct weft__fiber *weft__next_slow(struct weft__worker *w) {
+    if (weft__mailbox_is_empty(&w->mailbox) && !load_rlx(&w->cluster->injector.length)) return NULL;
+    if (unlikely(!weft__is_wanted(w))) return NULL;
+    weft__mail_take(w, w);
+    weft__injector_take(w);
+    return weft__aside_count(w) ? weft__aside_next(w) : weft__pop(w);
+}

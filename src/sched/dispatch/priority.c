@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fibers that stand aside of the queue, and the order of turns.
+ *
+ * While anything stands aside the dispatches of a worker are counted. Each goes to
+ *
+ *   every 32nd      a low fiber
+ *   every 4th       the queue
+ *   two after that  a pinned fiber
+ *   odd turns       a high fiber; if there is none, pinned fibers and the queue alternate
+ *
+ * or, where there is none of the kind, to the next in the order high, pinned, queue, low. So none of them starves,
+ * whatever comes in above: the k-th low fiber runs within 32 k dispatches, the k-th fiber of the queue and the k-th
+ * pinned one within 4 k, and the low fibers' share on top. They age by turns, not by a clock.
+ */
+#include "base/assert.h"
+#include "sched/dispatch/delay.h"
+#include "sched/dispatch/dispatch.h"
+
+enum { EVERY_LOW = 32, EVERY_QUEUE = 4 };
+
+static void count(struct weft__aside *a, unsigned which, unsigned n) {
+    store_rlx(&a->state, load_rlx(&a->state) + n);
+    if (which != WEFT_ASIDE_PINNED) store_rlx(&a->loose, load_rlx(&a->loose) + n);
+}
+
+void weft__aside_put(struct weft__worker *w, unsigned which, struct weft__fiber *f) {
+    WEFT_ASSERT(which < WEFT_ASIDES);
+    struct weft__aside *a = &w->aside;
+    weft__lock(&a->lock);
+    weft__list_put(&a->list[which], &f->slot.link);
+    weft__timed_put(&a->timed[which], f);
+    count(a, which, 1);
+    weft__unlock(&a->lock);
+}
+
+/* For worker w. */
+static struct weft__fiber *aside_take(struct weft__worker *w, struct weft__aside *a, unsigned which) {
+    if (!(load_rlx(&a->state) & ~WEFT_ASIDE_SUMMONED)) return NULL;
+    weft__lock(&a->lock);
+    struct weft__link *l = weft__list_take(&a->list[which]);
+    struct weft__fiber *f = weft__fiber_of_link(l);
+    uint64_t since = 0;
+    if (f) {
+        count(a, which, -1u);
+        since = weft__timed_take(&a->timed[which], f);
+    }
+    weft__unlock(&a->lock);
+    if (unlikely(since)) weft__timed_note(w, f, since);
+    return f;
+}
+
+/* The first that there is, of four kinds in this order; QUEUE stands for the queue. */
+enum { QUEUE = WEFT_ASIDES };
+static struct weft__fiber *aside_first_of(struct weft__worker *w, const uint8_t order[4]) {
+    struct weft__fiber *f = NULL;
+    for (unsigned i = 0; !f && i < 4; i++) f = order[i] == QUEUE ? weft__pop(w) : aside_take(w, &w->aside, order[i]);
+    return f;
+}
+
+WEFT_COLD struct weft__fiber *weft__aside_next(struct weft__worker *w) {
+    static const uint8_t low[4] = {WEFT_ASIDE_LOW, WEFT_ASIDE_HIGH, WEFT_ASIDE_PINNED, QUEUE};
+    static const uint8_t orders[EVERY_QUEUE][4] = {
+        {QUEUE, WEFT_ASIDE_HIGH, WEFT_ASIDE_PINNED, WEFT_ASIDE_LOW},
+        {WEFT_ASIDE_HIGH, WEFT_ASIDE_PINNED, QUEUE, WEFT_ASIDE_LOW},
+        {WEFT_ASIDE_PINNED, WEFT_ASIDE_HIGH, QUEUE, WEFT_ASIDE_LOW},
+        {WEFT_ASIDE_HIGH, QUEUE, WEFT_ASIDE_PINNED, WEFT_ASIDE_LOW},
+    };
+    if (unlikely(load_rlx(&w->aside.state) & WEFT_ASIDE_SUMMONED)) {
+        w->pace.poll_from -= w->pace.until_poll; /* so many dispatches were made, see poll_pace */
+        w->pace.until_poll = 0;
+        return NULL; /* home, and to weft__poll */
+    }
+    unsigned turn = ++w->pace.aside_turn;
+    struct weft__fiber *f = aside_first_of(w, turn % EVERY_LOW ? orders[turn % EVERY_QUEUE] : low);
+    return f ? f : weft__next_slow(w);
+}
+
+/* --- summons ---------------------------------------------------------------------------------- */
+
+static void set_state(struct weft__aside *a, unsigned clear, unsigned set) {
+    weft__lock(&a->lock);
+    store_rlx(&a->state, (load_rlx(&a->state) & ~clear) | set);
+    weft__unlock(&a->lock);
+}
+
+void weft__worker_summon(struct weft__worker *w) {
+    if (!(load_rlx(&w->aside.state) & WEFT_ASIDE_SUMMONED)) set_state(&w->aside, 0, WEFT_ASIDE_SUMMONED);
+}
+
+void weft__summons_clear(struct weft__worker *w) {
+    if (unlikely(load_rlx(&w->aside.state) & WEFT_ASIDE_SUMMONED)) set_state(&w->aside, WEFT_ASIDE_SUMMONED, 0);
+}
+
+/* --- for other workers ------------------------------------------------------------------------- */
+
+/* The pinned fibers of a worker that is stuck run elsewhere until it comes back. */
+static void take_over_pinned(struct weft__worker *w, struct weft__worker *from) {
+    for (struct weft__fiber *f; (f = aside_take(w, &from->aside, WEFT_ASIDE_PINNED));)
+        weft__aside_put(w, WEFT_ASIDE_PINNED, f);
+}
+
+struct weft__fiber *weft__aside_steal(struct weft__worker *w, struct weft__worker *from) {
+    if (likely(!weft__aside_count(from))) return NULL;
+    if (unlikely(weft__is_reserve(w)) && w != from && !load_rlx(&from->rescue.is_stuck))
+        return NULL;                                                              /* its owner runs them */
+    if (w != from && load_acq(&from->rescue.is_stuck)) take_over_pinned(w, from); /* pairs with the monitor */
+    if (!load_rlx(&from->aside.loose)) return NULL;
+    struct weft__fiber *f = aside_take(w, &from->aside, WEFT_ASIDE_HIGH);
+    return f ? f : aside_take(w, &from->aside, WEFT_ASIDE_LOW);
+}

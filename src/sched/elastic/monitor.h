@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The thread that looks after the workers. See monitor.c, hog.c.
+ */
+#ifndef WEFT_SCHED_ELASTIC_MONITOR_H
+#define WEFT_SCHED_ELASTIC_MONITOR_H
+
+#include "sched/core/cluster.h"
+
+int weft__monitor_start(void);
+void weft__monitor_stop(void);
+/* The cluster no longer runs: returns when the monitor does not look at it any more, nor ever will. */
+void weft__monitor_leaves(struct weft__cluster *c);
+/* The fiber that keeps the worker. (hog.c) */
+void weft__hog_describe(struct weft__worker *w, struct weft__fiber *f, struct weft_hog *to);
+
+#endif

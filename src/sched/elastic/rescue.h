@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the monitor does: it looks for hogs (hog.c), and sees to it that no fiber waits behind one (rescue.c).
+ */
+#ifndef WEFT_SCHED_RESCUE_H
+#define WEFT_SCHED_RESCUE_H
+
+#include "sched/core/cluster.h"
+
+#define WEFT_TICK (4 * WEFT_MILLISECOND)
+
+/* Looks at the worker. True: it has a hog, worker->hog.fiber. */
+bool weft__hog_look(struct weft__worker *w, uint64_t now);
+
+struct weft__rescue {
+    uint64_t now;
+    unsigned processors; /* that there are for this process */
+    bool busy;           /* set: some worker runs something */
+    bool urgent;         /* set: the next tick must come soon */
+};
+/* Looks at all workers of a cluster that runs, and rescues what waits behind hogs. */
+void weft__rescue(struct weft__cluster *c, struct weft__rescue *r);
+
+#endif

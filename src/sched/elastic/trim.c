@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Gives memory that is no longer needed back to the kernel.
+ *
+ * A worker keeps a few stacks, records and deques of its own. Once in a second it returns most of them to the pools,
+ * when it is at home anyway; a sleeping worker wakes up once for that. The pools know for how long each item has not
+ * been used (mem/aged.h). The trimmer gives back all items that were not needed for a whole period. It is a thread that
+ * sleeps until a period ends, and for ever when nothing in the pools can grow old. So memory that is needed again
+ * within a second or so is kept, and memory that a burst has left behind goes back, even while the workers are busy.
+ * The trimmer uses half of a processor at most meanwhile: some 0.7 us for each fiber of the burst.
+ *
+ * The monitor does not do this: unmapping takes a lock of the kernel that other threads may hold for long, and the
+ * monitor must not wait.
+ *
+ * The trimmer also looks after two problems of stacks: fibers that wait for a stack (stack_shortage.c), and overflows
+ * of bare stacks (stack_overflow.c).
+ *
+ *   the trimmer                                       a worker that has returned something
+ *   1. rests = WEFT_TRIMMER_RESTS ...                         1. puts it into a pool
+ *   -- fence --                                       -- fence --
+ *   2. looks at the pools: when is something to do?   2. does the trimmer rest, and for ever? Then wakes it
+ *   3. sleeps until then, unless it was woken
+ */
+#include "sched/elastic/trim.h"
+#include "sched/life/stack_overflow.h"
+#include "sched/life/stack_shortage.h"
+#include "sched/wake/helpers.h"
+
+#include "queue/deque.h"
+
+#define WEFT_PERIOD (750 * WEFT_MILLISECOND)
+#define WEFT_SLICE (2 * WEFT_MILLISECOND)       /* of work, and then as long a pause */
+#define WEFT_LOOK_EVERY (10 * WEFT_MILLISECOND) /* at bare stacks, */
+#define WEFT_LOOK_AT_REST WEFT_SECOND           /* and while nothing runs */
+#define WEFT_KEEP_AT_STOP 4096 /* stacks; with more than that in the pools all of them go when the runtime stops */
+
+static pthread_t thread;
+static _Atomic uint32_t quits;
+
+/* --- the trimmer ------------------------------------------------------------------------------------ */
+
+/* Some of what is old; false: nothing is. */
+static bool trim(void) {
+    bool stacks = weft__stacks_trim(), records = weft__slab_trim(&weft__fibers);
+    return stacks || records;
+}
+
+/* Ends a period; false: nothing can grow older. */
+static bool turn(void) {
+    bool stacks = weft__stacks_end_period(), records = weft__slab_end_period(&weft__fibers);
+    weft__deque_trim();
+    return stacks || records;
+}
+
+static uint64_t sooner(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/* Bare stacks, if there are any. Returns when to look again. */
+static uint64_t trim_look(uint64_t now) {
+    static uint64_t next;
+    if (likely(!load_rlx(&weft__stack_has_bare))) return WEFT_FOREVER;
+    if (now < next) return next;
+    weft__overrun_look();
+    return next = now + (load_rlx(&weft__monitor_rests) ? WEFT_LOOK_AT_REST : WEFT_LOOK_EVERY);
+}
+
+/* Does what is to be done now, for a while; returns when there will be more. woken: there may be more than before. */
+static uint64_t tend(uint64_t now, bool woken) {
+    static uint64_t next_turn;
+    static bool grows_old;
+    uint64_t due = sooner(weft__starved_tend(now), trim_look(now));
+    grows_old |= woken;
+    if (now >= next_turn) {
+        next_turn = now + WEFT_PERIOD;
+        grows_old = turn();
+    }
+    while (trim())
+        if (weft__clock() > now + WEFT_SLICE) return sooner(due, now + 2 * WEFT_SLICE);
+    return grows_old ? sooner(due, next_turn) : due;
+}
+
+static void *trimmer_main(void *unused) {
+    bool woken = true;
+    while (!load_acq(&quits)) {
+        store_rlx(&weft__trimmer_rests, WEFT_TRIMMER_RESTS_FOR_EVER);
+        fence_sc(); /* pairs with those that wake it */
+        uint64_t due = tend(weft__clock(), woken);
+        uint32_t how = WEFT_TRIMMER_RESTS_FOR_EVER,
+                 next = due == WEFT_FOREVER ? WEFT_TRIMMER_RESTS_FOR_EVER : WEFT_TRIMMER_RESTS;
+        woken = !cas_ar(&weft__trimmer_rests, &how, next); /* pairs with weft__trimmer_wake */
+        if (!woken && !load_acq(&quits)) woken = weft__futex_wait(&weft__trimmer_rests, next, due) != -ETIMEDOUT;
+    }
+    return unused;
+}
+
+int weft__trimmer_start(void) {
+    store_rlx(&quits, 0);
+    store_rlx(&weft__trimmer_rests, WEFT_TRIMMER_WORKS);
+    return weft__thread_create_masked(&thread, trimmer_main, NULL);
+}
+
+/* What is left of a large program goes at once: nothing else would see to it. */
+static void trim_at_stop(void) {
+    if (weft__stacks_count_pooled() <= WEFT_KEEP_AT_STOP) return;
+    for (unsigned i = 0; i < WEFT_AGES; i++) {
+        turn();
+        while (trim()) continue;
+    }
+}
+
+void weft__trimmer_stop(void) {
+    store_rel(&quits, 1);
+    fence_sc(); /* pairs with trimmer_main: it sees that it is to quit, or this that it rests */
+    weft__trimmer_wake(true);
+    pthread_join(thread, NULL);
+    trim_at_stop();
+}
+
+void weft__trimmer_after_fork(void) { store_rlx(&weft__trimmer_rests, WEFT_TRIMMER_WORKS); }

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The records of workers. See worker_record.c.
+ */
+#ifndef WEFT_SCHED_ELASTIC_WORKER_RECORD_H
+#define WEFT_SCHED_ELASTIC_WORKER_RECORD_H
+
+#include "sched/core/cluster.h"
+
+/* The worker of this index as a new carrier finds it: 0 or -ENOMEM. Its record is made if there is none. */
+int weft__worker_make(struct weft__cluster *c, unsigned index);
+/* Its carrier has ended. The record stays. */
+void weft__worker_release(struct weft__worker *w);
+/* In the child process of fork(2). No carrier will use the record again, but timers still point to its wheel. */
+void weft__worker_after_fork(struct weft__worker *w);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sleeping: what a worker does before, during and after its sleep. The handshake with those that wake it is in
+ * wake/idle.c.
+ */
+#include "base/assert.h"
+#include "base/probe.h"
+#include "sched/balance/balance.h"
+#include "sched/balance/work.h"
+#include "sched/core/quiescence.h"
+#include "sched/dispatch/make_ready.h"
+#include "sched/dispatch/priority.h"
+#include "sched/loop/loop.h"
+#include "sched/tasks/tasks.h"
+#include "sched/wake/io_backpressure.h"
+#include "sched/wake/load.h"
+
+#define WEFT_WATCH_FIRST (50 * WEFT_MICROSECOND)
+#define WEFT_WATCH_LAST (1 * WEFT_MILLISECOND)
+#define WEFT_SOON (10 * WEFT_MILLISECOND) /* a timer this near must not wait for a fiber that computes */
+
+/*
+ * Forks that saw w search, or chose it from the sleepers, have woken no other. So w looks on behalf of those that it
+ * kept from being woken.
+ */
+WEFT_COLD void weft__idle_wake_for_calls(struct weft__worker *w) {
+    if (!(load_rlx(&w->cluster->idle.state) & WEFT_IDLE_SLEEPERS) || !w->cluster->stealing) return;
+    weft__idle_wake_taker(w->cluster, weft__tasks_in_sight);
+}
+
+/*
+ * Did w leave forked calls to others when it last looked? The monitor may lend w, or end that, at any moment. So w asks
+ * before its look (took_calls) and after it: if w took calls both times, it did so in between.
+ */
+static bool may_have_left_calls(struct weft__worker *w, bool took_calls) {
+    return !took_calls || !weft__takes_calls(w);
+}
+
+/*
+ * Pushes that saw a searcher woke no worker; if we were the searcher, we look in their place. And what was taken
+ * over in the search stands in our queue or wheel now: if the fiber we go to run computes, another worker
+ * must serve them, so there must be a watchman.
+ */
+void weft__idle_end(struct weft__worker *w) {
+    struct weft__idle *idle = &w->cluster->idle;
+    weft__idle_stop_searching(w);
+    uint64_t state = load_rlx(&idle->state);
+    if (!(state & WEFT_IDLE_SLEEPERS) || (state & WEFT_IDLE_SEARCHERS)) return;
+    /*
+     * A push that saw us search must be seen here, unless the watchman will see it. Only a carrier
+     * that is awake can be pushing: without one, there is no need for the heavy fence of the pair.
+     */
+    bool watched = state & WEFT_IDLE_WATCHED;
+    if (!watched && weft__idle_resting(state) + 1 < w->cluster->count) weft__fence_heavy();
+    bool alone_with_timers =
+        !watched && w->cluster->stealing && weft__wheel_next(&w->wheel) < weft__clock() + WEFT_SOON;
+    bool took_calls = weft__takes_calls(w);
+    if (weft__work_in_sight(w) || alone_with_timers) weft__idle_wake_one(w->cluster);
+    if (unlikely(may_have_left_calls(w, took_calls))) weft__idle_wake_for_calls(w);
+}
+
+/* Until when to sleep: its own next timer, the tick of the watchman or the reserve, the time to give memory back. */
+static uint64_t sleep_until(struct weft__worker *w, uint64_t now, bool is_watchman) {
+    uint64_t until = weft__wheel_next(&w->wheel);
+    if (is_watchman || unlikely(weft__is_reserve(w))) {
+        w->search.tick = w->search.tick ? w->search.tick * 2 : WEFT_WATCH_FIRST;
+        if (w->search.tick > WEFT_WATCH_LAST || load_rlx(&w->cluster->overload_rate)) w->search.tick = WEFT_WATCH_LAST;
+        if (now + w->search.tick < until) until = now + w->search.tick;
+    } else if (w->search.idle_since && w->cache.next_flush < until)
+        until = w->cache.next_flush;
+    return until;
+}
+
+/* Memory that waits for work goes back. */
+static void sleep_flush(struct weft__worker *w, uint64_t now) {
+    if (!w->search.idle_since || now < w->cache.next_flush) return;
+    weft__worker_flush(w, now);
+    w->search.idle_since = 0; /* done, until there was work again */
+}
+
+/* All rest now: a stop or a drain may have waited for that, and the fibers that drained become ready right here. */
+static void last_one_tells(struct weft__worker *w) {
+    weft__quiet_notify();
+    if (weft__has_ready(w)) weft__driver_wake(&w->driver);
+}
+
+bool weft__idle_sleep(struct weft__worker *w) {
+    WEFT_ASSERT(weft__self() == w);
+    uint64_t now = weft__clock();
+    sleep_flush(w, now);
+    bool is_watchman, is_last, woken = true;
+    weft__idle_announce_sleep(w, &is_watchman, &is_last);
+    bool takes_calls = weft__takes_calls(w);
+    if (likely(takes_calls)) weft__tasks_ask(w->cluster);
+    /*
+     * Pairs with weft__notify, and with the full fences of the other wakers. The last one needs no heavy fence: any
+     * other worker comes back through the lock under which we became a sleeper, before it makes anything ready.
+     */
+    if (is_last)
+        fence_sc();
+    else
+        weft__fence_heavy();
+    bool at_poller = unlikely(load_rlx(&weft__poll_duty_state)) && weft__poll_duty_take(w);
+    bool stays = weft__has_ready(w) || weft__work_in_sight(w) || !weft__is_wanted(w);
+    if (unlikely(may_have_left_calls(w, takes_calls))) weft__idle_wake_for_calls(w);
+    if (stays) {
+        weft__driver_cancel_sleep(&w->driver);
+    } else {
+        if (is_last) last_one_tells(w);
+        count_add(&w->numbers.sleeps, 1);
+        uint64_t until = sleep_until(w, now, is_watchman);
+        weft__probe2(worker_sleep, w->index, until);
+        weft__burden_sleeps(w, now);
+        woken = at_poller ? weft__poll_duty_sleep(w, until) : weft__driver_sleep(&w->driver, &w->ring, until);
+        weft__probe2(worker_wake, w->index, woken);
+        weft__burden_wakes(w);
+        count_add(&w->numbers.wakeups, woken);
+    }
+    weft__idle_leave(w);
+    if (at_poller) weft__poll_duty_leave(w);
+    return woken;
+}
+
+/* Retired: on no stack of sleepers, so it is not woken for work that others can do. Mail it must see, and the
+ * timers in its wheel; those that they make ready are given away. */
+void weft__idle_retire(struct weft__worker *w) {
+    WEFT_ASSERT(weft__self() == w);
+    weft__idle_stop_searching(w);
+    weft__queue_give_away(w);
+    weft__stack_flush(w->cache.stacks, 0);
+    weft__tasks_flush(w, false);
+    weft__slab_flush(&weft__fibers, &w->cache.records);
+    bool is_last = weft__idle_announce_retirement(w);
+    weft__fence_heavy(); /* pairs with the full fences of its wakers, and with weft__notify */
+    weft__idle_wake_successor(w->cluster, weft__work_for_sleeper);
+    if (weft__is_wanted(w) || weft__work_is_only_here(w) || load_acq(&w->cluster->stopping)) {
+        weft__driver_cancel_sleep(&w->driver);
+    } else {
+        if (unlikely(load_rlx(&weft__poll_duty_state))) weft__poll_duty_notify();
+        if (is_last) last_one_tells(w);
+        weft__driver_sleep(&w->driver, &w->ring, weft__wheel_next(&w->wheel));
+    }
+    weft__idle_leave_retirement(w);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a hog is doing: its backtrace, taken by its own carrier in a signal handler, on request only.
+ *
+ * There is one request at a time, about one worker, in static memory: a handler may run late, when the
+ * caller has returned.
+ *
+ *   the caller                                        the handler, on the carrier
+ *   1. IDLE: writes which worker it means, -> ASKED  1. ASKED, and about this worker: -> TAKEN
+ *   2. sends the signal, while the carrier            2. is it still that fiber, and on its own stack?
+ *      cannot end                                        then the addresses of its frames
+ *   3. waits for ANSWERED; or, after a while,         3. -> ANSWERED
+ *      ASKED -> IDLE: a late handler finds nothing
+ *   4. writes the lines, -> IDLE
+ *
+ * The state has a number that grows with each request, so a late handler does not answer a later request.
+ * If a handler stays in TAKEN for too long, the caller gives up; the next request waits for the handler.
+ *
+ * The handler only collects addresses. The caller looks up the names and writes the lines: a file that blocks
+ * must not delay the hog, and few functions of the C library may be called in a handler.
+ */
+#define _GNU_SOURCE
+#include "arch/interrupted.h"
+#include "base/handler.h"
+#include "sched/core/self.h"
+#include "sched/observe/stats.h"
+
+#include <execinfo.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define WEFT_TRACE_SIGNAL SIGURG /* ignored by default, and seldom used */
+#define WEFT_TRACE_WITHIN (1 * WEFT_SECOND)
+#define WEFT_TRACE_FRAMES 64
+
+enum { IDLE, ASKED, TAKEN, ANSWERED, PHASE = 3 };
+
+static struct {
+    _Atomic uint32_t state; /* number of the request, and its phase */
+    _Atomic(struct weft__worker *) worker;
+    struct weft__fiber *fiber;
+    /* The answer. */
+    struct weft__text text;
+    uintptr_t pc; /* where the fiber was; the frames above it are the handler's */
+    int frames;   /* 0: it has gone */
+    void *frame[WEFT_TRACE_FRAMES];
+} request;
+
+static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER; /* held by the caller of a request */
+static struct sigaction before;
+static bool in_place;
+
+/* --- the handler ---------------------------------------------------------------------------------- */
+
+/*
+ * A carrier that has just chosen a fiber still stands on another stack; and for a few instructions of
+ * the switch on the new one, with the old one's code: there the unwinder would be misled. The switch
+ * holds the context that is entered in a fixed register.
+ *
+ * And a carrier that is ending a fiber no longer owns the record, which may be another fiber's by now: it has
+ * another stack, or none yet. Records and stacks are never unmapped.
+ */
+static WEFT_MAY_RACE bool stands_in(const struct weft__fiber *f, const struct weft__interrupted *at) {
+    const struct weft__stack *s = *(struct weft__stack *const volatile *)&f->stack;
+    bool on_its_stack = s && at->sp >= (uintptr_t)s->low && at->sp < (uintptr_t)weft__stack_top(s);
+    bool switching = at->to == (uintptr_t)&f->context && at->sp == (uintptr_t)f->context.sp;
+    return on_its_stack && !switching;
+}
+
+static void answer(struct weft__worker *w, const void *context) {
+    uint32_t asked = load_acq(&request.state); /* pairs with backtrace_ask */
+    if ((asked & PHASE) != ASKED || load_rlx(&request.worker) != w) return;
+    if (!cas_ar(&request.state, &asked, asked + TAKEN - ASKED)) return;
+    struct weft__fiber *f = load_rlx(&w->current);
+    struct weft__interrupted at = weft__interrupted(context);
+    request.frames = 0;
+    request.pc = at.pc;
+    if (f && f == request.fiber && stands_in(f, &at)) {
+        weft__describe(f, &request.text);
+        request.frames = backtrace(request.frame, WEFT_TRACE_FRAMES);
+    }
+    store_rel(&request.state, asked + ANSWERED - ASKED); /* pairs with answered */
+    weft__futex_wake(&request.state, 1);
+}
+
+static void backtrace_on_signal(int sig, siginfo_t *info, void *context) {
+    int saved = errno;
+    struct weft__worker *w = weft__self();
+    if (info->si_code == SI_QUEUE && info->si_value.sival_ptr == &request) {
+        if (w) answer(w, context);
+    } else {
+        weft__handler_pass_on(&before, sig, info, context);
+    }
+    errno = saved;
+}
+
+/* Stays until the runtime stops: a signal may come late. The first backtrace of a process loads a
+ * library, and must not be the handler's. */
+static int watch(void) {
+    struct sigaction action = {.sa_sigaction = backtrace_on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+    void *one[1];
+    if (in_place) return 0;
+    if (backtrace(one, 1) < 0 || sigaction(WEFT_TRACE_SIGNAL, NULL, &before)) return -errno;
+    if (sigaction(WEFT_TRACE_SIGNAL, &action, NULL)) return -errno;
+    in_place = true;
+    return 0;
+}
+
+void weft__backtrace_unwatch(void) {
+    pthread_mutex_lock(&asking);
+    if (in_place) in_place = !weft__handler_restore(WEFT_TRACE_SIGNAL, backtrace_on_signal, &before);
+    pthread_mutex_unlock(&asking);
+}
+
+/* --- the request ---------------------------------------------------------------------------------- */
+
+/* The next number, idle. */
+static uint32_t after(uint32_t state) { return (state | PHASE) + 1; }
+static void backtrace_forget(void) { store_rlx(&request.state, after(load_rlx(&request.state))); }
+void weft__backtrace_after_fork(void) {
+    pthread_mutex_init(&asking, NULL);
+    backtrace_forget();
+}
+/* True: no handler has it, nor will have it. */
+static bool withdraw(uint32_t state) {
+    return (state & PHASE) == ASKED && cas_ar(&request.state, &state, after(state));
+}
+
+/* Waits for the handler that has it; false: not in time, and then it may still have it. */
+static bool answered(uint64_t deadline) {
+    uint32_t state;
+    int err = 0;
+    while (((state = load_acq(&request.state)) & PHASE) != ANSWERED) { /* pairs with answer */
+        if (err == -ETIMEDOUT && ((state & PHASE) == TAKEN || withdraw(state))) return false;
+        err = weft__futex_wait(&request.state, state, deadline);
+    }
+    return true;
+}
+
+/* Under the lock, no carrier ends: a stop says so under it first. */
+static bool backtrace_ask(struct weft__cluster *c, unsigned index) {
+    bool sent = false;
+    pthread_mutex_lock(&c->resizing);
+    struct weft__worker *w = !load_rlx(&c->stopping) && index < load_rlx(&c->count) ? c->workers[index] : NULL;
+    struct weft__fiber *f = w ? load_acq(&w->hog.fiber) : NULL; /* pairs with the monitor */
+    if (f) {
+        store_rlx(&request.worker, w);
+        request.fiber = f;
+        store_rel(&request.state, (load_rlx(&request.state) & ~(uint32_t)PHASE) | ASKED); /* pairs with answer */
+        sent = !pthread_sigqueue(w->carrier.thread, WEFT_TRACE_SIGNAL, (union sigval){.sival_ptr = &request});
+        if (!sent) sent = !withdraw(load_rlx(&request.state)); /* one of an earlier request may have come late */
+    }
+    pthread_mutex_unlock(&c->resizing);
+    return sent;
+}
+
+static int write_answer(const struct weft__worker *w, int fd) {
+    int first = 0;
+    uint64_t ms = (weft__clock() - load_rlx(&w->hog.since)) / WEFT_MILLISECOND;
+    while (first < request.frames && (uintptr_t)request.frame[first] != request.pc) first++;
+    if (first == request.frames) first = 0;
+    if (dprintf(fd, "weft: worker %u runs for %llu ms: %s\n", w->index, (unsigned long long)ms, request.text.text) < 0)
+        return -errno;
+    backtrace_symbols_fd(request.frame + first, request.frames - first, fd);
+    return 1;
+}
+
+/* 1: written, 0: there is none, or it has gone. */
+static int trace(struct weft__cluster *c, unsigned index, int fd, uint64_t deadline) {
+    if (!backtrace_ask(c, index) || !answered(deadline)) return 0;
+    int written = request.frames ? write_answer(c->workers[index], fd) : 0;
+    backtrace_forget();
+    return written;
+}
+
+static int trace_all(struct weft__cluster *c, int fd) {
+    uint64_t deadline = weft__clock() + WEFT_TRACE_WITHIN;
+    int written = 0, err = watch();
+    if (err) return err;
+    if ((load_acq(&request.state) & PHASE) == TAKEN && !answered(deadline)) return -ETIMEDOUT;
+    if ((load_rlx(&request.state) & PHASE) != IDLE) backtrace_forget(); /* an answer that came too late */
+    for (unsigned i = 0; err >= 0 && i < load_acq(&c->count); i++) {
+        err = trace(c, i, fd, deadline);
+        if (err > 0) written++;
+        if ((load_rlx(&request.state) & PHASE) != IDLE) break; /* a handler does not come to an end */
+    }
+    return err < 0 ? err : written;
+}
+
+WEFT_PUBLIC int weft_hogs_backtrace(struct weft_cluster cluster, int fd) {
+    struct weft__cluster *c = weft__cluster_find(cluster);
+    if (!c) return -ESRCH;
+    if (fcntl(fd, F_GETFD) < 0) return -EBADF;
+    pthread_mutex_lock(&asking);
+    int result = trace_all(c, fd);
+    pthread_mutex_unlock(&asking);
+    return result;
+}

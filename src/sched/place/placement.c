@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the workers are, and which of them are near each other.
+ *
+ * Carriers are not bound to CPUs, unless the program asks for it, so the kernel may move them. Each worker
+ * checks now and then on which CPU it runs, and publishes that if it has changed. So the map of workers is
+ * read often and written seldom. A worker that finds the map changed sorts its victims by distance again.
+ */
+#define _GNU_SOURCE
+#include "sched/place/placement.h"
+#include "base/random.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#define WEFT_WHERE_EVERY (1 * WEFT_MILLISECOND)
+
+/* Stacks and records for this worker come from the memory of its node from now on. The carrier calls it. */
+static void use_node(struct weft__worker *w) {
+    unsigned node = weft__topology_locate(weft__topology(), load_rlx(&w->cpu))->node;
+    weft__stack_set_node(w->cache.stacks, node);
+    w->cache.records.node = weft__mem_node(node);
+}
+
+static void cpu_look(struct weft__worker *w) {
+    int cpu = sched_getcpu();
+    if (cpu < 0 || cpu == load_rlx(&w->cpu)) return;
+    store_rlx(&w->cpu, (uint16_t)cpu);
+    use_node(w);
+    add_ar(&w->cluster->map, 1); /* pairs with weft__victims_of */
+}
+
+void weft__location_update(struct weft__worker *w, uint64_t now) {
+    if (now < w->location.next_check || load_rlx(&w->cluster->count) < 2) return;
+    w->location.next_check = now + WEFT_WHERE_EVERY;
+    if (unlikely(w->location.bound_among != load_rlx(&w->cluster->configured))) weft__carrier_bind(w);
+    cpu_look(w);
+}
+
+const struct weft__victims *weft__victims_of(struct weft__worker *w) {
+    struct weft__cluster *c = w->cluster;
+    uint32_t map = load_acq(&c->map); /* pairs with cpu_look, and with a worker that is added */
+    if (likely(map == w->location.arranged && w->location.victims.count)) return &w->location.victims;
+    unsigned count = load_acq(&c->count);
+    uint16_t *cpus = weft__alloc(count * sizeof *cpus);
+    for (unsigned i = 0; cpus && i < count; i++) cpus[i] = load_rlx(&c->workers[i]->cpu);
+    if (cpus && !weft__victims_arrange(&w->location.victims, weft__topology(), cpus, count, w->index))
+        w->location.arranged = map;
+    weft__free(cpus);
+    return &w->location.victims;
+}
+
+/* Not a spare: a spare may retire at any time, and then gives its fibers away. */
+struct weft__worker *weft__worker_on(struct weft__cluster *c, unsigned node, uint64_t *random) {
+    unsigned asked = load_rlx(&c->configured), count = load_acq(&c->count), n = asked < count ? asked : count;
+    for (unsigned i = 0, first = n ? weft__random_below(random, n) : 0; i < n; i++) {
+        struct weft__worker *w = c->workers[(first + i) % n];
+        if (weft__topology_locate(weft__topology(), load_rlx(&w->cpu))->node == node) return w;
+    }
+    return NULL;
+}
+
+/* The CPUs that the process may use, of one node or (-1) of all. */
+static unsigned cpus_usable(int node, cpu_set_t *set) {
+    if (sched_getaffinity(getpid(), sizeof *set, set)) CPU_ZERO(set);
+    for (unsigned cpu = 0; node >= 0 && cpu < CPU_SETSIZE; cpu++)
+        if (weft__topology_locate(weft__topology(), cpu)->node != node) CPU_CLR(cpu, set);
+    return (unsigned)CPU_COUNT(set);
+}
+
+unsigned weft__node_cpus(int node) {
+    cpu_set_t set;
+    return cpus_usable(node, &set);
+}
+
+/* Keeps only the nth. */
+static void keep_one(cpu_set_t *set, unsigned n) {
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, set) && n-- != 0) CPU_CLR(cpu, set);
+}
+
+/* The CPUs to which the carrier is bound; false: not bound. Spares are not bound to a single CPU: the worker that they
+ * replace may be computing on it. */
+static bool confined(struct weft__worker *w, cpu_set_t *set) {
+    struct weft__cluster *c = w->cluster;
+    if (!c->binds && load_rlx(&c->node) < 0) return false;
+    unsigned cpus = cpus_usable(load_rlx(&c->node), set);
+    if (cpus && c->binds && w->index < load_rlx(&c->configured)) keep_one(set, w->index % cpus);
+    return cpus > 0;
+}
+
+void weft__location_expect(struct weft__worker *w) {
+    cpu_set_t set;
+    if (!confined(w, &set)) return;
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &set)) {
+            store_rlx(&w->cpu, (uint16_t)cpu);
+            return;
+        }
+}
+
+/* Called again when the number of regular workers has changed: a spare may have become a regular worker, or the other
+ * way round. If the system call fails, the kernel decides where the carrier runs. */
+void weft__carrier_bind(struct weft__worker *w) {
+    cpu_set_t set;
+    w->location.bound_among = load_rlx(&w->cluster->configured);
+    if (confined(w, &set)) sched_setaffinity(0, sizeof set, &set);
+    use_node(w); /* where it is expected, or the worker's last carrier was */
+    cpu_look(w);
+}

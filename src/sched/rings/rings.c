@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* See rings.h. */
+#define _GNU_SOURCE
+#include "sched/rings/rings.h"
+#include "base/assert.h"
+#include "base/probe.h"
+#include "sched/wait/block.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * How many requests are under way for each descriptor, by its number's last bits; so that a close need not
+ * ask all rings. Counted before the request is the kernel's, and until it has completed. Numbers beyond share; pages
+ * are committed when they are touched.
+ */
+enum { WEFT_DESCRIPTORS = 1 << 20 };
+static _Atomic uint32_t under_way[WEFT_DESCRIPTORS];
+
+static _Atomic uint32_t *ring_count_of(int fd) { return &under_way[(unsigned)fd % WEFT_DESCRIPTORS]; }
+
+/* --- handing over ---------------------------------------------------------------------------------- */
+
+static unsigned entries(void) {
+    const char *text = getenv("WEFT_RING"); /* a test may ask for a tiny one */
+    int n = text ? atoi(text) : 0;
+    return n > 0 && n <= WEFT_RING_ENTRIES ? (unsigned)n : WEFT_RING_ENTRIES;
+}
+
+static void take_away(struct weft__uring_options *wish, const char *word, size_t length) {
+    static const struct {
+        const char *word;
+        unsigned lacks;
+    } words[] = {{"coop_taskrun", WEFT_LACKS_COOP_TASKRUN},
+                 {"ext_arg", WEFT_LACKS_EXT_ARG},
+                 {"sync_cancel", WEFT_LACKS_SYNC_CANCEL},
+                 {"buffers", WEFT_LACKS_BUFFERS}};
+    unsigned long number = strtoul(word, NULL, 10);
+    if (length == 3 && !strncmp(word, "all", 3)) wish->without = UINT64_MAX;
+    if (*word >= '0' && *word <= '9' && number < 64) wish->without |= UINT64_C(1) << number;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (length == strlen(words[i].word) && !strncmp(word, words[i].word, length)) wish->lacks |= words[i].lacks;
+}
+
+/* A test may ask for an older kernel: WEFT_RING_WITHOUT has numbers of operations, or "all" of them, and words for
+ * other abilities, with commas between. */
+static struct weft__uring_options wish(void) {
+    struct weft__uring_options all = {.entries = entries()};
+    const char *text = getenv("WEFT_RING_WITHOUT");
+    for (size_t length; text && *text; text += length + (text[length] == ',')) {
+        length = strcspn(text, ",");
+        take_away(&all, text, length);
+    }
+    return all;
+}
+
+_Atomic(const char *) weft__ring_refusal;
+
+static int open_own(struct weft__uring *r) {
+    struct weft__uring_options all = wish();
+    const char *why = NULL;
+    int err = weft__uring_open(r, &all, &why);
+    if (err) store_rlx(&weft__ring_refusal, why);
+    return err;
+}
+
+struct weft__uring *weft__ring_lock_own(unsigned n, int *err) {
+    for (unsigned tries = 0;; tries++) {
+        struct weft__uring *r = &weft__self()->ring;
+        if (unlikely(!load_rlx(&r->open)) && (*err = open_own(r))) return NULL;
+        weft__lock(&r->lock);
+        if (likely(weft__uring_has_room(r, n))) return r;
+        weft__unlock(&r->lock);
+        if (n > weft__uring_size(r)) return *err = -EINVAL, NULL;
+        if (tries >= 2) break;
+        weft__uring_enter(r);
+    }
+    *err = -EBUSY;
+    return NULL;
+}
+
+void weft__ring_unlock(struct weft__uring *r) { weft__unlock(&r->lock); }
+
+static inline bool is_called_later(const struct weft__op *op) { return op->fn && !op->at_once; }
+
+void weft__ring_claim(struct weft__uring *r, struct io_uring_sqe *e, struct weft__op *op) {
+    WEFT_ASSERT(weft__lock_is_held(&r->lock));
+    op->ring = r;
+    op->done = false;
+    op->enters = load_rlx(&r->enters);
+    weft__probe3(io_begin, op, op->fiber, op->fd);
+    weft__uring_set_op(e, op);
+    store_rlx(&r->in_flight, load_rlx(&r->in_flight) + 1);
+    if (is_called_later(op)) store_rlx(&r->functions, load_rlx(&r->functions) + 1);
+    if (op->fd >= 0)
+        add_sc(ring_count_of(op->fd), 1); /* pairs with weft__rings_close_fd: it sees the count, and that of the ring */
+}
+
+void weft__ring_unclaim(struct weft__uring *r, struct weft__op *op) {
+    if (op->fd >= 0) add_ar(ring_count_of(op->fd), -1);
+    if (is_called_later(op)) store_rlx(&r->functions, load_rlx(&r->functions) - 1);
+    store_rlx(&r->in_flight, load_rlx(&r->in_flight) - 1);
+}
+
+/* --- taking back -------------------------------------------------------------------------------------- */
+
+/* Locked. True: it has a function to be called, after the unlock; *over: so many of these are over then, and are still
+ * counted as under way until they have been called: they may spawn a fiber. */
+static bool ring_complete(struct weft__uring *r, const struct weft__completion *c, struct weft__list *won,
+                          unsigned *over) {
+    struct weft__op *op = c->op;
+    weft__probe3(io_end, op, op->fd, c->result);
+    WEFT_ASSERT(weft__lock_is_held(&r->lock));
+    if (likely(!(c->flags & WEFT_COMPLETION_MORE))) {
+        WEFT_ASSERT(!op->done);
+        WEFT_ASSERT(load_rlx(&r->in_flight) > 0);
+        if (op->fd >= 0) add_ar(ring_count_of(op->fd), -1);
+        if (is_called_later(op))
+            ++*over;
+        else
+            store_rlx(&r->in_flight, load_rlx(&r->in_flight) - 1);
+        op->done = true;
+        op->waited = load_rlx(&r->enters) - op->enters > 1;
+    }
+    if (op->at_once) op->fn(op, c->result, c->flags);
+    if (op->fn) return !op->at_once;
+    struct weft__fiber *f = op->fiber;
+    op->result = c->result;
+    op->flags = c->flags;
+    if (likely(weft__wait_win(f, op->ticket, WEFT_WON_DONE))) weft__list_put(won, &f->slot.link);
+    return false;
+}
+
+/*
+ * With thousands of connections, the op, the stack and the record of a fiber that waited for long are in no cache. A
+ * batch of completions names the records that will be needed, so they are prefetched together.
+ */
+static void foresee(const struct weft__completion *c, unsigned n) {
+    for (unsigned i = 0; i < n; i++) {
+        const char *at = (const char *)c[i].op; /* on the stack, between the frames that it returns through */
+        for (int line = -2; line <= 3; line++) __builtin_prefetch(at + line * 64);
+    }
+    for (unsigned i = 0; i < n; i++) __builtin_prefetch(c[i].op->fiber);
+}
+
+/* Locked. */
+static void say_left(struct weft__completion *c, unsigned n) {
+    for (unsigned i = 0; i < n; i++)
+        if (c[i].result == -ECANCELED) c[i].result = WEFT_RING_LEFT;
+}
+
+/* wakes: the waiters become ready; not at the end, when only abandoned fibers are left. */
+static unsigned reap(struct weft__uring *r, bool wakes) {
+    enum { AT_ONCE = 64 };
+    struct weft__completion c[AT_ONCE];
+    struct weft__list won = {NULL, NULL};
+    unsigned n = 0, called = 0, over = 0;
+    weft__lock(&r->lock);
+    if (load_rlx(&r->open)) n = weft__uring_reap(r, c, AT_ONCE);
+    foresee(c, n);
+    if (unlikely(r->leaves)) say_left(c, n);
+    for (unsigned i = 0; i < n; i++)
+        if (ring_complete(r, &c[i], &won, &over)) c[called++] = c[i];
+    weft__unlock(&r->lock);
+    if (likely(wakes)) weft__make_arrived_ready(&won);
+    for (unsigned i = 0; i < called; i++) c[i].op->fn(c[i].op, c[i].result, c[i].flags);
+    if (over) {
+        weft__lock(&r->lock);
+        store_rel(&r->in_flight, load_rlx(&r->in_flight) - over); /* pairs with a stop: what they spawned is counted */
+        store_rel(&r->functions, load_rlx(&r->functions) - over); /* the same */
+        weft__unlock(&r->lock);
+    }
+    return n;
+}
+
+void weft__ring_serve(struct weft__uring *r) {
+    weft__uring_enter(r);
+    while (weft__uring_has_completions(r) && reap(r, true)) {
+    }
+}
+
+/* --- ending early ------------------------------------------------------------------------------------ */
+
+static struct weft__worker *ring_owner_of(struct weft__uring *r) { return container_of(r, struct weft__worker, ring); }
+
+/* When a thread ends, so do the requests that it has handed over, whichever fiber made them. Carriers of the ring's
+ * cluster end after it; others leave it to its worker. */
+static bool may_enter(struct weft__uring *r) {
+    struct weft__worker *me = weft__self();
+    return me && me->cluster == ring_owner_of(r)->cluster;
+}
+
+/* Hands over what is filled, and lets completions come in; or asks the worker to. */
+static void ring_serve(struct weft__uring *r) {
+    if (likely(may_enter(r)))
+        weft__ring_look(r);
+    else
+        weft__idle_wake(ring_owner_of(r));
+}
+
+/* Until the kernel has taken it: its worker may be asleep, and would not come by. */
+static void serve_now(struct weft__uring *r) {
+    ring_serve(r);
+    for (unsigned turn = 0; weft__uring_has_entries(r); weft__backoff(&turn)) ring_serve(r);
+}
+
+/* Locked; with room or not. */
+static bool push_cancel(struct weft__uring *r, struct weft__op *op) {
+    WEFT_ASSERT(weft__lock_is_held(&r->lock) && !op->done);
+    if (!weft__uring_has_room(r, 1)) return false;
+    weft__uring_fill_cancel(weft__uring_entry(r, 0), op);
+    weft__uring_push(r, 1);
+    return true;
+}
+
+void weft__ring_cancel(struct weft__op *op) {
+    struct weft__uring *r = op->ring;
+    bool pushed;
+    do {
+        weft__lock(&r->lock);
+        pushed = op->done || push_cancel(r, op);
+        weft__unlock(&r->lock);
+        serve_now(r);
+    } while (!pushed);
+}
+
+WEFT_SWITCHES void weft__ring_abandon(struct weft__fiber *me, struct weft__op *op) {
+    struct weft__uring *r = op->ring;
+    for (;;) {
+        weft__lock(&r->lock);
+        bool done = op->done, pushed = !done && push_cancel(r, op);
+        if (pushed) weft__wait_begin(me, WEFT_WAIT_OUTSIDE, &op->ticket);
+        weft__unlock(&r->lock);
+        if (done) return;
+        serve_now(r);
+        if (pushed) weft__wait_block(me, op->ticket, WEFT_FOREVER);
+        if (pushed) return;
+    }
+}
+
+static void close_fd_in(struct weft__cluster *c, int fd) {
+    for (unsigned i = 0; i < load_acq(&c->count); i++) { /* pairs with the making of a worker */
+        struct weft__uring *r = &c->workers[i]->ring;
+        if (!load_rlx(&r->in_flight)) continue;
+        ring_serve(r); /* later, by its number, the kernel would find the next file that gets it */
+        if (unlikely(weft__uring_cancel_fd(r, fd)))
+            serve_now(r); /* so does the entry that cancels */
+        else
+            ring_serve(r);
+    }
+}
+
+static void close_fd_everywhere(int fd) {
+    for (unsigned i = 0; i < WEFT_CLUSTERS_MAX; i++) {
+        struct weft__cluster *c = load_acq(&weft__clusters[i]); /* pairs with its making; they stay */
+        if (c) close_fd_in(c, fd);
+    }
+}
+
+/*
+ * A request that was woken, and that the kernel is about to try again, is not found by a cancellation, and may wait
+ * again afterwards. So we ask until all have completed; most often that is once. It takes longer only while the kernel
+ * needs a thread that computes: until the next tick of the kernel's clock, or until another thread enters the ring in
+ * its place. The limit, some two seconds, is for descriptor numbers that share a count.
+ */
+void weft__rings_close_fd(int fd) {
+    enum { TURNS = 20000 };
+    if (fd < 0 || likely(!load_sc(ring_count_of(fd)))) return; /* pairs with claim */
+    for (unsigned turn = 0; load_acq(ring_count_of(fd)) && turn < TURNS; weft__backoff(&turn)) close_fd_everywhere(fd);
+}
+
+/* --- the end ------------------------------------------------------------------------------------------- */
+
+void weft__ring_worker_ends(struct weft__worker *w) {
+    struct weft__uring *r = &w->ring;
+    if (!load_rlx(&r->open) || !load_rlx(&r->in_flight)) return;
+    bool goes_on = !load_acq(&weft__cluster.ending); /* pairs with weft__clusters_claim */
+    w->placement = WEFT_PLACEMENT_NOWHERE;           /* a fiber that becomes ready from here on goes on elsewhere */
+    weft__lock(&r->lock);
+    r->leaves = goes_on;
+    weft__unlock(&r->lock);
+    while (!weft__uring_cancel_all(r)) reap(r, goes_on);
+}
+
+void weft__rings_after_fork(void) {
+    for (unsigned i = 0; i < WEFT_DESCRIPTORS; i++)
+        if (load_rlx(&under_way[i])) store_rlx(&under_way[i], 0);
+}

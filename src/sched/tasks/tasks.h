@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tasks, as the scheduler sees them. A fiber that forks has a deque (queue/deque.h), from its first fork
+ * until it next gives its worker away with nothing outstanding. The worker that runs it says so in
+ * worker->deque, where thieves look; a fiber that parks with calls outstanding makes them all public,
+ * and its deque stands in the cluster's list of suspended deques until it goes on. See tasks.c.
+ */
+#ifndef WEFT_SCHED_TASKS_H
+#define WEFT_SCHED_TASKS_H
+
+#include "queue/deque.h"
+#include "sched/core/cluster.h"
+
+/*
+ * What owner and thief say to each other about a call that was stolen: call->state.
+ *
+ *      FREE     no thief has begun it. Every free slot, and every private slot
+ *      TAKEN    a thief runs it
+ *      SELF     the owner has joined it, and run it itself, although younger calls were outstanding; the
+ *               thief that takes it all the same has nothing to run
+ *      DONE     the thief no longer needs it
+ *      by       the owner waits for DONE: the number of its record and its ticket (weft__join_by)
+ */
+enum { WEFT_CALL_FREE = 0, WEFT_CALL_TAKEN = 1, WEFT_CALL_DONE = 2, WEFT_CALL_SELF = 3 };
+
+/* The running fiber forks: its deque, which it may have to get. NULL: no memory. */
+struct weft__deque *weft__tasks_begin(struct weft__worker *w);
+/* A fork came to the slow path: c was pushed. -ENOSPC: no, the deque is full. */
+int weft__tasks_pushed(struct weft__deque *d, struct weft_call *c);
+/* The fiber has ended, or its call has, and left some outstanding. */
+_Noreturn void weft__tasks_left(struct weft__fiber *f);
+/* The base has changed. */
+void weft__tasks_based(struct weft__deque *d);
+/* Joins have brought the head below the floor. */
+void weft__tasks_sank(struct weft__deque *d);
+static inline void weft__tasks_joined(struct weft__deque *d) {
+    if (unlikely(d->in.head < d->floor)) weft__tasks_sank(d);
+}
+/* In continuation.c: the running fiber is a child, and waits for the first time. The region by which it is cancelled.
+ */
+struct weft__region;
+struct weft__region *weft__child_member(struct weft__fiber *me);
+/* Has the worker anything else to do than to wait for a call? The area of balance fills it in before main. */
+extern bool (*weft__tasks_other_work)(struct weft__worker *w);
+/* Waits until the thief no longer needs the call. */
+void weft__tasks_await(struct weft__deque *d, struct weft_call *c);
+
+/*
+ * A frame that no exception may pass, because calls that were forked around it would be left behind in frames that are
+ * gone: one line, and abort. For the time of a call to the user's function, which was handed to weft by `what`:
+ *
+ *     WEFT_BARRIER(barrier, what); ... the call ...; barrier = NULL;
+ *
+ * Nothing reads the variable as long as nothing is thrown, so it costs nothing.
+ */
+_Noreturn void weft__tasks_escaped(const char *what);
+static inline void weft__barrier_left(const char **what) {
+    if (unlikely(*what != NULL)) weft__tasks_escaped(*what);
+}
+#define WEFT_BARRIER(name, what) const char *name __attribute__((cleanup(weft__barrier_left))) = what
+
+/* A function that calls one of the user's, which must return to it and not end by weft_fiber_exit; see exit_check.c.
+ * Neither inlined nor cloned: the code would leave the section. Nor is the call in it a tail call: WEFT_BARRIER sees to
+ * that.
+ */
+#ifdef __clang__
+#define WEFT_CALLS __attribute__((section("weft_calls"), noinline))
+#else
+#define WEFT_CALLS __attribute__((section("weft_calls"), noinline, noclone))
+#endif
+
+/*
+ * A generic call: a function and its argument. Unlike a typed one it does not use the deque of the fiber that runs it,
+ * so a fiber made for a stolen one keeps no deque while it is parked and has forked nothing.
+ */
+struct weft__generic {
+    void (*fn)(void *);
+    void *arg;
+};
+static inline struct weft__generic *weft__generic_of(struct weft_call *c) {
+    return (struct weft__generic *)(void *)c->data;
+}
+static inline void weft__generic_call(struct weft_call *c) {
+    struct weft__generic *g = weft__generic_of(c);
+    WEFT_BARRIER(barrier, "weft_task_join");
+    g->fn(g->arg);
+    barrier = NULL;
+}
+/* A fork that wakes no worker, of a call that the caller takes back in a moment unless it parks before: the park makes
+ * the call public. Errors as for weft_task_fork. (task/fork_join.c) */
+int weft__task_fork_quietly(struct weft_task *task, void (*fn)(void *), void *arg);
+/* The `run` of all generic calls. */
+WEFT_CALLS void weft__generic_run(struct weft_deque *d, struct weft_call *c);
+
+/* The thief of a call begins it. False: there is nothing to run. In any case it finishes the call; the owner may then
+ * use the slot again. */
+bool weft__call_begin(struct weft_call *c);
+void weft__call_finish(struct weft_call *c);
+
+/* --- for the worker's loop (tasks.c) --- */
+
+/* A call of the deque that another worker's fiber uses, in a fiber of its own; NULL: none. */
+struct weft__fiber *weft__tasks_steal(struct weft__worker *w, struct weft__worker *from, uint64_t now);
+/* The same of a suspended fiber; of a fiber that is suspended on this worker. */
+struct weft__fiber *weft__tasks_steal_suspended(struct weft__worker *w, uint64_t now);
+struct weft__fiber *weft__tasks_steal_here(struct weft__worker *w);
+/* A worker goes to sleep, and wants to hear of forks. */
+void weft__tasks_ask(struct weft__cluster *c);
+/* Does a forked call wait: of the fiber that the worker runs; anywhere that worker w may take it from? */
+bool weft__tasks_wait_at(struct weft__worker *w);
+bool weft__tasks_in_sight(struct weft__worker *w);
+/* For how long have forked calls waited at the other worker, as far as w has seen? */
+uint64_t weft__calls_left_alone(struct weft__worker *w, struct weft__worker *other, uint64_t now);
+/* What the worker keeps of deques goes back; all: of parents, too. */
+void weft__tasks_flush(struct weft__worker *w, bool all);
+void weft__tasks_reset(struct weft__cluster *c);
+
+/* --- calls of suspended fibers (suspended.c) --- */
+
+/* The running fiber of w parks with these calls outstanding. */
+void weft__suspended_put(struct weft__worker *w, struct weft__deque *d);
+void weft__suspended_remove(struct weft__tasks *t, struct weft__deque *d);
+void weft__suspended_reset(struct weft__tasks *t);
+/* Which deques a worker asks for: those of fibers that wait for something else than a join; all; those of fibers
+ * that parked on this worker. */
+enum weft__suspended { WEFT_SUSPENDED_PARKED, WEFT_SUSPENDED_ALL, WEFT_SUSPENDED_HERE };
+/* A deque that has calls which w may take now; NULL: none. is_here: w is its home. */
+struct weft__deque *weft__suspended_find(struct weft__worker *w, enum weft__suspended which, uint64_t now,
+                                         bool *is_here);
+/* Is there a deque that w must not sleep over? */
+bool weft__suspended_in_sight(struct weft__worker *w);
+/* Will the worker that the fiber parks on see to its calls alone? */
+bool weft__suspended_is_for_home(struct weft__deque *d);
+
+/* --- whether steals pay (steal_worth.c) --- */
+
+/* For how long w leaves calls alone before it steals them. */
+uint64_t weft__worth_patience(struct weft__worker *w);
+/* w has stolen a call from another worker's fiber, and runs it in this fiber; the call has returned. */
+void weft__worth_stole(struct weft__worker *w, struct weft__fiber *by, uint64_t now);
+void weft__worth_ran(struct weft__worker *w, const struct weft__fiber *by);
+/* What a worker has stolen has kept it busy, or not. (tasks.c) */
+void weft__tasks_stolen(struct weft__cluster *c, bool paid);
+/* The worker searches: has its last steal of a call paid? Only if one is to be judged. */
+void weft__worth_judge(struct weft__worker *w, uint64_t now);
+
+/* --- continuation stealing (continuation.c) --- */
+
+extern const struct weft__deque_variant weft__deque_kept;
+/* Runs the call that was pushed, on a stack of its own, and returns when the caller goes on. */
+void weft__continue_fork(struct weft__deque *d, struct weft_call *c);
+/* The fiber that the worker runs gives it away: the parents that wait there become ready. */
+void weft__parents_ready(struct weft__worker *w);
+/* The same for a fiber that only lets others in: it takes its parents along, and puts them onto the worker where it
+ * goes on. If they became ready instead, each of them would fork, and let others in, until most of the loop's calls
+ * are under way at once, each on a stack. */
+struct weft__link *weft__parents_take(struct weft__worker *w);
+void weft__parents_put(struct weft__worker *w, struct weft__link *chain);
+/* The oldest parent of another worker, to be entered; NULL: none. */
+struct weft__fiber *weft__parents_steal(struct weft__worker *w, struct weft__worker *from, uint64_t now);
+bool weft__parents_wait_at(struct weft__worker *w);
+/* What the worker keeps goes back; all: its deque of parents, too. */
+void weft__children_flush(struct weft__worker *w, bool all);
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a fiber has open, and how cancellation finds it.
+ *
+ *   frame      a thing that a fiber has begun and not ended: a region or a clean-up handler. Its memory is mostly on
+ * the fiber's stack. The record's `frames` is the top of a stack of frames; at the bottom is the counter that the fiber
+ * completes, or nothing. region     a frame that says what cancels the fiber: a scope that it began, a shield, or, as
+ * the lowest, its membership in the scope that it was spawned in. Only the innermost region has an effect. cause of a
+ * scope: why it is cancelled, and with which error. Set once; 0: it is not cancelled. cancelled  the fiber's wait word
+ * has CANCEL: its region is cancelled, or the fiber itself if it has no region.
+ *
+ * Regions form a tree. A scope has a chain of the regions directly below it: members, and scopes that its own fiber or
+ * a member began. A shield is in no chain, so no cancellation passes it. Only the innermost region of a fiber cancels
+ * it; the others are `covered`.
+ *
+ * What each lock protects:
+ *   - A scope's lock: its chain, its cause, and `covered` of the scope itself and of the regions in the chain. A region
+ *     enters or leaves the chain only under that lock, and reads the cause then. So a thread that sets the cause and
+ *     then visits the chain misses no fiber.
+ *   - The fiber's own lock, one byte of its record: `frames` while it has a scope or shield open (OPEN), and
+ * `requested` of the lowest of these. It is needed for weft_cancel, which has nothing but a handle. It is taken before
+ * the lock of a scope.
+ *   - The lock of a scope is taken before the lock of a scope in its chain.
+ *
+ * A child costs its scope at most one count up and one down. The fiber that began the scope takes the first from a
+ * reserve (scope.c), and a child that is followed by a sibling leaves the second to the sibling (fiber.c). A child is
+ * in no chain as long as it does not wait: a spawn sets LOOK in its wait word, so that its first wait calls
+ * weft__cancel_heed, which enters it.
+ */
+#ifndef WEFT_SCHED_REGION_H
+#define WEFT_SCHED_REGION_H
+
+#include "sched/wait/wait.h"
+
+#include "base/assert.h"
+enum { WEFT_FRAME_CLEANUP = 1, WEFT_FRAME_MEMBER, WEFT_FRAME_SCOPE, WEFT_FRAME_SHIELD };
+
+struct weft__frame {
+    uintptr_t below; /* what `frames` was before */
+    uint8_t kind;
+    /* Of regions; here because there is room. */
+    bool covered;       /* not the fiber's innermost */
+    bool chained;       /* stands in the chain of a scope */
+    bool requested;     /* the lowest scope or shield: weft_cancel has come */
+    bool was_cancelled; /* the fiber was, when the region began */
+};
+
+/* A round chain. */
+struct weft__circle {
+    struct weft__circle *next, *before;
+};
+
+struct weft__scope;
+
+struct weft__region {
+    struct weft__frame frame;
+    struct weft__fiber *fiber;  /* that opened it; NULL: it is not open */
+    struct weft__scope *scope;  /* that has it in its chain, or will */
+    struct weft__region *first; /* the fiber's lowest scope or shield */
+    struct weft__circle link;
+};
+
+struct weft__scope {
+    struct weft__region region;
+    struct weft__lock lock;
+    bool timed;                /* `timer` is in use; under the lock */
+    _Atomic uint64_t deadline; /* WEFT_FOREVER: none; under the lock */
+    _Atomic uint64_t cause;
+    struct weft__circle chain;
+    struct weft__circle cursor; /* how far the cancellation of the chain has come */
+    struct weft__scope *behind; /* which is to be cancelled after this scope */
+    /* Counts children, one for the timer, whether it is in use or not, and each thread that visits the chain. Nothing
+     * touches the scope after the count is complete. */
+    struct weft_counter outstanding;
+    struct weft_timer timer;
+    uint64_t reserve; /* children that are counted already; only the fiber that began the scope looks here */
+};
+_Static_assert(sizeof(struct weft__scope) <= sizeof(struct weft_scope), "the public scope has room");
+_Static_assert(sizeof(struct weft__region) <= sizeof(struct weft_shield), "the public shield has room");
+
+/* The scope in the room that the program has for it. */
+static inline struct weft__scope *weft__scope_inside(struct weft_scope *scope) {
+    return (struct weft__scope *)(void *)scope;
+}
+
+static inline uint64_t weft__cause(int why, int err) { return (uint64_t)(uint32_t)err << 32 | (unsigned)why; }
+static inline int weft__cause_why(uint64_t cause) { return (int)(cause & 0xff); }
+static inline int weft__cause_error(uint64_t cause) { return (int)(uint32_t)(cause >> 32); }
+/* What a wait ends with. */
+static inline int weft__cause_result(uint64_t cause) {
+    return weft__cause_why(cause) == WEFT_BY_DEADLINE ? -ETIMEDOUT : -ECANCELED;
+}
+/* What a scope is cancelled with when the scope around it is. */
+static inline uint64_t weft__cause_inward(uint64_t cause) {
+    return weft__cause(weft__cause_why(cause), weft__cause_result(cause));
+}
+
+/* --- frames ------------------------------------------------------------------------------------- */
+
+/*
+ * `frames` is a counter, or 0; or with the tag a frame, and of which kind: so that this can be told when the frame is
+ * gone.
+ */
+#define WEFT_FRAMES_TAG ((uintptr_t)1)
+#define WEFT_FRAMES_KIND_SHIFT 1
+#define WEFT_FRAMES_BITS ((uintptr_t)7)
+_Static_assert(WEFT_FRAME_SHIELD - 1 <= WEFT_FRAMES_BITS >> WEFT_FRAMES_KIND_SHIFT, "a kind fits");
+
+static inline uintptr_t weft__frames_with(struct weft__frame *f) {
+    WEFT_ASSERT(!((uintptr_t)f & WEFT_FRAMES_BITS));
+    WEFT_ASSERT(f->kind >= WEFT_FRAME_CLEANUP && f->kind <= WEFT_FRAME_SHIELD);
+    return (uintptr_t)f | (uintptr_t)(f->kind - 1) << WEFT_FRAMES_KIND_SHIFT | WEFT_FRAMES_TAG;
+}
+static inline struct weft__frame *weft__frame_top(uintptr_t frames) {
+    return frames & WEFT_FRAMES_TAG ? (struct weft__frame *)(frames & ~WEFT_FRAMES_BITS) : NULL;
+}
+static inline int weft__frames_kind(uintptr_t frames) {
+    return (int)((frames & WEFT_FRAMES_BITS) >> WEFT_FRAMES_KIND_SHIFT) + 1;
+}
+/* Has the caller opened this frame, and not closed it? Found by its address: what it holds may be anything. */
+static inline bool weft__frame_is_open(const struct weft__fiber *me, const struct weft__frame *frame) {
+    const struct weft__frame *f = weft__frame_top(me->frames);
+    while (f && f != frame) f = weft__frame_top(f->below);
+    return f != NULL;
+}
+static inline bool weft__frame_is_region(const struct weft__frame *f) { return f->kind >= WEFT_FRAME_MEMBER; }
+/* The innermost region, or NULL. */
+static inline struct weft__region *weft__region_top(uintptr_t frames) {
+    struct weft__frame *f = weft__frame_top(frames);
+    while (f && !weft__frame_is_region(f)) f = weft__frame_top(f->below);
+    return f ? container_of(f, struct weft__region, frame) : NULL;
+}
+/* The scope that cancels this region, and protects the region by its lock; NULL: none does. */
+static inline struct weft__scope *weft__region_scope(struct weft__region *r) {
+    if (!r || r->frame.kind == WEFT_FRAME_SHIELD) return NULL;
+    return r->frame.kind == WEFT_FRAME_SCOPE ? container_of(r, struct weft__scope, region) : r->scope;
+}
+
+/* Puts a frame on top, or takes the top off. The fiber itself. */
+void weft__frame_push(struct weft__fiber *me, struct weft__frame *frame);
+void weft__frame_pop(struct weft__fiber *me, struct weft__frame *frame);
+/* All frames of a fiber that ends. `returned`: the end of the frame to which it has returned; all frames below it in
+ * the stack are gone. NULL: it has not returned. (cleanup.c) */
+void weft__frames_unwind(struct weft__fiber *me, void *result, const void *returned);
+
+/* --- weft_fiber_exit (exit_check.c) --------------------------------------------------------------------------- */
+
+/* The running fiber is about to end by weft_fiber_exit: one line, and abort, if it must not. */
+void weft__exit_check(struct weft__worker *w, struct weft__fiber *me);
+/* Is a function that is marked WEFT_CALLS on the stack of the caller? Walks the stack. */
+bool weft__exit_has_caller(void);
+/* weft may call functions of the user's on the stack of the running fiber, by functions that are marked WEFT_CALLS. */
+void weft__exit_looks(struct weft__fiber *me);
+static inline void weft__exit_must_look(struct weft__fiber *me) {
+    if (unlikely(!(load_rlx(&me->context.open) & WEFT_OPEN_CALLS))) weft__exit_looks(me);
+}
+
+/* --- regions (cancel.c) --------------------------------------------------------------------------- */
+
+/* Begins a scope or a shield; its kind is set. */
+void weft__region_enter(struct weft__fiber *me, struct weft__region *r);
+/* Ends it. False: another fiber has come to the scope just now, and it is not over. */
+bool weft__region_leave(struct weft__fiber *me, struct weft__region *r);
+/* 0: it is open, the caller's, and its innermost; or the error. */
+int weft__region_check(struct weft__region *r, struct weft__fiber *me);
+
+/*
+ * The caller acts for a fiber that was in that scope, and which waits for the caller before it leaves the scope: from
+ * now on the scope cancels the caller, too, until the end. For fibers that run a stolen call. They have no region of
+ * their own.
+ */
+struct weft__scope *weft__scope_here(void);
+void weft__scope_inherit(struct weft__region *member, struct weft__fiber *me, struct weft__scope *scope);
+void weft__scope_disinherit(struct weft__region *member, struct weft__fiber *me);
+
+/* 0, or what the caller's waits end with. Unlike a wait it enters no chain, so it may be asked often. */
+int weft__cancel_error_slow(struct weft__fiber *me);
+static inline int weft__cancel_error(struct weft__fiber *me) {
+    uint64_t word = load_acq(&me->wait); /* pairs with cancel */
+    return likely(!(word & (WEFT_WAIT_CANCEL | WEFT_WAIT_LOOK))) ? 0 : weft__cancel_error_slow(me);
+}
+
+/* --- roots (cancel_root.c) -------------------------------------------------------------------------------- */
+
+struct weft__deque;
+/* What cancels a call that the running fiber forks now: a scope that it has begun; SHIELDED: nothing does; NULL: its
+ * root. */
+#define WEFT_SHIELDED ((void *)1)
+void *weft__fork_scope(void);
+/* The scope that cancels the running fiber, as long as it has begun neither a scope nor a shield itself. */
+struct weft__scope *weft__base_scope(void);
+/* What a call inherits that was taken from the deque and forked under `what`. NULL: nothing. */
+struct weft__scope *weft__call_scope(struct weft__deque *d, void *what);
+/* The root of the deque's owner, which is opened if need be, in that scope. For a fiber that runs a call of it that is
+ * not done. */
+struct weft__scope *weft__root_of(struct weft__deque *d, struct weft__scope *around);
+/* The owner, before it forgets the last call that others ran. */
+void weft__root_close(struct weft__deque *d);
+/* The fiber is asked to stop; it is locked. Its root, held by its count, or NULL. */
+struct weft__scope *weft__root_hold(struct weft__fiber *f, uint8_t open);
+
+/* Tells a fiber that its region is cancelled; true: it was waiting, and must be made ready. Locked. */
+bool weft__cancel_fiber(struct weft__fiber *f, uint64_t cause);
+
+/* --- scopes (scope.c) ------------------------------------------------------------------------------ */
+
+/* What a scope begins with: so many children are counted before they are there; see life/scope_spawn.c. */
+#define WEFT_SCOPE_RESERVE (UINT64_C(1) << 32)
+/* Counts a child that the fiber which began the scope does not spawn, or a thread's. */
+void weft__scope_count_foreign(struct weft__scope *s);
+
+/* Spawns a fiber that calls fn(scope). The area of life fills it in before main. */
+extern int (*weft__scope_helper)(void *(*fn)(void *), struct weft__scope *scope);
+
+/* Cancels it; false: it was cancelled before. The caller sees to it that the scope stays. */
+bool weft__scope_stop(struct weft__scope *s, int why, int err);
+
+/* The region of a child leaves the scope's chain; a failure cancels the scope. */
+void weft__member_end(struct weft__fiber *me, struct weft__region *member, int result);
+void *weft__child_main(void *arg);
+
+/* Of a thread that is no carrier, which looks after the deadlines of its own scopes while it waits: the earliest of
+ * those that are not cancelled; and cancels the scopes that are past their deadlines. */
+uint64_t weft__scopes_deadline(const struct weft__fiber *me);
+void weft__scopes_expire(struct weft__fiber *me);
+
+/* The same with attr->counter; in scope_counter.c. */
+int weft__spawn_counted_child(struct weft__scope *s, const struct weft_attr *attr, int (*fn)(void *), void *arg,
+                              const char *where);
+/* In fiber.c: spawns a child; on failure nothing was done. */
+int weft__spawn_child(struct weft__scope *s, const struct weft_attr *attr, int (*fn)(void *), void *arg,
+                      const char *where);
+
+/* In counter.c: n less are outstanding. -EINVAL: not so many were. */
+int weft__counter_lower(struct weft_counter *counter, uint64_t n);
+/* Waits until at most n are outstanding, whatever comes. */
+int weft__counter_wait_always(struct weft_counter *counter, uint64_t n);
+static inline bool weft__counter_at_rest(struct weft_counter *counter) {
+    return !load_acq((_Atomic uint64_t *)&counter->queue.word); /* pairs with complete */
+}
+
+/* --- circles ---------------------------------------------------------------------------------------- */
+
+static inline void weft__circle_init(struct weft__circle *r) { r->next = r->before = r; }
+static inline void weft__circle_insert(struct weft__circle *after, struct weft__circle *r) {
+    r->before = after;
+    r->next = after->next;
+    after->next->before = r;
+    after->next = r;
+}
+static inline void weft__circle_remove(struct weft__circle *r) {
+    WEFT_ASSERT(r->before->next == r && r->next->before == r);
+    r->before->next = r->next;
+    r->next->before = r->before;
+}
+
+#endif

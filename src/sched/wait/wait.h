@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The wait: the state of every parked fiber, and the only way to end it.
+ *
+ * One word of the fiber's record:
+ *
+ *      63 ........................ 8 | 7    | 6..5   | 4         | 3         | 2       | 1      | 0
+ *      epoch: number of this wait    | LOOK | reason | BY_CANCEL | BY_PERMIT | WAITING | CANCEL | PERMIT
+ *
+ * The epoch grows with each wait, so (record, epoch), a ticket, names one wait for ever. A thread that
+ * has a reason to end it - completion, permit, deadline, cancellation - tries one compare-and-swap
+ * from WAITING to the reason; exactly one succeeds, and its thread makes the fiber ready. Records are
+ * type-stable, so a late ticket is harmless: its swap fails.
+ *
+ *   the fiber                                    the thread that ends the wait
+ *   1. begin: RUNNING -> WAITING, epoch + 1      1. win: WAITING, this epoch -> reason
+ *      (or take the permit, or see CANCEL)       2. make_ready: into a queue
+ *   2. hand out the ticket (chain, timer)
+ *   3. suspend: run something else
+ *   4. entered again: the reason is in the word
+ *
+ * Between 1 and the moment the stack is left, the fiber may already be won, queued, and taken from
+ * the queue by another carrier; that carrier waits for on_stack, see context.h. The alternative, to
+ * publish only after the stack was left, needs a second state and a second swap in every wait, and
+ * a function to run on the other side of every switch.
+ *
+ * PERMIT and CANCEL live in the same word, so a permit or request that comes while the fiber runs
+ * is seen by the very swap that would begin the wait: there is no window between check and sleep.
+ * LOOK: before the fiber waits, it has to enter itself where a cancellation finds it (cancel.h).
+ *
+ * A thread that is no fiber has a record too, and sleeps in the kernel; see wait.c.
+ */
+#ifndef WEFT_SCHED_WAIT_H
+#define WEFT_SCHED_WAIT_H
+
+#include "base/assert.h"
+#include "sched/core/self.h"
+#include "sched/core/wait_word.h"
+
+/* CANCEL or LOOK is set: 0, or what the wait ends with; and that alone, for a fiber that was cancelled. (cancel.c) */
+int weft__cancel_heed(struct weft__fiber *me);
+int weft__cancel_result(struct weft__fiber *me);
+
+/*
+ * Step 1. 0 and the ticket; or 1: the permit was there and is taken, no wait; or -ECANCELED, or
+ * -ETIMEDOUT for the deadline of a scope. Only the fiber itself begins a wait.
+ */
+static inline int weft__wait_begin(struct weft__fiber *me, uint64_t ways, uint64_t *ticket) {
+    uint64_t word = load_rlx(&me->wait), next;
+    do {
+        WEFT_ASSERT(!(word & WEFT_WAIT_WAITING)); /* only the fiber itself begins a wait, and it runs */
+        if (unlikely(word & WEFT_WAIT_PERMIT & (ways >> 3))) {
+            if (cas_ar(&me->wait, &word, word & ~WEFT_WAIT_PERMIT)) return 1; /* pairs with unpark */
+            continue;
+        }
+        if (unlikely((word & (WEFT_WAIT_CANCEL | WEFT_WAIT_LOOK)) && (ways & WEFT_WAIT_BY_CANCEL))) {
+            int err = weft__cancel_heed(me);
+            if (err) return err;
+            word = load_rlx(&me->wait);
+            continue;
+        }
+        next = ((word & (WEFT_WAIT_EPOCH | WEFT_WAIT_STICKY)) + WEFT_WAIT_ONE) | WEFT_WAIT_WAITING | ways;
+        /* Release: pairs with win; acquire: with an unpark or cancel that came before. */
+        if (likely(cas_ar(&me->wait, &word, next))) break;
+    } while (true);
+    *ticket = next & WEFT_WAIT_EPOCH;
+    WEFT_ASSERT(*ticket >= WEFT_WAIT_ONE);
+    return 0;
+}
+_Static_assert(WEFT_WAIT_BY_PERMIT >> 3 == WEFT_WAIT_PERMIT, "wait_begin shifts one onto the other");
+
+/* Tries to end the wait; true: the caller must make the fiber ready. Any thread. */
+static inline bool weft__wait_win(struct weft__fiber *f, uint64_t ticket, uint64_t reason) {
+    WEFT_ASSERT(f != NULL && !(ticket & ~WEFT_WAIT_EPOCH));
+    WEFT_ASSERT(reason && !(reason & ~WEFT_WAIT_REASON));
+    uint64_t word = load_rlx(&f->wait);
+    do
+        if ((word & (WEFT_WAIT_EPOCH | WEFT_WAIT_WAITING)) != (ticket | WEFT_WAIT_WAITING)) return false;
+    while (!cas_ar(&f->wait, &word, ticket | (word & WEFT_WAIT_STICKY) | reason)); /* pairs with begin */
+    return true;
+}
+
+/* The fiber that joins by this word (sched.h), won and to be made ready; or NULL, if it no longer does. */
+static inline struct weft__fiber *weft__join_win(uint64_t join) {
+    uint32_t index = weft__life_index(join >> 3);
+    struct weft__fiber *joiner = weft__fiber_at(index);
+    WEFT_ASSERT((join & WEFT_JOIN_TAG) >= WEFT_JOIN_BY && joiner != NULL);
+    uint64_t ticket = load_rlx(&joiner->wait) & WEFT_WAIT_EPOCH;
+    /* Of the epoch, the word holds 35 bits; a joiner that has gone on fails here or in win. */
+    bool waits = weft__join_by(index, ticket) == join && weft__wait_win(joiner, ticket, WEFT_WON_DONE);
+    return waits ? joiner : NULL;
+}
+
+/* Step 3 is weft__wait_block, in block.h. */
+
+/* Sets CANCEL, if it still is this fiber; *wakes: that ended its wait, and it is to be made ready. -ESRCH. */
+int weft__wait_cancel(struct weft__fiber *f, struct weft_fiber fiber, bool *wakes);
+/*
+ * A wait was refused: the caller was cancelled, and holds no lock of weft's. Returns err. A loop around such a wait
+ * that does not look at its result would keep its worker; so every WEFT_REFUSALSth refusal pauses its caller.
+ */
+#define WEFT_REFUSALS 64
+#define WEFT_REFUSAL_PAUSE WEFT_MILLISECOND
+int weft__refused(struct weft__fiber *me, int err);
+
+/* Waits so long, whatever happens. */
+void weft__wait_nap(struct weft__fiber *me, uint64_t nanoseconds);
+
+/* Instead of step 3: the fiber itself has found that it need not wait. Returns what block would. */
+int weft__wait_withdraw(struct weft__fiber *me, uint64_t ticket);
+
+#endif

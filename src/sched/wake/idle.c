@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sleeping and waking. Owns the cluster's stack of sleepers and idle.state.
+ *
+ * The handshake, which loses no wake-up. The steps of each side are ordered by a full fence:
+ *
+ *   a worker that found nothing               a thread that made work visible
+ *   1. becomes a sleeper: on the stack,       1. puts the fiber into a queue
+ *      counted in idle.state                  -- fence --
+ *   -- fence --                               2. looks at idle.state: are there sleepers, and
+ *   2. looks for work everywhere, once more      no searcher? then takes one off the stack,
+ *   3. sleeps                                    makes it a searcher, and wakes it
+ *
+ * Either the worker's look (2) sees the fiber, or the other's look (2) sees the sleeper. The fence
+ * on the right stands on the hot path, so it is the light one of a pair: the worker's is
+ * membarrier, which makes every running thread pass a full fence.
+ *
+ * Few search: a waker wakes one worker, and none while another searches. A searcher that finds work and
+ * sees more wakes the next one.
+ *
+ * A wake-up costs the waker a system call and takes effect some 40 us later, the time of hundreds of
+ * switches. So a worker with one fiber in its queue wakes no other worker: it will run that fiber itself,
+ * unless the fiber that it runs now computes for long. The same holds for a few fibers that have run
+ * before, if the worker reaches them within WEFT_CARRY. The watchman covers the case that the worker does
+ * not reach them: while some workers are awake and others sleep, one of the sleepers sleeps with a timeout,
+ * doubling from WEFT_WATCH_FIRST to WEFT_WATCH_LAST, and checks whether any queue stands still. Without a
+ * watchman, the first push wakes a worker. When all workers sleep, there is no watchman: an idle program
+ * uses no CPU.
+ */
+#include "sched/wake/idle.h"
+#include "base/assert.h"
+#include "sched/wake/load.h"
+
+/* Release: pairs with readers without the lock, such as others_rest: they see what the worker did before. */
+static void add_state(struct weft__idle *idle, uint64_t n) { store_rel(&idle->state, load_rlx(&idle->state) + n); }
+
+static void stop_watching(struct weft__idle *idle, struct weft__worker *w) {
+    if (!w->search.is_watchman) return;
+    w->search.is_watchman = false;
+    add_state(idle, -WEFT_IDLE_WATCHED);
+}
+
+/* The worker is no longer a sleeper. Locked. */
+static void take_off(struct weft__idle *idle, struct weft__worker *w) {
+    WEFT_ASSERT(weft__lock_is_held(&idle->lock));
+    if (!w->sleeper.is_listed) return;
+    WEFT_ASSERT(weft__idle_sleepers(load_rlx(&idle->state)) > 0);
+    WEFT_ASSERT(w->sleeper.above || idle->top == w);
+    WEFT_ASSERT(!w->sleeper.is_retired);
+    w->sleeper.is_listed = false;
+    add_ar(&idle->wakes, 1); /* pairs with a stop that looks twice */
+    if (w->sleeper.above)
+        w->sleeper.above->sleeper.below = w->sleeper.below;
+    else
+        idle->top = w->sleeper.below;
+    if (w->sleeper.below) w->sleeper.below->sleeper.above = w->sleeper.above;
+    add_state(idle, -WEFT_IDLE_SLEEPER);
+    stop_watching(idle, w);
+}
+
+/* It is not retired any more. Locked. */
+static void call_back(struct weft__idle *idle, struct weft__worker *w) {
+    WEFT_ASSERT(weft__lock_is_held(&idle->lock));
+    if (!w->sleeper.is_retired) return;
+    WEFT_ASSERT(weft__idle_retirees(load_rlx(&idle->state)) > 0);
+    WEFT_ASSERT(!w->sleeper.is_listed);
+    w->sleeper.is_retired = false;
+    add_ar(&idle->wakes, 1); /* pairs with a stop that looks twice */
+    add_state(idle, -WEFT_IDLE_RETIREE);
+}
+
+/* Takes the sleeper off the stack and makes it a searcher; the caller wakes it. Locked. */
+static void appoint(struct weft__idle *idle, struct weft__worker *w) {
+    WEFT_ASSERT(w->sleeper.is_listed && !w->search.is_searcher);
+    take_off(idle, w);
+    w->search.is_searcher = true;
+    add_state(idle, WEFT_IDLE_SEARCHER);
+}
+
+void weft__idle_wake_one(struct weft__cluster *c) {
+    struct weft__idle *idle = &c->idle;
+    uint64_t state = load_rlx(&idle->state);
+    if (!(state & WEFT_IDLE_SLEEPERS) || (state & WEFT_IDLE_SEARCHERS)) return;
+    weft__lock(&idle->lock);
+    struct weft__worker *w = load_rlx(&idle->state) & WEFT_IDLE_SEARCHERS ? NULL : idle->top;
+    if (w) appoint(idle, w);
+    weft__unlock(&idle->lock);
+    if (w) weft__driver_wake(&w->driver);
+}
+
+void weft__idle_wake(struct weft__worker *w) {
+    if (load_rlx(&w->driver.state) == WEFT_AWAKE) return;
+    struct weft__idle *idle = &w->cluster->idle;
+    weft__lock(&idle->lock);
+    bool asleep = w->sleeper.is_listed || w->sleeper.is_retired;
+    if (w->sleeper.is_listed) appoint(idle, w);
+    call_back(idle, w);
+    weft__unlock(&idle->lock);
+    if (asleep) weft__driver_wake(&w->driver);
+}
+
+/* What the watchman, if there is one, will see to should it stand still. */
+static bool is_the_owners(struct weft__worker *w, bool fresh) {
+    return weft__ready_length(&w->ready) < 2 || (!fresh && weft__is_prompt(w)) ||
+           weft__keeps_up(w, load_rlx(&w->progress.polled_at));
+}
+
+WEFT_COLD void weft__idle_consider(struct weft__worker *w, uint64_t state, bool fresh) {
+    if (state & WEFT_IDLE_SEARCHERS || !w->cluster->stealing) return;
+    if ((state & WEFT_IDLE_WATCHED) && is_the_owners(w, fresh)) return;
+    weft__idle_wake_one(w->cluster);
+}
+
+/* The most recent sleeper that takes calls. Locked. */
+static struct weft__worker *sleeper_for_calls(struct weft__idle *idle) {
+    struct weft__worker *w = idle->top;
+    while (w && !weft__takes_calls(w)) w = w->sleeper.below;
+    return w;
+}
+
+void weft__idle_wake_taker(struct weft__cluster *c, bool (*calls_wait)(struct weft__worker *)) {
+    struct weft__idle *idle = &c->idle;
+    weft__lock(&idle->lock);
+    struct weft__worker *w = sleeper_for_calls(idle);
+    bool wakes = w && calls_wait(w);
+    if (wakes) appoint(idle, w);
+    weft__unlock(&idle->lock);
+    if (wakes) weft__driver_wake(&w->driver);
+}
+
+/*
+ * A worker that retires leaves work to the sleepers. Wakers that saw it search have woken no other worker, forked calls
+ * of a fiber that parked on it have lost their home, and the watchman may be the worker that retires. So it looks on
+ * behalf of the most recent sleeper, and wakes it if there is anything for it.
+ */
+void weft__idle_wake_successor(struct weft__cluster *c, bool (*work_waits)(struct weft__worker *)) {
+    struct weft__idle *idle = &c->idle;
+    weft__lock(&idle->lock);
+    struct weft__worker *w = load_rlx(&idle->state) & WEFT_IDLE_SEARCHERS ? NULL : idle->top;
+    if (w && !work_waits(w)) w = sleeper_for_calls(idle); /* the first one may be a spare */
+    if (w && !work_waits(w)) w = NULL;
+    if (w) appoint(idle, w);
+    weft__unlock(&idle->lock);
+    if (w) weft__driver_wake(&w->driver);
+}
+
+bool weft__idle_start_searching(struct weft__worker *w) {
+    struct weft__idle *idle = &w->cluster->idle;
+    if (w->search.is_searcher) return true; /* appointed by its waker */
+    weft__lock(&idle->lock);
+    /* Half of the workers that are awake may search, and one always. */
+    uint64_t searchers = (load_rlx(&idle->state) & WEFT_IDLE_SEARCHERS) / WEFT_IDLE_SEARCHER;
+    uint64_t awake = w->cluster->count - weft__idle_resting(load_rlx(&idle->state));
+    w->search.is_searcher = searchers == 0 || 2 * searchers < awake;
+    if (w->search.is_searcher) add_state(idle, WEFT_IDLE_SEARCHER);
+    weft__unlock(&idle->lock);
+    return w->search.is_searcher;
+}
+
+void weft__idle_stop_searching(struct weft__worker *w) {
+    struct weft__idle *idle = &w->cluster->idle;
+    if (!w->search.is_searcher) return;
+    weft__lock(&idle->lock);
+    w->search.is_searcher = false;
+    add_state(idle, -WEFT_IDLE_SEARCHER);
+    weft__unlock(&idle->lock);
+}
+
+void weft__idle_announce_sleep(struct weft__worker *w, bool *is_watchman, bool *is_last) {
+    struct weft__cluster *c = w->cluster;
+    struct weft__idle *idle = &c->idle;
+    weft__lock(&idle->lock);
+    if (w->search.is_searcher) {
+        w->search.is_searcher = false;
+        add_state(idle, -WEFT_IDLE_SEARCHER);
+    }
+    w->sleeper.is_listed = true;
+    WEFT_ASSERT(!w->sleeper.is_retired && !w->search.is_searcher);
+    w->sleeper.above = NULL;
+    w->sleeper.below = idle->top;
+    if (idle->top) idle->top->sleeper.above = w;
+    idle->top = w;
+    add_state(idle, WEFT_IDLE_SLEEPER);
+    *is_last = weft__idle_resting(load_rlx(&idle->state)) == c->count;
+    w->search.is_watchman = *is_watchman = c->stealing && !*is_last && !(load_rlx(&idle->state) & WEFT_IDLE_WATCHED);
+    if (w->search.is_watchman) add_state(idle, WEFT_IDLE_WATCHED);
+    weft__driver_announce(&w->driver);
+    weft__unlock(&idle->lock);
+}
+
+/* After this no other thread writes w->search.is_searcher: only sleepers are appointed. */
+void weft__idle_leave(struct weft__worker *w) {
+    struct weft__idle *idle = &w->cluster->idle;
+    weft__lock(&idle->lock);
+    take_off(idle, w);
+    weft__unlock(&idle->lock);
+    fence_rel(); /* pairs with weft__is_quiet: it does not see what we do from here on without idle.wakes */
+}
+
+/* --- retirement ---------------------------------------------------------------------------------- */
+
+bool weft__idle_announce_retirement(struct weft__worker *w) {
+    struct weft__idle *idle = &w->cluster->idle;
+    weft__lock(&idle->lock);
+    w->sleeper.is_retired = true;
+    WEFT_ASSERT(!w->sleeper.is_listed && !w->search.is_searcher);
+    add_state(idle, WEFT_IDLE_RETIREE);
+    bool is_last = weft__idle_resting(load_rlx(&idle->state)) == w->cluster->count;
+    weft__driver_announce(&w->driver);
+    weft__unlock(&idle->lock);
+    return is_last;
+}
+
+void weft__idle_leave_retirement(struct weft__worker *w) {
+    struct weft__idle *idle = &w->cluster->idle;
+    weft__lock(&idle->lock);
+    call_back(idle, w);
+    weft__unlock(&idle->lock);
+    fence_rel(); /* as in weft__idle_leave */
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which thread asks for descriptors that have become ready. A thread of its own (io/poll_thread.c) competes with the
+ * workers for processors: each report that it fetches while they are all busy costs two switches between threads, and
+ * no worker is free to run what it brings. So the thread holds back while all workers are busy, and the workers ask
+ * themselves: a worker that runs dry, a busy one now and then, and a worker that has nothing to do sleeps where the
+ * thread would sleep. Then a server that is busy, and one worker that sleeps between two requests, never see the thread
+ * at all.
+ *
+ * The word weft__poll_duty_state says how it is:
+ *
+ *   SERVED    the thread is on duty: it sleeps in the poller, or makes ready what that has reported
+ *   HELD      the thread holds back, and the workers are on duty
+ *   DOZED     the thread holds back, and a worker sleeps in the poller
+ *   AWAITED   the thread holds back for a while, and wants to be notified when a worker has nothing to do. So it is as
+ * long as the thread has other duties than descriptors: it takes signals
+ *
+ *   the thread                                  a worker that goes to sleep
+ *   1. awaited = HELD                           1. is a sleeper: idle.state says so
+ *   -- fence --                                 -- fence --
+ *   2. does a worker sleep, or has              2. HELD: becomes DOZED, and the worker sleeps in the poller.
+ *      the thread other duties? Then it goes       AWAITED, or the worker must sleep elsewhere: the worker notifies the
+ *      on, SERVED or AWAITED                       thread. DOZED or SERVED: the worker sleeps elsewhere
+ *   3. sleeps until it is notified              3. woken: DOZED becomes HELD again; if others sleep, the worker
+ *                                                notifies the thread
+ *
+ * Either the thread sees the sleeper in its step 2, or the sleeper sees HELD in its step 2. The other notifications:
+ * from the monitor, when no worker has asked since its last tick, because a fiber computes; from a worker that retires;
+ * from the end of a cluster.
+ */
+#include "sched/wake/io_backpressure.h"
+#include "base/sys.h"
+#include "sched/wake/idle.h"
+
+#define WEFT_POLL_DUTY_ASKED_EVERY (100 * WEFT_MICROSECOND) /* by workers that have plenty to do */
+
+_Atomic uint32_t weft__poll_duty_state;
+static _Atomic(const struct weft__poll_duty *) stead;
+static _Atomic bool asked; /* a worker has, since the last tick of the monitor */
+static _Atomic uint64_t next_ask;
+
+WEFT_COLD void weft__poll_duty_notify(void) {
+    if (xchg_ar(&weft__poll_duty_state, WEFT_POLL_DUTY_SERVED))
+        weft__futex_wake(&weft__poll_duty_state, 1); /* pairs with weft__poll_duty_hold_back */
+}
+
+static bool poller_ask(void) {
+    const struct weft__poll_duty *by = load_acq(&stead); /* pairs with weft__poll_duty_hold_back */
+    store_rlx(&asked, true);
+    return by && by->fetch();
+}
+
+WEFT_COLD bool weft__poll_duty_fetch(void) {
+    if (load_rlx(&weft__poll_duty_state) == WEFT_POLL_DUTY_DOZED) return false;
+    if (poller_ask()) return true;
+    if (load_rlx(&weft__poll_duty_state) == WEFT_POLL_DUTY_AWAITED) weft__poll_duty_notify();
+    return false;
+}
+
+WEFT_COLD void weft__poll_duty_look(uint64_t now) {
+    if (load_rlx(&weft__poll_duty_state) != WEFT_POLL_DUTY_HELD || now < load_rlx(&next_ask)) return;
+    store_rlx(&next_ask, now + WEFT_POLL_DUTY_ASKED_EVERY);
+    poller_ask();
+}
+
+void weft__poll_duty_tick(void) {
+    if (load_rlx(&weft__poll_duty_state) != WEFT_POLL_DUTY_HELD) return;
+    if (!load_rlx(&asked)) weft__poll_duty_notify();
+    store_rlx(&asked, false);
+}
+
+/* --- sleeping in the poller ---------------------------------------------------------------------------------- */
+
+WEFT_COLD bool weft__poll_duty_take(struct weft__worker *w) {
+    uint32_t is = load_rlx(&weft__poll_duty_state);
+    if (is == WEFT_POLL_DUTY_SERVED || is == WEFT_POLL_DUTY_DOZED) return false;
+    if (is == WEFT_POLL_DUTY_HELD && !weft__uring_is_in_use(&w->ring) &&
+        cas_ar(&weft__poll_duty_state, &is, WEFT_POLL_DUTY_DOZED))
+        return true; /* pairs with weft__poll_duty_hold_back: the poller is open */
+    if (is != WEFT_POLL_DUTY_DOZED) weft__poll_duty_notify();
+    return false;
+}
+
+WEFT_COLD void weft__poll_duty_leave(struct weft__worker *w) {
+    uint32_t is = WEFT_POLL_DUTY_DOZED;
+    if (load_rlx(&w->cluster->idle.state) & WEFT_IDLE_SLEEPERS)
+        weft__poll_duty_notify();
+    else
+        cas_ar(&weft__poll_duty_state, &is,
+               WEFT_POLL_DUTY_HELD); /* pairs with weft__poll_duty_take; it may be SERVED meanwhile */
+}
+
+WEFT_COLD bool weft__poll_duty_sleep(struct weft__worker *w, uint64_t deadline) {
+    const struct weft__poll_duty *by = load_acq(&stead); /* pairs with weft__poll_duty_hold_back */
+    int event_fd = by->begin();
+    if (event_fd < 0) {
+        weft__driver_cancel_sleep(&w->driver);
+        return true;
+    }
+    bool woken = weft__driver_doze(&w->driver, event_fd, by->doze, deadline);
+    by->end();
+    return woken;
+}
+
+/* --- the thread ------------------------------------------------------------------------------------------------ */
+
+/* False: it has a worker that sleeps. A worker that searches goes to sleep before it runs anything, or is busy. */
+static bool is_busy(struct weft__cluster *c, void *busy) {
+    if (load_acq(&c->idle.state) & WEFT_IDLE_SLEEPERS) return false;
+    *(bool *)busy = true;
+    return true;
+}
+
+static void hold_back(const struct weft__poll_duty *by, uint64_t most) {
+    uint32_t held = WEFT_POLL_DUTY_HELD;
+    if (!by->has_duties()) {
+        while ((held = load_acq(&weft__poll_duty_state))) weft__futex_wait(&weft__poll_duty_state, held, WEFT_FOREVER);
+        return; /* pairs with weft__poll_duty_notify */
+    }
+    if (cas_ar(&weft__poll_duty_state, &held,
+               WEFT_POLL_DUTY_AWAITED)) /* else a worker sleeps in the poller, or has notified */
+        weft__futex_wait(&weft__poll_duty_state, WEFT_POLL_DUTY_AWAITED, weft__clock() + most);
+}
+
+void weft__poll_duty_hold_back(const struct weft__poll_duty *by, uint64_t most) {
+    bool busy = false;
+    store_rel(&stead, by);                                  /* pairs with poller_ask and weft__poll_duty_sleep */
+    store_rel(&weft__poll_duty_state, WEFT_POLL_DUTY_HELD); /* pairs with weft__poll_duty_take */
+    fence_sc(); /* pairs with the fence of a sleeper, and with the fence of a thread that gives it a duty */
+    if (weft__each_cluster(is_busy, &busy) && busy) hold_back(by, most);
+    store_rlx(&weft__poll_duty_state, WEFT_POLL_DUTY_SERVED);
+}

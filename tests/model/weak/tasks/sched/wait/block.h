@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Stands in for src/sched/wait/block.h: a wait blocks its thread of the exploration. */
+#ifndef WEFT_SCHED_BLOCK_H
+#define WEFT_SCHED_BLOCK_H
+
+#include "sched/dispatch/dispatch.h"
+#include "sched/wait/wait.h"
+
+int explored_block(struct weft__fiber *me);
+static inline int weft__wait_block(struct weft__fiber *me, uint64_t ticket, uint64_t deadline) {
+    return (void)ticket, (void)deadline, explored_block(me);
+}
+static inline int weft__wait_result(struct weft__fiber *me, uint64_t word) {
+    uint64_t reason = word & WEFT_WAIT_REASON;
+    (void)me;
+    return reason == WEFT_WON_DONE ? 0 : reason == WEFT_WON_DEADLINE ? -ETIMEDOUT : -ECANCELED;
+}
+static inline bool weft__wait_was_late(struct weft__fiber *me) {
+    return (load_rlx(&me->wait) & WEFT_WAIT_REASON) == WEFT_WON_DEADLINE;
+}
+
+#endif
