@@ -61,7 +61,7 @@ static bool takes_call(struct weft__worker *w) {
 
 static void work(struct weft__worker *w) {
     while (!takes_call(w)) {
-        s.turns += s.ticks;
+        if (s.ticks) s.turns++;
         weft__idle_sleep(w);
     }
     weft__idle_end(w);
