@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "sched/balance/balance.h"
 #include "sched/dispatch/dispatch.h"
+#include "sched/dispatch/sharing.h"
 #include "sched/dispatch/timers.h"
 #include "sched/place/placement.h"
 #include "sched/rings/rings.h"
@@ -41,7 +42,7 @@ static struct weft__fiber *take_from(struct weft__worker *w, struct weft__worker
         weft__queue_seen_empty(w, victim);
         return NULL;
     }
-    if (load_acq(&victim->sharing) != WEFT_SHARED) return NULL; /* pairs with weft__sharing_update */
+    if (!weft__sharing_is_open(victim)) return NULL;
     if (unlikely(weft__is_reserve(w)) && weft__queue_idle_time(w, victim, now) < WEFT_RESERVE_PATIENCE) return NULL;
     if (weft__serves_itself(w, victim, now)) return NULL;
     if (!is_offered(victim)) {
@@ -52,7 +53,7 @@ static struct weft__fiber *take_from(struct weft__worker *w, struct weft__worker
     if (unlikely(!want)) return NULL;
     count_add(&w->numbers.steals_tried, 1);
     void *items[WEFT_STEAL_MOST];
-    uint64_t got = weft__ready_take(&victim->ready, items, want < WEFT_STEAL_MOST ? want : WEFT_STEAL_MOST);
+    uint64_t got = weft__shared_take(victim, items, want < WEFT_STEAL_MOST ? want : WEFT_STEAL_MOST, now);
     if (!got) return NULL;
     if (is_offered(victim)) weft__split_trial_note_taken(w, victim, now);
     count_add(&w->numbers.steals, 1);
