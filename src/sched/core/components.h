@@ -61,6 +61,7 @@ struct weft__search {
     uint64_t idle_since; /* 0: busy, or its memory has been given back since then */
     uint64_t time;       /* how long it searches before it sleeps */
     uint64_t tick;       /* how long it sleeps as the watchman */
+    uint64_t left_at;    /* the look at this time left a fiber in a queue that did not move */
 };
 
 /* Looks at the queues of other workers while its own has work. Area balance (help.c). */
