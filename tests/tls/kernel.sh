@@ -36,7 +36,16 @@ put "$build/tools/weft" bin/weft
 put "$(command -v openssl)" usr/bin/openssl
 put "$(command -v curl)" usr/bin/curl
 for name in io_tls io_tls_rules io_tls_streams; do put "$build/tests/fiber/$name" "tests/$name"; done
-cp "$(find "$work/kernel" -name tls.ko)" "$root/tls.ko" || give_up "the kernel has no module tls"
+
+# The module tls, and the ciphers, which Debian's kernel has as modules, too: without them it accepts no keys.
+version=$(basename "$work"/kernel/lib/modules/*)
+for directory in net/tls crypto arch/x86/crypto lib; do
+    mkdir -p "$root/lib/modules/$version/kernel/$directory"
+    cp -r "$work/kernel/lib/modules/$version/kernel/$directory/." "$root/lib/modules/$version/kernel/$directory" ||
+        give_up "the kernel has no modules in $directory"
+done
+cp "$work/kernel/lib/modules/$version"/modules.builtin* "$work/kernel/lib/modules/$version/modules.order" "$root/lib/modules/$version"
+busybox depmod -b "$root" "$version" || give_up "depmod"
 : >"$root/usr/lib/ssl/openssl.cnf"
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$root/etc/key.pem" -out "$root/etc/cert.pem" -days 30 \
     -subj /CN=localhost -addext subjectAltName=DNS:localhost 2>/dev/null
