@@ -63,12 +63,11 @@ done
 weft cached -Z -o ssl_chain_cert=/etc/cert.pem,ssl_key=/etc/key.pem,ssl_kernel_tls -u root -l 127.0.0.1 -p 11311 &
 server=$!
 listens 11311
-(
-    printf 'set a 0 0 5\r\nhello\r\nget a\r\nstats\r\n'
-    sleep 3
-) | openssl s_client -connect localhost:11311 -quiet -CAfile /etc/cert.pem >said 2>/dev/null
+printf 'set a 0 0 5\r\nhello\r\nget a\r\nstats\r\nquit\r\n' |
+    timeout 200 openssl s_client -connect localhost:11311 -quiet -CAfile /etc/cert.pem >said 2>/dev/null
 check "weft cached answers" grep -q "^hello" said
 check "and counts the connection" grep -q "^STAT ssl_kernel_tls_connections 1" said
 kill $server
+grep . /proc/net/tls_stat
 echo "all done"
 poweroff -f
