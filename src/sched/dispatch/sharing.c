@@ -64,7 +64,7 @@ static void queue_share(struct weft__worker *w, uint32_t from) {
 
 /* Does the worker keep its queue to itself? Not if processors are scarce: it may be interrupted at home, where no thief
  * can end that. */
-static bool is_kept(struct weft__worker *w, uint64_t now) {
+static bool may_keep(struct weft__worker *w, uint64_t now) {
     struct weft__cluster *c = w->cluster;
     bool is_wanted = load_rlx(&w->age.wanted_at) != 0;
     if (unlikely(is_wanted)) {
@@ -77,10 +77,10 @@ static bool is_kept(struct weft__worker *w, uint64_t now) {
 
 void weft__sharing_update(struct weft__worker *w, uint64_t now) {
     uint32_t sharing = load_rlx(&w->sharing);
-    bool may = !load_rlx(&weft__fence_is_symmetric), rest = may && others_rest(w->cluster),
-         keep = may && is_kept(w, now);
+    bool may = !load_rlx(&weft__fence_is_symmetric), rest = may && others_rest(w->cluster);
+    bool keep = may && !rest && may_keep(w, now);
     bool taken_back = !load_rlx(&w->ready.alone); /* a claim came to nothing, but the owner swaps since then */
-    if (sharing == WEFT_KEPT && (rest || !keep || taken_back))
+    if (sharing == WEFT_KEPT && (!keep || taken_back))
         queue_share(w, WEFT_KEPT);
     else if (sharing == WEFT_ALONE && !rest)
         queue_share(w, WEFT_ALONE);
@@ -91,7 +91,7 @@ void weft__sharing_update(struct weft__worker *w, uint64_t now) {
 }
 
 /* Counts the thief that will take from the queue. False: it is not shared. */
-static bool enter(struct weft__worker *w) {
+static bool sharing_enter(struct weft__worker *w) {
     uint32_t sharing = load_rlx(&w->sharing);
     while ((sharing & WEFT_SHARING_STATE) == WEFT_SHARED)
         if (cas_ar(&w->sharing, &sharing, sharing + WEFT_SHARING_THIEF)) return true; /* pairs with queue_share */
@@ -105,8 +105,8 @@ static bool is_waited_for_in_vain(struct weft__worker *w, uint64_t now) {
 }
 
 uint64_t weft__shared_take(struct weft__worker *from, void **items, uint64_t n, uint64_t now) {
-    if (!enter(from)) {
-        if (!is_waited_for_in_vain(from, now) || !weft__sharing_end_by_force(from) || !enter(from)) return 0;
+    if (!sharing_enter(from)) {
+        if (!is_waited_for_in_vain(from, now) || !weft__sharing_end_by_force(from) || !sharing_enter(from)) return 0;
     }
     uint64_t got = weft__ready_take(&from->ready, items, n);
     store_rlx(&from->age.wanted_at, now);
