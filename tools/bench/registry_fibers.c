@@ -45,7 +45,8 @@ const struct bench benches_of_fibers[] =
                                  SERVED("least served over mean, 100 a worker, four call sites")}},
                     {.params = "fibers=1 sites=1",
                      .metrics = {LESS("ns per yield, 1 a worker", "ns"), SERVED("least served over mean, 1 a worker")}},
-                },
+{.params = "fibers=100 sites=1", .metrics = {LESS("ns per yield, 100 a worker", "ns"), SERVED("least served over mean, 100 a worker")}, .paper = "002"},
+{.params = "fibers=1 sites=1", .metrics = {LESS("ns per yield, 1 a worker", "ns"), SERVED("least served over mean, 1 a worker")}, .paper = "002"},},
             .entrants = FAIR,
             .workers = {1, 2},
         },
@@ -63,7 +64,8 @@ const struct bench benches_of_fibers[] =
                     {.params = "rings=1",
                      .metrics = {MORE("million wake-ups a second, 1 ring a worker", "M/s"),
                                  SERVED("least served ring over mean, 1 ring a worker")}},
-                },
+{.params = "rings=100", .metrics = {MORE("million wake-ups a second, 100 rings a worker", "M/s"), SERVED("least served ring over mean, 100 rings a worker")}, .paper = "002"},
+{.params = "rings=1", .metrics = {MORE("million wake-ups a second, 1 ring a worker", "M/s"), SERVED("least served ring over mean, 1 ring a worker")}, .paper = "002"},},
             .entrants = {WEFT, UNFAIR, WEFT_PARK, GO, BOOST, PTHREAD, FUTEX},
             .workers = {1, 2},
         },
@@ -83,7 +85,8 @@ const struct bench benches_of_fibers[] =
                      .metrics = {MORE("million post-and-wait a second, 2 a worker", "M/s"),
                                  SERVED("least served over mean, 2 a worker")},
                      .without = "pthread"},
-                },
+{.params = "fibers=100", .metrics = {MORE("million post-and-wait a second, 100 a worker", "M/s"), SERVED("least served over mean, 100 a worker")}, .paper = "002"},
+{.params = "fibers=2", .metrics = {MORE("million post-and-wait a second, 2 a worker", "M/s"), SERVED("least served over mean, 2 a worker")}, .without = "pthread", .paper = "002"},},
             .entrants = FAIR,
             .workers = {1, 2},
         },
@@ -102,7 +105,7 @@ const struct bench benches_of_fibers[] =
                      .metrics = {MORE("million post-and-wait a second, arrays of 32 KiB kept", "M/s"),
                                  SERVED("least served over mean, arrays of 32 KiB kept")}},
                 },
-            .entrants = {WEFT, SYSTEM("weft-last", NULL, "last=1"), GO, BOOST, PTHREAD},
+            .entrants = {WEFT, SYSTEM("weft-last", NULL, "unpark=last"), GO, BOOST, PTHREAD},
             .workers = {1, 2},
         },
         {
@@ -169,7 +172,7 @@ const struct bench benches_of_fibers[] =
             .variants =
                 {
                     {.params = "fibers=1024 heavy=100000 light=100000", .metrics = {LESS("ms until all is done", "ms")}},
-                },
+{.params = "fibers=1024 heavy=100000 light=100000", .metrics = {LESS("ms until all is done", "ms")}, .paper = "000"},},
             .entrants = WORKING,
             .workers = {1, 2},
         },
@@ -181,7 +184,7 @@ const struct bench benches_of_fibers[] =
             .variants =
                 {
                     {.params = "fibers=1024 heavy=1000000 light=10000", .metrics = {LESS("ms until all is done", "ms")}},
-                },
+{.params = "fibers=1024 heavy=1000000 light=10000", .metrics = {LESS("ms until all is done", "ms")}, .paper = "000"},},
             .entrants = WORKING,
             .workers = {1, 2},
         },
@@ -197,7 +200,8 @@ const struct bench benches_of_fibers[] =
                      .metrics = {LESS("us a transfer, 100 fibers a worker that park", "us")}},
                     {.params = "fibers=100 park=0",
                      .metrics = {LESS("us a transfer, 100 fibers a worker that yield", "us")}},
-                },
+{.params = "fibers=100 park=1", .metrics = {LESS("us a transfer, 100 fibers a worker that park", "us")}, .paper = "002"},
+{.params = "fibers=100 park=0", .metrics = {LESS("us a transfer, 100 fibers a worker that yield", "us")}, .paper = "002"},},
             .entrants = {WEFT, GO, PTHREAD}, /* Boost does not get through */
             .workers = {2},
         },

@@ -150,7 +150,7 @@ const struct bench benches_of_io[] = {
                 SETS(50, 64),
                 SETS(50, 1000),
                 SETS(50, 15360),
-            },
+{.params = "size=1024 span=5000 updates=3 connections=15360", .metrics = TRIPS("3 % updates, 15,360 connections, 5 s"), .paper = "002"},},
         .entrants = {WEFT, WEFT_EPOLL, SERVER("memcached", "io-memcached", "")},
         .workers = {1},
     },
