@@ -66,7 +66,8 @@ TEST(lists_and_ranges_are_read) {
 }
 
 TEST(other_lists_are_refused) {
-    static const char *const wrong[] = {"", ",", "1,", "x", "1x", "-1", "4..1", "0..8*2", "1..8*1", "1..8+0", "1..", "..4", "1001", "1..2000", "0..100", "1 2"};
+    static const char *const wrong[] = {"",       ",",      "1,",  "x",   "1x",   "-1",      "4..1",   "0..8*2",
+                                        "1..8*1", "1..8+0", "1..", "..4", "1001", "1..2000", "0..100", "1 2"};
     struct values v;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) CHECK(values_read(wrong[i], 0, 1000, &v) != NULL);
     CHECK(values_read("18446744073709551616", 0, UINT64_MAX, &v) != NULL);

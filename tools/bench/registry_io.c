@@ -155,6 +155,20 @@ const struct bench benches_of_io[] = {
         .workers = {1},
     },
     {
+        .name = "memcached-rate",
+        .summary = "gets and sets of 1 KiB at a rate, from idle to past saturation: weft cached and memcached",
+        .does = "weft: weft cached on one worker; memcached: one thread; the same load generator asks both, in open loop",
+        .measurement = "memcached-rate",
+        .quick = "span=300",
+        .variants = {{.params = "size=1024 span=1000 updates=3 connections=64 rate=50",
+                      .metrics = {MORE("thousand requests a second answered, 50 asked for", "k/s"),
+                                  ALSO("us until the answer, median, 50 asked for", "us", "p50 us"),
+                                  ALSO("us until the answer, 99th percentile, 50 asked for", "us", "p99 us"),
+                                  ALSO("CPU us of the server, 50 asked for", "us", "CPU us")}}},
+        .entrants = {WEFT, WEFT_EPOLL, SERVER("memcached", "io-memcached", "")},
+        .workers = {1},
+    },
+    {
         .name = "file",
         .summary = "reads of 4 KiB at random places: in the page cache, and with O_DIRECT; 1, 32 and 128 at a time",
         .does = "weft: weft_pread in so many fibers; pread: plain calls by one thread; io_uring: one ring with as many "
