@@ -10,6 +10,7 @@
 static const char help[] =
     "weft report [options]              runs the experiments and writes DIR/report.html and DIR/claims.html\n"
     "weft report --compare A B [-o DIR] what changed between two reports, with significance; writes DIR/compare.html\n"
+    "weft report [-o DIR] --latency FILE...   draws what `weft load --hdr FILE` has written; DIR/latency.html\n"
     "weft report --list                 the experiments, and the figures of the documents that each is the twin of\n"
     "\n"
     "  --quick        smaller sizes and 3 rounds: under five minutes (else 15 rounds: under two hours)\n"
@@ -78,6 +79,10 @@ int command_report(int argc, char **argv) {
         if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
             fputs(help, stdout);
             return 0;
+        }
+        if (!strcmp(argv[i], "--latency")) {
+            if (i + 1 == argc || argc - i - 1 > PLOT_SERIES) return usage("--latency wants 1 to %d files", PLOT_SERIES);
+            return lab_latency(argv + i + 1, argc - i - 1, r.lab.dir);
         }
         int code = take(&r, argv[i], argv + i + 1, argc - i - 1, &used);
         if (code) return code;

@@ -40,6 +40,13 @@ static const struct row *drawn_metric(const struct experiment *e, const struct p
     return NULL;
 }
 
+/* The metric without what distinguishes its variants, and its unit unless it begins with that. */
+static void label_of(const struct row *r, char *label, size_t size) {
+    int stem = (int)strcspn(r->metric, ",");
+    bool named = !*r->unit || !strncmp(r->metric, r->unit, strlen(r->unit));
+    snprintf(label, size, "%.*s%s%s", stem, r->metric, named ? "" : ", ", named ? "" : r->unit);
+}
+
 static struct point of_values(double x, struct summary s) { return (struct point){x, s.median, s.min, s.max, 0, 0}; }
 
 /* What the first system would have if all workers were as good as the first. ms: less time, M/s: more, ns: the same. */
@@ -88,7 +95,7 @@ static void draw_lines(const struct experiment *e, const struct panel *p, const 
     char title[160], y_label[200], id[96];
     if (!metric) return;
     snprintf(title, sizeof title, "%s: %s", e->title, p->part);
-    snprintf(y_label, sizeof y_label, "%.60s%s%s", metric->metric, *metric->unit ? ", " : "", metric->unit);
+    label_of(metric, y_label, sizeof y_label);
     struct plot plot = {.form = PLOT_LINES, .title = title, .log_x = e->log_x || e->figure == TAIL};
     plot.log_y = e->log_y || e->figure == TAIL;
     plot.from_zero = e->figure != BOX;
@@ -124,7 +131,7 @@ static void draw_groups(const struct experiment *e, const struct data *data, uns
         if (!metric) continue;
         double x = (double)plot.category_count;
         categories[plot.category_count++] = p->part;
-        if (!*y_label) snprintf(y_label, sizeof y_label, "%.60s%s%s", metric->metric, *metric->unit ? ", " : "", metric->unit);
+        if (!*y_label) label_of(metric, y_label, sizeof y_label);
         for (const struct row *r = data->rows; r < data->rows + data->count; r++) {
             if (!is_drawn(e, p, r, metric->metric) || r->workers != workers) continue;
             const struct row *weft = data_find(data, e->id, p->part, "weft", workers, metric->metric);

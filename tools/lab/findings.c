@@ -47,6 +47,36 @@ static void say_pair(FILE *f, const struct row *r, const struct row *weft) {
             number_text(mine, sizeof mine, data_summary(weft).median), ratio.low, ratio.high, verdict);
 }
 
+/* Where another system is ahead of weft, along what was swept. */
+static void say_sweep(FILE *f, const struct experiment *e, const struct panel *p, const struct data *data,
+                      const char *metric, const char *system) {
+    bool any = false;
+    char text[32];
+    fprintf(f, "<li>%s is certainly ahead of weft at:", system);
+    for (const struct row *r = data->rows; r < data->rows + data->count; r++) {
+        if (!is_value(r, e) || strcmp(r->part, p->part) || strcmp(r->metric, metric) || strcmp(r->system, system)) continue;
+        for (const struct row *w = data->rows; w < data->rows + data->count; w++) {
+            if (!is_value(w, e) || strcmp(w->part, p->part) || strcmp(w->metric, metric) || strcmp(w->system, "weft")) continue;
+            struct summary s = ratio_of(r, w);
+            if (w->x != r->x || w->workers != r->workers || s.low <= 1) continue;
+            fprintf(f, "%s %s", any ? "," : "", number_text(text, sizeof text, r->x));
+            any = true;
+        }
+    }
+    fprintf(f, "%s.</li>", any ? "" : " no value");
+}
+
+static void say_sweeps(FILE *f, const struct experiment *e, const struct panel *p, const struct data *data,
+                       const char *metric) {
+    const char *last = "weft";
+    for (const struct row *r = data->rows; r < data->rows + data->count; r++) {
+        if (!is_value(r, e) || strcmp(r->part, p->part) || strcmp(r->metric, metric) || !strcmp(r->system, "weft")) continue;
+        const struct row *first = data_find(data, e->id, p->part, r->system, 0, metric);
+        if (first == r && strcmp(last, r->system)) say_sweep(f, e, p, data, metric, r->system);
+        last = r->system;
+    }
+}
+
 static void say_panel(FILE *f, const struct experiment *e, const struct panel *p, const struct data *data) {
     const char *metric = metric_of(data, e, p->part);
     unsigned most = 0;
@@ -54,6 +84,7 @@ static void say_panel(FILE *f, const struct experiment *e, const struct panel *p
     for (const struct row *r = data->rows; r < data->rows + data->count; r++)
         if (is_value(r, e) && r->workers > most) most = r->workers;
     fprintf(f, "<p><b>%s.</b></p><ul>", p->part);
+    if (p->sweep) say_sweeps(f, e, p, data, metric);
     if (e->figure == SCALE && p->bench) say_scaling(f, e, p, data, metric);
     for (const struct row *r = data->rows; r < data->rows + data->count; r++) {
         if (!is_value(r, e) || strcmp(r->part, p->part) || strcmp(r->metric, metric) || r->workers != most) continue;

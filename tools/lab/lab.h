@@ -32,6 +32,9 @@ bool page_write(const struct lab *lab);
 bool claims_write(const struct lab *lab);
 void page_head(FILE *f, const char *title);
 
+/* latency.html in the directory, from files of percentiles. Returns the exit code. */
+int lab_latency(char **files, int count, const char *dir);
+
 /* Compares two reports: a table on standard output and DIR/compare.html. Returns the exit code. */
 int lab_compare(const char *a, const char *b, const char *dir);
 

@@ -19,7 +19,7 @@ static const char style[] =
     "h2{font-size:1.35rem;margin:0 0 .3em}a{color:var(--link)}.soft,.note,footer{color:var(--soft)}"
     "section{background:var(--card);border:1px solid var(--line);border-radius:12px;padding:20px 22px;margin:22px 0}"
     ".tags{float:right;font-size:.78rem;color:var(--soft);margin-left:1em;text-align:right;max-width:45%}"
-    ".q{font-size:1.05rem;margin:.2em 0 .6em}.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,460px),1fr));gap:18px}"
+    ".q{font-size:1.05rem;margin:.2em 0 .6em}.figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,460px),1fr));gap:18px}"
     "figure{margin:0}svg{width:100%;height:auto;display:block}figcaption{font-size:.8rem;color:var(--soft)}"
     "table{border-collapse:collapse;font-size:.84rem;width:100%;font-variant-numeric:tabular-nums}th,td{padding:3px 9px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}"
     "th:first-child,td:first-child,.t{text-align:left;white-space:normal}.scroll{overflow-x:auto}nav{columns:3 240px;font-size:.9rem}nav a{display:block}"

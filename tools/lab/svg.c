@@ -106,6 +106,13 @@ static void round_scale(struct scale *s) {
     s->to = ceil(s->to / step - 1e-9) * step;
 }
 
+/* Are the points at so few places that each can have its own tick? */
+static bool has_few_places(const struct plot *p) {
+    for (size_t i = 0; i < p->series_count; i++)
+        if (p->series[i].count > 10 || p->tail) return false;
+    return true;
+}
+
 static void find_scales(const struct plot *p, struct scale *x, struct scale *y) {
     *x = (struct scale){INFINITY, -INFINITY, 0, 0, p->log_x};
     *y = (struct scale){p->from_zero && !p->log_y ? 0 : INFINITY, -INFINITY, 0, 0, p->log_y};
@@ -117,10 +124,13 @@ static void find_scales(const struct plot *p, struct scale *x, struct scale *y) 
             if (q->low < q->high) widen(y, q->low), widen(y, q->high);
         }
     if (p->form != PLOT_LINES) x->from = -0.5, x->to = (double)p->category_count - 0.5;
-    if (p->form == PLOT_LINES && !x->log && x->to > x->from) {
-        if (x->from > 0 && x->from <= 2) x->from = 0;
+    if (p->form == PLOT_LINES && !has_few_places(p)) round_scale(x);
+    if (p->form == PLOT_LINES && has_few_places(p)) {
+        double room = x->log ? pow(x->to / x->from, 0.05) : (x->to - x->from) * 0.05;
+        if (x->to <= x->from) room = x->log ? 2 : 1;
+        x->from = x->log ? x->from / room : x->from - room;
+        x->to = x->log ? x->to * room : x->to + room;
     }
-    if (p->form == PLOT_LINES) round_scale(x);
     round_scale(y);
 }
 
@@ -204,11 +214,29 @@ static void write_ticks(FILE *f, const struct scale *s, bool across, const struc
             if (i == 1 || (few && (i == 2 || i == 5))) tick(f, s, across, other, decade * i, true);
 }
 
-static void write_categories(FILE *f, const struct plot *p, const struct scale *x, const struct scale *y) {
+/* A tick where points are, of the series with the most; labels keep apart from each other. */
+static void write_places(FILE *f, const struct plot *p, const struct scale *x, const struct scale *y) {
+    const struct series *s = &p->series[0];
+    double last = -1000;
+    for (size_t i = 1; i < p->series_count; i++)
+        if (p->series[i].count > s->count) s = &p->series[i];
+    for (size_t k = 0; k < s->count; k++) {
+        bool apart = fabs(at(x, s->points[k].x) - last) > 40;
+        tick(f, x, true, y, s->points[k].x, apart);
+        if (apart) last = at(x, s->points[k].x);
+    }
+}
+
+/* Are the names along x too long to stand beside each other? */
+static bool is_tilted(const struct plot *p) {
     size_t most = 0;
     for (size_t i = 0; i < p->category_count; i++)
         if (strlen(p->categories[i]) > most) most = strlen(p->categories[i]);
-    bool tilted = (double)most * 6.6 > (x->end - x->begin) / (double)p->category_count;
+    return p->category_count && (double)most * 6.6 > (WIDTH - LEFT - RIGHT) / (double)p->category_count;
+}
+
+static void write_categories(FILE *f, const struct plot *p, const struct scale *x, const struct scale *y) {
+    bool tilted = is_tilted(p);
     for (size_t i = 0; i < p->category_count; i++) {
         double px = at(x, (double)i);
         if (!tilted) {
@@ -271,7 +299,7 @@ static void write_bar(FILE *f, const struct plot *p, size_t i, const struct scal
 void svg_write(FILE *f, const struct plot *p, const char *id) {
     struct scale x, y;
     find_scales(p, &x, &y);
-    double top = write_legend(NULL, p), bottom = top + HEIGHT, tall = bottom + BELOW + (p->form == PLOT_LINES ? 0 : 22);
+    double top = write_legend(NULL, p), bottom = top + HEIGHT, tall = bottom + BELOW + (is_tilted(p) ? 24 : 0);
     x.begin = LEFT, x.end = WIDTH - RIGHT, y.begin = bottom, y.end = top;
     fprintf(f, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" id=\"%s\" "
                "data-series=\"%zu\"><title>", WIDTH, tall, id, p->series_count);
@@ -283,7 +311,9 @@ void svg_write(FILE *f, const struct plot *p, const char *id) {
     write_legend(f, p);
     fputs("</g><g class=\"axes\">", f);
     write_ticks(f, &y, false, &x);
-    if (p->form == PLOT_LINES)
+    if (p->form == PLOT_LINES && has_few_places(p))
+        write_places(f, p, &x, &y);
+    else if (p->form == PLOT_LINES)
         write_ticks(f, &x, true, &y);
     else
         write_categories(f, p, &x, &y);
