@@ -92,7 +92,8 @@ static bool write_page(const char *dir, const char *a, const char *b, const stru
     fputs(" to ", f);
     text_write(f, b);
     fprintf(f, ". %zu figures are in both. Compared by rank; certain means: less than 5&nbsp;%% that any of all these "
-               "differences came by chance (Holm).</p><section><div class=\"scroll\"><table><tr><th>figure<th>system<th>workers"
+               "differences came by chance (Holm).</p><section><div "
+                   "class=\"scroll\"><table><tr><th>figure<th>system<th>workers"
                "<th>metric<th>before<th>after<th>unit<th>change<th>p<th>verdict",
             n);
     for (size_t i = 0; i < n; i++) write_change(f, &changes[i]);
@@ -115,10 +116,12 @@ int lab_compare(const char *a, const char *b, const char *dir) {
     for (size_t i = 0; i < n && changes[i].certain; i++) {
         const struct change *c = &changes[i];
         *(*verdict(c) == 'b' ? &better : &worse) += 1;
-        printf("%-6s  %s, %s, %s, %u workers: %s: %+.1f %% (p %.2g)\n", verdict(c), c->a->experiment, c->a->part, c->a->system,
+        printf("%-6s  %s, %s, %s, %u workers: %s: %+.1f %% (p "
+            "%.2g)\n", verdict(c), c->a->experiment, c->a->part, c->a->system,
                c->a->workers, c->a->metric, 100 * (c->ratio - 1), c->chance);
     }
-    printf("%zu figures: %zu better, %zu worse, %zu without a certain difference\n", n, better, worse, n - better - worse);
+    printf("%zu figures: %zu better, %zu worse, %zu without a certain "
+        "difference\n", n, better, worse, n - better - worse);
     bool written = write_page(dir, a, b, changes, n);
     free(changes);
     data_free(&data[0]);

@@ -156,6 +156,12 @@ static size_t outside(size_t count) {
     }
 }
 
+double data_level(size_t rounds) {
+    double outside = 200;
+    for (size_t i = 0; i < rounds && i < 6; i++) outside /= 2;
+    return rounds > 5 ? 95 : outside < 100 ? 100 - outside : 0;
+}
+
 struct summary data_summary(const struct row *row) {
     struct summary s = {0, 0, 0, 0, 0};
     if (!row->count) return s;

@@ -43,10 +43,12 @@ bool data_read(const char *path, const char *head, struct data *data);
 const struct row *data_find(const struct data *data, const char *experiment, const char *part, const char *system,
                             unsigned workers, const char *metric);
 
-/* Of the values; low and high are the ends of the 95 % interval of the median. */
+/* Of the values; low and high are the ends of the interval of the median, see data_level(). */
 struct summary {
     double median, min, max, low, high;
 };
+/* With fewer than six rounds even the interval from the least to the greatest is less sure than 95 %: how sure, in %. */
+double data_level(size_t rounds);
 struct summary data_summary(const struct row *row);
 /* The y of a sample at x; the nearest, if there is none. */
 double data_at(const struct row *row, double x);

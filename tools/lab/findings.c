@@ -30,8 +30,9 @@ static void say_scaling(FILE *f, const struct experiment *e, const struct panel 
         bool time = !strcmp(many->unit, "ms"), each = !strcmp(many->unit, "ns");
         struct summary s = time ? ratio_of(one, many) : ratio_of(many, one);
         double growth = each ? w / s.median : s.median, low = each ? w / s.high : s.low, high = each ? w / s.low : s.high;
-        fprintf(f, "<li>With %u workers in place of one, weft does %.2f times as much (95&nbsp;%%: %.2f to %.2f; ideal: %u).</li>",
-                w, growth, low, high, w);
+        fprintf(f, "<li>With %u workers in place of one, weft does %.2f times as much (%.0f&nbsp;%%: %.2f to %.2f; "
+            "ideal: %u).</li>",
+                w, growth, data_level(many->count), low, high, w);
         return;
     }
 }
@@ -40,11 +41,12 @@ static void say_pair(FILE *f, const struct row *r, const struct row *weft) {
     char mine[32], theirs[32];
     struct summary ratio = ratio_of(r, weft);
     if (ratio.median <= 0) return;
-    const char *verdict = ratio.low > 1 ? "more" : ratio.high < 1 ? "less" : "no certain difference";
+    const char *verdict = ratio.low > 1 ? "certainly more" : ratio.high < 1 ? "certainly less" : "no certain "
+        "difference";
     fprintf(f, "<li>%s, %u worker%s: ", r->system, r->workers, r->workers == 1 ? "" : "s");
-    fprintf(f, "%s %s, %.2f times weft's %s (95&nbsp;%%: %.2f to %.2f): %s.</li>",
+    fprintf(f, "%s %s, %.2f times weft's %s (%.0f&nbsp;%%: %.2f to %.2f): %s.</li>",
             number_text(theirs, sizeof theirs, data_summary(r).median), r->unit, ratio.median,
-            number_text(mine, sizeof mine, data_summary(weft).median), ratio.low, ratio.high, verdict);
+            number_text(mine, sizeof mine, data_summary(weft).median), data_level(r->count), ratio.low, ratio.high, verdict);
 }
 
 /* Where another system is ahead of weft, along what was swept. */
@@ -99,12 +101,13 @@ static void say_panel(FILE *f, const struct experiment *e, const struct panel *p
 /* Two identical systems: any certain difference is an error of the interval. */
 static void say_noise(FILE *f, const struct experiment *e, const struct data *data) {
     unsigned pairs = 0, wrong = 0;
-    double sum = 0, worst = 0;
+    double sum = 0, worst = 0, level = 0;
     for (const struct row *r = data->rows; r < data->rows + data->count; r++) {
         if (!is_value(r, e) || strcmp(r->system, "weft-again")) continue;
         struct summary s = ratio_of(r, data_find(data, e->id, r->part, "weft", r->workers, r->metric));
         if (s.median <= 0) continue;
         double off = fabs(s.median - 1);
+        level = data_level(r->count);
         pairs++;
         wrong += s.low > 1 || s.high < 1;
         sum += off;
@@ -112,10 +115,12 @@ static void say_noise(FILE *f, const struct experiment *e, const struct data *da
     }
     if (pairs)
         fprintf(f,
-                "<p>%u pairs of identical systems. Their medians differ by %.2f&nbsp;%% on average, by %.1f&nbsp;%% at most. "
-                "The 95&nbsp;%% interval of their ratio excluded 1, which is wrong, in %u of %u: %.0f&nbsp;%%, where 5 are to be "
+                "<p>%u pairs of identical systems. Their medians differ by %.2f&nbsp;%% on average, by %.1f&nbsp;%% "
+                    "at most. "
+                "The %.0f&nbsp;%% interval of their ratio excluded 1, which is wrong, in %u of %u: %.0f&nbsp;%%, "
+                    "where %.0f are to be "
                 "expected.</p>",
-                pairs, 100 * sum / pairs, 100 * worst, wrong, pairs, 100.0 * wrong / pairs);
+                pairs, 100 * sum / pairs, 100 * worst, level, wrong, pairs, 100.0 * wrong / pairs, 100 - level);
 }
 
 void findings_write(FILE *f, const struct experiment *e, const struct data *data) {

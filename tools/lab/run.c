@@ -88,7 +88,8 @@ static void note_samples(struct course *c, const struct cell *cell, const struct
             for (size_t j = 0; counted && j < k; j++) ys[n++] = same[j];
             if (!counted) xs[n] = x, ys[n++] = median(same, k);
         }
-        note(c, cell, o, name, counted ? "a run" : "", (struct row){.sample = !counted, .count = n, .xs = xs, .values = ys});
+        note(c, cell, o, name, counted ? "a "
+            "run" : "", (struct row){.sample = !counted, .count = n, .xs = xs, .values = ys});
         free(xs), free(ys), free(same);
     }
 }

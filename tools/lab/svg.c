@@ -15,12 +15,33 @@
 #define LINE 18.0 /* of the legend */
 #define BELOW 46.0
 
+#define COLORS 10
+
+/* Systems that are never in the same plot may share a colour. */
+static const struct {
+    const char *name;
+    unsigned color;
+} usual[] = {{"weft", 0},    {"weft-nohelp", 1}, {"weft-continue", 1}, {"weft-nosteal", 1}, {"weft-last", 1}, {"weft-nomail", 1},
+             {"weft-again", 1}, {"go", 2},       {"tbb", 2},           {"memcached", 2},    {"nginx", 2},     {"chase-lev", 2},
+             {"boost", 3},   {"libgomp", 3},     {"pthread", 4},       {"libomp", 5},       {"serial", 6},    {"ideal", 6}};
+
+static unsigned color_of(const struct plot *plot, const char *name) {
+    bool taken[COLORS] = {false};
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (!strcmp(usual[i].name, name)) return usual[i].color;
+    for (size_t i = 0; i < plot->series_count; i++) taken[plot->series[i].color] = true;
+    for (unsigned c = 0; c < COLORS; c++)
+        if (!taken[c]) return c;
+    return (unsigned)plot->series_count % COLORS;
+}
+
 struct series *plot_series(struct plot *plot, const char *name) {
     for (size_t i = 0; i < plot->series_count; i++)
         if (!strcmp(plot->series[i].name, name)) return &plot->series[i];
     if (plot->series_count == PLOT_SERIES) return NULL;
+    unsigned color = color_of(plot, name);
     struct series *s = &plot->series[plot->series_count++];
-    *s = (struct series){.count = 0};
+    *s = (struct series){.color = color};
     snprintf(s->name, sizeof s->name, "%s", name);
     s->points = allocate(PLOT_POINTS, sizeof *s->points);
     return s;
@@ -141,12 +162,14 @@ static void write_style(FILE *f) {
                                         "#3d9bd1", "#666666", "#a0522d", "#5a3fb5", "#c2255c"};
     static const char *const dark[] = {"#74a9ff", "#ff9a57", "#4fd1a5", "#f288dd", "#e0c04f",
                                        "#9ad8ff", "#b5b5b5", "#dda078", "#b6a3ff", "#ff8fb1"};
-    fputs("<style>text{font:12px system-ui,-apple-system,'Segoe UI',sans-serif;fill:#333}.h{font-weight:600;font-size:13px}"
+    fputs("<style>text{font:12px system-ui,-apple-system,'Segoe "
+        "UI',sans-serif;fill:#333}.h{font-weight:600;font-size:13px}"
           ".g{stroke:#8884;stroke-width:1}.a{stroke:#777;stroke-width:1}",
           f);
     for (int i = 0; i < 10; i++)
         fprintf(f, ".l%d{stroke:%s;fill:none;stroke-width:2}.f%d{fill:%s}", i, light[i], i, light[i]);
-    fputs(".b{opacity:.16}.w{stroke-width:1.3}@media screen and (prefers-color-scheme:dark){text{fill:#ddd}.a{stroke:#999}", f);
+    fputs(".b{opacity:.16}.w{stroke-width:1.3}@media screen and "
+        "(prefers-color-scheme:dark){text{fill:#ddd}.a{stroke:#999}", f);
     for (int i = 0; i < 10; i++) fprintf(f, ".l%d{stroke:%s}.f%d{fill:%s}", i, dark[i], i, dark[i]);
     fputs("}</style>", f);
 }
@@ -158,14 +181,13 @@ static void write_text(FILE *f, double x, double y, const char *anchor, const ch
     fputs("</text>", f);
 }
 
-static void write_mark(FILE *f, size_t series, double x, double y) {
-    size_t c = series % 10;
-    if (series % 3 == 0)
-        fprintf(f, "<circle class=\"f%zu\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.4\"/>", c, x, y);
-    else if (series % 3 == 1)
-        fprintf(f, "<rect class=\"f%zu\" x=\"%.1f\" y=\"%.1f\" width=\"6.4\" height=\"6.4\"/>", c, x - 3.2, y - 3.2);
+static void write_mark(FILE *f, unsigned c, double x, double y) {
+    if (c % 3 == 0)
+        fprintf(f, "<circle class=\"f%u\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.4\"/>", c, x, y);
+    else if (c % 3 == 1)
+        fprintf(f, "<rect class=\"f%u\" x=\"%.1f\" y=\"%.1f\" width=\"6.4\" height=\"6.4\"/>", c, x - 3.2, y - 3.2);
     else
-        fprintf(f, "<path class=\"f%zu\" d=\"M%.1f %.1fl4 7h-8z\"/>", c, x, y - 4.2);
+        fprintf(f, "<path class=\"f%u\" d=\"M%.1f %.1fl4 7h-8z\"/>", c, x, y - 4.2);
 }
 
 /* Returns the height. With f NULL nothing is drawn. */
@@ -176,11 +198,12 @@ static double write_legend(FILE *f, const struct plot *p) {
         if (x > LEFT && x + width > WIDTH - RIGHT) x = LEFT, y += LINE;
         if (f) {
             if (p->form == PLOT_LINES)
-                fprintf(f, "<path class=\"l%zu\"%s d=\"M%.1f %.1fh20\"/>", i % 10,
+                fprintf(f, "<path class=\"l%u\"%s d=\"M%.1f %.1fh20\"/>", p->series[i].color,
                         p->series[i].dashed ? " stroke-dasharray=\"5 4\"" : "", x, y - 4);
             else
-                fprintf(f, "<rect class=\"f%zu\" x=\"%.1f\" y=\"%.1f\" width=\"14\" height=\"10\"/>", i % 10, x + 3, y - 9);
-            if (p->form == PLOT_LINES && !p->series[i].plain) write_mark(f, i, x + 10, y - 4);
+                fprintf(f, "<rect class=\"f%u\" x=\"%.1f\" y=\"%.1f\" width=\"14\" "
+                    "height=\"10\"/>", p->series[i].color, x + 3, y - 9);
+            if (p->form == PLOT_LINES && !p->series[i].plain) write_mark(f, p->series[i].color, x + 10, y - 4);
             write_text(f, x + 25, y, "start", "k", p->series[i].name);
         }
         x += width;
@@ -250,28 +273,29 @@ static void write_categories(FILE *f, const struct plot *p, const struct scale *
     }
 }
 
-static void write_band(FILE *f, const struct series *s, size_t i, const struct scale *x, const struct scale *y) {
+static void write_band(FILE *f, const struct series *s, const struct scale *x, const struct scale *y) {
     bool any = false;
     for (size_t k = 0; k < s->count; k++) any |= s->points[k].low < s->points[k].high;
     if (!any || s->count < 2) return;
-    fprintf(f, "<path class=\"f%zu b\" d=\"M", i % 10);
+    fprintf(f, "<path class=\"f%u b\" d=\"M", s->color);
     for (size_t k = 0; k < s->count; k++) fprintf(f, "%.1f %.1f ", at(x, s->points[k].x), at(y, s->points[k].high));
     for (size_t k = s->count; k-- > 0;) fprintf(f, "%.1f %.1f ", at(x, s->points[k].x), at(y, s->points[k].low));
     fputs("z\"/>", f);
 }
 
-static void write_line(FILE *f, const struct series *s, size_t i, const struct scale *x, const struct scale *y) {
-    write_band(f, s, i, x, y);
-    fprintf(f, "<path class=\"l%zu d\"%s d=\"", i % 10, s->dashed ? " stroke-dasharray=\"6 4\"" : "");
+static void write_line(FILE *f, const struct series *s, const struct scale *x, const struct scale *y) {
+    write_band(f, s, x, y);
+    fprintf(f, "<path class=\"l%u d\"%s d=\"", s->color, s->dashed ? " stroke-dasharray=\"6 4\"" : "");
     for (size_t k = 0; k < s->count; k++)
         fprintf(f, "%c%.1f %.1f", k ? 'L' : 'M', at(x, s->points[k].x), at(y, s->points[k].y));
     fputs("\"/>", f);
     for (size_t k = 0; k < s->count && !s->plain && s->count <= 40; k++)
-        write_mark(f, i, at(x, s->points[k].x), at(y, s->points[k].y));
+        write_mark(f, s->color, at(x, s->points[k].x), at(y, s->points[k].y));
 }
 
 static void whisker(FILE *f, size_t i, double x, double low, double high) {
-    fprintf(f, "<path class=\"a w d%zu\" d=\"M%.1f %.1fV%.1fM%.1f %.1fh6M%.1f %.1fh6\"/>", i, x, low, high, x - 3, low, x - 3,
+    fprintf(f, "<path class=\"a w d%zu\" d=\"M%.1f %.1fV%.1fM%.1f %.1fh6M%.1f "
+        "%.1fh6\"/>", i, x, low, high, x - 3, low, x - 3,
             high);
 }
 
@@ -282,16 +306,17 @@ static void write_bar(FILE *f, const struct plot *p, size_t i, const struct scal
         const struct point *q = &p->series[i].points[k];
         double left = at(x, q->x) + ((double)i - (double)p->series_count / 2) * width, top = at(y, q->y);
         if (p->form == PLOT_BARS) {
-            fprintf(f, "<rect class=\"f%zu d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>", i % 10, left + 1,
+            fprintf(f, "<rect class=\"f%u d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+                "height=\"%.1f\"/>", p->series[i].color, left + 1,
                     top, width - 2, y->begin - top > 0.5 ? y->begin - top : 0.5);
             if (q->low < q->high) whisker(f, i, left + width / 2, at(y, q->low), at(y, q->high));
             continue;
         }
         whisker(f, i, left + width / 2, at(y, q->low), at(y, q->high));
         fprintf(f,
-                "<rect class=\"f%zu d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" opacity=\".55\"/>"
-                "<path class=\"l%zu\" d=\"M%.1f %.1fh%.1f\"/>",
-                i % 10, left + 2, at(y, q->q3), width - 4, at(y, q->q1) - at(y, q->q3) + 0.5, i % 10, left + 2, top,
+                "<rect class=\"f%u d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" opacity=\".55\"/>"
+                "<path class=\"l%u\" d=\"M%.1f %.1fh%.1f\"/>",
+                p->series[i].color, left + 2, at(y, q->q3), width - 4, at(y, q->q1) - at(y, q->q3) + 0.5, p->series[i].color, left + 2, top,
                 width - 4);
     }
 }
@@ -325,7 +350,7 @@ void svg_write(FILE *f, const struct plot *p, const char *id) {
     fputs("</text></g><g class=\"data\">", f);
     for (size_t i = p->series_count; i-- > 0;) {
         if (p->form == PLOT_LINES)
-            write_line(f, &p->series[i], i, &x, &y);
+            write_line(f, &p->series[i], &x, &y);
         else
             write_bar(f, p, i, &x, &y);
     }
