@@ -11,6 +11,7 @@ struct lab {
     const char *dir, *only;
     bool quick;
     unsigned runs, milliseconds;
+    double load; /* of the machine, just before */
     struct data data;
 };
 

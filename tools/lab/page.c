@@ -177,6 +177,11 @@ static void write_experiment(FILE *f, const struct lab *lab, const struct experi
     fputs("</p></section>\n", f);
 }
 
+/* Selected, and there is something to show. */
+static bool is_shown(const struct lab *lab, const struct experiment *e) {
+    return experiment_selected(e, lab->only) && data_find(&lab->data, e->id, NULL, NULL, 0, NULL);
+}
+
 bool page_write(const struct lab *lab) {
     char path[512], when[32];
     time_t now = time(NULL);
@@ -196,13 +201,17 @@ bool page_write(const struct lab *lab) {
         "same work "
                "through the same primitive, in a fresh process, one after the other in rounds; every result is "
                    "checked. "
-               "<a href=\"claims.html\">What the documents claim</a>, and what is found here.</p><nav>",
+               "<a href=\"claims.html\">What the documents claim</a>, and what is found here.</p>",
             lab->quick ? "Quick report" : "Full report", lab->runs, lab->milliseconds);
+    if (lab->load > 0.5)
+        fprintf(f, "<p class=\"no\">The load of the machine was %.1f when this began: other programs ran, and times say little.</p>",
+                lab->load);
+    fputs("<nav>", f);
     for (const struct experiment *e = experiments; e->id; e++)
-        if (experiment_selected(e, lab->only)) fprintf(f, "<a href=\"#%s\">%s</a>", e->id, e->title);
+        if (is_shown(lab, e)) fprintf(f, "<a href=\"#%s\">%s</a>", e->id, e->title);
     fputs("</nav>\n", f);
     for (const struct experiment *e = experiments; e->id; e++)
-        if (experiment_selected(e, lab->only)) write_experiment(f, lab, e);
+        if (is_shown(lab, e)) write_experiment(f, lab, e);
     fputs("<footer>Made by <code>weft report</code>.</footer></main></html>\n", f);
     return !fclose(f);
 }

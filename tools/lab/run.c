@@ -194,6 +194,14 @@ static void run_all(struct course *c) {
             if (experiment_selected(e, c->lab->only)) run_panel(c, e, p);
 }
 
+static double load_now(void) {
+    double load = 0;
+    FILE *f = fopen("/proc/loadavg", "r");
+    if (f && fscanf(f, "%lf", &load) != 1) load = 0;
+    if (f) fclose(f);
+    return load;
+}
+
 /* A report goes on where it stopped if it is the same one. */
 bool lab_run(struct lab *lab) {
     char path[512], head[128];
@@ -207,6 +215,7 @@ bool lab_run(struct lab *lab) {
     }
     bool again = data_read(path, head, &lab->data);
     if (!again) data_free(&lab->data);
+    lab->load = load_now();
     c.file = fopen(path, "w");
     if (!c.file) {
         fprintf(stderr, "weft: %s: %s\n", path, strerror(errno));
