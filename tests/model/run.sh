@@ -470,6 +470,8 @@ protocols() {
     planted_whole quiet "looks once" sched/control/quiescence.c 's/return load_acq(&c->idle.wakes) == wakes && all_rest(c);/return true;/'
     planted_whole sleep "sleeps without a second look" sched/loop/sleep.c 's/^    if (stays) {/    if (false) {/'
     planted_whole share "takes the owner for inside" sched/dispatch/sharing.c 's/bool inside = load_acq(&w->current) != NULL;/bool inside = true;/'
+    planted_whole share "a thief is not counted" sched/dispatch/sharing.c 's/sharing + WEFT_SHARING_THIEF)) return true;/sharing)) return true;/; s/^    add_ar(&from->sharing, -WEFT_SHARING_THIEF);.*//'
+    planted_whole share "keeps beside a thief" sched/dispatch/sharing.c 's/if (!begin_change(w, WEFT_SHARED)) return;//'
     planted_whole signals "a full pipe is written to once" io/signals.c 's/ssize_t n = write(to, &nothing, sizeof nothing);/ssize_t n = 0;/'
 }
 

@@ -6,6 +6,7 @@
 #ifndef WEFT_SCHED_CORE_CLUSTER_H
 #define WEFT_SCHED_CORE_CLUSTER_H
 
+#include "sched/core/policy.h"
 #include "sched/core/worker.h"
 
 enum { WEFT_OPEN, WEFT_CLOSED_TO_THREADS, WEFT_CLOSED };
@@ -61,6 +62,7 @@ struct weft__cluster {
     bool stealing;
     bool helping;
     bool print_stats;
+    struct weft__policy policy;
     _Atomic bool rescues;
     _Atomic bool own_tls;    /* its fibers have thread-local storage of their own; see own_tls_spawn.c */
     _Atomic uint32_t fibers; /* the placement of a fiber without wishes: its own, and RETURNS if that is the policy */
