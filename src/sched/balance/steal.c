@@ -57,7 +57,7 @@ static struct weft__fiber *take_from(struct weft__worker *w, struct weft__worker
         if (length < 2 && !is_stale(w, victim, now)) return NULL;
         if (length >= 2 && weft__queue_is_served_at_once(w, victim, length, now)) return NULL;
     }
-    uint64_t want = weft__reserve_share(w, victim, (length + 1) / 2);
+    uint64_t want = weft__reserve_share(w, victim, weft__policy_amount(&w->cluster->policy, length));
     if (unlikely(!want)) return NULL;
     count_add(&w->numbers.steals_tried, 1);
     void *items[WEFT_STEAL_MOST];

@@ -54,10 +54,9 @@ struct weft__sampling {
     uint64_t next; /* armed again: not before */
 };
 
-/* A worker without work. Areas wake (idle.c: the first two) and loop (search.c, sleep.c). */
+/* A worker without work. Areas wake (idle.c: the first) and loop (search.c, sleep.c). */
 struct weft__search {
     bool is_searcher;    /* counted in the cluster's idle.state */
-    bool is_watchman;    /* counted there as well */
     uint64_t idle_since; /* 0: busy, or its memory has been given back since then */
     uint64_t time;       /* how long it searches before it sleeps */
     uint64_t tick;       /* how long it sleeps as the watchman */

@@ -47,6 +47,7 @@ struct weft__worker {
     struct weft__location location;
     struct weft__seen_queues seen;
     uint64_t random;
+    unsigned shared; /* where work is shared (policy.h): the worker that gets the next fiber */
 
     /* Written by the carrier, read by other threads. */
     union weft__numbers numbers;

@@ -71,7 +71,7 @@ struct weft__fiber *weft__search(struct weft__worker *w, bool once) {
     WEFT_ASSERT(weft__self() == w);
     bool in_vain = !once && load_rlx(&weft__poll_duty_state) && !weft__poll_duty_fetch();
     uint64_t now = weft__clock(), begun = now, end = now + (is_in_vain(w, in_vain) ? 0 : w->search.time);
-    unsigned pause = 4;
+    unsigned pause = w->cluster->policy.no_backoff ? 0 : 4;
     if (w->worth.stole_at) weft__worth_judge(w, now);
     for (;;) {
         struct weft__fiber *f = own_work(w, now);
@@ -84,11 +84,12 @@ struct weft__fiber *weft__search(struct weft__worker *w, bool once) {
         if (unlikely(is_short_of_processors(w, now)) && some_fiber_forks(w->cluster))
             weft__cpu_yield(); /* perhaps to the worker that has work */
         /* Mail is for this worker alone, and looking for it disturbs no other. */
-        for (unsigned i = weft__random_below(&w->random, pause) + pause; i > 0; i--) {
+        for (unsigned i = pause ? weft__random_below(&w->random, pause) + pause : 0; i > 0; i--) {
             weft__cpu_pause();
             if (!weft__mailbox_is_empty(&w->mailbox)) break;
         }
         if (pause < WEFT_PAUSE_MOST) pause *= 2;
+        if (unlikely(w->cluster->policy.no_backoff)) pause = 0;
         now = weft__clock();
     }
 }
