@@ -24,8 +24,9 @@ struct weft__injector {
 struct weft__idle {
     _Atomic uint64_t state WEFT_ALIGNED; /* written under the lock, read without */
     struct weft__lock lock WEFT_ALIGNED;
-    struct weft__worker *top; /* the sleeper that came last: its caches are the warmest */
-    _Atomic uint64_t wakes;   /* how often a worker stopped being a sleeper */
+    struct weft__worker *top;      /* the sleeper that came last: its caches are the warmest */
+    struct weft__worker *watchman; /* the sleeper that looks at the queues now and then, or NULL. Under the lock */
+    _Atomic uint64_t wakes;        /* how often a worker stopped being a sleeper */
 };
 
 /* Deques of fibers that are suspended with calls outstanding, in order; see tasks.c. */
