@@ -15,6 +15,7 @@
 #include "sched/dispatch/priority.h"
 #include "sched/dispatch/timers.h"
 #include "sched/place/placement.h"
+#include "sched/record/record.h"
 #include "sched/tasks/tasks.h"
 #include "sched/wake/seen.h"
 
@@ -64,6 +65,7 @@ static void help_take(struct weft__worker *w, struct weft__worker *from, uint64_
     uint64_t got = weft__ready_take(&from->ready, items, n < WEFT_HELP_MOST ? n : WEFT_HELP_MOST);
     count_add(&w->numbers.helps, got > 0);
     weft__probe3(help, w->index, from->index, got);
+    if (got) weft__record(WEFT_HAPPENED_HELP, 0, from->index, got);
     count_add(&w->numbers.moved, got);
     for (uint64_t i = 0; i < got; i++)
         if (!weft__reserve_leaves(w, items[i])) weft__push(w, items[i]);

@@ -23,6 +23,7 @@
 #include "base/sanitizer.h"
 #include "look/dump.h"
 #include "look/layout.h"
+#include "look/recorder.h"
 #include "look/sampler.h"
 #include "sched/control/atfork.h"
 #include "sched/control/cluster.h"
@@ -70,6 +71,7 @@ static int runtime_start(const struct weft_config *given, size_t size) {
     store_rlx(&weft__timers_held, false);
     weft__dump_watch();
     weft__profile_watch();
+    weft__trace_watch();
     weft__probe1(runtime_begin, config.workers);
     weft__cluster_open(c, WEFT_OPEN); /* nothing can fail from here on: a fiber that is spawned will run */
     return 0;
