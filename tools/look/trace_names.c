@@ -3,6 +3,7 @@
 #include "trace_file.h"
 
 #include "look/site.h"
+#include "sched/wait/wait_chain.h"
 
 #include <stdlib.h>
 #include <string.h>
