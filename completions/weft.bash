@@ -11,7 +11,7 @@ _weft() {
         words=$("${COMP_WORDS[0]}" help "$command" 2>/dev/null | grep -oE -- '(^|[ ,[])--?[A-Za-z][a-z-]*' | tr -d ' ,[')
     elif [[ $command == bench && $COMP_CWORD -eq 2 ]]; then
         words="list $("${COMP_WORDS[0]}" bench list 2>/dev/null | sed -n 's/^  \([a-z]*\)  .*/\1/p')"
-    elif [[ $command == @(dump|explain|profile|top) && $before != -* ]]; then
+    elif [[ $command == @(dump|explain|profile|top|trace) && $before != -* ]]; then
         words=$(cd /proc && ls -d [0-9]* 2>/dev/null)
     elif [[ $command == load && $COMP_CWORD -eq 2 ]]; then
         words="http https memcached echo"

@@ -3,10 +3,10 @@
  * The flight recorder: what every worker and fiber does, event by event, and the program's own spans, instants and
  * counters.
  *
- * `weft trace PID` records any process from outside. These calls record from inside. The environment variable WEFT_TRACE
- * names a file to which weft writes all events, from the start of the runtime to its end. WEFT_TRACE_LAST names a file for
- * the last events only: weft keeps them in memory, and writes them when the program aborts, a stack overflows, or a fiber
- * waits longer than the cluster's bound allows.
+ * `weft trace PID` records any process from outside. These calls record from inside. The environment variable
+ * WEFT_TRACE names a file to which weft writes all events, from the start of the runtime to its end. WEFT_TRACE_LAST
+ * names a file for the last events only: weft keeps them in memory, and writes them when the program aborts, a stack
+ * overflows, or a fiber waits longer than the cluster's bound allows.
  *
  *     weft_span_begin("parse");
  *     parse(text);

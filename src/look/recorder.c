@@ -50,8 +50,8 @@ static bool watches_abort;
 static int save(int fd) {
     struct weft__trace_writer *w = recording.saver;
     if (!w) return -ESRCH;
-    int err = weft__trace_writer_begin(w, &recording.memory, (uintptr_t)&weft__recorder, &recording.look.modules, fd,
-                                       true);
+    int err =
+        weft__trace_writer_begin(w, &recording.memory, (uintptr_t)&weft__recorder, &recording.look.modules, fd, true);
     if (!err) err = weft__trace_drain(w);
     int ended = weft__trace_writer_end(w);
     return err ? err : ended;
@@ -138,8 +138,8 @@ static void *prepare_main(void *unused) {
     if (r->result) return NULL;
     r->writer->unwinder = r->look.unwinder;
     if (r->saver) r->saver->unwinder = NULL;
-    r->result = weft__trace_writer_begin(r->writer, &r->memory, (uintptr_t)&weft__recorder, &r->look.modules, r->fd,
-                                         false);
+    r->result =
+        weft__trace_writer_begin(r->writer, &r->memory, (uintptr_t)&weft__recorder, &r->look.modules, r->fd, false);
     if (!r->result && r->fd >= 0) r->result = weft__trace_fibers(r->writer, &r->look, false);
     return NULL;
 }

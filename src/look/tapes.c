@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the tapes of a process and writes a trace file. See trace.h, and sched/record/tape.h for the protocol. Allocates
- * nothing, so that a process which dies can write its last events by it.
+ * Reads the tapes of a process and writes a trace file. See trace.h, and sched/record/tape.h for the protocol.
+ * Allocates nothing, so that a process which dies can write its last events by it.
  */
 #include "look/trace.h"
 
@@ -196,7 +196,8 @@ static void put_fiber(const struct weft__seen *f, void *arg) {
     struct weft__trace_writer *w = each->writer;
     struct weft__trace_fiber to = {.id = f->id, .owner = f->owner, .state = f->state, .depth = f->depth};
     if (weft__state_waits(f->state)) to.what = weft__what(weft__for(f->on, (void *)(uintptr_t)f->object));
-    if (f->fd >= 0 && (f->on == WEFT_WAITS_IO)) to.what = weft__what(weft__for(f->on, (void *)(uintptr_t)(unsigned)f->fd));
+    if (f->fd >= 0 && (f->on == WEFT_WAITS_IO))
+        to.what = weft__what(weft__for(f->on, (void *)(uintptr_t)(unsigned)f->fd));
     memcpy(to.name, f->name, sizeof to.name);
     if (f->where) weft__peek_string(w->memory, f->where, to.where, sizeof to.where);
     if (to.depth > WEFT_TRACE_FRAMES) to.depth = WEFT_TRACE_FRAMES;

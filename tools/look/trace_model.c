@@ -264,6 +264,30 @@ static void end_all(struct trace *t) {
     }
 }
 
+/*
+ * The walk up a stack may have been cut off, because no rule was known yet (sched/record/stacks.h). If all whole stacks
+ * in which fibers waited for the same object are one, it was that.
+ */
+static void complete_stacks(struct trace *t) {
+    enum { SIZE = 1 << 16, SEVERAL = UINT32_MAX };
+    struct {
+        uint64_t what;
+        uint32_t stack;
+    } *of = calloc(SIZE, sizeof *of);
+    for (int pass = 0; of && pass < 2; pass++)
+        for (size_t i = 0; i < t->waits.n; i++) {
+            struct trace_wait *w = &t->waits.at[i];
+            bool whole = t->stack[w->stack].depth && !t->stack[w->stack].cut;
+            size_t slot = w->what * UINT64_C(0x9e3779b97f4a7c15) >> 48;
+            if (!pass && whole && (!of[slot].what || of[slot].what == w->what)) {
+                of[slot].stack = !of[slot].what || of[slot].stack == w->stack ? w->stack : SEVERAL;
+                of[slot].what = w->what;
+            }
+            if (pass && !whole && of[slot].what == w->what && of[slot].what && of[slot].stack != SEVERAL) w->stack = of[slot].stack;
+        }
+    free(of);
+}
+
 void trace_conclude(struct trace *t) {
     t->stacks_used = WEFT_STACKS_MOST;
     for (size_t i = 0; i < t->seen_first.n; i++) begin_with(t, &t->seen_first.at[i]);
@@ -272,4 +296,5 @@ void trace_conclude(struct trace *t) {
         take_event(t, &e);
     }
     end_all(t);
+    complete_stacks(t);
 }

@@ -61,7 +61,7 @@ void trace_what(struct trace *t, uint64_t what, char *to, size_t size) {
     uint64_t object = what & ((UINT64_C(1) << WEFT_WHAT_SHIFT) - 1);
     const char *kind = on ? weft__waits_name(on) : "something";
     char variable[128];
-    if (on == WEFT_WAITS_JOIN)
+    if (on == WEFT_WAITS_JOIN && object)
         snprintf(to, size, "%s 0x%llx", kind, (unsigned long long)object);
     else if (on == WEFT_WAITS_IO || (on == WEFT_ON_DESCRIPTOR && object < 1u << 30))
         snprintf(to, size, "%s, descriptor %d", kind, (int)object);

@@ -48,7 +48,7 @@ static const struct trace_wait *wait_before(const struct trace *t, const struct 
 
 struct step {
     uint64_t begin, end;
-    char text[256];
+    char text[320];
 };
 
 static void add_step(struct step *steps, unsigned *n, uint64_t begin, uint64_t end, const char *who, const char *what) {
@@ -62,7 +62,7 @@ static unsigned path_walk(struct trace *t, const struct trace_span *span, struct
     uint32_t fiber = span->fiber;
     uint64_t at = span->end;
     unsigned n = 0;
-    char who[64], text[200], what[128];
+    char who[64], text[240], what[128];
     while (at > span->begin && n < STEPS) {
         const struct trace_slice *s = turn_before(t, fiber, at);
         trace_fiber_name(t, fiber, who, sizeof who);
@@ -83,7 +83,7 @@ static unsigned path_walk(struct trace *t, const struct trace_span *span, struct
             continue;
         }
         trace_what(t, w->what, what, sizeof what);
-        snprintf(text, sizeof text, "waited for %s, in %s", what, trace_site(t, w->stack));
+        snprintf(text, sizeof text, "waited for %s, in %.60s", what, trace_site(t, w->stack));
         uint64_t waited = w->begin > span->begin ? w->begin : span->begin;
         add_step(steps, &n, waited, at, who, text);
         at = waited;

@@ -90,7 +90,8 @@ static bool has_ended(const struct weft__tape *t, struct weft__fiber *old) {
     return load_rlx(&old->slot.life) != t->running || weft__join_has_ended(load_rlx(&old->join));
 }
 
-WEFT_COLD WEFT_NOINLINE void weft__record_leave(struct weft__worker *w, struct weft__fiber *old, struct weft__waits_for what) {
+WEFT_COLD WEFT_NOINLINE void weft__record_leave(struct weft__worker *w, struct weft__fiber *old,
+                                                struct weft__waits_for what) {
     struct weft__tape *t = own_tape(w);
     if (unlikely(!t)) return;
     if (unlikely(!t->running)) t->running = weft__life(old);

@@ -4,8 +4,8 @@
  *
  * Callers of weft__record are on paths where a test of one word does not matter. The paths that yield, park, fork and
  * spawn do not call it. While a worker records, the bit WEFT_ASIDE_RECORDED of its word `aside.state`, which every
- * dispatch reads anyway, leads to weft__record_switch; and the trap of its ready queue is always set, so that every push
- * comes by weft__record_ready.
+ * dispatch reads anyway, leads to weft__record_switch; and the trap of its ready queue is always set, so that every
+ * push comes by weft__record_ready.
  *
  * Switching on and off: elastic/recording.c. A tool asks from outside, by a store to `asked_until`.
  */
@@ -32,17 +32,17 @@ struct weft__known_name {
 struct weft__recorder {
     _Atomic uint32_t is_on;
     uint32_t version;
-    _Atomic uint64_t asked_until; /* ns; a tool asks for events until then, and asks again in time */
-    _Atomic uint32_t asked;       /* the program asks for events */
-    _Atomic uint32_t tapes;       /* so many there are */
-    _Atomic uint64_t begin;       /* ticks; events count from here on */
-    _Atomic uint64_t begin_ns;    /* the monotonic clock then */
+    _Atomic uint64_t asked_until;               /* ns; a tool asks for events until then, and asks again in time */
+    _Atomic uint32_t asked;                     /* the program asks for events */
+    _Atomic uint32_t tapes;                     /* so many there are */
+    _Atomic uint64_t begin;                     /* ticks; events count from here on */
+    _Atomic uint64_t begin_ns;                  /* the monotonic clock then */
     _Atomic uint64_t known_stacks, known_names; /* count the entries of the tables, */
     _Atomic uint64_t lost_stacks, lost_names;   /* and what found no room there */
     _Atomic uint32_t late;                      /* counts missed bounds: WEFT_TRACE_LAST wants to know */
-    struct weft__stack_rules *rules;   /* NULL: never switched on */
-    struct weft__known_stack *stacks;  /* WEFT_STACKS_MOST of them; number 0 is none */
-    struct weft__known_name *names;    /* WEFT_NAMES_MOST of them; number 0 is none */
+    struct weft__stack_rules *rules;            /* NULL: never switched on */
+    struct weft__known_stack *stacks;           /* WEFT_STACKS_MOST of them; number 0 is none */
+    struct weft__known_name *names;             /* WEFT_NAMES_MOST of them; number 0 is none */
     _Atomic(struct weft__tape *) threads;
     _Atomic(struct weft__tape *) tape[WEFT_TAPES_MOST];
 };

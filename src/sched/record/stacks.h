@@ -3,10 +3,10 @@
  * The stacks of fibers that park, as the recorder sees them.
  *
  * A walk up the stack needs a rule for each place in the code: where the caller's frame begins. To find a rule takes a
- * search in unwind tables, which is too slow here, and needs more stack than a fiber has. So the recorder only uses rules
- * that are known. A place without a rule ends the walk, and is put into `wanted`. The reader of the tapes, a thread of
- * the library or a tool in another process, finds the rule (look/unwind.c) and puts it into the table. So the stack of a
- * wait at a new place may be cut off, but not that of the next wait there.
+ * search in unwind tables, which is too slow here, and needs more stack than a fiber has. So the recorder only uses
+ * rules that are known. A place without a rule ends the walk, and is put into `wanted`. The reader of the tapes, a
+ * thread of the library or a tool in another process, finds the rule (look/unwind.c) and puts it into the table. So the
+ * stack of a wait at a new place may be cut off, but not that of the next wait there.
  *
  *   the reader                                  a worker that walks
  *   1. writes the rule                          1. pc of an entry == its place?   (acquire)
@@ -15,8 +15,8 @@
  * A tool writes by process_vm_writev, each step by a call of its own. Entries are never changed again. A walk stays
  * within the stack of its fiber, whatever the rules say.
  *
- * Stacks have numbers. A worker that has a new stack claims an entry of the table by its hash (compare-and-swap), writes
- * the frames and then the depth (release). Two stacks with the same hash of 64 bits are taken for one.
+ * Stacks have numbers. A worker that has a new stack claims an entry of the table by its hash (compare-and-swap),
+ * writes the frames and then the depth (release). Two stacks with the same hash of 64 bits are taken for one.
  */
 #ifndef WEFT_SCHED_RECORD_STACKS_H
 #define WEFT_SCHED_RECORD_STACKS_H
@@ -44,7 +44,7 @@ struct weft__stack_rules {
 };
 
 struct weft__known_stack {
-    _Atomic uint64_t hash; /* 0: free */
+    _Atomic uint64_t hash;  /* 0: free */
     _Atomic uint32_t depth; /* with WEFT_STACK_IS_CUT; 0: not written yet */
     uint32_t unused;
     uint64_t frame[WEFT_STACK_FRAMES]; /* from the innermost outward */
