@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #define WEFT_VISIT_FIRST (2 * WEFT_MILLISECOND)
+#define WEFT_VISIT_SOON (100 * WEFT_MICROSECOND) /* stacks become known frame by frame */
 #define WEFT_VISIT_LEAST (500 * WEFT_MICROSECOND)
 #define WEFT_VISIT_MOST (20 * WEFT_MILLISECOND)
 
@@ -87,6 +88,7 @@ static void abort_watch(void) {
 
 /* A tape that was a quarter full at a visit is visited twice as often. */
 static uint64_t pause_after(uint64_t pause, const struct weft__trace_writer *w) {
+    if (w->rules) return WEFT_VISIT_SOON;
     if (w->most > WEFT_TAPE_EVENTS / 4) pause /= 2;
     if (w->most < WEFT_TAPE_EVENTS / 16) pause *= 2;
     return pause < WEFT_VISIT_LEAST ? WEFT_VISIT_LEAST : pause > WEFT_VISIT_MOST ? WEFT_VISIT_MOST : pause;

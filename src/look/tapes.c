@@ -67,8 +67,9 @@ static void rules_serve(struct weft__trace_writer *w) {
     uint64_t wanted[WEFT_RULES_WANTED], rules = weft__peek64(w->memory, FIELD(w, rules)), none = 0;
     uint64_t at = rules + offsetof(struct weft__stack_rules, wanted);
     if (!rules || !w->unwinder || !weft__peek(w->memory, at, wanted, sizeof wanted)) return;
-    for (unsigned i = 0; i < WEFT_RULES_WANTED; i++) {
+    for (unsigned i = w->rules = 0; i < WEFT_RULES_WANTED; i++) {
         if (!wanted[i]) continue;
+        w->rules++;
         weft__poke(w->memory, at + i * sizeof none, &none, sizeof none);
         rule_publish(w, rules, wanted[i]);
     }

@@ -14,9 +14,9 @@
 static struct weft_sem there = WEFT_SEM_INIT(0), back = WEFT_SEM_INIT(0);
 static struct weft_mutex guard = WEFT_MUTEX_INIT;
 static long rounds;
-static bool aborts;
+static int aborts;
 
-static bool goes_on(long i) { return !rounds || i < rounds; }
+static int goes_on(long i) { return !rounds || i < rounds; }
 
 static void *asks(void *arg) {
     for (long i = 0; goes_on(i); i++) {

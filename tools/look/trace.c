@@ -82,7 +82,10 @@ static int visits(struct target *t, struct weft__trace_writer *w, uint64_t end) 
         }
         pause_for(end - now < pause ? end - now : pause);
         err = weft__trace_drain(w);
-        if (w->most > WEFT_TAPE_EVENTS / 4) pause /= 2;
+        if (w->rules)
+            pause = 100000;
+        else if (w->most > WEFT_TAPE_EVENTS / 4)
+            pause /= 2;
         if (w->most < WEFT_TAPE_EVENTS / 16 && pause < 20000000) pause *= 2;
     }
     return err;

@@ -6,7 +6,7 @@
  * the monitor sees that at its next tick. A tool that is killed asks no more, so recording ends by itself. While all
  * workers are idle the monitor rests; it looks again when a worker finds work.
  *
- * A worker that is made while the recorder is on gets its tape at the next tick.
+ * A worker that is made while the recorder is on gets its tape then.
  */
 #include "sched/elastic/recording.h"
 
@@ -37,6 +37,7 @@ static int recording_set(bool on) {
     int err = on ? weft__recorder_prepare() : 0;
     if (err) return err;
     if (!on) store_rlx(&weft__recorder.is_on, 0);
+    if (on && !weft__is_recording()) add_rlx(&weft__recorder.recording, 1);
     weft__each_cluster(cluster_record, &on);
     if (on) store_rlx(&weft__recorder.is_on, 1);
     return 0;
@@ -66,8 +67,17 @@ int weft__recording_ask(bool on) {
     store_rlx(&weft__recorder.asked, on);
     int err = recording_set(is_asked(weft__clock()));
     if (err) store_rlx(&weft__recorder.asked, 0);
+    struct weft__worker *w = weft__self();
+    if (w && weft__is_recorded(w)) weft__ready_trap(&w->ready); /* the caller's next push is recorded, too */
     weft__unlock(&lock);
     return err;
+}
+
+void weft__recording_add(struct weft__worker *w) {
+    if (likely(!weft__is_recording())) return;
+    weft__lock(&lock);
+    worker_record(w, weft__is_recording());
+    weft__unlock(&lock);
 }
 
 void weft__recording_after_fork(void) {

@@ -11,6 +11,9 @@ void weft__recording_tick(uint64_t now);
 int weft__recording_prepare(void);
 /* The program asks for events, or no longer. Returns when the workers know. 0, -ENOMEM. */
 int weft__recording_ask(bool on);
+struct weft__worker;
+/* The worker has been made, and does not run yet. */
+void weft__recording_add(struct weft__worker *w);
 /* In a forked child: nothing is recorded. */
 void weft__recording_after_fork(void);
 

@@ -10,8 +10,16 @@ struct weft__recorder weft__recorder = {.version = WEFT_RECORDER_VERSION};
 
 /* --- any event ---------------------------------------------------------------------------------------- */
 
+/* What the tape knows of an earlier recording is out of date. */
 static struct weft__tape *own_tape(struct weft__worker *w) {
-    return w ? load_acq(&w->tape) : NULL; /* pairs with elastic/recording.c: the tape is made */
+    struct weft__tape *t = w ? load_acq(&w->tape) : NULL; /* pairs with elastic/recording.c: the tape is made */
+    uint32_t now = load_rlx(&weft__recorder.recording);
+    if (t && unlikely(t->recording != now)) {
+        t->recording = now;
+        t->running = 0;
+        t->yields = false;
+    }
+    return t;
 }
 
 WEFT_COLD void weft__record_slow(enum weft__happened kind, uint64_t fiber, uint64_t a, uint64_t b) {

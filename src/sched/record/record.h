@@ -39,6 +39,7 @@ struct weft__recorder {
     _Atomic uint64_t begin_ns;                  /* the monotonic clock then */
     _Atomic uint64_t known_stacks, known_names; /* count the entries of the tables, */
     _Atomic uint64_t lost_stacks, lost_names;   /* and what found no room there */
+    _Atomic uint32_t recording;                 /* counts how often it was switched on */
     _Atomic uint32_t late;                      /* counts missed bounds: WEFT_TRACE_LAST wants to know */
     struct weft__stack_rules *rules;            /* NULL: never switched on */
     struct weft__known_stack *stacks;           /* WEFT_STACKS_MOST of them; number 0 is none */
