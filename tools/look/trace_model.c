@@ -40,6 +40,11 @@ uint32_t trace_fiber_of(struct trace *t, uint64_t id) {
     return t->index[slot] - 1;
 }
 
+static struct trace_fiber *fiber_at(struct trace *t, uint64_t id) {
+    uint32_t number = trace_fiber_of(t, id); /* the array may move */
+    return &t->fibers.at[number];
+}
+
 /* --- changes ------------------------------------------------------------------------------------------- */
 
 static void end_slice(struct trace *t, struct trace_tape *tape, uint64_t ns, uint8_t how) {
@@ -180,7 +185,7 @@ static void on_mark(struct trace *t, const struct trace_event *e) {
 /* --- all ------------------------------------------------------------------------------------------------- */
 
 static void take_event(struct trace *t, const struct trace_event *e) {
-    struct trace_fiber *f = e->fiber ? &t->fibers.at[trace_fiber_of(t, e->fiber)] : NULL;
+    struct trace_fiber *f = e->fiber ? fiber_at(t, e->fiber) : NULL;
     t->tape[e->tape].events++;
     switch (e->kind) {
     case WEFT_HAPPENED_SPAWN:
@@ -220,7 +225,7 @@ static void take_event(struct trace *t, const struct trace_event *e) {
 
 /* A fiber that was seen when the recording began: since then at least it has been in that state. */
 static void begin_with(struct trace *t, const struct weft__trace_fiber *seen) {
-    struct trace_fiber *f = &t->fibers.at[trace_fiber_of(t, seen->id)];
+    struct trace_fiber *f = fiber_at(t, seen->id);
     memcpy(f->name, seen->name, sizeof seen->name);
     f->where = seen->where;
     if (!seen->what || t->stacks_used >= sizeof t->stack / sizeof t->stack[0]) return;
@@ -251,7 +256,7 @@ static void end_all(struct trace *t) {
     }
     for (size_t i = 0; i < t->seen.n; i++) {
         const struct weft__trace_fiber *seen = &t->seen.at[i];
-        struct trace_fiber *f = &t->fibers.at[trace_fiber_of(t, seen->id)];
+        struct trace_fiber *f = fiber_at(t, seen->id);
         if (!f->name[0]) memcpy(f->name, seen->name, sizeof seen->name);
         if (!f->where) f->where = seen->where;
         if (f->state != TRACE_WAITING || !seen->what || t->stacks_used >= sizeof t->stack / sizeof t->stack[0]) continue;
