@@ -4,8 +4,8 @@
  * notification of a timer, for instance) sleeps in the kernel. All locks of this library stand on it.
  *
  *   a waiter                                     a waker
- *   1. counts itself in its bucket               1. changes the word
- *   2. locks the bucket, looks at the word       2. fence; looks at the count
+ *   1. counts itself in its bucket; fence        1. changes the word; fence
+ *   2. locks the bucket, looks at the word       2. looks at the count
  *   3. enqueues itself, unlocks, parks           3. locks, takes waiters out, unlocks
  *                                                4. says `woken`, unparks
  *
@@ -53,7 +53,7 @@ static bool withdraw(struct waiter *w) {
         bool moved = w->word != word, woken = load_rlx(&w->woken) || !word;
         if (!moved && !woken) {
             dequeue(b, w);
-            add_sc(&b->count, -1u);
+            add_rlx(&b->count, -1u);
         }
         weft__unlock(&b->lock);
         if (woken) {
@@ -92,13 +92,14 @@ static int wait_in_lot(_Atomic uint32_t *word, uint32_t value, uint64_t deadline
     uint32_t handled = t ? load_rlx(&t->handled) : 0;
     int end = look_about(t, until, handled);
     if (end) return end;
-    add_sc(&b->count, 1); /* pairs with the fence of a waker */
+    add_rlx(&b->count, 1);
+    fence_sc(); /* pairs with the fence of a waker. The addition alone would not hold back the look at the word */
     weft__lock(&b->lock);
     bool waits = load_rlx(word) == value;
     if (waits)
         enqueue(b, &w);
     else
-        add_sc(&b->count, -1u);
+        add_rlx(&b->count, -1u);
     weft__unlock(&b->lock);
     while (waits && !load_acq(&w.woken)) { /* pairs with tell */
         end = sleep_on(&w, deadline);
@@ -132,7 +133,7 @@ static struct waiter *take(struct bucket *b, const _Atomic uint32_t *word, int n
         last = w;
         ++*taken;
     }
-    add_sc(&b->count, -(uint32_t)*taken);
+    add_rlx(&b->count, -(uint32_t)*taken);
     return chain;
 }
 
@@ -176,8 +177,8 @@ int weft__lot_requeue(_Atomic uint32_t *word, int n, _Atomic uint32_t *to, int m
         next = w->next;
         if (w->word != word) continue;
         dequeue(from, w);
-        add_sc(&from->count, -1u);
-        add_sc(&b->count, 1);
+        add_rlx(&from->count, -1u);
+        add_rlx(&b->count, 1);
         __atomic_store_n(&w->word, to, __ATOMIC_RELEASE);
         enqueue(b, w);
         moved++;
