@@ -45,7 +45,7 @@ WEFT_INTERPOSED int pthread_cond_destroy(pthread_cond_t *cond) {
     if (is_glibcs(cond)) return real(pthread_cond_destroy)(cond);
     weft__thread_enter();
     while (load_acq(&inside(cond)->waiters)) /* pairs with wait */
-        if (weft__thread_self())
+        if (weft__caller_parks())
             weft_yield();
         else
             weft__backoff(&turn);

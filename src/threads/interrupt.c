@@ -24,8 +24,16 @@ static bool is_pending(struct weft__thread *t) {
     return load_rlx(&t->pending) & ~load_rlx(&t->mask) || weft__cancel_is_due(t);
 }
 
+/* A fiber of the program's own: the scope is for the deadline, signals are not its business. */
+static bool begin_posix(struct weft__interruptible *i, uint64_t deadline) {
+    i->has_scope = deadline != WEFT_FOREVER;
+    if (i->has_scope) weft_scope_begin(&i->scope, deadline);
+    return true;
+}
+
 bool weft__interrupt_begin(struct weft__interruptible *i, uint64_t deadline) {
     struct weft__thread *t = weft__thread_self();
+    if (!t) return begin_posix(i, deadline);
     weft__cancel_point();
     i->handled = load_rlx(&t->handled);
     i->restarts = true;
@@ -38,8 +46,16 @@ bool weft__interrupt_begin(struct weft__interruptible *i, uint64_t deadline) {
     return false;
 }
 
+static bool end_posix(struct weft__interruptible *i) {
+    int err = errno;
+    if (i->has_scope) weft_scope_end(&i->scope);
+    errno = err;
+    return false;
+}
+
 bool weft__interrupt_end(struct weft__interruptible *i) {
     struct weft__thread *t = weft__thread_self();
+    if (!t) return end_posix(i);
     int err = errno;
     publish(t, NULL);
     weft_scope_end(&i->scope);
@@ -48,6 +64,13 @@ bool weft__interrupt_end(struct weft__interruptible *i) {
     weft__cancel_point();
     errno = err;
     return load_rlx(&t->handled) == i->handled || i->restarts;
+}
+
+bool weft__interrupt_explain(uint64_t deadline, int late) {
+    if (errno == ETIMEDOUT && deadline != WEFT_FOREVER && weft_now() >= deadline) errno = late;
+    if (errno != ECANCELED || !weft__thread_self()) return false;
+    errno = EINTR;
+    return true;
 }
 
 void weft__interrupt(struct weft__thread *t) {

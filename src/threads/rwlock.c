@@ -4,7 +4,6 @@
  * change. Process-shared ones are glibc's.
  */
 #define _GNU_SOURCE
-#include "arch/thread_pointer.h"
 #include "threads/threads.h"
 
 #include <errno.h>
@@ -28,13 +27,12 @@ struct rwlock {
     uint32_t readers;
     uint32_t writers_waiting;
     _Atomic uint32_t changes;
-    uintptr_t writer; /* its thread pointer */
+    uintptr_t writer; /* weft__caller */
 };
 _Static_assert(sizeof(struct rwlock) <= offsetof(pthread_rwlock_t, __data.__shared), "glibc's fields stay");
 
 static struct rwlock *inside(pthread_rwlock_t *l) { return (struct rwlock *)(void *)l; }
 static bool is_glibcs(const pthread_rwlock_t *l) { return unlikely(l->__data.__shared); }
-static uintptr_t caller(void) { return (uintptr_t)weft__thread_pointer(); }
 
 static void begin(struct rwlock *r) {
     weft__thread_enter();
@@ -53,7 +51,7 @@ static bool may_take(const pthread_rwlock_t *l, const struct rwlock *r, bool wri
 
 static void take(struct rwlock *r, bool writes) {
     if (writes)
-        r->writer = caller();
+        r->writer = weft__caller();
     else
         r->readers++;
 }
@@ -63,7 +61,7 @@ static int lock(pthread_rwlock_t *l, bool writes, uint64_t deadline) {
     struct rwlock *r = inside(l);
     int err = 0;
     begin(r);
-    if (r->writer == caller()) {
+    if (r->writer == weft__caller()) {
         end(r);
         return deadline ? EDEADLK : EBUSY;
     }
@@ -138,7 +136,7 @@ WEFT_INTERPOSED int pthread_rwlock_unlock(pthread_rwlock_t *l) {
     struct rwlock *r = inside(l);
     if (is_glibcs(l)) return real(pthread_rwlock_unlock)(l);
     begin(r);
-    bool held = r->writer ? r->writer == caller() : r->readers > 0;
+    bool held = r->writer ? r->writer == weft__caller() : r->readers > 0;
     if (held && r->writer)
         r->writer = 0;
     else if (held)
