@@ -111,7 +111,7 @@ static bool refuse(const char *why) {
 static bool start(uint64_t mask) {
     const char *why;
     struct weft_config config = {.no_deadlock = 1};
-    if (refused) return false;
+    if (refused || weft__posix) return false;
     if (!weft__libc_read(&why)) return refuse(why);
     weft__libc_heed_libraries(false);
     if (!prepare_receiver()) return refuse("no memory");

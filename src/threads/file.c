@@ -16,9 +16,7 @@ static bool is_posix_fiber(void) { return weft__posix && weft__caller_fiber(); }
 /* A call of a stored file: by weft from a fiber, as it is from others. */
 #define FILE_CALL(name, by_weft, parameters, arguments) \
     REAL(name); \
-    WEFT_INTERPOSED ssize_t name parameters { \
-        return is_posix_fiber() ? by_weft arguments : real(name) arguments; \
-    }
+    WEFT_INTERPOSED ssize_t name parameters { return is_posix_fiber() ? by_weft arguments : real(name) arguments; }
 
 FILE_CALL(pread, weft_pread, (int fd, void *buffer, size_t size, off_t at), (fd, buffer, size, at))
 FILE_CALL(pread64, weft_pread, (int fd, void *buffer, size_t size, off64_t at), (fd, buffer, size, at))

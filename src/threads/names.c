@@ -71,8 +71,14 @@ WEFT_INTERPOSED int getnameinfo(const struct sockaddr *address, socklen_t length
                                 char *service, socklen_t service_size, int flags) {
     if (!weft__caller_parks() || flags & NI_NUMERICHOST)
         return real(getnameinfo)(address, length, host, host_size, service, service_size, flags);
-    struct question q = {.ask = ask_name, .address = address, .length = length, .buffer = host, .size = host_size,
-                         .service = service, .service_size = service_size, .flags = flags};
+    struct question q = {.ask = ask_name,
+                         .address = address,
+                         .length = length,
+                         .buffer = host,
+                         .size = host_size,
+                         .service = service,
+                         .service_size = service_size,
+                         .flags = flags};
     return ask_pool(&q, EAI_AGAIN);
 }
 
@@ -100,8 +106,13 @@ static int ask_r(struct question *q, int *host_error) {
 WEFT_INTERPOSED int gethostbyname2_r(const char *name, int family, struct hostent *space, char *buffer, size_t size,
                                      struct hostent **found, int *host_error) {
     if (!weft__caller_parks()) return real(gethostbyname2_r)(name, family, space, buffer, size, found, host_error);
-    struct question q = {.ask = ask_by_name_r, .name = name, .family = family, .space = space, .buffer = buffer,
-                         .size = size, .found = found};
+    struct question q = {.ask = ask_by_name_r,
+                         .name = name,
+                         .family = family,
+                         .space = space,
+                         .buffer = buffer,
+                         .size = size,
+                         .found = found};
     return ask_r(&q, host_error);
 }
 WEFT_INTERPOSED int gethostbyname_r(const char *name, struct hostent *space, char *buffer, size_t size,
@@ -113,15 +124,19 @@ WEFT_INTERPOSED int gethostbyaddr_r(const void *address, socklen_t length, int f
                                     char *buffer, size_t size, struct hostent **found, int *host_error) {
     if (!weft__caller_parks())
         return real(gethostbyaddr_r)(address, length, family, space, buffer, size, found, host_error);
-    struct question q = {.ask = ask_by_address_r, .address = address, .length = length, .family = family,
-                         .space = space, .buffer = buffer, .size = size, .found = found};
+    struct question q = {.ask = ask_by_address_r,
+                         .address = address,
+                         .length = length,
+                         .family = family,
+                         .space = space,
+                         .buffer = buffer,
+                         .size = size,
+                         .found = found};
     return ask_r(&q, host_error);
 }
 
 /* These answer in memory of the C library's own, which all threads share. */
-static int ask_by_name(struct question *q) {
-    return !(*q->found = real(gethostbyname2)(q->name, q->family));
-}
+static int ask_by_name(struct question *q) { return !(*q->found = real(gethostbyname2)(q->name, q->family)); }
 static int ask_by_address(struct question *q) {
     return !(*q->found = real(gethostbyaddr)(q->address, q->length, q->family));
 }
@@ -137,7 +152,7 @@ WEFT_INTERPOSED struct hostent *gethostbyname(const char *name) {
 WEFT_INTERPOSED struct hostent *gethostbyaddr(const void *address, socklen_t length, int family) {
     struct hostent *found = NULL;
     if (!weft__caller_parks()) return real(gethostbyaddr)(address, length, family);
-    struct question q = {.ask = ask_by_address, .address = address, .length = length, .family = family,
-                         .found = &found};
+    struct question q = {
+        .ask = ask_by_address, .address = address, .length = length, .family = family, .found = &found};
     return ask_pool(&q, 1) ? NULL : found;
 }

@@ -28,7 +28,8 @@ static void *locks(void *arg) {
         CHECK(!pthread_mutex_unlock(&plain));
         CHECK(!pthread_mutex_lock(&recursive));
         if (i % 10 == 1) usleep(10);
-        CHECK(!pthread_mutex_lock(&recursive) && !pthread_mutex_unlock(&recursive) && !pthread_mutex_unlock(&recursive));
+        CHECK(!pthread_mutex_lock(&recursive) && !pthread_mutex_unlock(&recursive) &&
+              !pthread_mutex_unlock(&recursive));
         CHECK(!pthread_mutex_lock(&checked));
         if (i % 10 == 2) usleep(10);
         CHECK(pthread_mutex_lock(&checked) == EDEADLK && !pthread_mutex_unlock(&checked));
