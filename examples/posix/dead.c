@@ -27,15 +27,13 @@ static int ask(long number) {
     (void)number;
     if (getaddrinfo(host, port, &hints, &found)) return -1;
     int fd = socket(AF_INET, SOCK_STREAM, 0);
-    int err = fd < 0 ? -1 : connect(fd, found->ai_addr, found->ai_addrlen);
-    freeaddrinfo(found);
-    if (err) return perror("connect"), -1;
+    if (fd < 0) return perror("socket"), -1;
     weft_scope_begin(&scope, weft_now() + 200 * WEFT_MILLISECOND);
-    ssize_t n = ask_server(fd);
-    err = n < 0 ? errno : 0;
+    int err = connect(fd, found->ai_addr, found->ai_addrlen) || ask_server(fd) < 0 ? errno : 0;
     weft_scope_end(&scope);
+    freeaddrinfo(found);
     close(fd);
-    if (err != ETIMEDOUT) fprintf(stderr, "%zd, error %d\n", n, err);
+    if (err != ETIMEDOUT) fprintf(stderr, "error %d\n", err);
     return err == ETIMEDOUT ? 0 : -1;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a function on many fibers, and beside them a heartbeat of one millisecond, which shows that no worker is held up.
- * All fibers have thread-local storage of their own, as the threads have that the library was written for.
+ * Runs a function on many fibers, and beside them a heartbeat of one millisecond, which shows that no worker is held
+ * up. All fibers have thread-local storage of their own, as the threads have that the library was written for.
  */
 #ifndef WEFT_EXAMPLES_POSIX_MANY_H
 #define WEFT_EXAMPLES_POSIX_MANY_H
@@ -38,7 +38,8 @@ static int many_main(void *arg) {
     struct many_heartbeat h = {0, 0};
     struct weft_fiber heart;
     struct weft_scope scope;
-    int err = weft_spawn(&heart, NULL, many_beat, &h);
+    struct weft_attr attr = {.priority = WEFT_HIGH}; /* fibers that compute do not delay it */
+    int err = weft_spawn(&heart, &attr, many_beat, &h);
     if (err) return err;
     many_fn = m->fn;
     weft_scope_begin(&scope, WEFT_FOREVER);
@@ -47,7 +48,8 @@ static int many_main(void *arg) {
     weft_cancel(heart);
     if (!err) err = weft_join(heart, NULL);
     if (!err && !failed)
-        printf("%d fibers: done; %ld heartbeats, the longest took %.1f ms\n", m->fibers, h.beats, (double)h.longest / 1e6);
+        printf("%d fibers: done; %ld heartbeats, the longest took %.1f ms\n", m->fibers, h.beats,
+               (double)h.longest / 1e6);
     return err ? err : failed;
 }
 

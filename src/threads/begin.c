@@ -21,6 +21,7 @@
 #include "base/message.h"
 #include "sched/dispatch/own_tls.h"
 #include "threads/caught.h"
+#include "threads/shared.h"
 #include "threads/threads.h"
 
 #include <errno.h>
@@ -203,6 +204,7 @@ static void in_child(void) {
     store_rlx(&t->pending, 0);
     t->inside = 0;
     weft__lot_after_fork();
+    weft__shared_after_fork();
     weft__signals_after_fork();
     weft__threads_live_after_fork();
     weft__signals_set_kernel_mask(mask);

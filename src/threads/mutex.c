@@ -6,19 +6,21 @@
  */
 #define _GNU_SOURCE
 #include "threads/locks.h"
+#include "threads/shared.h"
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 REAL(pthread_mutex_init);
 REAL(pthread_mutex_destroy);
 REAL(pthread_mutex_lock);
 REAL(pthread_mutex_trylock);
-REAL(pthread_mutex_timedlock);
 REAL(pthread_mutex_clocklock);
 REAL(pthread_mutex_unlock);
 REAL(pthread_mutex_getprioceiling);
 REAL(pthread_mutex_setprioceiling);
+OURS(gettid);
 
 enum { FREE, HELD, CONTENDED };
 enum { ROBUST = 16, INHERIT = 32, PROTECT = 64, SHARED = 128 }; /* glibc's bits of the kind */
@@ -92,6 +94,22 @@ static int unlock(struct mutex *m) {
     return 0;
 }
 
+/* --- glibc's mutexes -------------------------------------------------------------------------------------- */
+
+/* The kind decides what becomes of a mutex that the caller holds itself. */
+static int try_shared(pthread_mutex_t *mutex) {
+    int err = real(pthread_mutex_trylock)(mutex);
+    return err == EBUSY && mutex->__data.__owner == ours(gettid)() ? real(pthread_mutex_lock)(mutex) : err;
+}
+static int lock_shared(pthread_mutex_t *mutex) {
+    return SHARED_WAIT(WEFT_FOREVER, real(pthread_mutex_lock)(mutex), try_shared(mutex), EBUSY);
+}
+static int lock_shared_until(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *at) {
+    if (weft__time_is_bad(at)) return real(pthread_mutex_clocklock)(mutex, clock, at);
+    return SHARED_WAIT(weft__time_deadline(at, clock), real(pthread_mutex_clocklock)(mutex, clock, at),
+                       try_shared(mutex), EBUSY);
+}
+
 /* --- for conditions ------------------------------------------------------------------------------------ */
 
 bool weft__mutex_is_ours(pthread_mutex_t *mutex) { return !is_glibcs(inside(mutex)); }
@@ -107,7 +125,7 @@ int weft__mutex_release(pthread_mutex_t *mutex, uint32_t *depth) {
 
 int weft__mutex_retake(pthread_mutex_t *mutex, uint32_t depth) {
     struct mutex *m = inside(mutex);
-    if (is_glibcs(m)) return real(pthread_mutex_lock)(mutex);
+    if (is_glibcs(m)) return lock_shared(mutex);
     if (!try_lock(m)) lock_slowly(m, WEFT_FOREVER);
     m->depth = depth;
     return 0;
@@ -136,7 +154,7 @@ WEFT_INTERPOSED int pthread_mutex_destroy(pthread_mutex_t *mutex) {
 }
 WEFT_INTERPOSED int pthread_mutex_lock(pthread_mutex_t *mutex) {
     struct mutex *m = inside(mutex);
-    return is_glibcs(m) ? real(pthread_mutex_lock)(mutex) : lock_until(m, WEFT_FOREVER);
+    return is_glibcs(m) ? lock_shared(mutex) : lock_until(m, WEFT_FOREVER);
 }
 WEFT_INTERPOSED int pthread_mutex_trylock(pthread_mutex_t *mutex) {
     struct mutex *m = inside(mutex);
@@ -146,7 +164,7 @@ WEFT_INTERPOSED int pthread_mutex_trylock(pthread_mutex_t *mutex) {
 }
 WEFT_INTERPOSED int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *at) {
     struct mutex *m = inside(mutex);
-    if (is_glibcs(m)) return real(pthread_mutex_clocklock)(mutex, clock, at);
+    if (is_glibcs(m)) return lock_shared_until(mutex, clock, at);
     if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) return EINVAL;
     if (try_lock(m)) return 0;
     int err = load_rlx(&m->owner) == weft__caller() ? lock_again(m, false) : -1;
@@ -154,7 +172,6 @@ WEFT_INTERPOSED int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t cl
     return weft__time_is_bad(at) ? EINVAL : lock_slowly(m, weft__time_deadline(at, clock));
 }
 WEFT_INTERPOSED int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *at) {
-    if (is_glibcs(inside(mutex))) return real(pthread_mutex_timedlock)(mutex, at);
     return pthread_mutex_clocklock(mutex, CLOCK_REALTIME, at);
 }
 WEFT_INTERPOSED int pthread_mutex_unlock(pthread_mutex_t *mutex) {

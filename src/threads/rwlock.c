@@ -4,7 +4,7 @@
  * change. Process-shared ones are glibc's.
  */
 #define _GNU_SOURCE
-#include "threads/threads.h"
+#include "threads/shared.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -16,8 +16,6 @@ REAL(pthread_rwlock_rdlock);
 REAL(pthread_rwlock_wrlock);
 REAL(pthread_rwlock_tryrdlock);
 REAL(pthread_rwlock_trywrlock);
-REAL(pthread_rwlock_timedrdlock);
-REAL(pthread_rwlock_timedwrlock);
 REAL(pthread_rwlock_clockrdlock);
 REAL(pthread_rwlock_clockwrlock);
 REAL(pthread_rwlock_unlock);
@@ -94,6 +92,21 @@ static int lock_by(pthread_rwlock_t *l, bool writes, clockid_t clock, const stru
     return lock(l, writes, weft__time_deadline(at, clock));
 }
 
+/* glibc's. */
+static int try_shared(pthread_rwlock_t *l, bool writes) {
+    return writes ? real(pthread_rwlock_trywrlock)(l) : real(pthread_rwlock_tryrdlock)(l);
+}
+static int lock_shared(pthread_rwlock_t *l, bool writes) {
+    return SHARED_WAIT(WEFT_FOREVER, writes ? real(pthread_rwlock_wrlock)(l) : real(pthread_rwlock_rdlock)(l),
+                       try_shared(l, writes), EBUSY);
+}
+static int lock_shared_by(pthread_rwlock_t *l, bool writes, clockid_t clock, const struct timespec *at) {
+    __typeof__(pthread_rwlock_clockrdlock) *wait =
+        writes ? real(pthread_rwlock_clockwrlock) : real(pthread_rwlock_clockrdlock);
+    if (weft__time_is_bad(at)) return wait(l, clock, at);
+    return SHARED_WAIT(weft__time_deadline(at, clock), wait(l, clock, at), try_shared(l, writes), EBUSY);
+}
+
 WEFT_INTERPOSED int pthread_rwlock_init(pthread_rwlock_t *l, const pthread_rwlockattr_t *attr) {
     int shared = 0, kind = 0;
     if (attr) {
@@ -109,10 +122,10 @@ WEFT_INTERPOSED int pthread_rwlock_destroy(pthread_rwlock_t *l) {
     return is_glibcs(l) ? real(pthread_rwlock_destroy)(l) : 0;
 }
 WEFT_INTERPOSED int pthread_rwlock_rdlock(pthread_rwlock_t *l) {
-    return is_glibcs(l) ? real(pthread_rwlock_rdlock)(l) : lock(l, false, WEFT_FOREVER);
+    return is_glibcs(l) ? lock_shared(l, false) : lock(l, false, WEFT_FOREVER);
 }
 WEFT_INTERPOSED int pthread_rwlock_wrlock(pthread_rwlock_t *l) {
-    return is_glibcs(l) ? real(pthread_rwlock_wrlock)(l) : lock(l, true, WEFT_FOREVER);
+    return is_glibcs(l) ? lock_shared(l, true) : lock(l, true, WEFT_FOREVER);
 }
 WEFT_INTERPOSED int pthread_rwlock_tryrdlock(pthread_rwlock_t *l) {
     return is_glibcs(l) ? real(pthread_rwlock_tryrdlock)(l) : lock(l, false, 0);
@@ -121,16 +134,16 @@ WEFT_INTERPOSED int pthread_rwlock_trywrlock(pthread_rwlock_t *l) {
     return is_glibcs(l) ? real(pthread_rwlock_trywrlock)(l) : lock(l, true, 0);
 }
 WEFT_INTERPOSED int pthread_rwlock_timedrdlock(pthread_rwlock_t *l, const struct timespec *at) {
-    return is_glibcs(l) ? real(pthread_rwlock_timedrdlock)(l, at) : lock_by(l, false, CLOCK_REALTIME, at);
+    return is_glibcs(l) ? lock_shared_by(l, false, CLOCK_REALTIME, at) : lock_by(l, false, CLOCK_REALTIME, at);
 }
 WEFT_INTERPOSED int pthread_rwlock_timedwrlock(pthread_rwlock_t *l, const struct timespec *at) {
-    return is_glibcs(l) ? real(pthread_rwlock_timedwrlock)(l, at) : lock_by(l, true, CLOCK_REALTIME, at);
+    return is_glibcs(l) ? lock_shared_by(l, true, CLOCK_REALTIME, at) : lock_by(l, true, CLOCK_REALTIME, at);
 }
 WEFT_INTERPOSED int pthread_rwlock_clockrdlock(pthread_rwlock_t *l, clockid_t clock, const struct timespec *at) {
-    return is_glibcs(l) ? real(pthread_rwlock_clockrdlock)(l, clock, at) : lock_by(l, false, clock, at);
+    return is_glibcs(l) ? lock_shared_by(l, false, clock, at) : lock_by(l, false, clock, at);
 }
 WEFT_INTERPOSED int pthread_rwlock_clockwrlock(pthread_rwlock_t *l, clockid_t clock, const struct timespec *at) {
-    return is_glibcs(l) ? real(pthread_rwlock_clockwrlock)(l, clock, at) : lock_by(l, true, clock, at);
+    return is_glibcs(l) ? lock_shared_by(l, true, clock, at) : lock_by(l, true, clock, at);
 }
 WEFT_INTERPOSED int pthread_rwlock_unlock(pthread_rwlock_t *l) {
     struct rwlock *r = inside(l);
