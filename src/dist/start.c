@@ -12,8 +12,10 @@
 #include <mpi.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define WEFT_DETECT_DEFAULT (10 * WEFT_SECOND)
@@ -41,11 +43,20 @@ void weft__dist_say(const char *format, ...) {
     va_end(args);
 }
 
+/* mpirun reads standard error from a pipe. If it sees the abort first, it drops what is still in there: MPICH's lost
+ * one line in six. So wait until the pipe is empty, but not for long: mpirun may be stuck. */
+static void await_readers_of_errors(void) {
+    const struct timespec pause = {.tv_nsec = 1000 * 1000};
+    int unread = 0;
+    for (int i = 0; i < 1000 && !ioctl(2, FIONREAD, &unread) && unread > 0; i++) nanosleep(&pause, NULL);
+}
+
 _Noreturn void weft__dist_die(const char *format, ...) {
     va_list args;
     va_start(args, format);
     say(format, args);
     va_end(args);
+    await_readers_of_errors();
     MPI_Abort(MPI_COMM_WORLD, 1); /* if the end of this process is not enough for mpirun */
     _exit(1);
 }

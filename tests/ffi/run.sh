@@ -7,19 +7,7 @@ build=$1
 library=$build/libweft-ffi.so
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-passed=0
-failed=0
-check() { # title, then a command
-    title=$1
-    shift
-    if "$@" >"$work/said" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $title: $*"
-        tail -n 20 "$work/said"
-    fi
-}
+. tests/check.sh
 has() { grep -qx "$1" "$work/symbols"; }
 knows() { grep -q "\"*\b$1\b" src/ffi/values.c; }
 
@@ -92,5 +80,4 @@ END
 else
     echo "left out: there is no cffi for Python"
 fi
-echo "ffi: $passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdict ffi

@@ -16,20 +16,8 @@ source=$PWD
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 prefix=$work/prefix
-passed=0
-failed=0
+. tests/check.sh
 
-check() { # title, then a command
-    title=$1
-    shift
-    if "$@" >"$work/said" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $title: $*"
-        tail -n 40 "$work/said"
-    fi
-}
 says() { # text, then a command that must say just that
     text=$1
     shift
@@ -260,5 +248,4 @@ for part in "$@"; do
     unset PKG_CONFIG_SYSROOT_DIR
     case $part in *=*) "part_${part%%=*}" "${part#*=}" ;; *) "part_$part" ;; esac
 done
-echo "install: $passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdict install

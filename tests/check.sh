@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh
+# For scripts whose test cases are commands. Sourced by tests/install/run.sh and tests/ffi/run.sh.
+#
+#   work                  set by the script: a directory for files. The output of the last command is in $work/said
+#   check TITLE CMD...    runs a command, and counts it in `passed` or `failed`. A failure is shown with its last lines
+#   verdict NAME          prints "NAME: N passed, N failed", the last line; status 1 if anything failed
+passed=0
+failed=0
+
+check() {
+    title=$1
+    shift
+    if "$@" >"$work/said" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $title: $*"
+        tail -n 40 "$work/said"
+    fi
+}
+
+verdict() {
+    echo "$1: $passed passed, $failed failed"
+    [ "$failed" -eq 0 ]
+}
