@@ -150,6 +150,9 @@ bool weft__threads_begin_fibers(void) {
     store_rlx(&first->mask, mask & ~WEFT_FAULT_SIGNALS);
     store_rlx(&first->state, WEFT_THREAD_JOINABLE);
     strcpy(first->name, "main");
+    struct sched_param param;
+    if (!sched_getparam(0, &param)) first->priority = param.sched_priority;
+    first->policy = sched_getscheduler(0);
     leave_rseq();
     weft__setxid_begin();
     uint64_t pending = take_pending(mask);

@@ -25,25 +25,27 @@ static bool is_pending(struct weft__thread *t) {
 }
 
 /* A fiber of the program's own: the scope is for the deadline, signals are not its business. */
-static bool begin_posix(struct weft__interruptible *i, uint64_t deadline) {
+static void begin_posix(struct weft__interruptible *i, uint64_t deadline) {
     i->has_scope = deadline != WEFT_FOREVER;
     if (i->has_scope) weft_scope_begin(&i->scope, deadline);
-    return true;
 }
 
-bool weft__interrupt_begin(struct weft__interruptible *i, uint64_t deadline) {
+void weft__interrupt_begin(struct weft__interruptible *i, uint64_t deadline) {
     struct weft__thread *t = weft__thread_self();
-    if (!t) return begin_posix(i, deadline);
-    weft__cancel_point();
-    i->handled = load_rlx(&t->handled);
-    i->restarts = true;
-    weft__thread_enter();
-    weft_scope_begin(&i->scope, deadline);
-    publish(t, &i->scope);
-    if (likely(!is_pending(t))) return true;
-    if (weft__interrupt_end(i)) return weft__interrupt_begin(i, deadline);
-    errno = EINTR;
-    return false;
+    if (!t) {
+        begin_posix(i, deadline);
+        return;
+    }
+    for (;;) {
+        weft__cancel_point();
+        i->handled = load_rlx(&t->handled);
+        i->restarts = true;
+        weft__thread_enter();
+        weft_scope_begin(&i->scope, deadline);
+        publish(t, &i->scope);
+        if (likely(!is_pending(t))) return;
+        weft__interrupt_end(i); /* a handler that runs before the call interrupts nothing */
+    }
 }
 
 static bool end_posix(struct weft__interruptible *i) {

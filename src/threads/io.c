@@ -92,7 +92,8 @@ static uint64_t deadline_of(int fd, int option) {
         struct weft__interruptible interruptible_; \
         uint64_t deadline_ = deadline_of(fd, option); \
         __typeof__(call) result_ = -1; \
-        while (weft__interrupt_begin(&interruptible_, deadline_)) { \
+        for (;;) { \
+            weft__interrupt_begin(&interruptible_, deadline_); \
             result_ = call; \
             bool again_ = weft__interrupt_end(&interruptible_); \
             if (result_ >= 0 || !weft__interrupt_explain(deadline_, late) || !again_) break; \

@@ -25,7 +25,7 @@ OURS(pthread_sigmask);
 /* Until one is ready, the deadline passes (0), or a signal comes (-1, EINTR; weft's cancellation: ECANCELED). */
 static int wait_until(struct pollfd *fds, nfds_t n, uint64_t deadline) {
     struct weft__interruptible i;
-    if (!weft__interrupt_begin(&i, deadline)) return -1;
+    weft__interrupt_begin(&i, deadline);
     int result = weft_poll(fds, n, -1);
     weft__interrupt_end(&i); /* none of these calls is restarted */
     if (result >= 0) return result;
@@ -64,9 +64,12 @@ WEFT_INTERPOSED int poll(struct pollfd *fds, nfds_t n, int milliseconds) {
 #define MASKED(mask, call) \
     ({ \
         sigset_t before_; \
-        bool masks_ = mask && !weft__posix; \
+        struct weft__thread *t_ = weft__thread_self(); \
+        bool masks_ = (mask) && t_; \
+        uint32_t handled_ = masks_ ? load_rlx(&t_->handled) : 0; \
         if (masks_) ours(pthread_sigmask)(SIG_SETMASK, mask, &before_); \
-        int result_ = call, err_ = errno; \
+        bool handles_ = masks_ && load_rlx(&t_->handled) != handled_; /* the new mask let a signal in */ \
+        int result_ = handles_ ? -1 : call, err_ = handles_ ? EINTR : errno; \
         if (masks_) ours(pthread_sigmask)(SIG_SETMASK, &before_, NULL); \
         errno = err_; \
         result_; \

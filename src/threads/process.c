@@ -59,13 +59,13 @@ WEFT_INTERPOSED int execve(const char *path, char *const arguments[], char *cons
 
 static pid_t wait_for(pid_t pid, int *status, int options) {
     struct weft__interruptible i;
-    pid_t result = -1;
-    while (weft__interrupt_begin(&i, WEFT_FOREVER)) {
+    pid_t result;
+    for (;;) {
+        weft__interrupt_begin(&i, WEFT_FOREVER);
         result = weft_waitpid(pid, status, options);
         bool again = weft__interrupt_end(&i);
-        if (result >= 0 || !weft__interrupt_explain(WEFT_FOREVER, 0) || !again) break;
+        if (result >= 0 || !weft__interrupt_explain(WEFT_FOREVER, 0) || !again) return result;
     }
-    return result;
 }
 WEFT_INTERPOSED pid_t waitpid(pid_t pid, int *status, int options) {
     return weft__caller_parks() && !(options & WNOHANG) ? wait_for(pid, status, options)

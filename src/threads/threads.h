@@ -182,8 +182,8 @@ struct weft__interruptible {
     bool restarts;
     bool has_scope; /* of a fiber of the program's own */
 };
-/* Begins such a wait; false: a signal or a cancellation is there already, errno is EINTR. */
-bool weft__interrupt_begin(struct weft__interruptible *i, uint64_t deadline);
+/* Begins such a wait. Signals that are there already are handled first. */
+void weft__interrupt_begin(struct weft__interruptible *i, uint64_t deadline);
 /* Ends it. True: nothing has interrupted the call, or all handlers restart calls. errno survives. */
 bool weft__interrupt_end(struct weft__interruptible *i);
 /* The call in the wait has failed. Sets errno to what the original of that call would say: `late` if the deadline has
