@@ -72,6 +72,7 @@ abi                  the binary interface is that of the last tag, or newer
 dist                 libweft-mpi on Open MPI and MPICH, whole; the policy with 8,192 ranks
 dist-kills           ranks are killed at a random moment, 200 times
 posix                libraries that block, with the servers that they are for
+report               the quick report, and every plot in it; random programs with the policies of experiments
 look                 programs at work are looked at four thousand times
 EOF
 }
@@ -226,6 +227,13 @@ run_part() { # name
     ffi) configure release && tests/ffi/run.sh "$PWD/build/release" ;;
     kernel-tls) configure release && tests/tls/kernel.sh "$PWD/build/release" ;;
     abi) tests/install/abi.sh ;;
+    report)
+        configure release && ninja -C build/release && python3 tests/report/run.py build/release/tools/weft docs/REPORT.md quick &&
+            for queue in own global shared; do
+                WEFT_QUEUE=$queue WEFT_VICTIMS=round WEFT_AMOUNT=all WEFT_BACKOFF=0 WEFT_RANDOM_SECONDS=60 \
+                    build/release/tests/random/random || return 1
+            done
+        ;;
     dist) configure release && ranks && build/release/tests/dist/dist_sim ;;
     dist-kills) configure release && ranks kills 100 ;;
     posix) configure release && python3 tests/posix/servers.py "$PWD/build/release" ;;

@@ -14,6 +14,7 @@ int command_dump(int argc, char **argv);
 int command_explain(int argc, char **argv);
 int command_load(int argc, char **argv);
 int command_profile(int argc, char **argv);
+int command_report(int argc, char **argv);
 int command_serve(int argc, char **argv);
 int command_top(int argc, char **argv);
 int command_threads(int argc, char **argv);

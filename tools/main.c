@@ -21,6 +21,7 @@ static const char help[] =
     "  weft explain PID|CORE   why fibers of a process do not go on: deadlocks, held locks, hogs\n"
     "  weft load PROTOCOL ...  asks a server and checks its answers: https, memcached ...; more: weft load --help\n"
     "  weft profile PID        CPU time and waiting time by stack: pprof, folded stacks, flame graph\n"
+    "  weft report             the experiments with pictures, as one HTML page; more: weft report --help\n"
     "  weft serve DIR          the files of a directory over HTTP; more: weft serve --help\n"
     "  weft threads PROGRAM    a program that knows nothing of weft, its threads as fibers; more: weft threads --help\n"
     "  weft top PID            what the workers and fibers of a process do, live\n"
@@ -53,7 +54,7 @@ struct command {
 };
 static const struct command commands[] = {
     {"cached", command_cached},     {"load", command_load},       {"serve", command_serve},
-    {"tour", command_tour},         {"dump", command_dump},       {"explain", command_explain},
+    {"report", command_report},     {"tour", command_tour},         {"dump", command_dump},       {"explain", command_explain},
     {"threads", command_threads},   {"profile", command_profile}, {"top", command_top},
     {"bench", command_bench},       {"bench-one", bench_one}, /* called by the tool itself: see
                                 bench/weft/one.c */

@@ -13,7 +13,7 @@
 
 #define PATH 4096
 #define ARGUMENTS 32
-#define LIMIT_MS 60000
+#define LIMIT 60 /* s */
 
 /*
  * Where peers are, seen from the tool: beside it (what is built with it), in the build directory
@@ -46,7 +46,7 @@ bool program_installed(const struct entrant *entrant) {
 
 /* In the child; does not return. */
 static void run_child(const struct entrant *entrant, const char *reference, const char *path, const char *measurement,
-                      const char *params, int out) {
+                      const char *params, const struct program_place *place, int out) {
     char words[1024], server[PATH + 16] = "server=", other[PATH + 16] = "reference=";
     char *argv[ARGUMENTS];
     int argc = 0;
@@ -59,26 +59,55 @@ static void run_child(const struct entrant *entrant, const char *reference, cons
     snprintf(words, sizeof words, "%s", params);
     for (char *word = strtok(words, " "); word && argc < ARGUMENTS - 1; word = strtok(NULL, " ")) argv[argc++] = word;
     argv[argc] = NULL;
+    if (place->cpus && sched_setaffinity(0, sizeof *place->cpus, place->cpus)) fail("sched_setaffinity", errno);
+    if (place->bind) setenv("OMP_PROC_BIND", "true", 1); /* weft has a parameter; the others cannot be told */
     if (dup2(out, STDOUT_FILENO) >= 0) execv(path, argv);
     fprintf(stderr, "%s: %s\n", path, strerror(errno));
     _exit(127);
 }
 
+struct text {
+    char *bytes;
+    size_t length, room;
+};
+
+static void text_add(struct text *text, const char *bytes, size_t count) {
+    if (text->length + count >= text->room) {
+        text->room = 2 * (text->length + count) + 256;
+        text->bytes = realloc(text->bytes, text->room);
+        if (!text->bytes) fail("memory", ENOMEM);
+    }
+    memcpy(text->bytes + text->length, bytes, count);
+    text->length += count;
+    text->bytes[text->length] = 0;
+}
+
 /* Reads to the end of the child's output. False: it took too long. */
-static bool read_all(int in, char *text, size_t size) {
-    size_t length = 0;
-    uint64_t deadline = clock_ns() + LIMIT_MS * UINT64_C(1000000);
-    text[0] = 0;
+static bool read_all(int in, unsigned limit, struct text *text) {
+    uint64_t deadline = clock_ns() + limit * UINT64_C(1000000000);
+    text_add(text, "", 0);
     for (;;) {
         uint64_t now = clock_ns();
         struct pollfd p = {.fd = in, .events = POLLIN};
         if (now >= deadline) return false;
         if (poll(&p, 1, (int)((deadline - now) / 1000000) + 1) <= 0) continue;
-        char sink[256];
+        char sink[4096];
         ssize_t n = read(in, sink, sizeof sink);
         if (n <= 0) return true;
-        for (ssize_t i = 0; i < n && length < size - 1; i++) text[length++] = sink[i];
-        text[length] = 0;
+        text_add(text, sink, (size_t)n);
+    }
+}
+
+static void read_samples(const char *text, struct samples *samples) {
+    struct sample s;
+    for (const char *line = text; (line = strchr(line, '\n')) && *++line;) {
+        if (sscanf(line, "%23s %lf %lf", s.name, &s.x, &s.y) != 3) continue;
+        if (samples->count == samples->room) {
+            samples->room = samples->room ? 2 * samples->room : 64;
+            samples->list = realloc(samples->list, samples->room * sizeof s);
+            if (!samples->list) fail("memory", ENOMEM);
+        }
+        samples->list[samples->count++] = s;
     }
 }
 
@@ -97,9 +126,11 @@ static bool read_line(const char *text, char *word, double *values) {
 }
 
 bool program_run(const struct entrant *entrant, const char *reference, const char *measurement, const char *params,
-                 struct result *result) {
-    char path[PATH], text[256], word[16];
+                 const struct program_place *place, struct result *result, struct samples *samples) {
+    char path[PATH], word[16];
+    struct text text = {NULL, 0, 0};
     int pipes[2], status;
+    unsigned limit = place->limit ? place->limit : LIMIT;
     result->right = false;
     if (!find(entrant->program, path)) return false;
     if (pipe(pipes)) fail("pipe", errno);
@@ -108,23 +139,25 @@ bool program_run(const struct entrant *entrant, const char *reference, const cha
     if (child < 0) fail("fork", errno);
     if (child == 0) {
         close(pipes[0]);
-        run_child(entrant, reference, path, measurement, params, pipes[1]);
+        run_child(entrant, reference, path, measurement, params, place, pipes[1]);
     }
     close(pipes[1]);
-    bool ended = read_all(pipes[0], text, sizeof text);
+    bool ended = read_all(pipes[0], limit, &text);
     close(pipes[0]);
     if (!ended) kill(child, SIGKILL);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
 
-    bool understood = read_line(text, word, result->values);
-    if (ended && understood && WIFEXITED(status)) {
+    bool understood = read_line(text.bytes, word, result->values) && ended && WIFEXITED(status);
+    if (understood) {
         result->right = !strcmp(word, "right");
-        return true;
+        read_samples(text.bytes, samples);
     }
+    free(text.bytes);
+    if (understood) return true;
     fprintf(stderr, "\n%s %s %s: ", entrant->system, measurement, params);
     if (!ended)
-        fprintf(stderr, "no result within %d s\n", LIMIT_MS / 1000);
+        fprintf(stderr, "no result within %u s\n", limit);
     else if (WIFSIGNALED(status))
         fprintf(stderr, "%s\n", strsignal(WTERMSIG(status)));
     else

@@ -7,15 +7,34 @@
 
 #include "bench/bench.h"
 
+#include <sched.h>
+
+/* What a program tells beside its values, see measure_sample(). Of one run, or of several one after the other. */
+struct sample {
+    char name[24];
+    double x, y;
+};
+struct samples {
+    size_t count, room;
+    struct sample *list; /* free() it */
+};
+
+/* Where and how it runs. */
+struct program_place {
+    const cpu_set_t *cpus; /* NULL: where this process may */
+    bool bind;             /* systems that can bind their threads to processors do */
+    unsigned limit;        /* s that a run may take; 0: a minute */
+};
+
 /* Whether the entrant's program is there to be run. */
 bool program_installed(const struct entrant *entrant);
 
 /*
  * Runs the entrant's program once: `measurement`, the paths of its server and of the reference (NULL: none), and then
- * the words of `params`. What goes wrong (it cannot be run, crashes, takes more than a minute, prints something else)
- * is said on standard error, and the answer is false.
+ * the words of `params`. What goes wrong (it cannot be run, crashes, takes too long, prints something else)
+ * is said on standard error, and the answer is false. Its samples are added to `samples`.
  */
 bool program_run(const struct entrant *entrant, const char *reference, const char *measurement, const char *params,
-                 struct result *result);
+                 const struct program_place *place, struct result *result, struct samples *samples);
 
 #endif

@@ -8,6 +8,7 @@
 #define TOOLS_SUITE_H
 
 #include "bench/bench.h"
+#include "program.h"
 
 #define SUITE_PEERS 8
 
@@ -16,6 +17,10 @@ struct setting {
     unsigned milliseconds; /* of one measurement, where its length can be chosen */
     bool quick;
     const char *peers[SUITE_PEERS]; /* the systems beside weft; none: all */
+    const char *given;              /* words key=value of the caller, before those of the benchmark; never NULL */
+    struct program_place place;
+    bool counts; /* show what weft counted, too */
+    bool silent; /* no progress */
 };
 
 struct figure {
@@ -33,6 +38,8 @@ struct outcome {
     unsigned runs; /* that gave a figure */
     bool ok;       /* all were run, and each one's result was right */
     struct figure figures[RESULT_VALUES];
+    double *values[RESULT_VALUES]; /* of all rounds; 0 where there is no figure */
+    struct samples samples;        /* of all rounds */
     struct ratio to_weft;   /* of the first figure to weft's with as many workers */
     struct ratio to_serial; /* to that of as many serial processes, where there is `serial` */
     struct ratio speedup;   /* of the first number of workers to this one */
@@ -42,10 +49,24 @@ struct outcome {
 /* Whether the setting lets this system take part in the variant; it may still not be installed. */
 bool suite_takes_part(const struct setting *setting, const struct variant *variant, const struct entrant *entrant);
 
-/* Fills `outcomes` (room for BENCH_ENTRANTS times BENCH_WORKERS) and returns how many there are: one for
- * each number of workers (0: no more) and each system that takes part and is installed, weft first. */
+/* Can the variant be given these parameters, and is it not the same then as an earlier one? */
+bool suite_runs_variant(const struct setting *setting, const struct bench *bench, const struct variant *variant);
+
+/* The words that an entrant is given; of a key that is there more than once, the first counts. */
+#define SUITE_WORDS 1024
+void suite_words(const struct setting *setting, const struct bench *bench, const struct variant *variant,
+                 const struct entrant *entrant, unsigned workers, char words[SUITE_WORDS]);
+
+/* The name of a metric. Where the caller has changed what the table says, the parameters are in it. Returns name. */
+#define SUITE_NAME 512
+char *suite_metric_name(const struct setting *setting, const struct variant *variant, const char *metric,
+                        char name[SUITE_NAME]);
+
+/* Fills *outcomes, which suite_free() frees, and returns how many there are: one for each number of workers (0: no
+ * more) and each system that takes part and is installed, weft first. */
 int suite_run(const struct setting *setting, const struct bench *bench, const struct variant *variant,
-              const unsigned *workers, struct outcome *outcomes);
+              const unsigned *workers, struct outcome **outcomes);
+void suite_free(struct outcome *outcomes, int count);
 
 /* The cpus this process may use. */
 unsigned suite_cpus(void);

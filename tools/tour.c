@@ -122,21 +122,22 @@ static bool visit(const struct stop *stop, int number, int of) {
     const struct variant *variant = &bench->variants[stop->variant];
     unsigned cpus = suite_cpus() < 2 ? 1 : 2;
     unsigned workers[] = {stop->workers ? stop->workers : cpus, 0};
-    struct setting setting = {.runs = stop->runs, .milliseconds = MILLISECONDS, .quick = stop->quick};
-    struct outcome outcomes[BENCH_ENTRANTS];
+    struct setting setting = {.runs = stop->runs, .milliseconds = MILLISECONDS, .quick = stop->quick, .given = ""};
+    struct outcome *outcomes;
     if (!strcmp(stop->bench, "memory") && !enough_memory()) setting.quick = true;
 
     printf("\n%s%d/%d  %s%s\n", bold(true), number, of, stop->title, bold(false));
     print_text(stop->text);
     if (setting.quick != stop->quick) printf("   (This machine has little memory: ten thousand of each.)\n");
     fflush(stdout);
-    int count = suite_run(&setting, bench, variant, workers, outcomes);
+    int count = suite_run(&setting, bench, variant, workers, &outcomes);
     printf("   %s, %u worker%s\n", variant->metrics[0].name, workers[0], workers[0] == 1 ? "" : "s");
     print_outcomes(variant, outcomes, count);
     fflush(stdout);
 
     bool ok = true;
     for (int i = 0; i < count; i++) ok &= outcomes[i].ok;
+    suite_free(outcomes, count);
     return ok;
 }
 

@@ -31,7 +31,7 @@ int weft__ready_init(struct weft__ready *q, uint64_t capacity, uint64_t first) {
     slots->next = NULL;
     store_rlx(&q->head, first);
     store_rlx(&q->tail, first);
-    store_rlx(&q->alone, false);
+    store_rlx(&q->alone, 0);
     q->trapped = false;
     q->calm = false;
     q->head_seen = first;

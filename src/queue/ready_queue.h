@@ -49,10 +49,10 @@ struct weft__ready {
     _Atomic uint64_t head WEFT_ALIGNED;
     /* Written by the owner. */
     _Atomic uint64_t tail WEFT_ALIGNED;
-    _Atomic bool alone; /* only the owner takes items */
-    bool trapped;       /* the next push fails */
-    bool calm;          /* there were few items at the last call of weft__ready_shrink */
-    uint64_t head_seen; /* the owner's last view of head: usually enough to know that there is room */
+    _Atomic uint8_t alone; /* not 0: only the owner takes items, without a swap. The value is the scheduler's */
+    bool trapped;          /* the next push fails */
+    bool calm;             /* there were few items at the last call of weft__ready_shrink */
+    uint64_t head_seen;    /* the owner's last view of head: usually enough to know that there is room */
     _Atomic(struct weft__ready_slots *) slots;
     struct weft__ready_slots *all_slots; /* current and former slots */
 };

@@ -4,8 +4,8 @@
  * notification of a timer, for instance) sleeps in the kernel. All locks of this library stand on it.
  *
  *   a waiter                                     a waker
- *   1. counts itself in its bucket               1. changes the word
- *   2. locks the bucket, looks at the word       2. fence; looks at the count
+ *   1. counts itself in its bucket; fence        1. changes the word; fence
+ *   2. locks the bucket, looks at the word       2. looks at the count
  *   3. begins its wait, enqueues itself,         3. locks, takes waiters out, unlocks
  *      unlocks, parks                            4. says `woken`, wins the wait
  *
@@ -68,7 +68,7 @@ static bool withdraw(struct waiter *w) {
     struct bucket *b = lock_bucket(w);
     if (b) {
         dequeue(b, w);
-        add_sc(&b->count, -1u);
+        add_rlx(&b->count, -1u);
         weft__unlock(&b->lock);
         return true;
     }
@@ -113,14 +113,15 @@ static int look_about(struct weft__thread *t, int until, uint32_t handled) {
 /* Enqueues the waiter, if the word has the value. *begun: its wait has begun; else a permit was there. */
 static bool enter(struct waiter *w, uint32_t value, bool *begun) {
     struct bucket *b = bucket_of(w->word);
-    add_sc(&b->count, 1); /* pairs with the fence of a waker */
+    add_rlx(&b->count, 1);
+    fence_sc(); /* pairs with the fence of a waker. The addition alone would not hold back the look at the word */
     weft__lock(&b->lock);
     bool waits = load_rlx(w->word) == value;
     *begun = waits && begin_wait(w);
     if (waits)
         enqueue(b, w);
     else
-        add_sc(&b->count, -1u);
+        add_rlx(&b->count, -1u);
     weft__unlock(&b->lock);
     return waits;
 }
@@ -165,7 +166,7 @@ static struct waiter *take(struct bucket *b, const _Atomic uint32_t *word, int n
         last = w;
         ++*taken;
     }
-    add_sc(&b->count, -(uint32_t)*taken);
+    add_rlx(&b->count, -(uint32_t)*taken);
     return chain;
 }
 
@@ -210,8 +211,8 @@ int weft__lot_requeue(_Atomic uint32_t *word, int n, _Atomic uint32_t *to, int m
         next = w->next;
         if (w->word != word) continue;
         dequeue(from, w);
-        add_sc(&from->count, -1u);
-        add_sc(&b->count, 1);
+        add_rlx(&from->count, -1u);
+        add_rlx(&b->count, 1);
         __atomic_store_n(&w->word, to, __ATOMIC_RELEASE);
         enqueue(b, w);
         moved++;

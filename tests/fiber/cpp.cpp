@@ -261,9 +261,10 @@ TEST(scopes_end_together) {
 
 TEST(scopes_have_deadlines) {
     each_size([] {
-        weft::scope scope(1ms);
-        scope.spawn([] { weft::sleep_for(1h); });
-        CHECK(thrown_by([&] { scope.end(); }) == "timed out");
+        weft::scope over(1ms);
+        CHECK(thrown_by([] { weft::sleep_for(1h); }) == "timed out");
+        CHECK(thrown_by([&] { over.spawn([] {}); }) == "cancelled");
+        CHECK(thrown_by([&] { over.end(); }) == "timed out");
         weft::scope late;
         late.spawn([] { weft::sleep_for(1h); });
         late.set_deadline(weft::clock::now() + 1ms);

@@ -598,10 +598,23 @@ static void check_meets(void *unused) {
         for (int i = MEET; i-- > 1;) CHECK_EQ(weft_task_join(&task[i]), 0);
     }
 }
-TEST(calls_wait_for_each_other_without_parking) {
-    if (getenv("WEFT_CONTINUATIONS")) return; /* hangs now and then there: docs/TASKS.md, Limits */
-    test_in_fiber(MEET, check_meets, NULL);
+TEST(calls_wait_for_each_other_without_parking) { test_in_fiber(MEET, check_meets, NULL); }
+
+/* The same beside fibers that wait for these workers all the time, and that spares serve: a spare takes no calls. */
+static int met;
+static void *ticks(void *unused) {
+    while (!LOAD(&met)) weft_sleep_for(200 * WEFT_MICROSECOND);
+    return unused;
 }
+static void check_meets_beside(void *unused) {
+    struct weft_fiber ticker[MEET];
+    STORE(&met, 0);
+    for (int i = 0; i < MEET; i++) ticker[i] = spawn(ticks, NULL);
+    check_meets(unused);
+    STORE(&met, 1);
+    for (int i = 0; i < MEET; i++) join(ticker[i]);
+}
+TEST(calls_wait_for_each_other_beside_spares) { test_in_fiber(MEET, check_meets_beside, NULL); }
 
 /* --- misuse ---------------------------------------------------------------------------------------- */
 

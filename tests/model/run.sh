@@ -436,8 +436,12 @@ protocols() {
     planted_whole summons "a count forgets it" sched/dispatch/priority.c 's/store_rlx(&a->state, load_rlx(&a->state) + n);/store_rlx(\&a->state, (load_rlx(\&a->state) \& ~WEFT_ASIDE_SUMMONED) + n);/'
     planted_whole summons "without the lock" sched/dispatch/priority.c '/^static void set_state/,/^}/ s/weft__\(un\)\{0,1\}lock(&a->lock);//'
     planted_whole summons "nothing heeds it" sched/dispatch/priority.c 's/if (unlikely(load_rlx(&w->aside.state) & WEFT_ASIDE_SUMMONED)) {/if (false) {/'
-    planted_whole spares "one that sleeps passes nothing on" sched/loop/sleep.c 's/if (unlikely(may_have_left_calls(w, takes_calls))) weft__idle_wake_for_calls(w);//'
-    planted_whole spares "one that finds a fiber passes nothing on" sched/loop/sleep.c 's/if (unlikely(may_have_left_calls(w, took_calls))) weft__idle_wake_for_calls(w);//'
+    planted_whole spares "one that sleeps passes nothing on" sched/loop/sleep.c 's/if (unlikely(may_have_left_calls(w, takes_calls))) weft__idle_wake_for_calls(w, is_watchman);//'
+    planted_whole spares "one that finds a fiber passes nothing on" sched/loop/sleep.c 's/if (unlikely(may_have_left_calls(w, took_calls))) weft__idle_wake_for_calls(w, false);//'
+    planted_whole spares "patience without a watchman" sched/tasks/tasks.c 's/ && calls_are_watched(c)) {/) {/'
+    planted_whole spares "becomes busy and does not ask" sched/loop/sleep.c 's/if (w->cluster->stealing) weft__tasks_ask(w->cluster);//'
+    planted_whole spares "a spare watches as a worker does" sched/loop/sleep.c 's/is_watchman ? weft__tasks_anywhere : weft__tasks_in_sight/weft__tasks_in_sight/'
+    planted_whole lot "looks at the word before it is counted" threads/lot.c 's/^    fence_sc();.*of a waker.*//'
     weak_planted spares in_order "asks before its look only" sched/loop/sleep.c 's/return !took_calls || !weft__takes_calls(w);/return !took_calls;/'
     planted_whole spares "asks after its look only" sched/loop/sleep.c 's/return !took_calls || !weft__takes_calls(w);/return !weft__takes_calls(w);/'
     planted_whole stuck "is not said" sched/elastic/rescue.c 's/store_rel(&w->rescue.is_stuck, true);//'
@@ -466,10 +470,12 @@ protocols() {
     planted_whole quiet "looks once" sched/control/quiescence.c 's/return load_acq(&c->idle.wakes) == wakes && all_rest(c);/return true;/'
     planted_whole sleep "sleeps without a second look" sched/loop/sleep.c 's/^    if (stays) {/    if (false) {/'
     planted_whole share "takes the owner for inside" sched/dispatch/sharing.c 's/bool inside = load_acq(&w->current) != NULL;/bool inside = true;/'
+    planted_whole share "a thief is not counted" sched/dispatch/sharing.c 's/sharing + WEFT_SHARING_THIEF)) return true;/sharing)) return true;/; s/^    add_ar(&from->sharing, -WEFT_SHARING_THIEF);.*//'
+    planted_whole share "keeps beside a thief" sched/dispatch/sharing.c 's/if (!begin_change(w, WEFT_SHARED)) return;//'
     planted_whole signals "a full pipe is written to once" io/signals.c 's/ssize_t n = write(to, &nothing, sizeof nothing);/ssize_t n = 0;/'
 }
 
-wholes="async backtrace chan close combinable continue counts join keys locks monitor place poll_thread quiet scope share \
+wholes="async backtrace chan close combinable continue counts join keys locks lot monitor place poll_thread quiet scope share \
 signals sleep spares split stuck summons thread_pool timers"
 
 # An exploration of a whole source: in all orders of the steps, and with races, which are more states.

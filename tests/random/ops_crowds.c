@@ -157,7 +157,43 @@ static void run_sleepers(struct party *p) {
     WANT(atomic_load(&s.slept), made);
 }
 
+/* --- background fibers: served while the runtime lives, cancelled when nothing else is left -------------------------
+ */
+
+struct background {
+    struct weft_sem asked, answered, never;
+    unsigned made;
+    _Atomic unsigned ended;
+};
+
+static void *serve(void *background) {
+    struct background *b = background;
+    while (!weft_sem_wait(&b->asked)) OK(weft_sem_post(&b->answered));
+    WANT(weft_cancelled() != 0, 1);
+    WANT(weft_sem_wait(&b->never), -ECANCELED);
+    atomic_fetch_add(&b->ended, 1);
+    return NULL;
+}
+
+/* In the first cluster: the others are drained, and that waits for all fibers. */
+static void run_background(struct party *p) {
+    struct background *b = p->op->data;
+    struct weft_attr attr = {.name = "background", .background = 1, .cluster = p->program->cluster[0]};
+    b->made = 1 + (unsigned)below(p, 3);
+    for (unsigned i = 0; i < b->made; i++) OK(weft_spawn(NULL, &attr, serve, b));
+    for (uint64_t n = below(p, 5); n; n--) {
+        OK(weft_sem_post(&b->asked));
+        OK(insist(p, wait_for_sem, &b->answered));
+    }
+}
+
+static void check_background(struct op *op) {
+    struct background *b = op->data;
+    WANT(atomic_load(&b->ended), b->made);
+}
+
 static const struct kind kinds[] = {
+    {"background", 15, BY_THREADS, 1, 1, sizeof(struct background), NULL, run_background, check_background},
     {"crowd", 30, BY_THREADS, 1, 1, sizeof(struct crowd), NULL, run_crowd, NULL},
     {"sleepers", 15, BY_THREADS, 1, 1, 0, NULL, run_sleepers, NULL},
     {0},

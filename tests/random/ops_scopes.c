@@ -180,12 +180,22 @@ static void run_scope_cancel(struct party *p) {
     SO(!err || err == -EALREADY);
 }
 
+/* A deadline that comes later than the scope, or is taken back. */
+static void run_scope_deadline(struct party *p) {
+    struct scope *s = p->op->needs->data;
+    if (strayed(p)) return;
+    uint64_t deadline = one_in(p, 3) ? WEFT_FOREVER : weft_now() + below(p, 2 * WEFT_MILLISECOND);
+    int err = weft_scope_set_deadline(&s->scope, one_in(p, 8) ? 0 : deadline);
+    SO(!err || err == -EALREADY);
+}
+
 static const struct kind kinds[] = {
     {"scope", 80, BY_THREADS | NESTED | MAY_STAY, 1, 1, sizeof(struct scope), make_scope, run_scope, NULL},
     {"child", 150, BY_THREADS, 1, 1, 0, make_child, run_child, NULL},
     {"shield", 20, BY_THREADS | NESTED, 1, 1, sizeof(struct weft_shield), NULL, run_shield, NULL},
     {"cleanup", 40, BY_LASTING | NESTED | MAY_STAY, 1, 1, sizeof(struct cleanup), NULL, run_cleanup, check_cleanup},
     {"cancel", 40, BY_THREADS, 1, 1, sizeof(struct cancel), make_cancel, run_cancel, NULL},
+    {"scope_deadline", 30, BY_THREADS, 1, 1, 0, make_scope_cancel, run_scope_deadline, NULL},
     {"scope_cancel", 20, BY_THREADS, 1, 1, 0, make_scope_cancel, run_scope_cancel, NULL},
     {0},
 };

@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "io.h"
 
+#include "weft/stream.h"
+
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
@@ -153,7 +155,7 @@ struct server {
         struct sockaddr_in tcp;
     } address;
     socklen_t length;
-    bool tcp, listener;
+    bool tcp, listener, dials;
     unsigned turns;
 };
 
@@ -172,6 +174,7 @@ static bool make_server(struct program *p, struct op *op) {
         s->length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
     }
     s->listener = choose(p, 2) && !is_thread(op->actor[0]);
+    s->dials = s->tcp && choose(p, 2);
     OK(weft_latch_init(&s->open, 1));
     return true;
 }
@@ -200,10 +203,17 @@ static void close_connection(struct party *p, int fd) {
         close_file(fd);
 }
 
-static void answer(struct party *p, struct server *s, int fd, unsigned char *seen) {
+/* False: a dial that was cancelled had connected, and has closed the connection. */
+static bool answer(struct party *p, struct server *s, int fd, unsigned char *seen) {
     unsigned char byte, first = 0;
     for (unsigned i = 0; i < s->turns; i++) {
-        read_all(p, fd, &byte, 1);
+        int n = read_some(p, fd, &byte, 1);
+        if (n != 1 && s->dials && !i) {
+            SO(n == 0 || n == -ECONNRESET);
+            close_file(fd);
+            return false;
+        }
+        WANT(n, 1);
         if (!i) first = byte;
         WANT(byte, first);
         byte = (unsigned char)~byte;
@@ -211,20 +221,30 @@ static void answer(struct party *p, struct server *s, int fd, unsigned char *see
     }
     SO(first && first < p->op->parties && !seen[first]++);
     close_connection(p, fd);
+    return true;
+}
+
+/* A listening socket, and the address that it got. */
+static int call_listen(void *unused) { return (void)unused, weft_tcp_listen("127.0.0.1", "0", 8); }
+static int listen_at(struct party *p, struct server *s) {
+    int fd = s->dials ? insist_on(p, call_listen, NULL) : socket_of(s);
+    SO(fd >= 0);
+    if (!s->dials) OK(bind(fd, &s->address.any, s->length));
+    if (!s->dials) OK(listen(fd, 8));
+    OK(getsockname(fd, &s->address.any, &s->length));
+    if (s->dials) WANT(weft_tcp_port(fd), ntohs(s->address.tcp.sin_port));
+    return fd;
 }
 
 static void serve(struct party *p, struct server *s) {
-    struct accepting a = {.fd = socket_of(s)};
-    OK(bind(a.fd, &s->address.any, s->length));
-    OK(listen(a.fd, 8));
-    OK(getsockname(a.fd, &s->address.any, &s->length)); /* the port that it got */
+    struct accepting a = {.fd = listen_at(p, s)};
     if (s->listener) OK(weft_listener_begin(&a.listener, a.fd, SOCK_CLOEXEC));
     OK(weft_latch_count_down(&s->open, 1));
     unsigned char seen[PARTIES] = {0};
-    for (unsigned i = 1; i < p->op->parties; i++) {
+    for (unsigned i = 1; i < p->op->parties;) {
         int fd = insist_on(p, s->listener ? call_listener : call_accept, &a);
         SO(fd >= 0);
-        answer(p, s, fd, seen);
+        i += answer(p, s, fd, seen);
     }
     if (s->listener) OK(weft_listener_end(&a.listener));
     close_file(a.fd);
@@ -239,19 +259,35 @@ static int call_connect(void *context) {
     return weft_connect(c->fd, &c->server->address.any, c->server->length) ? -errno : 0;
 }
 
-static void connect_to(struct party *p, struct server *s) {
-    OK(insist(p, wait_for_latch, &s->open));
+static int call_dial(void *context) {
+    char port[8];
+    snprintf(port, sizeof port, "%u", (unsigned)ntohs(((struct server *)context)->address.tcp.sin_port));
+    return weft_tcp_dial("127.0.0.1", port, WEFT_FOREVER);
+}
+
+static int connection_to(struct party *p, struct server *s) {
+    if (s->dials && !is_thread(p->actor)) {
+        int fd = insist_on(p, call_dial, s);
+        SO(fd >= 0);
+        return fd;
+    }
     struct connecting c = {socket_of(s), s};
     int err = insist_on(p, call_connect, &c);
     SO(!err || err == -EISCONN); /* an attempt that was cancelled may have been done all the same */
+    return c.fd;
+}
+
+static void connect_to(struct party *p, struct server *s) {
+    OK(insist(p, wait_for_latch, &s->open));
+    int fd = connection_to(p, s);
     for (unsigned i = 0; i < s->turns; i++) {
         unsigned char byte = (unsigned char)p->role;
-        write_all(p, c.fd, &byte, 1);
-        read_all(p, c.fd, &byte, 1);
+        write_all(p, fd, &byte, 1);
+        read_all(p, fd, &byte, 1);
         WANT(byte, (unsigned char)~p->role);
         pause_a_bit(p);
     }
-    close_connection(p, c.fd);
+    close_connection(p, fd);
 }
 
 static void run_server(struct party *p) { (p->role ? connect_to : serve)(p, p->op->data); }

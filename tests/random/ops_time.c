@@ -27,14 +27,16 @@ static void arm(struct party *p, struct alarm *a) {
 
 static bool is_far(const struct alarm *a) { return a->deadline > weft_now() + 100 * WEFT_SECOND; }
 
-/* Either it is taken back, or it rings. Returns true if it rang. */
+/* Either it is taken back, or it rings. Returns true if it rang. After a stop that has happened already. */
 static bool end_alarm(struct party *p, struct alarm *a) {
-    bool far = is_far(a);
+    bool far = is_far(a), stops = one_in(p, 3);
     if (far || one_in(p, 2)) {
-        int err = weft_timer_cancel(&a->timer);
+        int err = stops ? weft_timer_stop(&a->timer) : weft_timer_cancel(&a->timer);
         if (!err) return false;
         SO(!far);
         WANT(err, -EALREADY);
+        if (stops) OK(weft_sem_try(&a->rang));
+        if (stops) return true;
     }
     OK(insist(p, wait_for_sem, &a->rang));
     return true;
@@ -98,7 +100,38 @@ static void check_contested(struct op *op) {
     WANT(atomic_load(&c->cancelled) + atomic_load(&c->alarm.fired), 1);
 }
 
+/* --- a timer that arms itself again, until it is stopped ------------------------------------------------------------
+ */
+
+struct rearmed {
+    struct weft_timer timer;
+    _Atomic unsigned rang;
+    unsigned at_stop;
+};
+
+static void ring_again(void *rearmed) {
+    struct rearmed *r = rearmed;
+    unsigned n = atomic_fetch_add(&r->rang, 1);
+    OK(weft_timer_arm(&r->timer, weft_now() + n % 7 * 10 * WEFT_MICROSECOND, ring_again, r));
+}
+
+static void run_rearmed(struct party *p) {
+    struct rearmed *r = p->op->data;
+    OK(weft_timer_arm(&r->timer, weft_now() + below(p, 50 * WEFT_MICROSECOND), ring_again, r));
+    pause_a_bit(p);
+    int err = weft_timer_stop(&r->timer);
+    SO(!err || err == -EALREADY);
+    r->at_stop = atomic_load(&r->rang);
+    WANT(weft_timer_stop(&r->timer), -EALREADY);
+}
+
+static void check_rearmed(struct op *op) {
+    struct rearmed *r = op->data;
+    WANT(atomic_load(&r->rang), r->at_stop);
+}
+
 static const struct kind kinds[] = {
+    {"rearmed", 15, BY_THREADS, 1, 1, sizeof(struct rearmed), NULL, run_rearmed, check_rearmed},
     {"timers", 30, BY_THREADS, 1, 1, TIMERS * sizeof(struct alarm), NULL, run_timers, check_timers},
     {"contested", 20, BY_THREADS, 2, 5, sizeof(struct contested), make_contested, run_contested, check_contested},
     {0},

@@ -11,7 +11,7 @@ static void dump_worker(struct weft__worker *w) {
     static const char *const states[] = {"awake", "searching", "asleep"};
     fprintf(stderr, "  worker %u: %s%s%s%s, %llu ready, %s mail, %s pinned, %llu timers, next in %lld us\n", w->index,
             states[load_rlx(&w->driver.state) % 3], w->search.is_searcher ? ", searcher" : "",
-            w->search.is_watchman ? ", watchman" : "", load_rlx(&w->current) ? ", runs a fiber" : "",
+            w->cluster->idle.watchman == w ? ", watchman" : "", load_rlx(&w->current) ? ", runs a fiber" : "",
             (unsigned long long)weft__ready_length(&w->ready), weft__mailbox_is_empty(&w->mailbox) ? "no" : "some",
             load_rlx(&w->aside.state) ? "some" : "no", (unsigned long long)load_rlx(&w->wheel.armed),
             (long long)(weft__wheel_next(&w->wheel) - weft__clock()) / 1000);

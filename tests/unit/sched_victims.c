@@ -245,3 +245,26 @@ TEST(without_memory_it_stays_as_it_was) {
     weft__free(t);
 }
 #endif
+
+TEST(a_level_order_visits_all_once_whatever_their_distance) {
+    struct weft__victims v = {0};
+    struct weft__victims_round r;
+    uint64_t random = 1;
+    for (int fixed = 0; fixed < 2; fixed++) {
+        CHECK(!weft__victims_level(&v, 5, 3, fixed));
+        unsigned starts = 0;
+        for (int round = 0; round < 100; round++) {
+            unsigned seen = 0, n = 0, worker, first = 9;
+            for (weft__victims_begin(&v, &random, &r); weft__victims_next(&v, &r, &worker); n++) {
+                if (!n) first = worker;
+                seen |= 1u << worker;
+            }
+            CHECK_EQ(n, 4);
+            CHECK_EQ(seen, 0x17u);
+            starts |= 1u << first;
+        }
+        CHECK_EQ(starts, fixed ? 0x10u : 0x17u);
+        for (unsigned i = 0; i < 100; i++) CHECK(weft__victims_one(&v, i, &random) != 3);
+    }
+    weft__victims_free(&v);
+}

@@ -23,6 +23,7 @@ struct variant {
     struct metric metrics[RESULT_VALUES];
     const char *measurement; /* NULL: as the benchmark says */
     const char *without;     /* a system that does not take part in this one */
+    const char *paper;       /* the document whose parameters these are: it runs under --paper only. NULL: by default */
 };
 
 struct entrant {
@@ -33,7 +34,7 @@ struct entrant {
     const char *server;      /* in the directory of peers, given as server=PATH: what is measured from outside */
 };
 
-#define BENCH_VARIANTS 16
+#define BENCH_VARIANTS 20
 #define BENCH_ENTRANTS 12
 #define BENCH_WORKERS 2
 

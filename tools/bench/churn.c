@@ -62,6 +62,7 @@ void bench_churn(const struct args *args, struct result *result) {
     for (size_t i = 0; i < spots.count; i++) result->right &= sys_sem_drain(&spots.spots[i].sem) == fibers - 1;
     result->values[0] = (double)crowd.total / crowd.seconds / 1e6;
     result->values[1] = least_over_mean(crowd.counts, crowd.size);
+    measure_served("served", crowd.counts, crowd.size);
     crowd_free(&crowd);
     free(spots.spots);
 }

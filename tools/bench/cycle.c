@@ -55,6 +55,7 @@ void bench_cycle(const struct args *args, struct result *result) {
     }
     result->values[0] = (double)crowd.total / crowd.seconds / 1e6;
     result->values[1] = least_over_mean(served, rings);
+    measure_served("served", served, rings);
     free(served);
     crowd_free(&crowd);
 }

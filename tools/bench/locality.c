@@ -131,6 +131,7 @@ void bench_locality(const struct args *args, struct result *result) {
     result->right &= sum == crowd.total * spots->work;
     result->values[0] = (double)crowd.total / crowd.seconds / 1e6;
     result->values[1] = least_over_mean(crowd.counts, crowd.size);
+    measure_served("served", crowd.counts, crowd.size);
     crowd_free(&crowd);
     free(spots->spots);
     free(spots->arrays);

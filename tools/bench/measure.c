@@ -58,6 +58,19 @@ static const struct measurement *lookup(const struct measurement *const *tables,
     return NULL;
 }
 
+/* One text for all, because they are printed after the result. */
+static struct {
+    char *text;
+    size_t length;
+    FILE *file;
+} samples;
+
+void measure_sample(const char *name, double x, double y) {
+    if (!samples.file) samples.file = open_memstream(&samples.text, &samples.length);
+    if (!samples.file) fail("memory", ENOMEM);
+    fprintf(samples.file, "%s %.9g %.9g\n", name, x, y);
+}
+
 int measure_main(int argc, char **argv, const struct measurement *const *tables) {
     const char *name = argc > 1 ? argv[1] : "";
     const struct measurement *found = lookup(tables, name);
@@ -74,6 +87,8 @@ int measure_main(int argc, char **argv, const struct measurement *const *tables)
     printf("%s", result.right ? "right" : "wrong");
     for (int i = 0; i < RESULT_VALUES; i++) printf(" %.9g", result.values[i]);
     printf("\n");
+    if (samples.file && !fclose(samples.file)) fputs(samples.text, stdout);
+    free(samples.text);
     return fflush(stdout) || !result.right;
 }
 
@@ -181,6 +196,24 @@ double percentile(double *values, size_t count, unsigned p) {
     return values[rank ? rank - 1 : 0];
 }
 
+void measure_quantiles(const char *name, double *values, size_t count) {
+    static const double at[] = {0, 5, 10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 100};
+    if (!count) return;
+    qsort(values, count, sizeof *values, compare);
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+        double rank = at[i] / 100 * (double)(count - 1);
+        measure_sample(name, at[i], values[(size_t)(rank + 0.5)]);
+    }
+}
+
+void measure_served(const char *name, const uint64_t *counts, size_t count) {
+    double *shares = (double *)allocate(count + 1, sizeof *shares), sum = 0;
+    for (size_t i = 0; i < count; i++) sum += (double)counts[i];
+    for (size_t i = 0; i < count && sum > 0; i++) shares[i] = (double)counts[i] * (double)count / sum;
+    measure_quantiles(name, shares, count);
+    free(shares);
+}
+
 double least_over_mean(const uint64_t *counts, size_t count) {
     uint64_t least = UINT64_MAX, sum = 0;
     for (size_t i = 0; i < count; i++) {
@@ -197,6 +230,19 @@ double most_over_least(const uint64_t *counts, size_t count) {
         if (counts[i] > most) most = counts[i];
     }
     return least ? (double)most / (double)least : 1e9;
+}
+
+void memory_check(uint64_t bytes) {
+    uint64_t kib = 0;
+    char line[128];
+    FILE *f = fopen("/proc/meminfo", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (!strncmp(line, "MemAvailable:", 13)) kib = strtoull(line + 13, NULL, 10);
+    if (f) fclose(f);
+    if (!kib || bytes / 1024 < kib - kib / 8) return; /* some is for the rest of the machine */
+    fprintf(stderr, "this needs %.1f GiB of memory, and %.1f are available\n", (double)bytes / 1073741824,
+            (double)kib / 1048576);
+    exit(1);
 }
 
 uint64_t memory_now(void) {

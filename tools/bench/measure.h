@@ -48,6 +48,17 @@ struct result {
     double values[RESULT_VALUES]; /* in the order of the benchmark's metrics in registry.c */
 };
 
+/*
+ * More than the few values: points of a curve, a count of what happened. They follow the result line, one line each,
+ * "name x y". Not while the clock runs: it may allocate. Names have no spaces.
+ */
+void measure_sample(const char *name, double x, double y);
+
+/* The quantiles of the values, which are sorted, as samples: x is the percentage that does not exceed y. */
+void measure_quantiles(const char *name, double *values, size_t count);
+/* The same of what each was served, over the mean. */
+void measure_served(const char *name, const uint64_t *counts, size_t count);
+
 typedef void measure_fn(const struct args *args, struct result *result);
 
 struct measurement {
@@ -115,6 +126,9 @@ double percentile(double *values, size_t count,
                   unsigned p); /* sorts them; the least that p in a hundred do not exceed */
 double least_over_mean(const uint64_t *counts, size_t count);
 double most_over_least(const uint64_t *counts, size_t count); /* 1e9 if a fiber got nothing */
+
+/* Ends the program, with a line that says so, if the machine has not so many bytes to spare. */
+void memory_check(uint64_t bytes);
 
 /* Resident memory of the process and its page tables, in bytes. */
 uint64_t memory_now(void);

@@ -20,7 +20,8 @@ const struct bench benches_of_fibers[] =
         {
             .name = "switch",
             .summary = "from one context to another on one kernel thread; Boost.Context, futex hand-over",
-            .does = "weft: its own switch; boost: a resume of Boost.Context; pthread: wakes another thread by a futex and "
+            .does = "weft: its own switch; boost: a resume of Boost.Context; pthread: wakes another thread by a "
+                "futex and "
                     "waits for it",
             .measurement = "switch",
             .variants =
@@ -45,14 +46,18 @@ const struct bench benches_of_fibers[] =
                                  SERVED("least served over mean, 100 a worker, four call sites")}},
                     {.params = "fibers=1 sites=1",
                      .metrics = {LESS("ns per yield, 1 a worker", "ns"), SERVED("least served over mean, 1 a worker")}},
-                },
+{.params = "fibers=100 sites=1", .metrics = {LESS("ns per yield, 100 a worker", "ns"), SERVED("least served over "
+    "mean, 100 a worker")}, .paper = "002"},
+{.params = "fibers=1 sites=1", .metrics = {LESS("ns per yield, 1 a worker", "ns"), SERVED("least served over mean, 1 "
+    "a worker")}, .paper = "002"},},
             .entrants = FAIR,
             .workers = {1, 2},
         },
         {
             .name = "cycle",
             .summary = "rings of five fibers, each wakes the next and waits",
-            .does = "each: posts the next one's semaphore, waits at its own (go: channels with room for one); weft-park: "
+            .does = "each: posts the next one's semaphore, waits at its own (go: channels with room for one); "
+                "weft-park: "
                     "bare unpark and park; pthread-futex: a plain futex",
             .measurement = "cycle",
             .variants =
@@ -63,14 +68,18 @@ const struct bench benches_of_fibers[] =
                     {.params = "rings=1",
                      .metrics = {MORE("million wake-ups a second, 1 ring a worker", "M/s"),
                                  SERVED("least served ring over mean, 1 ring a worker")}},
-                },
+{.params = "rings=100", .metrics = {MORE("million wake-ups a second, 100 rings a worker", "M/s"), SERVED("least "
+    "served ring over mean, 100 rings a worker")}, .paper = "002"},
+{.params = "rings=1", .metrics = {MORE("million wake-ups a second, 1 ring a worker", "M/s"), SERVED("least served "
+    "ring over mean, 1 ring a worker")}, .paper = "002"},},
             .entrants = {WEFT, UNFAIR, WEFT_PARK, GO, BOOST, PTHREAD, FUTEX},
             .workers = {1, 2},
         },
         {
             .name = "churn",
             .summary = "post a semaphore chosen at random, wait on it",
-            .does = "each: posts a semaphore that hands over to its first waiter, and waits there (go: a buffered channel)",
+            .does = "each: posts a semaphore that hands over to its first waiter, and waits there (go: a buffered "
+                "channel)",
             .measurement = "churn",
             /* Two kernel threads that are preempted between post and wait need not block any more, for
              * as long as the measurement takes: that is no figure for churn. */
@@ -83,7 +92,10 @@ const struct bench benches_of_fibers[] =
                      .metrics = {MORE("million post-and-wait a second, 2 a worker", "M/s"),
                                  SERVED("least served over mean, 2 a worker")},
                      .without = "pthread"},
-                },
+{.params = "fibers=100", .metrics = {MORE("million post-and-wait a second, 100 a worker", "M/s"), SERVED("least "
+    "served over mean, 100 a worker")}, .paper = "002"},
+{.params = "fibers=2", .metrics = {MORE("million post-and-wait a second, 2 a worker", "M/s"), SERVED("least served "
+    "over mean, 2 a worker")}, .without = "pthread", .paper = "002"},},
             .entrants = FAIR,
             .workers = {1, 2},
         },
@@ -91,7 +103,8 @@ const struct bench benches_of_fibers[] =
             .name = "locality",
             .summary = "the same by fibers that each work on an array, and leave it to the fiber they wake, or keep it",
             .does =
-                "each: as churn; arrays lie in a queue behind a spinlock beside the semaphore (go: in the channel itself)",
+                "each: as churn; arrays lie in a queue behind a spinlock beside the semaphore (go: in the channel "
+                    "itself)",
             .measurement = "locality",
             .variants =
                 {
@@ -102,13 +115,14 @@ const struct bench benches_of_fibers[] =
                      .metrics = {MORE("million post-and-wait a second, arrays of 32 KiB kept", "M/s"),
                                  SERVED("least served over mean, arrays of 32 KiB kept")}},
                 },
-            .entrants = {WEFT, SYSTEM("weft-last", NULL, "last=1"), GO, BOOST, PTHREAD},
+            .entrants = {WEFT, SYSTEM("weft-last", NULL, "unpark=last"), GO, BOOST, PTHREAD},
             .workers = {1, 2},
         },
         {
             .name = "create",
             .summary = "spawn and join, one at a time and in batches of 1000",
-            .does = "weft, boost, pthread: a spawn and a join; go: a send on a channel for one, a WaitGroup for a batch",
+            .does = "weft, boost, pthread: a spawn and a join; go: a send on a channel for one, a WaitGroup for a "
+                "batch",
             .measurement = "create",
             .variants =
                 {
@@ -168,8 +182,9 @@ const struct bench benches_of_fibers[] =
             .measurement = "work",
             .variants =
                 {
-                    {.params = "fibers=1024 heavy=100000 light=100000", .metrics = {LESS("ms until all is done", "ms")}},
-                },
+                    {.params = "fibers=1024 heavy=100000 light=100000", .metrics = {LESS("ms until all is "
+                        "done", "ms")}},
+{.params = "fibers=1024 heavy=100000 light=100000", .metrics = {LESS("ms until all is done", "ms")}, .paper = "000"},},
             .entrants = WORKING,
             .workers = {1, 2},
         },
@@ -180,15 +195,17 @@ const struct bench benches_of_fibers[] =
             .measurement = "work",
             .variants =
                 {
-                    {.params = "fibers=1024 heavy=1000000 light=10000", .metrics = {LESS("ms until all is done", "ms")}},
-                },
+                    {.params = "fibers=1024 heavy=1000000 light=10000", .metrics = {LESS("ms until all is "
+                        "done", "ms")}},
+{.params = "fibers=1024 heavy=1000000 light=10000", .metrics = {LESS("ms until all is done", "ms")}, .paper = "000"},},
             .entrants = WORKING,
             .workers = {1, 2},
         },
         {
             .name = "transfer",
             .summary = "one fiber spins until all others have noticed, then another one; NO: it took more than 5 s",
-            .does = "weft, pthread: wait at semaphores, or yield in a loop; go: wait at buffered channels, or call Gosched "
+            .does = "weft, pthread: wait at semaphores, or yield in a loop; go: wait at buffered channels, or call "
+                "Gosched "
                     "in a loop",
             .measurement = "transfer",
             .variants =
@@ -197,7 +214,10 @@ const struct bench benches_of_fibers[] =
                      .metrics = {LESS("us a transfer, 100 fibers a worker that park", "us")}},
                     {.params = "fibers=100 park=0",
                      .metrics = {LESS("us a transfer, 100 fibers a worker that yield", "us")}},
-                },
+{.params = "fibers=100 park=1", .metrics = {LESS("us a transfer, 100 fibers a worker that "
+    "park", "us")}, .paper = "002"},
+{.params = "fibers=100 park=0", .metrics = {LESS("us a transfer, 100 fibers a worker that "
+    "yield", "us")}, .paper = "002"},},
             .entrants = {WEFT, GO, PTHREAD}, /* Boost does not get through */
             .workers = {2},
         },
@@ -227,7 +247,8 @@ const struct bench benches_of_fibers[] =
                     {.params = "span=1500 block=1000",
                      .metrics = {LESS("ms late beside one that blocks, median", "ms"),
                                  ALSO("ms late beside one that blocks, 99 in a hundred are less", "ms", "p99"),
-                                 ALSO("ms late beside one that blocks, at worst, less the machine's own", "ms", "worst")}},
+                                 ALSO("ms late beside one that blocks, at worst, less the machine's "
+                                     "own", "ms", "worst")}},
                     {.params = "span=1500 block=0",
                      .metrics = {LESS("ms late beside one that computes, median", "ms"),
                                  ALSO("ms late beside one that computes, 99 in a hundred are less", "ms", "p99"),
@@ -240,12 +261,14 @@ const struct bench benches_of_fibers[] =
         {
             .name = "wake",
             .summary = "from the wake-up on a foreign thread to the run, all workers asleep",
-            .does = "each: a thread posts a semaphore (go: a goroutine bound to its thread sends on a channel); weft-park: "
+            .does = "each: a thread posts a semaphore (go: a goroutine bound to its thread sends on a channel); "
+                "weft-park: "
                     "unpark; pthread-futex: a plain futex",
             .measurement = "wake",
             .variants =
                 {
-                    {.params = "samples=150 pause=2000 spare=1", .metrics = {LESS("us from wake-up to run, median", "us")}},
+                    {.params = "samples=150 pause=2000 spare=1", .metrics = {LESS("us from wake-up to run, "
+                        "median", "us")}},
                 },
             .entrants = {WEFT, WEFT_PARK, GO, PTHREAD, FUTEX},
             .workers = {1, 2},

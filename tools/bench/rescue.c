@@ -83,6 +83,7 @@ void bench_rescue(const struct args *args, struct result *result) {
     result->values[0] = percentile(r->late, r->samples, 50);
     result->values[1] = percentile(r->late, r->samples, 99);
     result->values[2] = without_control(percentile(r->late, r->samples, 100), away);
+    measure_quantiles("late", r->late, r->samples);
     free(r->late);
     free(r);
 }

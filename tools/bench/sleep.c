@@ -43,6 +43,7 @@ void bench_sleep(const struct args *args, struct result *result) {
     sys_join(&fiber);
     result->right = l.right;
     result->values[0] = median(l.late, l.samples);
+    measure_quantiles("late", l.late, l.samples);
     free(l.late);
 }
 

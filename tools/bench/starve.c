@@ -76,6 +76,7 @@ void bench_starve(const struct args *args, struct result *result) {
     result->values[0] = percentile(starve.late, starve.samples, 99);
     result->values[1] = without_control(percentile(starve.late, starve.samples, 100), away);
     result->values[2] = away;
+    measure_quantiles("late", starve.late, starve.samples);
     crowd_free(&crowd);
     free(starve.late);
 }

@@ -65,5 +65,6 @@ void bench_wake(const struct args *args, struct result *result) {
     pthread_join(thread, NULL);
     result->right = call.answered == call.samples;
     result->values[0] = median(call.latencies, call.samples);
+    measure_quantiles("late", call.latencies, call.samples);
     free(call.latencies);
 }

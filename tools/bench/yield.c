@@ -48,5 +48,6 @@ void bench_yield(const struct args *args, struct result *result) {
     result->values[0] = crowd.seconds * 1e9 * (double)workers / (double)crowd.total;
     result->values[1] = least_over_mean(crowd.counts, crowd.size);
     result->right = crowd.right;
+    measure_served("served", crowd.counts, crowd.size);
     crowd_free(&crowd);
 }

@@ -3,8 +3,10 @@
 #include "command.h"
 #include "load.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 int command_load(int argc, char **argv) {
     struct load_plan plan;
@@ -18,6 +20,10 @@ int command_load(int argc, char **argv) {
         fprintf(stderr, "weft: %s: %s\n", plan.host, tally->problem);
     else
         load_report(&plan, tally);
+    if (!tally->problem && plan.hdr && load_write_hdr(plan.hdr, &tally->times)) {
+        fprintf(stderr, "weft: %s: %s\n", plan.hdr, strerror(errno));
+        good = false;
+    }
     free(tally);
     return good ? 0 : EXIT_WRONG;
 }

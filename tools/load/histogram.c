@@ -2,7 +2,7 @@
 /* See histogram.h. */
 #include "histogram.h"
 
-static uint64_t greatest(unsigned step) {
+uint64_t histogram_greatest(unsigned step) {
     if (step < (2u << HISTOGRAM_FINE)) return step;
     unsigned shift = (step >> HISTOGRAM_FINE) - 1;
     uint64_t top = step - ((uint64_t)shift << HISTOGRAM_FINE);
@@ -26,7 +26,7 @@ uint64_t histogram_percentile(const struct histogram *h, double p) {
     if ((double)rank < exact || !rank) rank++;
     for (unsigned i = 0; i < HISTOGRAM_STEPS - 1; i++) {
         seen += h->steps[i];
-        if (h->steps[i] && seen >= rank) return greatest(i) < h->max ? greatest(i) : h->max;
+        if (h->steps[i] && seen >= rank) return histogram_greatest(i) < h->max ? histogram_greatest(i) : h->max;
     }
     return h->max;
 }

@@ -32,6 +32,8 @@ static inline void histogram_add(struct histogram *h, uint64_t value) {
     }
 }
 
+/* The greatest value that counts in this step. */
+uint64_t histogram_greatest(unsigned step);
 uint64_t histogram_count(const struct histogram *h);
 double histogram_mean(const struct histogram *h);
 

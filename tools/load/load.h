@@ -63,6 +63,7 @@ struct load_plan {
     const char *issuers;        /* a file, or a directory, of those that are trusted; NULL: the system's */
     char name[LOAD_PATH];       /* the host alone: what the certificate is to be for */
     bool silent;                /* no progress */
+    const char *hdr; /* a file for the percentiles; NULL: none */
     bool json;
 };
 
@@ -165,6 +166,8 @@ void *load_drive(void *link);
 /* options.c: the exit code, or -1: go on. */
 int load_options(int argc, char **argv, struct load_plan *plan);
 
+/* The percentiles as HdrHistogram writes them. -1, and errno: the file could not be written. */
+int load_write_hdr(const char *path, const struct histogram *h);
 void load_report(const struct load_plan *plan, const struct load_tally *tally);
 
 /* ns of CPU time of a process and of its children, all their threads, user and system; pid 0: of this process. */

@@ -36,6 +36,7 @@ static const char help[] =
     "  --resume          TLS: later connections resume the sessions of earlier connections\n"
     "  --workers N       kernel threads (1)\n"
     "  --pid PID         tell what this process needs, too: CPU time a request, memory a connection\n"
+    "  --hdr FILE        writes the times as HdrHistogram does; weft report --latency draws them\n"
     "  --json            one object\n"
     "\n"
     "Times are counted in steps of 1.6 %. Exit code: 0, 1 when an answer was wrong or did not come, 2 for\n"
@@ -103,6 +104,12 @@ static int set_option(char *name, const char *next, struct load_plan *plan) {
         plan->issuers = value;
         if (value) return !own;
         usage("--ca wants a file or a directory");
+        return -1;
+    }
+    if (!strcmp(name, "--hdr")) {
+        plan->hdr = value;
+        if (value) return !own;
+        usage("--hdr wants a file");
         return -1;
     }
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {

@@ -74,7 +74,8 @@ class scope : detail::pinned {
         (void)weft_scope_end(&scope_);
     }
 
-    /* Runs f() in a fiber of the scope. A result is dropped. */
+    /* Runs f() in a fiber of the scope. A result is dropped. Throws cancelled if the scope is cancelled already, or its
+     * deadline is over. */
     template <class F> void spawn(const weft_attr &attr, F &&f, const char *where = __builtin_FUNCTION()) {
         spawn_child(&attr, std::forward<F>(f), where);
     }

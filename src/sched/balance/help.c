@@ -13,6 +13,7 @@
 #include "sched/dispatch/delay.h"
 #include "sched/dispatch/make_ready.h"
 #include "sched/dispatch/priority.h"
+#include "sched/dispatch/sharing.h"
 #include "sched/dispatch/timers.h"
 #include "sched/place/placement.h"
 #include "sched/tasks/tasks.h"
@@ -58,10 +59,10 @@ static struct weft__view looked_at(struct weft__worker *w, struct weft__worker *
                                length};
 }
 
-static void help_take(struct weft__worker *w, struct weft__worker *from, uint64_t n) {
+static void help_take(struct weft__worker *w, struct weft__worker *from, uint64_t n, uint64_t now) {
     void *items[WEFT_HELP_MOST];
     count_add(&w->numbers.steals_tried, 1);
-    uint64_t got = weft__ready_take(&from->ready, items, n < WEFT_HELP_MOST ? n : WEFT_HELP_MOST);
+    uint64_t got = weft__shared_take(from, items, n < WEFT_HELP_MOST ? n : WEFT_HELP_MOST, now);
     count_add(&w->numbers.helps, got > 0);
     weft__probe3(help, w->index, from->index, got);
     count_add(&w->numbers.moved, got);
@@ -99,7 +100,7 @@ static void help_with_calls(struct weft__worker *w, struct weft__worker *other, 
 static void help_once(struct weft__worker *w, uint64_t now) {
     struct weft__worker *other =
         w->cluster->workers[weft__victims_one(weft__victims_of(w), w->help.looks++, &w->random)];
-    if (other == w || load_acq(&other->sharing) != WEFT_SHARED) return; /* pairs with weft__sharing_update */
+    if (other == w || !weft__sharing_is_open(other)) return;
     if (weft__wheel_next(&other->wheel) < now - WEFT_MARK_EVERY) weft__expire(w, &other->wheel, now);
     if (!weft__may_take_from(w, other)) return;
     serve_aside(w, other, now);
@@ -110,7 +111,7 @@ static void help_once(struct weft__worker *w, uint64_t now) {
     if (!weft__help(&mine, &theirs)) return;
     theirs = looked_at(w, other, now);
     uint64_t n = weft__reserve_share(w, other, weft__help(&mine, &theirs));
-    if (n) help_take(w, other, n);
+    if (n) help_take(w, other, n, now);
 }
 
 void weft__help_tick(struct weft__worker *w, uint64_t now) {

@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "sched/balance/balance.h"
 #include "sched/dispatch/dispatch.h"
+#include "sched/dispatch/sharing.h"
 #include "sched/dispatch/timers.h"
 #include "sched/place/placement.h"
 #include "sched/rings/rings.h"
@@ -33,6 +34,14 @@ static bool is_offered(struct weft__worker *victim) {
     return unlikely(load_rlx(&victim->age.offered)) && !load_rlx(&victim->age.taken);
 }
 
+/* Has a queue of one stood still for so long that its owner will not come? Once it has been seen to stand still, w does
+ * not sleep before that is known. */
+static bool is_stale(struct weft__worker *w, struct weft__worker *victim, uint64_t now) {
+    uint64_t idle_time = weft__queue_idle_time(w, victim, now);
+    if (idle_time && idle_time < WEFT_STALE) w->search.left_at = now;
+    return idle_time >= WEFT_STALE;
+}
+
 static struct weft__fiber *take_from(struct weft__worker *w, struct weft__worker *victim, uint64_t now) {
     struct weft__fiber *f = weft__aside_steal(w, victim);
     if (f) return f;
@@ -41,19 +50,22 @@ static struct weft__fiber *take_from(struct weft__worker *w, struct weft__worker
         weft__queue_seen_empty(w, victim);
         return NULL;
     }
-    if (load_acq(&victim->sharing) != WEFT_SHARED) return NULL; /* pairs with weft__sharing_update */
+    if (!weft__sharing_is_open(victim)) return NULL;
     if (unlikely(weft__is_reserve(w)) && weft__queue_idle_time(w, victim, now) < WEFT_RESERVE_PATIENCE) return NULL;
     if (weft__serves_itself(w, victim, now)) return NULL;
     if (!is_offered(victim)) {
-        if (length < 2 && weft__queue_idle_time(w, victim, now) < WEFT_STALE) return NULL;
+        if (length < 2 && !is_stale(w, victim, now)) return NULL;
         if (length >= 2 && weft__queue_is_served_at_once(w, victim, length, now)) return NULL;
     }
-    uint64_t want = weft__reserve_share(w, victim, (length + 1) / 2);
+    uint64_t want = weft__reserve_share(w, victim, weft__policy_amount(&w->cluster->policy, length));
     if (unlikely(!want)) return NULL;
     count_add(&w->numbers.steals_tried, 1);
     void *items[WEFT_STEAL_MOST];
-    uint64_t got = weft__ready_take(&victim->ready, items, want < WEFT_STEAL_MOST ? want : WEFT_STEAL_MOST);
-    if (!got) return NULL;
+    uint64_t got = weft__shared_take(victim, items, want < WEFT_STEAL_MOST ? want : WEFT_STEAL_MOST, now);
+    if (!got) {
+        w->search.left_at = now; /* the owner keeps its queue, and will share it soon */
+        return NULL;
+    }
     if (is_offered(victim)) weft__split_trial_note_taken(w, victim, now);
     count_add(&w->numbers.steals, 1);
     weft__probe3(steal, w->index, victim->index, got);

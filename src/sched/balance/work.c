@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "sched/core/self.h"
+#include "sched/dispatch/sharing.h"
 #include "sched/wake/idle.h"
 #include "sched/wake/seen.h"
 
@@ -29,7 +30,7 @@ static bool in_sight(struct weft__worker *w, bool (*served)(struct weft__worker 
     for (unsigned i = 0; c->stealing && i < count; i++) {
         struct weft__worker *other = c->workers[i];
         if (!weft__may_take_from(w, other)) continue;
-        if (load_rlx(&other->sharing) == WEFT_SHARED && weft__ready_length(&other->ready) >= least &&
+        if (weft__sharing_is_open(other) && weft__ready_length(&other->ready) >= least &&
             (least < 2 || other == w || !served(w, other)))
             return true;
         if (load_rlx(&other->aside.loose) >= least) return true;

@@ -86,7 +86,7 @@ static void reset_cluster(struct weft__cluster *c) {
     pthread_mutex_init(&c->resizing, NULL);
     weft__unlock(&c->idle.lock);
     store_rlx(&c->idle.state, 0);
-    c->idle.top = NULL;
+    c->idle.top = c->idle.watchman = NULL;
     weft__unlock(&c->injector.lock);
     c->injector.closed = WEFT_CLOSED;
     c->injector.displaced = c->injector.list = (struct weft__list){NULL, NULL};

@@ -142,7 +142,9 @@ int weft__cluster_make(struct weft__cluster *c, const struct weft_config *config
     store_rlx(&c->rescues, !config->no_rescue);
     store_rlx(&c->own_tls, config->own_tls);
     if (config->own_tls) weft__own_tls_heed();
-    store_rlx(&c->fibers, c->placement | (config->unpark == WEFT_UNPARK_LAST ? WEFT_PLACEMENT_RETURNS : 0));
+    weft__policy_read(&c->policy);
+    bool returns = config->unpark == WEFT_UNPARK_LAST || c->policy.queue != WEFT_QUEUE_OWN;
+    store_rlx(&c->fibers, c->placement | (returns ? WEFT_PLACEMENT_RETURNS : 0));
     store_rlx(&c->late_after, config->delay_limit);
     c->binds = config->bind;
     store_rlx(&c->node, node);

@@ -3,6 +3,7 @@
 #ifndef WEFT_SCHED_CONFIG_H
 #define WEFT_SCHED_CONFIG_H
 
+#include "sched/core/policy.h"
 #include "weft.h"
 
 #include <stdbool.h>
@@ -14,5 +15,8 @@ int weft__config_take(struct weft_config *c, const struct weft_config *given, si
 
 /* Fills in what is zero. *automatic: the number of workers was left to us. -EINVAL: out of range. */
 int weft__config_complete(struct weft_config *c, bool *automatic);
+
+/* What WEFT_VICTIMS, WEFT_AMOUNT, WEFT_QUEUE and WEFT_BACKOFF say. */
+void weft__policy_read(struct weft__policy *p);
 
 #endif

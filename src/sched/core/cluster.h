@@ -6,6 +6,7 @@
 #ifndef WEFT_SCHED_CORE_CLUSTER_H
 #define WEFT_SCHED_CORE_CLUSTER_H
 
+#include "sched/core/policy.h"
 #include "sched/core/worker.h"
 
 enum { WEFT_OPEN, WEFT_CLOSED_TO_THREADS, WEFT_CLOSED };
@@ -23,8 +24,9 @@ struct weft__injector {
 struct weft__idle {
     _Atomic uint64_t state WEFT_ALIGNED; /* written under the lock, read without */
     struct weft__lock lock WEFT_ALIGNED;
-    struct weft__worker *top; /* the sleeper that came last: its caches are the warmest */
-    _Atomic uint64_t wakes;   /* how often a worker stopped being a sleeper */
+    struct weft__worker *top;      /* the sleeper that came last: its caches are the warmest */
+    struct weft__worker *watchman; /* the sleeper that looks at the queues now and then, or NULL. Under the lock */
+    _Atomic uint64_t wakes;        /* how often a worker stopped being a sleeper */
 };
 
 /* Deques of fibers that are suspended with calls outstanding, in order; see tasks.c. */
@@ -60,6 +62,7 @@ struct weft__cluster {
     bool stealing;
     bool helping;
     bool print_stats;
+    struct weft__policy policy;
     _Atomic bool rescues;
     _Atomic bool own_tls;    /* its fibers have thread-local storage of their own; see own_tls_spawn.c */
     _Atomic uint32_t fibers; /* the placement of a fiber without wishes: its own, and RETURNS if that is the policy */

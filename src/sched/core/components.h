@@ -54,13 +54,13 @@ struct weft__sampling {
     uint64_t next; /* armed again: not before */
 };
 
-/* A worker without work. Areas wake (idle.c: the first two) and loop (search.c, sleep.c). */
+/* A worker without work. Areas wake (idle.c: the first) and loop (search.c, sleep.c). */
 struct weft__search {
     bool is_searcher;    /* counted in the cluster's idle.state */
-    bool is_watchman;    /* counted there as well */
     uint64_t idle_since; /* 0: busy, or its memory has been given back since then */
     uint64_t time;       /* how long it searches before it sleeps */
     uint64_t tick;       /* how long it sleeps as the watchman */
+    uint64_t left_at;    /* the look at this time left a fiber in a queue that did not move */
 };
 
 /* Looks at the queues of other workers while its own has work. Area balance (help.c). */
@@ -223,6 +223,7 @@ struct weft__age {
     _Atomic bool offered;             /* thieves may take from it although it is prompt, see split_trial.c, */
     _Atomic bool taken;               /* and one has, */
     _Atomic bool recalls;             /* but is to return what it took */
+    _Atomic uint64_t wanted_at; /* when a thief took from the queue, or wanted to; 0: not since the owner looked */
 };
 static inline void weft__age_reset(struct weft__age *a, uint64_t now) {
     store_rlx(&a->marked_at, 0);
@@ -230,6 +231,7 @@ static inline void weft__age_reset(struct weft__age *a, uint64_t now) {
     store_rlx(&a->turn, 0);
     store_rlx(&a->offered, false);
     store_rlx(&a->recalls, false);
+    store_rlx(&a->wanted_at, 0);
     store_rlx(&a->since, now);
 }
 
@@ -296,9 +298,12 @@ static inline void weft__aside_reset(struct weft__aside *a) {
     for (unsigned i = 0; i < WEFT_ASIDES; i++) weft__timed_none(&a->timed[i]);
 }
 
-/* Which workers take from a queue: the owner alone, without a swap; all; or that is about to
- * change, by the monitor (CLAIMED) or the owner (CHANGING). */
-enum { WEFT_ALONE, WEFT_CLAIMED, WEFT_SHARED, WEFT_CHANGING };
+/* Which workers take from a queue: all; the owner without a swap, because it is alone in its cluster (ALONE) or because
+ * no other worker has wanted to lately (KEPT); or that is about to change, by the owner (CHANGING), or by the monitor
+ * or a thief (CLAIMED). The rest of the word counts the thieves that take just now: only a shared queue has any. */
+enum { WEFT_SHARED, WEFT_ALONE, WEFT_KEPT, WEFT_CLAIMED, WEFT_CHANGING };
+#define WEFT_SHARING_STATE 7u
+#define WEFT_SHARING_THIEF 8u
 
 /* A worker's processor time during overload: earned at a rate, spent by running. (overload.c) */
 struct weft__earned {

@@ -78,7 +78,8 @@ static inline bool weft__join_has_ended(uint64_t join) {
  *      31     | 30      | 29..28   | 27..22  | 21..11 | 10..0
  *      MOVING | RETURNS | priority | cluster | last   | pin: 0, or the worker's index + 1
  *
- * RETURNS: the fiber continues on the worker where it ran last, `last`, which is up to date only with this bit.
+ * RETURNS: the fiber continues on the worker where it ran last, `last`, which is up to date only with this bit; or
+ * where the cluster's policy puts it (policy.h).
  * MOVING: a weft_cluster_move has not yet decided whether this is the fiber that it was given. The rest of the word is
  * valid.
  */

@@ -40,12 +40,14 @@ struct weft__worker {
     struct weft__worth worth;
     struct weft__split_trial split_trial;
     struct weft__earned earned;
-    unsigned io_calls; /* I/O calls that fibers have made here */
-    uint64_t owed;     /* ended siblings that the scope's child which begins now will report; see life/fiber.c */
+    unsigned io_calls;  /* I/O calls that fibers have made here */
+    uint64_t next_keep; /* of its queue: not before; see dispatch/sharing.c */
+    uint64_t owed;      /* ended siblings that the scope's child which begins now will report; see life/fiber.c */
     struct weft__worker_cache cache;
     struct weft__location location;
     struct weft__seen_queues seen;
     uint64_t random;
+    unsigned shared; /* where work is shared (policy.h): the worker that gets the next fiber */
 
     /* Written by the carrier, read by other threads. */
     union weft__numbers numbers;
@@ -61,8 +63,8 @@ struct weft__worker {
     struct weft__driver driver;
     struct weft__uring ring; /* see rings/rings.h */
     struct weft__sleeper sleeper;
-    _Atomic uint8_t sharing; /* WEFT_ALONE ...: may other workers take from its queue? See dispatch/sharing.c */
-    _Atomic uint16_t cpu;    /* where it runs, or ran a while ago: written only when it has changed */
+    _Atomic uint32_t sharing; /* WEFT_SHARED ...: may other workers take from its queue? See dispatch/sharing.c */
+    _Atomic uint16_t cpu;     /* where it runs, or ran a while ago: written only when it has changed */
     struct weft__worker_calls calls;
     struct weft__worker_rescue rescue;
     struct weft__hog hog;

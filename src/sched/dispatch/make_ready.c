@@ -106,12 +106,19 @@ static void placement_settle(struct weft__worker *w, struct weft__fiber *f, uint
         push_here(w, f);
 }
 
+/* Does the fiber wait in the queue of all workers? The experiment of one global queue. */
+static bool is_global(const struct weft__worker *w, uint32_t placement) {
+    return w->cluster->policy.queue == WEFT_QUEUE_GLOBAL && (placement & WEFT_PLACEMENT_RETURNS) && !pin_of(placement);
+}
+
 WEFT_COLD void weft__push_slow(struct weft__worker *w, struct weft__fiber *f) {
     uint32_t placement = load_rlx(&f->context.placement);
     if ((placement & WEFT_PLACEMENT_CLUSTER) != w->placement)
         weft__inject(weft__cluster_of(placement), f);
     else if (pin_of(placement) && pin_of(placement) != w->index + 1)
         weft__mail(w->cluster->workers[pin_of(placement) - 1], f); /* it ran here while its worker was stuck */
+    else if (is_global(w, placement))
+        weft__inject(w->cluster, f);
     else if (pin_of(placement) || !migrate(w, f))
         placement_settle(w, f, placement);
 }
@@ -177,8 +184,12 @@ int weft__hand_in(struct weft__cluster *c, struct weft_cluster handle, struct we
     return 0;
 }
 
-/* The worker on which it ran last, if that is another worker that runs. */
+/* The worker on which it ran last, if that is another worker that runs. Where work is shared: the next in turn. */
 static struct weft__worker *last_of(struct weft__worker *w, uint32_t placement) {
+    if (w->cluster->policy.queue == WEFT_QUEUE_SHARED && (placement & WEFT_PLACEMENT_RETURNS)) {
+        unsigned next = w->shared++ % load_rlx(&w->cluster->wanted);
+        return next == w->index ? NULL : w->cluster->workers[next];
+    }
     unsigned last = (placement & WEFT_PLACEMENT_LAST) >> WEFT_PLACEMENT_LAST_SHIFT;
     bool elsewhere = (placement & WEFT_PLACEMENT_RETURNS) && last != w->index && last < load_rlx(&w->cluster->wanted);
     return elsewhere ? w->cluster->workers[last] : NULL;
@@ -197,6 +208,8 @@ WEFT_COLD void weft__make_ready_elsewhere(struct weft__worker *w, struct weft__f
         weft__mail(weft__cluster_of(placement)->workers[pin_of(placement) - 1], f);
     else if (!w || (placement & WEFT_PLACEMENT_CLUSTER) != w->placement)
         weft__inject(weft__cluster_of(placement), f);
+    else if (is_global(w, placement))
+        weft__inject(w->cluster, f);
     else if ((last = last_of(w, placement)))
         weft__mail(last, f);
     else {
@@ -255,7 +268,14 @@ static uint64_t take_quick(struct weft__injector *in, struct weft__list *from, s
 }
 
 static void ready_push_all(struct weft__worker *w, struct weft__list *fibers) {
-    for (struct weft__link *l; (l = weft__list_take(fibers));) weft__push(w, weft__fiber_of_link(l));
+    bool global = w->cluster->policy.queue == WEFT_QUEUE_GLOBAL;
+    for (struct weft__link *l; (l = weft__list_take(fibers));) {
+        struct weft__fiber *f = weft__fiber_of_link(l);
+        if (unlikely(global))
+            placement_settle(w, f, load_rlx(&f->context.placement)); /* a push would put it back */
+        else
+            weft__push(w, f);
+    }
 }
 
 static WEFT_COLD void take_quick_injected(struct weft__worker *w) {
@@ -283,6 +303,7 @@ void weft__injector_take(struct weft__worker *w) {
     uint64_t share = length / load_rlx(&w->cluster->wanted) + 1, taken = 0, since = 0;
     struct weft__fiber *timed = NULL;
     if (share > AT_MOST) share = AT_MOST;
+    if (unlikely(w->cluster->policy.queue == WEFT_QUEUE_GLOBAL)) share = 1;
     struct weft__list mine = {NULL, NULL};
     for (struct weft__link *l; taken < share && (l = take_oldest(in)); taken++) {
         uint64_t then = weft__timed_take(&in->timed, weft__fiber_of_link(l));

@@ -27,7 +27,7 @@ WEFT_PUBLIC void weft_yield(void) {
     weft__locks_check(self, "yields");
     if (!WEFT_MIGRATES && unlikely(!weft__ready_length(&w->ready) && !load_rlx(&w->aside.state))) {
         /* Alone here; now and then go home and look whether something waits outside. */
-        if (likely(--w->pace.until_poll > 0)) return;
+        if (likely(--w->pace.until_poll > 0 && w->cluster->policy.queue != WEFT_QUEUE_GLOBAL)) return;
     }
     switch_in_turn(w, self);
 }

@@ -41,6 +41,7 @@ static void reset_own_part(struct weft__worker *w) {
     w->split_trial = (struct weft__split_trial){0};
     w->earned = (struct weft__earned){0};
     w->io_calls = 0;
+    w->next_keep = 0;
     w->owed = 0;
     w->random = UINT64_C(0x9e3779b97f4a7c15) * (w->index + 1);
     w->cache = (struct weft__worker_cache){0};

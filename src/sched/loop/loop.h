@@ -20,7 +20,7 @@ void weft__idle_retire(struct weft__worker *w);
 /* The worker has found something: it no longer searches, and perhaps another worker is needed. (sleep.c) */
 void weft__idle_end(struct weft__worker *w);
 /* Worker w takes no calls and stops searching: wakes a sleeper that does, if calls wait. (sleep.c) */
-void weft__idle_wake_for_calls(struct weft__worker *w);
+void weft__idle_wake_for_calls(struct weft__worker *w, bool is_watchman);
 /* Returns most of what the worker keeps for itself to the pools. (flush.c) */
 void weft__worker_flush(struct weft__worker *w, uint64_t now);
 /* What a worker may use of a processor beside so many threads that compute, in 1024ths; 0: all of it. (overload.c) */

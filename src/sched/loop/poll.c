@@ -21,7 +21,7 @@ static void take_suspended_task(struct weft__worker *w, uint64_t now) {
 
 /* What a worker that has work looks after now and then. */
 static void look_about(struct weft__worker *w, uint64_t now) {
-    weft__sharing_update(w);
+    weft__sharing_update(w, now);
     weft__location_update(w, now);
     if (unlikely(now >= w->cache.next_flush)) weft__worker_flush(w, now);
     if (w->cluster->helping) weft__help_tick(w, now);

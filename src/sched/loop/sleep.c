@@ -21,11 +21,12 @@
 
 /*
  * Forks that saw w search, or chose it from the sleepers, have woken no other. So w looks on behalf of those that it
- * kept from being woken.
+ * kept from being woken. A sleeper leaves some calls to the watchman. If that is w, which takes none, the sleeper is
+ * woken for any call, and relieves w when it sleeps again.
  */
-WEFT_COLD void weft__idle_wake_for_calls(struct weft__worker *w) {
+WEFT_COLD void weft__idle_wake_for_calls(struct weft__worker *w, bool is_watchman) {
     if (!(load_rlx(&w->cluster->idle.state) & WEFT_IDLE_SLEEPERS) || !w->cluster->stealing) return;
-    weft__idle_wake_taker(w->cluster, weft__tasks_in_sight);
+    weft__idle_wake_taker(w->cluster, is_watchman ? weft__tasks_anywhere : weft__tasks_in_sight);
 }
 
 /*
@@ -48,15 +49,19 @@ void weft__idle_end(struct weft__worker *w) {
     if (!(state & WEFT_IDLE_SLEEPERS) || (state & WEFT_IDLE_SEARCHERS)) return;
     /*
      * A push that saw us search must be seen here, unless the watchman will see it. Only a carrier
-     * that is awake can be pushing: without one, there is no need for the heavy fence of the pair.
+     * that is awake can be pushing: without one, there is no need for the heavy fence of the pair. A fork comes by only
+     * if its deque is asked, and an earlier fork may have answered the sleepers: so we ask in their place.
      */
     bool watched = state & WEFT_IDLE_WATCHED;
-    if (!watched && weft__idle_resting(state) + 1 < w->cluster->count) weft__fence_heavy();
+    if (!watched && weft__idle_resting(state) + 1 < w->cluster->count) {
+        if (w->cluster->stealing) weft__tasks_ask(w->cluster);
+        weft__fence_heavy();
+    }
     bool alone_with_timers =
         !watched && w->cluster->stealing && weft__wheel_next(&w->wheel) < weft__clock() + WEFT_SOON;
     bool took_calls = weft__takes_calls(w);
     if (weft__work_in_sight(w) || alone_with_timers) weft__idle_wake_one(w->cluster);
-    if (unlikely(may_have_left_calls(w, took_calls))) weft__idle_wake_for_calls(w);
+    if (unlikely(may_have_left_calls(w, took_calls))) weft__idle_wake_for_calls(w, false);
 }
 
 /* Until when to sleep: its own next timer, the tick of the watchman or the reserve, the time to give memory back. */
@@ -91,7 +96,10 @@ bool weft__idle_sleep(struct weft__worker *w) {
     bool is_watchman, is_last, woken = true;
     weft__idle_announce_sleep(w, &is_watchman, &is_last);
     bool takes_calls = weft__takes_calls(w);
-    if (likely(takes_calls)) weft__tasks_ask(w->cluster);
+    if (likely(takes_calls)) {
+        weft__tasks_slept(w->cluster);
+        weft__tasks_ask(w->cluster);
+    }
     /*
      * Pairs with weft__notify, and with the full fences of the other wakers. The last one needs no heavy fence: any
      * other worker comes back through the lock under which we became a sleeper, before it makes anything ready.
@@ -102,7 +110,7 @@ bool weft__idle_sleep(struct weft__worker *w) {
         weft__fence_heavy();
     bool at_poller = unlikely(load_rlx(&weft__poll_duty_state)) && weft__poll_duty_take(w);
     bool stays = weft__has_ready(w) || weft__work_in_sight(w) || !weft__is_wanted(w);
-    if (unlikely(may_have_left_calls(w, takes_calls))) weft__idle_wake_for_calls(w);
+    if (unlikely(may_have_left_calls(w, takes_calls))) weft__idle_wake_for_calls(w, is_watchman);
     if (stays) {
         weft__driver_cancel_sleep(&w->driver);
     } else {

@@ -10,6 +10,8 @@
 #include "sched/place/placement.h"
 #include "base/random.h"
 
+#include <errno.h>
+
 #include <sched.h>
 #include <unistd.h>
 
@@ -44,8 +46,13 @@ const struct weft__victims *weft__victims_of(struct weft__worker *w) {
     unsigned count = load_acq(&c->count);
     uint16_t *cpus = weft__alloc(count * sizeof *cpus);
     for (unsigned i = 0; cpus && i < count; i++) cpus[i] = load_rlx(&c->workers[i]->cpu);
-    if (cpus && !weft__victims_arrange(&w->location.victims, weft__topology(), cpus, count, w->index))
-        w->location.arranged = map;
+    unsigned order = c->policy.victims;
+    int err = -ENOMEM;
+    if (unlikely(order != WEFT_VICTIMS_NEAR))
+        err = weft__victims_level(&w->location.victims, count, w->index, order == WEFT_VICTIMS_ROUND);
+    else if (cpus)
+        err = weft__victims_arrange(&w->location.victims, weft__topology(), cpus, count, w->index);
+    if (!err) w->location.arranged = map;
     weft__free(cpus);
     return &w->location.victims;
 }

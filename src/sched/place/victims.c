@@ -7,23 +7,38 @@
 
 #include <errno.h>
 
+static int make_room(struct weft__victims *v, unsigned others) {
+    if (others <= v->room) return 0;
+    uint16_t *order = weft__alloc(others * sizeof *order);
+    if (!order) return -ENOMEM;
+    weft__free(v->order);
+    v->order = order;
+    v->room = others;
+    return 0;
+}
+
 int weft__victims_arrange(struct weft__victims *v, const struct weft__topology *t, const uint16_t *cpu_of_worker,
                           unsigned workers, unsigned self) {
-    if (workers - 1 > v->room) {
-        uint16_t *order = weft__alloc((workers - 1) * sizeof *order);
-        if (!order) return -ENOMEM;
-        weft__free(v->order);
-        v->order = order;
-        v->room = workers - 1;
-    }
+    if (make_room(v, workers - 1)) return -ENOMEM;
     v->self = self;
     v->count = 0;
+    v->fixed = false;
     for (unsigned d = 0; d < WEFT_DISTANCES; d++) {
         for (unsigned i = 0; i < workers; i++)
             if (i != self && weft__topology_distance(t, cpu_of_worker[self], cpu_of_worker[i]) == d)
                 v->order[v->count++] = (uint16_t)i;
         v->end[d] = v->count;
     }
+    return 0;
+}
+
+int weft__victims_level(struct weft__victims *v, unsigned workers, unsigned self, bool fixed) {
+    if (make_room(v, workers - 1)) return -ENOMEM;
+    v->self = self;
+    v->count = workers - 1;
+    v->fixed = fixed;
+    for (unsigned i = 0; i < v->count; i++) v->order[i] = (uint16_t)((self + 1 + i) % workers);
+    for (unsigned d = 0; d < WEFT_DISTANCES; d++) v->end[d] = d == WEFT_DISTANCES - 1 ? v->count : 0;
     return 0;
 }
 
@@ -52,8 +67,7 @@ unsigned weft__victims_one(const struct weft__victims *v, uint64_t looks, uint64
 }
 
 void weft__victims_begin(const struct weft__victims *v, uint64_t *random, struct weft__victims_round *r) {
-    (void)v;
-    *r = (struct weft__victims_round){.random = (uint32_t)(weft__random(random) >> 32)};
+    *r = (struct weft__victims_round){.random = v->fixed ? 0 : (uint32_t)(weft__random(random) >> 32)};
 }
 
 bool weft__victims_next(const struct weft__victims *v, struct weft__victims_round *r, unsigned *worker) {

@@ -18,11 +18,14 @@ struct weft__victims {
     unsigned room;                /* in order */
     uint16_t *order;              /* the nearest first */
     unsigned end[WEFT_DISTANCES]; /* those at distance d are order[end[d - 1]] up to order[end[d] - 1] */
+    bool fixed;                   /* a round begins with the first, not with a random one */
 };
 
 /* All zeros to begin with; may be arranged again, with other numbers. -ENOMEM: it is as it was. */
 int weft__victims_arrange(struct weft__victims *v, const struct weft__topology *t, const uint16_t *cpu_of_worker,
                           unsigned workers, unsigned self);
+/* For experiments: all are equally far. A round begins with a random one, or, if `fixed`, with the next by index. */
+int weft__victims_level(struct weft__victims *v, unsigned workers, unsigned self, bool fixed);
 void weft__victims_free(struct weft__victims *v);
 
 /*

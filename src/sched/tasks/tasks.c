@@ -196,16 +196,18 @@ static void wait_longer(struct weft__tasks *t) {
     store_rlx(&t->patience, patience < WEFT_WAKE_PATIENCE_MOST ? patience : WEFT_WAKE_PATIENCE_MOST);
 }
 
-/* Do as many workers run as there are processors? Only if there is a watchman, which looks for calls that wait. */
-static bool enough_are_awake(struct weft__cluster *c) {
-    return weft__is_crowd(c, 0) && load_rlx(&c->idle.state) & WEFT_IDLE_WATCHED;
-}
+/* Is there a watchman, which looks for calls that wait? */
+static bool calls_are_watched(struct weft__cluster *c) { return load_rlx(&c->idle.state) & WEFT_IDLE_WATCHED; }
 
+/* Do as many workers run as there are processors? Only if there is a watchman. */
+static bool enough_are_awake(struct weft__cluster *c) { return weft__is_crowd(c, 0) && calls_are_watched(c); }
+
+/* Without a watchman a sleeper is woken in any case. If it finds nothing, it is the watchman. */
 static void consider_waking(struct weft__cluster *c) {
     struct weft__tasks *t = &c->tasks;
     unsigned looks = load_rlx(&t->looks);
     if (unlikely(enough_are_awake(c))) return;
-    if (looks < load_rlx(&t->patience)) {
+    if (looks < load_rlx(&t->patience) && calls_are_watched(c)) {
         store_rlx(&t->looks, looks + 1);
         return;
     }
@@ -305,13 +307,14 @@ static void deque_ask(struct weft__deque *d, uint64_t now) {
     if (d && d->variant->press && load_rlx(weft__deque_span(d))) d->variant->press(d, now);
 }
 
-/* A worker that goes to sleep wants to hear of the next fork. */
-void weft__tasks_ask(struct weft__cluster *c) {
+void weft__tasks_slept(struct weft__cluster *c) {
     struct weft__tasks *t = &c->tasks;
-    if (load_rlx(&t->woken)) { /* for nothing */
-        store_rlx(&t->woken, false);
-        wait_longer(t);
-    }
+    if (!load_rlx(&t->woken)) return;
+    store_rlx(&t->woken, false); /* for nothing */
+    wait_longer(t);
+}
+
+void weft__tasks_ask(struct weft__cluster *c) {
     uint64_t now = weft__clock();
     for (unsigned i = 0; i < load_acq(&c->count); i++) {
         struct weft__deque *d = load_acq(&c->workers[i]->calls.deque); /* pairs with weft__tasks_begin */
@@ -320,13 +323,21 @@ void weft__tasks_ask(struct weft__cluster *c) {
     }
 }
 
-/* Has any worker's fiber forked calls that w would take? */
-static bool calls_wait(struct weft__worker *w) {
-    struct weft__cluster *c = w->cluster;
-    if (weft__worth_patience(w) && load_rlx(&c->idle.state) & WEFT_IDLE_WATCHED) return false; /* the watchman looks */
+/* Has the fiber of any worker forked calls? */
+static bool any_calls_wait(struct weft__cluster *c) {
     for (unsigned i = 0; i < load_acq(&c->count); i++)
         if (weft__tasks_wait_at(c->workers[i])) return true;
     return false;
+}
+
+/* The same, if w would take them. */
+static bool calls_wait(struct weft__worker *w) {
+    if (weft__worth_patience(w) && calls_are_watched(w->cluster)) return false; /* the watchman looks */
+    return any_calls_wait(w->cluster);
+}
+
+bool weft__tasks_anywhere(struct weft__worker *w) {
+    return load_rlx(&w->cluster->tasks.suspended) || any_calls_wait(w->cluster);
 }
 
 bool weft__tasks_in_sight(struct weft__worker *w) {

@@ -104,11 +104,15 @@ struct weft__fiber *weft__tasks_steal(struct weft__worker *w, struct weft__worke
 /* The same of a suspended fiber; of a fiber that is suspended on this worker. */
 struct weft__fiber *weft__tasks_steal_suspended(struct weft__worker *w, uint64_t now);
 struct weft__fiber *weft__tasks_steal_here(struct weft__worker *w);
-/* A worker goes to sleep, and wants to hear of forks. */
+/* A worker that takes calls goes to sleep. If it was woken for a fork, the wake-up was in vain. */
+void weft__tasks_slept(struct weft__cluster *c);
+/* Sleepers want to hear of the next fork. */
 void weft__tasks_ask(struct weft__cluster *c);
-/* Does a forked call wait: of the fiber that the worker runs; anywhere that worker w may take it from? */
+/* Does a forked call wait: of the fiber that the worker runs; anywhere that worker w may take it from; anywhere,
+ * whether w would leave it to the watchman or not? */
 bool weft__tasks_wait_at(struct weft__worker *w);
 bool weft__tasks_in_sight(struct weft__worker *w);
+bool weft__tasks_anywhere(struct weft__worker *w);
 /* For how long have forked calls waited at the other worker, as far as w has seen? */
 uint64_t weft__calls_left_alone(struct weft__worker *w, struct weft__worker *other, uint64_t now);
 /* What the worker keeps of deques goes back; all: of parents, too. */

@@ -26,6 +26,10 @@
  * doubling from WEFT_WATCH_FIRST to WEFT_WATCH_LAST, and checks whether any queue stands still. Without a
  * watchman, the first push wakes a worker. When all workers sleep, there is no watchman: an idle program
  * uses no CPU.
+ *
+ * The watchman may find work and be busy for long, while others sleep on. Then it leaves its duty to the next fork or
+ * push (weft__idle_end): it asks the deques of forked calls, as a worker that goes to sleep does, and looks once more.
+ * A fork that comes by and sees no watchman wakes a sleeper, which is the watchman if it finds nothing.
  */
 #include "sched/wake/idle.h"
 #include "base/assert.h"
@@ -35,8 +39,8 @@
 static void add_state(struct weft__idle *idle, uint64_t n) { store_rel(&idle->state, load_rlx(&idle->state) + n); }
 
 static void stop_watching(struct weft__idle *idle, struct weft__worker *w) {
-    if (!w->search.is_watchman) return;
-    w->search.is_watchman = false;
+    if (idle->watchman != w) return;
+    idle->watchman = NULL;
     add_state(idle, -WEFT_IDLE_WATCHED);
 }
 
@@ -166,6 +170,11 @@ void weft__idle_stop_searching(struct weft__worker *w) {
     weft__unlock(&idle->lock);
 }
 
+/* Forked calls are left to the watchman, so a worker that takes calls relieves a watchman that takes none. */
+static bool watches_better(const struct weft__worker *watchman, const struct weft__worker *w) {
+    return !watchman || (!weft__takes_calls(watchman) && weft__takes_calls(w));
+}
+
 void weft__idle_announce_sleep(struct weft__worker *w, bool *is_watchman, bool *is_last) {
     struct weft__cluster *c = w->cluster;
     struct weft__idle *idle = &c->idle;
@@ -182,8 +191,11 @@ void weft__idle_announce_sleep(struct weft__worker *w, bool *is_watchman, bool *
     idle->top = w;
     add_state(idle, WEFT_IDLE_SLEEPER);
     *is_last = weft__idle_resting(load_rlx(&idle->state)) == c->count;
-    w->search.is_watchman = *is_watchman = c->stealing && !*is_last && !(load_rlx(&idle->state) & WEFT_IDLE_WATCHED);
-    if (w->search.is_watchman) add_state(idle, WEFT_IDLE_WATCHED);
+    *is_watchman = c->stealing && !*is_last && watches_better(idle->watchman, w);
+    if (*is_watchman) {
+        if (!idle->watchman) add_state(idle, WEFT_IDLE_WATCHED);
+        idle->watchman = w;
+    }
     weft__driver_announce(&w->driver);
     weft__unlock(&idle->lock);
 }

@@ -39,7 +39,7 @@ void weft__idle_wake(struct weft__worker *w);
 void weft__idle_consider(struct weft__worker *w, uint64_t state, bool fresh);
 
 static inline void weft__notify_of(struct weft__worker *w, bool fresh) {
-    if (load_rlx(&w->ready.alone)) return; /* there is no worker to wake */
+    if (load_rlx(&w->ready.alone) == WEFT_ALONE) return; /* there is no worker to wake */
     /* Light: pairs with the heavy fence of a worker that announces its sleep; see idle.c. */
     weft__fence_light();
     uint64_t state = load_rlx(&w->cluster->idle.state);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Explores taking from a queue alone, or shared: the real resize.c (weft__sharing_update, weft__sharing_end_by_force),
- * dispatch.h and queue/ready_queue.h, with a worker that retires and comes back (idle.c), and the monitor. No fiber is
- * held twice.
+ * Explores taking from a queue alone, or shared: the real sharing.c, dispatch.h and queue/ready_queue.h, with a worker
+ * that retires and comes back (idle.c), or takes from a queue that its owner begins to keep, and the monitor. No fiber
+ * is held twice.
  */
 #include "sched/dispatch/dispatch.h"
 #include "workers.h"
@@ -13,10 +13,11 @@
 #include "sched/wake/idle.c"
 
 enum { OWNER, MONITOR, OTHER };
+#define NOW WEFT_SECOND
 
 static struct {
     uint8_t held[FIBERS];
-    uint8_t rounds, claims, steals_first;
+    uint8_t rounds, claims, steals_first, thefts;
     struct weft__fiber *entered; /* by the owner; NULL: it is at home */
 } s;
 
@@ -81,7 +82,7 @@ static void own(void) {
     for (unsigned i = 0; i < s.rounds; i++) {
         if (!f) {
             w->pace.until_poll = 1000;
-            weft__sharing_update(w);
+            weft__sharing_update(w, NOW);
             f = weft__choose(w, weft__next(w));
             if (f) take(f);
         } else
@@ -95,7 +96,12 @@ static void force(void) {
 
 static void steal(void) {
     void *items[1];
-    if (load_acq(&worker[0].sharing) == WEFT_SHARED && weft__ready_take(&worker[0].ready, items, 1)) take(items[0]);
+    if (weft__shared_take(&worker[0], items, 1, NOW)) take(items[0]);
+}
+
+/* As a worker that helps: takes what the owner shares, asks for what it keeps, or loses its patience. */
+static void want(void) {
+    for (unsigned i = 0; i < s.thefts; i++) steal();
 }
 
 /* As retire() and find() in worker.c. */
@@ -116,7 +122,8 @@ static void come_and_go(void) {
 void run_thread(unsigned t) {
     if (t == OWNER) own();
     if (t == MONITOR) force();
-    if (t == OTHER) come_and_go();
+    if (t == OTHER && s.thefts) want();
+    if (t == OTHER && !s.thefts) come_and_go();
 }
 
 /* --- scenes -------------------------------------------------------------------------------------------------- */
@@ -133,12 +140,13 @@ static void set_up_with(unsigned n, unsigned rounds, unsigned claims) {
     s.rounds = (uint8_t)rounds;
     s.claims = (uint8_t)claims;
     store_rlx(&weft__cluster.wanted, 1);
+    worker[0].next_keep = UINT64_MAX;
 }
 static void set_up_alone(void) {
     store_rlx(&weft__cluster.idle.state, WEFT_IDLE_RETIREE);
     worker[1].sleeper.is_retired = true;
     store_rlx(&worker[0].sharing, WEFT_ALONE);
-    store_rlx(&worker[0].ready.alone, true);
+    store_rlx(&worker[0].ready.alone, WEFT_ALONE);
 }
 static void becomes_alone(void) { set_up_with(1, 2, 0); }
 static void shares_again(void) {
@@ -161,6 +169,31 @@ static void everything(void) {
     set_up_with(2, 3, 1);
     s.steals_first = true;
 }
+/* Two workers run; the owner keeps its queue as soon as it may, or does so already. */
+static void set_up_kept(unsigned n, unsigned rounds, unsigned claims, unsigned thefts) {
+    set_up_with(n, rounds, claims);
+    store_rlx(&weft__cluster.wanted, 2);
+    worker[0].next_keep = 0;
+    s.thefts = (uint8_t)thefts;
+}
+static void is_kept_already(void) {
+    store_rlx(&worker[0].sharing, WEFT_KEPT);
+    store_rlx(&worker[0].ready.alone, WEFT_KEPT);
+}
+static void begins_to_keep(void) { set_up_kept(2, 3, 0, 1); }
+static void is_asked(void) {
+    set_up_kept(1, 4, 0, 2);
+    is_kept_already();
+}
+static void is_taken_by_force(void) {
+    set_up_kept(2, 3, 0, 1);
+    is_kept_already();
+    store_rlx(&worker[0].age.wanted_at, 1); /* a thief asked long ago */
+}
+static void keeps_beside_all(void) {
+    set_up_kept(2, 3, 1, 2);
+    store_rlx(&worker[0].age.wanted_at, 1);
+}
 
 static void check(void) {
     unsigned found = (unsigned)weft__ready_length(&worker[0].ready);
@@ -175,6 +208,11 @@ static bool all_scenes(void) {
            weak_explore(&(struct weak_scene){"share, another comes back", 3, shares_again, check}) &&
            weak_explore(&(struct weak_scene){"share, by force, one fiber", 3, is_forced, check}) &&
            weak_explore(&(struct weak_scene){"share, by force, two fibers", 3, two_are_forced, check}) &&
+           weak_explore(&(struct weak_scene){"share, begins to keep", 3, begins_to_keep, check}) &&
+           weak_explore(&(struct weak_scene){"share, is asked for what it keeps", 3, is_asked, check}) &&
+           weak_explore(&(struct weak_scene){"share, kept, a thief by force", 3, is_taken_by_force, check}) &&
+           weak_explore(
+               &(struct weak_scene){"share, keeps, monitor and thief", 3, keeps_beside_all, check, .large = true}) &&
            weak_explore(&(struct weak_scene){"share, becomes alone, by force", 3, everything, check, .large = true});
 }
 

@@ -43,7 +43,12 @@ void weft__fence_heavy(void) {
 }
 void weft__fence_all(void) { WEAK_FENCE_ALL("weft__fence_all()"); }
 static bool deadlines_pass; /* at any moment; else time stands still */
+static bool time_passes;    /* every wait with a deadline ends */
 int weft__futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline) {
+    if (time_passes && deadline != WEFT_FOREVER) {
+        weak_pause();
+        return -ETIMEDOUT;
+    }
     return weak_futex_wait(word, value, deadlines_pass && deadline != WEFT_FOREVER) ? -ETIMEDOUT : 0;
 }
 /* The event fd of the worker that sleeps in the poller; at most one worker does. */

@@ -2,14 +2,18 @@
 /*
  * fib: Fibonacci numbers the slow way, one fork and one call a node: what a fork costs.
  *
- *   n=        which      cutoff=  below this nothing is forked; 0: all is, and the metric is ns a fork
- *
- * Metric: ns a fork in all, or ms.
+ *   n=        which      cutoff=  below this nothing is forked; 0: all is
+ *   leaf=     steps of integer work where nothing is forked any more
+ *   per=      fork: the metric is ns a fork; all: ms
+ *   threads=  1: what each thread computed, see forkjoin.h
  */
 #include "forkjoin.h"
 
+#include <string.h>
+
 static unsigned n, cutoff;
-static uint64_t got, wanted;
+static uint64_t got, wanted, leaf;
+static bool per_fork;
 
 /* Computed in another way than the measured code. */
 static uint64_t expected(unsigned k) {
@@ -34,8 +38,16 @@ TASK_1(uint64_t, every, unsigned, k) {
 
 static uint64_t alone(unsigned k) { return k < 2 ? k : alone(k - 1) + alone(k - 2); }
 
+static NOINLINE uint64_t at_leaf(unsigned k) {
+    uint64_t began = leaf_begin();
+    uint64_t sum = alone(k);
+    if (leaf && work_done(k, leaf) == 0) sum++; /* it never is, and the compiler does not know */
+    leaf_end(began);
+    return sum;
+}
+
 TASK_2(uint64_t, upper, unsigned, k, unsigned, below) {
-    if (k < below) return alone(k);
+    if (k < below) return at_leaf(k);
     FRAME;
     SLOT(upper, left);
     FORK(left, upper, k - 1, below);
@@ -47,13 +59,28 @@ TASK_2(uint64_t, upper, unsigned, k, unsigned, below) {
 static void prepare(const struct args *args) {
     n = (unsigned)arg(args, "n");
     cutoff = (unsigned)arg(args, "cutoff");
+    leaf = arg_or(args, "leaf", 0);
+    per_fork = !strcmp(arg_text(args, "per", "all"), "fork");
+    leaf_prepare(args);
     wanted = expected(n);
 }
 
-static void compute(void) { got = cutoff ? ROOT(upper, n, cutoff) : ROOT(every, n); }
+/* Nothing below 2 can be divided. */
+static unsigned below(void) { return cutoff < 2 ? 2 : cutoff; }
+
+static void compute(void) { got = cutoff || leaf ? ROOT(upper, n, below()) : ROOT(every, n); }
 static bool right(void) { return got == wanted; }
 
-/* A node with k >= 2 forks once, and there are fib(n + 1) - 1 of those. */
-static double unit(void) { return cutoff ? 1e6 : (double)(expected(n + 1) - 1); }
+/* Each node that is not below the cut-off forks once. */
+static double unit(void) {
+    double forks[2] = {0, 0};
+    if (!per_fork) return 1e6;
+    for (unsigned k = below(); k <= n; k++) {
+        double next = 1 + forks[0] + forks[1];
+        forks[0] = forks[1];
+        forks[1] = next;
+    }
+    return forks[1] > 0 ? forks[1] : 1;
+}
 
 WORKLOAD(fib, prepare, NULL, compute, right, unit)

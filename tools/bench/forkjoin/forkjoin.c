@@ -4,11 +4,36 @@
 
 #define REPEATS_MOST 1000
 
+#define THREADS 1024
+
+bool FORM(leaf_traced);
+static struct {
+    APART uint64_t computed;
+} threads[THREADS];
+static unsigned known;
+
+/* Not inline: a thread-local address must not be kept across a fork, after which another thread may go on. */
+NOINLINE void FORM(leaf_note)(uint64_t nanoseconds) {
+    static __thread unsigned mine; /* index + 1 */
+    if (!mine) mine = __atomic_add_fetch(&known, 1, __ATOMIC_RELAXED);
+    if (mine <= THREADS) threads[mine - 1].computed += nanoseconds;
+}
+
+void FORM(leaf_tell)(uint64_t span, uint64_t workers) {
+    uint64_t all = 0;
+    for (unsigned i = 0; i < known && i < THREADS; i++) {
+        measure_sample("computed", i, (double)threads[i].computed / (double)span);
+        all += threads[i].computed;
+    }
+    if (all) measure_sample("overhead", 0, (double)(span * workers) / (double)all);
+}
+
 void FORM(measure)(const struct workload *workload, const struct args *args, struct result *result) {
     static double times[REPEATS_MOST];
     uint64_t limit = arg(args, "ms") * 1000000, span = 0;
     size_t count = 0;
     bool counts = false;
+    uint64_t ran = 0;
     workload->prepare(args);
     result->right = true;
     form_begin();
@@ -22,9 +47,14 @@ void FORM(measure)(const struct workload *workload, const struct args *args, str
             times[count++] = (double)took;
             span += took;
         }
+        if (!counts)
+            for (unsigned i = 0; i < THREADS; i++) threads[i].computed = 0;
+        else
+            ran += took;
         counts = true;
     } while ((span < limit && count < REPEATS_MOST) || !form_over());
     result->values[0] = median(times, count) / workload->unit();
+    if (FORM(leaf_traced)) FORM(leaf_tell)(ran, arg(args, "workers"));
 }
 
 #define EACH_TREE(of) \

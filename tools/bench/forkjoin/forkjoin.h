@@ -55,6 +55,20 @@ extern const struct measurement FORM(measurements)[];
         FORM(measure)(&workload, args, result); \
     }
 
+/*
+ * threads=1: how long each thread computed. A workload calls these around what is no forking: leaf_begin() before it,
+ * leaf_end() after it, on the same thread. The samples are "computed" (thread, computing time over running time of
+ * a thread) and "overhead" (0, what all threads ran over what they computed).
+ */
+extern bool FORM(leaf_traced);
+void FORM(leaf_note)(uint64_t nanoseconds);
+void FORM(leaf_tell)(uint64_t span, uint64_t workers);
+static inline void leaf_prepare(const struct args *args) { FORM(leaf_traced) = arg_or(args, "threads", 0); }
+static inline uint64_t leaf_begin(void) { return FORM(leaf_traced) ? clock_ns() : 0; }
+static inline void leaf_end(uint64_t began) {
+    if (began) FORM(leaf_note)(clock_ns() - began);
+}
+
 static inline double in_milliseconds(void) { return 1e6; }
 static inline double in_microseconds(void) { return 1e3; }
 

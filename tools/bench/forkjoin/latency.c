@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * latency: when each of tasks= pieces of a loop begins, counted from the call; each then takes 20 us.
+ * latency: when each of tasks= pieces of a loop begins, counted from the call; each then takes work= us.
  *
  *   pause=  us before each loop: 0, and the workers have just worked; thousands, and they sleep
  *   how=    how the system is to hand the pieces out; see its form.h
  *
  * Metrics: us until half of them have begun; until the last has; both medians over the loops.
+ * Samples: "start", when the i-th to begin did, the median over the loops; "begun", of all tasks of all loops.
  */
 #include "forkjoin.h"
 
-#define TASK_NS 20000
 #define MOST 1024
 
-static uint64_t origin, starts[MOST];
+static uint64_t origin, takes, starts[MOST];
 
 static void body(size_t begin, size_t end) {
     for (size_t i = begin; i < end; i++) {
         uint64_t now = clock_ns();
         starts[i] = now - origin;
-        while (clock_ns() - now < TASK_NS) {
+        while (clock_ns() - now < takes) {
         }
     }
 }
 
 void FORM(latency)(const struct args *args, struct result *result) {
     enum { LOOPS = 101 };
-    static double middle[LOOPS], last[LOOPS], sorted[MOST];
+    static double middle[LOOPS], last[LOOPS], sorted[MOST], all[LOOPS * MOST], of_loops[MOST][LOOPS];
     size_t tasks = arg(args, "tasks");
     uint64_t pause = arg(args, "pause") * 1000;
     unsigned how = (unsigned)arg_or(args, "how", 0);
+    takes = arg_or(args, "work", 20) * 1000;
     if (tasks > MOST) fail("tasks", EINVAL);
     form_prepare((unsigned)arg(args, "workers"));
     result->right = true;
@@ -44,7 +45,10 @@ void FORM(latency)(const struct args *args, struct result *result) {
         if (loop < 0) continue;
         middle[loop] = median(sorted, tasks);
         last[loop] = sorted[tasks - 1];
+        for (size_t i = 0; i < tasks; i++) all[(size_t)loop * tasks + i] = of_loops[i][loop] = sorted[i];
     }
+    for (size_t i = 0; i < tasks; i++) measure_sample("start", (double)(i + 1), median(of_loops[i], LOOPS));
+    measure_quantiles("begun", all, LOOPS * tasks);
     result->values[0] = median(middle, LOOPS);
     result->values[1] = median(last, LOOPS);
 }

@@ -20,6 +20,7 @@ void matrix_prepare(const struct args *args) {
     uint64_t random = 1;
     size_t n = matrix_size = arg(args, "n");
     if (n & (n - 1)) fail("n", EINVAL);
+    memory_check(4 * sizeof(double) * n * n);
     matrix_a = (double *)allocate(n * n, sizeof(double));
     matrix_b = (double *)allocate(n * n, sizeof(double));
     matrix_c = (double *)allocate(n * n, sizeof(double));

@@ -3,6 +3,8 @@
  * nqueens: in how many ways n= queens stand on a board of n x n, a fork for each place where the next
  * may stand: an irregular tree, with little work a node.
  *
+ *   depth=  rows in which places are forked, and plain calls below: fewer and larger tasks. 0: all rows
+ *
  * Metric: ms.
  */
 #include "forkjoin.h"
@@ -11,7 +13,7 @@
 
 #define MOST 16
 
-static unsigned n;
+static unsigned n, depth;
 static uint64_t got, wanted;
 
 /* Whether the queen of the last row is attacked by none before. */
@@ -25,8 +27,28 @@ static bool safe(const char *board, unsigned rows) {
     return true;
 }
 
+static uint64_t alone(unsigned size, unsigned row, char *board) {
+    if (row == size) return 1;
+    uint64_t sum = 0;
+    for (unsigned column = 0; column < size; column++) {
+        board[row] = (char)column;
+        if (safe(board, row + 1)) sum += alone(size, row + 1, board);
+    }
+    return sum;
+}
+
+static NOINLINE uint64_t at_leaf(unsigned size, unsigned row, const char *board) {
+    char own[MOST];
+    uint64_t began = leaf_begin();
+    memcpy(own, board, row);
+    uint64_t sum = alone(size, row, own);
+    leaf_end(began);
+    return sum;
+}
+
 TASK_3(uint64_t, place, unsigned, size, unsigned, row, const char *, board) {
     if (row == size) return 1;
+    if (depth && row >= depth) return at_leaf(size, row, board);
     FRAME;
     SLOT(place, slots[MOST]);
     char boards[MOST][MOST];
@@ -61,6 +83,8 @@ static uint64_t ways(uint32_t columns, uint32_t left, uint32_t right) {
 
 static void prepare(const struct args *args) {
     n = (unsigned)arg(args, "n");
+    depth = (unsigned)arg_or(args, "depth", 0);
+    leaf_prepare(args);
     if (n > MOST) fail("n", EINVAL);
     wanted = ways(0, 0, 0);
 }

@@ -11,10 +11,14 @@ static size_t grain;
 
 TASK_2(int, sort, uint32_t *, data, size_t, count) {
     if (count <= grain) {
+        uint64_t began = leaf_begin();
         sorting_run(data, count);
+        leaf_end(began);
         return 0;
     }
+    uint64_t began = leaf_begin();
     size_t at = sorting_partition(data, count);
+    leaf_end(began);
     FRAME;
     SLOT(sort, left);
     FORK(left, sort, data, at);
@@ -26,6 +30,7 @@ TASK_2(int, sort, uint32_t *, data, size_t, count) {
 
 static void prepare(const struct args *args) {
     grain = arg(args, "grain");
+    leaf_prepare(args);
     sorting_prepare(args);
 }
 

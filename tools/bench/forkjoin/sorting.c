@@ -51,6 +51,7 @@ static void arrange(const char *input) {
 
 void sorting_prepare(const struct args *args) {
     sorting_count = arg(args, "count");
+    memory_check(3 * sizeof(uint32_t) * sorting_count);
     sorting_data = (uint32_t *)allocate(sorting_count, sizeof *sorting_data);
     sorting_room = (uint32_t *)allocate(sorting_count, sizeof *sorting_room);
     disorder = (uint32_t *)allocate(sorting_count, sizeof *disorder);

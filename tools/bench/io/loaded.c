@@ -9,6 +9,7 @@
  *   size=         bytes of a file, or of a value
  *   once=1        http: a connection for each request
  *   updates=      memcached: of a hundred requests
+ *   rate=         memcached-rate: thousand requests a second that arrive, whatever is answered
  *   quota=        overload: of a hundred parts of the server's processor
  *   percent=      overload: the rate that is asked for, of a hundred parts of what it can do
  *   epoll=1       weft's server runs on its epoll engine
@@ -218,6 +219,28 @@ void own_memcached(const struct args *args, struct result *result) {
         plan.no_preload = true;
         result->right &= run(&plan, &tally) && !load_faults(&tally);
         tell_times(&tally, result);
+    }
+    server_stop(&server);
+}
+
+/* At a rate, in open loop, past what the server can do: unanswered requests are no error then. Metrics: thousand a
+ * second that were answered; us until the answer, median and 99th percentile; CPU us of the server a request. */
+void own_memcached_rate(const struct args *args, struct result *result) {
+    static struct load_tally tally;
+    struct server server;
+    prepare(args);
+    server_prepare(&server);
+    struct load_plan plan = plan_for(args, &load_memcached, &server);
+    start(&server, arg_text(args, "server", NULL), &plan, 0);
+    client_prepare();
+    plan.server = server.pid;
+    plan.rate = (double)arg(args, "rate") * 1000;
+    if (run(&plan, &tally)) {
+        result->right = !load_faults(&tally);
+        result->values[0] = rate_of(&tally) / 1e3;
+        result->values[1] = (double)histogram_percentile(&tally.times, 50) / 1e3;
+        result->values[2] = (double)histogram_percentile(&tally.times, 99) / 1e3;
+        result->values[3] = (double)tally.server_cpu / (double)tally.answers / 1e3;
     }
     server_stop(&server);
 }

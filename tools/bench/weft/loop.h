@@ -9,6 +9,9 @@
 #include "measure.h"
 #include "weft.h"
 
+/* Whether loops may send pieces to workers; system.c. */
+extern bool sys_mail;
+
 static inline void form_begin(void) {}
 static inline bool form_over(void) { return true; }
 
@@ -23,7 +26,7 @@ static inline int form_piece(size_t begin, size_t end, void *p) {
 #define FORM_LOOPS_OUTSIDE false
 static inline void form_prepare(unsigned workers) { (void)workers; }
 static inline void form_for(size_t n, unsigned how, void (*body)(size_t, size_t)) {
-    struct weft_for_options options = {.partition = how % 10, .spread = how / 10};
+    struct weft_for_options options = {.partition = how % 10, .spread = sys_mail ? how / 10 : 0};
     struct form_body it = {body};
     must(weft_for(0, n, form_piece, &it, &options), "weft_for");
 }

@@ -31,6 +31,7 @@ static const struct measurement own[] = {
     {"http", own_http, true},
     {"overload", own_overload, true},
     {"memcached", own_memcached, true},
+    {"memcached-rate", own_memcached_rate, true},
     {"echo", own_echo, true},
     {"serve-echo", own_serve_echo, false},
     {"accept", own_accept, true},

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* From rows to plots. See lab.h. */
+#include "bench/measure.h"
+#include "lab.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CATEGORIES 16
+
+struct summary ratio_of(const struct row *row, const struct row *other) {
+    struct row ratio = {.count = 0};
+    if (!row || !other) return (struct summary){0, 0, 0, 0, 0};
+    size_t n = row->count < other->count ? row->count : other->count;
+    ratio.values = allocate(n + 1, sizeof(double));
+    for (size_t i = 0; i < n; i++)
+        if (other->values[i] > 0 && row->values[i] > 0) ratio.values[ratio.count++] = row->values[i] / other->values[i];
+    struct summary s = data_summary(&ratio);
+    free(ratio.values);
+    return s;
+}
+
+/* Is the row one that the experiment draws in this panel? */
+static bool is_drawn(const struct experiment *e, const struct panel *p, const struct row *r, const char *metric) {
+    if (strcmp(r->experiment, e->id) || strcmp(r->part, p->part) || !r->ok || !r->count) return false;
+    return !strcmp(r->metric, e->sample ? e->sample : metric);
+}
+
+/* The metric that the panel draws: the one with this number among the panel's values. */
+static const struct row *drawn_metric(const struct experiment *e, const struct panel *p, const struct data *data) {
+    const char *last = NULL;
+    unsigned n = 0;
+    for (const struct row *r = data->rows; r < data->rows + data->count; r++) {
+        if (strcmp(r->experiment, e->id) || strcmp(r->part, p->part) || r->sample || !strncmp(r->metric, "count.", 6))
+            continue;
+        if (last && !strcmp(last, r->metric)) continue;
+        if (n++ == e->metric) return r;
+        last = r->metric;
+    }
+    return NULL;
+}
+
+/* The metric without what distinguishes its variants, and its unit unless it begins with that. */
+static void label_of(const struct row *r, char *label, size_t size) {
+    int stem = (int)strcspn(r->metric, ",");
+    bool named = !*r->unit || !strncmp(r->metric, r->unit, strlen(r->unit));
+    snprintf(label, size, "%.*s%s%s", stem, r->metric, named ? "" : ", ", named ? "" : r->unit);
+}
+
+static struct point of_values(double x, struct summary s) { return (struct point){x, s.median, s.min, s.max, 0, 0}; }
+
+/* What the first system would have if all workers were as good as the first. ms: less time, M/s: more, ns: the same. */
+static void add_ideal(struct plot *plot, const char *unit) {
+    if (!plot->series_count || plot->series[0].count < 2) return;
+    struct series *weft = &plot->series[0], *ideal = plot_series(plot, "ideal");
+    if (!ideal) return;
+    ideal->dashed = ideal->plain = true;
+    for (size_t i = 0; i < weft->count; i++) {
+        double times = weft->points[i].x / weft->points[0].x, y = weft->points[0].y;
+        y = !strcmp(unit, "ms") ? y / times : !strcmp(unit, "ns") || !strcmp(unit, "%") ? y : y * times;
+        series_add(ideal, (struct point){weft->points[i].x, y, 0, 0, 0, 0});
+    }
+}
+
+/* Beside the simulation: what each worker of this machine does in `cycle`, of a hundred parts of what one does. */
+static void add_measured(struct plot *plot, const struct data *data) {
+    const struct row *one = data_find(data, "cycle", NULL, "weft", 1, NULL);
+    if (!one) return;
+    for (const struct row *r = data->rows; r < data->rows + data->count; r++) {
+        if (strcmp(r->experiment, "cycle") || strcmp(r->part, one->part) || strcmp(r->system, "weft")) continue;
+        if (r->sample || strcmp(r->metric, one->metric)) continue;
+        struct summary s = ratio_of(r, one);
+        double scale = 100 / (double)r->workers;
+        series_add(plot_series(plot, "measured, cycle"),
+                   (struct point){r->x, scale * s.median, scale * s.min, scale * s.max, 0, 0});
+    }
+}
+
+static void add_points(struct series *s, enum picture figure, const struct row *r) {
+    if (figure == SCALE || figure == SWEEP) {
+        series_add(s, of_values(r->x, data_summary(r)));
+        return;
+    }
+    for (size_t i = 0; i < r->count; i++) {
+        double x = r->xs[i], y = r->values[i];
+        if (figure == TAIL && (x >= 100 || y <= 0)) continue; /* nothing is later than the last */
+        series_add(s, figure == TAIL ? (struct point){y, (100 - x) / 100, 0, 0, 0, 0} : (struct point){x, y, 0, 0, 0, 0});
+    }
+    if (s) s->plain = r->count > 24;
+}
+
+static void draw_lines(const struct experiment *e, const struct panel *p, const struct data *data,
+                       void (*draw)(const struct plot *, const char *, void *), void *arg) {
+    const struct row *metric = drawn_metric(e, p, data);
+    char title[160], y_label[200], id[96];
+    if (!metric) return;
+    snprintf(title, sizeof title, "%s: %s", e->title, p->part);
+    label_of(metric, y_label, sizeof y_label);
+    struct plot plot = {.form = PLOT_LINES, .title = title, .log_x = e->log_x || e->figure == TAIL};
+    plot.log_y = e->log_y || e->figure == TAIL;
+    plot.from_zero = e->figure != BOX;
+    plot.x_label = e->x_label && *e->x_label ? e->x_label : "workers";
+    plot.y_label = e->y_label ? e->y_label : y_label;
+    for (const struct row *r = data->rows; r < data->rows + data->count; r++) {
+        if (!is_drawn(e, p, r, metric->metric)) continue;
+        struct series *s = plot_series(&plot, r->system);
+        if (s && !strncmp(r->system, "simulated", 9)) s->dashed = true;
+        add_points(s, e->figure, r);
+    }
+    if (!p->bench) add_measured(&plot, data);
+    if (e->figure == SCALE) add_ideal(&plot, metric->unit);
+    snprintf(id, sizeof id, "%s-%d", e->id, (int)(p - e->panels) + 1);
+    if (plot.series_count) draw(&plot, id, arg);
+    plot_free(&plot);
+}
+
+static struct point box_of(double x, const struct row *r) {
+    return (struct point){x, data_at(r, 50), data_at(r, 5), data_at(r, 95), data_at(r, 25), data_at(r, 75)};
+}
+
+/* The panels side by side. */
+static void draw_groups(const struct experiment *e, const struct data *data, unsigned workers,
+                        void (*draw)(const struct plot *, const char *, void *), void *arg) {
+    const char *categories[CATEGORIES];
+    char title[160], y_label[200] = "", id[96];
+    struct plot plot = {.form = e->figure == BOX ? PLOT_BOXES : PLOT_BARS, .title = title, .categories = categories};
+    plot.log_y = e->log_y;
+    plot.from_zero = true;
+    for (const struct panel *p = e->panels; p < e->panels + PANELS && p->part; p++) {
+        const struct row *metric = drawn_metric(e, p, data);
+        if (!metric) continue;
+        double x = (double)plot.category_count;
+        categories[plot.category_count++] = p->part;
+        if (!*y_label) label_of(metric, y_label, sizeof y_label);
+        for (const struct row *r = data->rows; r < data->rows + data->count; r++) {
+            if (!is_drawn(e, p, r, metric->metric) || r->workers != workers) continue;
+            const struct row *weft = data_find(data, e->id, p->part, "weft", workers, metric->metric);
+            struct summary s = e->relative ? ratio_of(r, weft) : data_summary(r);
+            if (e->relative) s.min = s.low, s.max = s.high;
+            series_add(plot_series(&plot, r->system), e->figure == BOX ? box_of(x, r) : of_values(x, s));
+        }
+    }
+    snprintf(title, sizeof title, "%s: %u worker%s", e->title, workers, workers == 1 ? "" : "s");
+    snprintf(id, sizeof id, "%s-w%u", e->id, workers);
+    plot.x_label = e->x_label ? e->x_label : "";
+    plot.y_label = e->relative ? "over weft's" : e->y_label ? e->y_label : y_label;
+    if (!*plot.x_label) plot.x_label = "workload";
+    if (plot.series_count) draw(&plot, id, arg);
+    plot_free(&plot);
+}
+
+void figures_of(const struct experiment *e, const struct data *data,
+                void (*draw)(const struct plot *, const char *, void *), void *arg) {
+    if (e->figure != GROUPS && e->figure != BOX) {
+        for (const struct panel *p = e->panels; p < e->panels + PANELS && p->part; p++)
+            draw_lines(e, p, data, draw, arg);
+        return;
+    }
+    for (size_t i = 0; i < 8 && e->workers[i]; i++) draw_groups(e, data, e->workers[i], draw, arg);
+}
