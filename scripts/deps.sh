@@ -55,12 +55,20 @@ if [ "$purpose" = check ] || [ "$purpose" = soak ]; then
     need_file /usr/include/uv.h libuv1-dev
     need_file /usr/include/sqlite3.h libsqlite3-dev
     need_file /usr/include/oneapi/tbb.h libtbb-dev
+    need_file /usr/include/hiredis/hiredis.h libhiredis-dev
+    need_file /usr/include/zlib.h zlib1g-dev
+    need_command redis-server redis-server
     need_command pkg-config pkg-config
     # clang's sanitizers are a package of their own.
     find /usr/lib/llvm-*/lib/clang/*/lib/linux -name '*tsan-*.a' 2>/dev/null | grep -q . || missing="$missing libclang-rt-dev"
 fi
 if [ "$purpose" = soak ]; then
     need_command promtool prometheus
+    # Servers and clients for libraries that block.
+    need_file /usr/include/postgresql/libpq-fe.h libpq-dev
+    need_file /usr/include/"$(gcc -print-multiarch)"/curl/curl.h libcurl4-openssl-dev
+    [ -d /usr/lib/postgresql ] || missing="$missing postgresql"
+    [ -x /usr/sbin/nginx ] || missing="$missing nginx-light"
     need_command go golang-go
     need_command chromium chromium
     need_command cmake cmake

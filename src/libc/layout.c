@@ -22,11 +22,12 @@ struct field {
 static struct weft__libc layout;
 static const char *refused;
 
-static bool find_field(const char *name, uint32_t bits, size_t *offset, size_t *count) {
+/* *pointers: how many fit into the field, whether the table calls it an array or one large field. */
+static bool find_field(const char *name, uint32_t bits, size_t *offset, size_t *pointers) {
     const struct field *f = weft__libc_function(name);
     if (!f || (f->bits != bits && bits)) return false;
     *offset = f->offset;
-    if (count) *count = f->count;
+    if (pointers) *pointers = (size_t)f->bits * f->count / (CHAR_BIT * sizeof(void *));
     return true;
 }
 

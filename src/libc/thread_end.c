@@ -19,16 +19,15 @@ static void **levels_of(const struct weft__libc *c) {
 /* One round of destructors; false: no value was left. */
 static bool destroy_values(const struct weft__libc *c, unsigned per_level) {
     bool any = false;
-    for (pthread_key_t k = 0; k < PTHREAD_KEYS_MAX; k++) {
-        if (!levels_of(c)[k / per_level]) {
-            k += per_level - 1;
-            continue;
+    for (unsigned level = 0; level < c->levels; level++) {
+        if (!levels_of(c)[level]) continue;
+        for (pthread_key_t k = level * per_level; k < (level + 1) * per_level; k++) {
+            void *value = c->keys[k].sequence & 1 ? pthread_getspecific(k) : NULL;
+            if (!value) continue;
+            pthread_setspecific(k, NULL);
+            any = true;
+            if (c->keys[k].destructor) c->keys[k].destructor(value);
         }
-        void *value = c->keys[k].sequence & 1 ? pthread_getspecific(k) : NULL;
-        if (!value) continue;
-        pthread_setspecific(k, NULL);
-        any = true;
-        if (c->keys[k].destructor) c->keys[k].destructor(value);
     }
     return any;
 }

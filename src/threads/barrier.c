@@ -26,7 +26,7 @@ static bool is_glibcs(pthread_barrier_t *b) { return inside(b)->mark != MARK; }
 /* Lets other fibers run, or, called by a kernel thread, other threads. */
 static void let_others(unsigned *turn) {
     weft__thread_enter();
-    if (weft__thread_self())
+    if (weft__caller_parks())
         weft_yield();
     else
         weft__backoff(turn);

@@ -21,6 +21,7 @@
 #include "base/message.h"
 #include "sched/dispatch/own_tls.h"
 #include "threads/caught.h"
+#include "threads/shared.h"
 #include "threads/threads.h"
 
 #include <errno.h>
@@ -111,7 +112,7 @@ static bool refuse(const char *why) {
 static bool start(uint64_t mask) {
     const char *why;
     struct weft_config config = {.no_deadlock = 1};
-    if (refused) return false;
+    if (refused || weft__posix) return false;
     if (!weft__libc_read(&why)) return refuse(why);
     weft__libc_heed_libraries(false);
     if (!prepare_receiver()) return refuse("no memory");
@@ -149,6 +150,9 @@ bool weft__threads_begin_fibers(void) {
     store_rlx(&first->mask, mask & ~WEFT_FAULT_SIGNALS);
     store_rlx(&first->state, WEFT_THREAD_JOINABLE);
     strcpy(first->name, "main");
+    struct sched_param param;
+    if (!sched_getparam(0, &param)) first->priority = param.sched_priority;
+    first->policy = sched_getscheduler(0);
     leave_rseq();
     weft__setxid_begin();
     uint64_t pending = take_pending(mask);
@@ -203,6 +207,7 @@ static void in_child(void) {
     store_rlx(&t->pending, 0);
     t->inside = 0;
     weft__lot_after_fork();
+    weft__shared_after_fork();
     weft__signals_after_fork();
     weft__threads_live_after_fork();
     weft__signals_set_kernel_mask(mask);

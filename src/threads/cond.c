@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "threads/locks.h"
+#include "threads/shared.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -13,7 +14,6 @@
 REAL(pthread_cond_init);
 REAL(pthread_cond_destroy);
 REAL(pthread_cond_wait);
-REAL(pthread_cond_timedwait);
 REAL(pthread_cond_clockwait);
 REAL(pthread_cond_signal);
 REAL(pthread_cond_broadcast);
@@ -45,7 +45,7 @@ WEFT_INTERPOSED int pthread_cond_destroy(pthread_cond_t *cond) {
     if (is_glibcs(cond)) return real(pthread_cond_destroy)(cond);
     weft__thread_enter();
     while (load_acq(&inside(cond)->waiters)) /* pairs with wait */
-        if (weft__thread_self())
+        if (weft__caller_parks())
             weft_yield();
         else
             weft__backoff(&turn);
@@ -72,20 +72,42 @@ static int wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t deadline)
     return err == ETIMEDOUT ? ETIMEDOUT : 0;
 }
 
-WEFT_INTERPOSED int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex) {
-    return is_glibcs(cond) ? real(pthread_cond_wait)(cond, mutex) : wait(cond, mutex, WEFT_FOREVER);
+/* glibc's. A thread that may not wait there pauses, and wakes up without a reason: programs expect that of a condition,
+ * and look at what they wait for again. */
+static int pause_for(pthread_mutex_t *mutex, uint64_t deadline) {
+    enum { LONG = 6 };
+    uint32_t depth = 0;
+    unsigned turn = LONG;
+    weft__cancel_point();
+    int err = weft__mutex_release(mutex, &depth);
+    if (err) return err;
+    bool in_time = weft__shared_pause(&turn, deadline);
+    err = weft__mutex_retake(mutex, depth);
+    weft__cancel_point();
+    return err ? err : in_time ? 0 : ETIMEDOUT;
 }
-WEFT_INTERPOSED int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *at) {
-    if (is_glibcs(cond)) return real(pthread_cond_timedwait)(cond, mutex, at);
-    if (weft__time_is_bad(at)) return EINVAL;
-    clockid_t clock = cond->__data.__wrefs & MONOTONIC ? CLOCK_MONOTONIC : CLOCK_REALTIME;
-    return wait(cond, mutex, weft__time_deadline(at, clock));
+#define SHARED_COND_WAIT(mutex, deadline, wait) \
+    ({ \
+        bool waits_ = weft__shared_begin(); \
+        int result_ = waits_ ? wait : pause_for(mutex, deadline); \
+        if (waits_) weft__shared_end(); \
+        result_; \
+    })
+
+WEFT_INTERPOSED int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex) {
+    if (is_glibcs(cond)) return SHARED_COND_WAIT(mutex, WEFT_FOREVER, real(pthread_cond_wait)(cond, mutex));
+    return wait(cond, mutex, WEFT_FOREVER);
 }
 WEFT_INTERPOSED int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
                                            const struct timespec *at) {
-    if (is_glibcs(cond)) return real(pthread_cond_clockwait)(cond, mutex, clock, at);
     if (weft__time_is_bad(at) || (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)) return EINVAL;
-    return wait(cond, mutex, weft__time_deadline(at, clock));
+    uint64_t deadline = weft__time_deadline(at, clock);
+    if (is_glibcs(cond)) return SHARED_COND_WAIT(mutex, deadline, real(pthread_cond_clockwait)(cond, mutex, clock, at));
+    return wait(cond, mutex, deadline);
+}
+WEFT_INTERPOSED int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *at) {
+    clockid_t clock = cond->__data.__wrefs & MONOTONIC ? CLOCK_MONOTONIC : CLOCK_REALTIME;
+    return pthread_cond_clockwait(cond, mutex, clock, at);
 }
 
 static int notify(pthread_cond_t *cond, int n) {

@@ -54,7 +54,7 @@ WEFT_INTERPOSED long syscall(long number, ...) {
     va_start(list, number);
     for (int i = 0; i < 6; i++) a[i] = va_arg(list, long);
     va_end(list);
-    if (number == SYS_futex && load_rlx(&weft__threads_on) && futex(a, &result)) return result;
+    if (number == SYS_futex && (load_rlx(&weft__threads_on) || weft__posix) && futex(a, &result)) return result;
     if (number == SYS_gettid && weft__thread_self()) return gettid();
     return __wrap_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

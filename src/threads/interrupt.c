@@ -24,22 +24,40 @@ static bool is_pending(struct weft__thread *t) {
     return load_rlx(&t->pending) & ~load_rlx(&t->mask) || weft__cancel_is_due(t);
 }
 
-bool weft__interrupt_begin(struct weft__interruptible *i, uint64_t deadline) {
+/* A fiber of the program's own: the scope is for the deadline, signals are not its business. */
+static void begin_posix(struct weft__interruptible *i, uint64_t deadline) {
+    i->has_scope = deadline != WEFT_FOREVER;
+    if (i->has_scope) weft_scope_begin(&i->scope, deadline);
+}
+
+void weft__interrupt_begin(struct weft__interruptible *i, uint64_t deadline) {
     struct weft__thread *t = weft__thread_self();
-    weft__cancel_point();
-    i->handled = load_rlx(&t->handled);
-    i->restarts = true;
-    weft__thread_enter();
-    weft_scope_begin(&i->scope, deadline);
-    publish(t, &i->scope);
-    if (likely(!is_pending(t))) return true;
-    if (weft__interrupt_end(i)) return weft__interrupt_begin(i, deadline);
-    errno = EINTR;
+    if (!t) {
+        begin_posix(i, deadline);
+        return;
+    }
+    for (;;) {
+        weft__cancel_point();
+        i->handled = load_rlx(&t->handled);
+        i->restarts = true;
+        weft__thread_enter();
+        weft_scope_begin(&i->scope, deadline);
+        publish(t, &i->scope);
+        if (likely(!is_pending(t))) return;
+        weft__interrupt_end(i); /* a handler that runs before the call interrupts nothing */
+    }
+}
+
+static bool end_posix(struct weft__interruptible *i) {
+    int err = errno;
+    if (i->has_scope) weft_scope_end(&i->scope);
+    errno = err;
     return false;
 }
 
 bool weft__interrupt_end(struct weft__interruptible *i) {
     struct weft__thread *t = weft__thread_self();
+    if (!t) return end_posix(i);
     int err = errno;
     publish(t, NULL);
     weft_scope_end(&i->scope);
@@ -48,6 +66,13 @@ bool weft__interrupt_end(struct weft__interruptible *i) {
     weft__cancel_point();
     errno = err;
     return load_rlx(&t->handled) == i->handled || i->restarts;
+}
+
+bool weft__interrupt_explain(uint64_t deadline, int late) {
+    if (errno == ETIMEDOUT && deadline != WEFT_FOREVER && weft_now() >= deadline) errno = late;
+    if (errno != ECANCELED || !weft__thread_self()) return false;
+    errno = EINTR;
+    return true;
 }
 
 void weft__interrupt(struct weft__thread *t) {

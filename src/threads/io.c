@@ -4,7 +4,9 @@
  * kernel whether the descriptor is to block: then the thread parks in weft's call of the same name.
  *
  *   a socket      tried with MSG_DONTWAIT
- *   others        the flags of the descriptor decide; stored files never wait for a peer
+ *   others        the flags of the descriptor decide
+ *   stored files  never wait for a peer, but for a disk: threads of an unmodified program do so on their worker, fibers
+ *                 of the program's own park
  *
  * Which descriptors are sockets is remembered by number. A wrong guess costs a system call, no more.
  */
@@ -33,6 +35,15 @@ REAL(accept);
 REAL(accept4);
 REAL(connect);
 REAL(close);
+REAL(dup2);
+REAL(dup3);
+/* <bits/unistd.h> declares these only for code that is compiled with _FORTIFY_SOURCE. */
+ssize_t __read_chk(int, void *, size_t, size_t);
+ssize_t __recv_chk(int, void *, size_t, size_t, int);
+ssize_t __recvfrom_chk(int, void *, size_t, size_t, int, struct sockaddr *, socklen_t *);
+REAL(__read_chk);
+REAL(__recv_chk);
+REAL(__recvfrom_chk);
 
 /* --- what a descriptor is ------------------------------------------------------------------------------ */
 
@@ -60,6 +71,11 @@ static bool is_nonblocking(int fd) {
     return flags < 0 || flags & O_NONBLOCK;
 }
 
+/* True: a call that reads or writes is not to park. */
+static bool is_direct(int fd, uint8_t kind) {
+    return kind == STORED ? !weft__posix : kind == UNKNOWN || is_nonblocking(fd);
+}
+
 /* --- a call that parks ----------------------------------------------------------------------------------- */
 
 /* SO_RCVTIMEO or SO_SNDTIMEO as a deadline. */
@@ -76,17 +92,11 @@ static uint64_t deadline_of(int fd, int option) {
         struct weft__interruptible interruptible_; \
         uint64_t deadline_ = deadline_of(fd, option); \
         __typeof__(call) result_ = -1; \
-        while (weft__interrupt_begin(&interruptible_, deadline_)) { \
+        for (;;) { \
+            weft__interrupt_begin(&interruptible_, deadline_); \
             result_ = call; \
             bool again_ = weft__interrupt_end(&interruptible_); \
-            if (result_ >= 0 || (errno != ECANCELED && errno != ETIMEDOUT)) break; \
-            if (errno == ETIMEDOUT && deadline_ != WEFT_FOREVER) { \
-                errno = late; \
-                break; \
-            } \
-            if (errno == ETIMEDOUT) break; \
-            errno = EINTR; \
-            if (!again_) break; \
+            if (result_ >= 0 || !weft__interrupt_explain(deadline_, late) || !again_) break; \
         } \
         result_; \
     })
@@ -102,7 +112,7 @@ static uint64_t deadline_of(int fd, int option) {
 
 /* True: the call may be made as it is. */
 static bool is_plain(int fd) {
-    if (!weft__thread_self()) return true;
+    if (!weft__caller_parks()) return true;
     weft__cancel_point();
     return fd < 0;
 }
@@ -117,21 +127,21 @@ WEFT_INTERPOSED ssize_t read(int fd, void *buffer, size_t size) {
         forget(fd);
         kind = kind_of(fd);
     }
-    if (kind != OTHER || is_nonblocking(fd)) return real(read)(fd, buffer, size);
+    if (is_direct(fd, kind)) return real(read)(fd, buffer, size);
     return PARK(fd, 0, EAGAIN, weft_read(fd, buffer, size));
 }
 WEFT_INTERPOSED ssize_t write(int fd, const void *buffer, size_t size) {
     if (is_plain(fd)) return real(write)(fd, buffer, size);
     uint8_t kind = kind_of(fd);
-    if (kind == STORED || is_nonblocking(fd)) return real(write)(fd, buffer, size);
+    if (is_direct(fd, kind)) return real(write)(fd, buffer, size);
     return PARK(fd, kind == SOCKET ? SO_SNDTIMEO : 0, EAGAIN, weft_write(fd, buffer, size));
 }
 WEFT_INTERPOSED ssize_t readv(int fd, const struct iovec *parts, int n) {
-    if (is_plain(fd) || kind_of(fd) == STORED || is_nonblocking(fd)) return real(readv)(fd, parts, n);
+    if (is_plain(fd) || is_direct(fd, kind_of(fd))) return real(readv)(fd, parts, n);
     return PARK(fd, kind_of(fd) == SOCKET ? SO_RCVTIMEO : 0, EAGAIN, weft_readv(fd, parts, n));
 }
 WEFT_INTERPOSED ssize_t writev(int fd, const struct iovec *parts, int n) {
-    if (is_plain(fd) || kind_of(fd) == STORED || is_nonblocking(fd)) return real(writev)(fd, parts, n);
+    if (is_plain(fd) || is_direct(fd, kind_of(fd))) return real(writev)(fd, parts, n);
     return PARK(fd, kind_of(fd) == SOCKET ? SO_SNDTIMEO : 0, EAGAIN, weft_writev(fd, parts, n));
 }
 WEFT_INTERPOSED ssize_t recv(int fd, void *buffer, size_t size, int flags) {
@@ -178,10 +188,35 @@ WEFT_INTERPOSED int connect(int fd, const struct sockaddr *address, socklen_t le
     if (is_plain(fd) || is_nonblocking(fd)) return real(connect)(fd, address, length);
     return PARK(fd, SO_SNDTIMEO, EINPROGRESS, weft_connect(fd, address, length));
 }
+/* With a buffer whose size the compiler knew (_FORTIFY_SOURCE). Without a call of weft: the C library checks the size.
+ */
+WEFT_INTERPOSED ssize_t __read_chk(int fd, void *buffer, size_t size, size_t room) {
+    return size > room ? real(__read_chk)(fd, buffer, size, room) : read(fd, buffer, size);
+}
+WEFT_INTERPOSED ssize_t __recv_chk(int fd, void *buffer, size_t size, size_t room, int flags) {
+    return size > room ? real(__recv_chk)(fd, buffer, size, room, flags) : recv(fd, buffer, size, flags);
+}
+WEFT_INTERPOSED ssize_t __recvfrom_chk(int fd, void *buffer, size_t size, size_t room, int flags, struct sockaddr *from,
+                                       socklen_t *length) {
+    return size > room ? real(__recvfrom_chk)(fd, buffer, size, room, flags, from, length)
+                       : recvfrom(fd, buffer, size, flags, from, length);
+}
+
+/* The number refers to another file from now on. */
+WEFT_INTERPOSED int dup2(int fd, int to) {
+    int result = real(dup2)(fd, to);
+    forget(to);
+    return result;
+}
+WEFT_INTERPOSED int dup3(int fd, int to, int flags) {
+    int result = real(dup3)(fd, to, flags);
+    forget(to);
+    return result;
+}
 /* Waits of other threads for this descriptor end, as in weft; with kernel threads they would go on. */
 WEFT_INTERPOSED int close(int fd) {
     forget(fd);
-    if (!weft__thread_self()) return real(close)(fd);
+    if (!weft__caller_parks()) return real(close)(fd);
     weft__cancel_point();
     weft__thread_enter();
     int result = weft_close(fd);

@@ -6,12 +6,18 @@
  *   a waiter                                     a waker
  *   1. counts itself in its bucket; fence        1. changes the word; fence
  *   2. locks the bucket, looks at the word       2. looks at the count
- *   3. enqueues itself, unlocks, parks           3. locks, takes waiters out, unlocks
- *                                                4. says `woken`, unparks
+ *   3. begins its wait, enqueues itself,         3. locks, takes waiters out, unlocks
+ *      unlocks, parks                            4. says `woken`, wins the wait
  *
- * After step 4 of the waker the waiter's frame may be gone: what is needed of it is read before.
+ * After step 4 of the waker the waiter's frame may be gone: what is needed of it is read before. A ticket that comes
+ * late wins nothing.
+ *
+ * A signal or a cancellation of a thread ends its wait by weft_unpark. The permits of fibers that the program has made
+ * itself are the program's: their waits here end by a wake-up or the deadline only.
  */
 #define _GNU_SOURCE
+#include "sched/dispatch/make_ready.h"
+#include "sched/wait/block.h"
 #include "threads/threads.h"
 
 #include <errno.h>
@@ -19,8 +25,9 @@
 
 struct waiter {
     struct waiter *next, *previous;
-    _Atomic uint32_t *word;
-    uint64_t fiber; /* 0: a kernel thread */
+    _Atomic uint32_t *word;    /* NULL: a waker has taken it out */
+    struct weft__fiber *fiber; /* NULL: a kernel thread */
+    uint64_t ticket;           /* of the fiber's wait, under the lock */
     _Atomic uint32_t woken;
 };
 static struct bucket {
@@ -44,28 +51,46 @@ static void dequeue(struct bucket *b, struct waiter *w) {
     *(w->next ? &w->next->previous : &b->last) = w->previous;
 }
 
-/* The wait ends without a wake-up. False: a waker was faster. The waiter may have been moved to another word. */
-static bool withdraw(struct waiter *w) {
+/* Locks the bucket that the waiter is in; it may have been moved to another word. NULL: a waker has taken it out. */
+static struct bucket *lock_bucket(struct waiter *w) {
     for (;;) {
-        _Atomic uint32_t *word = __atomic_load_n(&w->word, __ATOMIC_ACQUIRE);
+        _Atomic uint32_t *word = __atomic_load_n(&w->word, __ATOMIC_ACQUIRE); /* pairs with weft__lot_requeue */
+        if (!word) return NULL;
         struct bucket *b = bucket_of(word);
         weft__lock(&b->lock);
-        bool moved = w->word != word, woken = load_rlx(&w->woken) || !word;
-        if (!moved && !woken) {
-            dequeue(b, w);
-            add_rlx(&b->count, -1u);
-        }
+        if (w->word == word) return b;
         weft__unlock(&b->lock);
-        if (woken) {
-            unsigned turn = 0; /* taken out, and about to be told */
-            while (!load_acq(&w->woken)) weft__backoff(&turn);
-        }
-        if (!moved) return !woken;
     }
 }
 
-static int sleep_on(struct waiter *w, uint64_t deadline) {
-    if (w->fiber) return -weft_park_until(deadline);
+/* The wait ends without a wake-up. False: a waker was faster. */
+static bool withdraw(struct waiter *w) {
+    struct bucket *b = lock_bucket(w);
+    if (b) {
+        dequeue(b, w);
+        add_rlx(&b->count, -1u);
+        weft__unlock(&b->lock);
+        return true;
+    }
+    unsigned turn = 0;                                 /* taken out, and about to be told */
+    while (!load_acq(&w->woken)) weft__backoff(&turn); /* pairs with tell */
+    return false;
+}
+
+static uint64_t ways(void) { return weft__posix ? WEFT_WAIT_OUTSIDE : WEFT_WAIT_BY_PERMIT; }
+
+/* Begins the wait, locked. False: a permit was there, and is taken. */
+static bool begin_wait(struct waiter *w) { return !w->fiber || !weft__wait_begin(w->fiber, ways(), &w->ticket); }
+
+/* Something else has ended the wait, and it goes on. */
+static void begin_again(struct waiter *w, bool *begun) {
+    struct bucket *b = lock_bucket(w);
+    *begun = b && begin_wait(w);
+    if (b) weft__unlock(&b->lock);
+}
+
+static WEFT_SWITCHES int sleep_on(struct waiter *w, uint64_t deadline) {
+    if (w->fiber) return -weft__wait_block(w->fiber, w->ticket, deadline);
     errno = 0;
     if (weft__futex_wait(&w->woken, 0, deadline) == -ETIMEDOUT) return ETIMEDOUT;
     return errno == EINTR ? EINTR : 0; /* a handler has run, in the kernel's way */
@@ -85,30 +110,38 @@ static int look_about(struct weft__thread *t, int until, uint32_t handled) {
     return until & WEFT_LOT_CANCEL && weft__cancel_is_due(t) ? ECANCELED : 0;
 }
 
-static int wait_in_lot(_Atomic uint32_t *word, uint32_t value, uint64_t deadline, int until) {
-    struct bucket *b = bucket_of(word);
-    struct weft__thread *t = weft__thread_self();
-    struct waiter w = {.word = word, .fiber = t ? t->fiber.id : 0};
-    uint32_t handled = t ? load_rlx(&t->handled) : 0;
-    int end = look_about(t, until, handled);
-    if (end) return end;
+/* Enqueues the waiter, if the word has the value. *begun: its wait has begun; else a permit was there. */
+static bool enter(struct waiter *w, uint32_t value, bool *begun) {
+    struct bucket *b = bucket_of(w->word);
     add_rlx(&b->count, 1);
     fence_sc(); /* pairs with the fence of a waker. The addition alone would not hold back the look at the word */
     weft__lock(&b->lock);
-    bool waits = load_rlx(word) == value;
+    bool waits = load_rlx(w->word) == value;
+    *begun = waits && begin_wait(w);
     if (waits)
-        enqueue(b, &w);
+        enqueue(b, w);
     else
         add_rlx(&b->count, -1u);
     weft__unlock(&b->lock);
-    while (waits && !load_acq(&w.woken)) { /* pairs with tell */
-        end = sleep_on(&w, deadline);
-        if (load_acq(&w.woken)) return 0;
-        if (end == EINTR && !t && until & WEFT_LOT_SIGNAL) return withdraw(&w) ? EINTR : 0; /* a kernel thread */
-        if (end != ETIMEDOUT) end = look_about(t, until, handled);
+    return waits;
+}
+
+static int wait_in_lot(_Atomic uint32_t *word, uint32_t value, uint64_t deadline, int until) {
+    struct weft__thread *t = weft__thread_self();
+    struct waiter w = {.word = word, .fiber = weft__caller_fiber()};
+    uint32_t handled = t ? load_rlx(&t->handled) : 0;
+    bool begun;
+    int end = look_about(t, until, handled);
+    if (end) return end;
+    if (!enter(&w, value, &begun)) return 0;
+    for (;;) {
+        end = begun ? sleep_on(&w, deadline) : 0;
+        if (load_acq(&w.woken)) return 0;                        /* pairs with tell */
+        if (end == EINTR && !(until & WEFT_LOT_SIGNAL)) end = 0; /* a kernel thread */
+        if (end == 0) end = look_about(t, until, handled);
         if (end) return withdraw(&w) ? end : 0;
+        begin_again(&w, &begun);
     }
-    return 0;
 }
 
 int weft__lot_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline, int until) {
@@ -140,13 +173,14 @@ static struct waiter *take(struct bucket *b, const _Atomic uint32_t *word, int n
 static void tell(struct waiter *w) {
     for (struct waiter *next; w; w = next) {
         next = w->next;
-        uint64_t fiber = w->fiber;
+        struct weft__fiber *fiber = w->fiber;
+        uint64_t ticket = w->ticket;
         _Atomic uint32_t *woken = &w->woken;
         store_rel(woken, 1); /* pairs with wait_in_lot */
-        if (fiber)
-            weft_unpark((struct weft_fiber){fiber});
-        else
+        if (!fiber)
             weft__futex_wake(woken, 1);
+        else if (weft__wait_win(fiber, ticket, WEFT_WON_DONE))
+            weft__make_ready(fiber);
     }
 }
 

@@ -5,21 +5,22 @@
  * Priorities have no effect on fibers: protocols are accepted, and do nothing.
  */
 #define _GNU_SOURCE
-#include "arch/thread_pointer.h"
 #include "threads/locks.h"
+#include "threads/shared.h"
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 REAL(pthread_mutex_init);
 REAL(pthread_mutex_destroy);
 REAL(pthread_mutex_lock);
 REAL(pthread_mutex_trylock);
-REAL(pthread_mutex_timedlock);
 REAL(pthread_mutex_clocklock);
 REAL(pthread_mutex_unlock);
 REAL(pthread_mutex_getprioceiling);
 REAL(pthread_mutex_setprioceiling);
+OURS(gettid);
 
 enum { FREE, HELD, CONTENDED };
 enum { ROBUST = 16, INHERIT = 32, PROTECT = 64, SHARED = 128 }; /* glibc's bits of the kind */
@@ -31,7 +32,7 @@ struct mutex {
     uint32_t unused[2];
     int kind;
     int ceiling;
-    _Atomic uintptr_t owner; /* its thread pointer */
+    _Atomic uintptr_t owner; /* weft__caller */
 };
 _Static_assert(sizeof(struct mutex) <= sizeof(pthread_mutex_t), "fits");
 _Static_assert(offsetof(struct mutex, kind) == offsetof(pthread_mutex_t, __data.__kind), "glibc's place of the kind");
@@ -39,12 +40,11 @@ _Static_assert(offsetof(struct mutex, kind) == offsetof(pthread_mutex_t, __data.
 static struct mutex *inside(pthread_mutex_t *m) { return (struct mutex *)(void *)m; }
 static bool is_glibcs(const struct mutex *m) { return unlikely(m->kind & (ROBUST | SHARED)); }
 static int type_of(const struct mutex *m) { return m->kind & 3; }
-static uintptr_t caller(void) { return (uintptr_t)weft__thread_pointer(); }
 
 static bool try_lock(struct mutex *m) {
     uint32_t is = FREE;
     if (!cas_ar(&m->lock, &is, HELD)) return false; /* pairs with unlock */
-    store_rlx(&m->owner, caller());
+    store_rlx(&m->owner, weft__caller());
     return true;
 }
 
@@ -59,7 +59,7 @@ static WEFT_NOINLINE int lock_slowly(struct mutex *m, uint64_t deadline) {
         if (err == ECANCELED) weft__cancel_point();
         if (err == ETIMEDOUT) return err;
     }
-    store_rlx(&m->owner, caller());
+    store_rlx(&m->owner, weft__caller());
     return 0;
 }
 
@@ -75,14 +75,14 @@ static int lock_again(struct mutex *m, bool tries) {
 
 static int lock_until(struct mutex *m, uint64_t deadline) {
     if (likely(try_lock(m))) return 0;
-    int err = load_rlx(&m->owner) == caller() ? lock_again(m, false) : -1;
+    int err = load_rlx(&m->owner) == weft__caller() ? lock_again(m, false) : -1;
     return err >= 0 ? err : lock_slowly(m, deadline);
 }
 
 static int unlock(struct mutex *m) {
     int type = type_of(m);
     if (unlikely(type == PTHREAD_MUTEX_RECURSIVE || type == PTHREAD_MUTEX_ERRORCHECK)) {
-        if (load_rlx(&m->lock) == FREE || load_rlx(&m->owner) != caller()) return EPERM;
+        if (load_rlx(&m->lock) == FREE || load_rlx(&m->owner) != weft__caller()) return EPERM;
         if (m->depth) {
             m->depth--;
             return 0;
@@ -94,6 +94,22 @@ static int unlock(struct mutex *m) {
     return 0;
 }
 
+/* --- glibc's mutexes -------------------------------------------------------------------------------------- */
+
+/* The kind decides what becomes of a mutex that the caller holds itself. */
+static int try_shared(pthread_mutex_t *mutex) {
+    int err = real(pthread_mutex_trylock)(mutex);
+    return err == EBUSY && mutex->__data.__owner == ours(gettid)() ? real(pthread_mutex_lock)(mutex) : err;
+}
+static int lock_shared(pthread_mutex_t *mutex) {
+    return SHARED_WAIT(WEFT_FOREVER, real(pthread_mutex_lock)(mutex), try_shared(mutex), EBUSY);
+}
+static int lock_shared_until(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *at) {
+    if (weft__time_is_bad(at)) return real(pthread_mutex_clocklock)(mutex, clock, at);
+    return SHARED_WAIT(weft__time_deadline(at, clock), real(pthread_mutex_clocklock)(mutex, clock, at),
+                       try_shared(mutex), EBUSY);
+}
+
 /* --- for conditions ------------------------------------------------------------------------------------ */
 
 bool weft__mutex_is_ours(pthread_mutex_t *mutex) { return !is_glibcs(inside(mutex)); }
@@ -101,7 +117,7 @@ bool weft__mutex_is_ours(pthread_mutex_t *mutex) { return !is_glibcs(inside(mute
 int weft__mutex_release(pthread_mutex_t *mutex, uint32_t *depth) {
     struct mutex *m = inside(mutex);
     if (is_glibcs(m)) return real(pthread_mutex_unlock)(mutex);
-    if (type_of(m) == PTHREAD_MUTEX_ERRORCHECK && load_rlx(&m->owner) != caller()) return EPERM;
+    if (type_of(m) == PTHREAD_MUTEX_ERRORCHECK && load_rlx(&m->owner) != weft__caller()) return EPERM;
     *depth = m->depth;
     m->depth = 0;
     return unlock(m);
@@ -109,7 +125,7 @@ int weft__mutex_release(pthread_mutex_t *mutex, uint32_t *depth) {
 
 int weft__mutex_retake(pthread_mutex_t *mutex, uint32_t depth) {
     struct mutex *m = inside(mutex);
-    if (is_glibcs(m)) return real(pthread_mutex_lock)(mutex);
+    if (is_glibcs(m)) return lock_shared(mutex);
     if (!try_lock(m)) lock_slowly(m, WEFT_FOREVER);
     m->depth = depth;
     return 0;
@@ -138,25 +154,24 @@ WEFT_INTERPOSED int pthread_mutex_destroy(pthread_mutex_t *mutex) {
 }
 WEFT_INTERPOSED int pthread_mutex_lock(pthread_mutex_t *mutex) {
     struct mutex *m = inside(mutex);
-    return is_glibcs(m) ? real(pthread_mutex_lock)(mutex) : lock_until(m, WEFT_FOREVER);
+    return is_glibcs(m) ? lock_shared(mutex) : lock_until(m, WEFT_FOREVER);
 }
 WEFT_INTERPOSED int pthread_mutex_trylock(pthread_mutex_t *mutex) {
     struct mutex *m = inside(mutex);
     if (is_glibcs(m)) return real(pthread_mutex_trylock)(mutex);
     if (try_lock(m)) return 0;
-    return load_rlx(&m->owner) == caller() ? lock_again(m, true) : EBUSY;
+    return load_rlx(&m->owner) == weft__caller() ? lock_again(m, true) : EBUSY;
 }
 WEFT_INTERPOSED int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *at) {
     struct mutex *m = inside(mutex);
-    if (is_glibcs(m)) return real(pthread_mutex_clocklock)(mutex, clock, at);
+    if (is_glibcs(m)) return lock_shared_until(mutex, clock, at);
     if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) return EINVAL;
     if (try_lock(m)) return 0;
-    int err = load_rlx(&m->owner) == caller() ? lock_again(m, false) : -1;
+    int err = load_rlx(&m->owner) == weft__caller() ? lock_again(m, false) : -1;
     if (err >= 0) return err;
     return weft__time_is_bad(at) ? EINVAL : lock_slowly(m, weft__time_deadline(at, clock));
 }
 WEFT_INTERPOSED int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *at) {
-    if (is_glibcs(inside(mutex))) return real(pthread_mutex_timedlock)(mutex, at);
     return pthread_mutex_clocklock(mutex, CLOCK_REALTIME, at);
 }
 WEFT_INTERPOSED int pthread_mutex_unlock(pthread_mutex_t *mutex) {

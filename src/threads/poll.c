@@ -12,22 +12,25 @@
 
 REAL(poll);
 REAL(ppoll);
+int __poll_chk(struct pollfd *, nfds_t, int, size_t);
+int __ppoll_chk(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *, size_t);
+REAL(__poll_chk);
+REAL(__ppoll_chk);
 REAL(select);
 REAL(pselect);
 REAL(epoll_wait);
 REAL(epoll_pwait);
 OURS(pthread_sigmask);
 
-/* Until one is ready, the deadline passes (0), or a signal comes (-1, EINTR). */
+/* Until one is ready, the deadline passes (0), or a signal comes (-1, EINTR; weft's cancellation: ECANCELED). */
 static int wait_until(struct pollfd *fds, nfds_t n, uint64_t deadline) {
     struct weft__interruptible i;
-    if (!weft__interrupt_begin(&i, deadline)) return -1;
+    weft__interrupt_begin(&i, deadline);
     int result = weft_poll(fds, n, -1);
     weft__interrupt_end(&i); /* none of these calls is restarted */
-    if (result >= 0 || (errno != ECANCELED && errno != ETIMEDOUT)) return result;
-    if (errno == ETIMEDOUT) return 0;
-    errno = EINTR;
-    return -1;
+    if (result >= 0) return result;
+    weft__interrupt_explain(deadline, EAGAIN);
+    return errno == EAGAIN ? 0 : -1;
 }
 
 static int poll_until(struct pollfd *fds, nfds_t n, uint64_t deadline) {
@@ -52,28 +55,41 @@ static int after(const struct timespec *time, uint64_t *deadline) {
 }
 
 WEFT_INTERPOSED int poll(struct pollfd *fds, nfds_t n, int milliseconds) {
-    if (!weft__thread_self()) return real(poll)(fds, n, milliseconds);
+    if (!weft__caller_parks()) return real(poll)(fds, n, milliseconds);
     weft__cancel_point();
     return poll_until(fds, n, after_milliseconds(milliseconds));
 }
 
-/* Runs a wait with another mask; signals that this lets in end the wait. */
+/* Runs a wait with another mask; signals that this lets in end the wait. Fibers of the program's own have no masks. */
 #define MASKED(mask, call) \
     ({ \
         sigset_t before_; \
-        if (mask) ours(pthread_sigmask)(SIG_SETMASK, mask, &before_); \
-        int result_ = call, err_ = errno; \
-        if (mask) ours(pthread_sigmask)(SIG_SETMASK, &before_, NULL); \
+        struct weft__thread *t_ = weft__thread_self(); \
+        bool masks_ = (mask) && t_; \
+        uint32_t handled_ = masks_ ? load_rlx(&t_->handled) : 0; \
+        if (masks_) ours(pthread_sigmask)(SIG_SETMASK, mask, &before_); \
+        bool handles_ = masks_ && load_rlx(&t_->handled) != handled_; /* the new mask let a signal in */ \
+        int result_ = handles_ ? -1 : call, err_ = handles_ ? EINTR : errno; \
+        if (masks_) ours(pthread_sigmask)(SIG_SETMASK, &before_, NULL); \
         errno = err_; \
         result_; \
     })
 
 WEFT_INTERPOSED int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *time, const sigset_t *mask) {
     uint64_t deadline;
-    if (!weft__thread_self()) return real(ppoll)(fds, n, time, mask);
+    if (!weft__caller_parks()) return real(ppoll)(fds, n, time, mask);
     if (after(time, &deadline)) return -1;
     weft__cancel_point();
     return MASKED(mask, poll_until(fds, n, deadline));
+}
+
+/* With a list whose size the compiler knew (_FORTIFY_SOURCE). */
+WEFT_INTERPOSED int __poll_chk(struct pollfd *fds, nfds_t n, int milliseconds, size_t room) {
+    return n > room / sizeof *fds ? real(__poll_chk)(fds, n, milliseconds, room) : poll(fds, n, milliseconds);
+}
+WEFT_INTERPOSED int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *time, const sigset_t *mask,
+                                size_t room) {
+    return n > room / sizeof *fds ? real(__ppoll_chk)(fds, n, time, mask, room) : ppoll(fds, n, time, mask);
 }
 
 /* --- select -------------------------------------------------------------------------------------------- */
@@ -107,7 +123,7 @@ static int select_until(int n, fd_set *in, fd_set *out, fd_set *other, uint64_t 
 }
 
 WEFT_INTERPOSED int select(int n, fd_set *in, fd_set *out, fd_set *other, struct timeval *time) {
-    if (!weft__thread_self()) return real(select)(n, in, out, other, time);
+    if (!weft__caller_parks()) return real(select)(n, in, out, other, time);
     struct timespec t = {0, 0};
     uint64_t deadline;
     if (time) t = (struct timespec){time->tv_sec + time->tv_usec / 1000000, time->tv_usec % 1000000 * 1000};
@@ -123,7 +139,7 @@ WEFT_INTERPOSED int select(int n, fd_set *in, fd_set *out, fd_set *other, struct
 WEFT_INTERPOSED int pselect(int n, fd_set *in, fd_set *out, fd_set *other, const struct timespec *time,
                             const sigset_t *mask) {
     uint64_t deadline;
-    if (!weft__thread_self()) return real(pselect)(n, in, out, other, time, mask);
+    if (!weft__caller_parks()) return real(pselect)(n, in, out, other, time, mask);
     if (after(time, &deadline)) return -1;
     weft__cancel_point();
     return MASKED(mask, select_until(n, in, out, other, deadline));
@@ -141,12 +157,12 @@ static int epoll_until(int epoll, struct epoll_event *events, int n, uint64_t de
     }
 }
 WEFT_INTERPOSED int epoll_wait(int epoll, struct epoll_event *events, int n, int milliseconds) {
-    if (!weft__thread_self()) return real(epoll_wait)(epoll, events, n, milliseconds);
+    if (!weft__caller_parks()) return real(epoll_wait)(epoll, events, n, milliseconds);
     weft__cancel_point();
     return epoll_until(epoll, events, n, after_milliseconds(milliseconds));
 }
 WEFT_INTERPOSED int epoll_pwait(int epoll, struct epoll_event *events, int n, int milliseconds, const sigset_t *mask) {
-    if (!weft__thread_self()) return real(epoll_pwait)(epoll, events, n, milliseconds, mask);
+    if (!weft__caller_parks()) return real(epoll_pwait)(epoll, events, n, milliseconds, mask);
     weft__cancel_point();
     return MASKED(mask, epoll_until(epoll, events, n, after_milliseconds(milliseconds)));
 }

@@ -59,34 +59,32 @@ WEFT_INTERPOSED int execve(const char *path, char *const arguments[], char *cons
 
 static pid_t wait_for(pid_t pid, int *status, int options) {
     struct weft__interruptible i;
-    pid_t result = -1;
-    while (weft__interrupt_begin(&i, WEFT_FOREVER)) {
+    pid_t result;
+    for (;;) {
+        weft__interrupt_begin(&i, WEFT_FOREVER);
         result = weft_waitpid(pid, status, options);
         bool again = weft__interrupt_end(&i);
-        if (result >= 0 || errno != ECANCELED) break;
-        errno = EINTR;
-        if (!again) break;
+        if (result >= 0 || !weft__interrupt_explain(WEFT_FOREVER, 0) || !again) return result;
     }
-    return result;
 }
 WEFT_INTERPOSED pid_t waitpid(pid_t pid, int *status, int options) {
-    return weft__thread_self() && !(options & WNOHANG) ? wait_for(pid, status, options)
-                                                       : real(waitpid)(pid, status, options);
+    return weft__caller_parks() && !(options & WNOHANG) ? wait_for(pid, status, options)
+                                                        : real(waitpid)(pid, status, options);
 }
-WEFT_INTERPOSED pid_t wait(int *status) { return weft__thread_self() ? wait_for(-1, status, 0) : real(wait)(status); }
+WEFT_INTERPOSED pid_t wait(int *status) { return weft__caller_parks() ? wait_for(-1, status, 0) : real(wait)(status); }
 WEFT_INTERPOSED pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage) {
-    if (!weft__thread_self() || usage || options & WNOHANG) return real(wait4)(pid, status, options, usage);
+    if (!weft__caller_parks() || usage || options & WNOHANG) return real(wait4)(pid, status, options, usage);
     return wait_for(pid, status, options);
 }
 
 /* The caller is named by its return address: RTLD_NEXT and relative paths are by it. Here that is only the path. */
 WEFT_INTERPOSED void *dlopen(const char *path, int mode) {
     void *handle = real(dlopen)(path, mode);
-    if (handle && load_rlx(&weft__threads_on)) weft__libc_heed_libraries(true);
+    if (handle && (load_rlx(&weft__threads_on) || weft__posix)) weft__libc_heed_libraries(true);
     return handle;
 }
 WEFT_INTERPOSED int dlclose(void *handle) {
     int result = real(dlclose)(handle);
-    if (load_rlx(&weft__threads_on)) weft__libc_heed_libraries(true);
+    if (load_rlx(&weft__threads_on) || weft__posix) weft__libc_heed_libraries(true);
     return result;
 }

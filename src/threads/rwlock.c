@@ -4,8 +4,7 @@
  * change. Process-shared ones are glibc's.
  */
 #define _GNU_SOURCE
-#include "arch/thread_pointer.h"
-#include "threads/threads.h"
+#include "threads/shared.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -17,8 +16,6 @@ REAL(pthread_rwlock_rdlock);
 REAL(pthread_rwlock_wrlock);
 REAL(pthread_rwlock_tryrdlock);
 REAL(pthread_rwlock_trywrlock);
-REAL(pthread_rwlock_timedrdlock);
-REAL(pthread_rwlock_timedwrlock);
 REAL(pthread_rwlock_clockrdlock);
 REAL(pthread_rwlock_clockwrlock);
 REAL(pthread_rwlock_unlock);
@@ -28,13 +25,12 @@ struct rwlock {
     uint32_t readers;
     uint32_t writers_waiting;
     _Atomic uint32_t changes;
-    uintptr_t writer; /* its thread pointer */
+    uintptr_t writer; /* weft__caller */
 };
 _Static_assert(sizeof(struct rwlock) <= offsetof(pthread_rwlock_t, __data.__shared), "glibc's fields stay");
 
 static struct rwlock *inside(pthread_rwlock_t *l) { return (struct rwlock *)(void *)l; }
 static bool is_glibcs(const pthread_rwlock_t *l) { return unlikely(l->__data.__shared); }
-static uintptr_t caller(void) { return (uintptr_t)weft__thread_pointer(); }
 
 static void begin(struct rwlock *r) {
     weft__thread_enter();
@@ -53,7 +49,7 @@ static bool may_take(const pthread_rwlock_t *l, const struct rwlock *r, bool wri
 
 static void take(struct rwlock *r, bool writes) {
     if (writes)
-        r->writer = caller();
+        r->writer = weft__caller();
     else
         r->readers++;
 }
@@ -63,7 +59,7 @@ static int lock(pthread_rwlock_t *l, bool writes, uint64_t deadline) {
     struct rwlock *r = inside(l);
     int err = 0;
     begin(r);
-    if (r->writer == caller()) {
+    if (r->writer == weft__caller()) {
         end(r);
         return deadline ? EDEADLK : EBUSY;
     }
@@ -96,6 +92,21 @@ static int lock_by(pthread_rwlock_t *l, bool writes, clockid_t clock, const stru
     return lock(l, writes, weft__time_deadline(at, clock));
 }
 
+/* glibc's. */
+static int try_shared(pthread_rwlock_t *l, bool writes) {
+    return writes ? real(pthread_rwlock_trywrlock)(l) : real(pthread_rwlock_tryrdlock)(l);
+}
+static int lock_shared(pthread_rwlock_t *l, bool writes) {
+    return SHARED_WAIT(WEFT_FOREVER, writes ? real(pthread_rwlock_wrlock)(l) : real(pthread_rwlock_rdlock)(l),
+                       try_shared(l, writes), EBUSY);
+}
+static int lock_shared_by(pthread_rwlock_t *l, bool writes, clockid_t clock, const struct timespec *at) {
+    __typeof__(pthread_rwlock_clockrdlock) *wait =
+        writes ? real(pthread_rwlock_clockwrlock) : real(pthread_rwlock_clockrdlock);
+    if (weft__time_is_bad(at)) return wait(l, clock, at);
+    return SHARED_WAIT(weft__time_deadline(at, clock), wait(l, clock, at), try_shared(l, writes), EBUSY);
+}
+
 WEFT_INTERPOSED int pthread_rwlock_init(pthread_rwlock_t *l, const pthread_rwlockattr_t *attr) {
     int shared = 0, kind = 0;
     if (attr) {
@@ -111,10 +122,10 @@ WEFT_INTERPOSED int pthread_rwlock_destroy(pthread_rwlock_t *l) {
     return is_glibcs(l) ? real(pthread_rwlock_destroy)(l) : 0;
 }
 WEFT_INTERPOSED int pthread_rwlock_rdlock(pthread_rwlock_t *l) {
-    return is_glibcs(l) ? real(pthread_rwlock_rdlock)(l) : lock(l, false, WEFT_FOREVER);
+    return is_glibcs(l) ? lock_shared(l, false) : lock(l, false, WEFT_FOREVER);
 }
 WEFT_INTERPOSED int pthread_rwlock_wrlock(pthread_rwlock_t *l) {
-    return is_glibcs(l) ? real(pthread_rwlock_wrlock)(l) : lock(l, true, WEFT_FOREVER);
+    return is_glibcs(l) ? lock_shared(l, true) : lock(l, true, WEFT_FOREVER);
 }
 WEFT_INTERPOSED int pthread_rwlock_tryrdlock(pthread_rwlock_t *l) {
     return is_glibcs(l) ? real(pthread_rwlock_tryrdlock)(l) : lock(l, false, 0);
@@ -123,22 +134,22 @@ WEFT_INTERPOSED int pthread_rwlock_trywrlock(pthread_rwlock_t *l) {
     return is_glibcs(l) ? real(pthread_rwlock_trywrlock)(l) : lock(l, true, 0);
 }
 WEFT_INTERPOSED int pthread_rwlock_timedrdlock(pthread_rwlock_t *l, const struct timespec *at) {
-    return is_glibcs(l) ? real(pthread_rwlock_timedrdlock)(l, at) : lock_by(l, false, CLOCK_REALTIME, at);
+    return is_glibcs(l) ? lock_shared_by(l, false, CLOCK_REALTIME, at) : lock_by(l, false, CLOCK_REALTIME, at);
 }
 WEFT_INTERPOSED int pthread_rwlock_timedwrlock(pthread_rwlock_t *l, const struct timespec *at) {
-    return is_glibcs(l) ? real(pthread_rwlock_timedwrlock)(l, at) : lock_by(l, true, CLOCK_REALTIME, at);
+    return is_glibcs(l) ? lock_shared_by(l, true, CLOCK_REALTIME, at) : lock_by(l, true, CLOCK_REALTIME, at);
 }
 WEFT_INTERPOSED int pthread_rwlock_clockrdlock(pthread_rwlock_t *l, clockid_t clock, const struct timespec *at) {
-    return is_glibcs(l) ? real(pthread_rwlock_clockrdlock)(l, clock, at) : lock_by(l, false, clock, at);
+    return is_glibcs(l) ? lock_shared_by(l, false, clock, at) : lock_by(l, false, clock, at);
 }
 WEFT_INTERPOSED int pthread_rwlock_clockwrlock(pthread_rwlock_t *l, clockid_t clock, const struct timespec *at) {
-    return is_glibcs(l) ? real(pthread_rwlock_clockwrlock)(l, clock, at) : lock_by(l, true, clock, at);
+    return is_glibcs(l) ? lock_shared_by(l, true, clock, at) : lock_by(l, true, clock, at);
 }
 WEFT_INTERPOSED int pthread_rwlock_unlock(pthread_rwlock_t *l) {
     struct rwlock *r = inside(l);
     if (is_glibcs(l)) return real(pthread_rwlock_unlock)(l);
     begin(r);
-    bool held = r->writer ? r->writer == caller() : r->readers > 0;
+    bool held = r->writer ? r->writer == weft__caller() : r->readers > 0;
     if (held && r->writer)
         r->writer = 0;
     else if (held)

@@ -4,7 +4,7 @@
  * glibc's.
  */
 #define _GNU_SOURCE
-#include "threads/threads.h"
+#include "threads/shared.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -15,7 +15,6 @@ REAL(sem_init);
 REAL(sem_destroy);
 REAL(sem_wait);
 REAL(sem_trywait);
-REAL(sem_timedwait);
 REAL(sem_clockwait);
 REAL(sem_post);
 REAL(sem_getvalue);
@@ -59,6 +58,19 @@ static int wait_until(struct semaphore *s, clockid_t clock, const struct timespe
     return weft__time_is_bad(at) ? fail(EINVAL) : wait(s, weft__time_deadline(at, clock));
 }
 
+/* glibc's. */
+static int try_shared(sem_t *sem) { return real(sem_trywait)(sem) ? errno : 0; }
+static int wait_shared(sem_t *sem) {
+    int err = SHARED_WAIT(WEFT_FOREVER, real(sem_wait)(sem) ? errno : 0, try_shared(sem), EAGAIN);
+    return err ? fail(err) : 0;
+}
+static int wait_shared_until(sem_t *sem, clockid_t clock, const struct timespec *at) {
+    if (weft__time_is_bad(at)) return real(sem_clockwait)(sem, clock, at);
+    int err = SHARED_WAIT(weft__time_deadline(at, clock), real(sem_clockwait)(sem, clock, at) ? errno : 0,
+                          try_shared(sem), EAGAIN);
+    return err ? fail(err) : 0;
+}
+
 WEFT_INTERPOSED int sem_init(sem_t *sem, int shared, unsigned value) {
     if (shared) {
         memset(sem, 0, sizeof *sem);
@@ -74,18 +86,16 @@ WEFT_INTERPOSED int sem_destroy(sem_t *sem) {
     inside(sem)->mark = 0;
     return 0;
 }
-WEFT_INTERPOSED int sem_wait(sem_t *sem) {
-    return is_glibcs(sem) ? real(sem_wait)(sem) : wait(inside(sem), WEFT_FOREVER);
-}
+WEFT_INTERPOSED int sem_wait(sem_t *sem) { return is_glibcs(sem) ? wait_shared(sem) : wait(inside(sem), WEFT_FOREVER); }
 WEFT_INTERPOSED int sem_trywait(sem_t *sem) {
     if (is_glibcs(sem)) return real(sem_trywait)(sem);
     return take(inside(sem)) ? 0 : fail(EAGAIN);
 }
 WEFT_INTERPOSED int sem_timedwait(sem_t *sem, const struct timespec *at) {
-    return is_glibcs(sem) ? real(sem_timedwait)(sem, at) : wait_until(inside(sem), CLOCK_REALTIME, at);
+    return is_glibcs(sem) ? wait_shared_until(sem, CLOCK_REALTIME, at) : wait_until(inside(sem), CLOCK_REALTIME, at);
 }
 WEFT_INTERPOSED int sem_clockwait(sem_t *sem, clockid_t clock, const struct timespec *at) {
-    return is_glibcs(sem) ? real(sem_clockwait)(sem, clock, at) : wait_until(inside(sem), clock, at);
+    return is_glibcs(sem) ? wait_shared_until(sem, clock, at) : wait_until(inside(sem), clock, at);
 }
 WEFT_INTERPOSED int sem_post(sem_t *sem) {
     struct semaphore *s = inside(sem);

@@ -28,7 +28,7 @@ static void lock_all(void) {
 }
 static void unlock_all(void) {
     weft__unlock(&lock);
-    weft__thread.inside--; /* no handlers here: callers let them run */
+    if (weft__thread_self()) weft__thread.inside--; /* no handlers here: callers let them run */
 }
 
 void weft__signals_add(struct weft__thread *t) {

@@ -12,8 +12,9 @@ REAL(usleep);
 REAL(sleep);
 REAL(sched_yield);
 
-/* 0; or EINTR: a handler has run. */
+/* 0; or EINTR: a handler has run. A fiber of the program's own: ECANCELED, or ETIMEDOUT for the deadline of a scope. */
 static int sleep_until(uint64_t deadline) {
+    if (!weft__thread_self()) return -weft_sleep_until(deadline);
     _Atomic uint32_t never = 0;
     weft__cancel_point();
     int err = weft__lot_wait(&never, 0, deadline, WEFT_LOT_CANCEL | WEFT_LOT_SIGNAL);
@@ -28,7 +29,7 @@ static void tell_rest(uint64_t deadline, struct timespec *left) {
 
 WEFT_INTERPOSED int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *left) {
     bool known = clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
-    if (!weft__thread_self() || !known) return real(clock_nanosleep)(clock, flags, time, left);
+    if (!weft__caller_parks() || !known) return real(clock_nanosleep)(clock, flags, time, left);
     if (weft__time_is_bad(time) || time->tv_sec < 0) return EINVAL;
     uint64_t deadline = flags & TIMER_ABSTIME ? weft__time_deadline(time, clock) : weft__time_after(time);
     int err = sleep_until(deadline);
@@ -36,19 +37,19 @@ WEFT_INTERPOSED int clock_nanosleep(clockid_t clock, int flags, const struct tim
     return err;
 }
 WEFT_INTERPOSED int nanosleep(const struct timespec *time, struct timespec *left) {
-    if (!weft__thread_self()) return real(nanosleep)(time, left);
+    if (!weft__caller_parks()) return real(nanosleep)(time, left);
     int err = clock_nanosleep(CLOCK_MONOTONIC, 0, time, left);
     if (err) errno = err;
     return err ? -1 : 0;
 }
 WEFT_INTERPOSED int usleep(useconds_t time) {
-    if (!weft__thread_self()) return real(usleep)(time);
+    if (!weft__caller_parks()) return real(usleep)(time);
     int err = sleep_until(weft_now() + time * WEFT_MICROSECOND);
     if (err) errno = err;
     return err ? -1 : 0;
 }
 WEFT_INTERPOSED unsigned sleep(unsigned seconds) {
-    if (!weft__thread_self()) return real(sleep)(seconds);
+    if (!weft__caller_parks()) return real(sleep)(seconds);
     uint64_t deadline = weft_now() + seconds * WEFT_SECOND;
     if (!sleep_until(deadline)) return 0;
     struct timespec left;
@@ -56,7 +57,7 @@ WEFT_INTERPOSED unsigned sleep(unsigned seconds) {
     return (unsigned)left.tv_sec + (left.tv_nsec > 0);
 }
 WEFT_INTERPOSED int sched_yield(void) {
-    if (!weft__thread_self()) return real(sched_yield)();
+    if (!weft__caller_parks()) return real(sched_yield)();
     int err = errno;
     weft__thread_enter();
     weft_yield();

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Writes the stubs through which libweft-threads calls the C library's own functions.
 
-stubs.py MACHINE NAMES OUTPUT
+stubs.py MACHINE OUTPUT NAMES...
 
-NAMES lists the functions that the library interposes. The linker turns every call of such a function from inside the
+The files NAMES list the functions that the library interposes. The linker turns every call of such a function from inside the
 library into a call of __wrap_NAME (--wrap), so neither weft nor the files of this directory ever call an interposed
 function by accident. __wrap_NAME jumps to the C library's function, which real.c looks up at the first call.
 """
@@ -83,10 +83,12 @@ resolve: /* keeps every register that an argument may be in */
 
 
 def main():
-    machine, names, output = sys.argv[1:]
+    machine, output, *lists = sys.argv[1:]
     stub, resolve = (X86, X86_RESOLVE) if machine == "x86_64" else (ARM, ARM_RESOLVE)
-    with open(names, encoding="ascii") as f:
-        names = f.read().split()
+    names = []
+    for path in lists:
+        with open(path, encoding="ascii") as f:
+            names += f.read().split()
     with open(output, "w", encoding="ascii") as f:
         f.write("/* Made by stubs.py. */\n        .hidden weft__real_table\n        .hidden weft__real_resolve\n        .text\n")
         f.write(resolve)

@@ -10,12 +10,18 @@
  *   inside    a thread is inside while it runs code of weft or of this library. Handlers of the program's signals do
  *             not run then; they run when it leaves.
  *   lot       where threads wait, by address: a futex for fibers.
+ *
+ * With `weft__posix` the library serves a program that is written for weft: threads stay kernel threads, and calls that
+ * block park the program's own fibers. Then there are no records of threads, and no signals or cancellations of
+ * threads; see posix.c.
  */
 #ifndef WEFT_THREADS_H
 #define WEFT_THREADS_H
 
+#include "arch/thread_pointer.h"
 #include "base/lock.h"
 #include "libc/libc.h"
+#include "sched/core/self.h"
 #include "weft.h"
 
 #include <pthread.h>
@@ -80,19 +86,43 @@ extern uint32_t weft__threads_forks;
 static inline struct weft__thread *weft__thread_self(void) {
     return likely(weft__thread.state != WEFT_THREAD_NONE) ? &weft__thread : NULL;
 }
+
+/* --- posix.c: the fibers of a program that is written for weft ------------------------------------------------ */
+
+/* The program is written for weft. Set before main, and never again. */
+extern bool weft__posix;
+
+/* The fiber that calls, or NULL: a kernel thread, or a carrier between two fibers. */
+static inline struct weft__fiber *weft__caller_fiber(void) {
+    struct weft__worker *w = weft__self();
+    return w ? load_rlx(&w->current) : NULL;
+}
+/* Does a call that blocks park its caller? True for threads that are fibers, and with weft__posix for all fibers. */
+static inline bool weft__caller_parks(void) {
+    return weft__thread_self() || (unlikely(weft__posix) && weft__caller_fiber());
+}
+/* Names the caller as the owner of a lock. A fiber may have no storage of its own, and move between carriers. */
+static inline uintptr_t weft__caller(void) {
+    struct weft__fiber *f = unlikely(weft__posix) ? weft__caller_fiber() : NULL;
+    return f ? (uintptr_t)f : (uintptr_t)weft__thread_pointer();
+}
+
+/* --- records of threads ----------------------------------------------------------------------------------------- */
+
 /* The thread of a pthread_t; its state is NONE if it is a kernel thread. */
 struct weft__thread *weft__thread_of(pthread_t thread);
 /* As pthread_t. */
 pthread_t weft__thread_id(const struct weft__thread *t);
 
+/* Both do nothing for a caller that is no thread of the program: it may go on on another carrier in between. */
 static inline void weft__thread_enter(void) {
-    weft__thread.inside++;
+    if (likely(weft__thread_self() != NULL)) weft__thread.inside++;
     fence_compiler();
 }
 void weft__thread_leave_pending(void);
 static inline void weft__thread_leave(void) {
     fence_compiler();
-    if (--weft__thread.inside) return;
+    if (unlikely(!weft__thread_self()) || --weft__thread.inside) return;
     if (unlikely(load_rlx(&weft__thread.pending) & ~load_rlx(&weft__thread.mask))) weft__thread_leave_pending();
 }
 
@@ -116,7 +146,8 @@ void weft__thread_announce(struct weft__thread *t);
 
 /* --- lot.c --------------------------------------------------------------------------------------------- */
 
-/* What ends a wait besides a wake-up and the deadline. */
+/* What ends a wait besides a wake-up and the deadline. Of a fiber of the program's own: CANCEL is weft's cancellation.
+ */
 enum { WEFT_LOT_PLAIN, WEFT_LOT_CANCEL = 1, WEFT_LOT_SIGNAL = 2 };
 /* Waits while *word is value. 0: woken, or the value differs; or ETIMEDOUT, ECANCELED, EINTR. */
 int weft__lot_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline, int until);
@@ -149,11 +180,15 @@ struct weft__interruptible {
     struct weft_scope scope;
     uint32_t handled;
     bool restarts;
+    bool has_scope; /* of a fiber of the program's own */
 };
-/* Begins such a wait; false: a signal or a cancellation is there already, errno is EINTR. */
-bool weft__interrupt_begin(struct weft__interruptible *i, uint64_t deadline);
+/* Begins such a wait. Signals that are there already are handled first. */
+void weft__interrupt_begin(struct weft__interruptible *i, uint64_t deadline);
 /* Ends it. True: nothing has interrupted the call, or all handlers restart calls. errno survives. */
 bool weft__interrupt_end(struct weft__interruptible *i);
+/* The call in the wait has failed. Sets errno to what the original of that call would say: `late` if the deadline has
+ * passed, EINTR (and true) if a signal or a cancellation ended the wait. */
+bool weft__interrupt_explain(uint64_t deadline, int late);
 /* Ends the wait of another thread. */
 void weft__interrupt(struct weft__thread *t);
 

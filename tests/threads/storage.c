@@ -45,8 +45,33 @@ static void *keeps(void *arg) {
     return arg;
 }
 
+/* More keys than the first level of glibc's table holds: values of all of them are destroyed. */
+enum { KEYS = 100 };
+static pthread_key_t many[KEYS];
+static int destroyed_many;
+static void destroy_one(void *value) {
+    CHECK(value);
+    __atomic_fetch_add(&destroyed_many, 1, __ATOMIC_RELAXED);
+}
+static void *sets_many(void *arg) {
+    for (long i = 0; i < KEYS; i++)
+        CHECK(!pthread_getspecific(many[i]) && !pthread_setspecific(many[i], (void *)(i + 1)));
+    sched_yield();
+    for (long i = 0; i < KEYS; i++) CHECK(pthread_getspecific(many[i]) == (void *)(i + 1));
+    return arg;
+}
+static void many_keys(void) {
+    for (int i = 0; i < KEYS; i++) CHECK(!pthread_key_create(&many[i], destroy_one));
+    for (int round = 1; round <= 5; round++) {
+        finish(start(sets_many, NULL));
+        CHECK(__atomic_load_n(&destroyed_many, __ATOMIC_RELAXED) == round * KEYS);
+    }
+    for (int i = 0; i < KEYS; i++) CHECK(!pthread_key_delete(many[i]));
+}
+
 int main(void) {
     pthread_t t[THREADS];
+    many_keys();
     CHECK(!pthread_key_create(&key, destroy) && !pthread_key_create(&late, destroy_late));
     for (int round = 1; round <= 3; round++) {
         for (long i = 0; i < THREADS; i++) t[i] = start(keeps, (void *)(i + 1));

@@ -9,10 +9,12 @@
 
 #include "threads/threads.h"
 #define weft__thread_self() NULL
+#define weft__caller_fiber() NULL
 #define weft__thread_enter() ((void)0)
 #define weft__thread_leave() ((void)0)
 #undef errno
 #define errno (((int[1]){0})[0]) /* not a part of this */
+bool weft__posix;
 #include "threads/lot.c"
 
 enum { WAITER, WAKER, SECOND };
