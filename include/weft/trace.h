@@ -72,6 +72,7 @@ int weft_trace_save(int fd) WEFT_MUST_USE;
  *
  *   name   a string that stays as it is until the recording ends: a literal. NULL: no name
  *
+ * Errors: none.
  * [fiber thread timer]
  */
 void weft_span_begin(const char *name);
@@ -79,6 +80,7 @@ void weft_span_begin(const char *name);
 /*
  * The youngest span of the caller ends. Without an open span nothing happens.
  *
+ * Errors: none.
  * [fiber thread timer]
  */
 void weft_span_end(void);
@@ -88,6 +90,7 @@ void weft_span_end(void);
  *
  *   name   as for weft_span_begin
  *
+ * Errors: none.
  * [fiber thread timer]
  */
 void weft_instant(const char *name);
@@ -97,6 +100,7 @@ void weft_instant(const char *name);
  *
  *   name   as for weft_span_begin
  *
+ * Errors: none.
  * [fiber thread timer]
  */
 void weft_count(const char *name, int64_t value);

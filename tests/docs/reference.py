@@ -89,7 +89,7 @@ def check_names(described):
     """Every name in a comment of a header exists."""
     known = set(described) | {old for old, _ in reader.old_names(INCLUDE)}
     allowed = re.compile(r"WEFT_(SORT|SCAN)_\w+|WEFT_\w+_n$|weft_\w*_$|WEFT_TASK_CHECKS|WEFT_NO_OLD_NAMES|"
-                         r"WEFT_(IO|DUMP|STATS|DEADLOCK|PROFILE)$")
+                         r"WEFT_(IO|DUMP|STATS|DEADLOCK|PROFILE|TRACE|TRACE_LAST)$")
     for page in reader.pages(INCLUDE):
         text = open(f"{INCLUDE}/{page[0]}", encoding="utf-8").read()
         comments = " ".join(re.findall(r"/\*.*?\*/", text, re.S))
