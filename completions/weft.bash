@@ -13,7 +13,7 @@ _weft() {
         words="list $("${COMP_WORDS[0]}" bench list 2>/dev/null | sed -n 's/^\([a-z][a-z-]*\)  *[^ ].*/\1/p')"
     elif [[ $command == report && $before == --only ]]; then
         words="000 001 002 003 004 $("${COMP_WORDS[0]}" report --list 2>/dev/null | sed 's/ .*//')"
-    elif [[ $command == @(dump|explain|profile|top) && $before != -* ]]; then
+    elif [[ $command == @(dump|explain|profile|top|trace) && $before != -* ]]; then
         words=$(cd /proc && ls -d [0-9]* 2>/dev/null)
     elif [[ $command == load && $COMP_CWORD -eq 2 ]]; then
         words="http https memcached echo"

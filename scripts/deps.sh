@@ -47,6 +47,7 @@ if [ "$purpose" = check ] || [ "$purpose" = soak ]; then
     need_command python3 python3
     need_command curl curl
     need_command tmux tmux
+    need_command protoc protobuf-compiler
     need_file /usr/include/"$(gcc -print-multiarch)"/sys/sdt.h systemtap-sdt-dev
     need_command groff groff
     # The loops and libraries that examples and the guide work with.

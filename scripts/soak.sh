@@ -73,7 +73,7 @@ dist                 libweft-mpi on Open MPI and MPICH, whole; the policy with 8
 dist-kills           ranks are killed at a random moment, 200 times
 posix                libraries that block, with the servers that they are for
 report               the quick report, and every plot in it; random programs with the policies of experiments
-look                 programs at work are looked at four thousand times
+look                 programs at work are looked at four thousand times; the page of a trace in Chromium
 EOF
 }
 names() { parts | sed 's/ .*//'; }
@@ -237,7 +237,7 @@ run_part() { # name
     dist) configure release && ranks && build/release/tests/dist/dist_sim ;;
     dist-kills) configure release && ranks kills 100 ;;
     posix) configure release && python3 tests/posix/servers.py "$PWD/build/release" ;;
-    look) configure release && python3 tests/look/run.py build/release 2000 ;;
+    look) configure release && python3 tests/look/run.py build/release 2000 && python3 tests/look/page.py build/release ;;
     *) echo "$1: there is no such part: 0 passed, 1 failed" && return 1 ;;
     esac
 }

@@ -18,6 +18,7 @@ int command_report(int argc, char **argv);
 int command_serve(int argc, char **argv);
 int command_top(int argc, char **argv);
 int command_threads(int argc, char **argv);
+int command_trace(int argc, char **argv);
 int command_tour(int argc, char **argv);
 
 /* Of "--name=value" the value, and the name is cut off before it; NULL: the next argument is the value, if any. */

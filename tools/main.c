@@ -20,6 +20,7 @@ static const char help[] =
     "  weft dump PID|CORE      every fiber of a process: state, what it waits for, stack; more: weft dump --help\n"
     "  weft explain PID|CORE   why fibers of a process do not go on: deadlocks, held locks, hogs\n"
     "  weft load PROTOCOL ...  asks a server and checks its answers: https, memcached ...; more: weft load --help\n"
+    "  weft trace PID|FILE     records events; summary, timeline in a page, trace for Perfetto\n"
     "  weft profile PID        CPU time and waiting time by stack: pprof, folded stacks, flame graph\n"
     "  weft report             the experiments with pictures, as one HTML page; more: weft report --help\n"
     "  weft serve DIR          the files of a directory over HTTP; more: weft serve --help\n"
@@ -55,7 +56,7 @@ struct command {
 static const struct command commands[] = {
     {"cached", command_cached},     {"load", command_load},       {"serve", command_serve},
     {"report", command_report},     {"tour", command_tour},         {"dump", command_dump},       {"explain", command_explain},
-    {"threads", command_threads},   {"profile", command_profile}, {"top", command_top},
+    {"threads", command_threads},   {"profile", command_profile}, {"trace", command_trace}, {"top", command_top},
     {"bench", command_bench},       {"bench-one", bench_one}, /* called by the tool itself: see
                                 bench/weft/one.c */
     {"help", command_help},         {"--help", command_help},     {"-h", command_help},

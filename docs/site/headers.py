@@ -18,6 +18,7 @@ PAGES = [
     ("weft/task.h", "task", "Tasks: fork and join"),
     ("weft/par.h", "par", "Loops and algorithms"),
     ("weft/profile.h", "profile", "Profiles"),
+    ("weft/trace.h", "trace", "The flight recorder"),
     ("weft/tls.h", "tls", "TLS"),
     ("weft/dist.h", "dist", "Beyond one machine"),
     ("weft/ffi.h", "ffi", "Other languages"),

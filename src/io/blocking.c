@@ -67,7 +67,7 @@ static WEFT_SWITCHES void wait_on(struct call *c) {
     if (!ended) weft__wait_begin(me, WEFT_WAIT_OUTSIDE, &c->ticket);
     uint64_t ticket = c->ticket;
     weft__unlock(&c->lock);
-    if (!ended) weft__wait_block(me, ticket, WEFT_FOREVER);
+    if (!ended) weft__wait_block_for(me, ticket, WEFT_FOREVER, weft__for(WEFT_ON_JOB, NULL));
 }
 
 /* True: the call runs on, and frees itself. */
@@ -92,7 +92,7 @@ static WEFT_SWITCHES int make_call(struct call *c, int *told) {
         weft__wait_withdraw(me, ticket);
         return err;
     }
-    err = weft__wait_block(me, ticket, WEFT_FOREVER);
+    err = weft__wait_block_for(me, ticket, WEFT_FOREVER, weft__for(WEFT_ON_JOB, NULL));
     if (err && weft__thread_pool_take_back(&c->job)) return err;
     *told = err;
     return 0;

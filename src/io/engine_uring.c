@@ -142,6 +142,11 @@ static int push(struct weft__op *op, const struct weft__request *r, uint32_t gen
 }
 
 /* 0: the result is in the op. An error: nothing was done. */
+/* For the recorder: the descriptor. */
+static inline struct weft__waits_for io_what(const struct weft__op *op) {
+    return weft__for(WEFT_WAITS_IO, (void *)(uintptr_t)(unsigned)op->fd);
+}
+
 static WEFT_SWITCHES int once(struct weft__fiber *me, const struct weft__request *r, uint32_t generation,
                               struct weft__op *op,
                               int (*more)(struct weft__op *, struct weft__uring *, struct io_uring_sqe *)) {
@@ -152,7 +157,7 @@ static WEFT_SWITCHES int once(struct weft__fiber *me, const struct weft__request
         int ended = weft__wait_withdraw(me, op->ticket);
         return ended ? ended : err;
     }
-    err = weft__wait_block(me, op->ticket, WEFT_FOREVER);
+    err = weft__wait_block_for(me, op->ticket, WEFT_FOREVER, io_what(op));
     if (likely(!err)) return 0;
     weft__ring_abandon(me, op);
     return op->result < 0 ? err : 0;
@@ -188,7 +193,7 @@ static WEFT_SWITCHES int accept_once(struct weft__fiber *me, const struct weft__
         if (!err) weft__wait_withdraw(me, ticket); /* cancelled or not: the result counts */
         return 0;
     }
-    if (!err) err = weft__wait_block(me, ticket, WEFT_FOREVER);
+    if (!err) err = weft__wait_block_for(me, ticket, WEFT_FOREVER, io_what(op));
     if (likely(!err)) return 0;
     weft__ring_abandon(me, op);
     return op->result < 0 ? err : 0;
@@ -208,7 +213,8 @@ static WEFT_SWITCHES int once_of_two(struct weft__fiber *me, const struct weft__
         return err;
     }
     int refused = push(op, r, generation, NULL);
-    err = refused ? weft__wait_withdraw(me, op->ticket) : weft__wait_block(me, op->ticket, WEFT_FOREVER);
+    err =
+        refused ? weft__wait_withdraw(me, op->ticket) : weft__wait_block_for(me, op->ticket, WEFT_FOREVER, io_what(op));
     bool is_closed = weft__readiness_leave(&also);
     if (unlikely(!refused && (err || is_closed))) weft__ring_abandon(me, op);
     if (unlikely(is_closed)) return -EBADF;

@@ -256,7 +256,9 @@ static WEFT_SWITCHES int readiness_wait(struct weft__descriptor *d, struct weft_
     if (unlikely((err = weft__readiness_enter(d)))) {
         int ended = weft__wait_withdraw(me, d->waiter.ticket);
         if (err > 0) err = ended, d->got = (int)d->events;
-    } else if (unlikely((err = weft__wait_block(me, d->waiter.ticket, deadline))))
+    } else if (unlikely(
+                   (err = weft__wait_block_for(me, d->waiter.ticket, deadline,
+                                               weft__for(WEFT_ON_DESCRIPTOR, (void *)(uintptr_t)(unsigned)d->fd)))))
         weft__readiness_leave(d);
     if (also && weft__readiness_leave(also)) {
         weft__readiness_leave(d);

@@ -314,7 +314,7 @@ static WEFT_SWITCHES int signals_wait(struct weft_signals *s, struct weft_signal
     }
     weft__unlock(&lock);
     if (found) return found < 0 ? weft__refused(me.waiter.fiber, found) : found;
-    int err = weft__wait_block(me.waiter.fiber, me.waiter.ticket, deadline);
+    int err = weft__wait_block_for(me.waiter.fiber, me.waiter.ticket, deadline, weft__for(WEFT_ON_SIGNAL, s));
     if (err) return signals_leave(s, &me.waiter, err);
     if (!me.got.number) return -ESRCH;
     if (got) *got = me.got;

@@ -4,6 +4,7 @@
 
 #include "io/readiness.h"
 #include "sched/core/cluster.h"
+#include "sched/record/record.h"
 #include "sched/wait/cancel.h"
 #include "sched/wait/wait_chain.h"
 #include "sync/chan.h"
@@ -16,6 +17,7 @@ __attribute__((visibility("default"), used)) const struct weft__layout weft__lay
     .size = sizeof(struct weft__layout),
     .release = WEFT_STR(WEFT_VERSION_MAJOR) "." WEFT_STR(WEFT_VERSION_MINOR) "." WEFT_STR(WEFT_VERSION_PATCH),
     .fibers = &weft__fibers,
+    .recorder = &weft__recorder,
     .clusters = weft__clusters,
     .clusters_most = WEFT_CLUSTERS_MAX,
     .workers_most = WEFT_WORKERS_MAX,

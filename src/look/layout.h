@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define WEFT_LAYOUT_MAGIC "weft/look"
-#define WEFT_LAYOUT_VERSION 1
+#define WEFT_LAYOUT_VERSION 2
 #define WEFT_LAYOUT_NOTE 0x77656674 /* type of the note; its owner is "weft" */
 
 /* Name, type and member of each offset. */
@@ -95,6 +95,7 @@ struct weft__layout {
     uint32_t size;        /* of this table */
     char release[20];     /* of the library: "0.1.0" */
     const void *fibers;   /* the slab of records; an address in the process that is looked at */
+    const void *recorder; /* struct weft__recorder (sched/record/record.h) */
     const void *clusters; /* an array of pointers to clusters, some of them NULL */
     uint32_t clusters_most, workers_most;
     uint32_t record_size, chunk_records, chunks_most;

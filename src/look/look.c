@@ -106,7 +106,7 @@ static void read_worker(struct weft__look *look, uint64_t at, unsigned cluster) 
     w.stuck = stuck;
     w.expiring = expiring;
     w.blocks = blocks;
-    w.aside &= ~WEFT_ASIDE_SUMMONED;
+    w.aside &= ~WEFT_ASIDE_FLAGS;
     w.queued = (int64_t)(tail - head) > 0 && tail - head < UINT32_MAX ? tail - head : 0;
     look->worker[look->workers++] = w;
 }

@@ -16,6 +16,7 @@
 
 #include "base/base.h"
 #include "look/layout.h"
+#include "sched/core/waits_for.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -130,17 +131,7 @@ static inline bool weft__state_waits(enum weft__state state) {
     return state == WEFT_SEEN_WAITING || state == WEFT_SEEN_OUTSIDE || state == WEFT_SEEN_THREAD;
 }
 
-/* What it waits for: enum weft__wait_object (sched/wait/wait_chain.h), or one of these. */
-enum {
-    WEFT_WAITS_JOIN = 32, /* the end of a fiber */
-    WEFT_WAITS_PARK,      /* weft_unpark */
-    WEFT_WAITS_SLEEP,     /* nothing but a time */
-    WEFT_WAITS_SCOPE,     /* the end of a scope's children */
-    WEFT_WAITS_SELECT,    /* one of several */
-    WEFT_WAITS_STACK,     /* memory to run in */
-    WEFT_WAITS_IO,        /* a request to the kernel */
-    WEFT_WAITS_OTHER,
-};
+/* What it waits for: enum weft__wait_object (sched/wait/wait_chain.h), or one of those in sched/core/waits_for.h. */
 const char *weft__waits_name(unsigned on); /* "mutex" */
 
 #define WEFT_LOOK_CASES 8

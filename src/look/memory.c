@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading the memory of a process, this one included: process_vm_readv, which needs no help from it. */
+/* Reading the memory of a process, this one included: process_vm_readv, which needs no help from it. The recorder is
+ * the only thing that is written there. */
 #define _GNU_SOURCE
-#include "look/look.h"
+#include "look/trace.h"
 
 #include <sys/uio.h>
 
@@ -35,6 +36,11 @@ static void read_process(struct weft__memory *m, struct weft__want *wants, unsig
 
 struct weft__memory weft__memory_of(pid_t pid) {
     return (struct weft__memory){.read = read_process, .pid = pid};
+}
+
+bool weft__poke(struct weft__memory *m, uint64_t at, const void *from, size_t size) {
+    struct iovec own = {(void *)(uintptr_t)from, size}, there = {(void *)(uintptr_t)at, size};
+    return process_vm_writev(m->pid, &own, 1, &there, 1, 0) == (ssize_t)size;
 }
 
 void weft__peek_string(struct weft__memory *m, uint64_t at, char *to, size_t size) {

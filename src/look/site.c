@@ -29,6 +29,7 @@ static bool learn_directory(struct search *s, const char *file) {
     }
     size_t n = cut ? (size_t)(cut - file) + 1 : 0;
     if (!n || n >= sizeof s->library) return false;
+    if (n > 6 && !memcmp(file + n - 7, "/sched/", 7)) n -= 6; /* an area of the scheduler */
     memcpy(s->library, file, n);
     s->library[n] = 0;
     return true;

@@ -8,7 +8,7 @@
  * Bounded everywhere: a table is at most so long, an entry too, and the stack pointer only grows.
  */
 #include "base/sys.h"
-#include "look/look.h"
+#include "look/trace.h"
 
 #define WEFT_ENTRY_MOST 65536 /* bytes of an entry of the table */
 #define WEFT_RULES_FIRST 1024
@@ -393,6 +393,19 @@ void weft__unwinder_free(struct weft__unwinder *u) {
     weft__free(u->rules);
     weft__free(u->entry);
     weft__free(u);
+}
+
+void weft__unwind_rule(struct weft__unwinder *u, uint64_t pc, struct weft__stack_rule *to) {
+    struct rule rule = rule_at(u, pc);
+    bool fits = rule.ra == (int16_t)rule.ra && rule.fp == (int16_t)rule.fp;
+    to->base = !fits || rule.base == BY_FP_DEREF ? WEFT_RULE_STOPS
+               : rule.base == BY_SP              ? WEFT_RULE_BY_SP
+               : rule.base == BY_FP              ? WEFT_RULE_BY_FP
+                                                 : WEFT_RULE_STOPS;
+    to->cfa = rule.cfa;
+    to->ra = (int16_t)rule.ra;
+    to->fp = (int16_t)rule.fp;
+    to->fp_saved = rule.fp_saved;
 }
 
 /* --- a walk ----------------------------------------------------------------------------------------- */

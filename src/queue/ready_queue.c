@@ -114,3 +114,8 @@ void weft__ready_trap(struct weft__ready *q) {
     q->trapped = true;
     q->head_seen = load_rlx(&q->tail) - load_rlx(&q->slots)->mask - 1; /* as if the queue were full */
 }
+
+void weft__ready_untrap(struct weft__ready *q) {
+    q->trapped = false;
+    q->head_seen = load_acq(&q->head); /* pairs with the consumers' swap: they have read their items */
+}

@@ -70,6 +70,8 @@ void weft__ready_shrink(struct weft__ready *q, uint64_t least);
 
 /* Makes the next push fail with -EAGAIN, once. The owner only. */
 void weft__ready_trap(struct weft__ready *q);
+/* The trap is no longer set. The owner only. */
+void weft__ready_untrap(struct weft__ready *q);
 
 /* The number of items, now or a moment ago. */
 static inline uint64_t weft__ready_length(struct weft__ready *q) {

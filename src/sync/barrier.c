@@ -41,7 +41,7 @@ static WEFT_SWITCHES int arrive(struct weft_barrier *barrier, uint64_t deadline)
     if (!err) weft__wait_queue_append(q, &waiter, WEFT_ON_BARRIER);
     weft__wait_queue_unlock(q, err ? w : w + WEFT_QUEUE_ONE);
     if (err) return weft__refused(waiter.fiber, err);
-    err = weft__wait_block(waiter.fiber, waiter.ticket, deadline);
+    err = weft__wait_block_for(waiter.fiber, waiter.ticket, deadline, weft__for(WEFT_ON_BARRIER, barrier));
     return unlikely(err) && barrier_take_back(q, &waiter) ? err : 0;
 }
 

@@ -78,7 +78,7 @@ static inline __attribute__((always_inline)) int meet(struct weft_chan *c, void 
     if (likely(!err)) weft__chan_enter(c, &p, sends);
     weft__chan_unlock(c, word);
     if (unlikely(err)) return weft__refused(me, err);
-    err = weft__wait_block(me, p.waiter.ticket, deadline);
+    err = weft__wait_block_for(me, p.waiter.ticket, deadline, weft__for(sends ? WEFT_ON_SEND : WEFT_ON_RECEIVE, c));
     return likely(!err) ? p.result : chan_leave(c, &p, sends, err);
 }
 

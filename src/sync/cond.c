@@ -29,7 +29,7 @@ WEFT_PUBLIC WEFT_SWITCHES int weft_cond_wait_until(struct weft_cond *cond, struc
     weft__wait_queue_unlock(q, word);
     if (err) return cond_refuse(waiter.fiber, mutex, err);
     weft_mutex_unlock(mutex);
-    err = weft__wait_block(waiter.fiber, waiter.ticket, deadline);
+    err = weft__wait_block_for(waiter.fiber, waiter.ticket, deadline, weft__for(WEFT_ON_COND, cond));
     if (err) weft__wait_queue_leave(q, &waiter);
     int locked = weft_mutex_lock(mutex);
     return locked ? locked : err;

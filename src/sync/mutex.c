@@ -30,6 +30,7 @@
  * Unlike in other wait queues, a compare-and-swap changes the word whenever LOCKED is clear.
  */
 #include "sync/mutex.h"
+#include "sched/record/record.h"
 
 #ifndef WEFT_MUTEX_SPINS
 #define WEFT_MUTEX_SPINS 16 /* looks before parking: about the time of a park and a wake-up by another worker */
@@ -80,6 +81,11 @@ static inline bool take_soon(struct weft_mutex *m, bool heir) {
     return false;
 }
 
+static WEFT_COLD void note_contended(struct weft_mutex *m, struct weft__fiber *me) {
+    weft__record_slow(WEFT_HAPPENED_CONTENDED, weft__life(me), weft__what(weft__for(WEFT_ON_MUTEX, m)),
+                      load_rlx(weft__mutex_owner(m)));
+}
+
 static WEFT_SWITCHES int wait_for_it(struct weft_mutex *m, struct weft__fiber *me, uint64_t ways, uint64_t deadline) {
     struct weft_queue *q = &m->queue;
     struct weft_waiter waiter;
@@ -95,7 +101,8 @@ static WEFT_SWITCHES int wait_for_it(struct weft_mutex *m, struct weft__fiber *m
         if (likely(!err)) (heir ? weft__wait_queue_prepend : weft__wait_queue_append)(q, &waiter, WEFT_ON_MUTEX);
         weft__wait_queue_unlock(q, w);
         if (unlikely(err)) return weft__refused(me, err);
-        err = weft__wait_block(me, waiter.ticket, deadline);
+        if (unlikely(weft__is_recording())) note_contended(m, me);
+        err = weft__wait_block_for(me, waiter.ticket, deadline, weft__for(WEFT_ON_MUTEX, q));
         if (unlikely(err)) {
             weft__wait_queue_leave(q, &waiter);
             return err;

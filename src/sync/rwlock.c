@@ -82,7 +82,7 @@ static WEFT_SWITCHES int wait_to_read(struct weft_rwlock *l, uint64_t ways, uint
     if (!err) weft__chain_append(&l->readers, &waiter, WEFT_ON_READ);
     rwlock_unlock(l, w);
     if (err) return weft__refused(waiter.fiber, err);
-    err = weft__wait_block(waiter.fiber, waiter.ticket, deadline);
+    err = weft__wait_block_for(waiter.fiber, waiter.ticket, deadline, weft__for(WEFT_ON_READ, l));
     if (unlikely(err)) {
         w = rwlock_lock(l);
         weft__chain_take_out(&l->readers, &waiter);
@@ -168,7 +168,7 @@ static WEFT_SWITCHES int wait_to_write(struct weft_rwlock *l, struct weft__fiber
     if (!err) weft__chain_append(&l->writers, &waiter, WEFT_ON_WRITE);
     rwlock_unlock(l, w);
     if (err) return weft__refused(me, err);
-    err = weft__wait_block(me, waiter.ticket, deadline);
+    err = weft__wait_block_for(me, waiter.ticket, deadline, weft__for(WEFT_ON_WRITE, l));
     if (unlikely(err))
         rwlock_leave(l, &waiter);
     else

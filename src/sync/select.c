@@ -246,9 +246,10 @@ static WEFT_SWITCHES int wait_by(struct weft__fiber *me, struct weft_case *cases
         unsigned k = 0;
         while (k < n && (what = select_enter(&cases[select_nth(&r, k)], me, ticket)) == WAITS) k++;
         if (likely(what == WAITS))
-            err = weft__wait_block(me, ticket, time < deadline ? time : deadline);
+            err =
+                weft__wait_block_for(me, ticket, time < deadline ? time : deadline, weft__for(WEFT_WAITS_SELECT, NULL));
         else if (what == LOST) /* a partner has won and will make this fiber ready: block until then */
-            err = weft__wait_block(me, ticket, WEFT_FOREVER);
+            err = weft__wait_block_for(me, ticket, WEFT_FOREVER, weft__for(WEFT_WAITS_SELECT, NULL));
         if (unlikely(err)) in_time = time <= deadline && weft__wait_was_late(me);
         int done = select_leave(&r, k);
         if (what == AGAIN) continue;

@@ -12,7 +12,7 @@ WEFT_PUBLIC WEFT_SWITCHES int weft_sleep_until(uint64_t deadline) {
     uint64_t ticket;
     int err = weft__wait_begin(me, WEFT_WAIT_BY_CANCEL, &ticket);
     if (err) return weft__refused(me, err);
-    err = weft__wait_block(me, ticket, deadline);
+    err = weft__wait_block_for(me, ticket, deadline, weft__for(WEFT_WAITS_SLEEP, NULL));
     return err && weft__wait_was_late(me) ? 0 : err;
 }
 

@@ -6,6 +6,7 @@
 #include "par.h"
 
 #include "weft/profile.h"
+#include "weft/trace.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -174,7 +174,7 @@ static bool make_server(struct program *p, struct op *op) {
         s->length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
     }
     s->listener = choose(p, 2) && !is_thread(op->actor[0]);
-    s->dials = s->tcp && choose(p, 2);
+    s->dials = s->tcp && choose(p, 2) && !is_thread(op->actor[0]);
     OK(weft_latch_init(&s->open, 1));
     return true;
 }

@@ -6,7 +6,7 @@ A tiny report of a few experiments: every plot has data, axes with units and a l
 JSON; it goes on after an interruption; two reports can be compared; nonsense is refused in one line. docs/REPORT.md has
 every figure of the documents, with the experiment that the report has for it. `quick`: the whole quick report.
 """
-import csv, io, json, os, re, subprocess, sys, tempfile, urllib.parse
+import csv, io, json, os, re, socket, subprocess, sys, tempfile, time, urllib.parse
 import xml.etree.ElementTree as xml
 
 weft, page = sys.argv[1], sys.argv[2]
@@ -111,6 +111,44 @@ def tiny(scratch):
     check("worse" in r.stdout and "switch" in r.stdout, r.stdout)
 
 
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def check_hdr(path, requests):
+    """Percentiles that grow, up to the count of all."""
+    lines = [line.split() for line in open(path)]
+    rows = [list(map(float, line)) for line in lines[2:] if line and not line[0].startswith("#")]
+    check(lines[0] == ["Value", "Percentile", "TotalCount", "1/(1-Percentile)"], "the heading of HdrHistogram")
+    check(all(a[0] <= b[0] and a[1] < b[1] and a[2] < b[2] for a, b in zip(rows, rows[1:])), "percentiles do not grow")
+    check(rows[-1][1] == 1 and rows[-1][2] == requests, f"{rows[-1]}, of {requests} requests")
+    check(sum(line[:1] == ["#[Mean"] or line[:1] == ["#[Max"] for line in lines) == 2, "no summary")
+
+
+def loaded(scratch):
+    """weft load writes its times as HdrHistogram does."""
+    path, port = os.path.join(scratch, "load.hdr"), free_port()
+    open(os.path.join(scratch, "file"), "w").write("hello")
+    user = ["--user", "root"] if os.geteuid() == 0 else []  # the directory is the caller's alone
+    server = subprocess.Popen([weft, "serve", scratch, "--port", str(port), *user], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    address, few = f"127.0.0.1:{port}/file", ["--warm-up", "0", "--connections", "2"]
+    try:
+        for _ in range(100):  # until it listens
+            with socket.socket() as s:
+                if s.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.1)
+        r = run("load", "http", "--duration", "0.2", *few, "--json", "--hdr", path, address)
+        check_hdr(path, json.loads(r.stdout)["requests"])
+        run("report", "-o", scratch, "--latency", path)
+        run("load", "http", "--duration", "0.1", *few, "--hdr", "/nowhere/x", address, code=1)
+    finally:
+        server.terminate()
+        server.wait()
+
+
 def latency(scratch):
     path = os.path.join(scratch, "a.hdr")
     with open(path, "w") as f:
@@ -133,6 +171,7 @@ def main():
         else:
             tiny(scratch)
             latency(scratch)
+            loaded(scratch)
     for nonsense in (["--only", "nix"], ["--runs", "0"], ["--ms", "x"], ["--compare", "a"], ["--nix"], ["--compare", "/nowhere", "/nowhere"], ["-o"]):
         refused("report", *nonsense)
     for nonsense in (["fib", "nix=1"], ["fib", "n=x"], ["fib", "n=1000"], ["yield", "--sweep", "fibers"], ["yield", "--sweep", "fibers=4..2"],

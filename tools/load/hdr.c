@@ -34,8 +34,8 @@ int load_write_hdr(const char *path, const struct histogram *h) {
             fprintf(f, "%12.6f %2.12f %10lu\n", (double)most / 1e6, 1.0, seen);
         else if (share >= next)
             fprintf(f, "%12.6f %2.12f %10lu %14.2f\n", (double)most / 1e6, share, seen, 1 / (1 - share));
-        while (next <= share && next < 1) next += (1 - next) / (2 * STEPS);
-        if (share >= 1) break;
+        if (seen == count) break;
+        while (next <= share) next += (1 - next) / (2 * STEPS); /* ends: the share is less than 1 */
     }
     fprintf(f, "#[Mean    = %12.6f, StdDeviation   = %12.6f]\n", mean / 1e6, deviation(h, mean, count) / 1e6);
     fprintf(f, "#[Max     = %12.6f, Total count    = %12lu]\n", (double)h->max / 1e6, count);

@@ -16,6 +16,7 @@
 #include "sched/dispatch/sharing.h"
 #include "sched/dispatch/timers.h"
 #include "sched/place/placement.h"
+#include "sched/record/record.h"
 #include "sched/tasks/tasks.h"
 #include "sched/wake/seen.h"
 
@@ -65,6 +66,7 @@ static void help_take(struct weft__worker *w, struct weft__worker *from, uint64_
     uint64_t got = weft__shared_take(from, items, n < WEFT_HELP_MOST ? n : WEFT_HELP_MOST, now);
     count_add(&w->numbers.helps, got > 0);
     weft__probe3(help, w->index, from->index, got);
+    if (got) weft__record(WEFT_HAPPENED_HELP, 0, from->index, got);
     count_add(&w->numbers.moved, got);
     for (uint64_t i = 0; i < got; i++)
         if (!weft__reserve_leaves(w, items[i])) weft__push(w, items[i]);

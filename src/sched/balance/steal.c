@@ -19,6 +19,7 @@
 #include "sched/dispatch/sharing.h"
 #include "sched/dispatch/timers.h"
 #include "sched/place/placement.h"
+#include "sched/record/record.h"
 #include "sched/rings/rings.h"
 #include "sched/tasks/tasks.h"
 #include "sched/wake/seen.h"
@@ -69,6 +70,7 @@ static struct weft__fiber *take_from(struct weft__worker *w, struct weft__worker
     if (is_offered(victim)) weft__split_trial_note_taken(w, victim, now);
     count_add(&w->numbers.steals, 1);
     weft__probe3(steal, w->index, victim->index, got);
+    weft__record(WEFT_HAPPENED_STEAL, 0, victim->index, got);
     count_add(&w->numbers.moved, got);
     weft__seen_note_taken(w, victim, got);
     for (uint64_t i = 1; i < got; i++)

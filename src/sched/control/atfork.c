@@ -20,6 +20,7 @@
 #include "sched/core/layers.h"
 #include "sched/core/thread.h"
 #include "sched/core/wait_word.h"
+#include "sched/elastic/recording.h"
 #include "sched/elastic/trim.h"
 #include "sched/elastic/worker_record.h"
 #include "sched/life/stack_shortage.h"
@@ -105,6 +106,7 @@ static void in_child(void) {
     weft__stack_after_fork();
     weft__starved_after_fork();
     weft__trimmer_after_fork();
+    weft__recording_after_fork();
     weft__deque_after_fork();
     weft__blocks_after_fork();
     weft__keys_after_fork();

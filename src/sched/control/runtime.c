@@ -23,6 +23,7 @@
 #include "base/sanitizer.h"
 #include "look/dump.h"
 #include "look/layout.h"
+#include "look/recorder.h"
 #include "look/sampler.h"
 #include "sched/control/atfork.h"
 #include "sched/control/cluster.h"
@@ -31,6 +32,7 @@
 #include "sched/core/layers.h"
 #include "sched/core/thread.h"
 #include "sched/elastic/monitor.h"
+#include "sched/elastic/recording.h"
 #include "sched/elastic/trim.h"
 #include "sched/life/background.h"
 #include "sched/life/stack_overflow.h"
@@ -70,8 +72,10 @@ static int runtime_start(const struct weft_config *given, size_t size) {
     store_rlx(&weft__timers_held, false);
     weft__dump_watch();
     weft__profile_watch();
+    weft__trace_watch();
     weft__probe1(runtime_begin, config.workers);
     weft__cluster_open(c, WEFT_OPEN); /* nothing can fail from here on: a fiber that is spawned will run */
+    weft__recording_tick(weft__clock()); /* WEFT_TRACE: all of its events, from the first fiber on */
     return 0;
 dismantle:
     weft__cluster_dismantle(c);

@@ -287,15 +287,19 @@ static inline uint64_t weft__since(uint64_t then, uint64_t now) { return then &&
 enum { WEFT_ASIDE_HIGH, WEFT_ASIDE_PINNED, WEFT_ASIDE_LOW, WEFT_ASIDES };
 /* Every dispatch reads this word, so the monitor uses it to call the worker home; see weft__worker_summon. */
 #define WEFT_ASIDE_SUMMONED (1u << 31)
+/* For the same reason the recorder uses it: the worker records its dispatches (sched/record). */
+#define WEFT_ASIDE_RECORDED (1u << 30)
+#define WEFT_ASIDE_FLAGS (WEFT_ASIDE_SUMMONED | WEFT_ASIDE_RECORDED)
 struct weft__aside {
     struct weft__lock lock;
-    _Atomic unsigned state; /* how many there are in all, and SUMMONED; written under the lock */
+    _Atomic unsigned state; /* how many there are in all, and the flags; written under the lock */
     _Atomic unsigned loose; /* of these, not pinned: any worker may run them */
     struct weft__list list[WEFT_ASIDES];
     struct weft__timed timed[WEFT_ASIDES];
 };
 static inline void weft__aside_reset(struct weft__aside *a) {
     for (unsigned i = 0; i < WEFT_ASIDES; i++) weft__timed_none(&a->timed[i]);
+    store_rlx(&a->state, load_rlx(&a->state) & ~WEFT_ASIDE_RECORDED);
 }
 
 /* Which workers take from a queue: all; the owner without a swap, because it is alone in its cluster (ALONE) or because

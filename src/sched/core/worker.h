@@ -16,6 +16,8 @@
 #define WEFT_MIGRATES 0
 #endif
 
+struct weft__tape;
+
 /*
  * One struct for each component (core/components.h), which says which area changes it. A component that only the
  * carrier uses is reset by assignment; a component that other threads read has a reset function, which stores
@@ -69,6 +71,7 @@ struct weft__worker {
     struct weft__worker_rescue rescue;
     struct weft__hog hog;
     struct weft__wheel wheel WEFT_ALIGNED;
+    _Atomic(struct weft__tape *) tape; /* what the recorder wrote; NULL: nothing yet. Kept for ever */
 };
 
 #endif

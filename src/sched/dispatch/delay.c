@@ -20,6 +20,7 @@
 #include "base/message.h"
 #include "base/probe.h"
 #include "sched/balance/help_rule.h"
+#include "sched/record/record.h"
 
 #define WEFT_REPORT_EVERY (100 * WEFT_MILLISECOND)
 
@@ -100,6 +101,10 @@ WEFT_COLD void weft__report_late(struct weft__worker *w, struct weft__fiber *lat
     struct weft__cluster *c = w->cluster;
     struct weft__text text, hog_text;
     weft__probe3(late, w->index, late, waited);
+    if (late && weft__is_recording()) {
+        weft__record_slow(WEFT_HAPPENED_LATE, load_rlx(&late->slot.life), waited, 0);
+        add_rlx(&weft__recorder.late, 1);
+    }
     uint64_t next = load_rlx(&c->next_report);
     if (!late || now < next || !cas_ar(&c->next_report, &next, now + WEFT_REPORT_EVERY)) return;
     weft__say_if_room("late: %s has waited for %z us (limit: %z us) on worker %z%s%s", weft__describe(late, &text),

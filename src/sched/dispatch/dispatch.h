@@ -12,6 +12,7 @@
 #define WEFT_SCHED_DISPATCH_H
 
 #include "base/assert.h"
+#include "sched/core/waits_for.h"
 #include "sched/dispatch/lock_check.h"
 #include "sched/dispatch/make_ready.h"
 #include "sched/dispatch/priority.h"
@@ -43,16 +44,19 @@ static inline struct weft__fiber *weft__pop(struct weft__worker *w) {
 
 /* Takes the next fiber out of the queues. NULL: there is none, or it is time to look at timers, mailbox and
  * injector: the worker goes home. It does not look here, on the fiber's stack, because that takes kilobytes, and
- * a fiber keeps each page that it has touched. */
-static inline struct weft__fiber *weft__next(struct weft__worker *w) {
+ * a fiber keeps each page that it has touched. what: the wait that the running fiber has begun, for the
+ * recorder; only the slow path computes it. */
+static inline __attribute__((always_inline)) struct weft__fiber *weft__next_after(struct weft__worker *w,
+                                                                                  struct weft__waits_for what) {
     WEFT_ASSERT(weft__self() == w); /* only the carrier takes from its queue here */
+    if (unlikely(load_rlx(&w->aside.state))) return weft__aside_next(w, what);
     store_rlx(&w->current, NULL);
     fence_compiler(); /* pairs with weft__fence_all in weft__sharing_end_by_force: only then is `alone` read */
     if (unlikely(--w->pace.until_poll <= 0)) return NULL;
-    if (unlikely(load_rlx(&w->aside.state))) return weft__aside_next(w);
     struct weft__fiber *f = weft__pop(w);
     return likely(f != NULL) ? f : weft__next_slow(w);
 }
+static inline struct weft__fiber *weft__next(struct weft__worker *w) { return weft__next_after(w, weft__for(0, NULL)); }
 
 /* Gives a fresh fiber the stack; the record knows where to begin. */
 static inline void weft__adopt(struct weft__fiber *f, struct weft__stack *s) {
@@ -103,11 +107,11 @@ struct weft__worker *weft__suspend_handling(struct weft__worker *w, struct weft_
  * The running fiber stands in a queue, or waits: run something else. Returns when it is entered
  * again, with the worker that it is on then.
  */
-static inline __attribute__((always_inline)) struct weft__worker *weft__suspend_plain(struct weft__worker *w,
-                                                                                      struct weft__fiber *self) {
+static inline __attribute__((always_inline)) struct weft__worker *
+weft__suspend_plain_for(struct weft__worker *w, struct weft__fiber *self, struct weft__waits_for what) {
     WEFT_ASSERT(load_rlx(&w->current) == self && self->stack != NULL);
     WEFT_ASSERT(load_rlx(&self->context.on_stack) == WEFT_STOOD_ON);
-    struct weft__fiber *f = weft__next(w);
+    struct weft__fiber *f = weft__next_after(w, what);
     if (unlikely(f == self)) {     /* ready again before it left */
         store_rel(&w->current, f); /* pairs with weft__sharing_end_by_force: it was taken from the queue before */
         count_add(&w->numbers.switches, 1); /* a turn, so its worker is not stuck */
@@ -120,14 +124,24 @@ static inline __attribute__((always_inline)) struct weft__worker *weft__suspend_
     return w;
 }
 
-static inline __attribute__((always_inline)) struct weft__worker *weft__suspend(struct weft__worker *w,
-                                                                                struct weft__fiber *self) {
+static inline __attribute__((always_inline)) struct weft__worker *weft__suspend_plain(struct weft__worker *w,
+                                                                                      struct weft__fiber *self) {
+    return weft__suspend_plain_for(w, self, weft__for(0, NULL));
+}
+
+/* what: see weft__next_after. The slow ways do not know it. */
+static inline __attribute__((always_inline)) struct weft__worker *
+weft__suspend_for(struct weft__worker *w, struct weft__fiber *self, struct weft__waits_for what) {
     weft__locks_check(self, "parks");
     /* A fiber that parks while it handles a C++ exception takes the handling along. */
     if (unlikely(w->carrier.exceptions->caught || w->carrier.exceptions->uncaught))
         return weft__suspend_handling(w, self);
     if (unlikely(load_rlx(&w->calls.deque) != NULL)) return weft__suspend_forking(w, self);
-    return weft__suspend_plain(w, self);
+    return weft__suspend_plain_for(w, self, what);
+}
+static inline __attribute__((always_inline)) struct weft__worker *weft__suspend(struct weft__worker *w,
+                                                                                struct weft__fiber *self) {
+    return weft__suspend_for(w, self, weft__for(0, NULL));
 }
 
 #endif

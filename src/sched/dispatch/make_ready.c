@@ -21,6 +21,7 @@
 #include "sched/core/thread.h"
 #include "sched/dispatch/delay.h"
 #include "sched/dispatch/dispatch.h"
+#include "sched/record/record.h"
 
 static unsigned pin_of(uint32_t placement) { return placement & WEFT_PLACEMENT_PIN; }
 
@@ -76,12 +77,25 @@ static inline bool migrate(struct weft__worker *w, struct weft__fiber *f) {
     return true;
 }
 
-/* The trap may have sprung on the way here, or springs now, for what comes by mail. */
+/* While the worker records, the trap is always set, so that every push comes by weft__push_slow. */
+static WEFT_NOINLINE void push_recorded(struct weft__worker *w, struct weft__fiber *f) {
+    if (w->sampling.is_armed) weft__age_mark(w);
+    weft__ready_untrap(&w->ready);
+    if (weft__ready_push(&w->ready, f)) weft__inject(w->cluster, f);
+    weft__ready_trap(&w->ready);
+}
+
+/* The trap may have sprung on the way here, or springs now, for what comes by mail. It may also be left from a
+ * recording. */
 static void push_here(struct weft__worker *w, struct weft__fiber *f) {
+    if (unlikely(weft__is_recorded(w))) {
+        push_recorded(w, f);
+        return;
+    }
     if (w->sampling.is_armed && !w->ready.trapped) weft__age_mark(w);
     int err = weft__ready_push(&w->ready, f);
     if (err == -EAGAIN) {
-        weft__age_mark(w);
+        if (w->sampling.is_armed) weft__age_mark(w);
         err = weft__ready_push(&w->ready, f);
     }
     if (err) weft__inject(w->cluster, f);
@@ -113,6 +127,7 @@ static bool is_global(const struct weft__worker *w, uint32_t placement) {
 
 WEFT_COLD void weft__push_slow(struct weft__worker *w, struct weft__fiber *f) {
     uint32_t placement = load_rlx(&f->context.placement);
+    if (unlikely(weft__is_recorded(w))) weft__record_ready(w, f);
     if ((placement & WEFT_PLACEMENT_CLUSTER) != w->placement)
         weft__inject(weft__cluster_of(placement), f);
     else if (pin_of(placement) && pin_of(placement) != w->index + 1)
@@ -162,6 +177,7 @@ void weft__queue_give_away(struct weft__worker *w) {
 int weft__hand_in(struct weft__cluster *c, struct weft_cluster handle, struct weft__fiber *f, struct weft__worker *to) {
     struct weft__injector *in = &c->injector;
     unsigned pin = pin_of(load_rlx(&f->context.placement)); /* the fiber may have ended when we look again */
+    if (unlikely(weft__is_recording())) weft__record_ready(weft__self(), f);
     weft__lock(&in->lock);
     bool closed = in->closed > (weft__self() ? WEFT_CLOSED_TO_THREADS : WEFT_OPEN) || pin > c->count ||
                   (handle.id && handle.id >> 32 != load_rlx(&c->generation));
@@ -199,6 +215,7 @@ WEFT_COLD void weft__make_ready_elsewhere(struct weft__worker *w, struct weft__f
     uint32_t placement = load_rlx(&f->context.placement);
     struct weft__worker *last;
     if (w) count_add(&w->numbers.unparks, 1);
+    if (unlikely(weft__is_recording()) && load_rlx(&f->context.kind) == WEFT_KIND_FIBER) weft__record_ready(w, f);
     if (load_rlx(&f->context.kind) == WEFT_KIND_THREAD)
         weft__wait_thread_release(f);
     else if (load_rlx(&f->context.kind) == WEFT_KIND_ABANDONED)
@@ -335,5 +352,5 @@ WEFT_COLD struct weft__fiber *weft__next_slow(struct weft__worker *w) {
     if (unlikely(!weft__is_wanted(w))) return NULL;
     weft__mail_take(w, w);
     weft__injector_take(w);
-    return weft__aside_count(w) ? weft__aside_next(w) : weft__pop(w);
+    return weft__aside_count(w) ? weft__aside_pop(w) : weft__pop(w);
 }

@@ -16,6 +16,7 @@
 #include "base/assert.h"
 #include "sched/dispatch/delay.h"
 #include "sched/dispatch/dispatch.h"
+#include "sched/record/record.h"
 
 enum { EVERY_LOW = 32, EVERY_QUEUE = 4 };
 
@@ -36,7 +37,7 @@ void weft__aside_put(struct weft__worker *w, unsigned which, struct weft__fiber 
 
 /* For worker w. */
 static struct weft__fiber *aside_take(struct weft__worker *w, struct weft__aside *a, unsigned which) {
-    if (!(load_rlx(&a->state) & ~WEFT_ASIDE_SUMMONED)) return NULL;
+    if (!(load_rlx(&a->state) & ~WEFT_ASIDE_FLAGS)) return NULL;
     weft__lock(&a->lock);
     struct weft__link *l = weft__list_take(&a->list[which]);
     struct weft__fiber *f = weft__fiber_of_link(l);
@@ -58,7 +59,7 @@ static struct weft__fiber *aside_first_of(struct weft__worker *w, const uint8_t 
     return f;
 }
 
-WEFT_COLD struct weft__fiber *weft__aside_next(struct weft__worker *w) {
+struct weft__fiber *weft__aside_pop(struct weft__worker *w) {
     static const uint8_t low[4] = {WEFT_ASIDE_LOW, WEFT_ASIDE_HIGH, WEFT_ASIDE_PINNED, QUEUE};
     static const uint8_t orders[EVERY_QUEUE][4] = {
         {QUEUE, WEFT_ASIDE_HIGH, WEFT_ASIDE_PINNED, WEFT_ASIDE_LOW},
@@ -66,14 +67,36 @@ WEFT_COLD struct weft__fiber *weft__aside_next(struct weft__worker *w) {
         {WEFT_ASIDE_PINNED, WEFT_ASIDE_HIGH, QUEUE, WEFT_ASIDE_LOW},
         {WEFT_ASIDE_HIGH, QUEUE, WEFT_ASIDE_PINNED, WEFT_ASIDE_LOW},
     };
+    unsigned turn = ++w->pace.aside_turn;
+    return aside_first_of(w, turn % EVERY_LOW ? orders[turn % EVERY_QUEUE] : low);
+}
+
+/* As weft__next, after which this must be in step. */
+static struct weft__fiber *aside_next(struct weft__worker *w) {
+    store_rlx(&w->current, NULL);
+    fence_compiler(); /* as in weft__next */
+    if (unlikely(--w->pace.until_poll <= 0)) return NULL;
     if (unlikely(load_rlx(&w->aside.state) & WEFT_ASIDE_SUMMONED)) {
         w->pace.poll_from -= w->pace.until_poll; /* so many dispatches were made, see poll_pace */
         w->pace.until_poll = 0;
         return NULL; /* home, and to weft__poll */
     }
-    unsigned turn = ++w->pace.aside_turn;
-    struct weft__fiber *f = aside_first_of(w, turn % EVERY_LOW ? orders[turn % EVERY_QUEUE] : low);
+    struct weft__fiber *f = weft__aside_count(w) ? weft__aside_pop(w) : weft__pop(w);
     return f ? f : weft__next_slow(w);
+}
+
+/* The trap stays set while the worker records: every push is seen (make_ready.c). Only the owner sets it. */
+static WEFT_NOINLINE struct weft__fiber *next_recorded(struct weft__worker *w, struct weft__waits_for what) {
+    struct weft__fiber *old = load_rlx(&w->current);
+    if (unlikely(!w->ready.trapped)) weft__ready_trap(&w->ready);
+    if (old) weft__record_leave(w, old, what);
+    struct weft__fiber *f = aside_next(w);
+    if (f) weft__record_run(w, f);
+    return f;
+}
+
+WEFT_COLD struct weft__fiber *weft__aside_next(struct weft__worker *w, struct weft__waits_for what) {
+    return unlikely(weft__is_recorded(w)) ? next_recorded(w, what) : aside_next(w);
 }
 
 /* --- summons ---------------------------------------------------------------------------------- */
@@ -90,6 +113,10 @@ void weft__worker_summon(struct weft__worker *w) {
 
 void weft__summons_clear(struct weft__worker *w) {
     if (unlikely(load_rlx(&w->aside.state) & WEFT_ASIDE_SUMMONED)) set_state(&w->aside, WEFT_ASIDE_SUMMONED, 0);
+}
+
+void weft__worker_set_recorded(struct weft__worker *w, bool recorded) {
+    if (weft__is_recorded(w) != recorded) set_state(&w->aside, WEFT_ASIDE_RECORDED, recorded ? WEFT_ASIDE_RECORDED : 0);
 }
 
 /* --- for other workers ------------------------------------------------------------------------- */

@@ -7,10 +7,11 @@
 #define WEFT_SCHED_DISPATCH_PRIORITY_H
 
 #include "sched/core/cluster.h"
+#include "sched/core/waits_for.h"
 
 /* How many fibers stand aside. */
 static inline unsigned weft__aside_count(struct weft__worker *w) {
-    return load_rlx(&w->aside.state) & ~WEFT_ASIDE_SUMMONED;
+    return load_rlx(&w->aside.state) & ~WEFT_ASIDE_FLAGS;
 }
 /* Is any fiber ready in the worker's own queue and lists? */
 static inline bool weft__has_ready(struct weft__worker *w) {
@@ -20,10 +21,17 @@ static inline bool weft__has_ready(struct weft__worker *w) {
 void weft__worker_summon(struct weft__worker *w);
 /* The owner is at home. */
 void weft__summons_clear(struct weft__worker *w);
+/* Does the worker record its dispatches? */
+static inline bool weft__is_recorded(struct weft__worker *w) { return load_rlx(&w->aside.state) & WEFT_ASIDE_RECORDED; }
+/* From its next dispatch on, or no longer. Any thread. */
+void weft__worker_set_recorded(struct weft__worker *w, bool recorded);
 
 void weft__aside_put(struct weft__worker *w, unsigned which, struct weft__fiber *f);
-/* The next fiber to run, of those that stand aside and of the queue, each in its turn. */
-struct weft__fiber *weft__aside_next(struct weft__worker *w);
+/* The next fiber to run, of those that stand aside and of the queue, each in its turn; NULL: the worker goes home.
+ * what: the wait that the running fiber has begun. */
+struct weft__fiber *weft__aside_next(struct weft__worker *w, struct weft__waits_for what);
+/* The same, after weft__next_slow has moved fibers here: the running fiber has left already. */
+struct weft__fiber *weft__aside_pop(struct weft__worker *w);
 /* A fiber that w may run, or NULL. If the other worker is stuck, w takes over its pinned fibers. */
 struct weft__fiber *weft__aside_steal(struct weft__worker *w, struct weft__worker *from);
 

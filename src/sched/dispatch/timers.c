@@ -5,7 +5,13 @@
 #include "sched/dispatch/timers.h"
 #include "base/probe.h"
 #include "sched/dispatch/make_ready.h"
+#include "sched/record/record.h"
 #include "sched/wait/wait.h"
+
+static WEFT_COLD void record_timer(const struct weft__due *d) {
+    struct weft__fiber *f = d->fn ? NULL : d->arg;
+    weft__record_slow(WEFT_HAPPENED_TIMER, f ? load_rlx(&f->slot.life) : 0, (uintptr_t)d->fn, 0);
+}
 
 void weft__expire(struct weft__worker *w, struct weft__wheel *wheel, uint64_t now) {
     enum { AT_ONCE = 64 };
@@ -19,6 +25,7 @@ void weft__expire(struct weft__worker *w, struct weft__wheel *wheel, uint64_t no
         count_add(&w->numbers.timers, n);
         for (unsigned i = 0; i < n; i++) {
             weft__probe2(timer, w->index, due[i].arg);
+            if (unlikely(weft__is_recording())) record_timer(&due[i]);
             if (due[i].fn) {
                 due[i].fn(due[i].arg);
                 if (unlikely(weft__self() != w)) weft__forked_end(NULL);

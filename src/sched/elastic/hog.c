@@ -15,6 +15,7 @@
 #include "sched/dispatch/make_ready.h"
 #include "sched/elastic/monitor.h"
 #include "sched/elastic/rescue.h"
+#include "sched/record/record.h"
 #include "sched/wake/load.h"
 
 #include <fcntl.h>
@@ -108,6 +109,7 @@ static void hog_judge(struct weft__worker *w, struct weft__fiber *f, uint64_t cp
     if (!load_rlx(&h->fiber)) {
         store_rlx(&h->since, now - WEFT_TICK);
         weft__probe3(hog, w->index, weft__handle(f).id, blocks);
+        weft__record(WEFT_HAPPENED_HOG, weft__handle(f).id, w->index, blocks);
     }
     store_rel(&h->fiber, f); /* pairs with weft_hogs */
     weft__hog_remember(f);

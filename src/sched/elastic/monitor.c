@@ -20,6 +20,7 @@
  */
 #include "sched/elastic/monitor.h"
 #include "sched/elastic/cpu_quota.h"
+#include "sched/elastic/recording.h"
 #include "sched/elastic/rescue.h"
 #include "sched/elastic/resize.h"
 #include "sched/wake/helpers.h"
@@ -55,6 +56,7 @@ static bool tick(uint64_t now) {
     struct weft__rescue rescue = {.now = now, .processors = processors};
     weft__poll_duty_tick();
     weft__each_cluster(monitor_look_at, &rescue);
+    weft__recording_tick(now);
     if (rescue.urgent) quick = WEFT_QUICK_TICKS;
     return rescue.busy;
 }

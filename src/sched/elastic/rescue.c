@@ -45,6 +45,7 @@
 
 #include "base/message.h"
 #include "sched/balance/work.h"
+#include "sched/record/record.h"
 
 #define WEFT_SPARE_STAYS (2 * WEFT_TICK)
 
@@ -105,6 +106,7 @@ static void rescue(struct weft__worker *w, struct sight *s, struct weft__rescue 
     weft__idle_wake_one(w->cluster);
     h->stuck_at = r->now;
     weft__probe2(rescue, w->index, h->blocks);
+    weft__record(WEFT_HAPPENED_RESCUE, 0, w->index, h->blocks);
     if (load_rlx(&w->rescue.has_spare)) return;
     r->urgent = true;
     store_rlx(&w->rescue.has_spare, h->blocks || is_crisis(s) || missed || again);

@@ -11,6 +11,7 @@
  * and the worst that such a thread does is a wake-up too many.
  */
 #include "sched/elastic/worker_record.h"
+#include "sched/elastic/recording.h"
 
 /* Slots of a new ready queue. Test builds start with few, so that the queue grows often. */
 #ifndef WEFT_READY_FIRST
@@ -67,7 +68,9 @@ int weft__worker_make(struct weft__cluster *c, unsigned index) {
     if (!w && !(w = worker_record_make(c, index))) return -ENOMEM;
     reset_own_part(w);
     reset_shared_part(w);
-    return weft__ready_init(&w->ready, WEFT_READY_FIRST, 0);
+    int err = weft__ready_init(&w->ready, WEFT_READY_FIRST, 0);
+    if (!err) weft__recording_add(w);
+    return err;
 }
 
 void weft__worker_release(struct weft__worker *w) {

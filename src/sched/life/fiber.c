@@ -11,6 +11,7 @@
 #include "sched/life/stack_overflow.h"
 #include "sched/life/stack_shortage.h"
 #include "sched/place/placement.h"
+#include "sched/record/record.h"
 #include "sched/wait/block.h"
 #include "sched/wait/cancel.h"
 
@@ -129,6 +130,7 @@ static inline __attribute__((always_inline)) int spawn(struct weft_fiber *fiber,
     }
     count_add(&w->numbers.spawned, 1);
     if (unlikely(to != w)) {
+        if (weft__is_recording()) weft__record_ready(w, f);
         weft__mail(to, f);
     } else {
         weft__push(w, f);
@@ -206,10 +208,10 @@ static struct weft__fiber *announce_end(struct weft__worker *w, struct weft__fib
 }
 
 /* What runs after a fiber that has ended: if no fiber is ready here, its joiner would come to the head
- * of the queue, so it need not go through it. */
+ * of the queue, so it need not go through it. Unless the worker is called home, or records. */
 static struct weft__fiber *after_end(struct weft__worker *w, struct weft__fiber *joiner) {
     if (!joiner) return weft__next(w);
-    if (WEFT_MIGRATES || weft__has_ready(w) || weft__has_wishes(w, joiner) ||
+    if (WEFT_MIGRATES || weft__ready_length(&w->ready) || load_rlx(&w->aside.state) || weft__has_wishes(w, joiner) ||
         load_rlx(&joiner->context.kind) != WEFT_KIND_FIBER) {
         weft__make_ready(joiner);
         return weft__next(w);
@@ -352,7 +354,7 @@ static WEFT_SWITCHES int fiber_join(struct weft__fiber *f, struct weft_fiber han
         weft__wait_withdraw(me, ticket);
         return join_at_once(f, handle, result, join);
     }
-    err = weft__wait_block(me, ticket, deadline);
+    err = weft__wait_block_for(me, ticket, deadline, weft__for(WEFT_WAITS_JOIN, (void *)(uintptr_t)handle.id));
     if (likely(!err)) return fiber_collect(f, result);
     /* No joiner any more; unless the fiber ended just now, then the join has succeeded after all. */
     return cas_ar(&f->join, &by, nobody) ? err : fiber_collect(f, result);

@@ -11,6 +11,7 @@
 #include "sched/dispatch/make_ready.h"
 #include "sched/dispatch/priority.h"
 #include "sched/loop/loop.h"
+#include "sched/record/record.h"
 #include "sched/tasks/tasks.h"
 #include "sched/wake/io_backpressure.h"
 #include "sched/wake/load.h"
@@ -118,9 +119,11 @@ bool weft__idle_sleep(struct weft__worker *w) {
         count_add(&w->numbers.sleeps, 1);
         uint64_t until = sleep_until(w, now, is_watchman);
         weft__probe2(worker_sleep, w->index, until);
+        weft__record(WEFT_HAPPENED_SLEEP, 0, until, 0);
         weft__burden_sleeps(w, now);
         woken = at_poller ? weft__poll_duty_sleep(w, until) : weft__driver_sleep(&w->driver, &w->ring, until);
         weft__probe2(worker_wake, w->index, woken);
+        weft__record(WEFT_HAPPENED_WAKE, 0, woken, 0);
         weft__burden_wakes(w);
         count_add(&w->numbers.wakeups, woken);
     }

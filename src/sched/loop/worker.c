@@ -17,6 +17,7 @@
 #include "sched/life/stack_shortage.h"
 #include "sched/loop/loop.h"
 #include "sched/place/placement.h"
+#include "sched/record/record.h"
 #include "sched/rings/rings.h"
 #include "sched/tasks/tasks.h"
 #include "sched/wake/helpers.h"
@@ -42,13 +43,19 @@ static bool try_enter(struct weft__worker *w, struct weft__fiber *f, unsigned *t
     return false;
 }
 
+/* A fiber that did not come by weft__next, which records it otherwise. */
+static struct weft__fiber *recorded(struct weft__worker *w, struct weft__fiber *f) {
+    if (f && unlikely(weft__is_recorded(w))) weft__record_run(w, f);
+    return f;
+}
+
 static struct weft__fiber *find_quickly(struct weft__worker *w) {
     struct weft__fiber *f = w->home.handed;
     w->home.handed = NULL;
     if (f) return f;
     if (w->pace.until_poll <= 0) weft__poll(w, weft__clock());
     f = weft__next(w);
-    return f || likely(!load_rlx(&w->cluster->tasks.suspended)) ? f : weft__tasks_steal_here(w);
+    return f || likely(!load_rlx(&w->cluster->tasks.suspended)) ? f : recorded(w, weft__tasks_steal_here(w));
 }
 
 static void now_idle(struct weft__worker *w) {
@@ -76,7 +83,7 @@ static void now_busy(struct weft__worker *w) {
 /* The queue is empty: look further. */
 static struct weft__fiber *find_slowly(struct weft__worker *w, bool once) {
     now_idle(w);
-    if (weft__idle_start_searching(w)) return weft__search(w, once);
+    if (weft__idle_start_searching(w)) return recorded(w, weft__search(w, once));
     weft__poll(w, weft__clock());
     return weft__next(w);
 }

@@ -4,6 +4,7 @@
 #include "sched/rings/rings.h"
 #include "base/assert.h"
 #include "base/probe.h"
+#include "sched/record/record.h"
 #include "sched/wait/block.h"
 
 #include <stdlib.h>
@@ -83,12 +84,18 @@ void weft__ring_unlock(struct weft__uring *r) { weft__unlock(&r->lock); }
 
 static inline bool is_called_later(const struct weft__op *op) { return op->fn && !op->at_once; }
 
+static WEFT_COLD void record_io(enum weft__happened kind, const struct weft__op *op, int number) {
+    uint64_t fiber = op->fiber ? load_rlx(&op->fiber->slot.life) : 0;
+    weft__record_slow(kind, fiber, (uintptr_t)op, (uint64_t)(int64_t)number);
+}
+
 void weft__ring_claim(struct weft__uring *r, struct io_uring_sqe *e, struct weft__op *op) {
     WEFT_ASSERT(weft__lock_is_held(&r->lock));
     op->ring = r;
     op->done = false;
     op->enters = load_rlx(&r->enters);
     weft__probe3(io_begin, op, op->fiber, op->fd);
+    if (unlikely(weft__is_recording())) record_io(WEFT_HAPPENED_IO_BEGIN, op, op->fd);
     weft__uring_set_op(e, op);
     store_rlx(&r->in_flight, load_rlx(&r->in_flight) + 1);
     if (is_called_later(op)) store_rlx(&r->functions, load_rlx(&r->functions) + 1);
@@ -110,6 +117,7 @@ static bool ring_complete(struct weft__uring *r, const struct weft__completion *
                           unsigned *over) {
     struct weft__op *op = c->op;
     weft__probe3(io_end, op, op->fd, c->result);
+    if (unlikely(weft__is_recording())) record_io(WEFT_HAPPENED_IO_END, op, c->result);
     WEFT_ASSERT(weft__lock_is_held(&r->lock));
     if (likely(!(c->flags & WEFT_COMPLETION_MORE))) {
         WEFT_ASSERT(!op->done);

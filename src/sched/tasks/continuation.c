@@ -24,6 +24,7 @@
  */
 #include "sched/dispatch/dispatch.h"
 #include "sched/life/spawn.h"
+#include "sched/record/record.h"
 #include "sched/tasks/tasks.h"
 #include "sched/wait/cancel.h"
 
@@ -126,6 +127,7 @@ struct weft__fiber *weft__parents_steal(struct weft__worker *w, struct weft__wor
     struct weft__fiber *f = *parent_in(c);
     store_rel(weft__call_state(c), WEFT_CALL_DONE); /* pairs with forget_stolen */
     count_add(&w->numbers.tasks_stolen, 1);
+    weft__record(WEFT_HAPPENED_TASK_TAKEN, weft__life(f), 0, 0);
     return f;
 }
 

@@ -41,6 +41,7 @@
 #include "sched/dispatch/forking.h"
 #include "sched/life/spawn.h"
 #include "sched/life/stack_shortage.h"
+#include "sched/record/record.h"
 #include "sched/wait/block.h"
 #include "sched/wait/cancel.h"
 #include "sched/wake/seen.h"
@@ -464,6 +465,7 @@ static struct weft__fiber *steal_into_fiber(struct weft__worker *w, struct weft_
     store_rlx(&f->context.on_stack, WEFT_AT_REST);
     count_add(&w->numbers.spawned, 1);
     count_add(&w->numbers.tasks_stolen, 1);
+    weft__record(WEFT_HAPPENED_TASK_TAKEN, weft__life(f), weft__life(owner), 0);
     if (load_rlx(&w->cluster->tasks.woken)) store_rlx(&w->cluster->tasks.woken, false);
     if (now) weft__worth_stole(w, f, now);
     return f;
@@ -540,6 +542,7 @@ WEFT_SWITCHES void weft__tasks_await(struct weft__deque *d, struct weft_call *c)
         if (cas_ar(weft__call_state(c), &state, by)) { /* pairs with weft__call_finish */
             count_add(&weft__self()->numbers.joins_parked, 1);
             d->joining = true;
+            weft__record(WEFT_HAPPENED_TASK_JOIN, weft__life(me), (uintptr_t)c, 0);
             weft__wait_block(me, ticket, WEFT_FOREVER);
             d->joining = false;
             return;

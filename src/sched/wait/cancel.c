@@ -16,6 +16,7 @@
 #include "base/probe.h"
 #include "sched/dispatch/forking.h"
 #include "sched/dispatch/make_ready.h"
+#include "sched/record/record.h"
 #include "sched/wait/cancel_log.h"
 
 /* --- being cancelled -------------------------------------------------------------------------------- */
@@ -214,6 +215,7 @@ WEFT_PUBLIC int weft_cancel(struct weft_fiber fiber) {
     struct weft__fiber *f = weft__fiber_of(fiber);
     if (!f) return -ESRCH;
     weft__probe1(cancel, fiber.id);
+    if (unlikely(weft__is_recording())) weft__record_slow(WEFT_HAPPENED_CANCEL, fiber.id, weft__record_caller(), 0);
     struct weft__scope *s = NULL, *root = NULL;
     bool wakes = false;
     int err = 0;

@@ -29,23 +29,25 @@ static int thread_block(struct weft__fiber *me, uint64_t ticket, uint64_t deadli
     return weft__wait_result(me, load_acq(&me->wait));
 }
 
-static int block_until(struct weft__fiber *me, uint64_t ticket, uint64_t deadline, bool idle) {
+static int block_until(struct weft__fiber *me, uint64_t ticket, uint64_t deadline, bool idle,
+                       struct weft__waits_for what) {
     if (load_rlx(&me->context.kind) != WEFT_KIND_FIBER) return thread_block(me, ticket, deadline);
-    if (deadline == WEFT_FOREVER) return weft__wait_block(me, ticket, deadline);
+    if (deadline == WEFT_FOREVER) return weft__wait_block_for(me, ticket, deadline, what);
     WEFT_ASSERT(load_rlx(&weft__self()->current) == me);
     struct weft__timer timer = {.idle = idle};
     weft__wheel_arm(&weft__self()->wheel, &timer, deadline, (struct weft__due){NULL, me, ticket});
-    int result = weft__wait_block(me, ticket, WEFT_FOREVER);
+    int result = weft__wait_block_for(me, ticket, WEFT_FOREVER, what);
     if (!weft__wait_was_late(me)) weft__wheel_cancel(&timer);
     return result;
 }
 
-WEFT_SWITCHES WEFT_COLD int weft__wait_block_slow(struct weft__fiber *me, uint64_t ticket, uint64_t deadline) {
-    return block_until(me, ticket, deadline, false);
+WEFT_SWITCHES WEFT_COLD int weft__wait_block_slow(struct weft__fiber *me, uint64_t ticket, uint64_t deadline,
+                                                  struct weft__waits_for what) {
+    return block_until(me, ticket, deadline, false, what);
 }
 
 WEFT_SWITCHES int weft__wait_block_idly(struct weft__fiber *me, uint64_t ticket, uint64_t deadline) {
-    return block_until(me, ticket, deadline, true);
+    return block_until(me, ticket, deadline, true, weft__for(0, NULL));
 }
 
 WEFT_SWITCHES int weft__wait_withdraw(struct weft__fiber *me, uint64_t ticket) {
@@ -56,7 +58,7 @@ WEFT_SWITCHES int weft__wait_withdraw(struct weft__fiber *me, uint64_t ticket) {
 WEFT_SWITCHES void weft__wait_nap(struct weft__fiber *me, uint64_t nanoseconds) {
     uint64_t ticket;
     weft__wait_begin(me, 0, &ticket); /* neither a permit nor a cancellation ends it */
-    weft__wait_block(me, ticket, weft__clock() + nanoseconds);
+    weft__wait_block_for(me, ticket, weft__clock() + nanoseconds, weft__for(WEFT_WAITS_SLEEP, NULL));
 }
 
 /* Of this kernel thread: which of the fibers that run on it are refused does not matter. A fiber that loops is refused
@@ -73,7 +75,7 @@ static WEFT_SWITCHES int park(struct weft__fiber *me, uint64_t deadline) {
     uint64_t ticket;
     int r = weft__wait_begin(me, WEFT_WAIT_BY_PERMIT | WEFT_WAIT_BY_CANCEL, &ticket);
     if (r) return r < 0 ? weft__refused(me, r) : 0;
-    return weft__wait_block(me, ticket, deadline);
+    return weft__wait_block_for(me, ticket, deadline, weft__for(WEFT_WAITS_PARK, NULL));
 }
 
 WEFT_PUBLIC int weft_park_until(uint64_t deadline) {

@@ -125,7 +125,7 @@ static inline __attribute__((always_inline)) int weft__wait_queue_wait(struct we
     }
     weft__wait_queue_append(q, w, on);
     weft__wait_queue_unlock(q, value);
-    err = weft__wait_block(me, w->ticket, deadline);
+    err = weft__wait_block_for(me, w->ticket, deadline, weft__for(on, q));
     if (unlikely(err)) weft__wait_queue_leave(q, w);
     return err;
 }

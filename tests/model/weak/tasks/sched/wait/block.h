@@ -4,11 +4,16 @@
 #define WEFT_SCHED_BLOCK_H
 
 #include "sched/dispatch/dispatch.h"
+#include "sched/record/tape.h"
 #include "sched/wait/wait.h"
 
 int explored_block(struct weft__fiber *me);
 static inline int weft__wait_block(struct weft__fiber *me, uint64_t ticket, uint64_t deadline) {
     return (void)ticket, (void)deadline, explored_block(me);
+}
+static inline int weft__wait_block_for(struct weft__fiber *me, uint64_t ticket, uint64_t deadline,
+                                       struct weft__waits_for what) {
+    return (void)what, weft__wait_block(me, ticket, deadline);
 }
 static inline int weft__wait_result(struct weft__fiber *me, uint64_t word) {
     uint64_t reason = word & WEFT_WAIT_REASON;

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Trace files, and the reader of the recorder's tapes that writes them (tapes.c). The library writes files of its own
+ * process, `weft trace PID` those of another: both by copying memory with system calls, so that the program which is
+ * recorded takes no part.
+ *
+ * A file is a sequence of chunks: a head of 32 bytes, and then so many bytes, rounded up to 8. Numbers are
+ * little-endian. A file that ends in the middle of a chunk is valid up to there. Chunks of an unknown type are skipped.
+ */
+#ifndef WEFT_LOOK_TRACE_H
+#define WEFT_LOOK_TRACE_H
+
+#include "look/look.h"
+#include "sched/record/record.h"
+
+#define WEFT_TRACE_MAGIC UINT64_C(0x6563617274666577) /* "weftrace" */
+#define WEFT_TRACE_VERSION 1
+
+enum weft__chunk_type {
+    WEFT_CHUNK_HEAD = 1, /* a: WEFT_TRACE_MAGIC, b: version; struct weft__trace_head. The first chunk */
+    WEFT_CHUNK_CLOCK,    /* a: ticks, b: ns, both since the recorder began: one pair early, one late */
+    WEFT_CHUNK_TAPE,     /* number; a: cluster, b: worker */
+    WEFT_CHUNK_EVENTS,   /* number of the tape; a: so many were lost before these; struct weft__event[] */
+    WEFT_CHUNK_MODULE,   /* struct weft__trace_module */
+    WEFT_CHUNK_STACK,    /* number; a: depth, WEFT_STACK_IS_CUT; uint64_t[] */
+    WEFT_CHUNK_NAME,     /* number; text */
+    WEFT_CHUNK_FIBER,    /* a: 0: when the recording began, 1: when it ended; struct weft__trace_fiber */
+    WEFT_CHUNK_END,      /* a: lost stacks, b: lost names. The last chunk */
+};
+
+struct weft__chunk {
+    uint32_t type, number;
+    uint64_t bytes;
+    uint64_t a, b;
+};
+
+struct weft__trace_head {
+    uint64_t pid;
+    uint64_t begin_ns; /* the monotonic clock when the recorder began */
+    uint64_t wall_ns;  /* the real time when this file was begun, */
+    uint64_t wall_at;  /* which was so many ns after begin_ns */
+    char release[24];
+};
+
+struct weft__trace_module {
+    uint64_t begin, end, bias;
+    char path[256];
+};
+
+#define WEFT_TRACE_FRAMES 16
+struct weft__trace_fiber {
+    uint64_t id;
+    uint64_t what;  /* weft__what; 0: it does not wait */
+    uint64_t owner; /* of that; 0: unknown */
+    uint32_t state; /* enum weft__state */
+    uint32_t depth;
+    char name[16];
+    char where[64];
+    uint64_t frame[WEFT_TRACE_FRAMES];
+};
+
+/* A reader of all tapes of a process. */
+struct weft__trace_writer {
+    struct weft__memory *memory;
+    uint64_t recorder; /* the address of weft__recorder */
+    struct weft__unwinder *unwinder;
+    int fd;  /* -1: nothing is written, only rules are found */
+    int err; /* of a write */
+    uint64_t events, lost;
+    unsigned rules; /* so many were found at the last visit: the next one should come soon */
+    uint64_t most; /* the most that was found on a tape at once */
+    uint32_t tapes;
+    uint64_t known_stacks, known_names;
+    struct weft__tape tape[WEFT_TAPES_MOST];
+    uint64_t next[WEFT_TAPES_MOST]; /* the next event of each tape */
+    uint64_t rule_pc[WEFT_RULES_MOST];
+    uint8_t has_stack[WEFT_STACKS_MOST], has_name[WEFT_NAMES_MOST];
+    struct weft__event buffer[16384];
+};
+
+/* whole: from the oldest event on that the tapes hold; else from now on. Writes the head. The writer is of the heap: it
+ * is large. 0, -EIO: the recorder was never on, or cannot be read; -EPROTO: another version. */
+int weft__trace_writer_begin(struct weft__trace_writer *w, struct weft__memory *m, uint64_t recorder,
+                             const struct weft__modules *modules, int fd, bool whole);
+/* What has happened since the last call. Finds rules for stacks, too. 0 or -errno of a write; -ESRCH: it is gone. */
+int weft__trace_drain(struct weft__trace_writer *w);
+/* All fibers that wait, if there are not too many. after: the recording ends. */
+int weft__trace_fibers(struct weft__trace_writer *w, struct weft__look *look, bool after);
+int weft__trace_writer_end(struct weft__trace_writer *w);
+
+/* (unwind.c) The rule for a place in the code. */
+void weft__unwind_rule(struct weft__unwinder *u, uint64_t pc, struct weft__stack_rule *to);
+/* (memory.c) Writes to the memory of a process. */
+bool weft__poke(struct weft__memory *m, uint64_t at, const void *from, size_t size);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* What a fiber waits for, besides the objects that have chains (enum weft__wait_object, wait/wait_chain.h). */
+#ifndef WEFT_SCHED_CORE_WAITS_FOR_H
+#define WEFT_SCHED_CORE_WAITS_FOR_H
+
+enum {
+    WEFT_WAITS_JOIN = 32, /* the end of a fiber */
+    WEFT_WAITS_PARK,      /* weft_unpark */
+    WEFT_WAITS_SLEEP,     /* nothing but a time */
+    WEFT_WAITS_SCOPE,     /* the end of a scope's children */
+    WEFT_WAITS_SELECT,    /* one of several */
+    WEFT_WAITS_STACK,     /* memory to run in */
+    WEFT_WAITS_IO,        /* a request to the kernel */
+    WEFT_WAITS_OTHER,
+};
+
+/* What a fiber waits for, as calls hand it on: in registers, and only the recorder's slow path looks at it. */
+struct weft__waits_for {
+    const void *object; /* or the number of a fiber or descriptor */
+    unsigned on;        /* enum weft__wait_object, or one of the above; 0: unknown */
+};
+static inline struct weft__waits_for weft__for(unsigned on, const void *object) {
+    return (struct weft__waits_for){object, on};
+}
+
+#endif

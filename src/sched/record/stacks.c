@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* See stacks.h. */
+#include "sched/record/stacks.h"
+#include "sched/record/record.h"
+
+struct walk {
+    uintptr_t pc, sp, fp;
+    uintptr_t low, top; /* of the stack */
+};
+
+/* A word of the stack. A sanitizer would complain about the bytes between the variables. */
+static inline __attribute__((no_sanitize("address"))) WEFT_MAY_RACE uintptr_t word_at(uintptr_t at) {
+    return *(const volatile uintptr_t *)at;
+}
+
+static inline bool is_within(const struct walk *w, uintptr_t at) {
+    return at >= w->low && at <= w->top - sizeof(uintptr_t) && !(at % sizeof(uintptr_t));
+}
+
+static inline const struct weft__stack_rule *rule_of(struct weft__stack_rules *rules, uint64_t pc) {
+    for (unsigned i = 0; i < WEFT_RULE_ATTEMPTS; i++) {
+        const struct weft__stack_rule *r = &rules->rule[weft__rule_slot(pc, i)];
+        uint64_t there = load_acq(&r->pc); /* pairs with the reader: the rule is written */
+        if (likely(there == pc)) return r;
+        if (!there) break;
+    }
+    store_rlx(&rules->wanted[weft__rule_slot(pc, 0) % WEFT_RULES_WANTED], pc);
+    return NULL;
+}
+
+/* One step outward. False: it ends here. *cut: because no rule is known. */
+static inline __attribute__((no_sanitize("address"))) bool walk_step(struct walk *w, struct weft__stack_rules *rules,
+                                                                     bool *cut) {
+    const struct weft__stack_rule *r = rule_of(rules, w->pc - 1); /* the call, not what comes after it */
+    if (unlikely(!r)) return *cut = true, false;
+    if (r->base == WEFT_RULE_STOPS) return false;
+    uintptr_t cfa = (r->base == WEFT_RULE_BY_SP ? w->sp : w->fp) + (uintptr_t)(intptr_t)r->cfa;
+    if (unlikely(cfa <= w->sp || cfa > w->top)) return false;
+    uintptr_t ra = cfa + (uintptr_t)(intptr_t)r->ra, fp = cfa + (uintptr_t)(intptr_t)r->fp;
+    if (unlikely(!is_within(w, ra) || (r->fp_saved && !is_within(w, fp)))) return false;
+    w->pc = word_at(ra);
+#if defined(__aarch64__)
+    w->pc &= (UINT64_C(1) << 48) - 1; /* without the signature that it may have */
+#endif
+    if (r->fp_saved) w->fp = word_at(fp);
+    w->sp = cfa;
+    return w->pc != 0;
+}
+
+/* The number of the stack with these frames. */
+static uint32_t stack_number(const uint64_t *frame, unsigned n, bool cut) {
+    struct weft__known_stack *all = weft__recorder.stacks;
+    uint64_t hash = cut + UINT64_C(0x9e3779b97f4a7c15);
+    for (unsigned i = 0; i < n; i++) hash = (hash ^ frame[i]) * UINT64_C(0xff51afd7ed558ccd), hash ^= hash >> 32;
+    if (!hash) hash = 1;
+    for (unsigned i = 0; i < 16; i++) {
+        uint32_t number = (uint32_t)((hash + i) % (WEFT_STACKS_MOST - 1)) + 1;
+        struct weft__known_stack *s = &all[number];
+        uint64_t there = load_rlx(&s->hash);
+        if (likely(there == hash)) return number;
+        if (there) continue;
+        if (!cas_ar(&s->hash, &there, hash)) { /* claims the entry; no other thread writes it then */
+            if (there == hash) return number;
+            continue;
+        }
+        for (unsigned k = 0; k < n; k++) s->frame[k] = frame[k];
+        store_rel(&s->depth, n | (cut ? WEFT_STACK_IS_CUT : 0)); /* pairs with readers: the frames are written */
+        add_rlx(&weft__recorder.known_stacks, 1);
+        return number;
+    }
+    add_rlx(&weft__recorder.lost_stacks, 1);
+    return 0;
+}
+
+/* Its own frame pointer leads to that of its caller. */
+WEFT_NOINLINE __attribute__((no_sanitize("address"))) uint32_t weft__record_stack(const struct weft__fiber *f) {
+    const uintptr_t *own = __builtin_frame_address(0);
+    const struct weft__stack *s = f->stack;
+    if (unlikely(!s || !weft__recorder.rules)) return 0;
+    struct walk w = {(uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)),
+                     (uintptr_t)own + 2 * sizeof *own, own[0], (uintptr_t)s->low, (uintptr_t)weft__stack_top(s)};
+    uint64_t frame[WEFT_STACK_FRAMES];
+    unsigned n = 0;
+    bool cut = false;
+#if defined(__aarch64__)
+    w.sp = (uintptr_t)__builtin_dwarf_cfa();
+#endif
+    bool goes_on = walk_step(&w, weft__recorder.rules, &cut); /* to the dispatch, which is in every stack */
+    while (goes_on && n < WEFT_STACK_FRAMES && walk_step(&w, weft__recorder.rules, &cut)) frame[n++] = w.pc;
+    return stack_number(frame, n, cut);
+}

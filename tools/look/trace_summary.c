@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* The summary of a trace: how busy workers were, how long fibers waited, where, for what, and what woke them. */
+#include "trace_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS 12
+
+static const char *time_of(double ns) {
+    static char text[8][24];
+    static unsigned turn;
+    char *to = text[turn++ % 8];
+    trace_time(ns, to, sizeof text[0]);
+    return to;
+}
+
+/* --- workers and delays ------------------------------------------------------------------------------- */
+
+static void say_head(struct trace *t, FILE *to) {
+    fprintf(to, "weft trace: process %llu, weft %s, %s, %zu events, %zu fibers\n", (unsigned long long)t->head.pid,
+            t->head.release, time_of((double)t->length), t->events.n, t->fibers.n);
+    if (t->lost) fprintf(to, "%llu events were lost: they came faster than they were read\n", (unsigned long long)t->lost);
+    if (t->lost_stacks || t->lost_names)
+        fprintf(to, "%llu stacks and %llu names found no room\n", (unsigned long long)t->lost_stacks,
+                (unsigned long long)t->lost_names);
+    if (t->is_cut) fprintf(to, "the file has no end: the process was killed, or the disk is full\n");
+}
+
+static void say_workers(struct trace *t, FILE *to) {
+    double all = t->length ? (double)t->length : 1;
+    fprintf(to, "\nWORKER     BUSY   ASLEEP      TURNS   STEALS    HELPS     LOST\n");
+    for (unsigned i = 0; i < WEFT_TAPES_MOST; i++) {
+        const struct trace_tape *w = &t->tape[i];
+        if (!w->exists || w->worker == WEFT_TAPE_THREADS) continue;
+        fprintf(to, "  %u/%-3u %6.1f%%  %6.1f%% %10llu %8llu %8llu %8llu\n", w->cluster, w->worker,
+                100 * (double)w->busy / all, 100 * (double)w->asleep / all, (unsigned long long)w->slices,
+                (unsigned long long)w->steals, (unsigned long long)w->helps, (unsigned long long)w->lost);
+    }
+}
+
+static int by_number(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void say_delays(struct trace *t, FILE *to) {
+    uint64_t *d = malloc((t->slices.n + 1) * sizeof *d);
+    size_t n = 0;
+    for (size_t i = 0; d && i < t->slices.n; i++) {
+        const struct trace_slice *s = &t->slices.at[i];
+        if (s->ready_at != UINT64_MAX) d[n++] = s->begin > s->ready_at ? s->begin - s->ready_at : 0;
+    }
+    if (n) {
+        qsort(d, n, sizeof *d, by_number);
+        fprintf(to, "\nready to running: half within %s, 90%% %s, 99%% %s, 99.9%% %s, all %s (%zu turns)\n",
+                time_of((double)d[n / 2]), time_of((double)d[n * 9 / 10]), time_of((double)d[n * 99 / 100]),
+                time_of((double)d[n - 1 - n / 1000]), time_of((double)d[n - 1]), n);
+    }
+    free(d);
+}
+
+/* --- groups ---------------------------------------------------------------------------------------------- */
+
+struct group {
+    uint64_t what;
+    const char *site, *other;
+    uint64_t count, total, longest;
+};
+
+struct groups {
+    struct group *at;
+    size_t n, room;
+};
+
+/* Sites are strings that are made once, but equal stacks may have several. */
+static struct group *group_of(struct groups *g, uint64_t what, const char *site, const char *other) {
+    static uint32_t *index;
+    static struct groups *of;
+    static size_t size = 1 << 16;
+    if (of != g) {
+        free(index);
+        index = calloc(size, sizeof *index);
+        of = g;
+    }
+    if (!index) abort();
+    uint64_t hash = what * UINT64_C(0x9e3779b97f4a7c15);
+    for (const char *c = site; *c; c++) hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+    for (const char *c = other; *c; c++) hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+    for (size_t i = hash % size, tries = 0; tries < size / 2; i = (i + 1) % size, tries++) {
+        if (!index[i]) {
+            if (g->n == g->room) g->at = trace_grow(g->at, &g->room, g->n, sizeof *g->at);
+            g->at[g->n++] = (struct group){.what = what, .site = site, .other = other};
+            index[i] = (uint32_t)g->n;
+        }
+        struct group *there = &g->at[index[i] - 1];
+        if (there->what == what && !strcmp(there->site, site) && !strcmp(there->other, other)) return there;
+    }
+    return &g->at[0];
+}
+
+static int by_total(const void *a, const void *b) {
+    const struct group *x = a, *y = b;
+    return x->total > y->total ? -1 : x->total < y->total;
+}
+
+static void add_to(struct group *g, uint64_t ns) {
+    g->count++;
+    g->total += ns;
+    if (ns > g->longest) g->longest = ns;
+}
+
+static void say_waits(struct trace *t, FILE *to) {
+    struct groups g = {NULL, 0, 0};
+    char what[160];
+    for (size_t i = 0; i < t->waits.n; i++) {
+        const struct trace_wait *w = &t->waits.at[i];
+        uint64_t key = w->what >> WEFT_WHAT_SHIFT == WEFT_WAITS_JOIN ? w->what >> WEFT_WHAT_SHIFT << WEFT_WHAT_SHIFT : w->what;
+        add_to(group_of(&g, key, trace_site(t, w->stack), ""), w->end - w->begin);
+    }
+    if (!g.n) return;
+    qsort(g.at, g.n, sizeof g.at[0], by_total);
+    fprintf(to, "\nwhere fibers waited\n     TOTAL      COUNT    LONGEST  FOR                              AT\n");
+    for (size_t i = 0; i < g.n && i < ROWS; i++) {
+        trace_what(t, g.at[i].what, what, sizeof what);
+        fprintf(to, "%10s %10llu %10s  %-32s %s\n", time_of((double)g.at[i].total), (unsigned long long)g.at[i].count,
+                time_of((double)g.at[i].longest), what, g.at[i].site);
+    }
+    free(g.at);
+}
+
+/* Fibers that were spawned at the same place do the same. */
+static const char *kind_of(struct trace *t, uint32_t fiber) {
+    const struct trace_fiber *f = &t->fibers.at[fiber];
+    return f->name[0] ? f->name : f->where && f->where[0] ? f->where : "(before the trace)";
+}
+
+static void say_wakers(struct trace *t, FILE *to) {
+    struct groups g = {NULL, 0, 0};
+    for (size_t i = 0; i < t->waits.n; i++) {
+        const struct trace_wait *w = &t->waits.at[i];
+        if (w->open) continue;
+        const char *by = w->by ? kind_of(t, w->by - 1) : "(timer, kernel or thread)";
+        add_to(group_of(&g, w->what >> WEFT_WHAT_SHIFT << WEFT_WHAT_SHIFT, by, kind_of(t, w->fiber)), w->end - w->begin);
+    }
+    if (!g.n) return;
+    qsort(g.at, g.n, sizeof g.at[0], by_total);
+    fprintf(to, "\nwhat woke what\n     COUNT      AFTER  BY -> FIBER THAT WAITED FOR\n");
+    for (size_t i = 0; i < g.n && i < ROWS; i++)
+        fprintf(to, "%10llu %10s  %s -> %s: %s\n", (unsigned long long)g.at[i].count,
+                time_of((double)g.at[i].total / (double)g.at[i].count), g.at[i].site, g.at[i].other,
+                g.at[i].what ? weft__waits_name((unsigned)(g.at[i].what >> WEFT_WHAT_SHIFT)) : "something");
+    free(g.at);
+}
+
+/* --- stalls ------------------------------------------------------------------------------------------------ */
+
+struct stall {
+    uint64_t ns, at;
+    size_t number;
+    char kind; /* w: wait, r: ready, t: turn */
+};
+
+static int by_length(const void *a, const void *b) {
+    const struct stall *x = a, *y = b;
+    return x->ns > y->ns ? -1 : x->ns < y->ns;
+}
+
+/* Keeps the longest few. */
+static void stall_add(struct stall *all, size_t *n, struct stall s) {
+    if (*n < ROWS)
+        all[(*n)++] = s;
+    else if (s.ns > all[ROWS - 1].ns)
+        all[ROWS - 1] = s;
+    else
+        return;
+    qsort(all, *n, sizeof *all, by_length);
+}
+
+static void say_wait(struct trace *t, const struct trace_wait *w, FILE *to) {
+    char what[160], who[64];
+    trace_what(t, w->what, what, sizeof what);
+    fprintf(to, "waited for %s, in %s", what, trace_site(t, w->stack));
+    if (w->owner) {
+        trace_fiber_name(t, trace_fiber_of(t, w->owner), who, sizeof who);
+        fprintf(to, "; held by %s", who);
+    }
+    if (w->open)
+        fprintf(to, "; nothing woke it");
+    else if (w->by) {
+        trace_fiber_name(t, w->by - 1, who, sizeof who);
+        fprintf(to, "; woken by %s", who);
+    } else
+        fprintf(to, "; woken by a timer, the kernel or a thread");
+}
+
+/* What the worker did while the fiber was ready. */
+static void say_ready(struct trace *t, const struct trace_slice *s, FILE *to) {
+    uint64_t longest = 0;
+    size_t which = 0;
+    char who[64];
+    for (size_t i = (size_t)(s - t->slices.at); i-- && t->slices.at[i].begin + 100 * UINT64_C(1000000000) > s->ready_at;) {
+        const struct trace_slice *o = &t->slices.at[i];
+        if (o->tape != s->tape || o->end <= s->ready_at) continue;
+        if (o->end - o->begin > longest) longest = o->end - o->begin, which = i;
+    }
+    fprintf(to, "was ready");
+    if (longest) {
+        trace_fiber_name(t, t->slices.at[which].fiber, who, sizeof who);
+        fprintf(to, " while worker %u ran %s for %s", t->tape[s->tape].worker, who, time_of((double)longest));
+    }
+}
+
+static void say_stalls(struct trace *t, FILE *to) {
+    struct stall all[ROWS];
+    char who[64];
+    size_t n = 0;
+    for (size_t i = 0; i < t->waits.n; i++) {
+        const struct trace_wait *w = &t->waits.at[i];
+        unsigned on = (unsigned)(w->what >> WEFT_WHAT_SHIFT);
+        if (on != WEFT_WAITS_SLEEP) stall_add(all, &n, (struct stall){w->end - w->begin, w->begin, i, 'w'});
+    }
+    for (size_t i = 0; i < t->slices.n; i++) {
+        const struct trace_slice *s = &t->slices.at[i];
+        if (s->ready_at != UINT64_MAX && s->begin > s->ready_at)
+            stall_add(all, &n, (struct stall){s->begin - s->ready_at, s->ready_at, i, 'r'});
+        stall_add(all, &n, (struct stall){s->end - s->begin, s->begin, i, 't'});
+    }
+    if (n) fprintf(to, "\nthe longest stalls\n        AT        FOR  WHAT\n");
+    for (size_t i = 0; i < n; i++) {
+        uint32_t fiber = all[i].kind == 'w' ? t->waits.at[all[i].number].fiber : t->slices.at[all[i].number].fiber;
+        trace_fiber_name(t, fiber, who, sizeof who);
+        fprintf(to, "%10s %10s  %s ", time_of((double)all[i].at), time_of((double)all[i].ns), who);
+        if (all[i].kind == 'w')
+            say_wait(t, &t->waits.at[all[i].number], to);
+        else if (all[i].kind == 'r')
+            say_ready(t, &t->slices.at[all[i].number], to);
+        else
+            fprintf(to, "ran on worker %u without a pause", t->tape[t->slices.at[all[i].number].tape].worker);
+        fputc('\n', to);
+    }
+}
+
+/* --- spans ----------------------------------------------------------------------------------------------------- */
+
+static void say_spans(struct trace *t, FILE *to) {
+    struct groups g = {NULL, 0, 0};
+    for (size_t i = 0; i < t->spans.n; i++)
+        add_to(group_of(&g, 0, t->name[t->spans.at[i].name], ""), t->spans.at[i].end - t->spans.at[i].begin);
+    if (!g.n) return;
+    qsort(g.at, g.n, sizeof g.at[0], by_total);
+    fprintf(to, "\nspans (--span NAME: the critical path of the longest)\n     TOTAL      COUNT    LONGEST  NAME\n");
+    for (size_t i = 0; i < g.n && i < ROWS; i++)
+        fprintf(to, "%10s %10llu %10s  %s\n", time_of((double)g.at[i].total), (unsigned long long)g.at[i].count,
+                time_of((double)g.at[i].longest), g.at[i].site);
+    free(g.at);
+}
+
+int trace_summary(struct trace *t, const char *span, FILE *to) {
+    say_head(t, to);
+    say_workers(t, to);
+    say_delays(t, to);
+    say_waits(t, to);
+    say_wakers(t, to);
+    say_stalls(t, to);
+    say_spans(t, to);
+    if (span) trace_path(t, span, to);
+    return ferror(to) ? -EIO : 0;
+}
