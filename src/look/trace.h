@@ -68,7 +68,7 @@ struct weft__trace_writer {
     int err; /* of a write */
     uint64_t events, lost;
     unsigned rules; /* so many were found at the last visit: the next one should come soon */
-    uint64_t most; /* the most that was found on a tape at once */
+    uint64_t most;  /* the most that was found on a tape at once */
     uint32_t tapes;
     uint64_t known_stacks, known_names;
     struct weft__tape tape[WEFT_TAPES_MOST];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program to record: two fibers that ask and answer, two that want a mutex while it is held, a channel. It runs for so
- * many rounds, or without end if there are none. traced [ROUNDS [abort]]
+ * A program to record: two fibers that ask and answer, two that want a mutex while it is held, a channel. It runs for
+ * so many rounds, or without end if there are none. traced [ROUNDS [abort]]
  */
 #include "weft.h"
 #include "weft/chan.h"
@@ -49,7 +49,8 @@ static void *holds(void *arg) {
 
 static int traced_main(void *unused) {
     static void *(*const all[])(void *) = {asks, answers, holds, holds};
-    static const struct weft_attr attr[] = {{.name = "asks"}, {.name = "answers"}, {.name = "holds"}, {.name = "holds"}};
+    static const struct weft_attr attr[] = {
+        {.name = "asks"}, {.name = "answers"}, {.name = "holds"}, {.name = "holds"}};
     struct weft_fiber f[4];
     (void)unused;
     puts("ready");

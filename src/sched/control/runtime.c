@@ -74,7 +74,7 @@ static int runtime_start(const struct weft_config *given, size_t size) {
     weft__profile_watch();
     weft__trace_watch();
     weft__probe1(runtime_begin, config.workers);
-    weft__cluster_open(c, WEFT_OPEN); /* nothing can fail from here on: a fiber that is spawned will run */
+    weft__cluster_open(c, WEFT_OPEN);    /* nothing can fail from here on: a fiber that is spawned will run */
     weft__recording_tick(weft__clock()); /* WEFT_TRACE: all of its events, from the first fiber on */
     return 0;
 dismantle:

@@ -78,8 +78,8 @@ struct weft__tape {
     uint32_t cluster, worker; /* WEFT_TAPE_THREADS: the tape of all other threads */
     /* The writer's own. */
     uint32_t recording; /* the number of the recording that the next two belong to */
-    uint64_t running; /* the fiber that it has recorded as running; 0: none */
-    bool yields;      /* that fiber has been made ready by itself */
+    uint64_t running;   /* the fiber that it has recorded as running; 0: none */
+    bool yields;        /* that fiber has been made ready by itself */
     struct weft__lock lock;
 };
 #define WEFT_TAPE_THREADS UINT32_MAX
