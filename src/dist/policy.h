@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whom a rank asks for work, and when. Pure decisions: no clock, no messages, no memory of their own, so that a
+ * Which rank is asked for work, and when. Pure decisions: no clock, no messages, no memory of their own, so that a
  * simulation with thousands of ranks runs the same code (tests/dist/sim.c).
  *
  * A rank that has run dry asks a few ranks at random, first on its own node, one after the other. If none has work, it

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Cancellation. State and type are glibc's own, in the thread's descriptor. The request is ours: a flag in the record.
- * Whoever is cancelled acts on it itself, by pthread_exit, which unwinds and runs clean-up handlers as ever.
+ * A cancelled thread acts on it itself, by pthread_exit, which unwinds and runs clean-up handlers as ever.
  */
 #define _GNU_SOURCE
 #include "threads/threads.h"

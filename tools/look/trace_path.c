@@ -51,30 +51,30 @@ struct step {
     char text[320];
 };
 
-static void add_step(struct step *steps, unsigned *n, uint64_t begin, uint64_t end, const char *who, const char *what) {
+static void add_step(struct step *steps, unsigned *n, uint64_t begin, uint64_t end, const char *name, const char *what) {
     if (*n == STEPS || begin >= end) return;
     steps[*n].begin = begin;
     steps[*n].end = end;
-    snprintf(steps[(*n)++].text, sizeof steps[0].text, "%s %s", who, what);
+    snprintf(steps[(*n)++].text, sizeof steps[0].text, "%s %s", name, what);
 }
 
 static unsigned path_walk(struct trace *t, const struct trace_span *span, struct step *steps) {
     uint32_t fiber = span->fiber;
     uint64_t at = span->end;
     unsigned n = 0;
-    char who[64], text[240], what[128];
+    char name[64], text[240], what[128];
     while (at > span->begin && n < STEPS) {
         const struct trace_slice *s = turn_before(t, fiber, at);
-        trace_fiber_name(t, fiber, who, sizeof who);
+        trace_fiber_name(t, fiber, name, sizeof name);
         if (!s) break;
         uint64_t end = s->end < at ? s->end : at;
         uint64_t begin = s->begin > span->begin ? s->begin : span->begin;
         snprintf(text, sizeof text, "ran on worker %u", t->tape[s->tape].worker);
-        add_step(steps, &n, begin, end, who, text);
+        add_step(steps, &n, begin, end, name, text);
         at = begin;
         if (at <= span->begin || s->ready_at == UINT64_MAX) break;
         uint64_t ready = s->ready_at > span->begin ? s->ready_at : span->begin;
-        add_step(steps, &n, ready, at, who, "was ready");
+        add_step(steps, &n, ready, at, name, "was ready");
         at = ready;
         const struct trace_wait *w = wait_before(t, s);
         if (!w || at <= span->begin) continue;
@@ -85,7 +85,7 @@ static unsigned path_walk(struct trace *t, const struct trace_span *span, struct
         trace_what(t, w->what, what, sizeof what);
         snprintf(text, sizeof text, "waited for %s, in %.60s", what, trace_site(t, w->stack));
         uint64_t waited = w->begin > span->begin ? w->begin : span->begin;
-        add_step(steps, &n, waited, at, who, text);
+        add_step(steps, &n, waited, at, name, text);
         at = waited;
     }
     return n;

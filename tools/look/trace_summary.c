@@ -178,18 +178,18 @@ static void stall_add(struct stall *all, size_t *n, struct stall s) {
 }
 
 static void say_wait(struct trace *t, const struct trace_wait *w, FILE *to) {
-    char what[160], who[64];
+    char what[160], name[64];
     trace_what(t, w->what, what, sizeof what);
     fprintf(to, "waited for %s, in %s", what, trace_site(t, w->stack));
     if (w->owner) {
-        trace_fiber_name(t, trace_fiber_of(t, w->owner), who, sizeof who);
-        fprintf(to, "; held by %s", who);
+        trace_fiber_name(t, trace_fiber_of(t, w->owner), name, sizeof name);
+        fprintf(to, "; held by %s", name);
     }
     if (w->open)
         fprintf(to, "; nothing woke it");
     else if (w->by) {
-        trace_fiber_name(t, w->by - 1, who, sizeof who);
-        fprintf(to, "; woken by %s", who);
+        trace_fiber_name(t, w->by - 1, name, sizeof name);
+        fprintf(to, "; woken by %s", name);
     } else
         fprintf(to, "; woken by a timer, the kernel or a thread");
 }
@@ -198,7 +198,7 @@ static void say_wait(struct trace *t, const struct trace_wait *w, FILE *to) {
 static void say_ready(struct trace *t, const struct trace_slice *s, FILE *to) {
     uint64_t longest = 0;
     size_t which = 0;
-    char who[64];
+    char name[64];
     for (size_t i = (size_t)(s - t->slices.at); i-- && t->slices.at[i].begin + 100 * UINT64_C(1000000000) > s->ready_at;) {
         const struct trace_slice *o = &t->slices.at[i];
         if (o->tape != s->tape || o->end <= s->ready_at) continue;
@@ -206,14 +206,14 @@ static void say_ready(struct trace *t, const struct trace_slice *s, FILE *to) {
     }
     fprintf(to, "was ready");
     if (longest) {
-        trace_fiber_name(t, t->slices.at[which].fiber, who, sizeof who);
-        fprintf(to, " while worker %u ran %s for %s", t->tape[s->tape].worker, who, time_of((double)longest));
+        trace_fiber_name(t, t->slices.at[which].fiber, name, sizeof name);
+        fprintf(to, " while worker %u ran %s for %s", t->tape[s->tape].worker, name, time_of((double)longest));
     }
 }
 
 static void say_stalls(struct trace *t, FILE *to) {
     struct stall all[ROWS];
-    char who[64];
+    char name[64];
     size_t n = 0;
     for (size_t i = 0; i < t->waits.n; i++) {
         const struct trace_wait *w = &t->waits.at[i];
@@ -229,8 +229,8 @@ static void say_stalls(struct trace *t, FILE *to) {
     if (n) fprintf(to, "\nthe longest stalls\n        AT        FOR  WHAT\n");
     for (size_t i = 0; i < n; i++) {
         uint32_t fiber = all[i].kind == 'w' ? t->waits.at[all[i].number].fiber : t->slices.at[all[i].number].fiber;
-        trace_fiber_name(t, fiber, who, sizeof who);
-        fprintf(to, "%10s %10s  %s ", time_of((double)all[i].at), time_of((double)all[i].ns), who);
+        trace_fiber_name(t, fiber, name, sizeof name);
+        fprintf(to, "%10s %10s  %s ", time_of((double)all[i].at), time_of((double)all[i].ns), name);
         if (all[i].kind == 'w')
             say_wait(t, &t->waits.at[all[i].number], to);
         else if (all[i].kind == 'r')
