@@ -24,7 +24,7 @@ static void *asks(void *arg) {
         weft_sem_post(&there);
         weft_sem_wait(&back);
         weft_span_end();
-        if (i % 256 == 0) weft_sleep_until(weft_now() + WEFT_MILLISECOND);
+        if (i % 32 == 0) weft_sleep_until(weft_now() + WEFT_MILLISECOND);
     }
     return arg;
 }

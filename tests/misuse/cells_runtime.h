@@ -164,6 +164,30 @@ CELL(trace_save, thread, THREAD, -ESRCH, weft_trace_save(STDERR_FILENO))
 CELL(trace_save, fiber, FIBER, -ESRCH, weft_trace_save(STDERR_FILENO))
 CELL(trace_save, timer, TIMER, -ESRCH, weft_trace_save(STDERR_FILENO))
 
+/* While nothing is recorded, and while it is. */
+#define RECORDED(expression) (expression, weft_trace_begin(-1) ? 1 : (expression, weft_trace_end()))
+
+CELL(span_begin, null, EITHER, 0, RECORDED(weft_span_begin(NULL)))
+CELL(span_begin, zero, EITHER, 0, RECORDED(weft_span_begin("")))
+NONE(span_begin, stale, garbage, range)
+CELL(span_begin, state, EITHER, 0, RECORDED((weft_span_begin("a"), weft_span_begin("b"))))
+ANYWHERE(span_begin, 0, (weft_span_begin("a"), 0))
+
+NONE(span_end, null, zero, stale, garbage, range)
+CELL(span_end, state, EITHER, 0, RECORDED(weft_span_end()))
+ANYWHERE(span_end, 0, (weft_span_end(), 0))
+
+CELL(instant, null, EITHER, 0, RECORDED(weft_instant(NULL)))
+CELL(instant, zero, EITHER, 0, RECORDED(weft_instant("")))
+NONE(instant, stale, garbage, range, state)
+ANYWHERE(instant, 0, (weft_instant("a"), 0))
+
+CELL(count, null, EITHER, 0, RECORDED(weft_count(NULL, 1)))
+CELL(count, zero, EITHER, 0, RECORDED(weft_count("", 0)))
+NONE(count, stale, garbage, state)
+CELL(count, range, EITHER, 0, RECORDED(weft_count("a", INT64_MIN)))
+ANYWHERE(count, 0, (weft_count("a", 1), 0))
+
 NONE(hogs_backtrace, null)
 CELL(hogs_backtrace, zero, EITHER, 1, weft_hogs_backtrace(NO_CLUSTER, STDERR_FILENO) >= 0)
 CELL(hogs_backtrace, stale, EITHER, -ESRCH, weft_hogs_backtrace(fx.gone, STDERR_FILENO))

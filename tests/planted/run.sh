@@ -42,8 +42,8 @@ expect_nothing() {
 if "$program" asserts 2>"$out"; then
     expect "broken invariant in weft__wait_begin, .*WAITING" "$program" waits_twice
     expect "broken invariant in weft__make_ready, .*WAITING" "$program" made_ready_unwon
-    expect "broken invariant in weft__wait_block, .*current" "$program" blocks_another
-    expect "broken invariant in weft__next, .*weft__self" "$program" takes_elsewhere
+    expect "broken invariant in weft__wait_block_for, .*current" "$program" blocks_another
+    expect "broken invariant in weft__next_after, .*weft__self" "$program" takes_elsewhere
     expect "broken invariant in weft__frames_unlock, .*LOCKED" "$program" unlocks_twice
     expect "broken invariant in weft__wait_queue_unlock, .*is_locked" "$program" unlocks_queue
     expect "broken invariant in weft__chain_remove, .*chained" "$program" leaves_chain

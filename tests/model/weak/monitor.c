@@ -25,6 +25,7 @@ static struct {
 static int join_thread(void) { return 0; }
 void weft__idle_end(struct weft__worker *w) { (void)w; }
 void weft__poll_duty_tick(void) {}
+void weft__recording_tick(uint64_t now) { (void)now; }
 bool weft__each_cluster(bool (*fn)(struct weft__cluster *, void *), void *arg) {
     struct weft__cluster *c = &weft__cluster;
     return !(load_acq(&c->running) || load_acq(&c->ending)) || fn(c, arg);
