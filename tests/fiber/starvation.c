@@ -231,7 +231,8 @@ static void hog_a_sleeper(void) {
         struct weft_fiber sleeper = spawn(sleeps, NULL);
         await_yielding(&sleeper_on, 1);
         struct weft_attr there = {.pinned = (unsigned)LOAD(&sleeper_on)};
-        join(spawn_with(&there, computes, NULL));
+        /* A spare worker may have run the sleeper. No fiber can be pinned there. */
+        if (there.pinned <= weft_workers()) join(spawn_with(&there, computes, NULL));
         join(sleeper);
     }
 }
