@@ -6,9 +6,7 @@
 #include "sched/core/self.h"
 #include "sched/record/tape.h"
 
-static struct {
-    _Atomic uint32_t late;
-} weft__recorder;
+static struct { _Atomic uint32_t late; } weft__recorder;
 
 static inline bool weft__is_recording(void) { return false; }
 static inline void weft__record(enum weft__happened kind, uint64_t fiber, uint64_t a, uint64_t b) {
