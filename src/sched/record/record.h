@@ -4,8 +4,8 @@
  *
  * Callers of weft__record are on paths where a test of one word does not matter. The paths that yield, park, fork and
  * spawn do not call it. While a worker records, the bit WEFT_ASIDE_RECORDED of its word `aside.state`, which every
- * dispatch reads anyway, leads to weft__record_switch; and the trap of its ready queue is always set, so that every
- * push comes by weft__record_ready.
+ * dispatch reads anyway, leads to weft__record_leave and weft__record_run; and the trap of its ready queue is always
+ * set, so that every push comes by weft__record_ready.
  *
  * Switching on and off: elastic/recording.c. A tool asks from outside, by a store to `asked_until`.
  */
