@@ -170,20 +170,23 @@ void weft__overflow_unwatch(void) {
 }
 
 /* Not from the heap: only the carrier's own stack knows of it, where LeakSanitizer does not look while a fiber runs. */
-int weft__signal_stack(void **memory) {
-    int err = weft__pages_map(memory, SIGNAL_STACK_SIZE);
-    if (err) return err;
-    stack_t s = {.ss_sp = *memory, .ss_size = SIGNAL_STACK_SIZE};
-    if (!sigaltstack(&s, NULL)) return 0;
-    err = -errno;
-    weft__pages_unmap(*memory, SIGNAL_STACK_SIZE);
-    return err;
+void weft__signal_stack_begin(struct weft__signal_stack *s) {
+    if (weft__pages_map(&s->memory, SIGNAL_STACK_SIZE)) {
+        s->memory = NULL;
+        return;
+    }
+    stack_t new = {.ss_sp = s->memory, .ss_size = SIGNAL_STACK_SIZE};
+    if (!sigaltstack(&new, &s->before)) return;
+    weft__pages_unmap(s->memory, SIGNAL_STACK_SIZE);
+    s->memory = NULL;
 }
 
-void weft__signal_stack_free(void *memory) {
-    stack_t none = {.ss_flags = SS_DISABLE};
-    sigaltstack(&none, NULL);
-    if (memory) weft__pages_unmap(memory, SIGNAL_STACK_SIZE);
+/* A sanitizer gives each thread a signal stack, and unmaps the current one when the thread ends. So the carrier must
+ * put that stack back: without it the sanitizer's memory would leak. */
+void weft__signal_stack_end(struct weft__signal_stack *s) {
+    if (!s->memory) return;
+    sigaltstack(&s->before, NULL);
+    weft__pages_unmap(s->memory, SIGNAL_STACK_SIZE);
 }
 
 /*

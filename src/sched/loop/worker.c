@@ -161,12 +161,12 @@ static void carrier_enter(struct weft__worker *w, struct weft__fiber *f) {
 
 void *weft__carrier_main(void *worker) {
     struct weft__worker *w = worker;
-    void *signal_stack;
+    struct weft__signal_stack signal_stack;
     weft__tls = w;
     san_carrier(&w->home.san);
     w->carrier.exceptions = w->carrier.own_exceptions = thread_exceptions();
     w->carrier.thread_pointer = weft__thread_pointer();
-    if (weft__signal_stack(&signal_stack)) signal_stack = NULL;
+    weft__signal_stack_begin(&signal_stack);
     store_rlx(&w->carrier.tid, gettid());
     weft__probe1(worker_begin, w->index);
     weft__carrier_bind(w);
@@ -180,7 +180,7 @@ void *weft__carrier_main(void *worker) {
     weft__tasks_flush(w, true);
     weft__slab_flush(&weft__fibers, &w->cache.records);
     weft__stack_flush(w->cache.stacks, 0);
-    weft__signal_stack_free(signal_stack);
+    weft__signal_stack_end(&signal_stack);
     weft__tls = NULL;
     return NULL;
 }
