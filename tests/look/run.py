@@ -243,6 +243,9 @@ def test_deadlocks_end_themselves():
             check("weft_run: -35\n" == result.stdout, name, "returns EDEADLK", result.stdout)
             check(re.search(want, result.stderr), name, workers, want, result.stderr)
             check(result.stderr.count("nothing can happen any more") == 1, "said once", result.stderr)
+        result = subprocess.run([BUILD + "/tests/look/hangs", name], capture_output=True, text=True, timeout=120,
+                                env=dict(os.environ, WEFT_DEADLOCK="2"))
+        check(result.returncode == -signal.SIGABRT and re.search(want, result.stderr), name, "aborts", result)
 
 
 # --- metrics -----------------------------------------------------------------------------------------------------
@@ -510,11 +513,11 @@ def test_profile():
 # --- programs at work ------------------------------------------------------------------------------------------
 
 def check_stacks(text):
-    """Each stack that is not torn begins in a function that the program has begun a fiber with."""
+    """Each stack that is not torn begins in a function that the program has begun a fiber with, or at a fiber's end."""
     for group in text.split("\n\n")[1:]:
         frames = re.findall(r"^    #\d+ +(\S+)", group, re.M)
         if frames and ", torn:" not in group:
-            check(frames[-1] in ("gives", "takes", "nothing", "call_main"), "a stack", group)
+            check(frames[-1] in ("gives", "takes", "nothing", "call_main", "fiber_end"), "a stack", group)
 
 
 def test_at_work():

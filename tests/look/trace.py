@@ -40,6 +40,7 @@ def check_summary(text):
                  r"semaphore there +answers at traced\.c:\d+", r"mutex guard +holds at traced\.c:\d+",
                  r"asks -> answers: semaphore", r"^the longest turns", r"^the longest waits for other fibers", r"held by fiber 0x[0-9a-f]+ \"holds\"", r" round$"):
         check(re.search(want, text, re.M), "summary", want, text)
+    check(": something" not in text, "a fiber that could not be entered yet has not parked", text)
 
 
 def test_file(there):
