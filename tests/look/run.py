@@ -209,6 +209,16 @@ HOPELESS.update({name: HANGS[name].split("\\n")[0] for name in (
     "circle2", "circle3", "circle4", "circle5", "forgotten", "upgrade", "join_circle", "scope_child")})
 
 
+def test_no_worker_is_stuck():
+    """A worker that sleeps for more than a second, and has expired timers before, is not in the function of one."""
+    with Target("rests") as t:
+        time.sleep(1.1)
+        result = weft("explain", t.pid)
+        check("stuck" not in result.stdout and "no fiber can run" in result.stdout, "asleep, not stuck", result.stdout)
+        top = weft("top", t.pid, "--once", "--interval", "0.1").stdout
+        check("timer's function" not in top, "asleep in top, too", top)
+
+
 def explain_until(pid, want):
     """It hangs some time after it was started: looks until it does."""
     deadline = time.monotonic() + 60
