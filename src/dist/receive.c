@@ -3,8 +3,8 @@
  * Calls of other ranks arrive, run, and send their results.
  *
  * The calls of one message are a batch, and one fiber runs them: it forks all but the last, so that other workers and
- * other ranks can take them, and joins them in reverse. A call that is taken on to a third rank sends its result
- * through this one, which thus knows what to do if that rank is lost.
+ * other ranks can take them, and joins them in reverse. If a third rank takes a call, it sends the result to this rank.
+ * So this rank knows what to do if the third rank is lost.
  */
 #include "dist/dist.h"
 

@@ -29,7 +29,7 @@ static void mix(uint64_t *hash, const void *bytes, size_t size) {
     for (size_t i = 0; i < size; i++) *hash = (*hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(1099511628211);
 }
 
-/* The program itself: ranks whose code differs would understand each other's calls wrongly. */
+/* The program itself. Ranks with different code would misunderstand each other's calls. */
 static void mix_program(uint64_t *hash) {
     char bytes[1024];
     FILE *f = fopen("/proc/self/exe", "rb");

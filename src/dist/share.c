@@ -168,7 +168,7 @@ void weft__dist_numbers_free(void) {
     keys_used = keys_room = 0;
 }
 
-/* To rank 0, which may be this one. */
+/* To rank 0, which may be this rank. */
 static void to_first(uint32_t flags, uint64_t a, uint64_t b) {
     struct weft__dist *d = &weft__dist;
     struct weft__dist_head head = {WEFT_MSG_NUMBER, flags, 0, a, b};

@@ -116,7 +116,7 @@ static void forget(struct weft__dist_shipped *e) {
 
 /* --- run here after all ------------------------------------------------------------------------------- */
 
-/* A call that is no remote one, or whose rank was lost. */
+/* A local call, or a remote call that went to a lost rank. */
 static void *run_here(void *call) {
     struct weft_call *c = call;
     struct weft_entry entry;

@@ -188,7 +188,7 @@ WEFT_INTERPOSED int connect(int fd, const struct sockaddr *address, socklen_t le
     if (is_plain(fd) || is_nonblocking(fd)) return real(connect)(fd, address, length);
     return PARK(fd, SO_SNDTIMEO, EINPROGRESS, weft_connect(fd, address, length));
 }
-/* With a buffer whose size the compiler knew (_FORTIFY_SOURCE). Without a call of weft: the C library checks the size.
+/* The compiler knew the size of the buffer (_FORTIFY_SOURCE). Without a call of weft: the C library checks the size.
  */
 WEFT_INTERPOSED ssize_t __read_chk(int fd, void *buffer, size_t size, size_t room) {
     return size > room ? real(__read_chk)(fd, buffer, size, room) : read(fd, buffer, size);

@@ -83,7 +83,7 @@ WEFT_INTERPOSED int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *t
     return MASKED(mask, poll_until(fds, n, deadline));
 }
 
-/* With a list whose size the compiler knew (_FORTIFY_SOURCE). */
+/* The compiler knew the size of the list (_FORTIFY_SOURCE). */
 WEFT_INTERPOSED int __poll_chk(struct pollfd *fds, nfds_t n, int milliseconds, size_t room) {
     return n > room / sizeof *fds ? real(__poll_chk)(fds, n, milliseconds, room) : poll(fds, n, milliseconds);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reader-writer locks: a small lock around a count of readers and the writer. Threads that must wait do so for the next
- * change. Process-shared ones are glibc's.
+ * Reader-writer locks: a small lock around a count of readers and the writer. Threads that must wait
+ * do so for the next change. Process-shared locks are glibc's.
  */
 #define _GNU_SOURCE
 #include "threads/shared.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Semaphores. Those that sem_init made for this process are ours, and carry a mark; named and process-shared ones are
- * glibc's.
+ * Semaphores. Those that sem_init made for this process are ours, and carry a mark; named and process-shared
+ * semaphores are glibc's.
  */
 #define _GNU_SOURCE
 #include "threads/shared.h"
