@@ -394,8 +394,8 @@ channels() {
     planted_chan "closing forgets senders" chan.c 's/turn_away(&chan->senders, &won);//'
     planted_chan "enters without a second look" select.c 's/if (likely(!can_be_done_locked(c, word, me))) {/if (true) {/'
     planted_chan "does a case without taking its wait back" select.c 's/} else if (!weft__wait_win(me, p->waiter.ticket, WEFT_WON_DONE)) {/} else if (false) {/'
-    planted_chan "does two cases" select.c 's/        what = LOST;/        what = DONE, c->result = weft__chan_transfer_locked(chan, \&word, c->item, sends(c), \&won);/'
-    planted_chan "a try looks once" select.c 's/while (which == -EAGAIN && !unchanged(cases, n));/while (0);/'
+    planted_chan "does two cases" select.c 's/        what = LOST;/        what = DONE, c->result = weft__chan_transfer_locked(chan, \&word, c->item, case_sends(c), \&won);/'
+    planted_chan "a try looks once" select.c 's/while (which == -EAGAIN && !cases_unchanged(cases, n));/while (0);/'
     planted_chan "a future that is done is waited for" select.c 's/    if (!done) weft__wait_queue_append/    weft__wait_queue_append/; s/    if (!done) return WAITS;/    return WAITS;/'
     planted_chan "a time that has come is late" select.c 's/in_time = time <= deadline && weft__wait_was_late(me);/in_time = false;/'
     planted_chan "a time is chosen without leaving" select.c 's/        int done = select_leave(&r, k);/        int done = in_time ? -1 : select_leave(\&r, k);/'
@@ -405,7 +405,7 @@ channels() {
 scope_explorations() {
     planted_scope "a member does not look" cancel.c '/if (cause) weft__cancel_fiber(m->fiber, cause);/d'
     planted_scope "an end does not look again" cancel.c 's/weft__counter_at_rest(&container_of(r, struct weft__scope, region)->outstanding)/true/'
-    planted_scope "a scope begins as if nothing were" cancel.c 's/uint64_t cause = inherited(me, r, s);/uint64_t cause = (inherited(me, r, s), 0);/'
+    planted_scope "a scope begins as if nothing were" cancel.c 's/uint64_t cause = inherited_region(me, r, s);/uint64_t cause = (inherited_region(me, r, s), 0);/'
     planted_scope "a scope leaves as if nothing were" cancel.c 's/set_cancelled(me, cause, !r->frame.was_cancelled);/set_cancelled(me, 0, false);/'
     planted_scope "a request is forgotten" cancel.c '/r->frame.requested = true;/d'
     planted_scope "a request holds nothing" cancel.c '/if (s) weft_counter_add/d; /weft_counter_complete(&s->outstanding);/d'
@@ -432,7 +432,7 @@ scope_explorations() {
 protocols() {
     planted_whole monitor "looks without saying so" sched/elastic/monitor.c 's/    store_rlx(&watched, c);//'
     planted_whole monitor "an end does not wait for it" sched/elastic/monitor.c 's/while (load_acq(&watched) == c) weft__backoff(&turn);//'
-    planted_whole monitor "rests without a look" sched/elastic/monitor.c 's/ && !tick(weft__clock()))/)/'
+    planted_whole monitor "rests without a look" sched/elastic/monitor.c 's/ && !monitor_tick(weft__clock()))/)/'
     planted_whole summons "a count forgets it" sched/dispatch/priority.c 's/store_rlx(&a->state, load_rlx(&a->state) + n);/store_rlx(\&a->state, (load_rlx(\&a->state) \& ~WEFT_ASIDE_SUMMONED) + n);/'
     planted_whole summons "without the lock" sched/dispatch/priority.c '/^static void set_state/,/^}/ s/weft__\(un\)\{0,1\}lock(&a->lock);//'
     planted_whole summons "nothing heeds it" sched/dispatch/priority.c 's/if (unlikely(load_rlx(&w->aside.state) & WEFT_ASIDE_SUMMONED)) {/if (false) {/'
