@@ -463,7 +463,7 @@ protocols() {
     planted_whole sleep "the thread holds back, whatever sleeps" sched/wake/io_backpressure.c 's/if (weft__each_cluster(is_busy, &busy) && busy)/busy = true;/'
     planted_whole sleep "a worker leaves the poller to a thread that holds back" sched/wake/io_backpressure.c 's/if (is != WEFT_POLL_DUTY_DOZED) weft__poll_duty_notify();//'
     planted_whole async "no fence before the look at the cancellation" io/async.c 's/^    fence_sc();.*pairs with weft_io_cancel.*//'
-    planted_whole thread_pool "calls without waking" io/thread_pool.c 's/^    if (called) wake(called);//'
+    planted_whole thread_pool "calls without waking" io/thread_pool.c 's/^    if (called) pool_wake(called);//'
     planted_whole backtrace "two handlers have one request" sched/observe/backtrace.c 's/    if (!cas_ar(&request.state, &asked, asked + TAKEN - ASKED)) return;//'
     planted_whole keys "any version will do" sched/core/local.c 's/load_rlx(&keys\[i\].version) != v.version || //'
     planted_whole scope "a request without its cause" sched/wait/cancel.c 's/uint64_t word = load_acq(&me->wait);/uint64_t word = load_rlx(\&me->wait);/'
