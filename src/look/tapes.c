@@ -15,7 +15,7 @@
 
 /* --- chunks ------------------------------------------------------------------------------------------- */
 
-static void put_bytes(struct weft__trace_writer *w, const void *bytes, size_t n) {
+static void put_tape_bytes(struct weft__trace_writer *w, const void *bytes, size_t n) {
     for (size_t done = 0; !w->err && done < n;) {
         ssize_t wrote = write(w->fd, (const char *)bytes + done, n - done);
         if (wrote >= 0)
@@ -30,9 +30,9 @@ static void put_chunk(struct weft__trace_writer *w, enum weft__chunk_type type, 
     static const char zero[8];
     struct weft__chunk chunk = {type, number, n, a, b};
     if (w->fd < 0) return;
-    put_bytes(w, &chunk, sizeof chunk);
-    put_bytes(w, bytes, n);
-    if (n % 8) put_bytes(w, zero, 8 - n % 8);
+    put_tape_bytes(w, &chunk, sizeof chunk);
+    put_tape_bytes(w, bytes, n);
+    if (n % 8) put_tape_bytes(w, zero, 8 - n % 8);
 }
 
 #define FIELD(w, name) ((w)->recorder + offsetof(struct weft__recorder, name))
@@ -97,7 +97,7 @@ static bool has_grown(struct weft__trace_writer *w, uint64_t count_at, uint64_t 
     return grown;
 }
 
-static void put_stacks(struct weft__trace_writer *w) {
+static void put_tape_stacks(struct weft__trace_writer *w) {
     uint64_t all = weft__peek64(w->memory, FIELD(w, stacks));
     enum { PIECE = sizeof w->buffer / (sizeof(struct weft__known_stack)) };
     struct weft__known_stack *some = (struct weft__known_stack *)(void *)w->buffer;
@@ -180,7 +180,7 @@ int weft__trace_drain(struct weft__trace_writer *w) {
     if (!find_tapes(w, false)) return -ESRCH;
     for (unsigned i = 0; i < w->tapes; i++)
         if (!drain_tape(w, i)) return -ESRCH;
-    put_stacks(w);
+    put_tape_stacks(w);
     put_names(w);
     return w->err;
 }
@@ -192,7 +192,7 @@ struct each {
     bool after;
 };
 
-static void put_fiber(const struct weft__seen *f, void *arg) {
+static void put_tape_fiber(const struct weft__seen *f, void *arg) {
     struct each *each = arg;
     struct weft__trace_writer *w = each->writer;
     if (f->kind == WEFT_KIND_THREAD) return; /* it is on no tape */
@@ -223,7 +223,7 @@ int weft__trace_fibers(struct weft__trace_writer *w, struct weft__look *look, bo
     weft__peek(look->memory, (uintptr_t)look->layout.fibers + look->layout.slab_records, &records, sizeof records);
     if (!err && !after) put_workers(w, look);
     if (err || records > WEFT_LOOK_AT_MOST) return err;
-    err = weft__look_fibers(look, put_fiber, &each);
+    err = weft__look_fibers(look, put_tape_fiber, &each);
     return err ? err : w->err;
 }
 

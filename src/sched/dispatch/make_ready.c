@@ -70,7 +70,7 @@ void weft__injector_hand_on(struct weft__cluster *from) {
 }
 
 /* Test builds: every fiber that becomes ready continues on the next worker. */
-static inline bool migrate(struct weft__worker *w, struct weft__fiber *f) {
+static inline bool migrate_fiber(struct weft__worker *w, struct weft__fiber *f) {
     unsigned wanted = load_rlx(&w->cluster->wanted);
     if (!WEFT_MIGRATES || wanted < 2) return false;
     weft__mail(w->cluster->workers[(w->index + 1) % wanted], f);
@@ -133,7 +133,7 @@ static inline __attribute__((always_inline)) void push_where_it_belongs(struct w
         weft__mail(w->cluster->workers[pin_of(placement) - 1], f); /* it ran here while its worker was stuck */
     else if (is_global(w, placement))
         weft__inject(w->cluster, f);
-    else if (pin_of(placement) || !migrate(w, f))
+    else if (pin_of(placement) || !migrate_fiber(w, f))
         placement_settle(w, f, placement);
 }
 

@@ -20,7 +20,7 @@
 
 enum { EVERY_LOW = 32, EVERY_QUEUE = 4 };
 
-static void count(struct weft__aside *a, unsigned which, unsigned n) {
+static void count_aside(struct weft__aside *a, unsigned which, unsigned n) {
     store_rlx(&a->state, load_rlx(&a->state) + n);
     if (which != WEFT_ASIDE_PINNED) store_rlx(&a->loose, load_rlx(&a->loose) + n);
 }
@@ -31,7 +31,7 @@ void weft__aside_put(struct weft__worker *w, unsigned which, struct weft__fiber 
     weft__lock(&a->lock);
     weft__list_put(&a->list[which], &f->slot.link);
     weft__timed_put(&a->timed[which], f);
-    count(a, which, 1);
+    count_aside(a, which, 1);
     weft__unlock(&a->lock);
 }
 
@@ -43,7 +43,7 @@ static struct weft__fiber *aside_take(struct weft__worker *w, struct weft__aside
     struct weft__fiber *f = weft__fiber_of_link(l);
     uint64_t since = 0;
     if (f) {
-        count(a, which, -1u);
+        count_aside(a, which, -1u);
         since = weft__timed_take(&a->timed[which], f);
     }
     weft__unlock(&a->lock);

@@ -105,7 +105,7 @@ static void want(void) {
     for (unsigned i = 0; i < s.thefts; i++) steal();
 }
 
-/* As retire() and find() in worker.c. */
+/* As retire_worker() and find() in worker.c. */
 static void come_and_go(void) {
     struct weft__worker *w = weft__self();
     if (w->sleeper.is_retired) { /* from the beginning: the second half of weft__idle_retire */
