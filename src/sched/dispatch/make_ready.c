@@ -125,9 +125,8 @@ static bool is_global(const struct weft__worker *w, uint32_t placement) {
     return w->cluster->policy.queue == WEFT_QUEUE_GLOBAL && (placement & WEFT_PLACEMENT_RETURNS) && !pin_of(placement);
 }
 
-WEFT_COLD void weft__push_slow(struct weft__worker *w, struct weft__fiber *f) {
+static inline __attribute__((always_inline)) void push_where_it_belongs(struct weft__worker *w, struct weft__fiber *f) {
     uint32_t placement = load_rlx(&f->context.placement);
-    if (unlikely(weft__is_recorded(w))) weft__record_ready(w, f);
     if ((placement & WEFT_PLACEMENT_CLUSTER) != w->placement)
         weft__inject(weft__cluster_of(placement), f);
     else if (pin_of(placement) && pin_of(placement) != w->index + 1)
@@ -136,6 +135,19 @@ WEFT_COLD void weft__push_slow(struct weft__worker *w, struct weft__fiber *f) {
         weft__inject(w->cluster, f);
     else if (pin_of(placement) || !migrate_fiber(w, f))
         placement_settle(w, f, placement);
+}
+
+/* A function of its own: otherwise every 61st push would save registers for it. */
+static WEFT_COLD WEFT_NOINLINE void push_slow_recorded(struct weft__worker *w, struct weft__fiber *f) {
+    weft__record_ready(w, f);
+    push_where_it_belongs(w, f);
+}
+
+WEFT_COLD void weft__push_slow(struct weft__worker *w, struct weft__fiber *f) {
+    if (unlikely(weft__is_recorded(w)))
+        push_slow_recorded(w, f);
+    else
+        push_where_it_belongs(w, f);
 }
 
 static void inject_locked(struct weft__injector *in, struct weft__fiber *f, bool displaced) {

@@ -71,10 +71,8 @@ struct weft__fiber *weft__aside_pop(struct weft__worker *w) {
     return aside_first_of(w, turn % EVERY_LOW ? orders[turn % EVERY_QUEUE] : low);
 }
 
-/* As weft__next, after which this must be in step. */
+/* As the rest of weft__next_after, which this must be in step with. */
 static struct weft__fiber *aside_next(struct weft__worker *w) {
-    store_rlx(&w->current, NULL);
-    fence_compiler(); /* as in weft__next */
     if (unlikely(--w->pace.until_poll <= 0)) return NULL;
     if (unlikely(load_rlx(&w->aside.state) & WEFT_ASIDE_SUMMONED)) {
         w->pace.poll_from -= w->pace.until_poll; /* so many dispatches were made, see poll_pace */
@@ -86,17 +84,18 @@ static struct weft__fiber *aside_next(struct weft__worker *w) {
 }
 
 /* The trap stays set while the worker records: every push is seen (make_ready.c). Only the owner sets it. */
-static WEFT_NOINLINE struct weft__fiber *next_recorded(struct weft__worker *w, struct weft__waits_for what) {
-    struct weft__fiber *old = load_rlx(&w->current);
+static WEFT_NOINLINE struct weft__fiber *next_recorded(struct weft__worker *w, struct weft__fiber *old,
+                                                       struct weft__waits_for what) {
     if (unlikely(!w->ready.trapped)) weft__ready_trap(&w->ready);
-    if (old) weft__record_leave(w, old, what);
+    bool left = weft__record_leave(w, old, what);
     struct weft__fiber *f = aside_next(w);
-    if (f) weft__record_run(w, f);
+    if (f) weft__record_run(w, f, left);
     return f;
 }
 
-WEFT_COLD struct weft__fiber *weft__aside_next(struct weft__worker *w, struct weft__waits_for what) {
-    return unlikely(weft__is_recorded(w)) ? next_recorded(w, what) : aside_next(w);
+WEFT_COLD struct weft__fiber *weft__aside_next(struct weft__worker *w, struct weft__fiber *self,
+                                               struct weft__waits_for what) {
+    return unlikely(weft__is_recorded(w)) ? next_recorded(w, self, what) : aside_next(w);
 }
 
 /* --- summons ---------------------------------------------------------------------------------- */

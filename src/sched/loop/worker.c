@@ -45,7 +45,7 @@ static bool try_enter(struct weft__worker *w, struct weft__fiber *f, unsigned *t
 
 /* A fiber that did not come by weft__next, which records it otherwise. */
 static struct weft__fiber *record_dispatch(struct weft__worker *w, struct weft__fiber *f) {
-    if (f && unlikely(weft__is_recorded(w))) weft__record_run(w, f);
+    if (f && unlikely(weft__is_recorded(w))) weft__record_run(w, f, false);
     return f;
 }
 

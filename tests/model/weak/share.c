@@ -39,8 +39,8 @@ void weft__poll_duty_notify(void) {}
 struct weft__fiber *weft__next_slow(struct weft__worker *w) {
     return (void)w, NULL;
 }
-struct weft__fiber *weft__aside_next(struct weft__worker *w, struct weft__waits_for what) {
-    (void)what;
+struct weft__fiber *weft__aside_next(struct weft__worker *w, struct weft__fiber *self, struct weft__waits_for what) {
+    (void)what, (void)self;
     return (void)w, NULL;
 }
 struct weft__stack *weft__stack_get_slow(struct weft__stack_cache *c, unsigned class) {
