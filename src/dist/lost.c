@@ -56,7 +56,7 @@ void weft__dist_link_broke(struct weft__dist_link *l) {
         weft__dist_say("rank %u: rank 0 is lost, and the job with it", d->rank);
         _exit(1);
     }
-    if (!d->rank) weft__dist_lose(l->rank); /* the others are told by rank 0 */
+    if (!d->rank) weft__dist_lose(l->rank); /* rank 0 notifies the other ranks */
 }
 
 /* A ping to every rank a quarter of the time after which it counts as lost. */
