@@ -40,7 +40,7 @@ void weft__dist_lose(unsigned rank) {
     if (!d->rank)
         for (unsigned r = 1; r < d->ranks; r++)
             if (r == rank || !weft__dist_is_lost(r)) weft__dist_control(r, WEFT_MSG_LOST, rank, 0);
-    /* Another lifeline may have to take its place; and it does not answer. */
+    /* The lost rank does not answer, and this rank may need another lifeline: ends the wait for both. */
     int waiting = WEFT_DIST_WAITING;
     atomic_compare_exchange_strong(&d->state, &waiting, WEFT_DIST_BUSY);
     if (d->asked == rank) atomic_store(&d->answered, true);
