@@ -7,75 +7,77 @@
 #   soak.sh list         their names, and what each does
 #   soak.sh status       which have passed on which commit; status 1 if a part has not passed on this commit
 #
-# Two parts run side by side (SOAK_LANES), because most tests sleep more than they compute. What passed is recorded in
+# Three parts run side by side (SOAK_LANES), because most tests sleep more than they compute. What passed is recorded in
 # .soak, a line each: commit, part, seconds, numbers, day. A tree with changes is recorded as such, and does not count for
 # the commit. Ends in "N passed, N failed".
 cd "$(dirname "$0")/.." || exit 1
 . scripts/builds.sh
 record=.soak
 export WEFT_TEST_PATIENCE="${WEFT_TEST_PATIENCE:-10}"
+export WEFT_TEST_JOBS="${WEFT_TEST_JOBS:-$(($(nproc) * 2))}" # of each part
 export WEFT_TEST_BUILT=1 # parts build what they need first, each directory only once
 export WEFT_TEST_STRICT="${WEFT_TEST_STRICT:-1}" # a test that fails only now and then has failed
 
+# Parts that take a given time stand between parts that compute.
 parts() {
     cat <<'EOF'
 release              the release build, whole
-inject               what the kernel may answer to calls for rings
+stress-1             20 minutes of stress (a third of SOAK_MINUTES, 60)
+valgrind-1           valgrind, unit tests and fibers a to h
+model-orders         every memory order weakened
+random-release       random programs, two at a time for 12 minutes (a tenth of SOAK_RANDOM_MINUTES, 120)
 debug                without optimization, whole
-lto                  link-time optimization and PIE, whole
-frames               with frame pointers, whole
-clang                the release build by clang, whole
-v4                   for AVX-512, where the processor has it
-arch                 what lives across a switch, for every compiler and machine
-membarrier           as on a kernel that has no membarrier
+stress-2             20 more
+valgrind-2           valgrind, fibers i to q
+model-planted        mistakes in the source
+random-asan          for 12 minutes
 asan                 AddressSanitizer and UBSan, without stress
 asan-stress          the stress test with it
-clang-asan           the same by clang, without stress
-clang-asan-stress    the stress test with it
+stress-3             20 more
+valgrind-3           valgrind, fibers r to z
+model-whole          the explorations of whole sources
+random-tsan          for 12 minutes
 tsan                 ThreadSanitizer, without stress
 tsan-stress          the stress test with it
+lives                100,000 lives of a runtime
+valgrind-4           valgrind, input and output on the other engines
+model-queues         those of queues, and of mistakes in them
+random-migrate       for 12 minutes
+migrate              every switch migrates, whole; by clang
+deques               a thousand million operations of stealing
+model-spin           the models for spin
+clang-asan           the same by clang, without stress
+clang-asan-stress    the stress test with it
+fuzz-serve           what clients send to weft serve
 clang-tsan           the same by clang, without stress
 clang-tsan-stress    the stress test with it
-migrate              every switch migrates, whole; by clang
+fuzz-cached          what clients send to weft cached
+dist-kills           ranks are killed at a random moment, 200 times
+aarch64              aarch64 under qemu
+random-aarch64       for 6 minutes
+v4                   for AVX-512, where the processor has it
+random-v4            for 6 minutes
+resizes              100,000 changes of the number of workers
+tasks-in-deques      what forks, with the other kinds of deques
+clang                the release build by clang, whole
+lto                  link-time optimization and PIE, whole
+frames               with frame pointers, whole
 faults               every call fails once, and the rest with two slots a queue
 locks                locks that a fiber holds: the tests hold none, and what is planted is found
-valgrind-1           valgrind, unit tests and fibers a to h
-valgrind-2           valgrind, fibers i to q
-valgrind-3           valgrind, fibers r to z
-valgrind-4           valgrind, input and output on the other engines
-aarch64              aarch64 under qemu
-stress-1             20 minutes of stress (a third of SOAK_MINUTES, 60)
-stress-2             20 more
-stress-3             20 more
-random-release       random programs, two at a time for 12 minutes (a tenth of SOAK_RANDOM_MINUTES, 120)
-random-v4            for 6 minutes
-random-asan          for 12 minutes
-random-tsan          for 12 minutes
-random-migrate       for 12 minutes
-random-aarch64       for 6 minutes
-deques               a thousand million operations of stealing
-tasks-in-deques      what forks, with the other kinds of deques
-resizes              100,000 changes of the number of workers
-lives                100,000 lives of a runtime
-starves              the tests of starvation do not pass without helping
-model-whole          the explorations of whole sources
-model-queues         those of queues, and of mistakes in them
-model-spin           the models for spin
-model-orders         every memory order weakened
-model-planted        mistakes in the source
-fuzz-serve           what clients send to weft serve
-fuzz-cached          what clients send to weft cached
+membarrier           as on a kernel that has no membarrier
+inject               what the kernel may answer to calls for rings
+arch                 what lives across a switch, for every compiler and machine
+install-bare         the README's commands on a bare Debian 12; needs root
 install              make install, and programs by pkg-config and CMake; make uninstall
 install-more         as a subproject of meson, with sanitizers, as Debian packages
-install-bare         the README's commands on a bare Debian 12; needs root
-ffi                  every inline function and macro is a symbol; programs in Rust and Python
 kernel-tls           kernel TLS, on Debian's kernel under qemu
 abi                  the binary interface is that of the last tag, or newer
-dist                 libweft-mpi on Open MPI and MPICH, whole; the policy with 8,192 ranks
-dist-kills           ranks are killed at a random moment, 200 times
-posix                libraries that block, with the servers that they are for
 report               the quick report, and every plot in it; random programs with the policies of experiments
 look                 programs at work are looked at four thousand times; the page of a trace in Chromium
+dist                 libweft-mpi on Open MPI and MPICH, whole; the policy with 8,192 ranks
+posix                libraries that block, with the servers that they are for
+ffi                  every inline function and macro is a symbol; programs in Rust and Python
+starves              the tests of starvation do not pass without helping
 EOF
 }
 names() { parts | sed 's/ .*//'; }
@@ -296,7 +298,7 @@ if [ "$chosen" = "${chosen% *}" ] && [ $# -gt 0 ]; then # a single part, here
 fi
 # Each part in a process of its own. Its output appears when it has ended.
 # shellcheck disable=SC2086
-printf '%s\n' $chosen | xargs -P "${SOAK_LANES:-2}" -I{} sh -c '"$1" "$2" >"$3/$2" 2>&1; cat "$3/$2"' - scripts/soak.sh {} "$beside"
+printf '%s\n' $chosen | xargs -P "${SOAK_LANES:-3}" -I{} sh -c '"$1" "$2" >"$3/$2" 2>&1; cat "$3/$2"' - scripts/soak.sh {} "$beside"
 for name in $chosen; do
     last=$(tail -n 1 "$beside/$name")
     passed=${last%% passed,*} failed=${last##*, }

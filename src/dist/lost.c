@@ -40,7 +40,7 @@ void weft__dist_lose(unsigned rank) {
     if (!d->rank)
         for (unsigned r = 1; r < d->ranks; r++)
             if (r == rank || !weft__dist_is_lost(r)) weft__dist_control(r, WEFT_MSG_LOST, rank, 0);
-    /* Another lifeline may have to take its place; and it does not answer. */
+    /* The lost rank does not answer, and this rank may need another lifeline: ends the wait for both. */
     int waiting = WEFT_DIST_WAITING;
     atomic_compare_exchange_strong(&d->state, &waiting, WEFT_DIST_BUSY);
     if (d->asked == rank) atomic_store(&d->answered, true);
@@ -56,7 +56,7 @@ void weft__dist_link_broke(struct weft__dist_link *l) {
         weft__dist_say("rank %u: rank 0 is lost, and the job with it", d->rank);
         _exit(1);
     }
-    if (!d->rank) weft__dist_lose(l->rank); /* the others are told by rank 0 */
+    if (!d->rank) weft__dist_lose(l->rank); /* rank 0 notifies the other ranks */
 }
 
 /* A ping to every rank a quarter of the time after which it counts as lost. */

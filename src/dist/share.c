@@ -25,7 +25,7 @@ int weft__dist_wait_end(struct weft__dist_wait *wait) {
     weft_shield_begin(&shield);
     while (!atomic_load(&wait->done)) (void)!weft_park();
     weft_shield_end(&shield);
-    weft_mutex_lock(&weft__dist.lock); /* the handler has left `wait` alone when it gives the lock back */
+    weft_mutex_lock(&weft__dist.lock); /* once the handler has unlocked, it no longer uses `wait` */
     weft_mutex_unlock(&weft__dist.lock);
     return wait->error;
 }

@@ -173,7 +173,7 @@ static void set_waiting(unsigned rank, bool waits) {
         atomic_fetch_and_explicit(&d->bell->rung, ~WEFT_BELL_FEED, memory_order_relaxed);
 }
 
-/* Locked. A peer asks. A lifeline that has nothing says nothing, and remembers. */
+/* Locked. A peer asks for calls. If there are none, a lifeline does not answer, but remembers that the peer waits. */
 void weft__dist_give(unsigned to, unsigned most, bool lifeline) {
     set_waiting(to, false); /* it has asked anew */
     if (give_some(to, most)) return;
@@ -183,7 +183,7 @@ void weft__dist_give(unsigned to, unsigned most, bool lifeline) {
         weft__dist_send(to, WEFT_MSG_NONE, 0, 0, 0, NULL, 0);
 }
 
-/* There is work, since a fiber forks: peers that wait get some. */
+/* A fiber forks, so this rank has work: a peer that waits gets some of it. */
 void weft__dist_feed(void) {
     struct weft__dist *d = &weft__dist;
     static unsigned next;
@@ -194,7 +194,7 @@ void weft__dist_feed(void) {
         if (!give_some(r, WEFT_POLICY_CALLS)) break;
         set_waiting(r, false);
         next = r + 1;
-        break; /* one a fork: the rest of the calls are small */
+        break; /* a single peer for each fork, because later calls are smaller */
     }
     weft_mutex_unlock(&d->lock);
 }

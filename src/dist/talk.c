@@ -51,7 +51,7 @@ static void wait_for_answer(void) {
     }
 }
 
-static void tell_lifelines(void) {
+static void notify_lifelines(void) {
     struct weft__dist *d = &weft__dist;
     unsigned lines[WEFT_POLICY_LIFELINES], n = weft__policy_lifelines(&d->policy, weft__dist_is_lost, lines);
     int asking = WEFT_DIST_ASKING;
@@ -70,7 +70,7 @@ static void ask_others(void) {
     while (atomic_load(&d->state) == WEFT_DIST_ASKING && !atomic_load(&d->ended)) {
         unsigned victim = weft__policy_victim(&d->policy, weft__dist_is_lost);
         if (victim == UINT32_MAX) {
-            tell_lifelines();
+            notify_lifelines();
             return;
         }
         atomic_store(&d->answered, false);

@@ -76,12 +76,12 @@ WEFT_PUBLIC ssize_t weft_io_wait_until(struct weft_io *io, uint64_t deadline) {
     int err = weft_future_wait_until(&io->future, &value, deadline);
     if ((err == -ECANCELED || err == -ETIMEDOUT) && weft_future_try(&io->future, NULL) == -EAGAIN) {
         struct weft_shield shield;
-        int told = err;
+        int cause = err;
         weft_io_cancel(io);
         weft_shield_begin(&shield);
         err = weft_future_wait(&io->future, &value);
         weft_shield_end(&shield);
-        if (err == -ECANCELED) err = told;
+        if (err == -ECANCELED) err = cause;
     }
     return err ? err : (ssize_t)(intptr_t)value;
 }

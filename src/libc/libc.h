@@ -27,7 +27,7 @@ struct weft__libc {
     ptrdiff_t descriptor;    /* from the thread pointer to the descriptor: 0, or minus its size */
     size_t tid, list, dtv;   /* fields of the descriptor, or behind it */
     size_t specific, levels; /* the values of keys: an array of pointers to second levels */
-    size_t robust;           /* the list of robust mutexes that the kernel is told of */
+    size_t robust;           /* the list of robust mutexes that the kernel knows */
     ptrdiff_t storage;       /* from the thread pointer to the thread-locals of the C library */
     size_t storage_size;
     void *(*allocate)(void *);

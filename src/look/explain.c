@@ -3,7 +3,7 @@
  * Why does nothing happen, or too little? The fibers that wait, and what holds what they wait for, make a graph:
  *
  *   - A fiber that waits for a mutex, for the writer of a reader-writer lock, for a weft_once or for the end of a fiber
- * has an edge to that fiber; one that waits for the children of a scope has one to each child.
+ *     has an edge to that fiber. A fiber that waits for the children of a scope has an edge to each child.
  *   - A circle of edges is a deadlock. It is certain if no member has a deadline.
  *   - Where a chain of edges ends, that fiber is what holds the others up: it sleeps, computes, blocks in C, has ended
  *     without an unlock, or waits for something that has no owner.
@@ -183,7 +183,7 @@ static void say_circle(struct graph *g, struct node *const *way, size_t from, si
     for (size_t i = from; i < to; i++) say_fiber(g, way[i]);
 }
 
-/* Goes from a node along its edges; several only from one that waits for the children of a scope. */
+/* Follows the edges of a node. Only a fiber that waits for the children of a scope has several. */
 static void walk_edges(struct graph *g, struct node **way, size_t length, struct node *n) {
     size_t at = node_index_of(g, n->seen.id);
     if (g->mark[at] == ON_THE_WAY) {
@@ -312,7 +312,7 @@ static const char *what_lacks(unsigned on) {
     }
 }
 
-/* Said only if nothing else can happen: one that runs, or comes back from outside, may end any of them. */
+/* Reported only if nothing else can happen: a fiber that runs, or returns from a blocking call, may end any wait. */
 static void find_hopeless(struct graph *g) {
     if (g->runs || g->ready || g->outside || g->timed) return;
     for (size_t i = 0; i < g->count && g->findings < WEFT_FINDINGS; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading the records of fibers, with their stacks. Some records are read at once, then the pieces of all their stacks
- * that are needed, then the heads of the records again: one that is the same as before did not run meanwhile, and what
- * was read of it fits together. Others are read once more by themselves, a few times; then they are marked as torn.
+ * Reading the records of fibers, with their stacks. Many records are read in one call, then the pieces of their stacks
+ * that are needed, then the heads of the records again. If a record has not changed, its fiber did not run meanwhile,
+ * so record and stack fit together. A fiber that did run is read again alone, a few times; then it is marked as torn.
  */
 #include "base/sys.h"
 #include "look/look.h"

@@ -154,7 +154,7 @@ WEFT_PUBLIC int weft_metrics(int fd) {
     struct weft__out *o = weft__alloc(sizeof *o);
     struct sums *s = weft__alloc(sizeof *s);
     if (o && s) {
-        memset(o, 0, sizeof *o); /* too large for temporary ones on the stack */
+        memset(o, 0, sizeof *o); /* a temporary copy would be too large for the stack */
         memset(s, 0, sizeof *s);
         o->fd = fd;
         weft__each_cluster(metric_add, s);

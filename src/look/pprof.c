@@ -93,7 +93,7 @@ static uint32_t function_of(struct writer *w, const struct weft__symbol *s) {
     return id;
 }
 
-/* A line of a location: a function that stands at the address. Inlined ones come first. */
+/* A line of a location: a function that stands at the address. Inlined functions come first. */
 static void add_line(const struct weft__symbol *s, void *arg) {
     struct writer *w = arg;
     if (weft__symbol_is_plumbing(s)) return;

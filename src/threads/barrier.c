@@ -77,7 +77,8 @@ static void once_undo(void *word) {
     weft__lot_wake((_Atomic uint32_t *)word, INT_MAX);
 }
 
-/* The caller is to run the function. A thread that is not in this process, because it forked, may have begun. */
+/* True: the caller runs the function. After a fork, the word may say that a thread of the parent process runs it. That
+ * thread is not in this process, so the caller begins again. */
 static bool once_claim(_Atomic uint32_t *word, uint32_t runs) {
     for (;;) {
         uint32_t is = load_acq(word); /* pairs with pthread_once */

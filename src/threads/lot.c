@@ -72,7 +72,7 @@ static bool lot_withdraw(struct waiter *w) {
         weft__unlock(&b->lock);
         return true;
     }
-    unsigned turn = 0;                                 /* taken out, and about to be told */
+    unsigned turn = 0;                                 /* taken out, and about to be notified */
     while (!load_acq(&w->woken)) weft__backoff(&turn); /* pairs with tell */
     return false;
 }

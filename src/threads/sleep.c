@@ -22,7 +22,7 @@ static int thread_sleep_until(uint64_t deadline) {
     return err == EINTR ? EINTR : 0;
 }
 
-static void tell_rest(uint64_t deadline, struct timespec *left) {
+static void store_rest(uint64_t deadline, struct timespec *left) {
     uint64_t now = weft_now(), rest = now < deadline ? deadline - now : 0;
     if (left) *left = (struct timespec){(time_t)(rest / WEFT_SECOND), (long)(rest % WEFT_SECOND)};
 }
@@ -33,7 +33,7 @@ WEFT_INTERPOSED int clock_nanosleep(clockid_t clock, int flags, const struct tim
     if (weft__time_is_bad(time) || time->tv_sec < 0) return EINVAL;
     uint64_t deadline = flags & TIMER_ABSTIME ? weft__time_deadline(time, clock) : weft__time_after(time);
     int err = thread_sleep_until(deadline);
-    if (err && !(flags & TIMER_ABSTIME)) tell_rest(deadline, left);
+    if (err && !(flags & TIMER_ABSTIME)) store_rest(deadline, left);
     return err;
 }
 WEFT_INTERPOSED int nanosleep(const struct timespec *time, struct timespec *left) {
@@ -53,7 +53,7 @@ WEFT_INTERPOSED unsigned sleep(unsigned seconds) {
     uint64_t deadline = weft_now() + seconds * WEFT_SECOND;
     if (!thread_sleep_until(deadline)) return 0;
     struct timespec left;
-    tell_rest(deadline, &left);
+    store_rest(deadline, &left);
     return (unsigned)left.tv_sec + (left.tv_nsec > 0);
 }
 WEFT_INTERPOSED int sched_yield(void) {

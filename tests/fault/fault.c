@@ -171,7 +171,8 @@ static int scenario(long nth) {
  * are left to the soak. */
 int main(void) {
     const char *scale = getenv("WEFT_TEST_SCALE");
-    int passed = 0, failed = 0, kinds = scale && atoi(scale) > 1 ? 1 : WEFT_DEQUES;
+    int passed = 0, failed = 0;
+    unsigned kinds = scale && atoi(scale) > 1 ? 1 : WEFT_DEQUES;
     for (deque = 0; deque < kinds; deque++) {
         fibers = deque ? FEW : FIBERS;
         each_fault(scenario, &passed, &failed);

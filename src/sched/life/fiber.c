@@ -235,8 +235,8 @@ static inline uint64_t ends_of(const struct weft__fiber *f) { return f->fn == we
  * does not end before it, so no wait gets longer, and of many short children on two cores few touch the scope.
  * Returns what is to run.
  */
-static struct weft__fiber *tell_scope(struct weft__worker *w, struct weft_counter *scope, uint64_t ends,
-                                      struct weft__fiber *next, const struct weft__stack *stack) {
+static struct weft__fiber *notify_scope(struct weft__worker *w, struct weft_counter *scope, uint64_t ends,
+                                        struct weft__fiber *next, const struct weft__stack *stack) {
     if (next && next->frames == (uintptr_t)scope && may_adopt(next, stack)) {
         w->owed = ends;
         return next;
@@ -277,7 +277,7 @@ static _Noreturn void fiber_end(struct weft__fiber *f, void *result) {
     /* Release: pairs with a stop that counts; all that the fiber did is seen by it. */
     store_rel(&w->numbers.completed, load_rlx(&w->numbers.completed) + 1);
     struct weft__fiber *next = after_end(w, joiner);
-    if (unlikely(ends)) next = tell_scope(w, counter, ends, next, stack);
+    if (unlikely(ends)) next = notify_scope(w, counter, ends, next, stack);
     if (next && may_adopt(next, stack)) {
         san_unwound(stack->low, weft__stack_top(stack));
         weft__adopt(next, stack);

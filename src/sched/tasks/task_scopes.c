@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scopes of calls: a stolen call is cancelled with the scope in which it was forked, or with its forker (cancel_root.c).
+ * Scopes of calls: a stolen call is cancelled with the scope in which it was forked, or with its forker
+ * (cancel_root.c).
  *
  * A fork does not note its scope. Instead the deque has marks: when a scope begins or ends, a mark says from which slot
  * on the new scope holds. A join may free slots below the last mark, of calls that were forked earlier. The next fork

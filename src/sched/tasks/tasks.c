@@ -117,7 +117,7 @@ void weft__tasks_stolen(struct weft__cluster *c, bool paid) {
  * Calls of a fiber that parks are public. A single one is left to this worker, which takes it when it has nothing else;
  * the watchman comes if it does not. For several a sleeper is woken, unless nothing came of that before.
  */
-static void tell_of_suspended(struct weft__cluster *c, struct weft__deque *d) {
+static void notify_of_suspended(struct weft__cluster *c, struct weft__deque *d) {
     weft__fence_light(); /* pairs with the fence of a worker that announces its sleep */
     uint64_t state = load_rlx(&c->idle.state);
     if (likely(!(state & WEFT_IDLE_SLEEPERS))) return;
@@ -140,7 +140,7 @@ static WEFT_SWITCHES struct weft__worker *suspend_forking(struct weft__worker *w
     bool listed = d->variant->ready(d) && c->stealing;
     if (listed) {
         weft__suspended_put(w, d);
-        tell_of_suspended(c, d);
+        notify_of_suspended(c, d);
     }
     w = weft__suspend_plain(w, self);
     if (listed) weft__suspended_remove(&c->tasks, d);
