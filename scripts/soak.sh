@@ -7,12 +7,14 @@
 #   soak.sh list         their names, and what each does
 #   soak.sh status       which have passed on which commit; status 1 if a part has not passed on this commit
 #
-# What passed is recorded in .soak, a line each: commit, part, seconds, numbers, day. A tree with changes is recorded as
-# such, and does not count for the commit. Ends in "N passed, N failed".
+# Two parts run side by side (SOAK_LANES), because most tests sleep more than they compute. What passed is recorded in
+# .soak, a line each: commit, part, seconds, numbers, day. A tree with changes is recorded as such, and does not count for
+# the commit. Ends in "N passed, N failed".
 cd "$(dirname "$0")/.." || exit 1
 . scripts/builds.sh
 record=.soak
 export WEFT_TEST_PATIENCE="${WEFT_TEST_PATIENCE:-10}"
+export WEFT_TEST_BUILT=1 # parts build what they need first, each directory only once
 export WEFT_TEST_STRICT="${WEFT_TEST_STRICT:-1}" # a test that fails only now and then has failed
 
 parts() {
@@ -190,30 +192,30 @@ without_stress() { # build scale
 
 run_part() { # name
     case $1 in
-    release | debug | lto | frames | clang | migrate | faults) configure "$1" && tests/run.sh "build/$1" --no-suite=model --no-suite=arch ;;
-    v4) on_avx512 configure v4 && on_avx512 tests/run.sh build/v4 --no-suite=model --no-suite=arch ;;
-    inject) configure release && tests/inject/run.sh build/release ;;
+    release | debug | lto | frames | clang | migrate | faults) built "$1" && tests/run.sh "build/$1" --no-suite=model --no-suite=arch ;;
+    v4) on_avx512 built v4 && on_avx512 tests/run.sh build/v4 --no-suite=model --no-suite=arch ;;
+    inject) built release && tests/inject/run.sh build/release ;;
     arch) tests/arch/run.sh ;;
-    membarrier) configure release && WEFT_TEST_MEMBARRIER=forbidden tests/run.sh build/release unit fiber stress ;;
-    asan | clang-asan) configure "$1" && without_stress "$1" 4 ;;
-    tsan | clang-tsan) configure "$1" && without_stress "$1" 20 ;;
-    asan-stress | clang-asan-stress) configure "${1%-stress}" && scaled 4 tests/run.sh "build/${1%-stress}" stress ;;
-    tsan-stress | clang-tsan-stress) configure "${1%-stress}" && scaled 20 tests/run.sh "build/${1%-stress}" stress ;;
-    locks) configure locks && held_locks build/locks ;;
-    valgrind-1) configure debug && under_valgrind 'unit/*' 'fiber/[a-h]*' ;;
-    valgrind-2) configure debug && under_valgrind 'fiber/[i-q]*' --no-suite=engines ;;
-    valgrind-3) configure debug && under_valgrind 'fiber/[r-z]*' ;;
-    valgrind-4) configure debug && under_valgrind 'fiber/io_*-*' ;;
-    aarch64) configure aarch64 && WEFT_TEST_UNDER=qemu-aarch64 scaled 20 tests/run.sh build/aarch64 unit fiber engine-epoll ;;
-    stress-*) configure release && stress_for build/release "$((${SOAK_MINUTES:-60} / 3))" ;;
-    random-v4) on_avx512 configure v4 && on_avx512 random_for v4 5 ;;
-    random-aarch64) configure aarch64 && random_for aarch64 5 "qemu-aarch64 -L /usr/aarch64-linux-gnu" ;;
-    random-*) configure "${1#random-}" && random_for "${1#random-}" 10 ;;
-    deques) configure release && counted build/release steals 4 rounds 1000 ;; # of a million operations each
-    tasks-in-deques) configure release && tasks_in_deques build/release ;;
-    resizes) configure release && counted build/release resize 8 resizes 100000 ;;
-    lives) configure release && counted build/release lives 4 lives 100000 ;; # each with resizes and clusters
-    starves) configure release && stealing_alone build/release ;;
+    membarrier) built release && WEFT_TEST_MEMBARRIER=forbidden tests/run.sh build/release unit fiber stress ;;
+    asan | clang-asan) built "$1" && without_stress "$1" 4 ;;
+    tsan | clang-tsan) built "$1" && without_stress "$1" 20 ;;
+    asan-stress | clang-asan-stress) built "${1%-stress}" && scaled 4 tests/run.sh "build/${1%-stress}" stress ;;
+    tsan-stress | clang-tsan-stress) built "${1%-stress}" && scaled 20 tests/run.sh "build/${1%-stress}" stress ;;
+    locks) built locks && held_locks build/locks ;;
+    valgrind-1) built debug && under_valgrind 'unit/*' 'fiber/[a-h]*' ;;
+    valgrind-2) built debug && under_valgrind 'fiber/[i-q]*' --no-suite=engines ;;
+    valgrind-3) built debug && under_valgrind 'fiber/[r-z]*' ;;
+    valgrind-4) built debug && under_valgrind 'fiber/io_*-*' ;;
+    aarch64) built aarch64 && WEFT_TEST_UNDER=qemu-aarch64 scaled 20 tests/run.sh build/aarch64 unit fiber engine-epoll ;;
+    stress-*) built release && stress_for build/release "$((${SOAK_MINUTES:-60} / 3))" ;;
+    random-v4) on_avx512 built v4 && on_avx512 random_for v4 5 ;;
+    random-aarch64) built aarch64 && random_for aarch64 5 "qemu-aarch64 -L /usr/aarch64-linux-gnu" ;;
+    random-*) built "${1#random-}" && random_for "${1#random-}" 10 ;;
+    deques) built release && counted build/release steals 4 rounds 1000 ;; # of a million operations each
+    tasks-in-deques) built release && tasks_in_deques build/release ;;
+    resizes) built release && counted build/release resize 8 resizes 100000 ;;
+    lives) built release && counted build/release lives 4 lives 100000 ;; # each with resizes and clusters
+    starves) built release && stealing_alone build/release ;;
     model-whole) models '^[a-z_]+$' ;;
     model-queues) models '^queue-' ;;
     model-spin) models '^spin-' ;;
@@ -224,20 +226,20 @@ run_part() { # name
     install) tests/install/run.sh user cmake ;;
     install-more) tests/install/run.sh subproject sanitizers debian ;;
     install-bare) tests/install/run.sh bare ;;
-    ffi) configure release && tests/ffi/run.sh "$PWD/build/release" ;;
-    kernel-tls) configure release && tests/tls/kernel.sh "$PWD/build/release" ;;
+    ffi) built release && tests/ffi/run.sh "$PWD/build/release" ;;
+    kernel-tls) built release && tests/tls/kernel.sh "$PWD/build/release" ;;
     abi) tests/install/abi.sh ;;
     report)
-        configure release && ninja -C build/release && python3 tests/report/run.py build/release/tools/weft docs/REPORT.md quick &&
+        built release && ninja -C build/release && python3 tests/report/run.py build/release/tools/weft docs/REPORT.md quick &&
             for queue in own global shared; do
                 WEFT_QUEUE=$queue WEFT_VICTIMS=round WEFT_AMOUNT=all WEFT_BACKOFF=0 WEFT_RANDOM_SECONDS=60 \
                     build/release/tests/random/random || return 1
             done
         ;;
-    dist) configure release && ranks && build/release/tests/dist/dist_sim ;;
-    dist-kills) configure release && ranks kills 100 ;;
-    posix) configure release && python3 tests/posix/servers.py "$PWD/build/release" ;;
-    look) configure release && python3 tests/look/run.py build/release 2000 && python3 tests/look/page.py build/release ;;
+    dist) built release && ranks && build/release/tests/dist/dist_sim ;;
+    dist-kills) built release && ranks kills 100 ;;
+    posix) built release && python3 tests/posix/servers.py "$PWD/build/release" ;;
+    look) built release && python3 tests/look/run.py build/release 2000 && python3 tests/look/page.py build/release ;;
     *) echo "$1: there is no such part: 0 passed, 1 failed" && return 1 ;;
     esac
 }
@@ -265,6 +267,11 @@ status() {
     [ "$missing" -eq 0 ]
 }
 
+# A lock for each directory that parts build in, so that two lanes do not build the same.
+built() { # build
+    mkdir -p build && (flock 9 && configure "$1") 9>"build/$1.lock"
+}
+
 one() { # name
     before=$total_failed
     began=$(date +%s)
@@ -282,5 +289,19 @@ status)
     ;;
 esac
 [ $# -gt 0 ] && chosen="$*" || chosen=$(for name in $(names); do passed_here "$name" || echo "$name"; done)
-for name in $chosen; do one "$name"; done
+if [ "$chosen" = "${chosen% *}" ] && [ $# -gt 0 ]; then # a single part, here
+    one "$chosen"
+    finish
+    exit
+fi
+# Each part in a process of its own. Its output appears when it has ended.
+# shellcheck disable=SC2086
+printf '%s\n' $chosen | xargs -P "${SOAK_LANES:-2}" -I{} sh -c '"$1" "$2" >"$3/$2" 2>&1; cat "$3/$2"' - scripts/soak.sh {} "$beside"
+for name in $chosen; do
+    last=$(tail -n 1 "$beside/$name")
+    passed=${last%% passed,*} failed=${last##*, }
+    total_passed=$((total_passed + passed))
+    total_failed=$((total_failed + ${failed%% *}))
+    [ "${failed%% *}" -eq 0 ] || sed '$d' "$beside/$name" >>"$failures"
+done
 finish

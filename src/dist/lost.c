@@ -13,7 +13,7 @@
 
 #include <unistd.h>
 
-static bool is_new(unsigned rank) {
+static bool is_newly_lost(unsigned rank) {
     struct weft__dist *d = &weft__dist;
     return rank < d->ranks && rank != d->rank && !atomic_exchange(&d->peers[rank].lost, true);
 }
@@ -25,7 +25,7 @@ void weft__dist_lose(unsigned rank) {
         weft__dist_say("rank %u did not answer in time and was taken for lost: it ends", d->rank);
         _exit(1);
     }
-    if (!is_new(rank)) return;
+    if (!is_newly_lost(rank)) return;
     atomic_fetch_sub(&d->living, 1);
     COUNT(lost, 1);
     weft__dist_trace(WEFT_TRACE_LOST, weft_now(), rank, 0);
@@ -60,7 +60,7 @@ void weft__dist_link_broke(struct weft__dist_link *l) {
 }
 
 /* A ping to every rank a quarter of the time after which it counts as lost. */
-static void ping(uint64_t now) {
+static void ping_rank(uint64_t now) {
     struct weft__dist *d = &weft__dist;
     weft_mutex_lock(&d->lock);
     for (unsigned r = 1; r < d->ranks; r++) {
@@ -85,7 +85,7 @@ void *weft__dist_detect(void *unused) {
         uint64_t now = weft_now();
         if (busy && !was_busy) /* silence counts from here */
             for (unsigned r = 1; r < d->ranks; r++) d->peers[r].heard = now;
-        if (busy) ping(now);
+        if (busy) ping_rank(now);
         was_busy = busy;
     }
     return NULL;

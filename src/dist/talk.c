@@ -62,7 +62,7 @@ static void tell_lifelines(void) {
 }
 
 /* One round: some ranks, one after the other, then the lifelines. */
-static void ask(void) {
+static void ask_others(void) {
     struct weft__dist *d = &weft__dist;
     int busy = WEFT_DIST_BUSY;
     if (!atomic_compare_exchange_strong(&d->state, &busy, WEFT_DIST_ASKING)) return;
@@ -105,7 +105,7 @@ void *weft__dist_talk(void *unused) {
         weft__dist_progress();
         if (atomic_exchange(&d->dry, false) && atomic_load(&d->state) == WEFT_DIST_BUSY) {
             pause_before();
-            ask();
+            ask_others();
             continue;
         }
         (void)!weft_park();

@@ -71,7 +71,7 @@ static WEFT_SWITCHES void wait_on(struct call *c) {
 }
 
 /* True: the call runs on, and frees itself. */
-static bool abandon(struct call *c) {
+static bool abandon_call(struct call *c) {
     weft__lock(&c->lock);
     bool runs = c->state != ENDED;
     if (runs) c->state = ABANDONED;
@@ -125,7 +125,7 @@ WEFT_PUBLIC int weft_blocking_owned(void *(*fn)(void *), void *arg, void (*destr
     if (!c) return -ENOMEM;
     *c = (struct call){.job = {.run = blocking_run}, .fn = fn, .arg = arg, .destroy = destroy};
     int told, err = make_call(c, &told);
-    if (!err && told && abandon(c)) return told;
+    if (!err && told && abandon_call(c)) return told;
     if (!err && result) *result = c->result;
     if (err == -ECANCELED || err == -ETIMEDOUT) destroy_arg(c);
     weft__free(c);
@@ -154,7 +154,7 @@ static int signal_for(const struct weft__request *r, ssize_t result) {
     return number > 0 ? number : 0;
 }
 
-static void *perform(void *arg) {
+static void *perform_call(void *arg) {
     struct made *m = arg;
     const struct weft__request *r = m->request;
     bool is_gone = (m->generation && weft__fd_generation_is_stale(r->fd, m->generation)) ||
@@ -178,7 +178,7 @@ int weft__blocking_perform(const struct weft__request *r, ssize_t *result) {
     struct made m = {&own, r->fd >= 0 && dir < 0 ? weft__request_generation(r) : 0, 0, 0};
     if (dir >= 0) own.fd = dir;
     if (other >= 0) own.other = other;
-    int err = weft_blocking(perform, &m, NULL);
+    int err = weft_blocking(perform_call, &m, NULL);
     if (dir >= 0) close(dir);
     if (other >= 0) close(other);
     if (!err && m.signal) raise(m.signal);

@@ -54,8 +54,8 @@ void *weft__block_descriptor(void *thread_pointer);
 void weft__blocks_after_fork(void);
 /* Copies the first values of thread-locals to a fixed place in every block. (block.c) */
 void weft__blocks_initialise(ptrdiff_t at, const void *image, size_t filled, size_t size);
-/* A library was loaded or unloaded: gives initial-exec thread-locals of new ones their values in every block. Before
- * the first block is made, it only takes note of what is loaded. (libraries.c) */
+/* A library was loaded or unloaded: gives the initial-exec thread-locals of new libraries their values in every
+ * block. Before the first block is made, it only notes which libraries are loaded. (libraries.c) */
 void weft__libc_heed_libraries(bool initialise);
 
 /* The flow that runs on this block ends as a thread does: destructors of C++ thread-locals, then of keys. */

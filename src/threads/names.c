@@ -33,7 +33,7 @@ struct question {
     struct hostent *space, **found;
 };
 
-static void *ask(void *arg) {
+static void *ask_resolver(void *arg) {
     struct question *q = (struct question *)arg;
     q->answer = q->ask(q);
     q->error = errno;
@@ -47,7 +47,7 @@ static WEFT_NOINLINE void set_host_error(int error) { h_errno = error; }
 /* The answer; or `failed`, if there is no thread for it, or the caller was cancelled. */
 static int ask_pool(struct question *q, int failed) {
     weft__thread_enter();
-    int err = weft_blocking(ask, q, NULL);
+    int err = weft_blocking(ask_resolver, q, NULL);
     weft__thread_leave();
     set_host_error(err ? TRY_AGAIN : q->host_error);
     errno = err ? -err : q->error;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Programs whose fibers call blocking functions: run.sh BUILD [PROGRAM...]. With 1, 2 and 8 workers, on both engines, with
+# Programs with fibers that call blocking functions: run.sh BUILD [PROGRAM...]. With 1, 2 and 8 workers, on both engines, with
 # thread-local storage of their own and without; linked with libweft-posix, and linked with libweft and preloaded.
 build=$1
 shift

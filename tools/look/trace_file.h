@@ -92,6 +92,12 @@ struct trace_tape {
     size_t running, sleeping; /* slice + 1, sleep + 1; 0: none */
 };
 
+/* What a worker ran when the recording began. */
+struct trace_began {
+    uint32_t cluster, worker;
+    uint64_t fiber;
+};
+
 struct trace {
     struct target target; /* for names */
     struct weft__trace_head head;
@@ -104,6 +110,7 @@ struct trace {
     GROWING(struct trace_sleep) sleeps;
     GROWING(struct weft__trace_fiber) seen; /* when the recording ended */
     GROWING(struct weft__trace_fiber) seen_first;
+    GROWING(struct trace_began) began;
     struct trace_tape tape[WEFT_TAPES_MOST];
     char name[WEFT_NAMES_MOST][64];
     struct {

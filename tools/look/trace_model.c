@@ -293,9 +293,21 @@ static void complete_stacks(struct trace *t) {
     free(of);
 }
 
+/* A worker that has run a fiber since before the recording. Its own events say when it left that fiber. */
+static void begin_running(struct trace *t, const struct trace_began *b) {
+    for (uint16_t i = 0; i < WEFT_TAPES_MOST; i++) {
+        const struct trace_tape *tape = &t->tape[i];
+        if (!tape->exists || tape->cluster != b->cluster || tape->worker != b->worker) continue;
+        struct trace_event e = {.ns = 0, .fiber = b->fiber, .kind = WEFT_HAPPENED_RUN, .tape = i};
+        on_run(t, &e, fiber_at(t, b->fiber));
+        return;
+    }
+}
+
 void trace_conclude(struct trace *t) {
     t->stacks_used = WEFT_STACKS_MOST;
     for (size_t i = 0; i < t->seen_first.n; i++) begin_with(t, &t->seen_first.at[i]);
+    for (size_t i = 0; i < t->began.n; i++) begin_running(t, &t->began.at[i]);
     for (size_t i = 0; i < t->events.n; i++) {
         struct trace_event e = t->events.at[i];
         take_event(t, &e);

@@ -195,7 +195,7 @@ enum outlook {
  * and so none has woken or made a thread; a thread that was awake before we looked has left its traces by the second
  * look.
  */
-static enum outlook outlook(void) {
+static enum outlook stop_outlook(void) {
     uint64_t first, second;
     if (!all_quiet(&first)) return GOES_ON;
     if (weft__threads_awake()) return WAITS;
@@ -276,7 +276,7 @@ static int runtime_wait_for_end(void) {
             weft__background_end(true);
             nap = WEFT_LOOK_FIRST;
         }
-        enum outlook o = outlook();
+        enum outlook o = stop_outlook();
         if (o == BLOCKED && !all_ended())
             err = -EBUSY;
         else
@@ -315,7 +315,7 @@ static void shut_down(void) {
 }
 
 /* reported: the blocked fibers were named already. */
-static int stop(bool reported) {
+static int stop_runtime(bool reported) {
     if (!load_rlx(&weft__cluster.running)) return -ESRCH;
     weft__clusters_close(true);
     if (runtime_wait_for_end()) {
@@ -343,10 +343,10 @@ static bool abandon_it(struct weft__fiber *f, void *unused) {
 /* For a run: fibers that are blocked are cancelled; those that then still do not end are left as they are. Their
  * memory stays, because others may hold pointers into their stacks. */
 static int stop_for_good(bool reported) {
-    int err = stop(reported);
+    int err = stop_runtime(reported);
     if (err != -EBUSY) return err;
     weft__each_live(deadlock_cancel, NULL);
-    err = stop(false);
+    err = stop_runtime(false);
     if (err != -EBUSY) return err;
     weft__clusters_close(true);
     weft__each_live(abandon_it, NULL);
@@ -372,7 +372,7 @@ WEFT_PUBLIC int weft__start(const struct weft_config *config, size_t size) {
 WEFT_PUBLIC int weft_stop(void) {
     if (weft__self()) return -EDEADLK;
     if (pthread_mutex_trylock(&control)) return -EBUSY;
-    int err = stop(false);
+    int err = stop_runtime(false);
     pthread_mutex_unlock(&control);
     return err;
 }
@@ -397,7 +397,7 @@ static int join_main(struct weft_fiber first, void **result) {
         if (nap < 64 * WEFT_SECOND) nap *= 2;
         if (said) continue;
         add_ar(&weft__quiet.waiting, 1);
-        said = outlook() == BLOCKED;
+        said = stop_outlook() == BLOCKED;
         add_ar(&weft__quiet.waiting, -1);
         if (!said) continue;
         weft__say("nothing can happen any more: all fibers are blocked, and no other thread could wake one");

@@ -115,7 +115,7 @@ void weft__frame_pop(struct weft__fiber *me, struct weft__frame *frame) {
 }
 
 /* What the new region begins with, of what is in force around it: 0, or the cause. Locked. */
-static uint64_t inherited(struct weft__fiber *me, struct weft__region *r, struct weft__scope *around) {
+static uint64_t inherited_region(struct weft__fiber *me, struct weft__region *r, struct weft__scope *around) {
     uint64_t cause = around ? load_rlx(&around->cause) : 0;
     if (cause) return weft__cause_inward(cause);
     /* Cancelled, and not by a scope: then it was weft_cancel. In a shield no fiber is cancelled. */
@@ -136,7 +136,7 @@ void weft__region_enter(struct weft__fiber *me, struct weft__region *r) {
     r->first = first ? r : around->first;
     uint8_t open = weft__frames_lock(me);
     if (s) weft__lock(&s->lock);
-    uint64_t cause = inherited(me, r, s);
+    uint64_t cause = inherited_region(me, r, s);
     if (around) around->frame.covered = true;
     if (is_scope) store_rlx(&container_of(r, struct weft__scope, region)->cause, cause);
     r->frame.was_cancelled = load_rlx(&me->wait) & WEFT_WAIT_CANCEL;
