@@ -297,6 +297,13 @@ static inline int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr
     return weft__spawn(fiber, attr, fn, arg, where, sizeof(struct weft_attr));
 }
 
+/* For weft.hpp: a fiber without attributes. What it returns fits into two registers. */
+struct weft__spawned {
+    struct weft_fiber fiber;
+    int64_t error; /* 0, or one of weft_spawn */
+};
+struct weft__spawned weft__spawn_plain(void *(*fn)(void *), void *arg, const char *where);
+
 /*
  * Waits until a fiber has ended and stores its result. The handle is invalid afterwards. Memory written by the fiber is
  * visible after the join. After -ECANCELED or -ETIMEDOUT the fiber can still be joined.
