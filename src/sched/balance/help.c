@@ -48,7 +48,7 @@ static struct weft__view own_view(struct weft__worker *w, uint64_t now) {
 
 /* What a queue is like, as its owner published it. `since` is of the last fiber that was timed, which had waited for
  * a round by then; the next one is published a round later. So up to a round more is nothing unusual. */
-static struct weft__view published(struct weft__worker *w, uint64_t now) {
+static struct weft__view published_view(struct weft__worker *w, uint64_t now) {
     uint64_t length = load_rlx(&w->age.length); /* an empty one may have filled since */
     uint64_t usual = usual_delay(w, length, load_rlx(&w->age.turn)), allowed = usual + WEFT_MARK_EVERY;
     uint64_t waited = weft__since(load_rlx(&w->age.since), now);
@@ -120,7 +120,7 @@ static void help_once(struct weft__worker *w, uint64_t now) {
     struct weft__view mine = own_view(w, now);
     help_with_calls(w, other, &mine, now);
     if (weft__serves_itself(w, other, now)) return;
-    struct weft__view theirs = published(other, now);
+    struct weft__view theirs = published_view(other, now);
     bool helps = weft__help(&mine, &theirs);
     if (helps || theirs.waited > WEFT_HELP_SLACK / 4)
         w->help.is_even = false; /* perhaps its owner does not come home */
