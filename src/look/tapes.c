@@ -207,7 +207,7 @@ static void put_tape_fiber(const struct weft__seen *f, void *arg) {
 }
 
 /* A fiber that runs when the recording begins is on no tape until it leaves its worker. */
-static void put_tape_workers(struct weft__trace_writer *w, const struct weft__look *look) {
+static void put_running(struct weft__trace_writer *w, const struct weft__look *look) {
     for (unsigned i = 0; i < look->workers; i++) {
         const struct weft__worker_seen *s = &look->worker[i];
         uint64_t life = s->current ? weft__peek64(w->memory, s->current + look->layout.fiber_life) : 0;
@@ -220,7 +220,7 @@ int weft__trace_fibers(struct weft__trace_writer *w, struct weft__look *look, bo
     uint32_t records = 0;
     int err = weft__look_workers(look);
     weft__peek(look->memory, (uintptr_t)look->layout.fibers + look->layout.slab_records, &records, sizeof records);
-    if (!err && !after) put_tape_workers(w, look);
+    if (!err && !after) put_running(w, look);
     if (err || records > WEFT_LOOK_AT_MOST) return err;
     err = weft__look_fibers(look, put_tape_fiber, &each);
     return err ? err : w->err;
