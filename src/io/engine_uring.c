@@ -8,7 +8,7 @@
  * memory. If other fibers are ready as well, entries will share the way into the kernel, so sends go through the ring,
  * too. Receiving often has to wait for the answer to the last message. The engine learns that for each descriptor:
  * after a receive that had to wait, the next one asks the kernel to wait first, which saves an attempt that finds
- * nothing.
+ * nothing. Only in a crowd, and if the last receive did not wait, a plain receive is tried first.
  */
 #define _GNU_SOURCE
 #include "io/async.h"
@@ -93,6 +93,18 @@ static bool is_crowded(void) {
     return weft__ready_length(&weft__self()->ready) >= CROWD;
 }
 
+/*
+ * With so many fibers queued, the peer has probably sent its next message since this fiber ran last. Then a receive is
+ * tried first: it saves an entry, a park, and a second turn for each message, at which socket and stack are in no
+ * cache again. (Echo, 1,000 connections: 5.95 -> 5.65 us of the server; 10,000: 9.6 -> 8.7. weft serve, 10,000: 14.6
+ * -> 12.0.) If it finds nothing, it is not tried again until a receive by the ring has not had to wait.
+ */
+static bool is_probably_there(const struct weft__request *r) {
+    enum { QUEUE = 16 };
+    return weft__ready_length(&weft__self()->ready) >= QUEUE && weft__request_takes_bytes(r) &&
+           !(r->flags & MSG_WAITALL) && !weft__fd_is_drained(r->fd);
+}
+
 static bool does_not_block(int fd) {
     int flags = fcntl(fd, F_GETFL);
     return flags >= 0 && flags & O_NONBLOCK;
@@ -106,6 +118,7 @@ static bool is_tried_first(const struct weft__request *r) {
     case WEFT_IO_WRITEV: return true;
     case WEFT_IO_SEND:
     case WEFT_IO_SENDMSG: return !is_crowded();
+    case WEFT_IO_RECV: return is_probably_there(r) || !goes_by_ring(r);
     case WEFT_IO_ACCEPT: return does_not_block(r->fd);
     default: return !goes_by_ring(r);
     }
@@ -272,6 +285,7 @@ static ssize_t uring_run(struct weft__fiber *me, const struct weft__request *r) 
     if (is_tried_first(r)) {
         n = weft__request_attempt_first(r, r->generation);
         if (n != -EAGAIN && n != -ENOTSUP && n != -EINPROGRESS) return n;
+        if (n == -EAGAIN && weft__request_takes_bytes(r)) weft__fd_note_receive(r->fd, true);
         if (weft__file_position_is_used(r) && is_stored_after_all(r, n) && weft__file_position_run(r, &n)) return n;
         bool is_record = n == -ENOTSUP && r->code <= WEFT_IO_WRITEV && weft__request_is_record(r);
         if (!goes_by_ring(r) || is_record) return weft__engine_epoll.run(me, r);

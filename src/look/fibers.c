@@ -177,7 +177,7 @@ static bool read_alone(struct weft__look *look, uint64_t address, struct weft__s
         if (!weft__peek(look->memory, address, head, WEFT_HEAD)) return false;
         if (!memcmp(head + 8, record + 8, WEFT_HEAD - 8)) return true; /* all but the link of a queue */
     }
-    f->torn = f->state != WEFT_SEEN_RUNNING;
+    f->torn |= f->state != WEFT_SEEN_RUNNING;
     return true;
 }
 

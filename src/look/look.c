@@ -104,7 +104,7 @@ static void read_worker(struct weft__look *look, uint64_t at, unsigned cluster) 
     };
     look->memory->read(look->memory, wants, sizeof wants / sizeof *wants);
     w.stuck = stuck;
-    w.expiring = expiring;
+    w.expiring = expiring & 1; /* a number that is odd while it expires timers */
     w.blocks = blocks;
     w.aside &= ~WEFT_ASIDE_FLAGS;
     w.queued = (int64_t)(tail - head) > 0 && tail - head < UINT32_MAX ? tail - head : 0;

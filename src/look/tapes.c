@@ -195,6 +195,7 @@ struct each {
 static void put_tape_fiber(const struct weft__seen *f, void *arg) {
     struct each *each = arg;
     struct weft__trace_writer *w = each->writer;
+    if (f->kind == WEFT_KIND_THREAD) return; /* it is on no tape */
     struct weft__trace_fiber to = {.id = f->id, .owner = f->owner, .state = f->state, .depth = f->depth};
     if (weft__state_waits(f->state)) to.what = weft__what(weft__for(f->on, (void *)(uintptr_t)f->object));
     if (f->fd >= 0 && (f->on == WEFT_WAITS_IO))

@@ -165,6 +165,60 @@ TEST(a_run_has_a_result_and_exceptions) {
     CHECK(thrown_by([] { weft::runtime second; }) == "error " + std::to_string(EBUSY));
 }
 
+/* The function of a fiber, and what it holds, is destroyed when it has returned or thrown, not only at the join. */
+TEST(functions_are_destroyed_by_their_fibers) {
+    each_size([] {
+        weft_attr attr = WEFT_ATTR_INIT;
+        weft_counter ended = WEFT_COUNTER_INIT;
+        attr.counter = &ended;
+        weft_counter_add(&ended, 3);
+        auto plain = weft::spawn(attr, [c = counted(1)] { (void)c; });
+        auto valued = weft::spawn(attr, [c = counted(2)] { return c.value; });
+        auto thrown = weft::spawn(attr, [c = counted(3)] { throw std::runtime_error(std::to_string(c.value)); });
+        CHECK_EQ(weft_counter_wait(&ended, 0), 0);
+        CHECK_EQ(counted::alive, 0);
+        plain.join();
+        CHECK_EQ(valued.join(), 2);
+        CHECK(thrown_by([&] { thrown.join(); }) == "3");
+    });
+}
+
+TEST(functions_and_results_may_be_aligned) {
+    struct alignas(128) wide {
+        char bytes[128];
+    };
+    each_size([] {
+        wide w{};
+        w.bytes[127] = 5;
+        auto f = weft::spawn([w] {
+            wide copy = w;
+            CHECK_EQ(reinterpret_cast<std::uintptr_t>(&w) % alignof(wide), 0u);
+            copy.bytes[0] = copy.bytes[127];
+            return copy;
+        });
+        CHECK_EQ(f.join().bytes[0], 5);
+        auto none = weft::spawn([w] { CHECK_EQ(w.bytes[127], 5); });
+        none.join();
+    });
+}
+
+/* Neither has a result to give: the join says why, and does not take the value of the exit for one. */
+TEST(an_exit_in_the_way_of_c_is_an_error_of_the_join) {
+    each_size([] {
+        auto none = weft::spawn([] { weft_fiber_exit(nullptr); });
+        none.join();
+        auto nothing = weft::spawn([]() -> int { weft_fiber_exit(nullptr); });
+        CHECK(thrown_by([&] { nothing.join(); }) == "error " + std::to_string(ENODATA));
+        auto stopped = weft::spawn([] {
+            weft_cancel(weft_self());
+            weft_fiber_exit_if_cancelled();
+        });
+        CHECK(thrown_by([&] { stopped.join(); }) == "cancelled");
+        auto dropped = weft::spawn([]() -> int { weft_fiber_exit(nullptr); });
+        CHECK(dropped.joinable());
+    });
+}
+
 TEST(detached_fibers_free_what_they_have) {
     each_size([] {
         weft::latch ended(10);

@@ -89,6 +89,7 @@ struct trace_tape {
     bool exists;
     uint32_t cluster, worker;
     uint64_t lost, events, busy, asleep, slices, steals, helps;
+    uint64_t taken; /* forked calls that it took */
     size_t running, sleeping; /* slice + 1, sleep + 1; 0: none */
 };
 

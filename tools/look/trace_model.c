@@ -214,6 +214,11 @@ static void take_event(struct trace *t, const struct trace_event *e) {
     case WEFT_HAPPENED_WAKE: on_sleep(t, e, e->kind == WEFT_HAPPENED_SLEEP); break;
     case WEFT_HAPPENED_STEAL: t->tape[e->tape].steals++; break;
     case WEFT_HAPPENED_HELP: t->tape[e->tape].helps++; break;
+    case WEFT_HAPPENED_TASK_TAKEN:
+        t->tape[e->tape].taken++;
+        if (f && !f->where) f->where = "a forked call";
+        on_mark(t, e);
+        break;
     case WEFT_HAPPENED_SPAN_BEGIN:
     case WEFT_HAPPENED_SPAN_END: on_span(t, e); break;
     case WEFT_HAPPENED_IO_BEGIN:

@@ -31,13 +31,14 @@ static void say_head(struct trace *t, FILE *to) {
 
 static void say_workers(struct trace *t, FILE *to) {
     double all = t->length ? (double)t->length : 1;
-    fprintf(to, "\nWORKER     BUSY   ASLEEP      TURNS   STEALS    HELPS     LOST\n");
+    fprintf(to, "\nWORKER     BUSY   ASLEEP      TURNS   STEALS    HELPS    CALLS     LOST\n");
     for (unsigned i = 0; i < WEFT_TAPES_MOST; i++) {
         const struct trace_tape *w = &t->tape[i];
         if (!w->exists || w->worker == WEFT_TAPE_THREADS) continue;
-        fprintf(to, "  %u/%-3u %6.1f%%  %6.1f%% %10llu %8llu %8llu %8llu\n", w->cluster, w->worker,
+        fprintf(to, "  %u/%-3u %6.1f%%  %6.1f%% %10llu %8llu %8llu %8llu %8llu\n", w->cluster, w->worker,
                 100 * (double)w->busy / all, 100 * (double)w->asleep / all, (unsigned long long)w->slices,
-                (unsigned long long)w->steals, (unsigned long long)w->helps, (unsigned long long)w->lost);
+                (unsigned long long)w->steals, (unsigned long long)w->helps, (unsigned long long)w->taken,
+                (unsigned long long)w->lost);
     }
 }
 
@@ -124,7 +125,8 @@ static void say_waits(struct trace *t, bool whole, FILE *to) {
     char what[160];
     for (size_t i = 0; i < t->waits.n; i++) {
         const struct trace_wait *w = &t->waits.at[i];
-        bool many = on_of(w) == WEFT_WAITS_JOIN || (whole && on_of(w) != WEFT_ON_MUTEX);
+        bool many = on_of(w) == WEFT_WAITS_JOIN || on_of(w) == WEFT_WAITS_IO || on_of(w) == WEFT_ON_DESCRIPTOR ||
+                    (whole && on_of(w) != WEFT_ON_MUTEX);
         uint64_t key = many ? w->what >> WEFT_WHAT_SHIFT << WEFT_WHAT_SHIFT : w->what;
         if (is_whole(t, w) == whole) add_to(group_of(&g, key, trace_site(t, w->stack), ""), w->end - w->begin);
     }
@@ -212,21 +214,43 @@ static void say_wait(struct trace *t, const struct trace_wait *w, FILE *to) {
         fprintf(to, "; woken by a timer, the kernel or a thread");
 }
 
-/* What the worker did while the fiber was ready. */
+static uint64_t overlap(uint64_t begin, uint64_t end, uint64_t from, uint64_t to) {
+    if (begin < from) begin = from;
+    if (end > to) end = to;
+    return end > begin ? end - begin : 0;
+}
+
+static uint64_t slept(const struct trace *t, const struct trace_slice *s) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < t->sleeps.n; i++)
+        if (t->sleeps.at[i].tape == s->tape) sum += overlap(t->sleeps.at[i].begin, t->sleeps.at[i].end, s->ready_at, s->begin);
+    return sum;
+}
+
+/* What the worker that ran the fiber at last did while the fiber was ready. */
 static void say_ready(struct trace *t, const struct trace_slice *s, FILE *to) {
-    uint64_t longest = 0;
+    uint64_t longest = 0, busy = 0, delay = s->begin - s->ready_at, turns = 0, asleep = slept(t, s);
     size_t which = 0;
     char name[64];
     for (size_t i = (size_t)(s - t->slices.at); i-- && t->slices.at[i].begin + 100 * UINT64_C(1000000000) > s->ready_at;) {
         const struct trace_slice *o = &t->slices.at[i];
-        if (o->tape != s->tape || o->end <= s->ready_at) continue;
-        if (o->end - o->begin > longest) longest = o->end - o->begin, which = i;
+        uint64_t ns = o->tape == s->tape ? overlap(o->begin, o->end, s->ready_at, s->begin) : 0;
+        busy += ns;
+        turns += ns > 0;
+        if (ns > longest) longest = ns, which = i;
     }
     fprintf(to, "was ready");
-    if (longest) {
-        trace_fiber_name(t, t->slices.at[which].fiber, name, sizeof name);
-        fprintf(to, " while worker %u ran %s for %s", t->tape[s->tape].worker, name, time_of((double)longest));
-    }
+    if (longest) trace_fiber_name(t, t->slices.at[which].fiber, name, sizeof name);
+    unsigned worker = t->tape[s->tape].worker;
+    if (longest > delay / 2)
+        fprintf(to, " while worker %u ran %s for %s", worker, name, time_of((double)longest));
+    else if (busy > delay / 2)
+        fprintf(to, " while worker %u ran %llu other turns, the longest %s for %s", worker, (unsigned long long)turns, name,
+                time_of((double)longest));
+    else if (asleep > delay / 2)
+        fprintf(to, " while worker %u slept", worker);
+    else
+        fprintf(to, " while worker %u looked for work, was in the kernel, or had no processor", worker);
 }
 
 static void say_stall(struct trace *t, const struct stall *s, FILE *to) {
@@ -255,7 +279,7 @@ static bool waits_for_fiber(const struct trace_wait *w) {
 /* What holds a worker, what that holds up, and what holds up fibers otherwise: three lists, or a wait of seconds would
  * hide a turn of milliseconds. */
 static void say_stalls(struct trace *t, FILE *to) {
-    static const char *const title[] = {"the longest turns", "the longest times that a fiber was ready, and did not run",
+    static const char *const title[] = {"the longest turns, by the clock", "the longest times that a fiber was ready, and did not run",
                                         "the longest waits for other fibers"};
     struct stalls list[] = {{.most = 4}, {.most = 6}, {.most = 8}};
     for (size_t i = 0; i < t->slices.n; i++) {

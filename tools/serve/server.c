@@ -99,8 +99,8 @@ static void *connection(void *fd) {
 
 /*
  * A client gets its first answer before the next answers of the others: the fiber that greets it has a high priority,
- * and gives the connection to an ordinary fiber then. (4,000 clients at once that keep asking, io_uring: the last first
- * answer came after 0.22 s, now NEWCOMERS.)
+ * and gives the connection to an ordinary fiber then. (4,000 clients at once that keep asking: the last first answer
+ * after 0.20 s -> 0.17 s on io_uring, 0.18 -> 0.14 s on epoll.)
  */
 static void *newcomer(void *fd) {
     if (!connection_greet((int)(intptr_t)fd))

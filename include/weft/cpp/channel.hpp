@@ -58,7 +58,10 @@ template <class T> class channel : detail::pinned {
     weft_chan *chan_;
 
     static channel_status status(int result, const char *what) {
-        if (__builtin_expect(result == 0, 1)) return channel_status::done;
+        return __builtin_expect(result == 0, 1) ? channel_status::done : not_done(result, what);
+    }
+    /* Not inlined: a loop that sends or receives then tests the result once. */
+    __attribute__((noinline, cold)) static channel_status not_done(int result, const char *what) {
         if (result == -EPIPE) return channel_status::closed;
         if (result == -EAGAIN) return channel_status::not_now;
         detail::fail(result, what);

@@ -7,6 +7,9 @@
 
 #include <weft/io.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <new>
 #include <optional>
@@ -47,23 +50,110 @@ template <class F, class T = std::invoke_result_t<F &>> struct call {
     }
 };
 
-/* A function without a result whose bytes fit into a pointer needs no memory: the fiber gets the bytes as its argument,
- * and returns an exception as a pointer to it. */
+/*
+ * What a fiber hands to its joiner, as the result of its C function: NULL, if it has returned and its function has no
+ * result; else a pointer to this, in memory of malloc. So a fiber<T> is a handle and nothing more.
+ */
+template <class T> struct outcome {
+    std::exception_ptr thrown;
+    union {
+        kept<T> value; /* if nothing was thrown */
+    };
+    outcome() noexcept : thrown() {}
+    ~outcome() {
+        if (!thrown) std::destroy_at(&value);
+    }
+    static void drop(outcome *o) noexcept {
+        o->~outcome();
+        std::free(o);
+    }
+};
+
+/* A function, and room for its outcome, which is what stays when the function has been destroyed. */
+template <class T, class F> struct parcel : outcome<T> {
+    union {
+        F function;
+    };
+    template <class G> explicit parcel(G &&f) : outcome<T>(), function(std::forward<G>(f)) {}
+    ~parcel() {}
+
+    static void *allocate() {
+        void *memory;
+        if constexpr (alignof(parcel) <= alignof(std::max_align_t))
+            memory = std::malloc(sizeof(parcel));
+        else
+            memory = std::aligned_alloc(alignof(parcel), sizeof(parcel));
+        if (__builtin_expect(!memory, 0)) throw std::bad_alloc();
+        return memory;
+    }
+    template <class G> static parcel *make(G &&f) {
+        std::unique_ptr<void, decltype(&std::free)> memory(allocate(), std::free);
+        parcel *made = new (memory.get()) parcel(std::forward<G>(f));
+        (void)memory.release();
+        return made;
+    }
+    /* Of a function that was not run. */
+    static void discard(parcel *p) noexcept {
+        p->function.~F();
+        p->thrown.~exception_ptr();
+        std::free(p);
+    }
+
+    /* Runs it in its fiber, which also destroys it. */
+    static void *enter(void *self) noexcept {
+        auto *mine = static_cast<parcel *>(self);
+        try {
+            if constexpr (std::is_void_v<T>)
+                mine->function();
+            else
+                new (&mine->value) T(mine->function());
+        } catch (...) {
+            mine->thrown = std::current_exception();
+        }
+        mine->function.~F();
+        if (!std::is_void_v<T> || mine->thrown) return static_cast<outcome<T> *>(mine);
+        std::free(mine);
+        return nullptr;
+    }
+};
+
+/* A function without a result whose bytes fit into a pointer needs no memory: the bytes are the fiber's argument. */
 template <class F>
 constexpr bool fits = std::is_void_v<std::invoke_result_t<F &>> &&std::is_trivially_copyable_v<F> &&
                           std::is_trivially_destructible_v<F> &&
                       sizeof(F) <= sizeof(void *) && alignof(F) <= alignof(void *);
 
-template <class F> void *enter_fitting(void *bytes) {
+template <class F> void *enter_fitting(void *bytes) noexcept {
     alignas(F) unsigned char room[sizeof(F)];
     std::memcpy(room, &bytes, sizeof(F));
     try {
         (*std::launder(reinterpret_cast<F *>(room)))();
     } catch (...) {
-        return new std::exception_ptr(std::current_exception());
+        void *memory = std::malloc(sizeof(outcome<void>));
+        if (!memory) std::terminate();
+        auto *o = new (memory) outcome<void>;
+        o->thrown = std::current_exception();
+        return o;
     }
     return nullptr;
 }
+
+/* The outcome that a fiber has returned. None, if it was ended by weft_fiber_exit with an errno, or with nothing. */
+template <class T> outcome<T> *outcome_of(void *result) noexcept {
+    constexpr std::uintptr_t last_errno = 4095;
+    bool is_pointer = reinterpret_cast<std::uintptr_t>(result) - 1 < ~last_errno;
+    return __builtin_expect(is_pointer, 1) ? static_cast<outcome<T> *>(result) : nullptr;
+}
+
+/* A fiber without attributes costs less: its handle never goes through memory. */
+inline weft__spawned begin(const weft_attr *attr, void *(*fn)(void *), void *arg, const char *where) {
+    if (!attr) return weft__spawn_plain(fn, arg, where);
+    weft__spawned made;
+    made.error = weft_spawn_at(&made.fiber, attr, fn, arg, where);
+    return made;
+}
+
+inline int errno_of(void *result) noexcept { return static_cast<int>(reinterpret_cast<std::intptr_t>(result)); }
 
 /* Waits for the end of a fiber, whatever cancels the caller meanwhile. */
 inline void *join_always(weft_fiber fiber) noexcept {
@@ -80,34 +170,20 @@ inline void *join_always(weft_fiber fiber) noexcept {
 /*
  * A fiber that runs a function, and its result. Made by spawn(). Can be moved, not copied.
  *
- * The destructor waits until the function has returned, whatever cancels the caller meanwhile; a result or exception
- * that was not taken by join() is dropped. A program that wants to know calls join().
+ * The fiber destroys the function when it has returned. The destructor waits until then, whatever cancels the caller
+ * meanwhile; a result or exception that was not taken by join() is dropped. A program that wants to know calls join().
  */
 template <class T> class fiber {
-    /* What a fiber returns that needs no memory of its own is in the result of weft_join; else `state` has it. */
-    struct state {
-        virtual ~state() = default;
-        virtual T result() = 0;
-    };
-    template <class F> struct state_of final : state {
-        detail::call<F, T> call;
-        template <class G> explicit state_of(G &&g) : call(std::forward<G>(g)) {}
-        T result() override { return call.result(); }
-    };
-
-    weft_fiber handle_{};
-    state *state_ = nullptr; /* owned as long as there is a handle; later of no meaning */
+    weft_fiber handle_;
 
   public:
-    fiber() noexcept = default;
-    fiber(fiber &&other) noexcept : handle_(other.handle_), state_(other.state_) { other.handle_ = {}; }
+    fiber() noexcept : handle_() {}
+    fiber(fiber &&other) noexcept : handle_(other.handle_) { other.handle_ = {}; }
     fiber &operator=(fiber &&other) noexcept { /* also from itself: then it has no handle meanwhile */
         weft_fiber handle = other.handle_;
-        state *its = other.state_;
         other.handle_ = {};
         if (joinable()) wait();
         handle_ = handle;
-        state_ = its;
         return *this;
     }
     ~fiber() {
@@ -115,19 +191,8 @@ template <class T> class fiber {
     }
 
     /* Use spawn(). */
-    template <class F> fiber(const weft_attr *attr, F &&f, const char *where) {
-        using function = std::decay_t<F>;
-        if constexpr (detail::fits<function>) {
-            void *bytes = nullptr;
-            function copy(std::forward<F>(f));
-            std::memcpy(&bytes, &copy, sizeof copy);
-            detail::check(weft_spawn_at(&handle_, attr, detail::enter_fitting<function>, bytes, where), "spawn");
-        } else {
-            auto made = std::make_unique<state_of<function>>(std::forward<F>(f));
-            detail::check(weft_spawn_at(&handle_, attr, detail::call<function, T>::entry, &made->call, where), "spawn");
-            state_ = made.release();
-        }
-    }
+    template <class F>
+    fiber(const weft_attr *attr, F &&f, const char *where) : handle_(start(attr, std::forward<F>(f), where)) {}
 
     /*
      * Waits until the function has returned, and returns what it returned or throws what it threw. Once. When the
@@ -160,22 +225,56 @@ template <class T> class fiber {
         handle_ = {};
         return take(result);
     }
-    T take(void *result) {
-        if constexpr (std::is_void_v<T>) {
-            if (__builtin_expect(!state_ && !result, 1)) return;
-            if (!state_) {
-                std::unique_ptr<std::exception_ptr> thrown(static_cast<std::exception_ptr *>(result));
-                std::rethrow_exception(*thrown);
+    template <class F> static weft_fiber start(const weft_attr *attr, F &&f, const char *where) {
+        using function = std::decay_t<F>;
+        if constexpr (detail::fits<function>) {
+            void *bytes = nullptr;
+            function copy(std::forward<F>(f));
+            std::memcpy(&bytes, &copy, sizeof copy);
+            weft__spawned made = detail::begin(attr, detail::enter_fitting<function>, bytes, where);
+            if (__builtin_expect(made.error != 0, 0)) detail::fail(static_cast<int>(made.error), "spawn");
+            return made.fiber;
+        } else {
+            using parcel = detail::parcel<T, function>;
+            parcel *sent = parcel::make(std::forward<F>(f));
+            weft__spawned made = detail::begin(attr, parcel::enter, sent, where);
+            if (__builtin_expect(made.error != 0, 0)) {
+                parcel::discard(sent);
+                detail::fail(static_cast<int>(made.error), "spawn");
             }
+            return made.fiber;
         }
-        std::unique_ptr<state> last(state_);
-        return last->result();
+    }
+    static T take(void *result) {
+        if constexpr (std::is_void_v<T>)
+            if (__builtin_expect(!result, 1)) return;
+        detail::outcome<T> *o = detail::outcome_of<T>(result);
+        if (__builtin_expect(!o, 0)) detail::fail(result ? detail::errno_of(result) : -ENODATA, "join");
+        if constexpr (std::is_void_v<T>) {
+            raise(o);
+        } else {
+            if (__builtin_expect(!!o->thrown, 0)) raise(o);
+            owner held(o);
+            return std::move(o->value);
+        }
+    }
+    struct owner { /* drops the value also if its move throws */
+        detail::outcome<T> *outcome;
+        explicit owner(detail::outcome<T> *o) noexcept : outcome(o) {}
+        ~owner() {
+            std::destroy_at(&outcome->value);
+            std::free(outcome);
+        }
+    };
+    [[noreturn]] static void raise(detail::outcome<T> *o) {
+        std::exception_ptr thrown = o->thrown;
+        detail::outcome<T>::drop(o);
+        std::rethrow_exception(std::move(thrown));
     }
     __attribute__((noinline)) void wait() noexcept {
         void *result = detail::join_always(handle_);
         handle_ = {};
-        if (!state_) delete static_cast<std::exception_ptr *>(result);
-        delete state_;
+        if (auto *o = detail::outcome_of<T>(result)) detail::outcome<T>::drop(o);
     }
 };
 

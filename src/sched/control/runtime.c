@@ -41,9 +41,11 @@
 #include "sched/wait/cancel_log.h"
 
 #include <limits.h>
+#include <stdlib.h>
 
 static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER; /* held by a start, a stop or a run */
-static bool gives_up; /* a program of which main is blocked for ever, too, is ended */
+/* What becomes of a program of which main is blocked for ever, too: as no_deadlock of the configuration. */
+static enum { GIVES_UP, HANGS, ABORTS } deadlock;
 
 /* --- start ------------------------------------------------------------------------------------ */
 
@@ -64,7 +66,7 @@ static int runtime_start(const struct weft_config *given, size_t size) {
     weft__background_anew();
     weft__stack_set_guards(!config.no_guards);
     c->print_stats = config.stats;
-    gives_up = !config.no_deadlock;
+    deadlock = config.no_deadlock == 2 ? ABORTS : config.no_deadlock ? HANGS : GIVES_UP;
     if ((err = weft__overflow_watch())) return err;
     if ((err = weft__trimmer_start())) goto unwatch;
     if ((err = weft__cluster_make(c, &config, automatic, -1))) goto stop_trimmer;
@@ -393,8 +395,9 @@ static void *call_main(void *call) {
 static int join_main(struct weft_fiber first, void **result) {
     bool said = false;
     int err;
-    for (uint64_t nap = WEFT_SECOND; (err = weft_join_until(first, result, weft__clock() + nap)) == -ETIMEDOUT;) {
-        if (nap < 64 * WEFT_SECOND) nap *= 2;
+    uint64_t nap = deadlock == ABORTS ? 10 * WEFT_MILLISECOND : WEFT_SECOND;
+    while ((err = weft_join_until(first, result, weft__clock() + nap)) == -ETIMEDOUT) {
+        if (deadlock != ABORTS && nap < 64 * WEFT_SECOND) nap *= 2;
         if (said) continue;
         add_ar(&weft__quiet.waiting, 1);
         said = stop_outlook() == BLOCKED;
@@ -402,7 +405,8 @@ static int join_main(struct weft_fiber first, void **result) {
         if (!said) continue;
         weft__say("nothing can happen any more: all fibers are blocked, and no other thread could wake one");
         if (!weft__explain_self()) report_blocked();
-        if (gives_up) {
+        if (deadlock == ABORTS) abort();
+        if (deadlock == GIVES_UP) {
             weft_detach(first);
             return -EDEADLK;
         }

@@ -177,6 +177,12 @@ WEFT_PUBLIC int weft__spawn(struct weft_fiber *fiber, const struct weft_attr *at
     return err;
 }
 
+WEFT_PUBLIC struct weft__spawned weft__spawn_plain(void *(*fn)(void *), void *arg, const char *where) {
+    struct weft__spawned s;
+    s.error = spawn(&s.fiber, NULL, fn, arg, where, NULL, NULL, true);
+    return s;
+}
+
 int weft__spawn_child(struct weft__scope *s, const struct weft_attr *attr, int (*fn)(void *), void *arg,
                       const char *where) {
     return spawn_fiber(NULL, attr, weft__child_main, arg, where, s, fn, true);

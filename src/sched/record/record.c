@@ -93,7 +93,8 @@ WEFT_COLD void weft__record_ready(struct weft__worker *w, struct weft__fiber *f)
         weft__record_slow(WEFT_HAPPENED_READY, fiber, by, 0);
         return;
     }
-    if (f == current) t->yields = true;
+    /* It yields; or it could not be entered, because its last carrier is still on its stack. */
+    if (f == current || t->running == fiber) t->yields = true, by = fiber;
     weft__tape_write(t, weft__record_now(), WEFT_HAPPENED_READY, fiber, by, 0);
 }
 
