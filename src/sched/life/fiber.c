@@ -179,7 +179,7 @@ WEFT_PUBLIC int weft__spawn(struct weft_fiber *fiber, const struct weft_attr *at
 
 WEFT_PUBLIC struct weft__spawned weft__spawn_plain(void *(*fn)(void *), void *arg, const char *where) {
     struct weft__spawned s;
-    s.error = spawn(&s.fiber, NULL, fn, arg, where, NULL, NULL, true);
+    s.error = spawn_fiber(&s.fiber, NULL, fn, arg, where, NULL, NULL, true);
     return s;
 }
 
