@@ -9,7 +9,7 @@ DESTDIR ?=
 
 help:
 	@echo 'make run          builds, and shows weft at work'
-	@echo 'make check        builds, and runs the tests that every change must pass: about 12 minutes on two processors'
+	@echo 'make check        builds, and runs the tests that every change must pass: about eight minutes on two processors'
 	@echo 'make check-quick  the part of it for daily work: release build only'
 	@echo 'make build        build/weft, build/libweft.a, build/libweft.so'
 	@echo 'make mpi          installs Open MPI if there is no MPI, and builds build/libweft-mpi.so, too'

@@ -6,7 +6,6 @@
  * client. The writer takes lines from its own channel and writes them to the socket. A client that reads too slowly
  * loses lines: weft_chan_send_try does not wait, so one client cannot hold up the others.
  */
-#include <signal.h>
 #include <string.h>
 #include <weft.h>
 
@@ -25,7 +24,6 @@ struct client {
     struct weft_chan *lines; /* for the writer */
 };
 
-static struct weft_scope all;
 static struct weft_rwlock lock = WEFT_RWLOCK_INIT; /* protects the table */
 static struct client *clients[CLIENTS];
 
@@ -99,25 +97,7 @@ static int serve(void *connection) {
     return 0;
 }
 
-static int accept_all(void *listener) {
-    for (int fd; (fd = accept_next((int)(intptr_t)listener)) >= 0;)
-        if (weft_scope_spawn(&all, NULL, serve, (void *)(intptr_t)fd)) weft_close(fd);
-    return -errno;
-}
-
-static int run(void *port) {
-    struct weft_signals signals = WEFT_SIGNALS_INIT;
-    int listener = listen_on(port);
-    if (listener < 0 || weft_signals_begin(&signals, WEFT_SIGNAL(SIGINT) | WEFT_SIGNAL(SIGTERM))) return 1;
-    weft_scope_begin(&all, WEFT_FOREVER);
-    int err = weft_scope_spawn(&all, NULL, accept_all, (void *)(intptr_t)listener);
-    if (!err) err = weft_signals_next(&signals, NULL);
-    weft_scope_cancel(&all);
-    weft_scope_end(&all);
-    weft_signals_end(&signals);
-    weft_close(listener);
-    return err < 0;
-}
+static int run(void *port) { return serve_until_signal(port, serve); }
 
 int main(int argc, char **argv) {
     if (argc != 2) return fprintf(stderr, "usage: chat PORT\n"), 2;

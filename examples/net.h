@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Sockets for the examples: listen on a port of this machine, and accept connections. */
+/* Sockets for the examples: listen on a port of this machine, accept connections, and serve them until a signal. */
 #ifndef NET_H
 #define NET_H
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <weft/scope.h>
+#include <weft/signal.h>
 #include <weft/stream.h>
 
 /* Listens on a port of the loopback interface, 0 for any free one, and prints which. Returns the socket, or -1. */
@@ -33,6 +36,35 @@ __attribute__((unused)) static int accept_next(int listener) {
             return fd;
         }
     }
+}
+
+/* A server: each connection is a fiber of the scope, and serve gets its socket. */
+struct server {
+    struct weft_scope scope;
+    int listener;
+    int (*serve)(void *socket);
+};
+
+__attribute__((unused)) static int accept_connections(void *arg) {
+    struct server *server = arg;
+    for (int fd; (fd = accept_next(server->listener)) >= 0;)
+        if (weft_scope_spawn(&server->scope, NULL, server->serve, (void *)(intptr_t)fd)) weft_close(fd);
+    return -errno;
+}
+
+/* Serves until SIGINT or SIGTERM, which end all connections. Returns 0, or 1 after an error. */
+__attribute__((unused)) static int serve_until_signal(const char *port, int (*serve)(void *socket)) {
+    struct weft_signals signals = WEFT_SIGNALS_INIT;
+    struct server server = {.listener = listen_on(port), .serve = serve};
+    if (server.listener < 0 || weft_signals_begin(&signals, WEFT_SIGNAL(SIGINT) | WEFT_SIGNAL(SIGTERM))) return 1;
+    weft_scope_begin(&server.scope, WEFT_FOREVER);
+    int err = weft_scope_spawn(&server.scope, NULL, accept_connections, &server);
+    if (!err) err = weft_signals_next(&signals, NULL); /* a number: the signal; less: accept_connections has failed */
+    weft_scope_cancel(&server.scope);
+    weft_scope_end(&server.scope);
+    weft_signals_end(&signals);
+    weft_close(server.listener);
+    return err < 0;
 }
 
 #endif

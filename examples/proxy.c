@@ -6,14 +6,12 @@
  * side has sent everything, the other side is told so and the answer still arrives. When one side breaks, the scope
  * cancels the other copy. SIGINT or SIGTERM ends the proxy and all its connections.
  */
-#include <signal.h>
 #include <string.h>
 #include <weft.h>
 
 #include "net.h"
 
 static const char *server_host, *server_port;
-static struct weft_scope all;
 
 struct copy {
     int from, to;
@@ -49,25 +47,7 @@ static int serve(void *connection) {
     return 0;
 }
 
-static int accept_all(void *listener) {
-    for (int fd; (fd = accept_next((int)(intptr_t)listener)) >= 0;)
-        if (weft_scope_spawn(&all, NULL, serve, (void *)(intptr_t)fd)) weft_close(fd);
-    return -errno;
-}
-
-static int run(void *port) {
-    struct weft_signals signals = WEFT_SIGNALS_INIT;
-    int listener = listen_on(port);
-    if (listener < 0 || weft_signals_begin(&signals, WEFT_SIGNAL(SIGINT) | WEFT_SIGNAL(SIGTERM))) return 1;
-    weft_scope_begin(&all, WEFT_FOREVER);
-    int err = weft_scope_spawn(&all, NULL, accept_all, (void *)(intptr_t)listener);
-    if (!err) err = weft_signals_next(&signals, NULL); /* a number: told to stop; less: accept_all has failed */
-    weft_scope_cancel(&all);
-    weft_scope_end(&all);
-    weft_signals_end(&signals);
-    weft_close(listener);
-    return err < 0;
-}
+static int run(void *port) { return serve_until_signal(port, serve); }
 
 int main(int argc, char **argv) {
     if (argc != 4) return fprintf(stderr, "usage: proxy PORT HOST PORT\n"), 2;

@@ -7,73 +7,77 @@
 #   soak.sh list         their names, and what each does
 #   soak.sh status       which have passed on which commit; status 1 if a part has not passed on this commit
 #
-# What passed is recorded in .soak, a line each: commit, part, seconds, numbers, day. A tree with changes is recorded as
-# such, and does not count for the commit. Ends in "N passed, N failed".
+# Three parts run side by side (SOAK_LANES), because most tests sleep more than they compute. What passed is recorded in
+# .soak, a line each: commit, part, seconds, numbers, day. A tree with changes is recorded as such, and does not count for
+# the commit. Ends in "N passed, N failed".
 cd "$(dirname "$0")/.." || exit 1
 . scripts/builds.sh
 record=.soak
 export WEFT_TEST_PATIENCE="${WEFT_TEST_PATIENCE:-10}"
+export WEFT_TEST_JOBS="${WEFT_TEST_JOBS:-$(($(nproc) * 2))}" # of each part
+export WEFT_TEST_BUILT=1 # parts build what they need first, each directory only once
 export WEFT_TEST_STRICT="${WEFT_TEST_STRICT:-1}" # a test that fails only now and then has failed
 
+# Parts that take a given time stand between parts that compute.
 parts() {
     cat <<'EOF'
 release              the release build, whole
-inject               what the kernel may answer to calls for rings
+stress-1             20 minutes of stress (a third of SOAK_MINUTES, 60)
+valgrind-1           valgrind, unit tests and fibers a to h
+model-orders         every memory order weakened
+random-release       random programs, two at a time for 12 minutes (a tenth of SOAK_RANDOM_MINUTES, 120)
 debug                without optimization, whole
-lto                  link-time optimization and PIE, whole
-frames               with frame pointers, whole
-clang                the release build by clang, whole
-v4                   for AVX-512, where the processor has it
-arch                 what lives across a switch, for every compiler and machine
-membarrier           as on a kernel that has no membarrier
+stress-2             20 more
+valgrind-2           valgrind, fibers i to q
+model-planted        mistakes in the source
+random-asan          for 12 minutes
 asan                 AddressSanitizer and UBSan, without stress
 asan-stress          the stress test with it
-clang-asan           the same by clang, without stress
-clang-asan-stress    the stress test with it
+stress-3             20 more
+valgrind-3           valgrind, fibers r to z
+model-whole          the explorations of whole sources
+random-tsan          for 12 minutes
 tsan                 ThreadSanitizer, without stress
 tsan-stress          the stress test with it
+lives                100,000 lives of a runtime
+valgrind-4           valgrind, input and output on the other engines
+model-queues         those of queues, and of mistakes in them
+random-migrate       for 12 minutes
+migrate              every switch migrates, whole; by clang
+deques               a thousand million operations of stealing
+model-spin           the models for spin
+clang-asan           the same by clang, without stress
+clang-asan-stress    the stress test with it
+fuzz-serve           what clients send to weft serve
 clang-tsan           the same by clang, without stress
 clang-tsan-stress    the stress test with it
-migrate              every switch migrates, whole; by clang
+fuzz-cached          what clients send to weft cached
+dist-kills           ranks are killed at a random moment, 200 times
+aarch64              aarch64 under qemu
+random-aarch64       for 6 minutes
+v4                   for AVX-512, where the processor has it
+random-v4            for 6 minutes
+resizes              100,000 changes of the number of workers
+tasks-in-deques      what forks, with the other kinds of deques
+clang                the release build by clang, whole
+lto                  link-time optimization and PIE, whole
+frames               with frame pointers, whole
 faults               every call fails once, and the rest with two slots a queue
 locks                locks that a fiber holds: the tests hold none, and what is planted is found
-valgrind-1           valgrind, unit tests and fibers a to h
-valgrind-2           valgrind, fibers i to q
-valgrind-3           valgrind, fibers r to z
-valgrind-4           valgrind, input and output on the other engines
-aarch64              aarch64 under qemu
-stress-1             20 minutes of stress (a third of SOAK_MINUTES, 60)
-stress-2             20 more
-stress-3             20 more
-random-release       random programs, two at a time for 12 minutes (a tenth of SOAK_RANDOM_MINUTES, 120)
-random-v4            for 6 minutes
-random-asan          for 12 minutes
-random-tsan          for 12 minutes
-random-migrate       for 12 minutes
-random-aarch64       for 6 minutes
-deques               a thousand million operations of stealing
-tasks-in-deques      what forks, with the other kinds of deques
-resizes              100,000 changes of the number of workers
-lives                100,000 lives of a runtime
-starves              the tests of starvation do not pass without helping
-model-whole          the explorations of whole sources
-model-queues         those of queues, and of mistakes in them
-model-spin           the models for spin
-model-orders         every memory order weakened
-model-planted        mistakes in the source
-fuzz-serve           what clients send to weft serve
-fuzz-cached          what clients send to weft cached
+membarrier           as on a kernel that has no membarrier
+inject               what the kernel may answer to calls for rings
+arch                 what lives across a switch, for every compiler and machine
+install-bare         the README's commands on a bare Debian 12; needs root
 install              make install, and programs by pkg-config and CMake; make uninstall
 install-more         as a subproject of meson, with sanitizers, as Debian packages
-install-bare         the README's commands on a bare Debian 12; needs root
-ffi                  every inline function and macro is a symbol; programs in Rust and Python
 kernel-tls           kernel TLS, on Debian's kernel under qemu
 abi                  the binary interface is that of the last tag, or newer
-dist                 libweft-mpi on Open MPI and MPICH, whole; the policy with 8,192 ranks
-dist-kills           ranks are killed at a random moment, 200 times
-posix                libraries that block, with the servers that they are for
 report               the quick report, and every plot in it; random programs with the policies of experiments
 look                 programs at work are looked at four thousand times; the page of a trace in Chromium
+dist                 libweft-mpi on Open MPI and MPICH, whole; the policy with 8,192 ranks
+posix                libraries that block, with the servers that they are for
+ffi                  every inline function and macro is a symbol; programs in Rust and Python
+starves              the tests of starvation do not pass without helping
 EOF
 }
 names() { parts | sed 's/ .*//'; }
@@ -190,30 +194,30 @@ without_stress() { # build scale
 
 run_part() { # name
     case $1 in
-    release | debug | lto | frames | clang | migrate | faults) configure "$1" && tests/run.sh "build/$1" --no-suite=model --no-suite=arch ;;
-    v4) on_avx512 configure v4 && on_avx512 tests/run.sh build/v4 --no-suite=model --no-suite=arch ;;
-    inject) configure release && tests/inject/run.sh build/release ;;
+    release | debug | lto | frames | clang | migrate | faults) built "$1" && tests/run.sh "build/$1" --no-suite=model --no-suite=arch ;;
+    v4) on_avx512 built v4 && on_avx512 tests/run.sh build/v4 --no-suite=model --no-suite=arch ;;
+    inject) built release && tests/inject/run.sh build/release ;;
     arch) tests/arch/run.sh ;;
-    membarrier) configure release && WEFT_TEST_MEMBARRIER=forbidden tests/run.sh build/release unit fiber stress ;;
-    asan | clang-asan) configure "$1" && without_stress "$1" 4 ;;
-    tsan | clang-tsan) configure "$1" && without_stress "$1" 20 ;;
-    asan-stress | clang-asan-stress) configure "${1%-stress}" && scaled 4 tests/run.sh "build/${1%-stress}" stress ;;
-    tsan-stress | clang-tsan-stress) configure "${1%-stress}" && scaled 20 tests/run.sh "build/${1%-stress}" stress ;;
-    locks) configure locks && held_locks build/locks ;;
-    valgrind-1) configure debug && under_valgrind 'unit/*' 'fiber/[a-h]*' ;;
-    valgrind-2) configure debug && under_valgrind 'fiber/[i-q]*' --no-suite=engines ;;
-    valgrind-3) configure debug && under_valgrind 'fiber/[r-z]*' ;;
-    valgrind-4) configure debug && under_valgrind 'fiber/io_*-*' ;;
-    aarch64) configure aarch64 && WEFT_TEST_UNDER=qemu-aarch64 scaled 20 tests/run.sh build/aarch64 unit fiber engine-epoll ;;
-    stress-*) configure release && stress_for build/release "$((${SOAK_MINUTES:-60} / 3))" ;;
-    random-v4) on_avx512 configure v4 && on_avx512 random_for v4 5 ;;
-    random-aarch64) configure aarch64 && random_for aarch64 5 "qemu-aarch64 -L /usr/aarch64-linux-gnu" ;;
-    random-*) configure "${1#random-}" && random_for "${1#random-}" 10 ;;
-    deques) configure release && counted build/release steals 4 rounds 1000 ;; # of a million operations each
-    tasks-in-deques) configure release && tasks_in_deques build/release ;;
-    resizes) configure release && counted build/release resize 8 resizes 100000 ;;
-    lives) configure release && counted build/release lives 4 lives 100000 ;; # each with resizes and clusters
-    starves) configure release && stealing_alone build/release ;;
+    membarrier) built release && WEFT_TEST_MEMBARRIER=forbidden tests/run.sh build/release unit fiber stress ;;
+    asan | clang-asan) built "$1" && without_stress "$1" 4 ;;
+    tsan | clang-tsan) built "$1" && without_stress "$1" 20 ;;
+    asan-stress | clang-asan-stress) built "${1%-stress}" && scaled 4 tests/run.sh "build/${1%-stress}" stress ;;
+    tsan-stress | clang-tsan-stress) built "${1%-stress}" && scaled 20 tests/run.sh "build/${1%-stress}" stress ;;
+    locks) built locks && held_locks build/locks ;;
+    valgrind-1) built debug && under_valgrind 'unit/*' 'fiber/[a-h]*' ;;
+    valgrind-2) built debug && under_valgrind 'fiber/[i-q]*' --no-suite=engines ;;
+    valgrind-3) built debug && under_valgrind 'fiber/[r-z]*' ;;
+    valgrind-4) built debug && under_valgrind 'fiber/io_*-*' ;;
+    aarch64) built aarch64 && WEFT_TEST_UNDER=qemu-aarch64 scaled 20 tests/run.sh build/aarch64 unit fiber engine-epoll ;;
+    stress-*) built release && stress_for build/release "$((${SOAK_MINUTES:-60} / 3))" ;;
+    random-v4) on_avx512 built v4 && on_avx512 random_for v4 5 ;;
+    random-aarch64) built aarch64 && random_for aarch64 5 "qemu-aarch64 -L /usr/aarch64-linux-gnu" ;;
+    random-*) built "${1#random-}" && random_for "${1#random-}" 10 ;;
+    deques) built release && counted build/release steals 4 rounds 1000 ;; # of a million operations each
+    tasks-in-deques) built release && tasks_in_deques build/release ;;
+    resizes) built release && counted build/release resize 8 resizes 100000 ;;
+    lives) built release && counted build/release lives 4 lives 100000 ;; # each with resizes and clusters
+    starves) built release && stealing_alone build/release ;;
     model-whole) models '^[a-z_]+$' ;;
     model-queues) models '^queue-' ;;
     model-spin) models '^spin-' ;;
@@ -224,20 +228,20 @@ run_part() { # name
     install) tests/install/run.sh user cmake ;;
     install-more) tests/install/run.sh subproject sanitizers debian ;;
     install-bare) tests/install/run.sh bare ;;
-    ffi) configure release && tests/ffi/run.sh "$PWD/build/release" ;;
-    kernel-tls) configure release && tests/tls/kernel.sh "$PWD/build/release" ;;
+    ffi) built release && tests/ffi/run.sh "$PWD/build/release" ;;
+    kernel-tls) built release && tests/tls/kernel.sh "$PWD/build/release" ;;
     abi) tests/install/abi.sh ;;
     report)
-        configure release && ninja -C build/release && python3 tests/report/run.py build/release/tools/weft docs/REPORT.md quick &&
+        built release && ninja -C build/release && python3 tests/report/run.py build/release/tools/weft docs/REPORT.md quick &&
             for queue in own global shared; do
                 WEFT_QUEUE=$queue WEFT_VICTIMS=round WEFT_AMOUNT=all WEFT_BACKOFF=0 WEFT_RANDOM_SECONDS=60 \
                     build/release/tests/random/random || return 1
             done
         ;;
-    dist) configure release && ranks && build/release/tests/dist/dist_sim ;;
-    dist-kills) configure release && ranks kills 100 ;;
-    posix) configure release && python3 tests/posix/servers.py "$PWD/build/release" ;;
-    look) configure release && python3 tests/look/run.py build/release 2000 && python3 tests/look/page.py build/release ;;
+    dist) built release && ranks && build/release/tests/dist/dist_sim ;;
+    dist-kills) built release && ranks kills 100 ;;
+    posix) built release && python3 tests/posix/servers.py "$PWD/build/release" ;;
+    look) built release && python3 tests/look/run.py build/release 2000 && python3 tests/look/page.py build/release ;;
     *) echo "$1: there is no such part: 0 passed, 1 failed" && return 1 ;;
     esac
 }
@@ -265,6 +269,11 @@ status() {
     [ "$missing" -eq 0 ]
 }
 
+# A lock for each directory that parts build in, so that two lanes do not build the same.
+built() { # build
+    mkdir -p build && (flock 9 && configure "$1") 9>"build/$1.lock"
+}
+
 one() { # name
     before=$total_failed
     began=$(date +%s)
@@ -282,5 +291,19 @@ status)
     ;;
 esac
 [ $# -gt 0 ] && chosen="$*" || chosen=$(for name in $(names); do passed_here "$name" || echo "$name"; done)
-for name in $chosen; do one "$name"; done
+if [ "$chosen" = "${chosen% *}" ] && [ $# -gt 0 ]; then # a single part, here
+    one "$chosen"
+    finish
+    exit
+fi
+# Each part in a process of its own. Its output appears when it has ended.
+# shellcheck disable=SC2086
+printf '%s\n' $chosen | xargs -P "${SOAK_LANES:-3}" -I{} sh -c '"$1" "$2" >"$3/$2" 2>&1; cat "$3/$2"' - scripts/soak.sh {} "$beside"
+for name in $chosen; do
+    last=$(tail -n 1 "$beside/$name")
+    passed=${last%% passed,*} failed=${last##*, }
+    total_passed=$((total_passed + passed))
+    total_failed=$((total_failed + ${failed%% *}))
+    [ "${failed%% *}" -eq 0 ] || sed '$d' "$beside/$name" >>"$failures"
+done
 finish

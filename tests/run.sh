@@ -11,6 +11,7 @@
 #   WEFT_STRESS_SECONDS  of each stress run (1)
 #   WEFT_RANDOM_SECONDS  of random programs (10)
 #   WEFT_TEST_STRICT     1: a test that fails, but passes three times alone, has failed
+#   WEFT_TEST_BUILT      1: everything is built already
 #   WEFT_TEST_LOG        a file for all that the tests have written, in meson's form
 #   WEFT_TEST_MEMBARRIER forbidden: as on a kernel that has none
 build=${1:?"usage: run.sh BUILD_DIR [suite...]"}
@@ -23,6 +24,7 @@ for argument in "$@"; do
 done
 log=$build/meson-logs/run.$$
 trap 'rm -f "$log".*' EXIT
+[ -z "${WEFT_TEST_BUILT:-}" ] || set -- "$@" --no-rebuild
 meson test -C "$build" --num-processes "$WEFT_TEST_JOBS" --logbase "run.$$" "$@" >"$log.out" 2>&1
 status=0 # count.py judges; meson has failed otherwise if it wrote no log
 for json in "$log"*.json; do

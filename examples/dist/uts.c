@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Unbalanced tree search: every node of a tree whose shape is known only when it is visited.
+ * Unbalanced tree search: the shape of the tree is known only when its nodes are visited.
  *
  *     mpirun -n 4 uts T1       4,130,071 nodes; T1L, T3 and T3L are others
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts the words of files, which every rank can read, and prints the most frequent ones. The tables of words are
+ * Counts the words of files, which every rank can read, and prints the most frequent words. The tables of words are
  * packed when they travel between ranks.
  *
  *     mpirun -n 2 wordcount *.txt

@@ -22,7 +22,7 @@ static void message_put(struct line *l, const char *s) {
     while (*s && l->used < sizeof l->text - 1) l->text[l->used++] = *s++;
 }
 
-static void put_number(struct line *l, uint64_t n, unsigned base) {
+static void message_put_number(struct line *l, uint64_t n, unsigned base) {
     char digits[32];
     char *p = digits + sizeof digits - 1;
     *p = 0;
@@ -37,7 +37,7 @@ static bool has_room(int fd) {
     return poll(&p, 1, 0) != 0;
 }
 
-static void say(const char *format, va_list args, bool waits) {
+static void message_say(const char *format, va_list args, bool waits) {
     struct line l = {.used = 0};
     message_put(&l, "weft: ");
     for (const char *p = format; *p; p++) {
@@ -54,14 +54,14 @@ static void say(const char *format, va_list args, bool waits) {
         case 'd': {
             int n = va_arg(args, int);
             if (n < 0) message_put(&l, "-");
-            put_number(&l, n < 0 ? -(uint64_t)n : (uint64_t)n, 10);
+            message_put_number(&l, n < 0 ? -(uint64_t)n : (uint64_t)n, 10);
             break;
         }
-        case 'u': put_number(&l, va_arg(args, unsigned), 10); break;
-        case 'z': put_number(&l, va_arg(args, size_t), 10); break;
+        case 'u': message_put_number(&l, va_arg(args, unsigned), 10); break;
+        case 'z': message_put_number(&l, va_arg(args, size_t), 10); break;
         case 'x':
             message_put(&l, "0x");
-            put_number(&l, va_arg(args, uint64_t), 16);
+            message_put_number(&l, va_arg(args, uint64_t), 16);
             break;
         }
     }
@@ -74,14 +74,14 @@ static void say(const char *format, va_list args, bool waits) {
 void weft__say(const char *format, ...) {
     va_list args;
     va_start(args, format);
-    say(format, args, true);
+    message_say(format, args, true);
     va_end(args);
 }
 
 void weft__say_if_room(const char *format, ...) {
     va_list args;
     va_start(args, format);
-    say(format, args, false);
+    message_say(format, args, false);
     va_end(args);
 }
 
@@ -91,7 +91,7 @@ void weft__die(const char *format, ...) {
     if (add_rlx(&dying, 1)) poll(NULL, 0, 1000);
     va_list args;
     va_start(args, format);
-    say(format, args, true);
+    message_say(format, args, true);
     va_end(args);
     abort();
 }

@@ -33,4 +33,14 @@ static inline uint32_t weft__random_permute(uint32_t i, unsigned bits) {
     return i ^ i >> half;
 }
 
+/* Puts n things in a random order, for the same reason. */
+static inline void weft__random_shuffle(uint64_t *state, void **things, uint64_t n) {
+    for (uint64_t i = 0; i + 1 < n; i++) {
+        uint64_t other = i + weft__random_below(state, (uint32_t)(n - i));
+        void *thing = things[i];
+        things[i] = things[other];
+        things[other] = thing;
+    }
+}
+
 #endif

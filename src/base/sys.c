@@ -65,7 +65,7 @@ int weft__pages_map(void **out, size_t bytes) {
 void weft__pages_unmap(void *memory, size_t bytes) { munmap(memory, bytes); }
 
 /* One call for many ranges if the kernel has such a call, else one call for each range. */
-static int advise(const struct weft__range *ranges, size_t n, int advice) {
+static int give_advice(const struct weft__range *ranges, size_t n, int advice) {
     enum { BATCH = 32 };
     /* valgrind knows neither call, and would print five lines about each */
     int self = n > 1 && !san_on_valgrind() ? (int)syscall(SYS_pidfd_open, getpid(), 0) : -1;
@@ -92,7 +92,7 @@ int weft__pages_guard(const struct weft__range *ranges, size_t n) {
     if (weft__fault_is_due()) return -ENOMEM;
     /* Some emulators accept every advice and follow none, so a success proves nothing there. */
     if (!madvise(ranges[0].start, WEFT_PAGE, NO_SUCH_ADVICE)) return -EINVAL;
-    return advise(ranges, n, MADV_GUARD_INSTALL);
+    return give_advice(ranges, n, MADV_GUARD_INSTALL);
 }
 
 int weft__pages_protect(const struct weft__range *range) {
@@ -100,7 +100,7 @@ int weft__pages_protect(const struct weft__range *range) {
     return mprotect(range->start, range->bytes, PROT_NONE) ? -errno : 0;
 }
 
-int weft__pages_discard(const struct weft__range *ranges, size_t n) { return advise(ranges, n, MADV_DONTNEED); }
+int weft__pages_discard(const struct weft__range *ranges, size_t n) { return give_advice(ranges, n, MADV_DONTNEED); }
 
 unsigned long weft__mappings_limit(void) {
     char text[32];
@@ -119,17 +119,21 @@ int weft__pages_resident(const struct weft__range *range, unsigned char *pages) 
     return mincore(range->start, range->bytes, pages) ? -errno : 0;
 }
 
-static int result(int r) { return r < 0 ? -errno : r; }
+static int syscall_result(int r) { return r < 0 ? -errno : r; }
 
-int weft__epoll_create(void) { return weft__fault_is_due() ? -ENOMEM : result(epoll_create1(EPOLL_CLOEXEC)); }
-int weft__eventfd(void) { return weft__fault_is_due() ? -ENOMEM : result(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
+int weft__epoll_create(void) { return weft__fault_is_due() ? -ENOMEM : syscall_result(epoll_create1(EPOLL_CLOEXEC)); }
+int weft__eventfd(void) {
+    return weft__fault_is_due() ? -ENOMEM : syscall_result(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+}
 void weft__eventfd_notify(int fd) {
     const uint64_t one = 1;
     ssize_t ignored =
         write(fd, &one, sizeof one); /* fails only if the counter is full: then a wake-up is pending already */
     (void)ignored;
 }
-int weft__pipe(int ends[2]) { return weft__fault_is_due() ? -ENOMEM : result(pipe2(ends, O_CLOEXEC | O_NONBLOCK)); }
+int weft__pipe(int ends[2]) {
+    return weft__fault_is_due() ? -ENOMEM : syscall_result(pipe2(ends, O_CLOEXEC | O_NONBLOCK));
+}
 
 int weft__futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline) {
     struct timespec at, *until = NULL;
@@ -166,11 +170,11 @@ enum { BY_KERNEL, REFUSED, SYMMETRIC };
 static _Atomic uint8_t fences = SYMMETRIC;
 _Atomic bool weft__fence_is_symmetric = true;
 
-static int membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0) ? -errno : 0; }
+static int call_membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0) ? -errno : 0; }
 
 void weft__fence_init(void) {
-    if (load_rlx(&fences) == BY_KERNEL || membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) ||
-        membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
+    if (load_rlx(&fences) == BY_KERNEL || call_membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) ||
+        call_membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
         return;
     store_rlx(&fences, BY_KERNEL);
     store_rlx(&weft__fence_is_symmetric, false);
@@ -183,8 +187,8 @@ void weft__fence_after_fork(void) {
 
 /* The slower command also works if the kernel has no memory for the faster command. */
 static bool fence_by_kernel(void) {
-    int err = membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-    if (likely(!err) || !membarrier(MEMBARRIER_CMD_GLOBAL)) return true;
+    int err = call_membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+    if (likely(!err) || !call_membarrier(MEMBARRIER_CMD_GLOBAL)) return true;
     store_rlx(&weft__fence_is_symmetric, true);
     fence_sc(); /* step 1: before any thread learns of the refusal and waits */
     uint8_t before = BY_KERNEL;

@@ -41,7 +41,7 @@ struct start {
     void *arg;
 };
 
-static void *thread_main(void *p) {
+static void *base_thread_main(void *p) {
     struct start start = *(struct start *)p;
     weft__free(p);
     weft__thread_set_foreign(false);
@@ -59,9 +59,9 @@ int weft__thread_create(pthread_t *thread, void *(*fn)(void *), void *arg) {
     int err = pthread_attr_init(&attr);
     if (!err) {
         if (is_known && load_rlx(&bind)) pthread_attr_setaffinity_np(&attr, sizeof anywhere, &anywhere);
-        err = pthread_create(thread, &attr, thread_main, start);
+        err = pthread_create(thread, &attr, base_thread_main, start);
         if (err == EINVAL)
-            err = pthread_create(thread, NULL, thread_main, start); /* these CPUs are no longer allowed */
+            err = pthread_create(thread, NULL, base_thread_main, start); /* these CPUs are no longer allowed */
         pthread_attr_destroy(&attr);
     }
     if (err) weft__free(start);

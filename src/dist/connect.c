@@ -79,7 +79,7 @@ static bool is_socket(unsigned rank) {
     return rank != d->rank && (d->peers[rank].local == UINT32_MAX || !rank || !d->rank);
 }
 
-static void use(unsigned rank, int fd) {
+static void use_connection(unsigned rank, int fd) {
     struct weft__dist *d = &weft__dist;
     struct weft__dist_peer *peer = &d->peers[rank];
     set_options(fd);
@@ -92,7 +92,7 @@ static void use(unsigned rank, int fd) {
     d->links[d->link_count++] = l;
 }
 
-static int dial(unsigned rank, const struct sockaddr_in *address) {
+static int dial_rank(unsigned rank, const struct sockaddr_in *address) {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct weft__dist_head hello = {WEFT_MSG_HELLO, 0, 0, weft__dist.token, weft__dist.rank};
     if (fd < 0) return -errno;
@@ -102,12 +102,12 @@ static int dial(unsigned rank, const struct sockaddr_in *address) {
         close(fd);
         return err;
     }
-    use(rank, fd);
+    use_connection(rank, fd);
     return 0;
 }
 
 /* A connection that does not show the token is a stranger's. */
-static int admit(int fd) {
+static int admit_connection(int fd) {
     struct weft__dist *d = &weft__dist;
     struct weft__dist_head hello = {0};
     struct timeval patience = {5, 0};
@@ -119,7 +119,7 @@ static int admit(int fd) {
         close(fd);
         return 0;
     }
-    use((unsigned)hello.b, fd);
+    use_connection((unsigned)hello.b, fd);
     return 1;
 }
 
@@ -127,7 +127,7 @@ int weft__dist_connect(int listener, const struct sockaddr_in *addresses) {
     struct weft__dist *d = &weft__dist;
     unsigned expected = 0;
     for (unsigned r = 0; r < d->rank; r++) {
-        int err = is_socket(r) ? dial(r, &addresses[r]) : 0;
+        int err = is_socket(r) ? dial_rank(r, &addresses[r]) : 0;
         if (err) return err;
     }
     for (unsigned r = d->rank + 1; r < d->ranks; r++) expected += is_socket(r);
@@ -137,7 +137,7 @@ int weft__dist_connect(int listener, const struct sockaddr_in *addresses) {
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return n ? -errno : -ETIMEDOUT;
         int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-        if (fd >= 0) expected -= (unsigned)admit(fd);
+        if (fd >= 0) expected -= (unsigned)admit_connection(fd);
     }
     return 0;
 }

@@ -18,7 +18,7 @@
 static pthread_t thread;
 static bool started;
 
-static void *stand(void *unused) {
+static void *doorman_main(void *unused) {
     struct weft__dist *d = &weft__dist;
     struct epoll_event events[64];
     char bytes[64];
@@ -42,7 +42,7 @@ static void *stand(void *unused) {
     }
 }
 
-static int watch(int fd, void *what, uint32_t events) {
+static int watch_descriptor(int fd, void *what, uint32_t events) {
     struct epoll_event event = {.events = events, .data.ptr = what};
     return epoll_ctl(weft__dist.epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
@@ -53,15 +53,16 @@ int weft__dist_doorman_start(void) {
     d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     d->stop_fd = eventfd(0, EFD_CLOEXEC);
     if (d->epoll_fd < 0 || d->stop_fd < 0) return -errno;
-    err = watch(d->stop_fd, &d->stop_fd, EPOLLIN);
-    if (!err) err = watch(d->bell_fd, &d->bell_fd, EPOLLIN | EPOLLET);
+    err = watch_descriptor(d->stop_fd, &d->stop_fd, EPOLLIN);
+    if (!err) err = watch_descriptor(d->bell_fd, &d->bell_fd, EPOLLIN | EPOLLET);
     for (unsigned i = 0; i < d->link_count && !err; i++)
-        if (d->links[i]->fd >= 0) err = watch(d->links[i]->fd, d->links[i], EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+        if (d->links[i]->fd >= 0)
+            err = watch_descriptor(d->links[i]->fd, d->links[i], EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
     if (err) return err;
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    err = -pthread_create(&thread, NULL, stand, NULL);
+    err = -pthread_create(&thread, NULL, doorman_main, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     started = !err;
     return err;

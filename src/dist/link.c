@@ -107,7 +107,7 @@ static void take_message(struct weft__dist_link *l) {
 }
 
 /* Bytes have arrived. */
-static void feed(struct weft__dist_link *l, const char *bytes, size_t n) {
+static void feed_link(struct weft__dist_link *l, const char *bytes, size_t n) {
     while (n) {
         size_t in_head = l->have < sizeof l->head ? sizeof l->head - l->have : 0;
         size_t want = in_head ? in_head : sizeof l->head + l->head.size - l->have, take = want < n ? want : n;
@@ -132,7 +132,7 @@ static void drain_ring(struct weft__dist_link *l) {
         if (head == tail) break;
         size_t at = tail % WEFT_RING_BYTES, n = (size_t)(head - tail);
         if (n > WEFT_RING_BYTES - at) n = WEFT_RING_BYTES - at;
-        feed(l, ring->bytes + at, n);
+        feed_link(l, ring->bytes + at, n);
         tail += n;
         atomic_store_explicit(&ring->tail, tail, memory_order_release); /* pairs with weft__dist_ring_write */
     }
@@ -148,7 +148,7 @@ static void drain_socket(struct weft__dist_link *l) {
     while (!l->closed) {
         ssize_t n = recv(l->fd, bytes, sizeof bytes, MSG_DONTWAIT);
         if (n > 0)
-            feed(l, bytes, (size_t)n);
+            feed_link(l, bytes, (size_t)n);
         else if (n < 0 && errno == EINTR)
             continue;
         else if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))

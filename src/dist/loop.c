@@ -16,7 +16,7 @@ static const struct weft_dist_loop *loop_of(const struct range *r) {
     return (const struct weft_dist_loop *)(const void *)weft__dist.remotes[r->loop];
 }
 
-static void run_piece(const struct range *r, void *result);
+static void dist_run_piece(const struct range *r, void *result);
 
 /* The second half is forked, the first runs here. */
 static void run_halves(const struct range *r, void *result) {
@@ -33,21 +33,21 @@ static void run_halves(const struct range *r, void *result) {
     halves->end = right->begin = middle;
     struct weft_dist_call call;
     int err = weft_dist_fork(&call, &loop->remote, right, size, partial, loop->result_size);
-    run_piece(halves, result);
+    dist_run_piece(halves, result);
     if (!err) err = weft_dist_join(&call);
-    if (err) run_piece(right, partial);
+    if (err) dist_run_piece(right, partial);
     if (loop->combine) loop->combine(result, partial);
     free(halves);
 }
 
-static void run_piece(const struct range *r, void *result) {
+static void dist_run_piece(const struct range *r, void *result) {
     if (r->end - r->begin <= r->grain)
         loop_of(r)->body(r->begin, r->end, r->arg, result);
     else
         run_halves(r, result);
 }
 
-WEFT_EXPORT void weft__dist_loop_run(const void *arg, void *result) { run_piece(arg, result); }
+WEFT_EXPORT void weft__dist_loop_run(const void *arg, void *result) { dist_run_piece(arg, result); }
 
 WEFT_EXPORT int weft_dist_reduce(const struct weft_dist_loop *loop, uint64_t begin, uint64_t end, uint64_t grain,
                                  const void *arg, size_t arg_size, void *result) {
@@ -63,7 +63,7 @@ WEFT_EXPORT int weft_dist_reduce(const struct weft_dist_loop *loop, uint64_t beg
     uint64_t pieces = (uint64_t)d->ranks * weft_workers() * 64;
     *r = (struct range){begin, end, grain ? grain : (end - begin) / pieces + 1, loop->remote.index, arg_size};
     if (arg_size) memcpy(r->arg, arg, arg_size);
-    run_piece(r, result);
+    dist_run_piece(r, result);
     free(r);
     return 0;
 }

@@ -13,7 +13,7 @@
 
 #include <unistd.h>
 
-static bool is_new(unsigned rank) {
+static bool is_newly_lost(unsigned rank) {
     struct weft__dist *d = &weft__dist;
     return rank < d->ranks && rank != d->rank && !atomic_exchange(&d->peers[rank].lost, true);
 }
@@ -25,7 +25,7 @@ void weft__dist_lose(unsigned rank) {
         weft__dist_say("rank %u did not answer in time and was taken for lost: it ends", d->rank);
         _exit(1);
     }
-    if (!is_new(rank)) return;
+    if (!is_newly_lost(rank)) return;
     atomic_fetch_sub(&d->living, 1);
     COUNT(lost, 1);
     weft__dist_trace(WEFT_TRACE_LOST, weft_now(), rank, 0);
@@ -40,7 +40,7 @@ void weft__dist_lose(unsigned rank) {
     if (!d->rank)
         for (unsigned r = 1; r < d->ranks; r++)
             if (r == rank || !weft__dist_is_lost(r)) weft__dist_control(r, WEFT_MSG_LOST, rank, 0);
-    /* Another lifeline may have to take its place; and it does not answer. */
+    /* The lost rank does not answer, and this rank may need another lifeline: ends the wait for both. */
     int waiting = WEFT_DIST_WAITING;
     atomic_compare_exchange_strong(&d->state, &waiting, WEFT_DIST_BUSY);
     if (d->asked == rank) atomic_store(&d->answered, true);
@@ -56,11 +56,11 @@ void weft__dist_link_broke(struct weft__dist_link *l) {
         weft__dist_say("rank %u: rank 0 is lost, and the job with it", d->rank);
         _exit(1);
     }
-    if (!d->rank) weft__dist_lose(l->rank); /* the others are told by rank 0 */
+    if (!d->rank) weft__dist_lose(l->rank); /* rank 0 notifies the other ranks */
 }
 
 /* A ping to every rank a quarter of the time after which it counts as lost. */
-static void ping(uint64_t now) {
+static void ping_rank(uint64_t now) {
     struct weft__dist *d = &weft__dist;
     weft_mutex_lock(&d->lock);
     for (unsigned r = 1; r < d->ranks; r++) {
@@ -85,7 +85,7 @@ void *weft__dist_detect(void *unused) {
         uint64_t now = weft_now();
         if (busy && !was_busy) /* silence counts from here */
             for (unsigned r = 1; r < d->ranks; r++) d->peers[r].heard = now;
-        if (busy) ping(now);
+        if (busy) ping_rank(now);
         was_busy = busy;
     }
     return NULL;

@@ -33,9 +33,9 @@ unsigned weft__policy_victim(struct weft__policy *p, bool (*is_lost)(unsigned)) 
 }
 
 /*
- * The neighbours in a hypercube: the ranks whose number differs in one bit. Numbers beyond the last rank are left out,
- * which keeps the graph connected, because clearing bits leads to 0. The next living rank takes the place of a lost
- * one.
+ * The neighbours in a hypercube: the ranks with a number that differs in a single bit. Numbers beyond the last rank are
+ * left out, which keeps the graph connected, because clearing bits leads to 0. The next living rank takes the place of
+ * a lost one.
  */
 unsigned weft__policy_lifelines(const struct weft__policy *p, bool (*is_lost)(unsigned),
                                 unsigned lines[WEFT_POLICY_LIFELINES]) {

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WEFT_POLICY_TRIES 4      /* ranks asked before the lifelines are told */
+#define WEFT_POLICY_TRIES 4      /* ranks asked before the lifelines are notified */
 #define WEFT_POLICY_LIFELINES 20 /* at most: a hypercube of 2^20 ranks */
 #define WEFT_POLICY_CALLS 8      /* calls taken at a time, at most */
 #define WEFT_POLICY_PAYS 20000   /* ns: calls of a steal that took less have not paid */

@@ -3,8 +3,8 @@
  * Calls of other ranks arrive, run, and send their results.
  *
  * The calls of one message are a batch, and one fiber runs them: it forks all but the last, so that other workers and
- * other ranks can take them, and joins them in reverse. A call that is taken on to a third rank sends its result
- * through this one, which thus knows what to do if that rank is lost.
+ * other ranks can take them, and joins them in reverse. If a third rank takes a call, it sends the result to this rank.
+ * So this rank knows what to do if the third rank is lost.
  */
 #include "dist/dist.h"
 
@@ -44,7 +44,7 @@ static void run_function(struct weft__dist_received *r) {
 }
 
 /* Of a rank that is lost, only what has begun is run. */
-static void run_one(struct weft_deque *deque, struct weft__dist_received *r) {
+static void run_received_call(struct weft_deque *deque, struct weft__dist_received *r) {
     if (!weft__dist_is_lost(r->from)) {
         if (r->remote->run)
             run_typed(deque, r);
@@ -58,7 +58,7 @@ static void run_one(struct weft_deque *deque, struct weft__dist_received *r) {
 void weft__dist_run_received(struct weft_deque *deque, struct weft_call *call) {
     struct weft__dist_received *r;
     memcpy(&r, call->data, sizeof r);
-    run_one(deque, r);
+    run_received_call(deque, r);
 }
 
 /* --- a batch ------------------------------------------------------------------------------------------- */
@@ -73,7 +73,7 @@ static void run_all(const struct weft__dist_batch *b) {
         memcpy(c->data, &b->calls[i], sizeof b->calls[i]);
         weft__remote_push(d, c);
     }
-    run_one(d, b->calls[b->n - 1]);
+    run_received_call(d, b->calls[b->n - 1]);
     while (c > entry.head)
         if (c--, weft__task_take(d, c)) weft__dist_run_received(d, c);
     weft__task_leave(&entry);
@@ -96,7 +96,7 @@ static void *run_batch(void *batch) {
     return NULL;
 }
 
-static struct weft__dist_received *unpack(unsigned from, const struct weft__dist_entry *entry, const char *bytes) {
+static struct weft__dist_received *unpack_call(unsigned from, const struct weft__dist_entry *entry, const char *bytes) {
     struct weft__dist *d = &weft__dist;
     if (!entry->remote || entry->remote > d->remote_count)
         weft__dist_die("rank %u sends a call of a function that is not registered here", from);
@@ -119,7 +119,7 @@ void weft__dist_receive(unsigned from, uint64_t n, char *payload, size_t size, b
         struct weft__dist_entry entry;
         if (size < sizeof entry) weft__dist_die("rank %u sends calls without an end", from);
         memcpy(&entry, payload, sizeof entry);
-        b->calls[i] = unpack(from, &entry, payload + sizeof entry);
+        b->calls[i] = unpack_call(from, &entry, payload + sizeof entry);
         size_t used = sizeof entry + ((entry.size + 7) & ~(size_t)7);
         payload += used, size -= used;
     }

@@ -25,15 +25,15 @@ static int by_name(const void *a, const void *b) {
     return strcmp((*(struct weft_remote *const *)a)->name, (*(struct weft_remote *const *)b)->name);
 }
 
-static void mix(uint64_t *hash, const void *bytes, size_t size) {
+static void mix_checksum(uint64_t *hash, const void *bytes, size_t size) {
     for (size_t i = 0; i < size; i++) *hash = (*hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(1099511628211);
 }
 
-/* The program itself: ranks whose code differs would understand each other's calls wrongly. */
+/* The program itself. Ranks with different code would misunderstand each other's calls. */
 static void mix_program(uint64_t *hash) {
     char bytes[1024];
     FILE *f = fopen("/proc/self/exe", "rb");
-    for (size_t n; f && (n = fread(bytes, 1, sizeof bytes, f)) > 0;) mix(hash, bytes, n);
+    for (size_t n; f && (n = fread(bytes, 1, sizeof bytes, f)) > 0;) mix_checksum(hash, bytes, n);
     if (f) fclose(f);
 }
 
@@ -52,9 +52,9 @@ int weft__dist_remotes_order(uint64_t *hash) {
     mix_program(hash);
     for (unsigned i = 1; i <= n; i++) {
         d->remotes[i]->index = i;
-        mix(hash, d->remotes[i]->name, strlen(d->remotes[i]->name) + 1);
-        mix(hash, &d->remotes[i]->typed_arg, sizeof(size_t));
-        mix(hash, &d->remotes[i]->typed_result, sizeof(size_t));
+        mix_checksum(hash, d->remotes[i]->name, strlen(d->remotes[i]->name) + 1);
+        mix_checksum(hash, &d->remotes[i]->typed_arg, sizeof(size_t));
+        mix_checksum(hash, &d->remotes[i]->typed_result, sizeof(size_t));
     }
     return 0;
 }

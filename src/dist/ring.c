@@ -11,8 +11,8 @@
  *   2. from |= its bit, rung |= MESSAGE          2. full fence
  *   3. full fence                                3. rung? then it does not sleep
  *   4. asleep? then it sends a datagram
- * A receiver that runs sees `rung` at its next fork. One that computes without forks is woken by a datagram, too, once
- * it has not looked for WEFT_BELL_PATIENCE: the doorman makes the talker ready, and a spare worker runs it.
+ * A receiver that runs sees `rung` at its next fork. A receiver that computes without forks gets a datagram, too, when
+ * it has not looked for WEFT_BELL_PATIENCE. Then the doorman makes the talker ready, and a spare worker runs it.
  */
 #include "dist/dist.h"
 

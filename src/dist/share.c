@@ -25,7 +25,7 @@ int weft__dist_wait_end(struct weft__dist_wait *wait) {
     weft_shield_begin(&shield);
     while (!atomic_load(&wait->done)) (void)!weft_park();
     weft_shield_end(&shield);
-    weft_mutex_lock(&weft__dist.lock); /* the handler has left `wait` alone when it gives the lock back */
+    weft_mutex_lock(&weft__dist.lock); /* once the handler has unlocked, it no longer uses `wait` */
     weft_mutex_unlock(&weft__dist.lock);
     return wait->error;
 }
@@ -68,7 +68,7 @@ static struct number *numbers;
 static uint64_t *keys; /* rank 0: committed; 0: free */
 static size_t keys_used, keys_room;
 
-static struct number *find(uint64_t id) {
+static struct number *find_shared(uint64_t id) {
     for (struct number *n = numbers; n; n = n->next)
         if (n->id == id) return n;
     struct number *n = calloc(1, sizeof *n);
@@ -82,7 +82,7 @@ static void raise_here(struct number *n, int64_t value) {
     if (n->here && value > weft_dist_max_get(n->here)) __atomic_store_n(&n->here->value, n->max, __ATOMIC_RELAXED);
 }
 
-static void reply(unsigned to, uint64_t cookie, uint64_t value) {
+static void send_reply(unsigned to, uint64_t cookie, uint64_t value) {
     if (to == weft__dist.rank)
         weft__dist_answer(cookie, value, NULL, 0);
     else
@@ -125,14 +125,14 @@ static void number_added(struct number *n, int64_t value) {
     while (!n->count && n->askers) {
         struct asker *a = n->askers;
         n->askers = a->next;
-        reply(a->from, a->cookie, 0);
+        send_reply(a->from, a->cookie, 0);
         free(a);
     }
 }
 
 static void number_awaited(struct number *n, unsigned from, uint64_t cookie) {
     if (!n->count) {
-        reply(from, cookie, 0);
+        send_reply(from, cookie, 0);
         return;
     }
     struct asker *a = malloc(sizeof *a);
@@ -144,11 +144,11 @@ static void number_awaited(struct number *n, unsigned from, uint64_t cookie) {
 /* Locked. */
 void weft__dist_number(unsigned from, const struct weft__dist_head *head) {
     switch (head->flags) {
-    case WEFT_NUMBER_MAX: number_raised(find(head->a), from, (int64_t)head->b); break;
-    case WEFT_NUMBER_ADD: number_added(find(head->a), (int64_t)head->b); break;
-    case WEFT_NUMBER_GET: reply(from, head->b, (uint64_t)find(head->a)->count); break;
-    case WEFT_NUMBER_WAIT: number_awaited(find(head->a), from, head->b); break;
-    case WEFT_NUMBER_COMMIT: reply(from, head->b, key_insert(head->a)); break;
+    case WEFT_NUMBER_MAX: number_raised(find_shared(head->a), from, (int64_t)head->b); break;
+    case WEFT_NUMBER_ADD: number_added(find_shared(head->a), (int64_t)head->b); break;
+    case WEFT_NUMBER_GET: send_reply(from, head->b, (uint64_t)find_shared(head->a)->count); break;
+    case WEFT_NUMBER_WAIT: number_awaited(find_shared(head->a), from, head->b); break;
+    case WEFT_NUMBER_COMMIT: send_reply(from, head->b, key_insert(head->a)); break;
     default: weft__dist_die("rank %u asks for an unknown operation on a number", from);
     }
 }
@@ -168,7 +168,7 @@ void weft__dist_numbers_free(void) {
     keys_used = keys_room = 0;
 }
 
-/* To rank 0, which may be this one. */
+/* To rank 0, which may be this rank. */
 static void to_first(uint32_t flags, uint64_t a, uint64_t b) {
     struct weft__dist *d = &weft__dist;
     struct weft__dist_head head = {WEFT_MSG_NUMBER, flags, 0, a, b};
@@ -191,7 +191,7 @@ static int ask_first(uint32_t flags, uint64_t a, uint64_t *value) {
 }
 
 /* The number of this name. The first use on a rank tells it what the rank knows already. */
-static int known(struct weft_dist_number *number, uint64_t *id) {
+static int is_known_name(struct weft_dist_number *number, uint64_t *id) {
     if (!number || !number->name) return -EINVAL;
     *id = __atomic_load_n(&number->id, __ATOMIC_ACQUIRE); /* pairs with the store below */
     if (*id) return 0;
@@ -199,7 +199,7 @@ static int known(struct weft_dist_number *number, uint64_t *id) {
     for (const char *c = number->name; *c; c++) *id = (*id ^ (unsigned char)*c) * UINT64_C(1099511628211);
     if (!atomic_load(&weft__dist.running)) return 0;
     weft_mutex_lock(&weft__dist.lock);
-    struct number *n = find(*id);
+    struct number *n = find_shared(*id);
     n->here = number;
     raise_here(n, n->max);
     __atomic_store_n(&number->id, *id, __ATOMIC_RELEASE);
@@ -209,7 +209,7 @@ static int known(struct weft_dist_number *number, uint64_t *id) {
 
 WEFT_EXPORT int weft_dist_max(struct weft_dist_number *number, int64_t value) {
     uint64_t id;
-    int err = known(number, &id);
+    int err = is_known_name(number, &id);
     int64_t old = err ? 0 : weft_dist_max_get(number);
     while (!err && value > old)
         if (__atomic_compare_exchange_n(&number->value, &old, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
@@ -221,7 +221,7 @@ WEFT_EXPORT int weft_dist_max(struct weft_dist_number *number, int64_t value) {
 
 WEFT_EXPORT int weft_dist_count_add(struct weft_dist_number *number, int64_t value) {
     uint64_t id;
-    int err = known(number, &id);
+    int err = is_known_name(number, &id);
     if (!err && !atomic_load(&weft__dist.running))
         __atomic_fetch_add(&number->value, value, __ATOMIC_RELAXED);
     else if (!err)
@@ -231,7 +231,7 @@ WEFT_EXPORT int weft_dist_count_add(struct weft_dist_number *number, int64_t val
 
 WEFT_EXPORT int weft_dist_count_get(struct weft_dist_number *number, int64_t *value) {
     uint64_t id, got;
-    int err = known(number, &id);
+    int err = is_known_name(number, &id);
     if (err || !value) return -EINVAL;
     if (!weft_self().id) return -EPERM;
     if (!atomic_load(&weft__dist.running)) return *value = weft_dist_max_get(number), 0;
@@ -242,7 +242,7 @@ WEFT_EXPORT int weft_dist_count_get(struct weft_dist_number *number, int64_t *va
 
 WEFT_EXPORT int weft_dist_count_wait(struct weft_dist_number *number) {
     uint64_t id, got;
-    int err = known(number, &id);
+    int err = is_known_name(number, &id);
     if (err) return err;
     if (!weft_self().id || !atomic_load(&weft__dist.running)) return -EPERM;
     return ask_first(WEFT_NUMBER_WAIT, id, &got);

@@ -27,7 +27,7 @@ struct weft__dist weft__dist = {.ranks = 1, .living = 1, .bell_fd = -1, .epoll_f
 
 /* --- messages to the user ----------------------------------------------------------------------------------- */
 
-static void say(const char *format, va_list args) {
+static void say_at_start(const char *format, va_list args) {
     char line[512];
     int n = snprintf(line, sizeof line, "weft: ");
     n += vsnprintf(line + n, sizeof line - (size_t)n - 1, format, args);
@@ -39,7 +39,7 @@ static void say(const char *format, va_list args) {
 void weft__dist_say(const char *format, ...) {
     va_list args;
     va_start(args, format);
-    say(format, args);
+    say_at_start(format, args);
     va_end(args);
 }
 
@@ -54,7 +54,7 @@ static void await_readers_of_errors(void) {
 _Noreturn void weft__dist_die(const char *format, ...) {
     va_list args;
     va_start(args, format);
-    say(format, args);
+    say_at_start(format, args);
     va_end(args);
     await_readers_of_errors();
     MPI_Abort(MPI_COMM_WORLD, 1); /* if the end of this process is not enough for mpirun */
@@ -75,7 +75,7 @@ struct start {
 };
 
 /* The worst result of any rank; rank 0 says in one line what it means. */
-static int agree(const struct start *s, int err, const char *what) {
+static int agree_settings(const struct start *s, int err, const char *what) {
     struct {
         int value, rank;
     } own = {err, (int)weft__dist.rank}, worst;
@@ -88,7 +88,7 @@ static int agree_on_program(const struct start *s) {
     struct weft__dist *d = &weft__dist;
     uint64_t hash = 0, *all = NULL;
     int differs = -1;
-    int err = agree(s, weft__dist_remotes_order(&hash), "no memory for remote functions");
+    int err = agree_settings(s, weft__dist_remotes_order(&hash), "no memory for remote functions");
     if (err) return err;
     if (!d->rank) all = calloc(d->ranks, sizeof *all);
     MPI_Gather(&hash, 1, MPI_UINT64_T, all, 1, MPI_UINT64_T, 0, s->comm);
@@ -163,11 +163,11 @@ static int make_links(struct start *s) {
     }
     s->listener = err ? -1 : weft__dist_listen(&own, d->locals == d->ranks);
     if (!err && s->listener < 0) err = s->listener;
-    err = agree(s, err, "cannot listen for the other ranks");
+    err = agree_settings(s, err, "cannot listen for the other ranks");
     if (!err) {
         MPI_Allgather(&own, sizeof own, MPI_BYTE, all, sizeof own, MPI_BYTE, s->comm);
         for (unsigned r = 0; r < d->ranks; r++) d->peers[r].address = all[r];
-        err = agree(s, weft__dist_connect(s->listener, all), "cannot connect to the other ranks");
+        err = agree_settings(s, weft__dist_connect(s->listener, all), "cannot connect to the other ranks");
         if (err) err = -ENOTCONN;
     }
     if (s->listener >= 0) close(s->listener);
@@ -179,7 +179,7 @@ static int make_links(struct start *s) {
 /* --- the fibers of a job --------------------------------------------------------------------------------------------
  */
 
-static int spawn_helper(struct weft_fiber *fiber, const char *name, void *(*fn)(void *)) {
+static int spawn_dist_helper(struct weft_fiber *fiber, const char *name, void *(*fn)(void *)) {
     struct weft_attr attr = WEFT_ATTR_INIT;
     attr.name = name;
     attr.priority = WEFT_HIGH;
@@ -223,8 +223,8 @@ static int run_rank(void *start) {
     struct weft__dist *d = &weft__dist;
     struct start *s = start;
     d->main = weft_self();
-    int err = spawn_helper(&d->talker, "talker", weft__dist_talk);
-    if (!err && !d->rank && d->ranks > 1) err = spawn_helper(&d->detector, "detector", weft__dist_detect);
+    int err = spawn_dist_helper(&d->talker, "talker", weft__dist_talk);
+    if (!err && !d->rank && d->ranks > 1) err = spawn_dist_helper(&d->detector, "detector", weft__dist_detect);
     if (!err) err = weft__dist_doorman_start();
     if (err) weft__dist_die("rank %u cannot start: %s", d->rank, strerror(-err));
     atomic_store(&d->running, true);
@@ -294,7 +294,7 @@ static void ignore_news_of_death(struct start *s) {
     s->ignores = (is_default || is_mpis) && !sigaction(SIGUSR1, &ignore, NULL);
 }
 
-static void choose(const struct weft_dist_config *config) {
+static void choose_setting(const struct weft_dist_config *config) {
     struct weft__dist *d = &weft__dist;
     d->detect = config->detect ? config->detect : from_environment("WEFT_DIST_DETECT") * WEFT_MILLISECOND;
     if (!d->detect) d->detect = WEFT_DETECT_DEFAULT;
@@ -309,19 +309,19 @@ static void choose(const struct weft_dist_config *config) {
     d->token = numbers[0];
 }
 
-static int prepare(struct start *s, const struct weft_dist_config *config) {
+static int prepare_rank(struct start *s, const struct weft_dist_config *config) {
     struct weft__dist *d = &weft__dist;
-    choose(config);
+    choose_setting(config);
     MPI_Bcast(&d->token, 1, MPI_UINT64_T, 0, s->comm);
     MPI_Bcast(&d->detect, 1, MPI_UINT64_T, 0, s->comm);
     int traces = d->trace != NULL;
     MPI_Bcast(&traces, 1, MPI_INT, 0, s->comm);
     int err = agree_on_program(s);
-    if (!err && traces) err = agree(s, weft__dist_trace_begin(), "no memory for a trace");
+    if (!err && traces) err = agree_settings(s, weft__dist_trace_begin(), "no memory for a trace");
     if (err) return err;
     d->peers = calloc(d->ranks, sizeof *d->peers);
     weft__policy_begin(&d->policy, d->rank, d->ranks, d->token);
-    err = agree(s, d->peers ? find_node(s) : -ENOMEM, "no memory that the ranks of a node share");
+    err = agree_settings(s, d->peers ? find_node(s) : -ENOMEM, "no memory that the ranks of a node share");
     if (!err) err = make_links(s);
     if (err) return err;
     unsigned workers =
@@ -373,7 +373,7 @@ WEFT_EXPORT int weft__dist_run(int (*main)(void *), void *arg, const struct weft
     int err = begin_mpi(&s, &known);
     if (err) return err;
     ignore_news_of_death(&s);
-    err = prepare(&s, &known);
+    err = prepare_rank(&s, &known);
     if (!err) err = weft_run(run_rank, &s, known.runtime);
     clean_up(&s);
     return err;

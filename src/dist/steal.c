@@ -70,7 +70,8 @@ static void pack_call(struct message *m, uint64_t id, const struct weft_dist_cal
     remote->arg_pack(call->arg, message_add(m, size));
 }
 
-static void pack(struct message *m, uint64_t id, const struct weft__stolen *s, const struct weft_remote *remote) {
+static void pack_stolen(struct message *m, uint64_t id, const struct weft__stolen *s,
+                        const struct weft_remote *remote) {
     struct weft__dist_received *r = received_of(s);
     if (r)
         pack_bytes(m, id, remote, r->bytes, r->size, r->result_size);
@@ -80,7 +81,7 @@ static void pack(struct message *m, uint64_t id, const struct weft__stolen *s, c
         pack_bytes(m, id, remote, s->call->data, remote->typed_arg, remote->typed_result);
 }
 
-static void grow(void) {
+static void grow_shipped(void) {
     struct weft__dist *d = &weft__dist;
     unsigned more = d->shipped_count ? d->shipped_count * 2 : 64;
     struct weft__dist_shipped *all = realloc(d->shipped, more * sizeof *all);
@@ -93,10 +94,10 @@ static void grow(void) {
 }
 
 /* Locked. Returns the id. */
-static uint64_t note(unsigned to, const struct weft__stolen *s, const struct weft_remote *remote,
-                     struct weft__dist_wait *on) {
+static uint64_t note_shipped(unsigned to, const struct weft__stolen *s, const struct weft_remote *remote,
+                             struct weft__dist_wait *on) {
     struct weft__dist *d = &weft__dist;
-    if (!d->shipped_free) grow();
+    if (!d->shipped_free) grow_shipped();
     unsigned slot = d->shipped_free - 1;
     struct weft__dist_shipped *e = &d->shipped[slot];
     d->shipped_free = e->next_free;
@@ -106,7 +107,7 @@ static uint64_t note(unsigned to, const struct weft__stolen *s, const struct wef
 }
 
 /* Locked. */
-static void forget(struct weft__dist_shipped *e) {
+static void forget_shipped(struct weft__dist_shipped *e) {
     struct weft__dist *d = &weft__dist;
     e->used = false;
     e->next_free = d->shipped_free;
@@ -116,8 +117,8 @@ static void forget(struct weft__dist_shipped *e) {
 
 /* --- run here after all ------------------------------------------------------------------------------- */
 
-/* A call that is no remote one, or whose rank was lost. */
-static void *run_here(void *call) {
+/* A local call, or a remote call that went to a lost rank. */
+static void *run_call_here(void *call) {
     struct weft_call *c = call;
     struct weft_entry entry;
     weft__task_enter(&entry);
@@ -130,7 +131,7 @@ static void *run_here(void *call) {
 static void spawn_here(struct weft_call *call) {
     struct weft_attr attr = WEFT_ATTR_INIT;
     attr.name = "call";
-    int err = weft_spawn(NULL, &attr, run_here, call);
+    int err = weft_spawn(NULL, &attr, run_call_here, call);
     if (err) weft__dist_die("no fiber for a call: %s", strerror(-err));
 }
 
@@ -146,7 +147,7 @@ static unsigned give_some(unsigned to, unsigned most) {
     for (unsigned i = 0; i < n; i++) {
         const struct weft_remote *remote = remote_of(&stolen[i]);
         if (remote && remote->index) {
-            pack(&m, note(to, &stolen[i], remote, NULL), &stolen[i], remote);
+            pack_stolen(&m, note_shipped(to, &stolen[i], remote, NULL), &stolen[i], remote);
             given++;
         } else
             spawn_here(stolen[i].call);
@@ -172,7 +173,7 @@ static void set_waiting(unsigned rank, bool waits) {
         atomic_fetch_and_explicit(&d->bell->rung, ~WEFT_BELL_FEED, memory_order_relaxed);
 }
 
-/* Locked. A peer asks. A lifeline that has nothing says nothing, and remembers. */
+/* Locked. A peer asks for calls. If there are none, a lifeline does not answer, but remembers that the peer waits. */
 void weft__dist_give(unsigned to, unsigned most, bool lifeline) {
     set_waiting(to, false); /* it has asked anew */
     if (give_some(to, most)) return;
@@ -182,7 +183,7 @@ void weft__dist_give(unsigned to, unsigned most, bool lifeline) {
         weft__dist_send(to, WEFT_MSG_NONE, 0, 0, 0, NULL, 0);
 }
 
-/* There is work, since a fiber forks: peers that wait get some. */
+/* A fiber forks, so this rank has work: a peer that waits gets some of it. */
 void weft__dist_feed(void) {
     struct weft__dist *d = &weft__dist;
     static unsigned next;
@@ -193,24 +194,24 @@ void weft__dist_feed(void) {
         if (!give_some(r, WEFT_POLICY_CALLS)) break;
         set_waiting(r, false);
         next = r + 1;
-        break; /* one a fork: the rest of the calls are small */
+        break; /* a single peer for each fork, because later calls are smaller */
     }
     weft_mutex_unlock(&d->lock);
 }
 
 /* --- results ------------------------------------------------------------------------------------------ */
 
-static int fill(const struct weft_remote *remote, void *result, size_t room, const char *bytes, size_t size) {
+static int fill_result(const struct weft_remote *remote, void *result, size_t room, const char *bytes, size_t size) {
     if (remote->result_unpack) return remote->result_unpack(result, bytes, size);
     if (room > size) return -EPROTO;
     if (room) memcpy(result, bytes, room);
     return 0;
 }
 
-static void deliver(const struct weft__dist_shipped *e, const char *bytes, size_t size) {
+static void deliver_result(const struct weft__dist_shipped *e, const char *bytes, size_t size) {
     struct weft__dist_received *r;
     if (!e->stolen.call) {
-        e->on->error = fill(e->remote, e->on->result, e->on->result_size, bytes, size);
+        e->on->error = fill_result(e->remote, e->on->result, e->on->result_size, bytes, size);
         atomic_store(&e->on->done, true);
         weft_unpark(e->on->fiber);
         return;
@@ -220,7 +221,7 @@ static void deliver(const struct weft__dist_shipped *e, const char *bytes, size_
         free(r);
     } else if (e->stolen.fn) {
         struct weft_dist_call *call = e->stolen.arg;
-        call->error = fill(e->remote, call->result, call->result_size, bytes, size);
+        call->error = fill_result(e->remote, call->result, call->result_size, bytes, size);
     } else if (e->remote->typed_result)
         memcpy(e->stolen.call->data, bytes, e->remote->typed_result);
     weft__task_done(e->stolen.call);
@@ -233,8 +234,8 @@ void weft__dist_result(unsigned from, uint64_t id, const char *bytes, size_t siz
     if (slot >= d->shipped_count) return;
     struct weft__dist_shipped *e = &d->shipped[slot], copy = *e;
     if (!e->used || e->generation != id >> 32 || e->to != from) return;
-    forget(e);
-    deliver(&copy, bytes, size);
+    forget_shipped(e);
+    deliver_result(&copy, bytes, size);
 }
 
 /* Locked. The rank is lost: its calls run here. */
@@ -244,7 +245,7 @@ void weft__dist_take_back(unsigned rank) {
     for (unsigned i = 0; i < d->shipped_count; i++) {
         struct weft__dist_shipped copy = d->shipped[i];
         if (!copy.used || copy.to != rank) continue;
-        forget(&d->shipped[i]);
+        forget_shipped(&d->shipped[i]);
         if (copy.stolen.call) {
             COUNT(rerun, 1);
             spawn_here(copy.stolen.call);
@@ -280,7 +281,7 @@ WEFT_EXPORT int weft_dist_on(unsigned rank, const struct weft_remote *remote, co
         weft_mutex_unlock(&d->lock);
         return -EOWNERDEAD;
     }
-    pack_call(&m, note(rank, &(struct weft__stolen){NULL, NULL, NULL}, remote, &wait), &call);
+    pack_call(&m, note_shipped(rank, &(struct weft__stolen){NULL, NULL, NULL}, remote, &wait), &call);
     weft_mutex_unlock(&d->lock);
     weft__dist_send(rank, WEFT_MSG_ON, 0, 1, 0, m.bytes, m.size);
     free(m.bytes);

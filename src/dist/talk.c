@@ -51,7 +51,7 @@ static void wait_for_answer(void) {
     }
 }
 
-static void tell_lifelines(void) {
+static void notify_lifelines(void) {
     struct weft__dist *d = &weft__dist;
     unsigned lines[WEFT_POLICY_LIFELINES], n = weft__policy_lifelines(&d->policy, weft__dist_is_lost, lines);
     int asking = WEFT_DIST_ASKING;
@@ -62,7 +62,7 @@ static void tell_lifelines(void) {
 }
 
 /* One round: some ranks, one after the other, then the lifelines. */
-static void ask(void) {
+static void ask_others(void) {
     struct weft__dist *d = &weft__dist;
     int busy = WEFT_DIST_BUSY;
     if (!atomic_compare_exchange_strong(&d->state, &busy, WEFT_DIST_ASKING)) return;
@@ -70,7 +70,7 @@ static void ask(void) {
     while (atomic_load(&d->state) == WEFT_DIST_ASKING && !atomic_load(&d->ended)) {
         unsigned victim = weft__policy_victim(&d->policy, weft__dist_is_lost);
         if (victim == UINT32_MAX) {
-            tell_lifelines();
+            notify_lifelines();
             return;
         }
         atomic_store(&d->answered, false);
@@ -105,7 +105,7 @@ void *weft__dist_talk(void *unused) {
         weft__dist_progress();
         if (atomic_exchange(&d->dry, false) && atomic_load(&d->state) == WEFT_DIST_BUSY) {
             pause_before();
-            ask();
+            ask_others();
             continue;
         }
         (void)!weft_park();

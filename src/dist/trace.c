@@ -78,7 +78,7 @@ static unsigned write_rank(FILE *f, unsigned rank, const struct event *list, siz
     return id;
 }
 
-static unsigned fetch(FILE *f, unsigned rank, unsigned id) {
+static unsigned fetch_trace(FILE *f, unsigned rank, unsigned id) {
     struct weft__dist_wait wait;
     weft__dist_wait_begin(&wait, rank);
     wait.keep = true;
@@ -101,7 +101,7 @@ void weft__dist_trace_write(const char *path) {
     }
     fputs("[\n", f);
     unsigned id = write_rank(f, 0, events, own_size(), 0, 0);
-    for (unsigned r = 1; r < weft__dist.ranks; r++) id = fetch(f, r, id);
+    for (unsigned r = 1; r < weft__dist.ranks; r++) id = fetch_trace(f, r, id);
     fputs("\n]\n", f);
     if (fclose(f)) weft__dist_say("the trace cannot be written to %s: %s", path, strerror(errno));
 }

@@ -160,19 +160,21 @@ void weft__uring_close_copy(struct weft__uring *r) {
 
 _Static_assert(WEFT_COMPLETION_MORE == IORING_CQE_F_MORE, "the kernel's flag");
 
-static _Atomic unsigned *shared(unsigned *p) { return (_Atomic unsigned *)p; }
+static _Atomic unsigned *as_shared(unsigned *p) { return (_Atomic unsigned *)p; }
 
-static unsigned filled(const struct io_uring *u) {
-    return load_rlx(shared(u->sq.ktail)) - load_acq(shared(u->sq.khead)); /* pairs with the kernel */
+static unsigned filled_entries(const struct io_uring *u) {
+    return load_rlx(as_shared(u->sq.ktail)) - load_acq(as_shared(u->sq.khead)); /* pairs with the kernel */
 }
 
 unsigned weft__uring_size(const struct weft__uring *r) { return r->kernel->sq.ring_entries; }
 
-bool weft__uring_has_room(struct weft__uring *r, unsigned n) { return weft__uring_size(r) - filled(r->kernel) >= n; }
+bool weft__uring_has_room(struct weft__uring *r, unsigned n) {
+    return weft__uring_size(r) - filled_entries(r->kernel) >= n;
+}
 
 struct io_uring_sqe *weft__uring_entry(struct weft__uring *r, unsigned i) {
     struct io_uring_sq *sq = &r->kernel->sq;
-    struct io_uring_sqe *e = &sq->sqes[(load_rlx(shared(sq->ktail)) + i) & (sq->ring_entries - 1)];
+    struct io_uring_sqe *e = &sq->sqes[(load_rlx(as_shared(sq->ktail)) + i) & (sq->ring_entries - 1)];
     memset(e, 0, sizeof *e);
     return e;
 }
@@ -181,7 +183,7 @@ void weft__uring_set_op(struct io_uring_sqe *e, struct weft__op *op) { e->user_d
 
 void weft__uring_push(struct weft__uring *r, unsigned n) {
     struct io_uring_sq *sq = &r->kernel->sq;
-    store_rel(shared(sq->ktail), load_rlx(shared(sq->ktail)) + n); /* pairs with the kernel */
+    store_rel(as_shared(sq->ktail), load_rlx(as_shared(sq->ktail)) + n); /* pairs with the kernel */
 }
 
 void weft__uring_fill_cancel(struct io_uring_sqe *e, const struct weft__op *op) {
@@ -195,14 +197,14 @@ void weft__uring_fill_cancel(struct io_uring_sqe *e, const struct weft__op *op) 
 
 bool weft__uring_has_completions(const struct weft__uring *r) {
     struct io_uring_cq *cq = &r->kernel->cq;
-    return load_rlx(shared(cq->khead)) != load_acq(shared(cq->ktail)); /* pairs with the kernel */
+    return load_rlx(as_shared(cq->khead)) != load_acq(as_shared(cq->ktail)); /* pairs with the kernel */
 }
 
-static bool has_flag(const struct io_uring *u, unsigned flags) { return load_rlx(shared(u->sq.kflags)) & flags; }
+static bool has_flag(const struct io_uring *u, unsigned flags) { return load_rlx(as_shared(u->sq.kflags)) & flags; }
 
 bool weft__uring_has_entries(struct weft__uring *r) {
     weft__lock(&r->lock);
-    bool is = load_rlx(&r->open) && filled(r->kernel);
+    bool is = load_rlx(&r->open) && filled_entries(r->kernel);
     weft__unlock(&r->lock);
     return is;
 }
@@ -211,12 +213,12 @@ bool weft__uring_needs_task_run(const struct weft__uring *r) { return has_flag(r
 
 bool weft__uring_needs_reap(const struct weft__uring *r) {
     return load_acq(&r->open) &&
-           (filled(r->kernel) || has_flag(r->kernel, IORING_SQ_CQ_OVERFLOW) || weft__uring_has_completions(r));
+           (filled_entries(r->kernel) || has_flag(r->kernel, IORING_SQ_CQ_OVERFLOW) || weft__uring_has_completions(r));
 }
 
 unsigned weft__uring_reap(struct weft__uring *r, struct weft__completion *out, unsigned n) {
     struct io_uring_cq *cq = &r->kernel->cq;
-    unsigned head = load_rlx(shared(cq->khead)), tail = load_acq(shared(cq->ktail)),
+    unsigned head = load_rlx(as_shared(cq->khead)), tail = load_acq(as_shared(cq->ktail)),
              got = 0; /* pairs with the kernel */
     for (; head != tail && got < n; head++) {
         const struct io_uring_cqe *c = &cq->cqes[head & (cq->ring_entries - 1)];
@@ -224,7 +226,7 @@ unsigned weft__uring_reap(struct weft__uring *r, struct weft__completion *out, u
         if (c->user_data == WEFT_BELL || c->user_data == WEFT_NOBODY) continue;
         out[got++] = (struct weft__completion){(struct weft__op *)(uintptr_t)c->user_data, c->res, c->flags};
     }
-    store_rel(shared(cq->khead), head); /* pairs with the kernel, which may reuse these entries */
+    store_rel(as_shared(cq->khead), head); /* pairs with the kernel, which may reuse these entries */
     return got;
 }
 
@@ -304,7 +306,7 @@ void weft__lent_return(struct weft__lent *lent, void *data) {
 
 static int uring_enter(struct io_uring *u, unsigned wait_for, const struct __kernel_timespec *limit) {
     struct io_uring_getevents_arg arg = {.sigmask_sz = 8, .ts = (uint64_t)(uintptr_t)limit};
-    unsigned n = filled(u);
+    unsigned n = filled_entries(u);
     int got = weft__fault_is_due()
                   ? -EAGAIN
                   : io_uring_enter2((unsigned)u->ring_fd, n, wait_for, IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG,
@@ -316,7 +318,7 @@ static int uring_enter(struct io_uring *u, unsigned wait_for, const struct __ker
 static void count_enters(struct weft__uring *r, uint32_t n) { store_rlx(&r->enters, load_rlx(&r->enters) + n); }
 
 int weft__uring_enter(struct weft__uring *r) {
-    if (!filled(r->kernel) && !has_flag(r->kernel, IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) return 0;
+    if (!filled_entries(r->kernel) && !has_flag(r->kernel, IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) return 0;
     count_enters(r, 1);
     return uring_enter(r->kernel, 0, NULL);
 }

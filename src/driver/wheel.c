@@ -73,7 +73,7 @@ static void place_it(struct weft__wheel *w, struct weft__timer *t) {
 }
 
 /* The earliest occupied slot and its first tick; false if all slots are empty. */
-static bool earliest(struct weft__wheel *w, unsigned *index, uint64_t *start) {
+static bool earliest_timer(struct weft__wheel *w, unsigned *index, uint64_t *start) {
     for (unsigned level = 0; level < WEFT_WHEEL_LEVELS; level++) {
         if (!w->occupied[level]) continue;
         unsigned slot = (unsigned)__builtin_ctzll(w->occupied[level]), shift = level * WEFT_WHEEL_DIGIT;
@@ -90,7 +90,7 @@ static void update_next(struct weft__wheel *w) {
     uint64_t start, next = WEFT_FOREVER;
     if (w->overdue)
         next = 0;
-    else if (earliest(w, &index, &start))
+    else if (earliest_timer(w, &index, &start))
         next = start << WEFT_WHEEL_TICK_LOG;
     store_rlx(&w->next, next);
 }
@@ -211,7 +211,7 @@ void weft__wheel_after_fork(struct weft__wheel *w) {
 static void wheel_advance(struct weft__wheel *w, uint64_t tick) {
     unsigned index;
     uint64_t start;
-    while (earliest(w, &index, &start) && start <= tick) {
+    while (earliest_timer(w, &index, &start) && start <= tick) {
         w->current = start;
         struct weft__timer *t = w->slot[index];
         w->slot[index] = NULL;

@@ -33,19 +33,19 @@ static struct {
     void (*print_exception)(void *object);
 } python;
 
-static void *find(const char *name) { return dlsym(RTLD_DEFAULT, name); }
+static void *find_python_symbol(const char *name) { return dlsym(RTLD_DEFAULT, name); }
 
 /* More than one thread may do this at the same time: all write the same. */
 static bool find_python(void) {
     if (__atomic_load_n(&python.print_exception, __ATOMIC_ACQUIRE)) return true;
-    python.main_interpreter = (void *(*)(void))find("PyInterpreterState_Main");
-    python.state_new = (void *(*)(void *))find("PyThreadState_New");
-    python.acquire = (void (*)(void *))find("PyEval_AcquireThread");
-    python.state_clear = (void (*)(void *))find("PyThreadState_Clear");
-    python.state_delete_current = (void (*)(void))find("PyThreadState_DeleteCurrent");
-    python.call = (void *(*)(void *))find("PyObject_CallNoArgs");
-    python.unreference = (void (*)(void *))find("Py_DecRef");
-    void (*print)(void *) = (void (*)(void *))find("PyErr_WriteUnraisable");
+    python.main_interpreter = (void *(*)(void))find_python_symbol("PyInterpreterState_Main");
+    python.state_new = (void *(*)(void *))find_python_symbol("PyThreadState_New");
+    python.acquire = (void (*)(void *))find_python_symbol("PyEval_AcquireThread");
+    python.state_clear = (void (*)(void *))find_python_symbol("PyThreadState_Clear");
+    python.state_delete_current = (void (*)(void))find_python_symbol("PyThreadState_DeleteCurrent");
+    python.call = (void *(*)(void *))find_python_symbol("PyObject_CallNoArgs");
+    python.unreference = (void (*)(void *))find_python_symbol("Py_DecRef");
+    void (*print)(void *) = (void (*)(void *))find_python_symbol("PyErr_WriteUnraisable");
     if (!python.main_interpreter || !python.state_new || !python.acquire || !python.state_clear ||
         !python.state_delete_current || !python.call || !python.unreference || !print)
         return false;
@@ -55,7 +55,7 @@ static bool find_python(void) {
 
 int weft_ffi_refuse(const char *call) {
     static bool said;
-    if (!find("PyGILState_Ensure")) return 0;
+    if (!find_python_symbol("PyGILState_Ensure")) return 0;
     if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
         fprintf(stderr,
                 "weft: %s: a Python callback cannot be a fiber: use weft_ffi_python_run and weft_ffi_python_spawn "
@@ -79,7 +79,7 @@ static int run_python(void *callable) {
     return result ? 0 : -EIO;
 }
 
-static void *enter(void *callable) { return (void *)(intptr_t)run_python(callable); }
+static void *enter_python(void *callable) { return (void *)(intptr_t)run_python(callable); }
 
 WEFT_FFI int weft_ffi_python_spawn(struct weft_fiber *fiber, const struct weft_attr *attr, void *callable) {
     struct weft_attr mine = WEFT_ATTR_INIT;
@@ -87,7 +87,7 @@ WEFT_FFI int weft_ffi_python_spawn(struct weft_fiber *fiber, const struct weft_a
     if (!find_python()) return -ENOSYS;
     if (attr) mine = *attr;
     if (!mine.stack_size) mine.stack_size = WEFT_PYTHON_STACK;
-    return weft_spawn_at(fiber, &mine, enter, callable, "Python");
+    return weft_spawn_at(fiber, &mine, enter_python, callable, "Python");
 }
 
 WEFT_FFI int weft_ffi_python_run(void *callable, const struct weft_config *config) {

@@ -54,23 +54,23 @@ WEFT_FFI int weft_ffi_chan_over(struct weft_chan *chan, void *buffer, size_t siz
     return 0;
 }
 
-static int fill(struct weft_case *one, struct weft_case with) {
+static int fill_case(struct weft_case *one, struct weft_case with) {
     if (!one) return -EINVAL;
     *one = with;
     return 0;
 }
 WEFT_FFI int weft_ffi_case_send(struct weft_case *one, struct weft_chan *chan, const void *item) {
-    return fill(one, (struct weft_case)WEFT_CASE_SEND(chan, item));
+    return fill_case(one, (struct weft_case)WEFT_CASE_SEND(chan, item));
 }
 WEFT_FFI int weft_ffi_case_recv(struct weft_case *one, struct weft_chan *chan, void *item) {
-    return fill(one, (struct weft_case)WEFT_CASE_RECV(chan, item));
+    return fill_case(one, (struct weft_case)WEFT_CASE_RECV(chan, item));
 }
 WEFT_FFI int weft_ffi_case_future(struct weft_case *one, struct weft_future *future, void **value) {
-    return fill(one, (struct weft_case)WEFT_CASE_FUTURE(future, value));
+    return fill_case(one, (struct weft_case)WEFT_CASE_FUTURE(future, value));
 }
 WEFT_FFI int weft_ffi_case_ready(struct weft_case *one, int fd, short events) {
-    return fill(one, (struct weft_case)WEFT_CASE_READY(fd, events));
+    return fill_case(one, (struct weft_case)WEFT_CASE_READY(fd, events));
 }
 WEFT_FFI int weft_ffi_case_time(struct weft_case *one, uint64_t time) {
-    return fill(one, (struct weft_case)WEFT_CASE_TIME(time));
+    return fill_case(one, (struct weft_case)WEFT_CASE_TIME(time));
 }

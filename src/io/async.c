@@ -39,7 +39,7 @@ int weft__io_spawn(struct weft__io *io) {
     return weft_spawn(NULL, &attr, make_it, io);
 }
 
-static int begin(struct weft_io *public, struct weft__request r) {
+static int async_begin(struct weft_io *public, struct weft__request r) {
     struct weft__io *io = (struct weft__io *)public;
     if (!io) return -EINVAL;
     if (!weft__io_current_fiber()) return -EPERM;
@@ -76,12 +76,12 @@ WEFT_PUBLIC ssize_t weft_io_wait_until(struct weft_io *io, uint64_t deadline) {
     int err = weft_future_wait_until(&io->future, &value, deadline);
     if ((err == -ECANCELED || err == -ETIMEDOUT) && weft_future_try(&io->future, NULL) == -EAGAIN) {
         struct weft_shield shield;
-        int told = err;
+        int cause = err;
         weft_io_cancel(io);
         weft_shield_begin(&shield);
         err = weft_future_wait(&io->future, &value);
         weft_shield_end(&shield);
-        if (err == -ECANCELED) err = told;
+        if (err == -ECANCELED) err = cause;
     }
     return err ? err : (ssize_t)(intptr_t)value;
 }
@@ -90,7 +90,7 @@ WEFT_PUBLIC ssize_t weft_io_wait(struct weft_io *io) { return weft_io_wait_until
 
 /* --- one function for each operation ------------------------------------------------------------------------- */
 
-#define BEGIN(...) begin(io, (struct weft__request){__VA_ARGS__})
+#define BEGIN(...) async_begin(io, (struct weft__request){__VA_ARGS__})
 
 WEFT_PUBLIC int weft_io_read(struct weft_io *io, int fd, void *buffer, size_t size) {
     return BEGIN(.code = WEFT_IO_READ, .fd = fd, .memory = buffer, .size = size, .offset = WEFT_IO_HERE);

@@ -71,7 +71,7 @@ static WEFT_SWITCHES void wait_on(struct call *c) {
 }
 
 /* True: the call runs on, and frees itself. */
-static bool abandon(struct call *c) {
+static bool abandon_call(struct call *c) {
     weft__lock(&c->lock);
     bool runs = c->state != ENDED;
     if (runs) c->state = ABANDONED;
@@ -79,11 +79,11 @@ static bool abandon(struct call *c) {
     return runs;
 }
 
-/* 0: a thread has made the call or is making it; *told is the error that ended the wait, or 0. Otherwise the call was
+/* 0: a thread has made the call or is making it; *cause is the error that ended the wait, or 0. Otherwise the call was
  * not made. */
-static WEFT_SWITCHES int make_call(struct call *c, int *told) {
+static WEFT_SWITCHES int make_call(struct call *c, int *cause) {
     struct weft__fiber *me = c->fiber = weft__me();
-    *told = 0;
+    *cause = 0;
     if (!me) return -ENOMEM;
     int err = weft__wait_begin(me, WEFT_WAIT_BY_CANCEL | WEFT_WAIT_OUTSIDE, &c->ticket);
     if (err) return weft__refused(me, err);
@@ -94,14 +94,14 @@ static WEFT_SWITCHES int make_call(struct call *c, int *told) {
     }
     err = weft__wait_block_for(me, ticket, WEFT_FOREVER, weft__for(WEFT_ON_JOB, NULL));
     if (err && weft__thread_pool_take_back(&c->job)) return err;
-    *told = err;
+    *cause = err;
     return 0;
 }
 
 /* The plain form: the call uses the caller's memory, so the caller waits. */
 static int call_and_wait(struct call *c) {
-    int told, err = make_call(c, &told);
-    if (!err && told) wait_on(c);
+    int cause, err = make_call(c, &cause);
+    if (!err && cause) wait_on(c);
     return err;
 }
 
@@ -124,8 +124,8 @@ WEFT_PUBLIC int weft_blocking_owned(void *(*fn)(void *), void *arg, void (*destr
     struct call *c = weft__alloc(sizeof *c);
     if (!c) return -ENOMEM;
     *c = (struct call){.job = {.run = blocking_run}, .fn = fn, .arg = arg, .destroy = destroy};
-    int told, err = make_call(c, &told);
-    if (!err && told && abandon(c)) return told;
+    int cause, err = make_call(c, &cause);
+    if (!err && cause && abandon_call(c)) return cause;
     if (!err && result) *result = c->result;
     if (err == -ECANCELED || err == -ETIMEDOUT) destroy_arg(c);
     weft__free(c);
@@ -154,7 +154,7 @@ static int signal_for(const struct weft__request *r, ssize_t result) {
     return number > 0 ? number : 0;
 }
 
-static void *perform(void *arg) {
+static void *perform_call(void *arg) {
     struct made *m = arg;
     const struct weft__request *r = m->request;
     bool is_gone = (m->generation && weft__fd_generation_is_stale(r->fd, m->generation)) ||
@@ -178,7 +178,7 @@ int weft__blocking_perform(const struct weft__request *r, ssize_t *result) {
     struct made m = {&own, r->fd >= 0 && dir < 0 ? weft__request_generation(r) : 0, 0, 0};
     if (dir >= 0) own.fd = dir;
     if (other >= 0) own.other = other;
-    int err = weft_blocking(perform, &m, NULL);
+    int err = weft_blocking(perform_call, &m, NULL);
     if (dir >= 0) close(dir);
     if (other >= 0) close(other);
     if (!err && m.signal) raise(m.signal);

@@ -16,25 +16,25 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static ssize_t posix(ssize_t result) {
+static ssize_t posix_result(ssize_t result) {
     if (likely(result >= 0)) return result;
     errno = (int)-result;
     return -1;
 }
 
-#define RUN(...) posix(weft__io_run(&(struct weft__request){__VA_ARGS__}))
+#define RUN(...) posix_result(weft__io_run(&(struct weft__request){__VA_ARGS__}))
 
 /* --- bytes -------------------------------------------------------------------------------------------- */
 
 /* A blocking write returns when everything is written: continue after a short write, unless the descriptor was closed
  * meanwhile and its number may be another file's. */
-static ssize_t write_all(struct weft__request r) {
+static ssize_t write_whole(struct weft__request r) {
     size_t done = 0;
     uint32_t generation = weft__fd_generation_read(r.fd);
     if (r.size > WEFT_IO_MOST && r.size <= SSIZE_MAX) r.size = WEFT_IO_MOST; /* no call writes more */
     for (;;) {
         ssize_t n = weft__io_run(&r);
-        if (n < 0) return done ? (ssize_t)done : posix(n);
+        if (n < 0) return done ? (ssize_t)done : posix_result(n);
         done += (size_t)n;
         if (likely((size_t)n >= r.size) || !n || weft__fd_generation_is_stale(r.fd, generation)) return (ssize_t)done;
         r.memory = (char *)r.memory + n;
@@ -57,7 +57,7 @@ static ssize_t write_rest(struct weft__request r, const struct iovec *parts, siz
         r.memory = (char *)parts->iov_base + skip;
         r.size = parts->iov_len - skip;
         skip = 0;
-        ssize_t got = write_all(r);
+        ssize_t got = write_whole(r);
         if (got > 0) done += (size_t)got;
         if (got < (ssize_t)r.size) break;
         if (r.offset != WEFT_IO_HERE) r.offset += got;
@@ -69,7 +69,7 @@ static ssize_t calls_write_parts(int fd, const struct iovec *parts, int n, off_t
     struct weft__request r = {
         .code = WEFT_IO_WRITEV, .fd = fd, .memory = (void *)parts, .size = (size_t)n, .offset = offset};
     ssize_t done = weft__io_run(&r);
-    if (done <= 0) return posix(done);
+    if (done <= 0) return posix_result(done);
     r.code = WEFT_IO_WRITE;
     if (offset != WEFT_IO_HERE) r.offset += done;
     if (unlikely(weft__request_is_at_limit(&r))) return done;
@@ -81,18 +81,18 @@ WEFT_PUBLIC ssize_t weft_read(int fd, void *buffer, size_t size) {
 }
 
 WEFT_PUBLIC ssize_t weft_write(int fd, const void *buffer, size_t size) {
-    return write_all((struct weft__request){
+    return write_whole((struct weft__request){
         .code = WEFT_IO_WRITE, .fd = fd, .memory = (void *)buffer, .size = size, .offset = WEFT_IO_HERE});
 }
 
 WEFT_PUBLIC ssize_t weft_pread(int fd, void *buffer, size_t size, off_t offset) {
-    if (offset < 0) return posix(-EINVAL);
+    if (offset < 0) return posix_result(-EINVAL);
     return RUN(.code = WEFT_IO_READ, .fd = fd, .memory = buffer, .size = size, .offset = offset);
 }
 
 WEFT_PUBLIC ssize_t weft_pwrite(int fd, const void *buffer, size_t size, off_t offset) {
-    if (offset < 0) return posix(-EINVAL);
-    return write_all((struct weft__request){
+    if (offset < 0) return posix_result(-EINVAL);
+    return write_whole((struct weft__request){
         .code = WEFT_IO_WRITE, .fd = fd, .memory = (void *)buffer, .size = size, .offset = offset});
 }
 
@@ -112,13 +112,13 @@ WEFT_PUBLIC ssize_t weft_writev(int fd, const struct iovec *parts, int n) {
 }
 
 WEFT_PUBLIC ssize_t weft_preadv(int fd, const struct iovec *parts, int n, off_t offset) {
-    if (offset < 0) return posix(-EINVAL);
+    if (offset < 0) return posix_result(-EINVAL);
     if (n < 0) return refuse_parts(SYS_readv, fd, parts, n);
     return RUN(.code = WEFT_IO_READV, .fd = fd, .memory = (void *)parts, .size = (size_t)n, .offset = offset);
 }
 
 WEFT_PUBLIC ssize_t weft_pwritev(int fd, const struct iovec *parts, int n, off_t offset) {
-    if (offset < 0) return posix(-EINVAL);
+    if (offset < 0) return posix_result(-EINVAL);
     return n < 0 ? refuse_parts(SYS_writev, fd, parts, n) : calls_write_parts(fd, parts, n, offset);
 }
 
@@ -135,7 +135,7 @@ WEFT_PUBLIC ssize_t weft_sendfile(int out, int in, off_t *offset, size_t size) {
     r.other_generation = weft__fd_generation_read(in);
     do {
         ssize_t n = weft__io_run(&r);
-        if (n < 0) return done ? (ssize_t)done : posix(n);
+        if (n < 0) return done ? (ssize_t)done : posix_result(n);
         if (!n) break;
         done += (size_t)n;
         r.size -= (size_t)n;
@@ -212,19 +212,19 @@ WEFT_PUBLIC ssize_t weft_send(int fd, const void *buffer, size_t size, int flags
                               .size = size,
                               .offset = WEFT_IO_HERE,
                               .flags = (uint32_t)flags | MSG_NOSIGNAL};
-    return flags & MSG_DONTWAIT ? posix(weft__io_run(&r)) : write_all(r);
+    return flags & MSG_DONTWAIT ? posix_result(weft__io_run(&r)) : write_whole(r);
 }
 
 WEFT_PUBLIC ssize_t weft_recv(int fd, void *buffer, size_t size, int flags) {
     struct weft__request r = {.code = WEFT_IO_RECV, .fd = fd, .memory = buffer, .size = size, .flags = (uint32_t)flags};
-    return posix(weft__io_run(&r));
+    return posix_result(weft__io_run(&r));
 }
 
 WEFT_PUBLIC ssize_t weft_sendmsg(int fd, const struct msghdr *message, int flags) {
     flags |= MSG_NOSIGNAL;
     struct weft__request r = {.code = WEFT_IO_SENDMSG, .fd = fd, .memory = (void *)message, .flags = (uint32_t)flags};
     ssize_t done = weft__io_run(&r);
-    if (done <= 0 || flags & MSG_DONTWAIT) return posix(done);
+    if (done <= 0 || flags & MSG_DONTWAIT) return posix_result(done);
     r = (struct weft__request){.code = WEFT_IO_SEND, .fd = fd, .offset = WEFT_IO_HERE, .flags = (uint32_t)flags};
     return write_rest(r, message->msg_iov, message->msg_iovlen,
                       (size_t)done); /* only for a stream: a datagram is never written in part */
@@ -232,7 +232,7 @@ WEFT_PUBLIC ssize_t weft_sendmsg(int fd, const struct msghdr *message, int flags
 
 WEFT_PUBLIC ssize_t weft_recvmsg(int fd, struct msghdr *message, int flags) {
     struct weft__request r = {.code = WEFT_IO_RECVMSG, .fd = fd, .memory = message, .flags = (uint32_t)flags};
-    return posix(weft__io_run(&r));
+    return posix_result(weft__io_run(&r));
 }
 
 WEFT_PUBLIC ssize_t weft_sendto(int fd, const void *buffer, size_t size, int flags, const struct sockaddr *to,
@@ -267,7 +267,7 @@ WEFT_PUBLIC ssize_t weft_recvfrom(int fd, void *buffer, size_t size, int flags, 
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
     if (!wrong) message.msg_name = from, message.msg_namelen = room;
     ssize_t n = weft_recvmsg(fd, &message, flags);
-    if (n >= 0 && wrong) return posix(wrong);
+    if (n >= 0 && wrong) return posix_result(wrong);
     if (n >= 0) *length = message.msg_namelen;
     return n;
 }
@@ -313,13 +313,13 @@ static int calls_wait_for_any(struct pollfd *fds, nfds_t n, uint64_t deadline) {
 }
 
 WEFT_PUBLIC int weft_poll(struct pollfd *fds, nfds_t n, int milliseconds) {
-    if (n > INT32_MAX / sizeof(struct weft_case)) return (int)posix(-EINVAL);
-    if (!fds && n) return (int)posix(-EFAULT);
+    if (n > INT32_MAX / sizeof(struct weft_case)) return (int)posix_result(-EINVAL);
+    if (!fds && n) return (int)posix_result(-EFAULT);
     int found = look_at_all(fds, n);
-    if (found || !milliseconds) return (int)posix(found);
+    if (found || !milliseconds) return (int)posix_result(found);
     uint64_t deadline = milliseconds < 0 ? WEFT_FOREVER : weft_now() + (uint64_t)milliseconds * WEFT_MILLISECOND;
     found = calls_wait_for_any(fds, n, deadline);
-    return found == -ETIMEDOUT && weft_now() >= deadline ? 0 : (int)posix(found);
+    return found == -ETIMEDOUT && weft_now() >= deadline ? 0 : (int)posix_result(found);
 }
 
 /* --- processes and time ------------------------------------------------------------------------------- */
@@ -338,7 +338,7 @@ static int check_time(const struct timespec *time) {
 
 WEFT_PUBLIC int weft_nanosleep(const struct timespec *time, struct timespec *left) {
     int wrong = check_time(time);
-    if (wrong) return (int)posix(wrong);
+    if (wrong) return (int)posix_result(wrong);
     uint64_t start = weft_now(), until = WEFT_FOREVER;
     uint64_t whole;
     if (!__builtin_mul_overflow((uint64_t)time->tv_sec, WEFT_SECOND, &whole) &&
@@ -348,7 +348,7 @@ WEFT_PUBLIC int weft_nanosleep(const struct timespec *time, struct timespec *lef
     if (!err) return 0;
     uint64_t now = weft_now(), rest = now < until ? until - now : 0;
     if (left) *left = (struct timespec){(time_t)(rest / WEFT_SECOND), (long)(rest % WEFT_SECOND)};
-    return (int)posix(err);
+    return (int)posix_result(err);
 }
 
 WEFT_PUBLIC unsigned weft_sleep(unsigned seconds) {

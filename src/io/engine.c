@@ -29,7 +29,8 @@ static _Atomic(const struct weft__engine *) decided;
  * fiber that decided, before weft__io_name points to it. */
 static char description[128];
 
-static const struct weft__engine *decide(const struct weft__engine *engine, const char *link, const char *reason) {
+static const struct weft__engine *decide_engine(const struct weft__engine *engine, const char *link,
+                                                const char *reason) {
     const struct weft__engine *none = NULL;
     if (cas_sc(&decided, &none, engine)) { /* pairs with close_it */
         snprintf(description, sizeof description, "%s%s%s", engine->name, link, reason);
@@ -41,22 +42,22 @@ static const struct weft__engine *decide(const struct weft__engine *engine, cons
 /* The kernel offers no ring, or it lacks a feature. */
 static const struct weft__engine *decide_without_ring(int err) {
     const char *lacks = load_rlx(&weft__ring_refusal);
-    return lacks ? decide(&weft__engine_epoll, ": io_uring: ", lacks)
-                 : decide(&weft__engine_epoll, ": io_uring_setup: ", weft__error_text(err));
+    return lacks ? decide_engine(&weft__engine_epoll, ": io_uring: ", lacks)
+                 : decide_engine(&weft__engine_epoll, ": io_uring_setup: ", weft__error_text(err));
 }
 
 /* If memory or descriptors are short right now: epoll for this request, and the next request tries again. */
-static WEFT_COLD const struct weft__engine *choose(void) {
+static WEFT_COLD const struct weft__engine *choose_engine(void) {
     const char *wish = getenv("WEFT_IO");
     int err;
-    if (wish && !strcmp(wish, "epoll")) return decide(&weft__engine_epoll, ": ", "WEFT_IO asks for it");
+    if (wish && !strcmp(wish, "epoll")) return decide_engine(&weft__engine_epoll, ": ", "WEFT_IO asks for it");
     if (wish && strcmp(wish, "uring")) weft__say("WEFT_IO=%s is ignored: it must be uring or epoll", wish);
     struct weft__uring *ring = weft__ring_lock_own(1, &err);
     if (ring) {
         bool has_bell = weft__uring_event_fd(ring) >= 0;
         weft__ring_unlock(ring);
-        return decide(&weft__engine_uring, ", woken by ",
-                      has_bell ? "eventfd: no futex wait in the ring" : "a futex wait in the ring");
+        return decide_engine(&weft__engine_uring, ", woken by ",
+                             has_bell ? "eventfd: no futex wait in the ring" : "a futex wait in the ring");
     }
     if (err == -ENOMEM || err == -EMFILE || err == -ENFILE) return &weft__engine_epoll;
     if (wish && !strcmp(wish, "uring")) weft__say("WEFT_IO=uring, but this kernel gives no ring: epoll is used");
@@ -65,7 +66,7 @@ static WEFT_COLD const struct weft__engine *choose(void) {
 
 const struct weft__engine *weft__engine(void) {
     const struct weft__engine *engine = load_acq(&decided); /* pairs with decide */
-    return likely(engine != NULL) ? engine : choose();
+    return likely(engine != NULL) ? engine : choose_engine();
 }
 
 WEFT_PUBLIC const char *weft_io_engine(void) {
@@ -115,7 +116,7 @@ static ssize_t at_once(const struct weft__request *r) {
     return n == -ENOTSUP && r->code == WEFT_IO_SPLICE ? weft__request_perform(r) : n;
 }
 
-static ssize_t make(struct weft__fiber *me, const struct weft__request *r);
+static ssize_t make_request(struct weft__fiber *me, const struct weft__request *r);
 
 /* Converts a datagram with its address to a message: one call for both directions, which a ring has. */
 static ssize_t make_message(struct weft__fiber *me, const struct weft__request *r) {
@@ -128,7 +129,7 @@ static ssize_t make_message(struct weft__fiber *me, const struct weft__request *
         .code = sends ? WEFT_IO_SENDMSG : WEFT_IO_RECVMSG, .fd = r->fd, .generation = r->generation};
     whole.memory = &m;
     whole.flags = r->flags;
-    ssize_t n = make(me, &whole);
+    ssize_t n = make_request(me, &whole);
     if (n >= 0 && r->extra && length) *length = m.msg_namelen;
     return n;
 }
@@ -141,7 +142,7 @@ static WEFT_COLD ssize_t make_odd(struct weft__fiber *me, const struct weft__req
     return weft__engine()->run(me, &own);
 }
 
-static ssize_t make(struct weft__fiber *me, const struct weft__request *r) {
+static ssize_t make_request(struct weft__fiber *me, const struct weft__request *r) {
     ssize_t n;
     if (unlikely(r->code == WEFT_IO_SLEEP)) return weft_sleep_until((uint64_t)r->offset);
     if (unlikely(r->code == WEFT_IO_SENDTO || r->code == WEFT_IO_RECVFROM)) return make_message(me, r);
@@ -191,7 +192,7 @@ ssize_t weft__io_run(const struct weft__request *r) {
     if (unlikely(weft__request_is_stale(r))) return -EBADF;
     if (unlikely(r->code == WEFT_IO_CLOSE)) return close_it(r);
     if (unlikely(!me)) return weft__request_perform(r);
-    ssize_t n = make(me, r);
+    ssize_t n = make_request(me, r);
     take_turns(r);
     if (unlikely(n == -ECANCELED || n == -ETIMEDOUT)) weft__refused(me, (int)n);
     return n;

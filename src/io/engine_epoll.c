@@ -26,7 +26,7 @@
  * connecting, so that the next connect succeeds once more or fails for another reason. Other sockets do not accept a
  * second connect.
  */
-static ssize_t connected(int fd, ssize_t again) {
+static ssize_t connect_result(int fd, ssize_t again) {
     int err = 0;
     socklen_t size = sizeof err;
     if (again != -EISCONN && again != -EBADFD) return again;
@@ -82,7 +82,7 @@ static ssize_t try_until_done(const struct weft__request *asked) {
          seen = weft__edge_count_reports(r->fd), n = weft__request_attempt_again(r, generation)) {
         if (n > 0 && weft__request_takes_bytes(r)) note_received(r, (size_t)n < r->size, seen);
         if (n == -EALREADY && r->code == WEFT_IO_CONNECT) n = -EINPROGRESS; /* pending since an earlier call */
-        if (unlikely(under_way) && n != -EAGAIN && n != -EINPROGRESS) return connected(r->fd, n);
+        if (unlikely(under_way) && n != -EAGAIN && n != -EINPROGRESS) return connect_result(r->fd, n);
         if (likely(n != -EAGAIN && n != -EINPROGRESS)) return n == -ENOTSUP ? weft__blocking_run(r) : n;
         under_way = n == -EINPROGRESS;
         if (r->code == WEFT_IO_CONNECT && n == -EAGAIN) {

@@ -31,7 +31,7 @@ static bool has_packets(int fd) {
     return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_SEQPACKET;
 }
 
-static uint16_t ask(int fd) {
+static uint16_t ask_for_generation(int fd) {
     struct stat s = {.st_mode = 0};
     if (fstat(fd, &s)) return 0;
     if (S_ISSOCK(s.st_mode)) return WEFT_GUESS_USES | WEFT_FD_MESSAGES | (has_packets(fd) ? WEFT_FD_PACKETS : 0);
@@ -44,7 +44,7 @@ static uint16_t ask(int fd) {
 unsigned weft__fd_guess_for_write(int fd) {
     uint16_t guess = load_rlx(guess_of(fd));
     if (likely(guess & WEFT_GUESS_USES)) return guess;
-    guess = ask(fd);
+    guess = ask_for_generation(fd);
     store_rlx(guess_of(fd), guess);
     return guess;
 }
@@ -53,7 +53,7 @@ void weft__fd_guess_reset(int fd) { store_rlx(guess_of(fd), 0); }
 
 unsigned weft__fd_guess(int fd) {
     uint16_t guess = load_rlx(guess_of(fd));
-    guess = guess & WEFT_GUESS_USES ? (uint16_t)(guess - 1) : ask(fd);
+    guess = guess & WEFT_GUESS_USES ? (uint16_t)(guess - 1) : ask_for_generation(fd);
     store_rlx(guess_of(fd), guess);
     return guess;
 }
@@ -128,7 +128,7 @@ void weft__fd_await_holders(int fd) {
 
 /* --- a forked child: no other thread closes ----------------------------------------------------------- */
 
-static void forked(void) {
+static void fd_table_after_fork(void) {
     for (unsigned i = 0; i < WEFT_GUESSES; i++)
         if (load_rlx(&held[i])) store_rlx(&held[i], 0);
     for (unsigned i = 0; i < load_rlx(&used); i++)
@@ -136,5 +136,5 @@ static void forked(void) {
             store_rlx(&weft__fd_generations[i], load_rlx(&weft__fd_generations[i]) & ~WEFT_FD_CLOSERS);
 }
 
-static struct weft__layer layer = {.forked = forked};
-__attribute__((constructor)) static void add(void) { weft__layer_add(&layer); }
+static struct weft__layer layer = {.forked = fd_table_after_fork};
+__attribute__((constructor)) static void register_fd_generation(void) { weft__layer_add(&layer); }

@@ -46,4 +46,4 @@ bool weft__file_position_run(const struct weft__request *r, ssize_t *result) {
 static void file_position_after_fork(void) { memset(locks, 0, sizeof locks); }
 
 static struct weft__layer layer = {.forked = file_position_after_fork};
-__attribute__((constructor)) static void add(void) { weft__layer_add(&layer); }
+__attribute__((constructor)) static void register_positions(void) { weft__layer_add(&layer); }

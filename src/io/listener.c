@@ -60,7 +60,7 @@ static void listener_put(struct listener *l, int result, bool is_last) {
     weft_sem_post(&l->there);
 }
 
-static void accepted(struct weft__op *op, int result, unsigned flags) {
+static void listener_accepted(struct weft__op *op, int result, unsigned flags) {
     if (result == -ECANCELED) result = -EBADF;
     if (result == WEFT_RING_LEFT) result = -EINTR; /* the fiber makes another request */
     listener_put(container_of(op, struct listener, op), result, !(flags & WEFT_COMPLETION_MORE));
@@ -121,7 +121,7 @@ WEFT_PUBLIC int weft_listener_begin(struct weft_listener *listener, int fd, int 
     if (!listener) return -EINVAL;
     if (!weft__io_current_fiber()) return -EPERM;
     struct listener *l = (struct listener *)listener;
-    *l = (struct listener){.op = {.fn = accepted, .at_once = true, .fd = fd}, .flags = flags};
+    *l = (struct listener){.op = {.fn = listener_accepted, .at_once = true, .fd = fd}, .flags = flags};
     return 0;
 }
 

@@ -285,7 +285,7 @@ static ssize_t attempt_sendfile(const struct weft__request *r) {
 
 /* --- all of them ------------------------------------------------------------------------------------------ */
 
-static ssize_t attempt(const struct weft__request *r) {
+static ssize_t attempt_request(const struct weft__request *r) {
     switch ((enum weft__code)r->code) {
     case WEFT_IO_READ:
     case WEFT_IO_READV:
@@ -311,7 +311,7 @@ static ssize_t attempt(const struct weft__request *r) {
 
 static ssize_t attempt_all(const struct weft__request *r) {
     ssize_t n;
-    do n = attempt(r);
+    do n = attempt_request(r);
     while (n == -EINTR);
     return n;
 }
@@ -336,4 +336,4 @@ ssize_t weft__request_attempt_again(const struct weft__request *r, uint32_t gene
 static void nonblocking_after_fork(void) { memset(locks, 0, sizeof locks); }
 
 static struct weft__layer layer = {.forked = nonblocking_after_fork};
-__attribute__((constructor)) static void add(void) { weft__layer_add(&layer); }
+__attribute__((constructor)) static void register_nonblocking(void) { weft__layer_add(&layer); }

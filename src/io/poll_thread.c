@@ -43,7 +43,7 @@ static void poll_thread_hand_on(const struct weft__report *reports, unsigned n) 
 /* A worker fetches in place of the thread (sched/wake/io_backpressure.c). Reports of the watched descriptor are left to
  * the thread. */
 static _Atomic bool fetching;
-static bool fetch(void) {
+static bool fetch_events(void) {
     enum { FETCHED = 128 }; /* on the carrier's stack */
     struct weft__report reports[FETCHED];
     struct weft__list won = {NULL, NULL};
@@ -72,7 +72,7 @@ static int begin_doze(void) {
     store_rel(&dozing, false);
     return -1;
 }
-static bool doze(uint64_t deadline) { return weft__poller_doze(&poller, deadline); }
+static bool poll_thread_doze(uint64_t deadline) { return weft__poller_doze(&poller, deadline); }
 static void end_doze(void) { store_rel(&dozing, false); /* pairs with end_if_idle */ }
 
 /* Only the thread handles signals and its own end. The end of the poller ends a doze. */
@@ -86,7 +86,7 @@ static void give_duty(void) {
     weft__poller_wake(&poller);
 }
 
-static const struct weft__poll_duty in_stead = {fetch, begin_doze, doze, end_doze, has_duties};
+static const struct weft__poll_duty in_stead = {fetch_events, begin_doze, poll_thread_doze, end_doze, has_duties};
 
 enum { WEFT_AT_ONCE = 64, WEFT_HELD_BACK = 500 * 1000 /* ns, while all workers are busy */ };
 
@@ -195,4 +195,4 @@ static void poll_thread_after_fork(void) {
 }
 
 static struct weft__layer layer = {poll_thread_stopped, poll_thread_after_fork, NULL};
-__attribute__((constructor)) static void add(void) { weft__layer_add(&layer); }
+__attribute__((constructor)) static void register_poll_thread(void) { weft__layer_add(&layer); }

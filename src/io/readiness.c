@@ -20,7 +20,9 @@ static struct weft_queue queues[WEFT_DESCRIPTOR_QUEUES];
 
 static struct weft_queue *queue_of(int fd) { return &queues[(unsigned)fd % WEFT_DESCRIPTOR_QUEUES]; }
 
-static struct weft__descriptor *of(struct weft_waiter *w) { return container_of(w, struct weft__descriptor, waiter); }
+static struct weft__descriptor *readiness_of(struct weft_waiter *w) {
+    return container_of(w, struct weft__descriptor, waiter);
+}
 
 #define each_waiter(w, q) \
     (struct weft_waiter *w = (q)->first, *next_ = w ? w->next : NULL; w; w = next_, next_ = w ? w->next : NULL)
@@ -40,9 +42,9 @@ static int readiness_arm(struct weft_queue *q, int fd, uint64_t *value) {
     weft__edge_end(fd);
     for
         each_waiter(w, q) {
-            if (of(w)->fd != fd || of(w)->by_close) continue;
-            of(w)->round = round;
-            events |= of(w)->events;
+            if (readiness_of(w)->fd != fd || readiness_of(w)->by_close) continue;
+            readiness_of(w)->round = round;
+            events |= readiness_of(w)->events;
         }
     return weft__poll_thread_arm(fd, events, round);
 }
@@ -61,7 +63,7 @@ static void end_wait(struct weft_queue *q, struct weft__descriptor *d, int got, 
 
 static void readiness_end_all(struct weft_queue *q, int fd, int got, struct weft__list *won) {
     for
-        each_waiter(w, q) if (of(w)->fd == fd) end_wait(q, of(w), got, won);
+        each_waiter(w, q) if (readiness_of(w)->fd == fd) end_wait(q, readiness_of(w), got, won);
 }
 
 /*
@@ -81,7 +83,7 @@ static struct weft__lock check_lock; /* protects the timer */
 
 static bool is_awaited(struct weft_queue *q, int fd) {
     for
-        each_waiter(w, q) if (of(w)->fd == fd && of(w)->round & WEFT_EDGE_ROUND) return true;
+        each_waiter(w, q) if (readiness_of(w)->fd == fd && readiness_of(w)->round & WEFT_EDGE_ROUND) return true;
     return false;
 }
 
@@ -188,7 +190,7 @@ void weft__readiness_fire(const struct weft__report *report, struct weft__list *
     }
     for
         each_waiter(w, q) {
-            struct weft__descriptor *d = of(w);
+            struct weft__descriptor *d = readiness_of(w);
             if (d->fd != report->fd || d->round != report->round) continue;
             uint32_t hits = report->events & (d->events | WEFT_ALWAYS);
             if (hits)
@@ -267,7 +269,7 @@ static WEFT_SWITCHES int readiness_wait(struct weft__descriptor *d, struct weft_
     return err ? err : d->got;
 }
 
-static int await(struct weft__descriptor *d, struct weft__descriptor *also, uint64_t deadline) {
+static int await_descriptor(struct weft__descriptor *d, struct weft__descriptor *also, uint64_t deadline) {
     struct weft__fiber *me = d->waiter.fiber = weft__me();
     if (!me) return -ENOMEM;
     int err = weft__poll_thread_hold(me);
@@ -279,7 +281,7 @@ static int await(struct weft__descriptor *d, struct weft__descriptor *also, uint
 
 static int await_one(int fd, short events, uint32_t generation, uint64_t deadline) {
     struct weft__descriptor d = {.fd = fd, .events = (uint16_t)events, .generation = generation};
-    return await(&d, NULL, deadline);
+    return await_descriptor(&d, NULL, deadline);
 }
 
 int weft__readiness_await(int fd, short events, uint32_t generation) {
@@ -290,7 +292,7 @@ int weft__readiness_await_again(const struct weft__again *a) {
     struct weft__descriptor d = {
         .fd = a->fd, .events = (uint16_t)a->events, .generation = a->generation, .seen = a->seen, .tries = a->tries};
     struct weft__descriptor also = {.fd = a->other, .generation = a->other_generation, .by_close = true};
-    return await(&d, a->other_generation ? &also : NULL, WEFT_FOREVER);
+    return await_descriptor(&d, a->other_generation ? &also : NULL, WEFT_FOREVER);
 }
 
 WEFT_PUBLIC int weft_ready_until(int fd, short events, uint64_t deadline) {

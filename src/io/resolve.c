@@ -36,7 +36,7 @@ static void resolve_forget(void *arg) {
 
 static size_t size_of(const char *s) { return s ? strlen(s) + 1 : 0; }
 
-static struct question *copy(const char *node, const char *service, const struct addrinfo *hints) {
+static struct question *copy_addresses(const char *node, const char *service, const struct addrinfo *hints) {
     struct question *q = weft__alloc(sizeof *q + size_of(node) + size_of(service));
     if (!q) return NULL;
     if (node) q->node = strcpy(q->text, node);
@@ -59,7 +59,7 @@ static int as_eai(int err) {
 WEFT_PUBLIC int weft_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
                                  struct addrinfo **result) {
     if (!result) return as_eai(-EINVAL);
-    struct question *q = copy(node, service, hints);
+    struct question *q = copy_addresses(node, service, hints);
     if (!q) return EAI_MEMORY;
     int err = weft_blocking_owned(resolve_ask, q, resolve_forget, NULL);
     if (err == -ECANCELED || err == -ETIMEDOUT) return as_eai(err);

@@ -140,7 +140,7 @@ static void signals_give(const struct weft_signal *what, struct weft__list *won)
     weft__unlock(&lock);
 }
 
-static void deliver(void) {
+static void deliver_signals(void) {
     struct weft__list won = {NULL, NULL};
     struct weft_signal what;
     pthread_mutex_lock(&change);
@@ -162,7 +162,7 @@ static int open_pipe(void) {
     if (source >= 0) return 0;
     int err = weft__pipe(ends);
     if (err) return err;
-    if ((err = weft__poll_thread_watch(ends[0], deliver))) {
+    if ((err = weft__poll_thread_watch(ends[0], deliver_signals))) {
         close(ends[0]);
         close(ends[1]);
         return err;
@@ -184,7 +184,7 @@ static void close_pipe(void) {
     store_rlx(&missed, 0);
 }
 
-static int install(int sig) {
+static int install_handler(int sig) {
     struct sigaction action = {.sa_sigaction = signals_on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
     sigfillset(&action.sa_mask);
     if (subscribers[sig]++) return 0;
@@ -208,7 +208,7 @@ static void remove_handlers(uint64_t set) {
 
 static int install_all(uint64_t set) {
     for (uint64_t rest = set; rest; rest &= rest - 1) {
-        int err = install(__builtin_ctzll(rest) + 1);
+        int err = install_handler(__builtin_ctzll(rest) + 1);
         if (err) {
             remove_handlers(set & ~rest);
             return err;
@@ -217,7 +217,7 @@ static int install_all(uint64_t set) {
     return 0;
 }
 
-static void hear(void) {
+static void hear_signal(void) {
     uint64_t all = 0;
     for (struct weft_signals *s = subscriptions; s; s = s->next) all |= s->set;
     weft__poll_thread_set_signals(all);
@@ -234,11 +234,11 @@ static void signals_forget(struct weft_signals *s, struct weft__list *won) {
     }
     weft__unlock(&lock);
     if (!subscriptions) close_pipe();
-    hear();
+    hear_signal();
 }
 
 /* Enters the list before the handlers are installed, so that no signal comes too early. */
-static int subscribe(struct weft_signals *s, struct weft__list *won) {
+static int subscribe_signal(struct weft_signals *s, struct weft__list *won) {
     int err = open_pipe();
     if (err) return err;
     weft__lock(&lock);
@@ -248,7 +248,7 @@ static int subscribe(struct weft_signals *s, struct weft__list *won) {
     if ((err = install_all(s->set)))
         signals_forget(s, won);
     else
-        hear();
+        hear_signal();
     return err;
 }
 
@@ -264,7 +264,7 @@ static bool is_subscribed(const struct weft_signals *s) {
 static int signals_begin(struct weft_signals *s, struct weft_signal *kept, uint64_t set, struct weft__list *won) {
     if (is_subscribed(s)) return -EBUSY;
     *s = (struct weft_signals){.kept = kept, .set = set};
-    return subscribe(s, won);
+    return subscribe_signal(s, won);
 }
 
 WEFT_PUBLIC int weft_signals_begin(struct weft_signals *signals, uint64_t set) {
@@ -386,4 +386,4 @@ static void signals_after_fork(void) {
 }
 
 static struct weft__layer layer = {signals_stopped, signals_after_fork, NULL};
-__attribute__((constructor)) static void add(void) { weft__layer_add(&layer); }
+__attribute__((constructor)) static void register_signals(void) { weft__layer_add(&layer); }

@@ -14,7 +14,7 @@
 #include <fcntl.h>
 
 /* After a wait, or for a request that was begun earlier. See weft__request_attempt_again. */
-static ssize_t again(const struct weft__request *r) {
+static ssize_t splice_again(const struct weft__request *r) {
     if (!weft__fd_hold(r->other, r->other_generation)) return -EBADF;
     ssize_t n = weft__request_attempt_again(r, r->generation);
     weft__fd_release(r->other);
@@ -38,7 +38,7 @@ ssize_t weft__splice_run(const struct weft__engine *engine, struct weft__fiber *
     r.generation = weft__request_generation(asked);
     if (!r.other_generation) r.other_generation = weft__fd_generation_read(r.other);
     if (r.code == WEFT_IO_SPLICE) r.flags |= SPLICE_F_NONBLOCK; /* also for the thread of the pool */
-    for (ssize_t n = asked->generation ? again(&r) : weft__request_attempt(&r);; n = again(&r)) {
+    for (ssize_t n = asked->generation ? splice_again(&r) : weft__request_attempt(&r);; n = splice_again(&r)) {
         int err = n == -ENOTSUP ? weft__blocking_perform(&r, &n) : 0;
         if (err) return err;
         if (n != -EAGAIN) return n;

@@ -104,10 +104,10 @@ static struct helper *pool_call(void) {
 }
 
 /* Harmless if the thread has seen the call already: it sleeps no longer, or looks again. */
-static void wake(struct helper *h) { weft__futex_wake(&h->called, 1); }
+static void pool_wake(struct helper *h) { weft__futex_wake(&h->called, 1); }
 
 /* Under `change`: no other thread creates one. */
-static struct helper *vacancy(void) {
+static struct helper *pool_vacancy(void) {
     struct helper *found = NULL;
     uint64_t value = weft__wait_queue_lock(&jobs);
     for (unsigned i = 0; i < WEFT_THREAD_POOL_LIMIT && !found; i++)
@@ -138,7 +138,7 @@ static int do_without(struct helper *h, struct weft__job *job) {
 
 static WEFT_COLD int pool_grow(struct weft__job *job) {
     pthread_mutex_lock(&change);
-    struct helper *h = vacancy();
+    struct helper *h = pool_vacancy();
     int err = h && pool_make(h) ? do_without(h, job) : 0;
     pthread_mutex_unlock(&change);
     return err;
@@ -150,7 +150,7 @@ int weft__thread_pool_put(struct weft__job *job) {
     struct helper *called = pool_call();
     bool full = threads == WEFT_THREAD_POOL_LIMIT;
     weft__wait_queue_unlock(&jobs, value);
-    if (called) wake(called);
+    if (called) pool_wake(called);
     return called || full ? 0 : pool_grow(job);
 }
 
@@ -161,7 +161,7 @@ bool weft__thread_pool_take_back(struct weft__job *job) { return weft__wait_queu
 static void pool_end_all(bool end) {
     uint64_t value = weft__wait_queue_lock(&jobs);
     quits = end;
-    for (struct helper *h; end && (h = pool_call());) wake(h);
+    for (struct helper *h; end && (h = pool_call());) pool_wake(h);
     weft__wait_queue_unlock(&jobs, value);
 }
 
@@ -188,4 +188,4 @@ static void pool_after_fork(void) {
 }
 
 static struct weft__layer layer = {pool_stopped, pool_after_fork, NULL};
-__attribute__((constructor)) static void add(void) { weft__layer_add(&layer); }
+__attribute__((constructor)) static void register_pool(void) { weft__layer_add(&layer); }

@@ -127,7 +127,7 @@ static int next_tid(void) {
 }
 
 /* The descriptor of a thread that begins; but not its dtv, which is that of this block. */
-static void describe(const struct weft__libc *c, char *tp) {
+static void write_descriptor(const struct weft__libc *c, char *tp) {
     char *descriptor = tp + c->descriptor;
     void *dtv, **list = (void **)(void *)(descriptor + c->list), **robust = (void **)(void *)(descriptor + c->robust);
     int tid = next_tid();
@@ -143,11 +143,11 @@ static void describe(const struct weft__libc *c, char *tp) {
     }
 }
 
-static struct own *make(const struct weft__libc *c) {
+static struct own *make_block(const struct weft__libc *c) {
     char *tp = (char *)c->allocate(NULL);
     if (!tp) return NULL;
     copy_moved(tp, c->storage, template.storage, c->storage_size);
-    describe(c, tp);
+    write_descriptor(c, tp);
     struct own *o = own_of(tp);
     o->thread_pointer = tp;
     weft__lock(&lock);
@@ -169,7 +169,7 @@ static void free_dynamic(const struct weft__libc *c, char *tp) {
     memset(dtv, 0, (count + 1) * sizeof *dtv);
 }
 
-static void renew(const struct weft__libc *c, struct own *o) {
+static void renew_block(const struct weft__libc *c, struct own *o) {
     char *tp = (char *)o->thread_pointer, kept[c->storage_size];
     struct own mine = *o;
     free_dynamic(c, tp);
@@ -177,7 +177,7 @@ static void renew(const struct weft__libc *c, struct own *o) {
     c->initialise(tp, true);
     memcpy(tp + c->storage, kept, c->storage_size);
     *o = mine;
-    describe(c, tp);
+    write_descriptor(c, tp);
 }
 
 void *weft__block_get(void) {
@@ -188,9 +188,9 @@ void *weft__block_get(void) {
     if (o) pool = o->next;
     weft__unlock(&lock);
     if (o)
-        renew(c, o);
+        renew_block(c, o);
     else
-        o = make(c);
+        o = make_block(c);
     return o ? o->thread_pointer : NULL;
 }
 

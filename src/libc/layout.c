@@ -64,7 +64,7 @@ static int find_storage(struct dl_phdr_info *info, size_t size, void *libc) {
 }
 
 /* What the running thread shows: where its descriptor, its robust list and the C library's thread-locals are. */
-static bool measure(void) {
+static bool measure_layout(void) {
     struct weft__module libc;
     char *self = (char *)pthread_self(), *robust;
     size_t length;
@@ -76,18 +76,18 @@ static bool measure(void) {
            dl_iterate_phdr(find_storage, &libc) == 1 && layout.robust < layout.descriptor_size;
 }
 
-static void read_layout(void) {
+static void read_libc_layout(void) {
     if (WEFT_SANITIZED)
         refused = "a sanitizer keeps its own state in thread-local storage";
     else if (!weft__thread_pointer_is_free())
         refused = "the processor or the kernel does not let programs set the thread pointer (FSGSBASE)";
-    else if (!read_fields() || !find_functions() || !measure())
+    else if (!read_fields() || !find_functions() || !measure_layout())
         refused = "the program is static, or its C library is not a glibc that weft knows";
 }
 
 const struct weft__libc *weft__libc_read(const char **why) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, read_layout);
+    pthread_once(&once, read_libc_layout);
     if (why) *why = refused;
     return refused ? NULL : &layout;
 }

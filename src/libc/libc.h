@@ -27,7 +27,7 @@ struct weft__libc {
     ptrdiff_t descriptor;    /* from the thread pointer to the descriptor: 0, or minus its size */
     size_t tid, list, dtv;   /* fields of the descriptor, or behind it */
     size_t specific, levels; /* the values of keys: an array of pointers to second levels */
-    size_t robust;           /* the list of robust mutexes that the kernel is told of */
+    size_t robust;           /* the list of robust mutexes that the kernel knows */
     ptrdiff_t storage;       /* from the thread pointer to the thread-locals of the C library */
     size_t storage_size;
     void *(*allocate)(void *);
@@ -54,8 +54,8 @@ void *weft__block_descriptor(void *thread_pointer);
 void weft__blocks_after_fork(void);
 /* Copies the first values of thread-locals to a fixed place in every block. (block.c) */
 void weft__blocks_initialise(ptrdiff_t at, const void *image, size_t filled, size_t size);
-/* A library was loaded or unloaded: gives initial-exec thread-locals of new ones their values in every block. Before
- * the first block is made, it only takes note of what is loaded. (libraries.c) */
+/* A library was loaded or unloaded: gives the initial-exec thread-locals of new libraries their values in every
+ * block. Before the first block is made, it only notes which libraries are loaded. (libraries.c) */
 void weft__libc_heed_libraries(bool initialise);
 
 /* The flow that runs on this block ends as a thread does: destructors of C++ thread-locals, then of keys. */

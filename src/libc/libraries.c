@@ -41,7 +41,7 @@ static int find_tls(struct dl_phdr_info *info, size_t size, void *arg) {
 }
 
 /* Where its thread-locals are, from the thread pointer on; 0: they have no fixed place. */
-static ptrdiff_t place_of(const struct link_map *map) {
+static ptrdiff_t storage_of(const struct link_map *map) {
     const struct field *f = (const struct field *)weft__libc_function("_thread_db_link_map_l_tls_offset");
     if (!f) return 0;
     ptrdiff_t offset = *(const ptrdiff_t *)(const void *)((const char *)map + f->offset);
@@ -53,7 +53,7 @@ static ptrdiff_t place_of(const struct link_map *map) {
 #endif
 }
 
-static bool is_known(const struct link_map *map) {
+static bool is_known_library(const struct link_map *map) {
     for (struct known *k = known; k; k = k->next)
         if (k->map == map && k->base == map->l_addr) {
             k->seen = true;
@@ -79,13 +79,13 @@ void weft__libc_heed_libraries(bool initialise) {
     pthread_mutex_lock(&changing);
     for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next) {
         struct search s = {map->l_addr, NULL};
-        if (is_known(map)) continue;
+        if (is_known_library(map)) continue;
         struct known *k = (struct known *)malloc(sizeof *k);
         if (!k) continue; /* tried again at the next change */
         *k = (struct known){known, map, map->l_addr, true};
         known = k;
         dl_iterate_phdr(find_tls, &s);
-        ptrdiff_t at = s.tls ? place_of(map) : 0;
+        ptrdiff_t at = s.tls ? storage_of(map) : 0;
         if (initialise && at)
             weft__blocks_initialise(at, (const void *)(map->l_addr + s.tls->p_vaddr), s.tls->p_filesz, s.tls->p_memsz);
     }

@@ -16,11 +16,11 @@ struct search {
 };
 
 /* The loader has relocated these pointers, except where the section is read-only. */
-static uintptr_t absolute(uintptr_t base, uintptr_t p) { return p < base ? p + base : p; }
+static uintptr_t absolute_address(uintptr_t base, uintptr_t p) { return p < base ? p + base : p; }
 
 static bool read_dynamic(struct weft__module *m, const ElfW(Dyn) * d) {
     for (; d->d_tag != DT_NULL; d++) {
-        uintptr_t p = absolute(m->base, d->d_un.d_ptr);
+        uintptr_t p = absolute_address(m->base, d->d_un.d_ptr);
         if (d->d_tag == DT_SYMTAB) m->symbols = (const void *)p;
         if (d->d_tag == DT_STRTAB) m->names = (const char *)p;
         if (d->d_tag == DT_GNU_HASH) m->hash = (const uint32_t *)p;
@@ -29,7 +29,7 @@ static bool read_dynamic(struct weft__module *m, const ElfW(Dyn) * d) {
     return m->symbols && m->names && m->hash;
 }
 
-static int look_at(struct dl_phdr_info *info, size_t size, void *arg) {
+static int look_at_library(struct dl_phdr_info *info, size_t size, void *arg) {
     struct search *s = (struct search *)arg;
     const ElfW(Dyn) *dynamic = NULL;
     bool contains = false;
@@ -47,10 +47,10 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *arg) {
 
 bool weft__module_containing(struct weft__module *m, uintptr_t address) {
     struct search s = {address, m};
-    return dl_iterate_phdr(look_at, &s) == 1;
+    return dl_iterate_phdr(look_at_library, &s) == 1;
 }
 
-static uint32_t hash_of(const char *name) {
+static uint32_t symbol_hash_of(const char *name) {
     uint32_t h = 5381;
     for (; *name; name++) h = h * 33 + (unsigned char)*name;
     return h;
@@ -61,7 +61,7 @@ static uint32_t hash_of(const char *name) {
 void *weft__module_find(const struct weft__module *m, const char *name) {
     const ElfW(Sym) *symbols = (const ElfW(Sym) *)m->symbols;
     const ElfW(Half) *versions = (const ElfW(Half) *)m->versions;
-    uint32_t h = hash_of(name), skipped = m->hash[1];
+    uint32_t h = symbol_hash_of(name), skipped = m->hash[1];
     const uint32_t *buckets = m->hash + 4 + m->hash[2] * (sizeof(ElfW(Addr)) / 4), *chains = buckets + m->hash[0];
     uint32_t i = buckets[h % m->hash[0]];
     if (i < skipped) return NULL;

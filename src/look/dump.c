@@ -25,7 +25,7 @@
 
 /* --- one report --------------------------------------------------------------------------------------- */
 
-static int dump(int fd, bool explain) {
+static int dump_now(int fd, bool explain) {
     struct weft__memory memory = weft__memory_of(getpid());
     struct weft__look look = {.stacks = true};
     struct weft__report *report = weft__alloc(sizeof *report);
@@ -54,7 +54,7 @@ struct request {
 
 static void *dump_main(void *arg) {
     struct request *r = arg;
-    r->result = dump(r->fd, r->explain);
+    r->result = dump_now(r->fd, r->explain);
     return NULL;
 }
 
@@ -87,7 +87,7 @@ static int watched;
 static pthread_t watcher;
 static struct sigaction before;
 
-static void on_signal(int sig, siginfo_t *info, void *context) {
+static void on_dump_signal(int sig, siginfo_t *info, void *context) {
     int saved = errno;
     add_ar(&asked, 1);
     weft__futex_wake(&asked, 1);
@@ -104,7 +104,7 @@ static void *watch_main(void *unused) {
             continue;
         }
         seen = now;
-        dump(STDERR_FILENO, false);
+        dump_now(STDERR_FILENO, false);
     }
     return NULL;
 }
@@ -129,7 +129,7 @@ static int signal_named(const char *name) {
 
 void weft__dump_watch(void) {
     const char *name = getenv("WEFT_DUMP");
-    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+    struct sigaction action = {.sa_sigaction = on_dump_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
     if (!name || !*name || watches) return;
     if (!(watched = signal_named(name))) {
         weft__say("WEFT_DUMP=%s is ignored: it must be a signal, QUIT for instance", name);
@@ -146,7 +146,7 @@ void weft__dump_watch(void) {
 void weft__dump_unwatch(void) {
     if (!watches) return;
     watches = false;
-    weft__handler_restore(watched, on_signal, &before);
+    weft__handler_restore(watched, on_dump_signal, &before);
     store_rel(&quits, true); /* pairs with watch_main */
     add_ar(&asked, 1);
     weft__futex_wake(&asked, 1);
@@ -154,6 +154,6 @@ void weft__dump_unwatch(void) {
 }
 
 /* The thread that would answer is not there. */
-static void forked(void) { watches = false; }
-static struct weft__layer layer = {.stopped = weft__dump_unwatch, .forked = forked};
-__attribute__((constructor)) static void add(void) { weft__layer_add(&layer); }
+static void dump_after_fork(void) { watches = false; }
+static struct weft__layer layer = {.stopped = weft__dump_unwatch, .forked = dump_after_fork};
+__attribute__((constructor)) static void register_dump(void) { weft__layer_add(&layer); }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See elf_names.h. The file is read, not mapped: one that is cut off meanwhile is an error and no fault. */
+/* See elf_names.h. The file is read, not mapped. So if another program truncates it meanwhile, that is an error, not a
+ * fault. */
 #include "look/elf_names.h"
 
 #include "base/sys.h"

@@ -3,7 +3,7 @@
  * Why does nothing happen, or too little? The fibers that wait, and what holds what they wait for, make a graph:
  *
  *   - A fiber that waits for a mutex, for the writer of a reader-writer lock, for a weft_once or for the end of a fiber
- * has an edge to that fiber; one that waits for the children of a scope has one to each child.
+ *     has an edge to that fiber. A fiber that waits for the children of a scope has an edge to each child.
  *   - A circle of edges is a deadlock. It is certain if no member has a deadline.
  *   - Where a chain of edges ends, that fiber is what holds the others up: it sleeps, computes, blocks in C, has ended
  *     without an unlock, or waits for something that has no owner.
@@ -65,7 +65,7 @@ static uint64_t scope_of(struct weft__look *look, const struct weft__seen *f) {
                : 0;
 }
 
-static void collect(const struct weft__seen *f, void *arg) {
+static void collect_nodes(const struct weft__seen *f, void *arg) {
     struct graph *g = arg;
     size_t kept =
         offsetof(struct node, seen) + offsetof(struct weft__seen, frame) + WEFT_KEPT_FRAMES * sizeof *f->frame;
@@ -96,7 +96,7 @@ static void collect(const struct weft__seen *f, void *arg) {
 }
 
 /* Where the fiber with this handle stands, or would. */
-static size_t place_of(const struct graph *g, uint64_t id) {
+static size_t node_index_of(const struct graph *g, uint64_t id) {
     uint32_t index = weft__life_index(id);
     size_t low = 0, high = g->count;
     while (low < high) {
@@ -109,8 +109,8 @@ static size_t place_of(const struct graph *g, uint64_t id) {
     return low;
 }
 
-static struct node *find(const struct graph *g, uint64_t id) {
-    size_t at = place_of(g, id);
+static struct node *find_graph_node(const struct graph *g, uint64_t id) {
+    size_t at = node_index_of(g, id);
     return at < g->count && g->node[at]->seen.id == id ? g->node[at] : NULL;
 }
 
@@ -128,9 +128,9 @@ static bool sort_members(struct graph *g) {
 }
 
 /* The k-th that it waits for: the owner, or a child of its scope; NULL: there are no more. */
-static struct node *awaited(const struct graph *g, const struct node *n, size_t k) {
+static struct node *awaited_node(const struct graph *g, const struct node *n, size_t k) {
     const struct weft__seen *f = &n->seen;
-    if (f->owner) return k ? NULL : find(g, f->owner);
+    if (f->owner) return k ? NULL : find_graph_node(g, f->owner);
     if (f->on != WEFT_WAITS_SCOPE) return NULL;
     uint64_t scope = f->object - g->report->look->layout.scope_outstanding;
     size_t low = 0, high = g->members;
@@ -183,9 +183,9 @@ static void say_circle(struct graph *g, struct node *const *way, size_t from, si
     for (size_t i = from; i < to; i++) say_fiber(g, way[i]);
 }
 
-/* Goes from a node along its edges; several only from one that waits for the children of a scope. */
-static void walk(struct graph *g, struct node **way, size_t length, struct node *n) {
-    size_t at = place_of(g, n->seen.id);
+/* Follows the edges of a node. Only a fiber that waits for the children of a scope has several. */
+static void walk_edges(struct graph *g, struct node **way, size_t length, struct node *n) {
+    size_t at = node_index_of(g, n->seen.id);
     if (g->mark[at] == ON_THE_WAY) {
         size_t from = 0;
         while (from < length && way[from] != n) from++;
@@ -195,14 +195,14 @@ static void walk(struct graph *g, struct node **way, size_t length, struct node 
     if (g->mark[at] != UNSEEN || length >= WEFT_WALK_MOST) return;
     g->mark[at] = ON_THE_WAY;
     way[length] = n;
-    for (size_t k = 0; (n = awaited(g, way[length], k)); k++) walk(g, way, length + 1, n);
+    for (size_t k = 0; (n = awaited_node(g, way[length], k)); k++) walk_edges(g, way, length + 1, n);
     g->mark[at] = DONE;
 }
 
 static void find_circles(struct graph *g) {
     struct node *way[WEFT_WALK_MOST];
     for (size_t i = 0; i < g->count; i++)
-        if (g->mark[i] == UNSEEN) walk(g, way, 0, g->node[i]);
+        if (g->mark[i] == UNSEEN) walk_edges(g, way, 0, g->node[i]);
 }
 
 /* --- what holds others up --------------------------------------------------------------------------------- */
@@ -255,7 +255,7 @@ static void find_holders(struct graph *g) {
     for (size_t i = 0; i < g->count && g->findings < WEFT_FINDINGS; i++) {
         const struct weft__seen *f = &g->node[i]->seen;
         if (!is_lock(f->on) || !f->owner || f->torn || g->mark[i] > DONE) continue;
-        struct node *owner = find(g, f->owner);
+        struct node *owner = find_graph_node(g, f->owner);
         bool certain = false;
         const char *what = NULL;
         if (owner)
@@ -312,7 +312,7 @@ static const char *what_lacks(unsigned on) {
     }
 }
 
-/* Said only if nothing else can happen: one that runs, or comes back from outside, may end any of them. */
+/* Reported only if nothing else can happen: a fiber that runs, or returns from a blocking call, may end any wait. */
 static void find_hopeless(struct graph *g) {
     if (g->runs || g->ready || g->outside || g->timed) return;
     for (size_t i = 0; i < g->count && g->findings < WEFT_FINDINGS; i++) {
@@ -382,7 +382,7 @@ static void find_starved(struct graph *g) {
     if (ready) weft__starved_find(g->report, ready, n, &s);
     if (s.count) say_starved(g, &s);
     for (size_t i = 0; i < s.count && i < WEFT_NAMED; i++) {
-        const struct node *f = find(g, ready[i]->id);
+        const struct node *f = find_graph_node(g, ready[i]->id);
         if (f) say_fiber(g, f);
     }
     if (s.count > WEFT_NAMED)
@@ -418,7 +418,7 @@ static void find_timers(struct graph *g) {
 
 int weft__explain(struct weft__report *report, bool alone) {
     struct graph g = {.report = report, .alone = alone};
-    int err = weft__look_fibers(report->look, collect, &g);
+    int err = weft__look_fibers(report->look, collect_nodes, &g);
     g.mark = weft__alloc(g.count + 1);
     if (!err && (g.no_memory || !g.mark || !sort_members(&g))) err = -ENOMEM;
     if (!err) {

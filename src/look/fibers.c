@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading the records of fibers, with their stacks. Some records are read at once, then the pieces of all their stacks
- * that are needed, then the heads of the records again: one that is the same as before did not run meanwhile, and what
- * was read of it fits together. Others are read once more by themselves, a few times; then they are marked as torn.
+ * Reading the records of fibers, with their stacks. Many records are read in one call, then the pieces of their stacks
+ * that are needed, then the heads of the records again. If a record has not changed, its fiber did not run meanwhile,
+ * so record and stack fit together. A fiber that did run is read again alone, a few times; then it is marked as torn.
  */
 #include "base/sys.h"
 #include "look/look.h"
@@ -22,10 +22,10 @@ struct weft__joined {
     uint64_t id; /* of the fiber that is joined */
 };
 
-static uint32_t joiner(uint64_t by) { return weft__life_index(by >> 3); }
+static uint32_t joiner_of(uint64_t by) { return weft__life_index(by >> 3); }
 
 static int compare_joins(const void *a, const void *b) {
-    uint32_t x = joiner(((const struct weft__joined *)a)->by), y = joiner(((const struct weft__joined *)b)->by);
+    uint32_t x = joiner_of(((const struct weft__joined *)a)->by), y = joiner_of(((const struct weft__joined *)b)->by);
     return x < y ? -1 : x > y;
 }
 
@@ -34,12 +34,12 @@ void weft__look_join(struct weft__look *look, struct weft__seen *f) {
     size_t low = 0, high = look->joins;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (joiner(look->joined[middle].by) < joiner(by))
+        if (joiner_of(look->joined[middle].by) < joiner_of(by))
             low = middle + 1;
         else
             high = middle;
     }
-    for (; low < look->joins && joiner(look->joined[low].by) == joiner(by); low++)
+    for (; low < look->joins && joiner_of(look->joined[low].by) == joiner_of(by); low++)
         if (look->joined[low].by == by) {
             f->on = WEFT_WAITS_JOIN;
             f->owner = look->joined[low].id;
@@ -57,8 +57,8 @@ static enum weft__state state_of(const struct weft__seen *f) {
 }
 
 /* False: it is no fiber now. */
-static bool decode(const struct weft__layout *l, const char *r, uint64_t address, struct weft__seen *f,
-                   uint64_t *stack) {
+static bool decode_record(const struct weft__layout *l, const char *r, uint64_t address, struct weft__seen *f,
+                          uint64_t *stack) {
     uint64_t life = weft__u64(r, l->fiber_life);
     uint8_t kind = weft__u8(r, l->fiber_kind);
     if (!weft__life_in_use(life) || kind > WEFT_KIND_THREAD) return false;
@@ -116,7 +116,7 @@ static void find_worker(const struct weft__look *look, struct weft__seen *f) {
     }
 }
 
-static void complete(struct weft__look *look, struct weft__seen *f, const struct weft__window *window) {
+static void complete_fiber(struct weft__look *look, struct weft__seen *f, const struct weft__window *window) {
     if (f->state == WEFT_SEEN_RUNNING) find_worker(look, f);
     if (f->state == WEFT_SEEN_WAITING || f->state == WEFT_SEEN_OUTSIDE || f->state == WEFT_SEEN_THREAD)
         weft__look_waits(look, f, window);
@@ -166,18 +166,18 @@ static bool read_alone(struct weft__look *look, uint64_t address, struct weft__s
     for (unsigned i = 0; i < WEFT_TRIES; i++) {
         uint64_t at;
         if (!weft__peek(look->memory, address, record, l->record_size)) return false;
-        if (!decode(l, record, address, f, &at)) return false;
+        if (!decode_record(l, record, address, f, &at)) return false;
         struct weft__window window = {f->at.sp, 0, bytes};
         if (has_frames(f) && at && weft__peek(look->memory, at, stack, sizeof(struct weft__stack))) {
             set_stack(l, stack, f);
             window.size = window_size(f);
             if (window.size && !weft__peek(look->memory, f->at.sp, bytes, window.size)) window.size = 0;
         }
-        complete(look, f, &window);
+        complete_fiber(look, f, &window);
         if (!weft__peek(look->memory, address, head, WEFT_HEAD)) return false;
         if (!memcmp(head + 8, record + 8, WEFT_HEAD - 8)) return true; /* all but the link of a queue */
     }
-    f->torn = f->state != WEFT_SEEN_RUNNING;
+    f->torn |= f->state != WEFT_SEEN_RUNNING;
     return true;
 }
 
@@ -232,7 +232,7 @@ static void hand_out(struct weft__look *look, struct batch *b, unsigned n,
         if (f->torn)
             is_there = read_alone(look, f->record, f);
         else
-            complete(look, f, &window);
+            complete_fiber(look, f, &window);
         if (is_there) fn(f, arg);
     }
 }
@@ -248,7 +248,7 @@ static void read_batch(struct weft__look *look, struct batch *b, uint64_t at, un
     for (unsigned i = 0; i < n; i++) {
         struct weft__seen *f = &b->seen[i];
         uint64_t stack;
-        if (decode(l, b->records + (size_t)i * l->record_size, at + (uint64_t)i * l->record_size, f, &stack) &&
+        if (decode_record(l, b->records + (size_t)i * l->record_size, at + (uint64_t)i * l->record_size, f, &stack) &&
             !(look->is_known && look->is_known(look, f))) {
             f->low = stack;
             any = true;

@@ -61,7 +61,7 @@ static void add_function(const struct weft__symbol *s, void *arg) {
     f->function[f->n++] = weft__intern(f->text, name);
 }
 
-static void fold(const struct weft__group *g, bool waits, void *arg) {
+static void fold_stack(const struct weft__group *g, bool waits, void *arg) {
     struct folding *f = arg;
     f->n = 0;
     for (unsigned i = 0; i < g->seen.depth; i++) {
@@ -85,7 +85,7 @@ int weft__profile_folded(const struct weft__profile *p, struct weft__names *name
     if (out && f) {
         out->fd = fd;
         *f = (struct folding){.names = names, .out = out, .text = &text};
-        weft__profile_each(p, fold, f);
+        weft__profile_each(p, fold_stack, f);
         err = weft__out_end(out);
         if (!err && text.failed) err = -ENOMEM;
     }

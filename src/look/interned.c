@@ -37,20 +37,20 @@ const char *weft__interned_text(const struct weft__interned *s, uint32_t number)
     return s->text.at + at;
 }
 
-static uint64_t hash_of(const char *text) {
+static uint64_t interned_hash_of(const char *text) {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     for (; *text; text++) hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
     return hash ^ hash >> 32;
 }
 
 /* The place of a string, or the free place that it would have. */
-static size_t place_of(const struct weft__interned *s, const char *text) {
-    size_t i = hash_of(text) & (s->size - 1);
+static size_t interned_slot_of(const struct weft__interned *s, const char *text) {
+    size_t i = interned_hash_of(text) & (s->size - 1);
     while (s->table[i] && strcmp(weft__interned_text(s, s->table[i]), text)) i = (i + 1) & (s->size - 1);
     return i;
 }
 
-static bool grow(struct weft__interned *s) {
+static bool grow_interned(struct weft__interned *s) {
     size_t size = s->size ? 2 * s->size : 256;
     uint32_t *table = weft__alloc(size * sizeof *table);
     if (!table) return false;
@@ -58,17 +58,17 @@ static bool grow(struct weft__interned *s) {
     s->table = table;
     s->size = size;
     for (uint32_t number = 1; number <= s->count; number++)
-        s->table[place_of(s, weft__interned_text(s, number))] = number;
+        s->table[interned_slot_of(s, weft__interned_text(s, number))] = number;
     return true;
 }
 
 uint32_t weft__intern(struct weft__interned *s, const char *text) {
     if (!*text || s->failed) return 0;
-    if (2 * ((size_t)s->count + 1) > s->size && !grow(s)) {
+    if (2 * ((size_t)s->count + 1) > s->size && !grow_interned(s)) {
         s->failed = true;
         return 0;
     }
-    size_t i = place_of(s, text), start = s->text.n;
+    size_t i = interned_slot_of(s, text), start = s->text.n;
     if (s->table[i]) return s->table[i];
     weft__bytes_add(&s->text, text, strlen(text) + 1);
     weft__bytes_add(&s->starts, &start, sizeof start);

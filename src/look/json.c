@@ -28,7 +28,7 @@ struct stacks {
     bool no_memory;
 };
 
-static bool grow_table(struct stacks *s) {
+static bool grow_json_table(struct stacks *s) {
     size_t size = s->size ? 2 * s->size : 256;
     struct stack *table = weft__alloc(size * sizeof *table);
     if (!table) return false;
@@ -64,7 +64,7 @@ static int64_t stack_of(struct stacks *s, const struct weft__seen *f) {
         hash = (hash ^ f->frame[i]) * UINT64_C(0x9e3779b97f4a7c15);
         hash ^= hash >> 29;
     }
-    if (2 * s->used >= s->size && !grow_table(s)) goto no_memory;
+    if (2 * s->used >= s->size && !grow_json_table(s)) goto no_memory;
     size_t at = hash & (s->size - 1);
     for (; s->table[at].depth; at = (at + 1) & (s->size - 1)) {
         const struct stack *t = &s->table[at];
@@ -105,7 +105,7 @@ static void put_wait(struct weft__out *o, const struct weft__seen *f, struct wef
     weft__out(o, "]");
 }
 
-static void put_fiber(const struct weft__seen *f, void *arg) {
+static void put_json_fiber(const struct weft__seen *f, void *arg) {
     struct stacks *s = arg;
     struct weft__report *r = s->report;
     struct weft__out *o = &r->out;
@@ -162,7 +162,7 @@ static void put_frame(const struct weft__symbol *s, void *arg) {
 }
 
 /* In the order of their numbers, which is that of their frames. */
-static void put_stacks(struct stacks *s) {
+static void put_json_stacks(struct stacks *s) {
     struct weft__report *r = s->report;
     uint32_t *depth = weft__alloc((s->used + 1) * sizeof *depth);
     if (!depth) {
@@ -184,7 +184,7 @@ static void put_stacks(struct stacks *s) {
     weft__free(depth);
 }
 
-static void put_workers(struct weft__report *r) {
+static void put_json_workers(struct weft__report *r) {
     for (unsigned i = 0; i < r->look->workers; i++) {
         const struct weft__worker_seen *w = &r->look->worker[i];
         weft__out(&r->out,
@@ -199,11 +199,11 @@ static void put_workers(struct weft__report *r) {
 int weft__report_json(struct weft__report *r) {
     struct stacks s = {.report = r};
     weft__out(&r->out, "{\"weft\":\"%s\",\"pid\":%d,\"workers\":[", r->look->layout.release, (int)r->look->memory->pid);
-    put_workers(r);
+    put_json_workers(r);
     weft__out(&r->out, "],\n\"fibers\":[");
-    int err = weft__look_fibers(r->look, put_fiber, &s);
+    int err = weft__look_fibers(r->look, put_json_fiber, &s);
     weft__out(&r->out, "],\n\"stacks\":[");
-    if (s.used) put_stacks(&s);
+    if (s.used) put_json_stacks(&s);
     weft__out(&r->out, "]}\n");
     if (!err && s.no_memory) err = -ENOMEM;
     weft__free(s.table);

@@ -95,7 +95,7 @@ void weft__report_line(struct weft__report *r, const struct weft__seen *f) {
     uint64_t waits_since = r->track ? weft__track_since(r->track, f) : 0;
     if (waits_since && r->now > waits_since) say_time(r, ", for at least ", r->now - waits_since, "");
     if (f->since && r->now > f->since) say_time(r, ", for ", r->now - f->since, f->blocks ? ", blocked in C" : "");
-    if ((f->wait & WEFT_WAIT_CANCEL) && f->kind == WEFT_KIND_FIBER) weft__out(&r->out, ", told to stop");
+    if ((f->wait & WEFT_WAIT_CANCEL) && f->kind == WEFT_KIND_FIBER) weft__out(&r->out, ", cancelled");
     if (f->torn) weft__out(&r->out, ", torn: it changed while it was read");
 }
 

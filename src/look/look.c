@@ -11,7 +11,7 @@
 
 /* --- the table -------------------------------------------------------------------------------------- */
 
-static bool fits(const struct weft__layout *l) {
+static bool layout_fits(const struct weft__layout *l) {
     uint32_t last = l->record_size - 16;
     return l->record_size >= WEFT_HEAD && l->record_size <= WEFT_RECORD_MOST && l->chunk_records &&
            l->chunk_records <= 65536 && l->chunks_most <= 65536 && l->workers_most <= 65536 &&
@@ -22,7 +22,7 @@ static bool fits(const struct weft__layout *l) {
            l->stack_low <= 56 && l->stack_class <= 63;
 }
 
-static int read_layout(struct weft__memory *m, uint64_t at, struct weft__layout *to) {
+static int read_process_layout(struct weft__memory *m, uint64_t at, struct weft__layout *to) {
     *to = (struct weft__layout){.size = 0};
     size_t head = offsetof(struct weft__layout, fibers);
     if (!weft__peek(m, at, to, head)) return -EIO;
@@ -30,15 +30,15 @@ static int read_layout(struct weft__memory *m, uint64_t at, struct weft__layout 
     if (memcmp(to->magic, WEFT_LAYOUT_MAGIC, sizeof WEFT_LAYOUT_MAGIC)) return -ENOENT;
     if (to->version != WEFT_LAYOUT_VERSION || to->size != sizeof *to) return -EPROTO;
     if (!weft__peek(m, at, to, sizeof *to)) return -EIO;
-    return fits(to) ? 0 : -EPROTO;
+    return layout_fits(to) ? 0 : -EPROTO;
 }
 
 /* A program may have more than one: that which has fibers is meant. */
-static int find_layout(struct weft__look *look) {
+static int find_process_layout(struct weft__look *look) {
     int err = -ENOENT;
     for (unsigned i = 0; i < look->modules.count; i++) {
         if (!look->modules.module[i].layout) continue;
-        err = read_layout(look->memory, look->modules.module[i].layout, &look->layout);
+        err = read_process_layout(look->memory, look->modules.module[i].layout, &look->layout);
         if (err == -EPROTO) return err;
         uint32_t records = 0;
         if (!err) weft__peek(look->memory, (uintptr_t)look->layout.fibers + look->layout.slab_records, &records, 4);
@@ -53,7 +53,7 @@ int weft__look_begin(struct weft__look *look, struct weft__memory *m) {
         int err = weft__modules_of(m, &look->modules);
         if (err) return err;
     }
-    int err = find_layout(look);
+    int err = find_process_layout(look);
     if (err) return err;
     look->hints = weft__alloc(WEFT_HINTS * sizeof *look->hints);
     look->unwinder = weft__unwinder_make(m, &look->modules);
@@ -104,7 +104,7 @@ static void read_worker(struct weft__look *look, uint64_t at, unsigned cluster) 
     };
     look->memory->read(look->memory, wants, sizeof wants / sizeof *wants);
     w.stuck = stuck;
-    w.expiring = expiring;
+    w.expiring = expiring & 1; /* a number that is odd while it expires timers */
     w.blocks = blocks;
     w.aside &= ~WEFT_ASIDE_FLAGS;
     w.queued = (int64_t)(tail - head) > 0 && tail - head < UINT32_MAX ? tail - head : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looking at a process: this one, another one, or one that has left a core file. All that is known of it is read
- * through `memory`, checked, and bounded: what is read may be torn or garbage, and must lead to a wrong word in the
- * report at worst. Nothing is written to the process that is looked at.
+ * Looking at a process: the calling process, another process, or a core file. All its data are read through `memory`,
+ * and checked against limits: they may be torn or garbage, and must lead to a wrong word in the report at worst. The
+ * process that is looked at is never written to.
  *
  *   memory    from where bytes come: a process (memory.c) or a core file (tools/look/core.c)
  *   mapping   a part of a file that is mapped, as in /proc/PID/maps

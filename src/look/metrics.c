@@ -34,7 +34,7 @@ static const struct {
 };
 _Static_assert(sizeof counters / sizeof *counters == WEFT_STATS_NUMBERS, "a name for each number");
 
-static void head(struct weft__out *o, const char *name, const char *suffix, const char *type, const char *help) {
+static void metric_head(struct weft__out *o, const char *name, const char *suffix, const char *type, const char *help) {
     weft__out(o, "# HELP weft_%s%s %s\n# TYPE weft_%s%s %s\n", name, suffix, help, name, suffix, type);
 }
 
@@ -67,29 +67,29 @@ static bool put_gauge(struct weft__cluster *c, void *arg) {
     return true;
 }
 
-static uint64_t ready(struct weft__worker *w) { return weft__ready_length(&w->ready) + weft__aside_count(w); }
-static uint64_t armed(struct weft__worker *w) { return load_rlx(&w->wheel.armed); }
+static uint64_t metric_ready(struct weft__worker *w) { return weft__ready_length(&w->ready) + weft__aside_count(w); }
+static uint64_t metric_armed(struct weft__worker *w) { return load_rlx(&w->wheel.armed); }
 static uint64_t in_flight(struct weft__worker *w) { return load_rlx(&w->ring.in_flight); }
-static uint64_t busy(struct weft__worker *w) { return load_rlx(&w->progress.busy_since) != 0; }
-static uint64_t hogged(struct weft__worker *w) { return load_rlx(&w->hog.fiber) != NULL; }
+static uint64_t metric_busy(struct weft__worker *w) { return load_rlx(&w->progress.busy_since) != 0; }
+static uint64_t metric_hogged(struct weft__worker *w) { return load_rlx(&w->hog.fiber) != NULL; }
 
 static void put_workers(struct weft__out *o) {
     static const struct {
         const char *name, *help;
         uint64_t (*of)(struct weft__worker *w);
-    } gauges[] = {{"worker_ready", "Fibers that are ready in the worker's queue.", ready},
-                  {"worker_timers", "Timers that are armed.", armed},
+    } gauges[] = {{"worker_ready", "Fibers that are metric_ready in the worker's queue.", metric_ready},
+                  {"worker_timers", "Timers that are metric_armed.", metric_armed},
                   {"worker_requests", "Requests to the kernel that are under way.", in_flight},
-                  {"worker_busy", "1 while the worker is awake.", busy},
-                  {"worker_hogged", "1 while one fiber keeps the worker.", hogged}};
+                  {"worker_busy", "1 while the worker is awake.", metric_busy},
+                  {"worker_hogged", "1 while one fiber keeps the worker.", metric_hogged}};
     for (unsigned i = 0; i < WEFT_STATS_NUMBERS; i++) {
         struct number n = {.out = o, .which = i, .name = counters[i].name};
-        head(o, counters[i].name, "_total", "counter", counters[i].help);
+        metric_head(o, counters[i].name, "_total", "counter", counters[i].help);
         weft__each_cluster(put_counter, &n);
     }
     for (unsigned i = 0; i < sizeof gauges / sizeof *gauges; i++) {
         struct number n = {.out = o, .name = gauges[i].name, .of = gauges[i].of};
-        head(o, gauges[i].name, "", "gauge", gauges[i].help);
+        metric_head(o, gauges[i].name, "", "gauge", gauges[i].help);
         weft__each_cluster(put_gauge, &n);
     }
 }
@@ -101,7 +101,7 @@ struct sums {
     uint64_t delays[WEFT_DELAY_BUCKETS / 8];
 };
 
-static bool add(struct weft__cluster *c, void *arg) {
+static bool metric_add(struct weft__cluster *c, void *arg) {
     struct sums *s = arg;
     s->configured += load_rlx(&c->configured);
     s->running += load_rlx(&c->wanted);
@@ -118,7 +118,7 @@ static void put_delays(struct weft__out *o, const struct sums *s) {
     enum { FIRST = 9, LAST = 34 }; /* a microsecond, half a minute */
     uint64_t below = 0;
     double sum = 0;
-    head(o, "ready_delay_seconds", "", "histogram", "From ready to running, of those fibers that were timed.");
+    metric_head(o, "ready_delay_seconds", "", "histogram", "From ready to running, of those fibers that were timed.");
     for (unsigned b = 0; b < WEFT_DELAY_BUCKETS / 8; b++) {
         double end = (double)(UINT64_C(1) << (b < 62 ? b + 1 : 63)) / 1e9;
         below += s->delays[b];
@@ -141,7 +141,7 @@ static void put_gauges(struct weft__out *o, const struct sums *s, const struct w
                   {"workers_asleep", "Workers that have nothing to do.", s->resting},
                   {"injected", "Fibers that wait to be taken in by a worker.", s->injected}};
     for (unsigned i = 0; i < sizeof gauges / sizeof *gauges; i++) {
-        head(o, gauges[i].name, "", "gauge", gauges[i].help);
+        metric_head(o, gauges[i].name, "", "gauge", gauges[i].help);
         weft__out(o, "weft_%s %llu\n", gauges[i].name, (unsigned long long)gauges[i].value);
     }
 }
@@ -154,10 +154,10 @@ WEFT_PUBLIC int weft_metrics(int fd) {
     struct weft__out *o = weft__alloc(sizeof *o);
     struct sums *s = weft__alloc(sizeof *s);
     if (o && s) {
-        memset(o, 0, sizeof *o); /* too large for temporary ones on the stack */
+        memset(o, 0, sizeof *o); /* a temporary copy would be too large for the stack */
         memset(s, 0, sizeof *s);
         o->fd = fd;
-        weft__each_cluster(add, s);
+        weft__each_cluster(metric_add, s);
         put_gauges(o, s, &all);
         put_workers(o);
         put_delays(o, s);

@@ -108,7 +108,7 @@ const struct weft__module *weft__module_at(const struct weft__modules *modules, 
 /* --- /proc/PID/maps ------------------------------------------------------------------------------- */
 
 /* One line: 7f00-7f01 r-xp 0000 08:01 1234   /path. False: no file is mapped there, so no module. */
-static bool parse(char *line, struct weft__mapping *to) {
+static bool parse_mapping(char *line, struct weft__mapping *to) {
     unsigned long begin, end, offset;
     int path = 0;
     if (sscanf(line, "%lx-%lx %*4s %lx %*s %*s %n", &begin, &end, &offset, &path) != 3 || !path) return false;
@@ -144,7 +144,7 @@ int weft__modules_of(struct weft__memory *m, struct weft__modules *to) {
     if (!maps) return errno == ENOENT ? -ESRCH : -errno;
     bool room_left = true;
     while (room_left && n < WEFT_MAPPINGS_MOST && getline(&line, &size, maps) > 0)
-        if (parse(line, &one)) room_left = module_add(&all, &n, &room, &one);
+        if (parse_mapping(line, &one)) room_left = module_add(&all, &n, &room, &one);
     bool failed = ferror(maps);
     fclose(maps);
     free(line);

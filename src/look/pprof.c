@@ -93,7 +93,7 @@ static uint32_t function_of(struct writer *w, const struct weft__symbol *s) {
     return id;
 }
 
-/* A line of a location: a function that stands at the address. Inlined ones come first. */
+/* A line of a location: a function that stands at the address. Inlined functions come first. */
 static void add_line(const struct weft__symbol *s, void *arg) {
     struct writer *w = arg;
     if (weft__symbol_is_plumbing(s)) return;
@@ -255,7 +255,7 @@ static void put_gzip(struct weft__bytes *to, const struct weft__bytes *from) {
     to->failed |= from->failed;
 }
 
-static int write_all(int fd, const char *bytes, size_t n) {
+static int write_whole_profile(int fd, const char *bytes, size_t n) {
     while (n) {
         ssize_t wrote = write(fd, bytes, n);
         if (wrote < 0 && errno == EINTR) continue;
@@ -290,7 +290,7 @@ int weft__profile_pprof(const struct weft__profile *p, struct weft__names *names
     put_profile(&w);
     put_gzip(&zipped, &w.out);
     if (zipped.failed || w.strings.failed || w.functions.failed) w.err = -ENOMEM;
-    int err = w.err ? w.err : write_all(fd, zipped.at, zipped.n);
+    int err = w.err ? w.err : write_whole_profile(fd, zipped.at, zipped.n);
     weft__bytes_free(&zipped);
     weft__bytes_free(&w.out);
     weft__bytes_free(&w.message);

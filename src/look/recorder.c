@@ -48,7 +48,7 @@ static bool watches_abort;
 /* --- last events -------------------------------------------------------------------------------------------- */
 
 /* One save at a time. Allocates nothing. */
-static int save(int fd) {
+static int recorder_save(int fd) {
     struct weft__trace_writer *w = recording.saver;
     if (!w) return -ESRCH;
     int err =
@@ -62,7 +62,7 @@ static void save_last(const char *why) {
     uint32_t none = 0;
     if (!cas_ar(&is_saving, &none, 1)) return; /* another thread does that */
     int fd = open(last_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    int err = fd < 0 ? -errno : save(fd);
+    int err = fd < 0 ? -errno : recorder_save(fd);
     if (fd >= 0) close(fd);
     if (err)
         weft__say("WEFT_TRACE_LAST=%s: not written: error %d", last_path, -err);
@@ -120,7 +120,7 @@ static void *recorder_main(void *unused) {
 
 /* --- begin and end -------------------------------------------------------------------------------------------- */
 
-static void release(void) {
+static void recorder_release(void) {
     struct weft__trace_writer *saver = recording.saver;
     recording.saver = NULL;
     weft__free(recording.writer);
@@ -129,7 +129,7 @@ static void release(void) {
 }
 
 /* In a thread: fibers have small stacks. */
-static void *prepare_main(void *unused) {
+static void *recorder_prepare_main(void *unused) {
     (void)unused;
     struct recording *r = &recording;
     r->memory = weft__memory_of(getpid());
@@ -146,32 +146,32 @@ static void *prepare_main(void *unused) {
     return NULL;
 }
 
-static int begin(int fd) {
+static int recorder_begin(int fd) {
     if (is_on) return -EBUSY;
     recording.fd = fd;
     store_rlx(&quits, 0);
     int err = weft__recording_prepare();
-    if (!err) err = weft__thread_create_masked(&recording.thread, prepare_main, NULL);
+    if (!err) err = weft__thread_create_masked(&recording.thread, recorder_prepare_main, NULL);
     if (err) return err;
     pthread_join(recording.thread, NULL);
     err = recording.result;
     if (!err) err = weft__recording_ask(true);
     if (!err && (err = weft__thread_create_masked(&recording.thread, recorder_main, NULL))) weft__recording_ask(false);
     if (err)
-        release();
+        recorder_release();
     else
         is_on = true;
     return err;
 }
 
-static int end(void) {
+static int recorder_end(void) {
     if (!is_on) return -ESRCH;
     weft__recording_ask(false);
     store_rel(&quits, 1); /* pairs with recorder_visits */
     weft__futex_wake(&quits, 1);
     pthread_join(recording.thread, NULL);
     is_on = false;
-    release();
+    recorder_release();
     return recording.result;
 }
 
@@ -179,14 +179,14 @@ WEFT_PUBLIC int weft_trace_begin(int fd) {
     if (fd != -1 && fcntl(fd, F_GETFD) < 0) return -EBADF;
     if (!load_acq(&weft__cluster.running)) return -ESRCH; /* pairs with the start */
     pthread_mutex_lock(&lock);
-    int err = begin(fd);
+    int err = recorder_begin(fd);
     pthread_mutex_unlock(&lock);
     return err;
 }
 
 WEFT_PUBLIC int weft_trace_end(void) {
     pthread_mutex_lock(&lock);
-    int err = end();
+    int err = recorder_end();
     pthread_mutex_unlock(&lock);
     return err;
 }
@@ -196,7 +196,7 @@ WEFT_PUBLIC int weft_trace_save(int fd) {
     if (fcntl(fd, F_GETFD) < 0) return -EBADF;
     pthread_mutex_lock(&lock);
     while (!cas_ar(&is_saving, &none, 1)) none = 0, weft__cpu_yield(); /* pairs with save_last */
-    int err = is_on ? save(fd) : -ESRCH;
+    int err = is_on ? recorder_save(fd) : -ESRCH;
     store_rel(&is_saving, 0); /* pairs with the swap above */
     pthread_mutex_unlock(&lock);
     return err;
@@ -209,7 +209,7 @@ static int wanted_fd = -1; /* of WEFT_TRACE */
 static void watch_one(const char *variable, const char *path, int flags) {
     int fd = flags ? open(path, flags, 0666) : -1;
     pthread_mutex_lock(&lock);
-    int err = flags && fd < 0 ? -errno : begin(fd);
+    int err = flags && fd < 0 ? -errno : recorder_begin(fd);
     if (!err)
         wanted_fd = fd;
     else if (fd >= 0)
@@ -230,9 +230,9 @@ void weft__trace_watch(void) {
 }
 
 /* A recording that the program has not ended ends with the runtime. */
-static void stopped(void) {
+static void recorder_stopped(void) {
     pthread_mutex_lock(&lock);
-    int err = is_on ? end() : 0;
+    int err = is_on ? recorder_end() : 0;
     if (wanted_fd >= 0 && close(wanted_fd) && !err) err = -errno;
     if (wanted_fd >= 0 && err) weft__say("WEFT_TRACE=%s: not whole: error %d", getenv("WEFT_TRACE"), -err);
     wanted_fd = -1;
@@ -243,7 +243,7 @@ static void stopped(void) {
 }
 
 /* The thread is not there. */
-static void forked(void) {
+static void recorder_after_fork(void) {
     pthread_mutex_init(&lock, NULL);
     is_on = false;
     last_path = NULL;
@@ -252,8 +252,8 @@ static void forked(void) {
     wanted_fd = -1;
     store_rlx(&is_saving, 0);
 }
-static struct weft__layer layer = {.stopped = stopped, .forked = forked};
-__attribute__((constructor)) static void add(void) { weft__layer_add(&layer); }
+static struct weft__layer layer = {.stopped = recorder_stopped, .forked = recorder_after_fork};
+__attribute__((constructor)) static void register_recorder(void) { weft__layer_add(&layer); }
 
 /* --- the program's own events ------------------------------------------------------------------------------------- */
 

@@ -104,8 +104,8 @@ static WEFT_MAY_RACE uintptr_t end_of_stack(struct carrier *c, struct weft__work
 }
 
 /* Word by word: a sanitizer would complain about the bytes between the variables. */
-static __attribute__((noinline, no_sanitize("address"))) WEFT_MAY_RACE void copy(uint64_t *to, uintptr_t from,
-                                                                                 size_t words) {
+static __attribute__((noinline, no_sanitize("address"))) WEFT_MAY_RACE void sampler_copy(uint64_t *to, uintptr_t from,
+                                                                                         size_t words) {
     const volatile uint64_t *word = (const volatile uint64_t *)from;
     for (size_t i = 0; i < words; i++) to[i] = word[i];
 }
@@ -126,11 +126,11 @@ static void take_sample(struct carrier *c, const void *context, uint32_t periods
     uintptr_t from = (uintptr_t)s->at.sp & ~(uintptr_t)7, end = end_of_stack(c, w, from, &s->where);
     s->size = end > from ? end - from : 0;
     if (s->size > sizeof s->words) s->size = sizeof s->words;
-    copy(s->words, from, s->size / 8);
+    sampler_copy(s->words, from, s->size / 8);
     store_rel(&s->state, FULL); /* pairs with drain */
 }
 
-static void on_signal(int sig, siginfo_t *info, void *context) {
+static void on_sample_signal(int sig, siginfo_t *info, void *context) {
     int saved = errno;
     struct carrier *c = info->si_value.sival_ptr;
     if (info->si_code == SI_TIMER && c >= carriers && c < carriers + WEFT_CARRIERS)
@@ -149,7 +149,7 @@ static bool has_timer(const struct weft__worker *w) {
 }
 
 /* A timer that cannot be had is not needed: that worker is not sampled. */
-static void arm(struct weft__worker *w) {
+static void sampler_arm(struct weft__worker *w) {
     pthread_attr_t attr;
     clockid_t clock;
     void *low = NULL;
@@ -177,12 +177,12 @@ static bool arm_all(struct weft__cluster *c, void *unused) {
     (void)unused;
     if (pthread_mutex_trylock(&c->resizing)) return true; /* the next time */
     for (unsigned i = 0; !load_rlx(&c->stopping) && i < load_rlx(&c->count); i++)
-        if (c->workers[i]) arm(c->workers[i]);
+        if (c->workers[i]) sampler_arm(c->workers[i]);
     pthread_mutex_unlock(&c->resizing);
     return true;
 }
 
-static void drain(void) {
+static void sampler_drain(void) {
     struct weft__seen *f = weft__alloc(sizeof *f);
     for (unsigned i = 0; f && i < WEFT_SLOTS; i++) {
         struct slot *s = &sampler.slots[i];
@@ -205,10 +205,10 @@ static void look_at_waits(uint64_t now) {
     sampler.next_waits = end + (rest > WEFT_WAITS_EVERY ? rest : WEFT_WAITS_EVERY);
 }
 
-static void disarm(void) {
+static void sampler_disarm(void) {
     for (unsigned i = 0; i < sampler.armed; i++) timer_delete(carriers[i].timer);
     struct sigaction ignore = {.sa_handler = SIG_IGN}, now;
-    if (sigaction(SIGPROF, NULL, &now) || !(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != on_signal) return;
+    if (sigaction(SIGPROF, NULL, &now) || !(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != on_sample_signal) return;
     sigaction(SIGPROF, &ignore, NULL);
     sigaction(SIGPROF, &before, NULL);
 }
@@ -218,12 +218,12 @@ static void *sampler_main(void *unused) {
     while (!load_acq(&quits)) { /* pairs with end */
         uint64_t now = weft__clock();
         weft__each_cluster(arm_all, NULL);
-        drain();
+        sampler_drain();
         look_at_waits(now);
         weft__futex_wait(&quits, 0, weft__clock() + WEFT_DRAIN_EVERY);
     }
-    disarm();
-    drain();
+    sampler_disarm();
+    sampler_drain();
     sampler.next_waits = 0; /* a last look: a short profile has two, then */
     look_at_waits(weft__clock());
     sampler.profile.ended = weft__clock();
@@ -237,7 +237,7 @@ static void *sampler_main(void *unused) {
 
 /* --- begin and end ------------------------------------------------------------------------------------------ */
 
-static void release(void) {
+static void sampler_release(void) {
     store_rlx(&slots, NULL);
     weft__profile_free(&sampler.profile);
     weft__names_free(&sampler.names);
@@ -245,7 +245,7 @@ static void release(void) {
 }
 
 /* A handler may still be at work when its profile has ended. So the slots stay for the next one. */
-static bool make_room(void) {
+static bool sampler_make_room(void) {
     if (!sampler.slots) sampler.slots = weft__alloc(WEFT_SLOTS * sizeof *sampler.slots);
     if (!sampler.slots) return false;
     for (unsigned i = 0; i < WEFT_SLOTS; i++) {
@@ -255,14 +255,14 @@ static bool make_room(void) {
     return true;
 }
 
-static int prepare(void) {
+static int sampler_prepare(void) {
     struct timespec real;
     sampler.memory = weft__memory_of(getpid());
     sampler.look = (struct weft__look){.stacks = true};
     sampler.profile = (struct weft__profile){.lost = 0};
     sampler.armed = 0;
     sampler.next_waits = 0;
-    int err = make_room() ? weft__look_begin(&sampler.look, &sampler.memory) : -ENOMEM;
+    int err = sampler_make_room() ? weft__look_begin(&sampler.look, &sampler.memory) : -ENOMEM;
     if (err) return err;
     sampler.names = weft__names_own(&sampler.look.modules);
     clock_gettime(CLOCK_REALTIME, &real);
@@ -278,12 +278,12 @@ static int prepare(void) {
 /* In a thread: fibers have small stacks. */
 static void *prepare_main(void *unused) {
     (void)unused;
-    sampler.result = prepare();
+    sampler.result = sampler_prepare();
     return NULL;
 }
 
-static int begin(unsigned hz) {
-    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+static int sampler_begin(unsigned hz) {
+    struct sigaction action = {.sa_sigaction = on_sample_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
     if (is_on) return -EBUSY;
     sampler.period = WEFT_SECOND / hz;
     int err = weft__thread_create_masked(&sampler.thread, prepare_main, NULL);
@@ -291,15 +291,15 @@ static int begin(unsigned hz) {
     pthread_join(sampler.thread, NULL);
     err = sampler.result;
     if (!err && (sigaction(SIGPROF, NULL, &before) || sigaction(SIGPROF, &action, NULL))) err = -errno;
-    if (!err && (err = weft__thread_create_masked(&sampler.thread, sampler_main, NULL))) disarm();
+    if (!err && (err = weft__thread_create_masked(&sampler.thread, sampler_main, NULL))) sampler_disarm();
     if (err)
-        release();
+        sampler_release();
     else
         is_on = true;
     return err;
 }
 
-static int end(int fd, enum weft_profile_format format) {
+static int sampler_end(int fd, enum weft_profile_format format) {
     if (!is_on) return -ESRCH;
     sampler.fd = fd;
     sampler.format = format;
@@ -307,7 +307,7 @@ static int end(int fd, enum weft_profile_format format) {
     weft__futex_wake(&quits, 1);
     pthread_join(sampler.thread, NULL);
     is_on = false;
-    release();
+    sampler_release();
     return sampler.result;
 }
 
@@ -315,7 +315,7 @@ WEFT_PUBLIC int weft_profile_begin(unsigned hz) {
     if (hz > 1000) return -EINVAL;
     if (!load_acq(&weft__cluster.running)) return -ESRCH; /* pairs with the start */
     pthread_mutex_lock(&lock);
-    int err = begin(hz ? hz : WEFT_SAMPLE_HZ);
+    int err = sampler_begin(hz ? hz : WEFT_SAMPLE_HZ);
     pthread_mutex_unlock(&lock);
     return err;
 }
@@ -324,7 +324,7 @@ WEFT_PUBLIC int weft_profile_end(int fd, enum weft_profile_format format) {
     if ((unsigned)format > WEFT_PROFILE_FOLDED) return -EINVAL;
     if (fd != -1 && fcntl(fd, F_GETFD) < 0) return -EBADF;
     pthread_mutex_lock(&lock);
-    int err = end(fd, format);
+    int err = sampler_end(fd, format);
     pthread_mutex_unlock(&lock);
     return err;
 }
@@ -337,20 +337,20 @@ void weft__profile_watch(void) {
     const char *name = getenv("WEFT_PROFILE");
     if (!name || !*name) return;
     pthread_mutex_lock(&lock);
-    int err = begin(WEFT_SAMPLE_HZ);
+    int err = sampler_begin(WEFT_SAMPLE_HZ);
     wanted = err ? NULL : name;
     pthread_mutex_unlock(&lock);
     if (err) weft__say("WEFT_PROFILE=%s: no profile: error %d", name, -err);
 }
 
 /* A profile that the program has not ended ends with the runtime; it is written if WEFT_PROFILE asked for it. */
-static void stopped(void) {
+static void sampler_stopped(void) {
     pthread_mutex_lock(&lock);
     if (is_on) {
         size_t n = wanted ? strlen(wanted) : 0;
         int fd = wanted ? open(wanted, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1, err = fd < 0 ? errno : 0;
         bool folded = n > 7 && !strcmp(wanted + n - 7, ".folded");
-        int result = end(fd, folded ? WEFT_PROFILE_FOLDED : WEFT_PROFILE_PPROF);
+        int result = sampler_end(fd, folded ? WEFT_PROFILE_FOLDED : WEFT_PROFILE_PPROF);
         if (fd >= 0 && close(fd) && !result) result = -errno;
         if (wanted && (err || result)) weft__say("WEFT_PROFILE=%s: not written: error %d", wanted, err ? err : -result);
     }
@@ -359,11 +359,11 @@ static void stopped(void) {
 }
 
 /* The thread and the timers are not there. */
-static void forked(void) {
+static void sampler_after_fork(void) {
     pthread_mutex_init(&lock, NULL);
     is_on = false;
     wanted = NULL;
     store_rlx(&slots, NULL);
 }
-static struct weft__layer layer = {.stopped = stopped, .forked = forked};
-__attribute__((constructor)) static void add(void) { weft__layer_add(&layer); }
+static struct weft__layer layer = {.stopped = sampler_stopped, .forked = sampler_after_fork};
+__attribute__((constructor)) static void register_sampler(void) { weft__layer_add(&layer); }

@@ -14,7 +14,7 @@ struct search {
     bool in_weft;      /* a public function of weft was passed */
 };
 
-static void take(struct search *s, const struct weft__symbol *symbol) {
+static void take_site(struct search *s, const struct weft__symbol *symbol) {
     struct weft__site *to = s->site;
     snprintf(to->function, sizeof to->function, "%s", symbol->function ? symbol->function : "");
     snprintf(to->file, sizeof to->file, "%s", symbol->file ? symbol->file : "");
@@ -35,16 +35,16 @@ static bool learn_directory(struct search *s, const char *file) {
     return true;
 }
 
-static void look_at(const struct weft__symbol *symbol, void *arg) {
+static void look_at_site(const struct weft__symbol *symbol, void *arg) {
     struct search *s = arg;
     const char *name = symbol->function ? symbol->function : "";
     bool named = !strncmp(name, "weft_", 5);
     if (s->site->found) return;
     if (symbol->file) {
         bool first = !s->library[0] && learn_directory(s, symbol->file);
-        if (!first && strncmp(symbol->file, s->library, strlen(s->library)) != 0) take(s, symbol);
+        if (!first && strncmp(symbol->file, s->library, strlen(s->library)) != 0) take_site(s, symbol);
     } else if (!named && s->in_weft)
-        take(s, symbol);
+        take_site(s, symbol);
     if (s->site->found || !named || name[5] == '_') return;
     s->in_weft = true;
     snprintf(s->site->call, sizeof s->site->call, "%s", name);
@@ -53,5 +53,5 @@ static void look_at(const struct weft__symbol *symbol, void *arg) {
 void weft__site_of(struct weft__names *names, const struct weft__seen *f, struct weft__site *to) {
     struct search s = {.site = to};
     memset(to, 0, sizeof *to);
-    for (unsigned i = 0; i < f->depth && !to->found; i++) names->code(names, f->frame[i], i > 0, look_at, &s);
+    for (unsigned i = 0; i < f->depth && !to->found; i++) names->code(names, f->frame[i], i > 0, look_at_site, &s);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A fiber that is ready in one look tells nothing: it may run a microsecond later. One that is ready in two looks and
- * has not run in between is starved if other fibers ran meanwhile, or forgotten if all workers slept. That it has not
- * run is certain of a fiber that has not begun. One that yields again and again stands at the same place each time: of
- * those, only fibers of low priority are counted, which run seldom.
+ * A single look cannot tell whether a ready fiber is starved: the fiber may run a microsecond later. So there are two
+ * looks. A fiber that is ready in both, and has not run in between, is starved if other fibers ran meanwhile, and
+ * forgotten if all workers slept. A fiber that has not begun has certainly not run. A fiber that yields in a loop looks
+ * the same each time, although it runs. So of fibers that have begun only those of low priority count: they run seldom.
  */
 #include "look/starved.h"
 

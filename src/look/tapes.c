@@ -15,7 +15,7 @@
 
 /* --- chunks ------------------------------------------------------------------------------------------- */
 
-static void put_bytes(struct weft__trace_writer *w, const void *bytes, size_t n) {
+static void put_tape_bytes(struct weft__trace_writer *w, const void *bytes, size_t n) {
     for (size_t done = 0; !w->err && done < n;) {
         ssize_t wrote = write(w->fd, (const char *)bytes + done, n - done);
         if (wrote >= 0)
@@ -30,9 +30,9 @@ static void put_chunk(struct weft__trace_writer *w, enum weft__chunk_type type, 
     static const char zero[8];
     struct weft__chunk chunk = {type, number, n, a, b};
     if (w->fd < 0) return;
-    put_bytes(w, &chunk, sizeof chunk);
-    put_bytes(w, bytes, n);
-    if (n % 8) put_bytes(w, zero, 8 - n % 8);
+    put_tape_bytes(w, &chunk, sizeof chunk);
+    put_tape_bytes(w, bytes, n);
+    if (n % 8) put_tape_bytes(w, zero, 8 - n % 8);
 }
 
 #define FIELD(w, name) ((w)->recorder + offsetof(struct weft__recorder, name))
@@ -97,7 +97,7 @@ static bool has_grown(struct weft__trace_writer *w, uint64_t count_at, uint64_t 
     return grown;
 }
 
-static void put_stacks(struct weft__trace_writer *w) {
+static void put_tape_stacks(struct weft__trace_writer *w) {
     uint64_t all = weft__peek64(w->memory, FIELD(w, stacks));
     enum { PIECE = sizeof w->buffer / (sizeof(struct weft__known_stack)) };
     struct weft__known_stack *some = (struct weft__known_stack *)(void *)w->buffer;
@@ -180,7 +180,7 @@ int weft__trace_drain(struct weft__trace_writer *w) {
     if (!find_tapes(w, false)) return -ESRCH;
     for (unsigned i = 0; i < w->tapes; i++)
         if (!drain_tape(w, i)) return -ESRCH;
-    put_stacks(w);
+    put_tape_stacks(w);
     put_names(w);
     return w->err;
 }
@@ -192,9 +192,10 @@ struct each {
     bool after;
 };
 
-static void put_fiber(const struct weft__seen *f, void *arg) {
+static void put_tape_fiber(const struct weft__seen *f, void *arg) {
     struct each *each = arg;
     struct weft__trace_writer *w = each->writer;
+    if (f->kind == WEFT_KIND_THREAD) return; /* it is on no tape */
     struct weft__trace_fiber to = {.id = f->id, .owner = f->owner, .state = f->state, .depth = f->depth};
     if (weft__state_waits(f->state)) to.what = weft__what(weft__for(f->on, (void *)(uintptr_t)f->object));
     if (f->fd >= 0 && (f->on == WEFT_WAITS_IO))
@@ -206,13 +207,23 @@ static void put_fiber(const struct weft__seen *f, void *arg) {
     put_chunk(w, WEFT_CHUNK_FIBER, 0, each->after, 0, &to, sizeof to);
 }
 
+/* A fiber that runs when the recording begins is on no tape until it leaves its worker. */
+static void put_running(struct weft__trace_writer *w, const struct weft__look *look) {
+    for (unsigned i = 0; i < look->workers; i++) {
+        const struct weft__worker_seen *s = &look->worker[i];
+        uint64_t life = s->current ? weft__peek64(w->memory, s->current + look->layout.fiber_life) : 0;
+        if (life) put_chunk(w, WEFT_CHUNK_WORKER, s->index, s->cluster, life, NULL, 0);
+    }
+}
+
 int weft__trace_fibers(struct weft__trace_writer *w, struct weft__look *look, bool after) {
     struct each each = {w, after};
     uint32_t records = 0;
     int err = weft__look_workers(look);
     weft__peek(look->memory, (uintptr_t)look->layout.fibers + look->layout.slab_records, &records, sizeof records);
+    if (!err && !after) put_running(w, look);
     if (err || records > WEFT_LOOK_AT_MOST) return err;
-    err = weft__look_fibers(look, put_fiber, &each);
+    err = weft__look_fibers(look, put_tape_fiber, &each);
     return err ? err : w->err;
 }
 

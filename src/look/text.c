@@ -27,18 +27,18 @@ struct groups {
 
 /* --- grouping ----------------------------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t hash, uint64_t v) {
+static uint64_t mix_frame(uint64_t hash, uint64_t v) {
     hash = (hash ^ v) * UINT64_C(0x9e3779b97f4a7c15);
     return hash ^ hash >> 29;
 }
 
-static uint64_t hash_of(const struct weft__seen *f) {
-    uint64_t hash = mix(mix(f->state, f->on), f->where) ^ f->torn;
-    for (unsigned i = 0; i < f->depth; i++) hash = mix(hash, f->frame[i]);
+static uint64_t group_hash_of(const struct weft__seen *f) {
+    uint64_t hash = mix_frame(mix_frame(f->state, f->on), f->where) ^ f->torn;
+    for (unsigned i = 0; i < f->depth; i++) hash = mix_frame(hash, f->frame[i]);
     return hash;
 }
 
-static bool is_of(const struct group *g, uint64_t hash, const struct weft__seen *f) {
+static bool is_of_group(const struct group *g, uint64_t hash, const struct weft__seen *f) {
     const struct weft__seen *first = g->member;
     return g->hash == hash && first->state == f->state && first->on == f->on && first->where == f->where &&
            first->torn == f->torn && first->depth == f->depth &&
@@ -93,7 +93,7 @@ static void text_grow(struct groups *all) {
 
 static void text_add(const struct weft__seen *f, void *arg) {
     struct groups *all = arg;
-    uint64_t hash = hash_of(f);
+    uint64_t hash = group_hash_of(f);
     all->states[f->state]++;
     all->torn += f->torn;
     if (all->used >= all->size) text_grow(all);
@@ -102,7 +102,7 @@ static void text_add(const struct weft__seen *f, void *arg) {
         return;
     }
     struct group **at = &all->table[hash & (all->size - 1)], *g = *at;
-    while (g && !is_of(g, hash, f)) g = g->next;
+    while (g && !is_of_group(g, hash, f)) g = g->next;
     if (!g) {
         if (!(g = weft__alloc(sizeof *g))) {
             all->no_memory = true;
@@ -166,7 +166,7 @@ static void print_group(struct weft__report *r, const struct group *g) {
     weft__free(one);
 }
 
-static int compare(const void *a, const void *b) {
+static int compare_groups(const void *a, const void *b) {
     const struct group *x = *(struct group *const *)a, *y = *(struct group *const *)b;
     if (x->count != y->count) return x->count > y->count ? -1 : 1;
     return x->member->id < y->member->id ? -1 : x->member->id > y->member->id;
@@ -181,7 +181,7 @@ static void print_groups(struct groups *all) {
     }
     for (size_t i = 0; i < all->size; i++)
         for (struct group *g = all->table[i]; g; g = g->next) sorted[n++] = g;
-    qsort(sorted, n, sizeof *sorted, compare);
+    qsort(sorted, n, sizeof *sorted, compare_groups);
     for (size_t i = 0; i < n; i++) print_group(all->report, sorted[i]);
     weft__free(sorted);
 }

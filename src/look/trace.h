@@ -26,6 +26,8 @@ enum weft__chunk_type {
     WEFT_CHUNK_NAME,     /* number; text */
     WEFT_CHUNK_FIBER,    /* a: 0: when the recording began, 1: when it ended; struct weft__trace_fiber */
     WEFT_CHUNK_END,      /* a: lost stacks, b: lost names. The last chunk */
+    WEFT_CHUNK_WORKER,   /* number: its index, a: cluster, b: the fiber that it ran when the recording began */
+    WEFT_CHUNK_TYPES,
 };
 
 struct weft__chunk {

@@ -17,23 +17,23 @@ struct weft__tracked {
 
 /* --- groups ------------------------------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t hash, uint64_t v) {
+static uint64_t mix_stack(uint64_t hash, uint64_t v) {
     hash = (hash ^ v) * UINT64_C(0x9e3779b97f4a7c15);
     return hash ^ hash >> 29;
 }
 
-static uint64_t hash_of(const struct weft__seen *f) {
-    uint64_t hash = mix(mix(f->state, f->on), f->where);
-    for (unsigned i = 0; i < f->depth; i++) hash = mix(hash, f->frame[i]);
+static uint64_t stack_hash_of(const struct weft__seen *f) {
+    uint64_t hash = mix_stack(mix_stack(f->state, f->on), f->where);
+    for (unsigned i = 0; i < f->depth; i++) hash = mix_stack(hash, f->frame[i]);
     return hash;
 }
 
-static bool is_of(const struct weft__group *g, uint64_t hash, const struct weft__seen *f) {
+static bool is_of_crowd(const struct weft__group *g, uint64_t hash, const struct weft__seen *f) {
     return g->hash == hash && g->seen.state == f->state && g->seen.on == f->on && g->seen.where == f->where &&
            g->seen.depth == f->depth && !memcmp(g->seen.frame, f->frame, f->depth * sizeof *f->frame);
 }
 
-static bool grow_table(struct weft__track *t) {
+static bool grow_track_table(struct weft__track *t) {
     size_t size = t->size ? 2 * t->size : 256;
     struct weft__group **table = weft__alloc(size * sizeof *table);
     if (!table) return t->size > 0;
@@ -48,9 +48,9 @@ static bool grow_table(struct weft__track *t) {
     return true;
 }
 
-static struct weft__group *make_group(struct weft__track *t, const struct weft__seen *f, uint64_t hash) {
+static struct weft__group *make_crowd(struct weft__track *t, const struct weft__seen *f, uint64_t hash) {
     size_t seen = offsetof(struct weft__seen, frame) + f->depth * sizeof *f->frame;
-    if (t->used >= WEFT_GROUPS_MOST || (t->used >= t->size && !grow_table(t))) return NULL;
+    if (t->used >= WEFT_GROUPS_MOST || (t->used >= t->size && !grow_track_table(t))) return NULL;
     struct weft__group *g = weft__alloc(offsetof(struct weft__group, seen) + seen), **at;
     if (!g) return NULL;
     at = &t->table[hash & (t->size - 1)];
@@ -66,15 +66,15 @@ static struct weft__group *make_group(struct weft__track *t, const struct weft__
 }
 
 struct weft__group *weft__track_group(struct weft__track *t, const struct weft__seen *f) {
-    uint64_t hash = hash_of(f);
+    uint64_t hash = stack_hash_of(f);
     struct weft__group *g = t->size ? t->table[hash & (t->size - 1)] : NULL;
-    while (g && !is_of(g, hash, f)) g = g->next;
-    return g ? g : make_group(t, f, hash);
+    while (g && !is_of_crowd(g, hash, f)) g = g->next;
+    return g ? g : make_crowd(t, f, hash);
 }
 
 /* --- fibers ------------------------------------------------------------------------------------------- */
 
-static bool make_room(struct weft__track *t, size_t index) {
+static bool make_track_room(struct weft__track *t, size_t index) {
     if (index < t->fibers) return true;
     size_t room = t->fibers ? t->fibers : 1024;
     while (room <= index) room *= 2;
@@ -92,14 +92,14 @@ static bool make_room(struct weft__track *t, size_t index) {
 static uint64_t wait_of(const struct weft__seen *f) { return f->wait & WEFT_WAIT_EPOCH; }
 
 /* Is it in the wait that an earlier look has seen? */
-static struct weft__tracked *find(const struct weft__track *t, const struct weft__seen *f) {
+static struct weft__tracked *find_tracked(const struct weft__track *t, const struct weft__seen *f) {
     uint32_t index = weft__life_index(f->id);
     struct weft__tracked *k = index < t->fibers ? &t->fiber[index] : NULL;
     if (!k || k->id != f->id || k->wait != wait_of(f) || !k->group || k->group->seen.state != f->state) return NULL;
     return weft__state_waits(f->state) ? k : NULL;
 }
 
-static void count(struct weft__track *t, struct weft__group *g, uint64_t id, uint64_t since) {
+static void count_member(struct weft__track *t, struct weft__group *g, uint64_t id, uint64_t since) {
     t->states[g->seen.state]++;
     if (!g->count++ || since < g->since) {
         g->since = since;
@@ -114,12 +114,12 @@ static void count(struct weft__track *t, struct weft__group *g, uint64_t id, uin
 
 static bool is_known(struct weft__look *look, const struct weft__seen *f) {
     struct weft__track *t = look->data;
-    const struct weft__tracked *k = find(t, f);
-    if (k) count(t, k->group, k->id, k->since);
+    const struct weft__tracked *k = find_tracked(t, f);
+    if (k) count_member(t, k->group, k->id, k->since);
     return k != NULL;
 }
 
-static void take(const struct weft__seen *f, void *arg) {
+static void track_fiber(const struct weft__seen *f, void *arg) {
     struct weft__track *t = arg;
     uint32_t index = weft__life_index(f->id);
     if (f->torn || index >= t->look->records) {
@@ -127,7 +127,7 @@ static void take(const struct weft__seen *f, void *arg) {
         t->torn++;
         return;
     }
-    struct weft__group *g = make_room(t, index) ? weft__track_group(t, f) : NULL;
+    struct weft__group *g = make_track_room(t, index) ? weft__track_group(t, f) : NULL;
     if (!g) {
         t->no_memory |= t->used < WEFT_GROUPS_MOST;
         t->states[f->state]++;
@@ -135,7 +135,7 @@ static void take(const struct weft__seen *f, void *arg) {
         return;
     }
     t->fiber[index] = (struct weft__tracked){f->id, wait_of(f), t->now, g};
-    count(t, g, f->id, t->now);
+    count_member(t, g, f->id, t->now);
 }
 
 int weft__track_look(struct weft__track *t, struct weft__look *look, uint64_t now) {
@@ -151,7 +151,7 @@ int weft__track_look(struct weft__track *t, struct weft__look *look, uint64_t no
     look->data = t;
     look->is_known = is_known;
     look->running = NULL; /* fibers that run are not interrupted */
-    int err = weft__look_fibers(look, take, t);
+    int err = weft__look_fibers(look, track_fiber, t);
     look->is_known = NULL;
     look->running = running;
     look->data = data;
@@ -159,7 +159,7 @@ int weft__track_look(struct weft__track *t, struct weft__look *look, uint64_t no
 }
 
 uint64_t weft__track_since(const struct weft__track *t, const struct weft__seen *f) {
-    const struct weft__tracked *k = find(t, f);
+    const struct weft__tracked *k = find_tracked(t, f);
     return k ? k->since : 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Fibers over time: a process is looked at again and again, and the fibers of each look are compared with those of the
- * last. A fiber whose record and number of the wait are the same has not run meanwhile: its stack is not read again, so
- * a look at a million parked fibers is a look at their records.
+ * last. If the record of a fiber and the number of its wait are the same, the fiber has not run meanwhile, and its
+ * stack is not read again. So a look at a million parked fibers reads their records only.
  *
  *   group     fibers with the same state, kind of wait, place of spawning and stack
  *   track     all groups, and for each record the group that its fiber was in
@@ -33,10 +33,10 @@ struct weft__track {
     size_t size, used;
     struct weft__tracked *fiber; /* by the number of the record */
     size_t fibers;
-    uint64_t began, now, before;       /* the first look, this one, the last one; ns */
+    uint64_t began, now, before;       /* the first look, the present look, the look before; ns */
     uint64_t states[WEFT_SEEN_STATES]; /* fibers, by state */
     uint64_t torn;                     /* fibers that could not be read in one piece, and are in no group */
-    uint64_t left_out;                 /* fibers whose group did not fit any more */
+    uint64_t left_out;                 /* fibers without a group, because the table is full */
     bool no_memory;
 };
 

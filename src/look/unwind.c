@@ -97,7 +97,7 @@ static uint64_t take_encoded(struct cursor *c, uint8_t encoding) {
     return (encoding & 0x70) == 0x10 ? at + v : v;
 }
 
-static void skip(struct cursor *c, uint64_t bytes) {
+static void skip_field(struct cursor *c, uint64_t bytes) {
     uint64_t left = (uint64_t)(c->end - c->at);
     if (bytes > left) bytes = left;
     c->at += bytes;
@@ -128,7 +128,7 @@ static bool read_common(struct weft__unwinder *u, uint64_t at, struct common *to
     unsigned version = (unsigned)unwind_take(&c, 1);
     const char *letters = (const char *)c.at;
     size_t n = strnlen(letters, (size_t)(c.end - c.at));
-    skip(&c, n + 1);
+    skip_field(&c, n + 1);
     *to = (struct common){.code_step = take_uleb(&c), .data_step = take_sleb(&c)};
     if (version == 1)
         unwind_take(&c, 1);
@@ -137,7 +137,7 @@ static bool read_common(struct weft__unwinder *u, uint64_t at, struct common *to
     if (letters[0] == 'z') {
         uint64_t size = take_uleb(&c);
         struct cursor after = c;
-        skip(&after, size);
+        skip_field(&after, size);
         to->augmented = true;
         for (size_t i = 1; i < n; i++) {
             if (letters[i] == 'R')
@@ -180,7 +180,7 @@ static void set_register(struct row *r, uint64_t reg, int64_t offset, bool saved
 static void frame_expression(struct row *r, struct cursor *c) {
     uint64_t size = take_uleb(c);
     struct cursor e = *c, after = *c;
-    skip(&after, size);
+    skip_field(&after, size);
     e.end = after.at;
     uint8_t op = (uint8_t)unwind_take(&e, 1);
     r->cfa_register = UINT64_MAX;
@@ -196,12 +196,12 @@ static void frame_expression(struct row *r, struct cursor *c) {
 /* DW_OP_bregFP offset: saved there; only understood as far as the frame pointer itself goes. */
 static void saved_by_expression(struct row *r, struct cursor *c) {
     uint64_t reg = take_uleb(c), size = take_uleb(c);
-    skip(c, size);
+    skip_field(c, size);
     set_register(r, reg, 0, false);
 }
 
-static void run_one(struct row *r, const struct row *initial, struct row *kept, unsigned *depth, struct cursor *c,
-                    const struct common *k, uint8_t op) {
+static void run_instruction(struct row *r, const struct row *initial, struct row *kept, unsigned *depth,
+                            struct cursor *c, const struct common *k, uint8_t op) {
     uint64_t reg;
     switch (op) {
     case 0x00: break; /* nop */
@@ -280,7 +280,7 @@ static void unwind_run(struct row *r, const struct row *initial, struct cursor c
         case 0x02: at += unwind_take(&c, 1) * k->code_step; break;
         case 0x03: at += unwind_take(&c, 2) * k->code_step; break;
         case 0x04: at += unwind_take(&c, 4) * k->code_step; break;
-        default: run_one(r, initial, kept, &depth, &c, k, op);
+        default: run_instruction(r, initial, kept, &depth, &c, k, op);
         }
     }
 }
@@ -333,7 +333,7 @@ static struct rule make_rule(struct weft__unwinder *u, uint64_t pc) {
     if (pc < begin || pc - begin >= length) return none;
     if (k.augmented) {
         uint64_t size = take_uleb(&c);
-        skip(&c, size);
+        skip_field(&c, size);
     }
     struct row initial = {.cfa_register = UINT64_MAX}, row;
     unwind_run(&initial, &initial, k.program, &k, 0, UINT64_MAX);
@@ -419,8 +419,8 @@ static bool stack_word(struct weft__unwinder *u, const struct weft__window *w, u
 }
 
 /* One step outward. The frame lies within the stack, and above the last one. */
-static bool step(struct weft__unwinder *u, const struct weft__window *w, struct weft__registers *r, uint64_t pc,
-                 uint64_t low, uint64_t top) {
+static bool step_frame(struct weft__unwinder *u, const struct weft__window *w, struct weft__registers *r, uint64_t pc,
+                       uint64_t low, uint64_t top) {
     struct rule rule = rule_at(u, pc);
     uint64_t cfa = (rule.base == BY_SP ? r->sp : r->fp) + (uint64_t)(int64_t)rule.cfa, fp = r->fp;
     if (rule.base == STOPS) return false;
@@ -441,6 +441,7 @@ unsigned weft__unwind(struct weft__unwinder *u, struct weft__registers at, const
     unsigned n = 0;
     frames[n++] = at.pc;
     /* A return address may be the first of the next function: look at the call before it. */
-    while (n < WEFT_LOOK_FRAMES && step(u, window, &at, n == 1 ? at.pc : at.pc - 1, low, top)) frames[n++] = at.pc;
+    while (n < WEFT_LOOK_FRAMES && step_frame(u, window, &at, n == 1 ? at.pc : at.pc - 1, low, top))
+        frames[n++] = at.pc;
     return n;
 }

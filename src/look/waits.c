@@ -110,7 +110,7 @@ static bool is_object(struct weft__look *look, uint64_t address, unsigned on, ui
 
 static bool may_be_address(uint64_t v) { return v % 8 == 0 && v >= 4096 && v < UINT64_C(1) << 47; }
 
-#define IN_REGISTER 0xffff /* the frame pointer is the one register that is kept, and may hold anything */
+#define IN_REGISTER 0xffff /* only the frame pointer is kept, and it may hold anything */
 
 /*
  * Tries the word with this number of the window. A compiler may have kept the address of the chain in the place of

@@ -67,7 +67,7 @@ static void say_bare(int err) {
 }
 
 /* Stacks without guards are checked in another way, so a failure here is no error. */
-static void guard(struct weft__arena *a, char *base) {
+static void guard_stack(struct weft__arena *a, char *base) {
     a->spacing = a->guards = a->mappings = 0;
     a->bare = false;
     if (!load_rlx(&guards_wanted)) return;
@@ -112,7 +112,7 @@ int weft__arena_map(struct weft__arena *a) {
     void *memory;
     int err = weft__pages_map(&memory, a->count * a->stride);
     if (err) return err;
-    guard(a, memory);
+    guard_stack(a, memory);
     for (unsigned i = 0; i < a->count; i++) init_stack(a, memory, i);
     weft__arena_chain(a);
     store_rel(&a->base, memory); /* pairs with stack_at and weft__arenas_sweep: the stacks are initialized */

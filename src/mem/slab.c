@@ -238,7 +238,7 @@ static void slab_give_up(struct weft__slab *s, struct weft__slab_pool *p, struct
     weft__unlock(&p->lock);
 }
 
-static void release(struct weft__slab *s, struct weft__slab_pool *p, struct weft__slab_page **full, unsigned n) {
+static void release_pages(struct weft__slab *s, struct weft__slab_pool *p, struct weft__slab_page **full, unsigned n) {
     struct weft__range r[WEFT_SLAB_FULL];
     unsigned sealed = 0;
     for (unsigned i = 0; i < n; i++) {
@@ -271,7 +271,7 @@ WEFT_COLD bool weft__slab_trim(struct weft__slab *s) {
         weft__lock(&p->lock);
         unsigned n = slab_settle(s, p, full, &did);
         weft__unlock(&p->lock);
-        if (n) release(s, p, full, n);
+        if (n) release_pages(s, p, full, n);
     }
     weft__unlock(&s->trimming);
     return did;

@@ -24,14 +24,14 @@ size_t weft__stack_count_in_use(void) { return load_rlx(&in_use); }
 /* --- caches -------------------------------------------------------------------------------------- */
 
 /* Half of the capacity of a worker's cache for a class: only a few large stacks. */
-static unsigned kept(unsigned class) {
+static unsigned kept_stacks(unsigned class) {
     size_t fit = ((size_t)8 << 20) / weft__stack_size(class);
     return fit >= WEFT_STACK_CACHED ? WEFT_STACK_CACHED : fit > 0 ? (unsigned)fit : 1;
 }
 
 /* Sets the room of a cache that holds `have` stacks. */
 static void set_room(struct weft__stack_cache *c, unsigned class, unsigned have) {
-    unsigned may = 2 * kept(class);
+    unsigned may = 2 * kept_stacks(class);
     c->room = load_rlx(&weft__stack_is_scarce) || have >= may ? 0 : may - have;
     c->limit = (uint16_t)(have + c->room);
 }
@@ -66,7 +66,7 @@ static unsigned make_and_fill(struct weft__stack_cache *c, unsigned class, unsig
 /* The cache is empty. Fill a quarter of its capacity, so that this is called rarely without hoarding. */
 static struct weft__stack *get_guarded(struct weft__stack_cache *c, unsigned class, bool make) {
     uint8_t node = c->node;
-    unsigned most = load_rlx(&weft__stack_is_scarce) ? 1 : kept(class) / 4 + 1;
+    unsigned most = load_rlx(&weft__stack_is_scarce) ? 1 : kept_stacks(class) / 4 + 1;
     unsigned got = weft__stacks_take(node, WEFT_GUARDED, class, most, &c->free);
     add_rlx(&in_use, got);
     if (!got) {
@@ -127,8 +127,8 @@ WEFT_COLD void weft__stack_put_slow(struct weft__stack_cache *caches, struct wef
     } else {
         if (load_rlx(&weft__stack_is_scarce))
             stack_give_back(c, 0);
-        else if (weft__stack_count_cached(c) >= 2 * kept(s->class))
-            stack_give_back(c, kept(s->class));
+        else if (weft__stack_count_cached(c) >= 2 * kept_stacks(s->class))
+            stack_give_back(c, kept_stacks(s->class));
     }
     s->link.next = c->free;
     c->free = &s->link;
@@ -141,7 +141,7 @@ WEFT_COLD void weft__stack_put_slow(struct weft__stack_cache *caches, struct wef
 WEFT_COLD unsigned weft__stack_flush(struct weft__stack_cache *caches, unsigned keep) {
     unsigned given = give_back_bare(&caches[WEFT_STACK_BARE]);
     for (unsigned class = 0; class < WEFT_STACK_CLASSES; class ++) {
-        given += stack_give_back(&caches[class], keep * kept(class) / WEFT_STACK_CACHED);
+        given += stack_give_back(&caches[class], keep * kept_stacks(class) / WEFT_STACK_CACHED);
         if (caches[class].room) set_room(&caches[class], class, weft__stack_count_cached(&caches[class]));
     }
     return given;

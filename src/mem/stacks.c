@@ -73,7 +73,7 @@ bool weft__stacks_is_empty(uint8_t node, unsigned kind, unsigned class) {
 
 /* The number of stacks of the next arena: twice as many as in the last arena, up to some tens of megabytes of address
  * space. So a small program maps little, and a large program makes few arenas. */
-static unsigned twice(unsigned class, unsigned count) {
+static unsigned next_arena_count(unsigned class, unsigned count) {
     size_t stride = weft__stack_size(class) + WEFT_STACK_GUARD;
     return count < WEFT_MOST && count * 2 * stride <= WEFT_MOST_BYTES ? count * 2 : count;
 }
@@ -109,7 +109,7 @@ int weft__stacks_make(uint8_t node, unsigned class) {
     int err = 0;
     struct weft__arena *a = map_spare(p);
     if (!a && (a = new_arena(class, node, count ? count : WEFT_FEWEST, &err)))
-        store_rlx(&p->next_count, twice(class, a->count));
+        store_rlx(&p->next_count, next_arena_count(class, a->count));
     if (!a) return err;
     p = pool_of_arena(a);
     weft__lock(&p->lock);
@@ -139,7 +139,7 @@ static unsigned stacks_settle(struct pool *p, unsigned age, unsigned most) {
 }
 
 /* Takes all idle stacks of the arena for the caller; returns how many. Locked. */
-static unsigned seize(struct weft__arena *a) {
+static unsigned seize_idle(struct weft__arena *a) {
     unsigned n = a->idle_count;
     WEFT_ASSERT(n <= a->count);
     a->idle = NULL;
@@ -149,21 +149,21 @@ static unsigned seize(struct weft__arena *a) {
     return n;
 }
 
-static void unmap(struct weft__arena *a) {
+static void unmap_arena(struct weft__arena *a) {
     weft__arena_unmap(a);
     put_spare(&pools[a->node][WEFT_GUARDED][a->class], a);
 }
 
 /* Gives back the pages of an arena's idle stacks, or the arena if all its stacks are idle. Not under valgrind, which
  * would take other memory at that address for the stacks that it knows. */
-static bool cool(struct pool *p) {
+static bool cool_arena(struct pool *p) {
     weft__lock(&p->lock);
     struct weft__arena *a = p->warm ? container_of(p->warm, struct weft__arena, has_warm) : NULL;
-    unsigned n = a ? seize(a) : 0;
+    unsigned n = a ? seize_idle(a) : 0;
     weft__unlock(&p->lock);
     if (!n) return a != NULL; /* all stacks have been taken again */
     if (n == a->count && !san_on_valgrind()) {
-        unmap(a);
+        unmap_arena(a);
         return true;
     }
     weft__arena_discard(a);
@@ -209,7 +209,7 @@ WEFT_COLD bool weft__stacks_trim(void) {
         weft__lock(&p->lock);
         did = stacks_settle(p, WEFT_AGED_OLD, AT_ONCE) > 0;
         weft__unlock(&p->lock);
-        did = did || cool(p);
+        did = did || cool_arena(p);
         if (did) at = (at + i) % WEFT_POOLS;
     }
     weft__unlock(&trimming);
@@ -224,7 +224,7 @@ static struct weft__arena *seize_whole(struct pool *p) {
         a = container_of(s, struct weft__arena, has_idle);
         if (a->idle_count != a->count) a = NULL;
     }
-    if (a) seize(a);
+    if (a) seize_idle(a);
     weft__unlock(&p->lock);
     return a;
 }
@@ -245,7 +245,7 @@ WEFT_COLD void weft__stacks_reclaim(void) {
     for (unsigned i = 0; i < WEFT_POOLS && !san_on_valgrind(); i++) {
         struct pool *p = pool_nth(i);
         settle_all(p);
-        for (struct weft__arena *a; (a = seize_whole(p));) unmap(a);
+        for (struct weft__arena *a; (a = seize_whole(p));) unmap_arena(a);
     }
     weft__unlock(&trimming);
 }

@@ -59,7 +59,7 @@ static int graph_grow(void **array, uint32_t *room, uint32_t count, size_t size)
 }
 
 /* Prepares a change: the graph must not run, and the order becomes invalid. */
-static int change(struct graph *g) {
+static int graph_begin_change(struct graph *g) {
     if (load_acq(&g->running)) return -EBUSY; /* pairs with the end of a run */
     weft__free(g->order);
     g->order = NULL;
@@ -71,7 +71,7 @@ WEFT_PUBLIC int weft_graph_node(struct weft_graph *graph, int (*fn)(void *), voi
     if (!graph->opaque) graph->opaque = weft__alloc(sizeof(struct graph));
     struct graph *g = graph->opaque;
     if (!g) return -ENOMEM;
-    int err = change(g);
+    int err = graph_begin_change(g);
     if (!err) err = graph_grow((void **)&g->nodes, &g->node_room, g->node_count, sizeof *g->nodes);
     if (err) return err;
     g->nodes[g->node_count] = (struct node){.fn = fn, .arg = arg, .graph = g, .first = NONE};
@@ -82,7 +82,7 @@ WEFT_PUBLIC int weft_graph_edge(struct weft_graph *graph, int before, int after)
     struct graph *g = graph ? graph_of(graph) : NULL;
     if (!g || before < 0 || after < 0 || before == after) return -EINVAL;
     if ((uint32_t)before >= g->node_count || (uint32_t)after >= g->node_count) return -EINVAL;
-    int err = change(g);
+    int err = graph_begin_change(g);
     if (!err) err = graph_grow((void **)&g->edges, &g->edge_room, g->edge_count, sizeof *g->edges);
     if (err) return err;
     struct node *from = &g->nodes[before];
@@ -96,7 +96,7 @@ WEFT_PUBLIC int weft_graph_clear(struct weft_graph *graph) {
     if (!graph) return -EINVAL;
     struct graph *g = graph_of(graph);
     if (!g) return 0;
-    int err = change(g);
+    int err = graph_begin_change(g);
     if (err) return err;
     weft__free(g->nodes);
     weft__free(g->edges);
@@ -111,7 +111,7 @@ static void count_edges(struct graph *g) {
     for (uint32_t i = 0; i < g->node_count; i++) store_rlx(&g->nodes[i].pending, g->nodes[i].before);
 }
 
-static void append(struct graph *g, uint32_t *n, uint32_t node) {
+static void append_node(struct graph *g, uint32_t *n, uint32_t node) {
     g->nodes[node].at = *n;
     g->order[(*n)++] = node;
 }
@@ -124,11 +124,11 @@ static int graph_check(struct graph *g) {
     if (!g->order) return -ENOMEM;
     count_edges(g);
     for (uint32_t i = 0; i < g->node_count; i++)
-        if (!g->nodes[i].before) append(g, &n, i);
+        if (!g->nodes[i].before) append_node(g, &n, i);
     g->roots = n;
     for (uint32_t done = 0; done < n; done++)
         for (uint32_t e = g->nodes[g->order[done]].first; e != NONE; e = g->edges[e].next)
-            if (add_rlx(&g->nodes[g->edges[e].to].pending, UINT32_MAX) == 1) append(g, &n, g->edges[e].to);
+            if (add_rlx(&g->nodes[g->edges[e].to].pending, UINT32_MAX) == 1) append_node(g, &n, g->edges[e].to);
     if (n == g->node_count) return 0;
     weft__free(g->order);
     g->order = NULL;

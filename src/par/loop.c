@@ -60,7 +60,7 @@ struct pace {
     uint64_t cost; /* ns of WEFT_COST elements in the last piece; 0: unknown */
 };
 
-static inline bool ended(struct weft__loop *loop) { return weft__par_is_over(&loop->result); }
+static inline bool loop_ended(struct weft__loop *loop) { return weft__par_is_over(&loop->result); }
 
 /* --- one piece ---------------------------------------------------------------------------------- */
 
@@ -135,7 +135,7 @@ static size_t part_begin(const struct weft__loop *loop, size_t k) {
 
 static void call_part(struct weft__loop *loop, size_t k, void *value) {
     size_t at = part_begin(loop, k), end = part_begin(loop, k + 1);
-    while (at < end && !ended(loop)) {
+    while (at < end && !loop_ended(loop)) {
         size_t to = loop->grain && end - at > loop->grain ? at + loop->grain : end;
         loop_call(loop, at, to, value);
         at = to;
@@ -144,7 +144,7 @@ static void call_part(struct weft__loop *loop, size_t k, void *value) {
 
 /* --- cutting ------------------------------------------------------------------------------------ */
 
-static void run_piece(void *piece);
+static void loop_run_piece(void *piece);
 
 static void run_left(struct weft__loop *loop, size_t begin, size_t mid, void *value, struct pace *pace);
 static void loop_run_parts(struct weft__loop *loop, size_t first, size_t end, void *value, struct pace *pace);
@@ -196,7 +196,7 @@ static void cut_in_two(struct weft__loop *loop, struct range r, void *value, str
     }
     store_rlx(&forked.step, pace->step);
     if (loop->size) memcpy(room, loop->identity, loop->size);
-    weft_task_fork(&forked.task, run_piece, &forked);
+    weft_task_fork(&forked.task, loop_run_piece, &forked);
     if (loop->partition == WEFT_FOR_MORSEL) loop_offer();
     run_range(loop, begin, end, r.parts, kept, pace);
     store_rlx(&forked.step, pace->step); /* a worker that starts it later knows the new pace */
@@ -231,8 +231,8 @@ static bool is_small(const struct weft__loop *loop, size_t n, size_t step) {
     return n <= (loop->partition == WEFT_FOR_STATIC ? 1 : loop->grain);
 }
 
-static void tree(struct weft__loop *loop, size_t begin, size_t end, void *value, struct pace *pace) {
-    if (ended(loop)) return;
+static void loop_run_tree(struct weft__loop *loop, size_t begin, size_t end, void *value, struct pace *pace) {
+    if (loop_ended(loop)) return;
     if (!is_small(loop, end - begin, pace->step))
         cut_at(loop, (struct range){begin, loop_cut(loop, begin, end), end, false}, value, pace);
     else if (loop->partition == WEFT_FOR_MORSEL)
@@ -255,7 +255,7 @@ static void run_rest(void *p) {
     struct rest *rest = p;
     if (load_rlx(&rest->back)) return;
     rest->ran = true;
-    run_piece(&rest->piece);
+    loop_run_piece(&rest->piece);
 }
 
 /* Runs [begin, mid). The body may wait, so [mid, end) is forked first. If no thief has taken it, the join calls
@@ -275,8 +275,8 @@ static bool call_before_rest(struct weft__loop *loop, size_t begin, size_t mid, 
     return rest.ran;
 }
 
-static void lazy(struct weft__loop *loop, size_t begin, size_t end, void *value, struct pace *pace) {
-    while (begin < end && !ended(loop)) {
+static void loop_run_lazily(struct weft__loop *loop, size_t begin, size_t end, void *value, struct pace *pace) {
+    while (begin < end && !loop_ended(loop)) {
         size_t n = end - begin, piece = loop->partition == WEFT_FOR_LAZY ? loop->grain : pace->step;
         if (n > piece && weft__par_has_idle_worker()) {
             size_t mid = at_line(loop, begin, end, begin + (n + 1) / 2);
@@ -295,7 +295,7 @@ static void lazy(struct weft__loop *loop, size_t begin, size_t end, void *value,
 }
 
 static void run_left(struct weft__loop *loop, size_t begin, size_t mid, void *value, struct pace *pace) {
-    (loop->lazily ? lazy : tree)(loop, begin, mid, value, pace);
+    (loop->lazily ? loop_run_lazily : loop_run_tree)(loop, begin, mid, value, pace);
 }
 
 /* Runs parts [first, end), each cut into pieces. */
@@ -307,7 +307,7 @@ static void loop_run_parts(struct weft__loop *loop, size_t first, size_t end, vo
         run_left(loop, begin, to, value, pace);
 }
 
-static void run_piece(void *piece) {
+static void loop_run_piece(void *piece) {
     struct piece *p = piece;
     struct pace pace = {.step = load_rlx(&p->step)};
     run_range(p->loop, p->begin, p->end, p->parts, p->value, &pace);
@@ -337,7 +337,7 @@ static uint64_t learnt_cost(const struct weft__loop *loop) {
 }
 
 /* Writes only changes of more than an eighth: the word is shared. */
-static void learn(const struct weft__loop *loop, uint64_t known, uint64_t cost) {
+static void loop_learn(const struct weft__loop *loop, uint64_t known, uint64_t cost) {
     uint64_t tag, difference = known > cost ? known - cost : cost - known;
     _Atomic uint64_t *lesson = lesson_of(loop, &tag);
     if (cost && difference > known / 8) store_rlx(lesson, tag | (cost < UINT32_MAX ? cost : UINT32_MAX));
@@ -350,10 +350,10 @@ static bool is_worth_a_probe(const struct weft__loop *loop) {
 }
 
 /* Runs some elements alone; returns where the rest starts. If a body waits, the rest continues meanwhile. */
-static size_t probe(struct weft__loop *loop, void *value, struct pace *pace) {
+static size_t loop_probe(struct weft__loop *loop, void *value, struct pace *pace) {
     size_t at = loop->begin;
     uint64_t began = weft__clock(), now = began;
-    while (at < loop->end && now - began < loop->budget / 4 && !ended(loop)) {
+    while (at < loop->end && now - began < loop->budget / 4 && !loop_ended(loop)) {
         size_t to = loop->end - at > pace->step ? at + pace->step : loop->end;
         uint64_t before = now;
         if (to == loop->end || !loop->forks_rest)
@@ -401,10 +401,10 @@ static void run_morsels(struct weft__loop *loop, void *value) {
     if (known)
         run_known(loop, known, value, &pace);
     else {
-        size_t rest = learns ? probe(loop, value, &pace) : loop->begin;
+        size_t rest = learns ? loop_probe(loop, value, &pace) : loop->begin;
         if (rest < loop->end) run_left(loop, rest, loop->end, value, &pace);
     }
-    if (learns) learn(loop, known, pace.cost);
+    if (learns) loop_learn(loop, known, pace.cost);
 }
 
 int weft__loop_set_options(struct weft__loop *loop, const struct weft_for_options *options) {
@@ -441,7 +441,7 @@ int weft__loop_run(struct weft__loop *loop, void *value) {
     bool directed = loop->spread != WEFT_SPREAD_NONE || loop->affinity;
     if (directed && weft__loop_run_spread(loop, value)) return load_rlx(&loop->result);
     if (loop->partition == WEFT_FOR_STATIC)
-        tree(loop, 0, loop->parts, value, &pace);
+        loop_run_tree(loop, 0, loop->parts, value, &pace);
     else if (loop->partition == WEFT_FOR_MORSEL)
         run_morsels(loop, value);
     else

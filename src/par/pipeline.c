@@ -67,7 +67,7 @@ static struct token *pipeline_take(struct tokens *list) {
 }
 
 /* The first stage is ordered, too: it assigns the numbers. */
-static unsigned kind_of(const struct pipeline *p, size_t stage) {
+static unsigned stage_kind_of(const struct pipeline *p, size_t stage) {
     return stage ? p->stages[stage].kind : WEFT_STAGE_IN_ORDER;
 }
 
@@ -79,7 +79,7 @@ static void make_ready(struct pipeline *p, struct token *t) {
 /* May the token enter its stage? If not, it waits there. Locked. */
 static bool pipeline_enter(struct pipeline *p, struct token *t) {
     struct gate *g = &p->gates[t->stage];
-    unsigned kind = kind_of(p, t->stage);
+    unsigned kind = stage_kind_of(p, t->stage);
     if (kind == WEFT_STAGE_PARALLEL) return true;
     if (!g->busy && (kind == WEFT_STAGE_SERIAL || g->due == t->number)) return g->busy = true;
     if (kind == WEFT_STAGE_SERIAL)
@@ -92,7 +92,7 @@ static bool pipeline_enter(struct pipeline *p, struct token *t) {
 /* A token has left the stage: the next token may enter. Locked. */
 static void pipeline_leave(struct pipeline *p, size_t stage) {
     struct gate *g = &p->gates[stage];
-    unsigned kind = kind_of(p, stage);
+    unsigned kind = stage_kind_of(p, stage);
     struct token *t = NULL;
     if (kind == WEFT_STAGE_PARALLEL) return;
     if (kind == WEFT_STAGE_SERIAL)
@@ -164,7 +164,7 @@ static void send_for_more(struct pipeline *p) {
     }
 }
 
-static void work(struct pipeline *p) {
+static void pipeline_work(struct pipeline *p) {
     struct token *mine = NULL;
     for (;;) {
         if (!mine && (mine = pipeline_take(&p->ready))) p->readies--;
@@ -185,7 +185,7 @@ static void begin_work(void *pipeline) {
     struct pipeline *p = pipeline;
     weft__lock(&p->lock);
     p->starting--;
-    work(p);
+    pipeline_work(p);
     weft__unlock(&p->lock);
 }
 
@@ -195,7 +195,7 @@ static void *pipeline_help(void *pipeline) {
     return NULL;
 }
 
-static int prepare(struct pipeline *p) {
+static int pipeline_prepare(struct pipeline *p) {
     size_t in_order = 1;
     for (size_t i = 1; i < p->n; i++) in_order += p->stages[i].kind == WEFT_STAGE_IN_ORDER;
     if (p->count > SIZE_MAX / 2 / sizeof *p->tokens || in_order > SIZE_MAX / 2 / sizeof *p->slots / p->count)
@@ -207,7 +207,7 @@ static int prepare(struct pipeline *p) {
     struct token **slots = p->slots;
     for (size_t i = 0; i < p->n; i++) {
         p->gates[i].queue.last = &p->gates[i].queue.first;
-        if (kind_of(p, i) != WEFT_STAGE_IN_ORDER) continue;
+        if (stage_kind_of(p, i) != WEFT_STAGE_IN_ORDER) continue;
         p->gates[i].slots = slots;
         slots += p->count;
     }
@@ -219,12 +219,12 @@ static int prepare(struct pipeline *p) {
 static int pipeline_run(void *pipeline) {
     struct pipeline *p = pipeline;
     if (!p->count) p->count = (size_t)WEFT_TOKENS * weft__par_count_workers();
-    int err = prepare(p);
+    int err = pipeline_prepare(p);
     if (!err) {
         weft__fiber_group_begin(&p->crew, "weft_pipeline");
         weft__lock(&p->lock);
         pipeline_begin(p);
-        work(p);
+        pipeline_work(p);
         weft__unlock(&p->lock);
         weft__fiber_group_end(&p->crew);
         err = load_rlx(&p->result); /* the end of the group has ordered it */

@@ -46,7 +46,7 @@ struct scan {
 static void *scan_value_of(struct scan *s, size_t block) { return s->values + block * s->apart; }
 
 /* The next block, or `blocks` for none. *scanning: scan it, else fold it. Locked. */
-static size_t pick(struct scan *s, bool *scanning) {
+static size_t scan_pick_block(struct scan *s, bool *scanning) {
     *scanning = true;
     if (s->touched == s->known && s->known < s->blocks) return s->touched++;
     for (; s->pending < s->known && s->state[s->pending] >= SCANNING; s->pending++) {
@@ -59,7 +59,7 @@ static size_t pick(struct scan *s, bool *scanning) {
 
 /* The same, but none if the scan is over or cancelled. */
 static size_t scan_choose(struct scan *s, bool *scanning) {
-    size_t block = pick(s, scanning);
+    size_t block = scan_pick_block(s, scanning);
     return block < s->blocks && weft__par_is_over(&s->result) ? s->blocks : block;
 }
 
@@ -92,7 +92,7 @@ static void scanned_in_front(struct scan *s, size_t block, const void *value, vo
 }
 
 /* mine: two values for this worker. */
-static bool next(struct scan *s, char *mine) {
+static bool scan_next_block(struct scan *s, char *mine) {
     bool scanning;
     void *value = mine, *swap = mine + s->apart;
     weft__lock(&s->lock);
@@ -135,7 +135,7 @@ struct part {
 
 static void take_part(void *p) {
     struct part *part = p;
-    while (next(part->scan, part->mine)) {
+    while (scan_next_block(part->scan, part->mine)) {
     }
 }
 
@@ -184,7 +184,7 @@ struct call {
 };
 
 /* Allocates parts, values and states. False: no memory. */
-static bool allocate(struct scan *s, struct part **part, size_t parts) {
+static bool scan_allocate(struct scan *s, struct part **part, size_t parts) {
     s->apart = weft__par_stride(s->size);
     if (s->apart < s->size || s->apart > SIZE_MAX / 2 / (s->blocks + 2 * parts)) return false;
     *part = weft__alloc(parts * sizeof **part);
@@ -198,7 +198,7 @@ static int scan_rest(struct scan *s, unsigned workers) {
     struct part *part = NULL;
     size_t parts = workers < s->blocks ? workers : s->blocks;
     int err;
-    if (allocate(s, &part, parts)) {
+    if (scan_allocate(s, &part, parts)) {
         for (size_t i = 0; i < parts; i++)
             part[i] = (struct part){.scan = s, .mine = scan_value_of(s, s->blocks + 2 * i)};
         scan_run_parts(part, parts);
@@ -246,11 +246,11 @@ struct array {
     void *arg;
 };
 
-static void combine(void *left, const void *right, void *p) {
+static void scan_combine(void *left, const void *right, void *p) {
     struct array *a = p;
     a->combine(left, right, a->arg);
 }
-static int fold(size_t begin, size_t end, void *value, void *p) {
+static int scan_fold(size_t begin, size_t end, void *value, void *p) {
     struct array a = *(struct array *)p; /* a copy that the user's function cannot change */
     for (size_t i = begin; i < end; i++) a.combine(value, a.in + i * a.size, a.arg);
     return 0;
@@ -263,8 +263,8 @@ static int fold(size_t begin, size_t end, void *value, void *p) {
      : (array)->size == 16 ? scan(begin, end, value, array, 16) \
                            : scan(begin, end, value, array, (array)->size))
 
-static inline __attribute__((always_inline)) int inclusive(size_t begin, size_t end, void *value,
-                                                           const struct array *array, size_t size) {
+static inline __attribute__((always_inline)) int sized_inclusive(size_t begin, size_t end, void *value,
+                                                                 const struct array *array, size_t size) {
     struct array a = *array;
     for (size_t i = begin; i < end; i++) {
         a.combine(value, a.in + i * size, a.arg);
@@ -274,10 +274,10 @@ static inline __attribute__((always_inline)) int inclusive(size_t begin, size_t 
 }
 static int scan_inclusive(size_t begin, size_t end, void *value, void *p) {
     struct array *array = p;
-    return FOR_SIZE(inclusive, begin, end, value, array);
+    return FOR_SIZE(sized_inclusive, begin, end, value, array);
 }
-static inline __attribute__((always_inline)) int exclusive(size_t begin, size_t end, void *value,
-                                                           const struct array *array, size_t size) {
+static inline __attribute__((always_inline)) int sized_exclusive(size_t begin, size_t end, void *value,
+                                                                 const struct array *array, size_t size) {
     struct array a = *array;
     max_align_t element[a.size / sizeof(max_align_t) + 1]; /* the result may overwrite it */
     for (size_t i = begin; i < end; i++) {
@@ -289,7 +289,7 @@ static inline __attribute__((always_inline)) int exclusive(size_t begin, size_t 
 }
 static int scan_exclusive(size_t begin, size_t end, void *value, void *p) {
     struct array *array = p;
-    return FOR_SIZE(exclusive, begin, end, value, array);
+    return FOR_SIZE(sized_exclusive, begin, end, value, array);
 }
 
 static int scan_array(void *out, const void *in, size_t n, const struct weft_prefix *how, struct array *array) {
@@ -305,13 +305,13 @@ static int scan_array(void *out, const void *in, size_t n, const struct weft_pre
 WEFT_PUBLIC int weft_scan_inclusive(void *out, const void *in, size_t n, size_t size, const void *identity,
                                     void (*op)(void *left, const void *right, void *arg), void *arg) {
     struct array array = {out, in, size, op, arg};
-    struct weft_prefix how = {{size, identity, fold, combine}, scan_inclusive};
+    struct weft_prefix how = {{size, identity, scan_fold, scan_combine}, scan_inclusive};
     return scan_array(out, in, n, &how, &array);
 }
 
 WEFT_PUBLIC int weft_scan_exclusive(void *out, const void *in, size_t n, size_t size, const void *identity,
                                     void (*op)(void *left, const void *right, void *arg), void *arg) {
     struct array array = {out, in, size, op, arg};
-    struct weft_prefix how = {{size, identity, fold, combine}, scan_exclusive};
+    struct weft_prefix how = {{size, identity, scan_fold, scan_combine}, scan_exclusive};
     return scan_array(out, in, n, &how, &array);
 }

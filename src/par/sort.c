@@ -49,12 +49,12 @@ struct request {
     int result;
 };
 
-static int point(size_t begin, size_t end, void *p) {
+static int sort_point(size_t begin, size_t end, void *p) {
     struct request *r = p;
     for (size_t i = begin; i < end; i++) r->pointers[i] = r->base + i * r->size;
     return 0;
 }
-static int gather(size_t begin, size_t end, void *p) {
+static int sort_gather(size_t begin, size_t end, void *p) {
     struct request *r = p;
     for (size_t i = begin; i < end; i++) memcpy(r->buffer + i * r->size, r->pointers[i], r->size);
     return 0;
@@ -70,10 +70,10 @@ static int sort_indirectly(void *p) {
     struct request *r = p;
     struct sort_pointers_part all = {r->pointers, r->pointers + r->n, r->n, false, &r->order, &r->result, 0};
     struct weft_shield shield;
-    int err = weft_for(0, r->n, point, r, NULL);
+    int err = weft_for(0, r->n, sort_point, r, NULL);
     if (err) return err;
     sort_pointers_sort(&all);
-    err = r->result ? r->result : weft_for(0, r->n, gather, r, NULL);
+    err = r->result ? r->result : weft_for(0, r->n, sort_gather, r, NULL);
     if (err) return err;
     weft_shield_begin(&shield);
     (void)!weft_for(0, r->n, copy_back, r, NULL); /* in a shield, in a fiber */

@@ -69,7 +69,7 @@ static void chase_lev_move(struct weft__chase_lev *q, unsigned size, uint64_t t,
     store_rel(&q->slots, slots); /* pairs with steal: a thief that sees it sees the copied items */
 }
 
-static WEFT_COLD int make_room(struct weft__chase_lev *q, uint64_t b) {
+static WEFT_COLD int chase_lev_make_room(struct weft__chase_lev *q, uint64_t b) {
     uint64_t capacity = load_rlx(&q->slots)->mask + 1;
     uint64_t t = q->top_seen = load_acq(&q->top); /* pairs with the thieves' swap: they have read their items */
     if (b - t < capacity) return 0;
@@ -80,7 +80,7 @@ static WEFT_COLD int make_room(struct weft__chase_lev *q, uint64_t b) {
     return 0;
 }
 
-static WEFT_COLD void shrink(struct weft__chase_lev *q, uint64_t t, uint64_t b) {
+static WEFT_COLD void chase_lev_shrink(struct weft__chase_lev *q, uint64_t t, uint64_t b) {
     struct weft__chase_lev_slots *old = load_rlx(&q->slots);
     chase_lev_move(q, q->size - 1, t, b);
     chase_lev_give_back(old);
@@ -88,14 +88,14 @@ static WEFT_COLD void shrink(struct weft__chase_lev *q, uint64_t t, uint64_t b) 
 
 void weft__chase_lev_trim(struct weft__chase_lev *q) {
     uint64_t b = load_rlx(&q->bottom), t = q->top_seen = load_acq(&q->top); /* pairs with the thieves' swap */
-    while (q->size && t == b) shrink(q, t, b);
+    while (q->size && t == b) chase_lev_shrink(q, t, b);
 }
 
 int weft__chase_lev_push(struct weft__chase_lev *q, void *item) {
     uint64_t b = load_rlx(&q->bottom);
     struct weft__chase_lev_slots *slots = load_rlx(&q->slots);
     if (unlikely(b - q->top_seen > slots->mask)) {
-        int err = make_room(q, b);
+        int err = chase_lev_make_room(q, b);
         if (err) return err;
         slots = load_rlx(&q->slots);
     }
@@ -117,7 +117,7 @@ void *weft__chase_lev_pop(struct weft__chase_lev *q) {
     }
     void *item = load_rlx(&slots->slot[b & slots->mask]);
     if (left > 0) {
-        if (unlikely((uint64_t)left < q->few)) shrink(q, t, b);
+        if (unlikely((uint64_t)left < q->few)) chase_lev_shrink(q, t, b);
         return item;
     }
     if (!cas_ar(&q->top, &t, t + 1)) item = NULL; /* against thieves that want the same item; pairs with their swap */

@@ -66,7 +66,7 @@ static bool map_more(unsigned n) {
     return true;
 }
 
-static char *room(void) {
+static char *deque_address_space(void) {
     for (;;) {
         char *memory = NULL;
         weft__lock(&lock);
@@ -82,7 +82,7 @@ static char *room(void) {
 }
 
 static struct weft__deque *deque_make(void) {
-    char *memory = room();
+    char *memory = deque_address_space();
     if (!memory) return NULL;
     static _Atomic unsigned made;
     unsigned colour = add_rlx(&made, 5) % WEFT_DEQUE_COLOURS;
@@ -132,7 +132,7 @@ WEFT_COLD bool weft__deque_touch_more(struct weft__deque *d, const struct weft_c
 }
 
 /* The pages read as zeros afterwards, as a free slot must. */
-static void discard(struct weft__deque *d) {
+static void deque_discard(struct weft__deque *d) {
     char *first = (char *)weft__round_up((uintptr_t)(d->calls + WEFT_DEQUE_FIRST), WEFT_PAGE);
     char *last = (char *)weft__round_up((uintptr_t)(d->calls + d->used), WEFT_PAGE);
     struct weft__range r = {first, (size_t)(last - first)};
@@ -151,7 +151,7 @@ WEFT_COLD void weft__deque_trim(void) {
         weft__unlock(&lock);
         for (struct weft__deque *next; d; d = next) { /* outside the lock: this takes a while */
             next = d->next;
-            discard(d);
+            deque_discard(d);
             weft__deque_put(d);
         }
     }

@@ -33,7 +33,7 @@
  * span), or below in.split. Other variants keep in.span at 0 and in.split at the end, so that every call goes through
  * this contract.
  *
- * A fiber that is made for it runs a stolen call. Owner and thief communicate by call->state, see sched/tasks/tasks.c.
+ * A fiber that is made for it runs a stolen call. Owner and thief communicate by call->state, see sched/tasks/stolen.c.
  * Invariant: the state is 0 in every slot that is free or private, so a fork need not store it.
  *
  * Deques are never unmapped (type-stable): a thief may read any deque that it has ever seen.
@@ -65,9 +65,9 @@ struct weft__deque_variant {
     int (*make)(struct weft__deque *d); /* once for each deque; may be NULL. -ENOMEM */
 };
 
-/* Calls from this index on were forked while the scope `what` was active for their owner; see sched/tasks/tasks.c. No
- * mark is above the head after a join: joins of calls below the floor go to pop. The floor is the index of the
- * innermost mark, or the base. */
+/* Calls from this index on were forked while the scope `what` was active for their owner; see
+ * sched/tasks/task_scopes.c. No mark is above the head after a join: joins of calls below the floor go to pop. The
+ * floor is the index of the innermost mark, or the base. */
 #define WEFT_DEQUE_MARKS 32
 struct weft__deque_mark {
     uint32_t index;

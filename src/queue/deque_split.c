@@ -175,14 +175,14 @@ static void move_split(struct weft__deque *d) {
     weft__unlock(&d->lock);
 }
 
-static uint64_t patience(void) {
+static uint64_t split_patience(void) {
     return likely(!load_rlx(&weft__fence_is_symmetric)) ? WEFT_DEQUE_PATIENCE : WEFT_DEQUE_PATIENCE_SYMMETRIC;
 }
 
 static void split_press(struct weft__deque *d, uint64_t now) {
     if (load_rlx(weft__deque_span(d)))
         split_ask(d, now);
-    else if (now > load_rlx(&d->asked) + patience()) {
+    else if (now > load_rlx(&d->asked) + split_patience()) {
         store_rlx(&d->asked, now);
         move_split(d);
     }

@@ -12,7 +12,7 @@ int weft__locked_init(struct weft__locked *q, uint64_t capacity, uint64_t first)
 
 void weft__locked_destroy(struct weft__locked *q) { weft__free(q->slot); }
 
-static WEFT_COLD bool resize(struct weft__locked *q, uint64_t mask) {
+static WEFT_COLD bool locked_resize(struct weft__locked *q, uint64_t mask) {
     void **slot = weft__alloc((mask + 1) * sizeof *slot);
     if (!slot) return false;
     for (uint64_t i = q->top; i != q->bottom; i++) slot[i & mask] = q->slot[i & q->mask];
@@ -22,14 +22,14 @@ static WEFT_COLD bool resize(struct weft__locked *q, uint64_t mask) {
     return true;
 }
 
-static void changed(struct weft__locked *q) { store_rlx(&q->length, q->bottom - q->top); }
+static void locked_set_length(struct weft__locked *q) { store_rlx(&q->length, q->bottom - q->top); }
 
 int weft__locked_push(struct weft__locked *q, void *item) {
     weft__lock(&q->lock);
-    bool room = q->bottom - q->top <= q->mask || resize(q, q->mask * 2 + 1);
+    bool room = q->bottom - q->top <= q->mask || locked_resize(q, q->mask * 2 + 1);
     if (room) {
         q->slot[q->bottom++ & q->mask] = item;
-        changed(q);
+        locked_set_length(q);
     }
     weft__unlock(&q->lock);
     return room ? 0 : -ENOMEM;
@@ -40,8 +40,8 @@ void *weft__locked_pop(struct weft__locked *q) {
     weft__lock(&q->lock);
     if (q->bottom != q->top) {
         item = q->slot[--q->bottom & q->mask];
-        changed(q);
-        if (q->mask > q->least && q->bottom - q->top <= q->mask / 4) resize(q, q->mask / 2);
+        locked_set_length(q);
+        if (q->mask > q->least && q->bottom - q->top <= q->mask / 4) locked_resize(q, q->mask / 2);
     }
     weft__unlock(&q->lock);
     return item;
@@ -49,7 +49,7 @@ void *weft__locked_pop(struct weft__locked *q) {
 
 void weft__locked_trim(struct weft__locked *q) {
     weft__lock(&q->lock);
-    if (q->bottom == q->top && q->mask > q->least) resize(q, q->least);
+    if (q->bottom == q->top && q->mask > q->least) locked_resize(q, q->least);
     weft__unlock(&q->lock);
 }
 
@@ -58,7 +58,7 @@ void *weft__locked_steal(struct weft__locked *q) {
     weft__lock(&q->lock);
     if (q->bottom != q->top) {
         item = q->slot[q->top++ & q->mask];
-        changed(q);
+        locked_set_length(q);
     }
     weft__unlock(&q->lock);
     return item;

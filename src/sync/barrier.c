@@ -30,7 +30,7 @@ static WEFT_COLD bool barrier_take_back(struct weft_queue *q, struct weft_waiter
     return waits;
 }
 
-static WEFT_SWITCHES int arrive(struct weft_barrier *barrier, uint64_t deadline) {
+static WEFT_SWITCHES int barrier_arrive(struct weft_barrier *barrier, uint64_t deadline) {
     struct weft_queue *q = &barrier->queue;
     struct weft_waiter waiter;
     waiter.fiber = weft__me();
@@ -46,7 +46,7 @@ static WEFT_SWITCHES int arrive(struct weft_barrier *barrier, uint64_t deadline)
 }
 
 WEFT_PUBLIC int weft_barrier_wait_until(struct weft_barrier *barrier, uint64_t deadline) {
-    return barrier && barrier->count ? arrive(barrier, deadline) : -EINVAL;
+    return barrier && barrier->count ? barrier_arrive(barrier, deadline) : -EINVAL;
 }
 
 WEFT_PUBLIC int weft_barrier_wait(struct weft_barrier *barrier) {

@@ -61,7 +61,8 @@ static WEFT_COLD int chan_leave(struct weft_chan *c, struct weft__party *p, bool
     return err;
 }
 
-static inline __attribute__((always_inline)) int meet(struct weft_chan *c, void *item, bool sends, uint64_t deadline) {
+static inline __attribute__((always_inline)) int chan_meet(struct weft_chan *c, void *item, bool sends,
+                                                           uint64_t deadline) {
     struct weft__party p;
     struct weft__fiber *me = weft__me(), *won = NULL;
     if (unlikely(!me)) return -ENOMEM;
@@ -83,10 +84,10 @@ static inline __attribute__((always_inline)) int meet(struct weft_chan *c, void 
 }
 
 static WEFT_SWITCHES int wait_to_send(struct weft_chan *c, void *item, uint64_t deadline) {
-    return meet(c, item, true, deadline);
+    return chan_meet(c, item, true, deadline);
 }
 static WEFT_SWITCHES int wait_to_receive(struct weft_chan *c, void *item, uint64_t deadline) {
-    return meet(c, item, false, deadline);
+    return chan_meet(c, item, false, deadline);
 }
 
 /* --- sending ---------------------------------------------------------------------------------- */

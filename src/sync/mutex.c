@@ -47,7 +47,7 @@
 static inline bool is_free(uint64_t w, bool heir) {
     return !(w & (WEFT_MUTEX_HELD | WEFT_QUEUE_LOCKED)) && (heir || w < WEFT_MUTEX_FULL);
 }
-static inline uint64_t taken(uint64_t w, bool heir) {
+static inline uint64_t mutex_word_taken(uint64_t w, bool heir) {
     if (heir) return (w & WEFT_QUEUE_WAITERS) | WEFT_MUTEX_HELD;
     return w & (WEFT_MUTEX_HEIR | WEFT_QUEUE_WAITERS) ? (w | WEFT_MUTEX_HELD) + WEFT_MUTEX_PASS : WEFT_MUTEX_HELD;
 }
@@ -70,7 +70,7 @@ static inline bool take_soon(struct weft_mutex *m, bool heir) {
     uint64_t w = load_rlx(word);
     for (unsigned turn = 0; turn < WEFT_MUTEX_SPINS;) {
         if (is_free(w, heir)) {
-            if (cas_ar(word, &w, taken(w, heir))) return true; /* pairs with weft_mutex_unlock */
+            if (cas_ar(word, &w, mutex_word_taken(w, heir))) return true; /* pairs with weft_mutex_unlock */
             continue;
         }
         if (!is_worth_waiting(m, w, heir)) return false;
@@ -93,7 +93,7 @@ static WEFT_SWITCHES int wait_for_it(struct weft_mutex *m, struct weft__fiber *m
     for (bool heir = false; !take_soon(m, heir); heir = true) {
         uint64_t w = weft__wait_queue_lock(q);
         if (is_free(w, heir)) {
-            weft__wait_queue_unlock(q, taken(w, heir));
+            weft__wait_queue_unlock(q, mutex_word_taken(w, heir));
             break;
         }
         int err = weft__wait_begin(me, ways, &waiter.ticket);
@@ -168,7 +168,7 @@ WEFT_PUBLIC int weft_mutex_try(struct weft_mutex *mutex) {
         if (w & WEFT_QUEUE_LOCKED) {
             weft__backoff(&turn);
             w = load_rlx(word);
-        } else if (cas_ar(word, &w, taken(w, false))) { /* pairs with weft_mutex_unlock */
+        } else if (cas_ar(word, &w, mutex_word_taken(w, false))) { /* pairs with weft_mutex_unlock */
             store_rlx(weft__mutex_owner(mutex), weft__life(me));
             return 0;
         }

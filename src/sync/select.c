@@ -36,7 +36,7 @@ _Static_assert(sizeof(union case_memory) <= sizeof((struct weft_case){0}.opaque)
 
 static union case_memory *select_case_of(struct weft_case *c) { return (union case_memory *)(void *)c->opaque; }
 
-static bool sends(const struct weft_case *c) { return c->kind == WEFT_CASE_SENDS; }
+static bool case_sends(const struct weft_case *c) { return c->kind == WEFT_CASE_SENDS; }
 
 /* A descriptor is encoded as a pointer that is never NULL. */
 static int descriptor_of(const struct weft_case *c) { return (int)(intptr_t)c->on - 1; }
@@ -59,11 +59,11 @@ static inline bool can_be_done(struct weft_case *c) {
     if (c->kind >= WEFT_CASE_AWAITS) return c->kind == WEFT_CASE_AWAITS ? weft__future_is_done(c->on) : has_come(c);
     uint64_t word = load_acq(weft__chan_word(c->on)) & ~WEFT_CHAN_LOCKED; /* pairs with weft__chan_unlock */
     select_case_of(c)->seen = word;
-    return sends(c) ? weft__chan_can_send(c->on, word) : weft__chan_can_receive(word);
+    return case_sends(c) ? weft__chan_can_send(c->on, word) : weft__chan_can_receive(word);
 }
 
 /* Threads draw from a shared sequence, fibers from their worker's. */
-static uint32_t draw(uint32_t below) {
+static uint32_t draw_random(uint32_t below) {
     static _Atomic uint64_t drawn;
     struct weft__worker *w = weft__self();
     if (likely(w != NULL)) return weft__random_below(&w->random, below);
@@ -76,7 +76,7 @@ static inline int select_choose(struct weft_case *cases, unsigned n) {
     int chosen = -1;
     uint32_t possible = 0;
     for (unsigned i = 0; i < n; i++)
-        if (can_be_done(&cases[i]) && (++possible == 1 || draw(possible) == 0)) chosen = (int)i;
+        if (can_be_done(&cases[i]) && (++possible == 1 || draw_random(possible) == 0)) chosen = (int)i;
     return chosen;
 }
 
@@ -87,7 +87,7 @@ static inline int do_it(struct weft_case *c) {
     case WEFT_CASE_POLLS: c->result = (int)select_case_of(c)->seen; return 0;
     case WEFT_CASE_SLEEPS: c->result = 0; return 0;
     }
-    c->result = weft__chan_transfer(c->on, c->item, sends(c));
+    c->result = weft__chan_transfer(c->on, c->item, case_sends(c));
     return c->result == -EAGAIN ? -EAGAIN : 0;
 }
 
@@ -104,7 +104,7 @@ static inline int do_one(struct weft_case *cases, unsigned n) {
  * futures and times a second look is enough: not done now means not done before. For a descriptor that was ready for a
  * moment in between, it makes no difference.
  */
-static bool unchanged(struct weft_case *cases, unsigned n) {
+static bool cases_unchanged(struct weft_case *cases, unsigned n) {
     for (unsigned i = 0; i < n; i++) {
         struct weft_case *c = &cases[i];
         if (!c->on) continue;
@@ -123,7 +123,7 @@ static bool unchanged(struct weft_case *cases, unsigned n) {
 enum { WAITS, DONE, LOST, AGAIN };
 
 /* A hint: can this wait still be won? */
-static bool stands(struct weft_waiter *w) {
+static bool can_still_win(struct weft_waiter *w) {
     uint64_t word = load_rlx(&w->fiber->wait);
     return (word & (WEFT_WAIT_EPOCH | WEFT_WAIT_WAITING)) == (w->ticket | WEFT_WAIT_WAITING);
 }
@@ -133,7 +133,7 @@ static bool has_partner(struct weft_waiter **chain, const struct weft__fiber *me
     for (struct weft_waiter *w = *chain, *next; w; w = next) {
         next = w->next;
         if (w->fiber == me) continue;
-        if (stands(w)) return true;
+        if (can_still_win(w)) return true;
         weft__chain_remove(chain, w);
     }
     return false;
@@ -142,7 +142,7 @@ static bool has_partner(struct weft_waiter **chain, const struct weft__fiber *me
 static bool can_be_done_locked(struct weft_case *c, uint64_t word, const struct weft__fiber *me) {
     struct weft_chan *chan = c->on;
     uint64_t alone = word & ~(WEFT_CHAN_RECEIVERS | WEFT_CHAN_SENDERS);
-    if (sends(c)) return weft__chan_can_send(chan, alone) || has_partner(&chan->receivers, me);
+    if (case_sends(c)) return weft__chan_can_send(chan, alone) || has_partner(&chan->receivers, me);
     return weft__chan_can_receive(alone) || has_partner(&chan->senders, me);
 }
 
@@ -152,11 +152,11 @@ static int enter_chan(struct weft_case *c, struct weft__party *p) {
     int what = WAITS;
     uint64_t word = weft__chan_lock(chan);
     if (likely(!can_be_done_locked(c, word, me))) {
-        weft__chan_enter(chan, p, sends(c));
+        weft__chan_enter(chan, p, case_sends(c));
     } else if (!weft__wait_win(me, p->waiter.ticket, WEFT_WON_DONE)) {
         what = LOST;
     } else {
-        c->result = weft__chan_transfer_locked(chan, &word, c->item, sends(c), &won);
+        c->result = weft__chan_transfer_locked(chan, &word, c->item, case_sends(c), &won);
         what = c->result == -EAGAIN ? AGAIN : DONE;
     }
     weft__chan_unlock(chan, word);
@@ -229,7 +229,7 @@ static int select_leave(const struct round *r, unsigned entered) {
         } else if (c->kind == WEFT_CASE_AWAITS)
             weft__wait_queue_leave(&((struct weft_future *)c->on)->queue, &p->waiter);
         else
-            weft__chan_leave(c->on, p, sends(c));
+            weft__chan_leave(c->on, p, case_sends(c));
     }
     return done;
 }
@@ -238,7 +238,7 @@ static int select_leave(const struct round *r, unsigned entered) {
 static WEFT_SWITCHES int wait_by(struct weft__fiber *me, struct weft_case *cases, unsigned n, uint64_t ways,
                                  uint64_t deadline, uint64_t time) {
     for (;;) {
-        struct round r = {cases, n, n > 1 ? draw(n) : 0};
+        struct round r = {cases, n, n > 1 ? draw_random(n) : 0};
         uint64_t ticket;
         bool in_time = false;
         int what = WAITS, err = weft__wait_begin(me, ways, &ticket);
@@ -300,7 +300,7 @@ static inline int select_check(const struct weft_case *cases, unsigned n) {
         if (!c->on) continue;
         if (unlikely(c->kind == WEFT_CASE_NONE || c->kind > WEFT_CASE_SLEEPS)) return -EINVAL;
         if (unlikely(c->kind == WEFT_CASE_POLLS && !weft__readiness_is_valid(events_of(c)))) return -EINVAL;
-        if (unlikely(sends(c) && !c->item && ((struct weft_chan *)c->on)->size)) return -EINVAL;
+        if (unlikely(case_sends(c) && !c->item && ((struct weft_chan *)c->on)->size)) return -EINVAL;
     }
     return 0;
 }
@@ -322,6 +322,6 @@ WEFT_PUBLIC int weft_case_select_try(struct weft_case *cases, unsigned n) {
     int which = select_check(cases, n);
     if (unlikely(which)) return which;
     do which = do_one(cases, n);
-    while (which == -EAGAIN && !unchanged(cases, n));
+    while (which == -EAGAIN && !cases_unchanged(cases, n));
     return which;
 }

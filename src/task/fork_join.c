@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Fork and join of tasks: the generic form, and the slow paths of both forms. The fast paths are in weft/task.h.
- * sched/tasks/tasks.c describes what happens to a stolen call.
+ * sched/tasks/stolen.c describes what happens to a stolen call.
  *
  * A generic task is a call like any other. The user's struct refers to it:
  *

@@ -21,7 +21,7 @@ REAL(pthread_getaffinity_np);
 REAL(pthread_getcpuclockid);
 
 /* The record; or NULL, and *err: 0 if it is a kernel thread, else ESRCH. */
-static struct weft__thread *find(pthread_t thread, int *err) {
+static struct weft__thread *find_attributes(pthread_t thread, int *err) {
     struct weft__thread *t = weft__thread_of(thread);
     *err = t->state == WEFT_THREAD_NONE ? 0 : ESRCH;
     return t->state == WEFT_THREAD_NONE || t->state == WEFT_THREAD_COLLECTED || load_acq(&t->over) ? NULL : t;
@@ -29,7 +29,7 @@ static struct weft__thread *find(pthread_t thread, int *err) {
 
 WEFT_INTERPOSED int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr) {
     int err;
-    struct weft__thread *t = find(thread, &err);
+    struct weft__thread *t = find_attributes(thread, &err);
     if (!t) return err ? err : real(pthread_getattr_np)(thread, attr);
     if (t->is_first) return real(pthread_getattr_np)(thread, attr);
     struct weft__fiber *f = weft__fiber_of(t->fiber);
@@ -47,7 +47,7 @@ WEFT_INTERPOSED int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr) {
 
 WEFT_INTERPOSED int pthread_setname_np(pthread_t thread, const char *name) {
     int err;
-    struct weft__thread *t = find(thread, &err);
+    struct weft__thread *t = find_attributes(thread, &err);
     if (!t) return err ? err : real(pthread_setname_np)(thread, name);
     if (strlen(name) >= sizeof t->name) return ERANGE;
     strcpy(t->name, name);
@@ -57,7 +57,7 @@ WEFT_INTERPOSED int pthread_setname_np(pthread_t thread, const char *name) {
 }
 WEFT_INTERPOSED int pthread_getname_np(pthread_t thread, char *name, size_t size) {
     int err;
-    struct weft__thread *t = find(thread, &err);
+    struct weft__thread *t = find_attributes(thread, &err);
     if (!t) return err ? err : real(pthread_getname_np)(thread, name, size);
     if (size < sizeof t->name) return ERANGE;
     strcpy(name, t->name);
@@ -70,7 +70,7 @@ static bool is_valid(int policy, int priority) {
 }
 WEFT_INTERPOSED int pthread_setschedparam(pthread_t thread, int policy, const struct sched_param *param) {
     int err;
-    struct weft__thread *t = find(thread, &err);
+    struct weft__thread *t = find_attributes(thread, &err);
     if (!t) return err ? err : real(pthread_setschedparam)(thread, policy, param);
     if (!is_valid(policy, param->sched_priority)) return EINVAL;
     t->policy = policy;
@@ -79,7 +79,7 @@ WEFT_INTERPOSED int pthread_setschedparam(pthread_t thread, int policy, const st
 }
 WEFT_INTERPOSED int pthread_getschedparam(pthread_t thread, int *policy, struct sched_param *param) {
     int err;
-    struct weft__thread *t = find(thread, &err);
+    struct weft__thread *t = find_attributes(thread, &err);
     if (!t) return err ? err : real(pthread_getschedparam)(thread, policy, param);
     *policy = t->policy;
     param->sched_priority = t->priority;
@@ -87,7 +87,7 @@ WEFT_INTERPOSED int pthread_getschedparam(pthread_t thread, int *policy, struct 
 }
 WEFT_INTERPOSED int pthread_setschedprio(pthread_t thread, int priority) {
     int err;
-    struct weft__thread *t = find(thread, &err);
+    struct weft__thread *t = find_attributes(thread, &err);
     if (!t) return err ? err : real(pthread_setschedprio)(thread, priority);
     if (!is_valid(t->policy, priority)) return EINVAL;
     t->priority = priority;
@@ -95,19 +95,19 @@ WEFT_INTERPOSED int pthread_setschedprio(pthread_t thread, int priority) {
 }
 WEFT_INTERPOSED int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *set) {
     int err;
-    struct weft__thread *t = find(thread, &err);
+    struct weft__thread *t = find_attributes(thread, &err);
     return t ? 0 : err ? err : real(pthread_setaffinity_np)(thread, size, set);
 }
 WEFT_INTERPOSED int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *set) {
     int err;
-    struct weft__thread *t = find(thread, &err);
+    struct weft__thread *t = find_attributes(thread, &err);
     if (!t) return err ? err : real(pthread_getaffinity_np)(thread, size, set);
     return sched_getaffinity(0, size, set) ? errno : 0;
 }
 /* Time of the kernel thread that it runs on when it asks. */
 WEFT_INTERPOSED int pthread_getcpuclockid(pthread_t thread, clockid_t *clock) {
     int err;
-    struct weft__thread *t = find(thread, &err);
+    struct weft__thread *t = find_attributes(thread, &err);
     if (!t) return err ? err : real(pthread_getcpuclockid)(thread, clock);
     *clock = CLOCK_THREAD_CPUTIME_ID;
     return 0;

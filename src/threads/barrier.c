@@ -20,8 +20,8 @@ struct barrier {
 #define MARK UINT64_C(0x7765667420626172)
 _Static_assert(sizeof(struct barrier) <= sizeof(pthread_barrier_t), "fits");
 
-static struct barrier *inside(pthread_barrier_t *b) { return (struct barrier *)(void *)b; }
-static bool is_glibcs(pthread_barrier_t *b) { return inside(b)->mark != MARK; }
+static struct barrier *barrier_inside(pthread_barrier_t *b) { return (struct barrier *)(void *)b; }
+static bool is_glibcs_barrier(pthread_barrier_t *b) { return barrier_inside(b)->mark != MARK; }
 
 /* Lets other fibers run, or, called by a kernel thread, other threads. */
 static void let_others(unsigned *turn) {
@@ -40,20 +40,20 @@ WEFT_INTERPOSED int pthread_barrier_init(pthread_barrier_t *barrier, const pthre
     if (!count || count > INT_MAX) return EINVAL;
     memset(barrier, 0, sizeof *barrier);
     if (shared) return real(pthread_barrier_init)(barrier, attr, count);
-    inside(barrier)->count = count;
-    inside(barrier)->mark = MARK;
+    barrier_inside(barrier)->count = count;
+    barrier_inside(barrier)->mark = MARK;
     return 0;
 }
 WEFT_INTERPOSED int pthread_barrier_destroy(pthread_barrier_t *barrier) {
     unsigned turn = 0;
-    if (is_glibcs(barrier)) return real(pthread_barrier_destroy)(barrier);
-    while (load_acq(&inside(barrier)->inside)) let_others(&turn); /* pairs with wait: those that leave */
-    inside(barrier)->mark = 0;
+    if (is_glibcs_barrier(barrier)) return real(pthread_barrier_destroy)(barrier);
+    while (load_acq(&barrier_inside(barrier)->inside)) let_others(&turn); /* pairs with wait: those that leave */
+    barrier_inside(barrier)->mark = 0;
     return 0;
 }
 WEFT_INTERPOSED int pthread_barrier_wait(pthread_barrier_t *barrier) {
-    struct barrier *b = inside(barrier);
-    if (is_glibcs(barrier)) return real(pthread_barrier_wait)(barrier);
+    struct barrier *b = barrier_inside(barrier);
+    if (is_glibcs_barrier(barrier)) return real(pthread_barrier_wait)(barrier);
     uint32_t round = load_acq(&b->round);
     int result = 0;
     add_ar(&b->inside, 1);
@@ -72,13 +72,14 @@ WEFT_INTERPOSED int pthread_barrier_wait(pthread_barrier_t *barrier) {
 
 enum { UNTOUCHED, RUNS, DONE };
 
-static void undo(void *word) {
+static void once_undo(void *word) {
     store_rel((_Atomic uint32_t *)word, UNTOUCHED);
     weft__lot_wake((_Atomic uint32_t *)word, INT_MAX);
 }
 
-/* The caller is to run the function. A thread that is not in this process, because it forked, may have begun. */
-static bool claim(_Atomic uint32_t *word, uint32_t runs) {
+/* True: the caller runs the function. After a fork, the word may say that a thread of the parent process runs it. That
+ * thread is not in this process, so the caller begins again. */
+static bool once_claim(_Atomic uint32_t *word, uint32_t runs) {
     for (;;) {
         uint32_t is = load_acq(word); /* pairs with pthread_once */
         if (is == DONE) return false;
@@ -89,8 +90,8 @@ static bool claim(_Atomic uint32_t *word, uint32_t runs) {
 
 WEFT_INTERPOSED int pthread_once(pthread_once_t *once, void (*fn)(void)) {
     _Atomic uint32_t *word = (_Atomic uint32_t *)(void *)once;
-    if (likely(load_acq(word) == DONE) || !claim(word, weft__threads_forks << 2 | RUNS)) return 0;
-    pthread_cleanup_push(undo, word);
+    if (likely(load_acq(word) == DONE) || !once_claim(word, weft__threads_forks << 2 | RUNS)) return 0;
+    pthread_cleanup_push(once_undo, word);
     fn();
     pthread_cleanup_pop(0);
     store_rel(word, DONE); /* pairs with claim */

@@ -59,7 +59,7 @@ static void *first_main(void *unused) {
     return unused;
 }
 
-static _Noreturn void receive(void *unused) {
+static _Noreturn void receive_signals(void *unused) {
     (void)unused;
     weft__thread_pointer_set(weft__threads_receiver_block);
     struct weft_attr attr = {.detached = 1, .name = "main"};
@@ -95,7 +95,7 @@ static bool prepare_receiver(void) {
     enum { STACK = 256 << 10 };
     void *stack;
     if (!(weft__threads_receiver_block = weft__block_get()) || weft__pages_map(&stack, STACK)) return false;
-    receiver_context.pc = (void *)(uintptr_t)receive;
+    receiver_context.pc = (void *)(uintptr_t)receive_signals;
     receiver_context.sp = (char *)stack + STACK - 64;
 #if defined(__x86_64__)
     receiver_context.sp = (char *)receiver_context.sp - 8; /* as after a call */
@@ -103,24 +103,24 @@ static bool prepare_receiver(void) {
     return true;
 }
 
-static bool refuse(const char *why) {
+static bool refuse_program(const char *why) {
     refused = true;
     weft__say("this program runs with kernel threads: %s", why);
     return false;
 }
 
-static bool start(uint64_t mask) {
+static bool start_runtime(uint64_t mask) {
     const char *why;
     struct weft_config config = {.no_deadlock = 1};
     if (refused || weft__posix) return false;
-    if (!weft__libc_read(&why)) return refuse(why);
+    if (!weft__libc_read(&why)) return refuse_program(why);
     weft__libc_heed_libraries(false);
-    if (!prepare_receiver()) return refuse("no memory");
+    if (!prepare_receiver()) return refuse_program("no memory");
     weft__signals_set_kernel_mask(~WEFT_FAULT_SIGNALS); /* carriers inherit it */
     weft__kick_begin();
     if (!weft_start(&config)) return true;
     weft__signals_set_kernel_mask(mask);
-    return refuse("the runtime cannot start");
+    return refuse_program("the runtime cannot start");
 }
 
 /* What is pending in the kernel for the only thread becomes pending here: for the thread if it was sent to it, else for
@@ -142,7 +142,7 @@ static WEFT_SWITCHES void become_fiber(void) { weft__switch(&first_context, &rec
 bool weft__threads_begin_fibers(void) {
     uint64_t mask = 0;
     __wrap_syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof mask);
-    if (!start(mask)) return false;
+    if (!start_runtime(mask)) return false;
     first = &weft__thread;
     *first = (struct weft__thread){.is_first = true, .inside = 1, .alternate = {.ss_flags = SS_DISABLE}};
     first->block = weft__threads_first_block = weft__thread_pointer();
@@ -197,7 +197,7 @@ WEFT_INTERPOSED int __libc_start_main(main_function *program, int argc, char **a
 /* --- fork ---------------------------------------------------------------------------------------------------- */
 
 /* In the child the caller is the only thread, and no fiber: it has its own mask, and what waits is not there. */
-static void in_child(void) {
+static void begin_in_child(void) {
     struct weft__thread *t = weft__thread_self();
     weft__threads_forks++;
     if (!t) return;
@@ -217,7 +217,7 @@ WEFT_INTERPOSED pid_t fork(void) {
     weft__thread_enter();
     pid_t pid = real(fork)();
     if (!pid)
-        in_child();
+        begin_in_child();
     else
         weft__thread_leave();
     return pid;

@@ -27,7 +27,7 @@ OURS(pthread_mutex_unlock);
 OURS(pthread_once);
 OURS(sched_yield);
 
-static int result_of(int err) {
+static int c11_result_of(int err) {
     switch (err) {
     case 0: return thrd_success;
     case ENOMEM: return thrd_nomem;
@@ -42,7 +42,7 @@ struct start {
     void *arg;
 };
 
-static void *begin(void *arg) {
+static void *c11_begin(void *arg) {
     struct start s = *(struct start *)arg;
     free(arg);
     return (void *)(intptr_t)s.fn(s.arg);
@@ -52,17 +52,17 @@ WEFT_INTERPOSED int thrd_create(thrd_t *thread, thrd_start_t fn, void *arg) {
     struct start *s = (struct start *)malloc(sizeof *s);
     if (!s) return thrd_nomem;
     *s = (struct start){fn, arg};
-    int err = ours(pthread_create)(thread, NULL, begin, s);
+    int err = ours(pthread_create)(thread, NULL, c11_begin, s);
     if (err) free(s);
-    return err == EAGAIN ? thrd_nomem : result_of(err);
+    return err == EAGAIN ? thrd_nomem : c11_result_of(err);
 }
 WEFT_INTERPOSED void thrd_exit(int result) { ours(pthread_exit)((void *)(intptr_t)result); }
-WEFT_INTERPOSED int thrd_detach(thrd_t thread) { return result_of(ours(pthread_detach)(thread)); }
+WEFT_INTERPOSED int thrd_detach(thrd_t thread) { return c11_result_of(ours(pthread_detach)(thread)); }
 WEFT_INTERPOSED int thrd_join(thrd_t thread, int *result) {
     void *value;
     int err = ours(pthread_join)(thread, &value);
     if (!err && result) *result = (int)(intptr_t)value;
-    return result_of(err);
+    return c11_result_of(err);
 }
 WEFT_INTERPOSED void thrd_yield(void) { ours(sched_yield)(); }
 WEFT_INTERPOSED int thrd_sleep(const struct timespec *time, struct timespec *left) {
@@ -74,28 +74,32 @@ WEFT_INTERPOSED int mtx_init(mtx_t *mutex, int type) {
     pthread_mutexattr_t attr;
     pthread_mutexattr_init(&attr);
     pthread_mutexattr_settype(&attr, type & mtx_recursive ? PTHREAD_MUTEX_RECURSIVE : PTHREAD_MUTEX_NORMAL);
-    return result_of(ours(pthread_mutex_init)((pthread_mutex_t *)mutex, &attr));
+    return c11_result_of(ours(pthread_mutex_init)((pthread_mutex_t *)mutex, &attr));
 }
 WEFT_INTERPOSED void mtx_destroy(mtx_t *mutex) { ours(pthread_mutex_destroy)((pthread_mutex_t *)mutex); }
-WEFT_INTERPOSED int mtx_lock(mtx_t *mutex) { return result_of(ours(pthread_mutex_lock)((pthread_mutex_t *)mutex)); }
+WEFT_INTERPOSED int mtx_lock(mtx_t *mutex) { return c11_result_of(ours(pthread_mutex_lock)((pthread_mutex_t *)mutex)); }
 WEFT_INTERPOSED int mtx_trylock(mtx_t *mutex) {
-    return result_of(ours(pthread_mutex_trylock)((pthread_mutex_t *)mutex));
+    return c11_result_of(ours(pthread_mutex_trylock)((pthread_mutex_t *)mutex));
 }
-WEFT_INTERPOSED int mtx_unlock(mtx_t *mutex) { return result_of(ours(pthread_mutex_unlock)((pthread_mutex_t *)mutex)); }
+WEFT_INTERPOSED int mtx_unlock(mtx_t *mutex) {
+    return c11_result_of(ours(pthread_mutex_unlock)((pthread_mutex_t *)mutex));
+}
 WEFT_INTERPOSED int mtx_timedlock(mtx_t *mutex, const struct timespec *at) {
-    return result_of(ours(pthread_mutex_timedlock)((pthread_mutex_t *)mutex, at));
+    return c11_result_of(ours(pthread_mutex_timedlock)((pthread_mutex_t *)mutex, at));
 }
 
-WEFT_INTERPOSED int cnd_init(cnd_t *cond) { return result_of(ours(pthread_cond_init)((pthread_cond_t *)cond, NULL)); }
+WEFT_INTERPOSED int cnd_init(cnd_t *cond) {
+    return c11_result_of(ours(pthread_cond_init)((pthread_cond_t *)cond, NULL));
+}
 WEFT_INTERPOSED void cnd_destroy(cnd_t *cond) { ours(pthread_cond_destroy)((pthread_cond_t *)cond); }
-WEFT_INTERPOSED int cnd_signal(cnd_t *cond) { return result_of(ours(pthread_cond_signal)((pthread_cond_t *)cond)); }
+WEFT_INTERPOSED int cnd_signal(cnd_t *cond) { return c11_result_of(ours(pthread_cond_signal)((pthread_cond_t *)cond)); }
 WEFT_INTERPOSED int cnd_broadcast(cnd_t *cond) {
-    return result_of(ours(pthread_cond_broadcast)((pthread_cond_t *)cond));
+    return c11_result_of(ours(pthread_cond_broadcast)((pthread_cond_t *)cond));
 }
 WEFT_INTERPOSED int cnd_wait(cnd_t *cond, mtx_t *mutex) {
-    return result_of(ours(pthread_cond_wait)((pthread_cond_t *)cond, (pthread_mutex_t *)mutex));
+    return c11_result_of(ours(pthread_cond_wait)((pthread_cond_t *)cond, (pthread_mutex_t *)mutex));
 }
 WEFT_INTERPOSED int cnd_timedwait(cnd_t *cond, mtx_t *mutex, const struct timespec *at) {
-    return result_of(ours(pthread_cond_timedwait)((pthread_cond_t *)cond, (pthread_mutex_t *)mutex, at));
+    return c11_result_of(ours(pthread_cond_timedwait)((pthread_cond_t *)cond, (pthread_mutex_t *)mutex, at));
 }
 WEFT_INTERPOSED void call_once(once_flag *flag, void (*fn)(void)) { ours(pthread_once)((pthread_once_t *)flag, fn); }

@@ -23,8 +23,8 @@ struct condition {
 };
 enum { SHARED = 1, MONOTONIC = 2 }; /* glibc's bits of __wrefs */
 
-static struct condition *inside(pthread_cond_t *c) { return (struct condition *)(void *)c; }
-static bool is_glibcs(const pthread_cond_t *c) { return unlikely(c->__data.__wrefs & SHARED); }
+static struct condition *cond_inside(pthread_cond_t *c) { return (struct condition *)(void *)c; }
+static bool is_glibcs_cond(const pthread_cond_t *c) { return unlikely(c->__data.__wrefs & SHARED); }
 
 WEFT_INTERPOSED int pthread_cond_init(pthread_cond_t *cond, const pthread_condattr_t *attr) {
     clockid_t clock = CLOCK_REALTIME;
@@ -42,9 +42,9 @@ WEFT_INTERPOSED int pthread_cond_init(pthread_cond_t *cond, const pthread_condat
 /* Waiters that were woken may still be on their way out. */
 WEFT_INTERPOSED int pthread_cond_destroy(pthread_cond_t *cond) {
     unsigned turn = 0;
-    if (is_glibcs(cond)) return real(pthread_cond_destroy)(cond);
+    if (is_glibcs_cond(cond)) return real(pthread_cond_destroy)(cond);
     weft__thread_enter();
-    while (load_acq(&inside(cond)->waiters)) /* pairs with wait */
+    while (load_acq(&cond_inside(cond)->waiters)) /* pairs with wait */
         if (weft__caller_parks())
             weft_yield();
         else
@@ -53,8 +53,8 @@ WEFT_INTERPOSED int pthread_cond_destroy(pthread_cond_t *cond) {
     return 0;
 }
 
-static int wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t deadline) {
-    struct condition *c = inside(cond);
+static int cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t deadline) {
+    struct condition *c = cond_inside(cond);
     uint32_t depth = 0;
     weft__cancel_point();
     uint32_t sequence = load_acq(&c->sequence); /* pairs with signal */
@@ -95,23 +95,24 @@ static int pause_for(pthread_mutex_t *mutex, uint64_t deadline) {
     })
 
 WEFT_INTERPOSED int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex) {
-    if (is_glibcs(cond)) return SHARED_COND_WAIT(mutex, WEFT_FOREVER, real(pthread_cond_wait)(cond, mutex));
-    return wait(cond, mutex, WEFT_FOREVER);
+    if (is_glibcs_cond(cond)) return SHARED_COND_WAIT(mutex, WEFT_FOREVER, real(pthread_cond_wait)(cond, mutex));
+    return cond_wait(cond, mutex, WEFT_FOREVER);
 }
 WEFT_INTERPOSED int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
                                            const struct timespec *at) {
     if (weft__time_is_bad(at) || (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)) return EINVAL;
     uint64_t deadline = weft__time_deadline(at, clock);
-    if (is_glibcs(cond)) return SHARED_COND_WAIT(mutex, deadline, real(pthread_cond_clockwait)(cond, mutex, clock, at));
-    return wait(cond, mutex, deadline);
+    if (is_glibcs_cond(cond))
+        return SHARED_COND_WAIT(mutex, deadline, real(pthread_cond_clockwait)(cond, mutex, clock, at));
+    return cond_wait(cond, mutex, deadline);
 }
 WEFT_INTERPOSED int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *at) {
     clockid_t clock = cond->__data.__wrefs & MONOTONIC ? CLOCK_MONOTONIC : CLOCK_REALTIME;
     return pthread_cond_clockwait(cond, mutex, clock, at);
 }
 
-static int notify(pthread_cond_t *cond, int n) {
-    struct condition *c = inside(cond);
+static int cond_notify(pthread_cond_t *cond, int n) {
+    struct condition *c = cond_inside(cond);
     fence_sc(); /* pairs with the count of a waiter, which comes before its unlock */
     if (!load_rlx(&c->waiters)) return 0;
     add_ar(&c->sequence, 1); /* pairs with wait */
@@ -119,8 +120,8 @@ static int notify(pthread_cond_t *cond, int n) {
     return 0;
 }
 WEFT_INTERPOSED int pthread_cond_signal(pthread_cond_t *cond) {
-    return is_glibcs(cond) ? real(pthread_cond_signal)(cond) : notify(cond, 1);
+    return is_glibcs_cond(cond) ? real(pthread_cond_signal)(cond) : cond_notify(cond, 1);
 }
 WEFT_INTERPOSED int pthread_cond_broadcast(pthread_cond_t *cond) {
-    return is_glibcs(cond) ? real(pthread_cond_broadcast)(cond) : notify(cond, INT_MAX);
+    return is_glibcs_cond(cond) ? real(pthread_cond_broadcast)(cond) : cond_notify(cond, INT_MAX);
 }

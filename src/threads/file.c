@@ -13,7 +13,7 @@
 
 static bool is_posix_fiber(void) { return weft__posix && weft__caller_fiber(); }
 
-/* A call of a stored file: by weft from a fiber, as it is from others. */
+/* A call on a stored file: weft makes it for a fiber, and the C library for other callers. */
 #define FILE_CALL(name, by_weft, parameters, arguments) \
     REAL(name); \
     WEFT_INTERPOSED ssize_t name parameters { return is_posix_fiber() ? by_weft arguments : real(name) arguments; }
@@ -38,7 +38,7 @@ WEFT_INTERPOSED ssize_t __pread64_chk(int fd, void *buffer, size_t size, off64_t
     return size > room ? real(__pread64_chk)(fd, buffer, size, at, room) : pread64(fd, buffer, size, at);
 }
 
-/* Calls that end by themselves: a signal or a cancellation waits for that. */
+/* Calls that end by themselves: a signal or a cancellation takes effect when the call has ended. */
 #define INSIDE(call) \
     ({ \
         weft__thread_enter(); \

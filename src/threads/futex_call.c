@@ -12,34 +12,36 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static long fail(int err) {
+static long futex_fail(int err) {
     errno = err;
     return -1;
 }
 
-static long wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline) {
-    if (load_acq(word) != value) return fail(EAGAIN); /* pairs with the program's store */
+static long futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline) {
+    if (load_acq(word) != value) return futex_fail(EAGAIN); /* pairs with the program's store */
     int err = weft__lot_wait(word, value, deadline, WEFT_LOT_SIGNAL);
-    return err ? fail(err) : 0;
+    return err ? futex_fail(err) : 0;
 }
 
 /* False: the kernel is to do it. */
-static bool futex(const long *a, long *result) {
+static bool futex_call(const long *a, long *result) {
     _Atomic uint32_t *word = (_Atomic uint32_t *)a[0]; /* arguments of a system call */
     int operation = (int)a[1] & FUTEX_CMD_MASK;
     const struct timespec *time = (const struct timespec *)a[3];
     clockid_t clock = a[1] & FUTEX_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC;
     if (!(a[1] & FUTEX_PRIVATE_FLAG)) return false;
     switch (operation) {
-    case FUTEX_WAIT: *result = wait(word, (uint32_t)a[2], time ? weft__time_after(time) : WEFT_FOREVER); return true;
+    case FUTEX_WAIT:
+        *result = futex_wait(word, (uint32_t)a[2], time ? weft__time_after(time) : WEFT_FOREVER);
+        return true;
     case FUTEX_WAIT_BITSET:
-        *result = wait(word, (uint32_t)a[2], time ? weft__time_deadline(time, clock) : WEFT_FOREVER);
+        *result = futex_wait(word, (uint32_t)a[2], time ? weft__time_deadline(time, clock) : WEFT_FOREVER);
         return true;
     case FUTEX_WAKE:
     case FUTEX_WAKE_BITSET: *result = weft__lot_wake(word, (int)a[2]); return true;
     case FUTEX_CMP_REQUEUE:
         if (load_acq(word) != (uint32_t)a[5]) {
-            *result = fail(EAGAIN);
+            *result = futex_fail(EAGAIN);
             return true;
         }
         /* fall through */
@@ -54,7 +56,7 @@ WEFT_INTERPOSED long syscall(long number, ...) {
     va_start(list, number);
     for (int i = 0; i < 6; i++) a[i] = va_arg(list, long);
     va_end(list);
-    if (number == SYS_futex && (load_rlx(&weft__threads_on) || weft__posix) && futex(a, &result)) return result;
+    if (number == SYS_futex && (load_rlx(&weft__threads_on) || weft__posix) && futex_call(a, &result)) return result;
     if (number == SYS_gettid && weft__thread_self()) return gettid();
     return __wrap_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

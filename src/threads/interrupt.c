@@ -13,7 +13,7 @@
 
 #include <errno.h>
 
-static void publish(struct weft__thread *t, struct weft_scope *scope) {
+static void publish_wait(struct weft__thread *t, struct weft_scope *scope) {
     weft__lock(&t->waits);
     t->scope = scope;
     weft__unlock(&t->waits);
@@ -42,7 +42,7 @@ void weft__interrupt_begin(struct weft__interruptible *i, uint64_t deadline) {
         i->restarts = true;
         weft__thread_enter();
         weft_scope_begin(&i->scope, deadline);
-        publish(t, &i->scope);
+        publish_wait(t, &i->scope);
         if (likely(!is_pending(t))) return;
         weft__interrupt_end(i); /* a handler that runs before the call interrupts nothing */
     }
@@ -59,7 +59,7 @@ bool weft__interrupt_end(struct weft__interruptible *i) {
     struct weft__thread *t = weft__thread_self();
     if (!t) return end_posix(i);
     int err = errno;
-    publish(t, NULL);
+    publish_wait(t, NULL);
     weft_scope_end(&i->scope);
     weft__thread.inside--;
     if (unlikely(load_rlx(&t->pending) & ~load_rlx(&t->mask))) weft__signals_run(t, &i->restarts);

@@ -51,7 +51,7 @@ enum { UNKNOWN, SOCKET, STORED, OTHER };
 enum { REMEMBERED = 1 << 16 };
 static _Atomic uint8_t kinds[REMEMBERED];
 
-static uint8_t kind_of(int fd) {
+static uint8_t descriptor_kind_of(int fd) {
     struct stat s;
     if (fd >= 0 && fd < REMEMBERED && load_rlx(&kinds[fd])) return load_rlx(&kinds[fd]);
     if (fstat(fd, &s)) return UNKNOWN;
@@ -61,7 +61,7 @@ static uint8_t kind_of(int fd) {
     if (fd < REMEMBERED) store_rlx(&kinds[fd], kind);
     return kind;
 }
-static void forget(int fd) {
+static void forget_kind(int fd) {
     if (fd >= 0 && fd < REMEMBERED && load_rlx(&kinds[fd])) store_rlx(&kinds[fd], UNKNOWN);
 }
 
@@ -119,30 +119,30 @@ static bool is_plain(int fd) {
 
 WEFT_INTERPOSED ssize_t read(int fd, void *buffer, size_t size) {
     if (is_plain(fd)) return real(read)(fd, buffer, size);
-    uint8_t kind = kind_of(fd);
+    uint8_t kind = descriptor_kind_of(fd);
     if (kind == SOCKET && size) {
         ssize_t n =
             SOCKET_CALL(fd, SO_RCVTIMEO, real(recv)(fd, buffer, size, MSG_DONTWAIT), weft_read(fd, buffer, size));
         if (n >= 0 || errno != ENOTSOCK) return n;
-        forget(fd);
-        kind = kind_of(fd);
+        forget_kind(fd);
+        kind = descriptor_kind_of(fd);
     }
     if (is_direct(fd, kind)) return real(read)(fd, buffer, size);
     return PARK(fd, 0, EAGAIN, weft_read(fd, buffer, size));
 }
 WEFT_INTERPOSED ssize_t write(int fd, const void *buffer, size_t size) {
     if (is_plain(fd)) return real(write)(fd, buffer, size);
-    uint8_t kind = kind_of(fd);
+    uint8_t kind = descriptor_kind_of(fd);
     if (is_direct(fd, kind)) return real(write)(fd, buffer, size);
     return PARK(fd, kind == SOCKET ? SO_SNDTIMEO : 0, EAGAIN, weft_write(fd, buffer, size));
 }
 WEFT_INTERPOSED ssize_t readv(int fd, const struct iovec *parts, int n) {
-    if (is_plain(fd) || is_direct(fd, kind_of(fd))) return real(readv)(fd, parts, n);
-    return PARK(fd, kind_of(fd) == SOCKET ? SO_RCVTIMEO : 0, EAGAIN, weft_readv(fd, parts, n));
+    if (is_plain(fd) || is_direct(fd, descriptor_kind_of(fd))) return real(readv)(fd, parts, n);
+    return PARK(fd, descriptor_kind_of(fd) == SOCKET ? SO_RCVTIMEO : 0, EAGAIN, weft_readv(fd, parts, n));
 }
 WEFT_INTERPOSED ssize_t writev(int fd, const struct iovec *parts, int n) {
-    if (is_plain(fd) || is_direct(fd, kind_of(fd))) return real(writev)(fd, parts, n);
-    return PARK(fd, kind_of(fd) == SOCKET ? SO_SNDTIMEO : 0, EAGAIN, weft_writev(fd, parts, n));
+    if (is_plain(fd) || is_direct(fd, descriptor_kind_of(fd))) return real(writev)(fd, parts, n);
+    return PARK(fd, descriptor_kind_of(fd) == SOCKET ? SO_SNDTIMEO : 0, EAGAIN, weft_writev(fd, parts, n));
 }
 WEFT_INTERPOSED ssize_t recv(int fd, void *buffer, size_t size, int flags) {
     if (is_plain(fd) || flags & MSG_DONTWAIT) return real(recv)(fd, buffer, size, flags);
@@ -188,7 +188,7 @@ WEFT_INTERPOSED int connect(int fd, const struct sockaddr *address, socklen_t le
     if (is_plain(fd) || is_nonblocking(fd)) return real(connect)(fd, address, length);
     return PARK(fd, SO_SNDTIMEO, EINPROGRESS, weft_connect(fd, address, length));
 }
-/* With a buffer whose size the compiler knew (_FORTIFY_SOURCE). Without a call of weft: the C library checks the size.
+/* The compiler knew the size of the buffer (_FORTIFY_SOURCE). Without a call of weft: the C library checks the size.
  */
 WEFT_INTERPOSED ssize_t __read_chk(int fd, void *buffer, size_t size, size_t room) {
     return size > room ? real(__read_chk)(fd, buffer, size, room) : read(fd, buffer, size);
@@ -205,17 +205,17 @@ WEFT_INTERPOSED ssize_t __recvfrom_chk(int fd, void *buffer, size_t size, size_t
 /* The number refers to another file from now on. */
 WEFT_INTERPOSED int dup2(int fd, int to) {
     int result = real(dup2)(fd, to);
-    forget(to);
+    forget_kind(to);
     return result;
 }
 WEFT_INTERPOSED int dup3(int fd, int to, int flags) {
     int result = real(dup3)(fd, to, flags);
-    forget(to);
+    forget_kind(to);
     return result;
 }
 /* Waits of other threads for this descriptor end, as in weft; with kernel threads they would go on. */
 WEFT_INTERPOSED int close(int fd) {
-    forget(fd);
+    forget_kind(fd);
     if (!weft__caller_parks()) return real(close)(fd);
     weft__cancel_point();
     weft__thread_enter();

@@ -45,7 +45,7 @@ struct weft__thread *weft__thread_of(pthread_t thread) {
 
 pthread_t weft__thread_id(const struct weft__thread *t) { return (pthread_t)weft__block_descriptor(t->block); }
 
-static void put(struct weft__thread *t) {
+static void thread_put(struct weft__thread *t) {
     if (!t->is_first) weft__block_put(t->block); /* the first one's is glibc's */
 }
 
@@ -61,7 +61,7 @@ void weft__thread_announce(struct weft__thread *t) {
     uint32_t state = WEFT_THREAD_JOINABLE;
     if (!cas_ar(&t->state, &state, WEFT_THREAD_ENDED)) { /* pairs with join and detach */
         store_rlx(&t->state, WEFT_THREAD_COLLECTED);
-        put(t);
+        thread_put(t);
         return;
     }
     store_rel(&t->over, 1); /* pairs with join */
@@ -73,7 +73,7 @@ void weft__threads_live_after_fork(void) { store_rlx(&live, 1); }
 /* --- begin -------------------------------------------------------------------------------------------- */
 
 /* Runs the program's function, until it returns or leaves by pthread_exit. */
-static void run(void *arg) {
+static void thread_run(void *arg) {
     struct weft__thread *t = (struct weft__thread *)arg;
     __pthread_unwind_buf_t buffer;
     memset(&buffer, 0, sizeof buffer);
@@ -95,7 +95,7 @@ struct begin {
     struct weft__float_env floats;
 };
 
-static void *thread_main(void *arg) {
+static void *kernel_thread_main(void *arg) {
     struct begin b = *(struct begin *)arg;
     struct weft__thread *t = b.thread;
     free(arg);
@@ -104,9 +104,9 @@ static void *thread_main(void *arg) {
     weft__own_tls_enter(t->block);
     weft__float_env_load(&b.floats);
     if (t->stack)
-        weft__stack_call(run, t, (char *)t->stack + t->stack_size);
+        weft__stack_call(thread_run, t, (char *)t->stack + t->stack_size);
     else
-        run(t);
+        thread_run(t);
     if (!load_rlx(&weft__threads_on)) exit(0);  /* a forked child */
     if (t->is_first) weft__threads_end_first(); /* a forked child that has made threads itself */
     weft__signals_remove(t);
@@ -163,7 +163,7 @@ static void read_attributes(struct weft__thread *t, const pthread_attr_t *attr) 
     }
 }
 
-static int create(pthread_t *out, const pthread_attr_t *attr, void *(*fn)(void *), void *arg) {
+static int thread_create(pthread_t *out, const pthread_attr_t *attr, void *(*fn)(void *), void *arg) {
     struct weft__thread *me = weft__thread_self();
     struct begin *b = (struct begin *)malloc(sizeof *b);
     char *block = b ? (char *)weft__block_get() : NULL;
@@ -189,7 +189,7 @@ static int create(pthread_t *out, const pthread_attr_t *attr, void *(*fn)(void *
     if (a.stack_size < STACK_LEAST) a.stack_size = STACK_LEAST;
     add_ar(&live, 1);
     *out = weft__thread_id(t);
-    int err = weft_spawn_at(NULL, &a, thread_main, b, "pthread_create");
+    int err = weft_spawn_at(NULL, &a, kernel_thread_main, b, "pthread_create");
     if (!err) return 0;
     add_ar(&live, -1u);
     free(b);
@@ -200,7 +200,7 @@ static int create(pthread_t *out, const pthread_attr_t *attr, void *(*fn)(void *
 WEFT_INTERPOSED int pthread_create(pthread_t *out, const pthread_attr_t *attr, void *(*fn)(void *), void *arg) {
     if (!load_rlx(&weft__threads_on) && !weft__threads_begin_fibers()) return real(pthread_create)(out, attr, fn, arg);
     weft__thread_enter();
-    int err = create(out, attr, fn, arg);
+    int err = thread_create(out, attr, fn, arg);
     weft__thread_leave();
     return err;
 }
@@ -213,7 +213,7 @@ WEFT_INTERPOSED void pthread_exit(void *result) {
     real(pthread_exit)(result);
 }
 
-static int join(struct weft__thread *t, void **result, uint64_t deadline) {
+static int thread_join(struct weft__thread *t, void **result, uint64_t deadline) {
     uint32_t state = load_acq(&t->state);
     if (t == weft__thread_self()) return EDEADLK;
     if (state == WEFT_THREAD_COLLECTED) return ESRCH;
@@ -226,7 +226,7 @@ static int join(struct weft__thread *t, void **result, uint64_t deadline) {
     state = WEFT_THREAD_ENDED;
     if (!cas_ar(&t->state, &state, WEFT_THREAD_COLLECTED)) return state == WEFT_THREAD_DETACHED ? EINVAL : ESRCH;
     if (result) *result = t->result;
-    put(t);
+    thread_put(t);
     return 0;
 }
 
@@ -234,19 +234,19 @@ WEFT_INTERPOSED int pthread_join(pthread_t thread, void **result) {
     struct weft__thread *t = weft__thread_of(thread);
     if (t->state == WEFT_THREAD_NONE) return real(pthread_join)(thread, result);
     weft__cancel_point();
-    return join(t, result, WEFT_FOREVER);
+    return thread_join(t, result, WEFT_FOREVER);
 }
 WEFT_INTERPOSED int pthread_tryjoin_np(pthread_t thread, void **result) {
     struct weft__thread *t = weft__thread_of(thread);
     if (t->state == WEFT_THREAD_NONE) return real(pthread_tryjoin_np)(thread, result);
-    return t->state != WEFT_THREAD_COLLECTED && !load_acq(&t->over) ? EBUSY : join(t, result, WEFT_FOREVER);
+    return t->state != WEFT_THREAD_COLLECTED && !load_acq(&t->over) ? EBUSY : thread_join(t, result, WEFT_FOREVER);
 }
 WEFT_INTERPOSED int pthread_clockjoin_np(pthread_t thread, void **result, clockid_t clock, const struct timespec *at) {
     struct weft__thread *t = weft__thread_of(thread);
     if (t->state == WEFT_THREAD_NONE) return real(pthread_clockjoin_np)(thread, result, clock, at);
     if (at && weft__time_is_bad(at)) return EINVAL;
     weft__cancel_point();
-    return join(t, result, at ? weft__time_deadline(at, clock) : WEFT_FOREVER);
+    return thread_join(t, result, at ? weft__time_deadline(at, clock) : WEFT_FOREVER);
 }
 WEFT_INTERPOSED int pthread_timedjoin_np(pthread_t thread, void **result, const struct timespec *at) {
     return pthread_clockjoin_np(thread, result, CLOCK_REALTIME, at);
@@ -261,6 +261,6 @@ WEFT_INTERPOSED int pthread_detach(pthread_t thread) {
     if (state != WEFT_THREAD_ENDED || !cas_ar(&t->state, &state, WEFT_THREAD_COLLECTED)) return ESRCH;
     unsigned turn = 0; /* the thread that ends may not have woken its joiners yet */
     while (!load_acq(&t->over)) weft__backoff(&turn);
-    put(t);
+    thread_put(t);
     return 0;
 }

@@ -36,17 +36,17 @@ static struct bucket {
     struct waiter *first, *last;
 } WEFT_ALIGNED lot[512];
 
-static struct bucket *bucket_of(const void *word) {
+static struct bucket *lot_bucket_of(const void *word) {
     return &lot[((uintptr_t)word >> 2) * UINT64_C(0x9e3779b97f4a7c15) >> 55];
 }
 
-static void enqueue(struct bucket *b, struct waiter *w) {
+static void lot_enqueue(struct bucket *b, struct waiter *w) {
     w->next = NULL;
     w->previous = b->last;
     *(b->last ? &b->last->next : &b->first) = w;
     b->last = w;
 }
-static void dequeue(struct bucket *b, struct waiter *w) {
+static void lot_dequeue(struct bucket *b, struct waiter *w) {
     *(w->previous ? &w->previous->next : &b->first) = w->next;
     *(w->next ? &w->next->previous : &b->last) = w->previous;
 }
@@ -56,7 +56,7 @@ static struct bucket *lock_bucket(struct waiter *w) {
     for (;;) {
         _Atomic uint32_t *word = __atomic_load_n(&w->word, __ATOMIC_ACQUIRE); /* pairs with weft__lot_requeue */
         if (!word) return NULL;
-        struct bucket *b = bucket_of(word);
+        struct bucket *b = lot_bucket_of(word);
         weft__lock(&b->lock);
         if (w->word == word) return b;
         weft__unlock(&b->lock);
@@ -64,23 +64,23 @@ static struct bucket *lock_bucket(struct waiter *w) {
 }
 
 /* The wait ends without a wake-up. False: a waker was faster. */
-static bool withdraw(struct waiter *w) {
+static bool lot_withdraw(struct waiter *w) {
     struct bucket *b = lock_bucket(w);
     if (b) {
-        dequeue(b, w);
+        lot_dequeue(b, w);
         add_rlx(&b->count, -1u);
         weft__unlock(&b->lock);
         return true;
     }
-    unsigned turn = 0;                                 /* taken out, and about to be told */
+    unsigned turn = 0;                                 /* taken out, and about to be notified */
     while (!load_acq(&w->woken)) weft__backoff(&turn); /* pairs with tell */
     return false;
 }
 
-static uint64_t ways(void) { return weft__posix ? WEFT_WAIT_OUTSIDE : WEFT_WAIT_BY_PERMIT; }
+static uint64_t lot_ways(void) { return weft__posix ? WEFT_WAIT_OUTSIDE : WEFT_WAIT_BY_PERMIT; }
 
 /* Begins the wait, locked. False: a permit was there, and is taken. */
-static bool begin_wait(struct waiter *w) { return !w->fiber || !weft__wait_begin(w->fiber, ways(), &w->ticket); }
+static bool begin_wait(struct waiter *w) { return !w->fiber || !weft__wait_begin(w->fiber, lot_ways(), &w->ticket); }
 
 /* Something else has ended the wait, and it goes on. */
 static void begin_again(struct waiter *w, bool *begun) {
@@ -97,7 +97,7 @@ static WEFT_SWITCHES int sleep_on(struct waiter *w, uint64_t deadline) {
 }
 
 /* Has something else come that ends the wait? */
-static int look_about(struct weft__thread *t, int until, uint32_t handled) {
+static int lot_look_about(struct weft__thread *t, int until, uint32_t handled) {
     if (!t) return 0;
     if (unlikely(load_rlx(&t->pending) & ~load_rlx(&t->mask))) {
         unsigned inside = t->inside;
@@ -111,15 +111,15 @@ static int look_about(struct weft__thread *t, int until, uint32_t handled) {
 }
 
 /* Enqueues the waiter, if the word has the value. *begun: its wait has begun; else a permit was there. */
-static bool enter(struct waiter *w, uint32_t value, bool *begun) {
-    struct bucket *b = bucket_of(w->word);
+static bool lot_enter(struct waiter *w, uint32_t value, bool *begun) {
+    struct bucket *b = lot_bucket_of(w->word);
     add_rlx(&b->count, 1);
     fence_sc(); /* pairs with the fence of a waker. The addition alone would not hold back the look at the word */
     weft__lock(&b->lock);
     bool waits = load_rlx(w->word) == value;
     *begun = waits && begin_wait(w);
     if (waits)
-        enqueue(b, w);
+        lot_enqueue(b, w);
     else
         add_rlx(&b->count, -1u);
     weft__unlock(&b->lock);
@@ -131,15 +131,15 @@ static int wait_in_lot(_Atomic uint32_t *word, uint32_t value, uint64_t deadline
     struct waiter w = {.word = word, .fiber = weft__caller_fiber()};
     uint32_t handled = t ? load_rlx(&t->handled) : 0;
     bool begun;
-    int end = look_about(t, until, handled);
+    int end = lot_look_about(t, until, handled);
     if (end) return end;
-    if (!enter(&w, value, &begun)) return 0;
+    if (!lot_enter(&w, value, &begun)) return 0;
     for (;;) {
         end = begun ? sleep_on(&w, deadline) : 0;
         if (load_acq(&w.woken)) return 0;                        /* pairs with tell */
         if (end == EINTR && !(until & WEFT_LOT_SIGNAL)) end = 0; /* a kernel thread */
-        if (end == 0) end = look_about(t, until, handled);
-        if (end) return withdraw(&w) ? end : 0;
+        if (end == 0) end = lot_look_about(t, until, handled);
+        if (end) return lot_withdraw(&w) ? end : 0;
         begin_again(&w, &begun);
     }
 }
@@ -154,12 +154,12 @@ int weft__lot_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline, in
 }
 
 /* Takes up to n waiters for the word out of the bucket. */
-static struct waiter *take(struct bucket *b, const _Atomic uint32_t *word, int n, int *taken) {
+static struct waiter *lot_take(struct bucket *b, const _Atomic uint32_t *word, int n, int *taken) {
     struct waiter *chain = NULL, *last = NULL;
     for (struct waiter *w = b->first, *next; w && *taken < n; w = next) {
         next = w->next;
         if (w->word != word) continue;
-        dequeue(b, w);
+        lot_dequeue(b, w);
         __atomic_store_n(&w->word, NULL, __ATOMIC_RELAXED); /* see withdraw */
         w->next = NULL;
         *(last ? &last->next : &chain) = w;
@@ -170,7 +170,7 @@ static struct waiter *take(struct bucket *b, const _Atomic uint32_t *word, int n
     return chain;
 }
 
-static void tell(struct waiter *w) {
+static void lot_notify(struct waiter *w) {
     for (struct waiter *next; w; w = next) {
         next = w->next;
         struct weft__fiber *fiber = w->fiber;
@@ -185,16 +185,16 @@ static void tell(struct waiter *w) {
 }
 
 int weft__lot_wake(_Atomic uint32_t *word, int n) {
-    struct bucket *b = bucket_of(word);
+    struct bucket *b = lot_bucket_of(word);
     int taken = 0;
     fence_sc(); /* pairs with the count of a waiter */
     if (!load_rlx(&b->count)) return 0;
     int before = errno;
     weft__thread_enter();
     weft__lock(&b->lock);
-    struct waiter *chain = take(b, word, n, &taken);
+    struct waiter *chain = lot_take(b, word, n, &taken);
     weft__unlock(&b->lock);
-    tell(chain);
+    lot_notify(chain);
     errno = before;
     weft__thread_leave();
     return taken;
@@ -202,7 +202,7 @@ int weft__lot_wake(_Atomic uint32_t *word, int n) {
 
 int weft__lot_requeue(_Atomic uint32_t *word, int n, _Atomic uint32_t *to, int m) {
     int woken = weft__lot_wake(word, n), moved = 0;
-    struct bucket *from = bucket_of(word), *b = bucket_of(to);
+    struct bucket *from = lot_bucket_of(word), *b = lot_bucket_of(to);
     weft__thread_enter();
     /* In the order of their addresses, so that two that move in opposite directions do not wait for each other. */
     weft__lock(from < b ? &from->lock : &b->lock);
@@ -210,11 +210,11 @@ int weft__lot_requeue(_Atomic uint32_t *word, int n, _Atomic uint32_t *to, int m
     for (struct waiter *w = from->first, *next; w && moved < m; w = next) {
         next = w->next;
         if (w->word != word) continue;
-        dequeue(from, w);
+        lot_dequeue(from, w);
         add_rlx(&from->count, -1u);
         add_rlx(&b->count, 1);
         __atomic_store_n(&w->word, to, __ATOMIC_RELEASE);
-        enqueue(b, w);
+        lot_enqueue(b, w);
         moved++;
     }
     if (from != b) weft__unlock(&from->lock);

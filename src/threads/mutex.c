@@ -37,8 +37,8 @@ struct mutex {
 _Static_assert(sizeof(struct mutex) <= sizeof(pthread_mutex_t), "fits");
 _Static_assert(offsetof(struct mutex, kind) == offsetof(pthread_mutex_t, __data.__kind), "glibc's place of the kind");
 
-static struct mutex *inside(pthread_mutex_t *m) { return (struct mutex *)(void *)m; }
-static bool is_glibcs(const struct mutex *m) { return unlikely(m->kind & (ROBUST | SHARED)); }
+static struct mutex *mutex_inside(pthread_mutex_t *m) { return (struct mutex *)(void *)m; }
+static bool is_glibcs_mutex(const struct mutex *m) { return unlikely(m->kind & (ROBUST | SHARED)); }
 static int type_of(const struct mutex *m) { return m->kind & 3; }
 
 static bool try_lock(struct mutex *m) {
@@ -79,7 +79,7 @@ static int lock_until(struct mutex *m, uint64_t deadline) {
     return err >= 0 ? err : lock_slowly(m, deadline);
 }
 
-static int unlock(struct mutex *m) {
+static int mutex_unlock(struct mutex *m) {
     int type = type_of(m);
     if (unlikely(type == PTHREAD_MUTEX_RECURSIVE || type == PTHREAD_MUTEX_ERRORCHECK)) {
         if (load_rlx(&m->lock) == FREE || load_rlx(&m->owner) != weft__caller()) return EPERM;
@@ -97,35 +97,35 @@ static int unlock(struct mutex *m) {
 /* --- glibc's mutexes -------------------------------------------------------------------------------------- */
 
 /* The kind decides what becomes of a mutex that the caller holds itself. */
-static int try_shared(pthread_mutex_t *mutex) {
+static int mutex_try_shared(pthread_mutex_t *mutex) {
     int err = real(pthread_mutex_trylock)(mutex);
     return err == EBUSY && mutex->__data.__owner == ours(gettid)() ? real(pthread_mutex_lock)(mutex) : err;
 }
-static int lock_shared(pthread_mutex_t *mutex) {
-    return SHARED_WAIT(WEFT_FOREVER, real(pthread_mutex_lock)(mutex), try_shared(mutex), EBUSY);
+static int mutex_lock_shared(pthread_mutex_t *mutex) {
+    return SHARED_WAIT(WEFT_FOREVER, real(pthread_mutex_lock)(mutex), mutex_try_shared(mutex), EBUSY);
 }
 static int lock_shared_until(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *at) {
     if (weft__time_is_bad(at)) return real(pthread_mutex_clocklock)(mutex, clock, at);
     return SHARED_WAIT(weft__time_deadline(at, clock), real(pthread_mutex_clocklock)(mutex, clock, at),
-                       try_shared(mutex), EBUSY);
+                       mutex_try_shared(mutex), EBUSY);
 }
 
 /* --- for conditions ------------------------------------------------------------------------------------ */
 
-bool weft__mutex_is_ours(pthread_mutex_t *mutex) { return !is_glibcs(inside(mutex)); }
+bool weft__mutex_is_ours(pthread_mutex_t *mutex) { return !is_glibcs_mutex(mutex_inside(mutex)); }
 
 int weft__mutex_release(pthread_mutex_t *mutex, uint32_t *depth) {
-    struct mutex *m = inside(mutex);
-    if (is_glibcs(m)) return real(pthread_mutex_unlock)(mutex);
+    struct mutex *m = mutex_inside(mutex);
+    if (is_glibcs_mutex(m)) return real(pthread_mutex_unlock)(mutex);
     if (type_of(m) == PTHREAD_MUTEX_ERRORCHECK && load_rlx(&m->owner) != weft__caller()) return EPERM;
     *depth = m->depth;
     m->depth = 0;
-    return unlock(m);
+    return mutex_unlock(m);
 }
 
 int weft__mutex_retake(pthread_mutex_t *mutex, uint32_t depth) {
-    struct mutex *m = inside(mutex);
-    if (is_glibcs(m)) return lock_shared(mutex);
+    struct mutex *m = mutex_inside(mutex);
+    if (is_glibcs_mutex(m)) return mutex_lock_shared(mutex);
     if (!try_lock(m)) lock_slowly(m, WEFT_FOREVER);
     m->depth = depth;
     return 0;
@@ -144,27 +144,27 @@ WEFT_INTERPOSED int pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mut
     }
     if (shared || robust) return real(pthread_mutex_init)(mutex, attr);
     memset(mutex, 0, sizeof *mutex);
-    inside(mutex)->kind = type | (protocol == PTHREAD_PRIO_PROTECT ? PROTECT : 0);
-    inside(mutex)->ceiling = ceiling;
+    mutex_inside(mutex)->kind = type | (protocol == PTHREAD_PRIO_PROTECT ? PROTECT : 0);
+    mutex_inside(mutex)->ceiling = ceiling;
     return 0;
 }
 WEFT_INTERPOSED int pthread_mutex_destroy(pthread_mutex_t *mutex) {
-    if (is_glibcs(inside(mutex))) return real(pthread_mutex_destroy)(mutex);
-    return load_rlx(&inside(mutex)->lock) == FREE ? 0 : EBUSY;
+    if (is_glibcs_mutex(mutex_inside(mutex))) return real(pthread_mutex_destroy)(mutex);
+    return load_rlx(&mutex_inside(mutex)->lock) == FREE ? 0 : EBUSY;
 }
 WEFT_INTERPOSED int pthread_mutex_lock(pthread_mutex_t *mutex) {
-    struct mutex *m = inside(mutex);
-    return is_glibcs(m) ? lock_shared(mutex) : lock_until(m, WEFT_FOREVER);
+    struct mutex *m = mutex_inside(mutex);
+    return is_glibcs_mutex(m) ? mutex_lock_shared(mutex) : lock_until(m, WEFT_FOREVER);
 }
 WEFT_INTERPOSED int pthread_mutex_trylock(pthread_mutex_t *mutex) {
-    struct mutex *m = inside(mutex);
-    if (is_glibcs(m)) return real(pthread_mutex_trylock)(mutex);
+    struct mutex *m = mutex_inside(mutex);
+    if (is_glibcs_mutex(m)) return real(pthread_mutex_trylock)(mutex);
     if (try_lock(m)) return 0;
     return load_rlx(&m->owner) == weft__caller() ? lock_again(m, true) : EBUSY;
 }
 WEFT_INTERPOSED int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *at) {
-    struct mutex *m = inside(mutex);
-    if (is_glibcs(m)) return lock_shared_until(mutex, clock, at);
+    struct mutex *m = mutex_inside(mutex);
+    if (is_glibcs_mutex(m)) return lock_shared_until(mutex, clock, at);
     if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) return EINVAL;
     if (try_lock(m)) return 0;
     int err = load_rlx(&m->owner) == weft__caller() ? lock_again(m, false) : -1;
@@ -175,19 +175,19 @@ WEFT_INTERPOSED int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct
     return pthread_mutex_clocklock(mutex, CLOCK_REALTIME, at);
 }
 WEFT_INTERPOSED int pthread_mutex_unlock(pthread_mutex_t *mutex) {
-    struct mutex *m = inside(mutex);
-    return is_glibcs(m) ? real(pthread_mutex_unlock)(mutex) : unlock(m);
+    struct mutex *m = mutex_inside(mutex);
+    return is_glibcs_mutex(m) ? real(pthread_mutex_unlock)(mutex) : mutex_unlock(m);
 }
 WEFT_INTERPOSED int pthread_mutex_getprioceiling(const pthread_mutex_t *mutex, int *ceiling) {
     const struct mutex *m = (const struct mutex *)(const void *)mutex;
-    if (is_glibcs(m)) return real(pthread_mutex_getprioceiling)(mutex, ceiling);
+    if (is_glibcs_mutex(m)) return real(pthread_mutex_getprioceiling)(mutex, ceiling);
     if (!(m->kind & PROTECT)) return EINVAL;
     *ceiling = m->ceiling;
     return 0;
 }
 WEFT_INTERPOSED int pthread_mutex_setprioceiling(pthread_mutex_t *mutex, int ceiling, int *before) {
-    struct mutex *m = inside(mutex);
-    if (is_glibcs(m)) return real(pthread_mutex_setprioceiling)(mutex, ceiling, before);
+    struct mutex *m = mutex_inside(mutex);
+    if (is_glibcs_mutex(m)) return real(pthread_mutex_setprioceiling)(mutex, ceiling, before);
     if (!(m->kind & PROTECT) || ceiling < CEILING_LEAST || ceiling > CEILING_MOST) return EINVAL;
     *before = m->ceiling;
     m->ceiling = ceiling;

@@ -33,7 +33,7 @@ struct question {
     struct hostent *space, **found;
 };
 
-static void *ask(void *arg) {
+static void *ask_resolver(void *arg) {
     struct question *q = (struct question *)arg;
     q->answer = q->ask(q);
     q->error = errno;
@@ -47,7 +47,7 @@ static WEFT_NOINLINE void set_host_error(int error) { h_errno = error; }
 /* The answer; or `failed`, if there is no thread for it, or the caller was cancelled. */
 static int ask_pool(struct question *q, int failed) {
     weft__thread_enter();
-    int err = weft_blocking(ask, q, NULL);
+    int err = weft_blocking(ask_resolver, q, NULL);
     weft__thread_leave();
     set_host_error(err ? TRY_AGAIN : q->host_error);
     errno = err ? -err : q->error;
@@ -103,16 +103,16 @@ static int ask_r(struct question *q, int *host_error) {
     return err;
 }
 
+/* A question with an answer in the caller's memory. */
+static struct question question_for(struct hostent *space, char *buffer, size_t size, struct hostent **found) {
+    return (struct question){.space = space, .buffer = buffer, .size = size, .found = found};
+}
+
 WEFT_INTERPOSED int gethostbyname2_r(const char *name, int family, struct hostent *space, char *buffer, size_t size,
                                      struct hostent **found, int *host_error) {
     if (!weft__caller_parks()) return real(gethostbyname2_r)(name, family, space, buffer, size, found, host_error);
-    struct question q = {.ask = ask_by_name_r,
-                         .name = name,
-                         .family = family,
-                         .space = space,
-                         .buffer = buffer,
-                         .size = size,
-                         .found = found};
+    struct question q = question_for(space, buffer, size, found);
+    q.ask = ask_by_name_r, q.name = name, q.family = family;
     return ask_r(&q, host_error);
 }
 WEFT_INTERPOSED int gethostbyname_r(const char *name, struct hostent *space, char *buffer, size_t size,
@@ -124,14 +124,8 @@ WEFT_INTERPOSED int gethostbyaddr_r(const void *address, socklen_t length, int f
                                     char *buffer, size_t size, struct hostent **found, int *host_error) {
     if (!weft__caller_parks())
         return real(gethostbyaddr_r)(address, length, family, space, buffer, size, found, host_error);
-    struct question q = {.ask = ask_by_address_r,
-                         .address = address,
-                         .length = length,
-                         .family = family,
-                         .space = space,
-                         .buffer = buffer,
-                         .size = size,
-                         .found = found};
+    struct question q = question_for(space, buffer, size, found);
+    q.ask = ask_by_address_r, q.address = address, q.length = length, q.family = family;
     return ask_r(&q, host_error);
 }
 

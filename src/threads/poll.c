@@ -23,7 +23,7 @@ REAL(epoll_pwait);
 OURS(pthread_sigmask);
 
 /* Until one is ready, the deadline passes (0), or a signal comes (-1, EINTR; weft's cancellation: ECANCELED). */
-static int wait_until(struct pollfd *fds, nfds_t n, uint64_t deadline) {
+static int poll_wait_until(struct pollfd *fds, nfds_t n, uint64_t deadline) {
     struct weft__interruptible i;
     weft__interrupt_begin(&i, deadline);
     int result = weft_poll(fds, n, -1);
@@ -35,7 +35,7 @@ static int wait_until(struct pollfd *fds, nfds_t n, uint64_t deadline) {
 
 static int poll_until(struct pollfd *fds, nfds_t n, uint64_t deadline) {
     int result = real(poll)(fds, n, 0);
-    return result || !deadline ? result : wait_until(fds, n, deadline);
+    return result || !deadline ? result : poll_wait_until(fds, n, deadline);
 }
 
 static uint64_t after_milliseconds(int n) {
@@ -43,7 +43,7 @@ static uint64_t after_milliseconds(int n) {
 }
 
 /* A time relative to now; 0: do not wait. */
-static int after(const struct timespec *time, uint64_t *deadline) {
+static int deadline_after(const struct timespec *time, uint64_t *deadline) {
     *deadline = WEFT_FOREVER;
     if (!time) return 0;
     if (weft__time_is_bad(time) || time->tv_sec < 0) {
@@ -78,12 +78,12 @@ WEFT_INTERPOSED int poll(struct pollfd *fds, nfds_t n, int milliseconds) {
 WEFT_INTERPOSED int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *time, const sigset_t *mask) {
     uint64_t deadline;
     if (!weft__caller_parks()) return real(ppoll)(fds, n, time, mask);
-    if (after(time, &deadline)) return -1;
+    if (deadline_after(time, &deadline)) return -1;
     weft__cancel_point();
     return MASKED(mask, poll_until(fds, n, deadline));
 }
 
-/* With a list whose size the compiler knew (_FORTIFY_SOURCE). */
+/* The compiler knew the size of the list (_FORTIFY_SOURCE). */
 WEFT_INTERPOSED int __poll_chk(struct pollfd *fds, nfds_t n, int milliseconds, size_t room) {
     return n > room / sizeof *fds ? real(__poll_chk)(fds, n, milliseconds, room) : poll(fds, n, milliseconds);
 }
@@ -127,7 +127,7 @@ WEFT_INTERPOSED int select(int n, fd_set *in, fd_set *out, fd_set *other, struct
     struct timespec t = {0, 0};
     uint64_t deadline;
     if (time) t = (struct timespec){time->tv_sec + time->tv_usec / 1000000, time->tv_usec % 1000000 * 1000};
-    if (after(time ? &t : NULL, &deadline)) return -1;
+    if (deadline_after(time ? &t : NULL, &deadline)) return -1;
     weft__cancel_point();
     int result = select_until(n, in, out, other, deadline);
     if (time && result >= 0) { /* as Linux does: what is left */
@@ -140,7 +140,7 @@ WEFT_INTERPOSED int pselect(int n, fd_set *in, fd_set *out, fd_set *other, const
                             const sigset_t *mask) {
     uint64_t deadline;
     if (!weft__caller_parks()) return real(pselect)(n, in, out, other, time, mask);
-    if (after(time, &deadline)) return -1;
+    if (deadline_after(time, &deadline)) return -1;
     weft__cancel_point();
     return MASKED(mask, select_until(n, in, out, other, deadline));
 }
@@ -152,7 +152,7 @@ static int epoll_until(int epoll, struct epoll_event *events, int n, uint64_t de
         int result = real(epoll_wait)(epoll, events, n, 0);
         if (result || !deadline) return result;
         struct pollfd fd = {.fd = epoll, .events = POLLIN};
-        int ready = wait_until(&fd, 1, deadline);
+        int ready = poll_wait_until(&fd, 1, deadline);
         if (ready <= 0) return ready;
     }
 }

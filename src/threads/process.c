@@ -57,7 +57,7 @@ WEFT_INTERPOSED int execve(const char *path, char *const arguments[], char *cons
     return WITH_OWN_MASK(real(execve)(path, arguments, environment));
 }
 
-static pid_t wait_for(pid_t pid, int *status, int options) {
+static pid_t wait_for_child(pid_t pid, int *status, int options) {
     struct weft__interruptible i;
     pid_t result;
     for (;;) {
@@ -68,13 +68,15 @@ static pid_t wait_for(pid_t pid, int *status, int options) {
     }
 }
 WEFT_INTERPOSED pid_t waitpid(pid_t pid, int *status, int options) {
-    return weft__caller_parks() && !(options & WNOHANG) ? wait_for(pid, status, options)
+    return weft__caller_parks() && !(options & WNOHANG) ? wait_for_child(pid, status, options)
                                                         : real(waitpid)(pid, status, options);
 }
-WEFT_INTERPOSED pid_t wait(int *status) { return weft__caller_parks() ? wait_for(-1, status, 0) : real(wait)(status); }
+WEFT_INTERPOSED pid_t wait(int *status) {
+    return weft__caller_parks() ? wait_for_child(-1, status, 0) : real(wait)(status);
+}
 WEFT_INTERPOSED pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage) {
     if (!weft__caller_parks() || usage || options & WNOHANG) return real(wait4)(pid, status, options, usage);
-    return wait_for(pid, status, options);
+    return wait_for_child(pid, status, options);
 }
 
 /* The caller is named by its return address: RTLD_NEXT and relative paths are by it. Here that is only the path. */

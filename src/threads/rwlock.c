@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reader-writer locks: a small lock around a count of readers and the writer. Threads that must wait do so for the next
- * change. Process-shared ones are glibc's.
+ * Reader-writer locks: a small lock around a count of readers and the writer. Threads that must wait
+ * do so for the next change. Process-shared locks are glibc's.
  */
 #define _GNU_SOURCE
 #include "threads/shared.h"
@@ -29,14 +29,14 @@ struct rwlock {
 };
 _Static_assert(sizeof(struct rwlock) <= offsetof(pthread_rwlock_t, __data.__shared), "glibc's fields stay");
 
-static struct rwlock *inside(pthread_rwlock_t *l) { return (struct rwlock *)(void *)l; }
-static bool is_glibcs(const pthread_rwlock_t *l) { return unlikely(l->__data.__shared); }
+static struct rwlock *rwlock_inside(pthread_rwlock_t *l) { return (struct rwlock *)(void *)l; }
+static bool is_glibcs_rwlock(const pthread_rwlock_t *l) { return unlikely(l->__data.__shared); }
 
-static void begin(struct rwlock *r) {
+static void rwlock_begin(struct rwlock *r) {
     weft__thread_enter();
     weft__lock(&r->lock);
 }
-static void end(struct rwlock *r) {
+static void rwlock_end(struct rwlock *r) {
     weft__unlock(&r->lock);
     weft__thread_leave();
 }
@@ -47,7 +47,7 @@ static bool may_take(const pthread_rwlock_t *l, const struct rwlock *r, bool wri
     return !r->writers_waiting || l->__data.__flags != PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP;
 }
 
-static void take(struct rwlock *r, bool writes) {
+static void rwlock_enter(struct rwlock *r, bool writes) {
     if (writes)
         r->writer = weft__caller();
     else
@@ -55,12 +55,12 @@ static void take(struct rwlock *r, bool writes) {
 }
 
 /* With a deadline of 0: tries. */
-static int lock(pthread_rwlock_t *l, bool writes, uint64_t deadline) {
-    struct rwlock *r = inside(l);
+static int rwlock_acquire(pthread_rwlock_t *l, bool writes, uint64_t deadline) {
+    struct rwlock *r = rwlock_inside(l);
     int err = 0;
-    begin(r);
+    rwlock_begin(r);
     if (r->writer == weft__caller()) {
-        end(r);
+        rwlock_end(r);
         return deadline ? EDEADLK : EBUSY;
     }
     if (writes) r->writers_waiting++;
@@ -70,41 +70,41 @@ static int lock(pthread_rwlock_t *l, bool writes, uint64_t deadline) {
             err = EBUSY;
             break;
         }
-        end(r);
+        rwlock_end(r);
         err = weft__lot_wait(&r->changes, changes, deadline, WEFT_LOT_PLAIN);
-        begin(r);
+        rwlock_begin(r);
         if (err && may_take(l, r, writes)) err = 0;
     }
     if (writes) r->writers_waiting--;
-    if (!err) take(r, writes);
+    if (!err) rwlock_enter(r, writes);
     bool gave_up = err && writes; /* readers that waited for this writer go on */
     if (gave_up) add_rlx(&r->changes, 1);
-    end(r);
+    rwlock_end(r);
     if (gave_up) weft__lot_wake(&r->changes, INT_MAX);
     return err;
 }
 
 static int lock_by(pthread_rwlock_t *l, bool writes, clockid_t clock, const struct timespec *at) {
     if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) return EINVAL;
-    int err = lock(l, writes, 0);
+    int err = rwlock_acquire(l, writes, 0);
     if (err != EBUSY) return err;
     if (weft__time_is_bad(at)) return EINVAL;
-    return lock(l, writes, weft__time_deadline(at, clock));
+    return rwlock_acquire(l, writes, weft__time_deadline(at, clock));
 }
 
 /* glibc's. */
-static int try_shared(pthread_rwlock_t *l, bool writes) {
+static int rwlock_try_shared(pthread_rwlock_t *l, bool writes) {
     return writes ? real(pthread_rwlock_trywrlock)(l) : real(pthread_rwlock_tryrdlock)(l);
 }
-static int lock_shared(pthread_rwlock_t *l, bool writes) {
+static int rwlock_lock_shared(pthread_rwlock_t *l, bool writes) {
     return SHARED_WAIT(WEFT_FOREVER, writes ? real(pthread_rwlock_wrlock)(l) : real(pthread_rwlock_rdlock)(l),
-                       try_shared(l, writes), EBUSY);
+                       rwlock_try_shared(l, writes), EBUSY);
 }
 static int lock_shared_by(pthread_rwlock_t *l, bool writes, clockid_t clock, const struct timespec *at) {
     __typeof__(pthread_rwlock_clockrdlock) *wait =
         writes ? real(pthread_rwlock_clockwrlock) : real(pthread_rwlock_clockrdlock);
     if (weft__time_is_bad(at)) return wait(l, clock, at);
-    return SHARED_WAIT(weft__time_deadline(at, clock), wait(l, clock, at), try_shared(l, writes), EBUSY);
+    return SHARED_WAIT(weft__time_deadline(at, clock), wait(l, clock, at), rwlock_try_shared(l, writes), EBUSY);
 }
 
 WEFT_INTERPOSED int pthread_rwlock_init(pthread_rwlock_t *l, const pthread_rwlockattr_t *attr) {
@@ -119,36 +119,36 @@ WEFT_INTERPOSED int pthread_rwlock_init(pthread_rwlock_t *l, const pthread_rwloc
     return 0;
 }
 WEFT_INTERPOSED int pthread_rwlock_destroy(pthread_rwlock_t *l) {
-    return is_glibcs(l) ? real(pthread_rwlock_destroy)(l) : 0;
+    return is_glibcs_rwlock(l) ? real(pthread_rwlock_destroy)(l) : 0;
 }
 WEFT_INTERPOSED int pthread_rwlock_rdlock(pthread_rwlock_t *l) {
-    return is_glibcs(l) ? lock_shared(l, false) : lock(l, false, WEFT_FOREVER);
+    return is_glibcs_rwlock(l) ? rwlock_lock_shared(l, false) : rwlock_acquire(l, false, WEFT_FOREVER);
 }
 WEFT_INTERPOSED int pthread_rwlock_wrlock(pthread_rwlock_t *l) {
-    return is_glibcs(l) ? lock_shared(l, true) : lock(l, true, WEFT_FOREVER);
+    return is_glibcs_rwlock(l) ? rwlock_lock_shared(l, true) : rwlock_acquire(l, true, WEFT_FOREVER);
 }
 WEFT_INTERPOSED int pthread_rwlock_tryrdlock(pthread_rwlock_t *l) {
-    return is_glibcs(l) ? real(pthread_rwlock_tryrdlock)(l) : lock(l, false, 0);
+    return is_glibcs_rwlock(l) ? real(pthread_rwlock_tryrdlock)(l) : rwlock_acquire(l, false, 0);
 }
 WEFT_INTERPOSED int pthread_rwlock_trywrlock(pthread_rwlock_t *l) {
-    return is_glibcs(l) ? real(pthread_rwlock_trywrlock)(l) : lock(l, true, 0);
+    return is_glibcs_rwlock(l) ? real(pthread_rwlock_trywrlock)(l) : rwlock_acquire(l, true, 0);
 }
 WEFT_INTERPOSED int pthread_rwlock_timedrdlock(pthread_rwlock_t *l, const struct timespec *at) {
-    return is_glibcs(l) ? lock_shared_by(l, false, CLOCK_REALTIME, at) : lock_by(l, false, CLOCK_REALTIME, at);
+    return is_glibcs_rwlock(l) ? lock_shared_by(l, false, CLOCK_REALTIME, at) : lock_by(l, false, CLOCK_REALTIME, at);
 }
 WEFT_INTERPOSED int pthread_rwlock_timedwrlock(pthread_rwlock_t *l, const struct timespec *at) {
-    return is_glibcs(l) ? lock_shared_by(l, true, CLOCK_REALTIME, at) : lock_by(l, true, CLOCK_REALTIME, at);
+    return is_glibcs_rwlock(l) ? lock_shared_by(l, true, CLOCK_REALTIME, at) : lock_by(l, true, CLOCK_REALTIME, at);
 }
 WEFT_INTERPOSED int pthread_rwlock_clockrdlock(pthread_rwlock_t *l, clockid_t clock, const struct timespec *at) {
-    return is_glibcs(l) ? lock_shared_by(l, false, clock, at) : lock_by(l, false, clock, at);
+    return is_glibcs_rwlock(l) ? lock_shared_by(l, false, clock, at) : lock_by(l, false, clock, at);
 }
 WEFT_INTERPOSED int pthread_rwlock_clockwrlock(pthread_rwlock_t *l, clockid_t clock, const struct timespec *at) {
-    return is_glibcs(l) ? lock_shared_by(l, true, clock, at) : lock_by(l, true, clock, at);
+    return is_glibcs_rwlock(l) ? lock_shared_by(l, true, clock, at) : lock_by(l, true, clock, at);
 }
 WEFT_INTERPOSED int pthread_rwlock_unlock(pthread_rwlock_t *l) {
-    struct rwlock *r = inside(l);
-    if (is_glibcs(l)) return real(pthread_rwlock_unlock)(l);
-    begin(r);
+    struct rwlock *r = rwlock_inside(l);
+    if (is_glibcs_rwlock(l)) return real(pthread_rwlock_unlock)(l);
+    rwlock_begin(r);
     bool held = r->writer ? r->writer == weft__caller() : r->readers > 0;
     if (held && r->writer)
         r->writer = 0;
@@ -156,7 +156,7 @@ WEFT_INTERPOSED int pthread_rwlock_unlock(pthread_rwlock_t *l) {
         r->readers--;
     bool is_free = held && !r->readers;
     if (is_free) add_rlx(&r->changes, 1);
-    end(r);
+    rwlock_end(r);
     if (is_free) weft__lot_wake(&r->changes, INT_MAX);
     return held ? 0 : EPERM;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * setuid and its kind. glibc changes the credentials of every kernel thread: it marks the descriptors in its list, and
- * signals the threads, whose handler finds its mark by the thread pointer. Descriptors in the list are those of
+ * signals the threads. The signal handler finds the mark by the thread pointer. Descriptors in the list are those of
  * carriers and of the first thread. So the handler must run with the storage that its kernel thread was made with, and
  * the caller must call as its carrier.
  */

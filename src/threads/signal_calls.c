@@ -20,7 +20,7 @@ REAL(pause);
 REAL(pthread_kill);
 REAL(pthread_sigqueue);
 
-static uint64_t bits_of(const sigset_t *set) {
+static uint64_t set_bits_of(const sigset_t *set) {
     uint64_t bits;
     memcpy(&bits, set, sizeof bits);
     return bits;
@@ -34,7 +34,7 @@ WEFT_INTERPOSED int pthread_sigmask(int how, const sigset_t *set, sigset_t *befo
     struct weft__thread *t = weft__thread_self();
     if (!t) return real(pthread_sigmask)(how, set, before);
     uint64_t mask = load_rlx(&t->mask);
-    uint64_t bits = set ? bits_of(set) & ~(WEFT_BIT(SIGKILL) | WEFT_BIT(SIGSTOP) | WEFT_BIT(32) | WEFT_BIT(33)) : 0;
+    uint64_t bits = set ? set_bits_of(set) & ~(WEFT_BIT(SIGKILL) | WEFT_BIT(SIGSTOP) | WEFT_BIT(32) | WEFT_BIT(33)) : 0;
     if (before) to_set(before, mask);
     if (!set) return 0;
     if (how != SIG_BLOCK && how != SIG_UNBLOCK && how != SIG_SETMASK) return EINVAL;
@@ -66,7 +66,7 @@ static bool park_for_signal(struct weft__thread *t, uint64_t deadline, int *err)
 }
 
 /* One of the set; or -1 with errno EINTR or EAGAIN. */
-static int wait_for(struct weft__thread *t, uint64_t set, siginfo_t *info, uint64_t deadline) {
+static int sigwait_until(struct weft__thread *t, uint64_t set, siginfo_t *info, uint64_t deadline) {
     weft__cancel_point();
     int signal = weft__signals_take(t, set, info);
     while (!signal) {
@@ -87,13 +87,13 @@ static int wait_for(struct weft__thread *t, uint64_t set, siginfo_t *info, uint6
 WEFT_INTERPOSED int sigwait(const sigset_t *set, int *signal) {
     struct weft__thread *t = weft__thread_self();
     if (!t) return real(sigwait)(set, signal);
-    do *signal = wait_for(t, bits_of(set), NULL, WEFT_FOREVER);
+    do *signal = sigwait_until(t, set_bits_of(set), NULL, WEFT_FOREVER);
     while (*signal < 0);
     return 0;
 }
 WEFT_INTERPOSED int sigwaitinfo(const sigset_t *set, siginfo_t *info) {
     struct weft__thread *t = weft__thread_self();
-    return t ? wait_for(t, bits_of(set), info, WEFT_FOREVER) : real(sigwaitinfo)(set, info);
+    return t ? sigwait_until(t, set_bits_of(set), info, WEFT_FOREVER) : real(sigwaitinfo)(set, info);
 }
 WEFT_INTERPOSED int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *time) {
     struct weft__thread *t = weft__thread_self();
@@ -102,10 +102,10 @@ WEFT_INTERPOSED int sigtimedwait(const sigset_t *set, siginfo_t *info, const str
         errno = EINVAL;
         return -1;
     }
-    return wait_for(t, bits_of(set), info, time ? weft__time_after(time) : WEFT_FOREVER);
+    return sigwait_until(t, set_bits_of(set), info, time ? weft__time_after(time) : WEFT_FOREVER);
 }
 
-static int suspend(struct weft__thread *t, uint64_t mask) {
+static int suspend_until_signal(struct weft__thread *t, uint64_t mask) {
     uint64_t before = load_rlx(&t->mask);
     bool restarts = true, handled;
     int err;
@@ -122,11 +122,11 @@ static int suspend(struct weft__thread *t, uint64_t mask) {
 }
 WEFT_INTERPOSED int sigsuspend(const sigset_t *set) {
     struct weft__thread *t = weft__thread_self();
-    return t ? suspend(t, bits_of(set)) : real(sigsuspend)(set);
+    return t ? suspend_until_signal(t, set_bits_of(set)) : real(sigsuspend)(set);
 }
 WEFT_INTERPOSED int pause(void) {
     struct weft__thread *t = weft__thread_self();
-    return t ? suspend(t, load_rlx(&t->mask)) : real(pause)();
+    return t ? suspend_until_signal(t, load_rlx(&t->mask)) : real(pause)();
 }
 
 /* --- sending ----------------------------------------------------------------------------------------------- */

@@ -73,7 +73,7 @@ static uint64_t bits_of(const sigset_t *set) {
     return bits;
 }
 
-static void call(struct weft__thread *t, int signal, const struct sigaction *a) {
+static void call_handler(struct weft__thread *t, int signal, const struct sigaction *a) {
     uint64_t mask = load_rlx(&t->mask);
     int err = errno;
     siginfo_t info;
@@ -130,7 +130,7 @@ int weft__signals_run(struct weft__thread *t, bool *restarts) {
             continue;
         }
         if (!(a.sa_flags & SA_RESTART)) *restarts = false;
-        call(t, signal, &a);
+        call_handler(t, signal, &a);
         count++;
     }
     return count;
@@ -153,13 +153,13 @@ void weft__signals_info(int signal, siginfo_t *info) {
     info->si_signo = signal;
 }
 
-static void note(int signal, const siginfo_t *info) {
+static void note_signal_info(int signal, const siginfo_t *info) {
     infos[signal] =
         info ? *info : (siginfo_t){.si_signo = signal, .si_code = SI_TKILL, .si_pid = getpid(), .si_uid = getuid()};
 }
 
 /* Locked. Does the thread wait for it? */
-static bool give(struct weft__thread *t, int signal) {
+static bool give_signal(struct weft__thread *t, int signal) {
     if (!(t->awaited & WEFT_BIT(signal))) return false;
     t->awaited = 0;
     atomic_store(&t->got, signal);
@@ -180,8 +180,8 @@ void weft__signals_dispatch(int signal, const siginfo_t *info) {
     bool given = false;
     if (sigaction(signal, NULL, &a)) return;
     lock_all();
-    note(signal, info);
-    for (struct weft__thread *t = all; t && !given; t = t->next) given = give(t, signal);
+    note_signal_info(signal, info);
+    for (struct weft__thread *t = all; t && !given; t = t->next) given = give_signal(t, signal);
     struct weft__thread *taker = given ? NULL : find_taker(signal);
     if (!given && !taker) atomic_fetch_or(&for_process, WEFT_BIT(signal));
     bool handled = taker && a.sa_handler != SIG_IGN && a.sa_handler != SIG_DFL;
@@ -201,8 +201,8 @@ int weft__signals_send(struct weft__thread *t, int signal, const siginfo_t *info
     if (signal == SIGKILL || signal == SIGSTOP) return __wrap_syscall(SYS_kill, getpid(), signal) ? errno : 0;
     if (sigaction(signal, NULL, &a)) return errno;
     lock_all();
-    note(signal, info);
-    bool given = give(t, signal);
+    note_signal_info(signal, info);
+    bool given = give_signal(t, signal);
     bool blocked = load_rlx(&t->mask) & WEFT_BIT(signal);
     bool ignored = !blocked && a.sa_handler == SIG_IGN, usual = !blocked && a.sa_handler == SIG_DFL;
     if (!given && !ignored && !usual) {

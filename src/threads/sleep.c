@@ -13,7 +13,7 @@ REAL(sleep);
 REAL(sched_yield);
 
 /* 0; or EINTR: a handler has run. A fiber of the program's own: ECANCELED, or ETIMEDOUT for the deadline of a scope. */
-static int sleep_until(uint64_t deadline) {
+static int thread_sleep_until(uint64_t deadline) {
     if (!weft__thread_self()) return -weft_sleep_until(deadline);
     _Atomic uint32_t never = 0;
     weft__cancel_point();
@@ -22,7 +22,7 @@ static int sleep_until(uint64_t deadline) {
     return err == EINTR ? EINTR : 0;
 }
 
-static void tell_rest(uint64_t deadline, struct timespec *left) {
+static void store_rest(uint64_t deadline, struct timespec *left) {
     uint64_t now = weft_now(), rest = now < deadline ? deadline - now : 0;
     if (left) *left = (struct timespec){(time_t)(rest / WEFT_SECOND), (long)(rest % WEFT_SECOND)};
 }
@@ -32,8 +32,8 @@ WEFT_INTERPOSED int clock_nanosleep(clockid_t clock, int flags, const struct tim
     if (!weft__caller_parks() || !known) return real(clock_nanosleep)(clock, flags, time, left);
     if (weft__time_is_bad(time) || time->tv_sec < 0) return EINVAL;
     uint64_t deadline = flags & TIMER_ABSTIME ? weft__time_deadline(time, clock) : weft__time_after(time);
-    int err = sleep_until(deadline);
-    if (err && !(flags & TIMER_ABSTIME)) tell_rest(deadline, left);
+    int err = thread_sleep_until(deadline);
+    if (err && !(flags & TIMER_ABSTIME)) store_rest(deadline, left);
     return err;
 }
 WEFT_INTERPOSED int nanosleep(const struct timespec *time, struct timespec *left) {
@@ -44,16 +44,16 @@ WEFT_INTERPOSED int nanosleep(const struct timespec *time, struct timespec *left
 }
 WEFT_INTERPOSED int usleep(useconds_t time) {
     if (!weft__caller_parks()) return real(usleep)(time);
-    int err = sleep_until(weft_now() + time * WEFT_MICROSECOND);
+    int err = thread_sleep_until(weft_now() + time * WEFT_MICROSECOND);
     if (err) errno = err;
     return err ? -1 : 0;
 }
 WEFT_INTERPOSED unsigned sleep(unsigned seconds) {
     if (!weft__caller_parks()) return real(sleep)(seconds);
     uint64_t deadline = weft_now() + seconds * WEFT_SECOND;
-    if (!sleep_until(deadline)) return 0;
+    if (!thread_sleep_until(deadline)) return 0;
     struct timespec left;
-    tell_rest(deadline, &left);
+    store_rest(deadline, &left);
     return (unsigned)left.tv_sec + (left.tv_nsec > 0);
 }
 WEFT_INTERPOSED int sched_yield(void) {

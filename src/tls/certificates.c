@@ -48,7 +48,7 @@ static void free_group(void *parent, void *p, CRYPTO_EX_DATA *data, int index, l
 
 static void make_index(void) { group_index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, free_group); }
 
-static int choose(SSL *ssl, int *alert, void *p) {
+static int choose_certificate(SSL *ssl, int *alert, void *p) {
     (void)alert;
     struct group *group = p;
     const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
@@ -60,8 +60,8 @@ static int choose(SSL *ssl, int *alert, void *p) {
     return SSL_TLSEXT_ERR_OK; /* the first certificate; the client decides whether it accepts it */
 }
 
-static int agree(SSL *ssl, const unsigned char **out, unsigned char *out_size, const unsigned char *in, unsigned size,
-                 void *p) {
+static int agree_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_size, const unsigned char *in,
+                          unsigned size, void *p) {
     (void)ssl;
     struct group *group = p;
     if (SSL_select_next_proto((unsigned char **)out, out_size, group->alpn, group->alpn_size, in, size) ==
@@ -82,7 +82,7 @@ static bool can_read(const char *path, char *reason) {
     return fd >= 0;
 }
 
-static bool refuse(const char *path, char *reason) {
+static bool refuse_peer(const char *path, char *reason) {
     char why[TLS_REASON] = "not usable";
     weft__tls_read_errors(why);
     snprintf(reason, TLS_REASON, "%.80s: %.76s", path, why);
@@ -99,9 +99,9 @@ static int no_password(char *to, int size, int writing, void *p) {
 static bool load_pair(SSL_CTX *ctx, const struct tls_files *files, char *reason) {
     const char *key = files->key ? files->key : files->chain;
     if (!can_read(files->chain, reason) || !can_read(key, reason)) return false;
-    if (SSL_CTX_use_certificate_chain_file(ctx, files->chain) != 1) return refuse(files->chain, reason);
+    if (SSL_CTX_use_certificate_chain_file(ctx, files->chain) != 1) return refuse_peer(files->chain, reason);
     if (SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1 || SSL_CTX_check_private_key(ctx) != 1)
-        return refuse(key, reason);
+        return refuse_peer(key, reason);
     return true;
 }
 
@@ -115,11 +115,11 @@ static bool load_system_trust(SSL_CTX *ctx) {
 static bool load_trust(SSL_CTX *ctx, const struct tls_settings *settings, bool server, char *reason) {
     struct stat stat_;
     if (!settings->trusts) return true;
-    if (!settings->trust) return load_system_trust(ctx) || refuse("the system's store", reason);
+    if (!settings->trust) return load_system_trust(ctx) || refuse_peer("the system's store", reason);
     if (!can_read(settings->trust, reason)) return false;
     bool directory = !stat(settings->trust, &stat_) && S_ISDIR(stat_.st_mode);
     if ((directory ? SSL_CTX_load_verify_dir : SSL_CTX_load_verify_file)(ctx, settings->trust) != 1)
-        return refuse(settings->trust, reason);
+        return refuse_peer(settings->trust, reason);
     if (server && !directory) SSL_CTX_set_client_CA_list(ctx, SSL_load_client_CA_file(settings->trust));
     return true;
 }
@@ -160,7 +160,7 @@ static SSL_CTX *make_ctx(const struct weft_tls_context *context, char *reason) {
     const struct tls_settings *s = &context->settings;
     SSL_CTX *ctx = SSL_CTX_new(context->server ? TLS_server_method() : TLS_client_method());
     if (!ctx) {
-        refuse("OpenSSL", reason);
+        refuse_peer("OpenSSL", reason);
         return NULL;
     }
     SSL_CTX_set_options(ctx, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE |
@@ -173,7 +173,8 @@ static SSL_CTX *make_ctx(const struct weft_tls_context *context, char *reason) {
     SSL_CTX_set_verify(ctx, verify_mode(s), NULL);
     set_sessions(ctx, s, context->server);
     if (SSL_CTX_set_min_proto_version(ctx, s->least) == 1 && SSL_CTX_set_max_proto_version(ctx, s->most) == 1 &&
-        (SSL_CTX_set_cipher_list(ctx, s->ciphers ? s->ciphers : USUAL_CIPHERS) == 1 || refuse("ciphers", reason)) &&
+        (SSL_CTX_set_cipher_list(ctx, s->ciphers ? s->ciphers : USUAL_CIPHERS) == 1 ||
+         refuse_peer("ciphers", reason)) &&
         load_trust(ctx, s, context->server, reason))
         return ctx;
     int error = errno;
@@ -184,7 +185,7 @@ static SSL_CTX *make_ctx(const struct weft_tls_context *context, char *reason) {
 
 /* --- all of them ------------------------------------------------------------------------------------------ */
 
-static struct group *make_group(const struct tls_settings *s) {
+static struct group *make_key_group(const struct tls_settings *s) {
     unsigned most = 0;
     for (const struct tls_files *f = s->files; f; f = f->next) most++;
     struct group *group = calloc(1, sizeof *group + most * sizeof *group->named + s->alpn_size);
@@ -215,7 +216,7 @@ static bool has_kind(SSL_CTX *ctx, X509 *certificate) {
     return false;
 }
 
-static SSL_CTX *beside(struct group *group, X509 *certificate) {
+static SSL_CTX *file_beside(struct group *group, X509 *certificate) {
     for (unsigned i = 0; i < group->count; i++)
         if (same_names(group->named[i].certificate, certificate) && !has_kind(group->named[i].ctx, certificate))
             return group->named[i].ctx;
@@ -232,7 +233,7 @@ static bool add_certificate(const struct weft_tls_context *context, struct group
         return false;
     }
     X509 *certificate = SSL_CTX_get0_certificate(ctx);
-    SSL_CTX *other = beside(group, certificate);
+    SSL_CTX *other = file_beside(group, certificate);
     if (other) {
         bool loaded = load_pair(other, files, reason);
         SSL_CTX_free(ctx);
@@ -254,7 +255,7 @@ static void keep_ticket_keys(SSL_CTX *ctx, SSL_CTX *old) {
 
 static bool add_rest(const struct weft_tls_context *context, SSL_CTX *ctx, char *reason) {
     const struct tls_settings *s = &context->settings;
-    struct group *group = make_group(s);
+    struct group *group = make_key_group(s);
     if (!group || SSL_CTX_set_ex_data(ctx, group_index, group) != 1) {
         free(group);
         errno = ENOMEM;
@@ -263,9 +264,9 @@ static bool add_rest(const struct weft_tls_context *context, SSL_CTX *ctx, char 
     for (const struct tls_files *f = s->files; f; f = f->next)
         if (!add_certificate(context, group, f, ctx, reason)) return false;
     if (context->server) {
-        SSL_CTX_set_tlsext_servername_callback(ctx, choose);
+        SSL_CTX_set_tlsext_servername_callback(ctx, choose_certificate);
         SSL_CTX_set_tlsext_servername_arg(ctx, group);
-        if (s->alpn) SSL_CTX_set_alpn_select_cb(ctx, agree, group);
+        if (s->alpn) SSL_CTX_set_alpn_select_cb(ctx, agree_protocol, group);
     } else if (s->alpn && SSL_CTX_set_alpn_protos(ctx, s->alpn, s->alpn_size)) {
         errno = ENOMEM;
         return false;

@@ -23,7 +23,7 @@ struct tls_sessions {
     struct place places[PLACES];
 };
 
-static void empty(struct place *place) {
+static void empty_slot(struct place *place) {
     while (place->count) SSL_SESSION_free(place->session[--place->count]);
     free(place->server);
     place->server = NULL;
@@ -37,7 +37,7 @@ struct tls_sessions *weft__tls_sessions_new(void) {
 
 void weft__tls_sessions_forget(struct tls_sessions *sessions) {
     pthread_mutex_lock(&sessions->lock);
-    for (unsigned i = 0; i < PLACES; i++) empty(&sessions->places[i]);
+    for (unsigned i = 0; i < PLACES; i++) empty_slot(&sessions->places[i]);
     pthread_mutex_unlock(&sessions->lock);
 }
 
@@ -58,7 +58,7 @@ void weft__tls_sessions_put(struct tls_sessions *sessions, const char *server, S
     pthread_mutex_lock(&sessions->lock);
     struct place *place = session_slot_of(sessions, server);
     if (!place->server || strcmp(place->server, server) != 0) {
-        empty(place);
+        empty_slot(place);
         place->server = strdup(server);
     }
     if (place->count == A_SERVER) {

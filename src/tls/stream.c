@@ -73,7 +73,7 @@ static bool set_host(struct weft_tls *tls, const char *host) {
 }
 
 /* Checks the arguments. Returns 0 or the error. */
-static int check(const struct weft_tls_context *context, SSL_CTX *ctx, int fd, const char *host) {
+static int check_stream(const struct weft_tls_context *context, SSL_CTX *ctx, int fd, const char *host) {
     int type = 0;
     socklen_t size = sizeof type;
     if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size)) return errno;
@@ -103,7 +103,7 @@ static bool set_up(struct weft_tls *tls, SSL_CTX *ctx, const char *host) {
     return true;
 }
 
-static struct weft_tls *make(struct weft_tls_context *context, SSL_CTX *ctx, int fd, const char *host) {
+static struct weft_tls *make_stream(struct weft_tls_context *context, SSL_CTX *ctx, int fd, const char *host) {
     struct weft_tls *tls = calloc(1, sizeof *tls);
     if (!tls) return NULL;
     tls->context = context;
@@ -131,8 +131,8 @@ WEFT_PUBLIC struct weft_tls *weft_tls_open(struct weft_tls_context *context, int
     }
     SSL_CTX *ctx = weft__tls_context_current(context);
     ERR_clear_error();
-    int error = check(context, ctx, fd, host);
-    struct weft_tls *tls = error ? NULL : make(context, ctx, fd, host);
+    int error = check_stream(context, ctx, fd, host);
+    struct weft_tls *tls = error ? NULL : make_stream(context, ctx, fd, host);
     if (!tls && !error) error = errno;
     SSL_CTX_free(ctx);
     ERR_clear_error();
@@ -151,7 +151,7 @@ bool weft__tls_enter(struct weft_tls *tls) {
     return true;
 }
 
-WEFT_COLD static void destroy(struct weft_tls *tls) {
+WEFT_COLD static void destroy_stream(struct weft_tls *tls) {
     weft_lease_return(&tls->lent);
     if (load_rlx(&tls->established))
         SSL_set_shutdown(tls->ssl, SSL_SENT_SHUTDOWN); /* otherwise OpenSSL would drop the session as bad */
@@ -167,7 +167,7 @@ WEFT_COLD static void destroy(struct weft_tls *tls) {
 void weft__tls_leave(struct weft_tls *tls) {
     int error = errno;
     /* Pairs with itself: the last user sees the changes of the others. */
-    if (add_ar(&tls->users, -1u) == 1) destroy(tls);
+    if (add_ar(&tls->users, -1u) == 1) destroy_stream(tls);
     errno = error;
 }
 

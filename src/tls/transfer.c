@@ -35,7 +35,7 @@ WEFT_COLD static void note_failure(struct weft_tls *tls) {
     }
 }
 
-WEFT_COLD static enum tls_next failed(struct weft_tls *tls, int kind) {
+WEFT_COLD static enum tls_next transfer_failed(struct weft_tls *tls, int kind) {
     if (tls->socket_error) {
         tls->broken = tls->socket_error;
         snprintf(tls->reason, sizeof tls->reason, "%s", strerror(tls->broken));
@@ -55,7 +55,7 @@ enum tls_next weft__tls_classify(struct weft_tls *tls, int result) {
     case SSL_ERROR_WANT_READ: return TLS_WANTS_INPUT;
     case SSL_ERROR_WANT_WRITE: return TLS_WANTS_OUTPUT;
     case SSL_ERROR_ZERO_RETURN: return TLS_PEER_ENDED;
-    default: return failed(tls, kind);
+    default: return transfer_failed(tls, kind);
     }
 }
 
@@ -137,7 +137,7 @@ static int shake_hands(struct weft_tls *tls) {
 }
 
 /* Takes the turns of both directions. */
-WEFT_COLD static int establish(struct weft_tls *tls) {
+WEFT_COLD static int establish_stream(struct weft_tls *tls) {
     int error = weft__tls_turn_take(&tls->reading);
     if (error) return error;
     error = weft__tls_turn_take(&tls->writing);
@@ -149,13 +149,13 @@ WEFT_COLD static int establish(struct weft_tls *tls) {
     return error;
 }
 
-static int established(struct weft_tls *tls) {
-    return likely(load_acq(&tls->established)) ? 0 : establish(tls); /* pairs with note_handshake */
+static int is_established(struct weft_tls *tls) {
+    return likely(load_acq(&tls->established)) ? 0 : establish_stream(tls); /* pairs with note_handshake */
 }
 
 WEFT_PUBLIC int weft_tls_handshake(struct weft_tls *tls) {
     if (!weft__tls_enter(tls)) return -1;
-    int error = established(tls);
+    int error = is_established(tls);
     weft__tls_leave(tls);
     if (error) errno = -error;
     return error ? -1 : 0;
@@ -188,7 +188,7 @@ static ssize_t tls_receive(struct weft_tls *tls, void *buffer, size_t size) {
 
 WEFT_PUBLIC ssize_t weft_tls_read(struct weft_tls *tls, void *buffer, size_t size) {
     if (!weft__tls_enter(tls)) return -1;
-    ssize_t n = established(tls);
+    ssize_t n = is_established(tls);
     if (!n && size) n = weft__tls_turn_take(&tls->reading);
     if (!n && size) {
         n = tls_receive(tls, buffer, size);
@@ -252,7 +252,7 @@ static ssize_t send_parts(struct weft_tls *tls, const struct iovec *parts, int n
 
 static ssize_t tls_write_parts(struct weft_tls *tls, const struct iovec *parts, int n, bool more) {
     if (!weft__tls_enter(tls)) return -1;
-    ssize_t sent = established(tls);
+    ssize_t sent = is_established(tls);
     if (!sent) sent = weft__tls_turn_take(&tls->writing);
     if (!sent) {
         sent = send_parts(tls, parts, n, more);

@@ -100,7 +100,7 @@ static int write_socket(BIO *bio, const char *data, int size) {
 }
 
 /* The kernel must not decrypt: OpenSSL 3.0 cannot do that with TLS 1.3, and received bytes may be in memory already. */
-static long control(BIO *bio, int command, long number, void *pointer) {
+static long transport_control(BIO *bio, int command, long number, void *pointer) {
     if (command == CTRL_SET_KTLS && !number) return 0;
     if (command == CTRL_SET_KTLS_RECORD)
         ((struct weft_tls *)BIO_get_app_data(bio))->record_kind = (unsigned char)number;
@@ -114,7 +114,7 @@ static void make_method(void) {
     BIO_METHOD *made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK | BIO_TYPE_DESCRIPTOR, "weft");
     if (!made) return;
     if (BIO_meth_set_read(made, read_socket) && BIO_meth_set_write(made, write_socket) &&
-        BIO_meth_set_ctrl(made, control) && BIO_meth_set_create(made, BIO_meth_get_create(socket_method)) &&
+        BIO_meth_set_ctrl(made, transport_control) && BIO_meth_set_create(made, BIO_meth_get_create(socket_method)) &&
         BIO_meth_set_destroy(made, BIO_meth_get_destroy(socket_method)))
         method = made;
     else

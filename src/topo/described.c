@@ -54,17 +54,17 @@ static bool read_levels(const char *text, struct tree *tree) {
 }
 
 /* How many CPUs one object of the level has. Without that level the whole machine is one. */
-static unsigned width(const struct tree *tree, enum level level) {
+static unsigned level_width(const struct tree *tree, enum level level) {
     return tree->objects[level] ? tree->cpus / tree->objects[level] : tree->cpus;
 }
 
-static unsigned core_width(const struct tree *tree) { return tree->objects[CORE] ? width(tree, CORE) : 1; }
+static unsigned core_width(const struct tree *tree) { return tree->objects[CORE] ? level_width(tree, CORE) : 1; }
 
 static unsigned cache_width(const struct tree *tree) {
-    if (tree->objects[L3]) return width(tree, L3);
+    if (tree->objects[L3]) return level_width(tree, L3);
     enum level last = tree->objects[L2] ? L2 : L1;
-    bool shared = tree->objects[last] && width(tree, last) != core_width(tree);
-    return width(tree, shared ? last : PACKAGE);
+    bool shared = tree->objects[last] && level_width(tree, last) != core_width(tree);
+    return level_width(tree, shared ? last : PACKAGE);
 }
 
 /* The numbers of the CPUs, in the order of the tree; each once. Returns the highest and one, or 0. */
@@ -83,7 +83,7 @@ static unsigned read_indexes(const struct tree *tree, unsigned *numbers) {
 }
 
 static void locate_all(struct weft__topology *t, const struct tree *tree, const unsigned *numbers, bool *known) {
-    unsigned core = core_width(tree), cache = cache_width(tree), node = width(tree, NUMA);
+    unsigned core = core_width(tree), cache = cache_width(tree), node = level_width(tree, NUMA);
     for (unsigned i = 0; i < tree->cpus; i++) {
         known[numbers[i]] = true;
         t->location[numbers[i]] =

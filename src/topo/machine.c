@@ -37,8 +37,8 @@ struct reader {
 };
 
 /* The text of a file, without the end of its line. False: it cannot be read, or is empty. */
-__attribute__((format(printf, 3, 4))) static bool read_text(const struct reader *r, char *text, const char *format,
-                                                            ...) {
+__attribute__((format(printf, 3, 4))) static bool read_topology_text(const struct reader *r, char *text,
+                                                                     const char *format, ...) {
     char path[256];
     int used = snprintf(path, sizeof path, "%s/", r->sysfs);
     if (used < 0 || (size_t)used >= sizeof path) return false;
@@ -96,12 +96,12 @@ static void read_cache(struct reader *r, struct cpu *cpu, const char *core) {
     unsigned long highest = 0;
     cpu->cache = CACHE_OF_PACKAGE + cpu->package;
     for (unsigned i = 0; i < CACHES_MOST; i++) {
-        if (!read_text(r, r->other, "cpu/cpu%u/cache/index%u/type", cpu->number, i)) break;
+        if (!read_topology_text(r, r->other, "cpu/cpu%u/cache/index%u/type", cpu->number, i)) break;
         if (!strcmp(r->other, "Instruction")) continue;
-        if (!read_text(r, r->other, "cpu/cpu%u/cache/index%u/level", cpu->number, i)) continue;
+        if (!read_topology_text(r, r->other, "cpu/cpu%u/cache/index%u/level", cpu->number, i)) continue;
         unsigned long level = strtoul(r->other, NULL, 10);
         if (level <= highest) continue;
-        if (!read_text(r, r->other, "cpu/cpu%u/cache/index%u/shared_cpu_list", cpu->number, i)) continue;
+        if (!read_topology_text(r, r->other, "cpu/cpu%u/cache/index%u/shared_cpu_list", cpu->number, i)) continue;
         highest = level;
         bool alone = level < 3 && !strcmp(r->other, core);
         cpu->cache = alone ? CACHE_OF_PACKAGE + cpu->package : (unsigned)strtoul(r->other, NULL, 10);
@@ -109,10 +109,10 @@ static void read_cache(struct reader *r, struct cpu *cpu, const char *core) {
 }
 
 static void read_cpu(struct reader *r, struct cpu *cpu) {
-    bool found = read_text(r, r->text, "cpu/cpu%u/topology/physical_package_id", cpu->number);
+    bool found = read_topology_text(r, r->text, "cpu/cpu%u/topology/physical_package_id", cpu->number);
     long package = found ? strtol(r->text, NULL, 10) : 0;
     cpu->package = package > 0 && package < WEFT_TOPOLOGY_CPUS ? (unsigned)package : 0; /* -1: unknown */
-    if (!read_text(r, r->text, "cpu/cpu%u/topology/thread_siblings_list", cpu->number))
+    if (!read_topology_text(r, r->text, "cpu/cpu%u/topology/thread_siblings_list", cpu->number))
         snprintf(r->text, sizeof r->text, "%u", cpu->number);
     cpu->core = (unsigned)strtoul(r->text, NULL, 10);
     read_cache(r, cpu, r->text);
@@ -120,10 +120,10 @@ static void read_cpu(struct reader *r, struct cpu *cpu) {
 
 static void read_nodes(struct reader *r) {
     unsigned first, last, low, high;
-    if (!read_text(r, r->text, "node/online")) return;
+    if (!read_topology_text(r, r->text, "node/online")) return;
     for (const char *nodes = r->text; next_range(&nodes, &first, &last);)
         for (unsigned node = first; node <= last; node++) {
-            if (!read_text(r, r->other, "node/node%u/cpulist", node)) continue;
+            if (!read_topology_text(r, r->other, "node/node%u/cpulist", node)) continue;
             for (const char *list = r->other; next_range(&list, &low, &high);)
                 for (unsigned i = 0; i < r->count; i++)
                     if (r->cpus[i].number >= low && r->cpus[i].number <= high) r->cpus[i].node = node;
@@ -133,7 +133,7 @@ static void read_nodes(struct reader *r) {
 /* The CPUs that are there, in the order of their numbers. */
 static bool read_cpus(struct reader *r) {
     unsigned first, last, n = 0;
-    if (!read_text(r, r->text, "cpu/online")) return false;
+    if (!read_topology_text(r, r->text, "cpu/online")) return false;
     r->count = cpu_count_of(r->text);
     if (!r->count || r->count > WEFT_TOPOLOGY_CPUS) return false;
     r->cpus = weft__alloc(r->count * sizeof *r->cpus);

@@ -163,7 +163,7 @@ def ask(s, command, end=b"END\r\n"):
 
 
 def conns():
-    """stats conns: the socket that listens, and all who are there."""
+    """stats conns: the socket that listens, and all clients."""
     with connect() as s, connect() as other:
         other.sendall(b"version\r\nset x 0 0 10\r\nabc")  # a value on its way
         check(other.recv(100).startswith(b"VERSION"))
@@ -173,8 +173,8 @@ def conns():
         by_address = {v: k.split(":")[0] for k, v in lines.items() if k.endswith(":addr")}
         check("tcp:" + address in by_address, text)
         check(lines[by_address["tcp:" + address] + ":state"] == "conn_listening", text)
-        for who, state in ((s, "conn_parse_cmd"), (other, "conn_nread")):
-            fd = by_address["tcp:127.0.0.1:%d" % who.getsockname()[1]]
+        for socket_, state in ((s, "conn_parse_cmd"), (other, "conn_nread")):
+            fd = by_address["tcp:127.0.0.1:%d" % socket_.getsockname()[1]]
             check(lines[fd + ":listen_addr"] == "tcp:" + address and lines[fd + ":state"] == state, text)
             check(lines[fd + ":secs_since_last_cmd"].isdigit(), text)
         other.sendall(b"defghij\r\n")
@@ -185,7 +185,7 @@ def conns():
 
 
 def idle():
-    """-o idle_timeout=1: who says nothing is sent away, who is in the middle of a value is not."""
+    """-o idle_timeout=1: a silent client is sent away, a client in the middle of a value is not."""
     value, silent = connect(), connect()
     value.sendall(b"version\r\nset x 0 0 10\r\nabc")
     check(value.recv(100).startswith(b"VERSION"))

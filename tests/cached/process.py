@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weft cached as a process with settings of its own: process.py BUILD_DIR [NAME...]. Who is let in; that answers arrive
+"""weft cached as a process with settings of its own: process.py BUILD_DIR [NAME...]. Which clients are let in; that answers arrive
 whole, whatever the client has sent behind, and when the server ends. WEFT_CACHED_TIMES (2): how often such a case is
 tried."""
 import os, pwd, random, resource, signal, socket, subprocess, sys, tempfile, threading, time

@@ -6,7 +6,7 @@
     protocol.py --corpus DIR
 
 SERVER is the command that starts `weft cached`. Each stream of streams.txt is sent to a fresh server, and its answers
-compared with the recorded ones; if memcached is installed, with its, too. Then N random streams go to both.
+compared with the recorded answers; if memcached is installed, with its, too. Then N random streams go to both.
 --record writes memcached's answers into streams.txt, --corpus what is said into files. Ends in "N passed, N failed".
 """
 import os, random, re, shutil, signal, socket, subprocess, sys, tempfile, threading, time

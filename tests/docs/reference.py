@@ -21,7 +21,7 @@ sys.dont_write_bytecode = True
 import examples  # noqa: E402
 import headers as reader  # noqa: E402
 
-# Headers whose functions need no example each: their pages show programs.
+# Functions of these headers need no example each: the pages of the headers show programs.
 WITHOUT_EXAMPLES = ("weft/dist.h", "weft/mpi.h", "weft/profile.h", "weft/trace.h")
 passed = failed = 0
 

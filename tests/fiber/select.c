@@ -142,7 +142,7 @@ static void times(void *unused) {
     CHECK_EQ(weft_case_select_try(past, 3), 1);
     CHECK_EQ(past[1].result, 0);
     CHECK_EQ(weft_case_select_until(past, 3, 0), 1);
-    /* Of several the first that comes; it is not early, and nobody is left in a chain. */
+    /* Of several the first that comes; it is not early, and no waiter is left in a chain. */
     for (int i = 0; i < 3; i++) {
         uint64_t when = weft_now() + 2 * WEFT_MILLISECOND, hour = 3600 * WEFT_SECOND;
         struct weft_case cases[] = {WEFT_CASE_TIME(when + hour), WEFT_CASE_RECV(&none, &x), WEFT_CASE_TIME(when),

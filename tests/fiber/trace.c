@@ -14,12 +14,12 @@
 
 /* A file that was recorded: counts events of each kind, and what was lost. */
 struct counted {
-    uint64_t kind[WEFT_HAPPENED_KINDS], lost, chunks[WEFT_CHUNK_END + 1];
+    uint64_t kind[WEFT_HAPPENED_KINDS], lost, chunks[WEFT_CHUNK_TYPES];
     bool in_order; /* on each tape */
 };
 
 static void count_chunk(struct counted *c, const struct weft__chunk *chunk, const char *bytes, uint64_t *last) {
-    CHECK(chunk->type >= WEFT_CHUNK_HEAD && chunk->type <= WEFT_CHUNK_END);
+    CHECK(chunk->type >= WEFT_CHUNK_HEAD && chunk->type < WEFT_CHUNK_TYPES);
     c->chunks[chunk->type]++;
     if (chunk->type != WEFT_CHUNK_EVENTS) return;
     c->lost += chunk->a;

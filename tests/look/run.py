@@ -209,6 +209,16 @@ HOPELESS.update({name: HANGS[name].split("\\n")[0] for name in (
     "circle2", "circle3", "circle4", "circle5", "forgotten", "upgrade", "join_circle", "scope_child")})
 
 
+def test_no_worker_is_stuck():
+    """A worker that sleeps for more than a second, and has expired timers before, is not in the function of one."""
+    with Target("rests") as t:
+        time.sleep(1.1)
+        result = weft("explain", t.pid)
+        check("stuck" not in result.stdout and "no fiber can run" in result.stdout, "asleep, not stuck", result.stdout)
+        top = weft("top", t.pid, "--once", "--interval", "0.1").stdout
+        check("timer's function" not in top, "asleep in top, too", top)
+
+
 def explain_until(pid, want):
     """It hangs some time after it was started: looks until it does."""
     deadline = time.monotonic() + 60
@@ -243,6 +253,9 @@ def test_deadlocks_end_themselves():
             check("weft_run: -35\n" == result.stdout, name, "returns EDEADLK", result.stdout)
             check(re.search(want, result.stderr), name, workers, want, result.stderr)
             check(result.stderr.count("nothing can happen any more") == 1, "said once", result.stderr)
+        result = subprocess.run([BUILD + "/tests/look/hangs", name], capture_output=True, text=True, timeout=120,
+                                env=dict(os.environ, WEFT_DEADLOCK="2"))
+        check(result.returncode == -signal.SIGABRT and re.search(want, result.stderr), name, "aborts", result)
 
 
 # --- metrics -----------------------------------------------------------------------------------------------------
@@ -510,11 +523,11 @@ def test_profile():
 # --- programs at work ------------------------------------------------------------------------------------------
 
 def check_stacks(text):
-    """Each stack that is not torn begins in a function that the program has begun a fiber with."""
+    """Each stack that is not torn begins in a function that the program has begun a fiber with, or at a fiber's end."""
     for group in text.split("\n\n")[1:]:
         frames = re.findall(r"^    #\d+ +(\S+)", group, re.M)
         if frames and ", torn:" not in group:
-            check(frames[-1] in ("gives", "takes", "nothing", "call_main"), "a stack", group)
+            check(frames[-1] in ("gives", "takes", "nothing", "call_main", "fiber_end"), "a stack", group)
 
 
 def test_at_work():

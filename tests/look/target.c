@@ -4,6 +4,7 @@
  * where they are to be, and lives until its standard input ends.
  *
  *   target [FIBERS]         so many more fibers that wait for one semaphore; default 0
+ *   target rests            has slept, and waits for its input
  *   target metrics          writes the metrics of a runtime with one fiber
  *   target busy WORKERS     fibers that lock, send, spawn and sleep all the time instead
  */
@@ -254,6 +255,16 @@ static int run(void *arg) {
     _exit(0);
 }
 
+static int rests(void *arg) {
+    char byte;
+    (void)arg;
+    weft_sleep_for(1000000);
+    printf("ready %d\n", (int)getpid());
+    fflush(stdout);
+    weft_read(STDIN_FILENO, &byte, 1);
+    return 0;
+}
+
 static int metrics(void *arg) {
     (void)arg;
     return weft_metrics(STDOUT_FILENO);
@@ -280,6 +291,7 @@ int main(int argc, char **argv) {
     struct weft_config config = {.workers = 2};
     weft_latch_init(&all_there, 100);
     if (argc > 1 && !strcmp(argv[1], "computes")) return weft_run(computes, NULL, &config);
+    if (argc > 1 && !strcmp(argv[1], "rests")) return weft_run(rests, NULL, &config);
     if (argc > 1 && !strcmp(argv[1], "metrics")) return weft_run(metrics, NULL, &config);
     if (argc > 1) crowd_size = (unsigned)strtoul(argv[1], NULL, 0);
     if (argc > 2) {

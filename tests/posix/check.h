@@ -9,20 +9,9 @@
 #ifndef WEFT_TESTS_POSIX_CHECK_H
 #define WEFT_TESTS_POSIX_CHECK_H
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-#include <weft.h>
+#include "../threads/require.h"
 
-#define CHECK(condition) \
-    do { \
-        if (!(condition)) { \
-            fprintf(stderr, "%s:%d: not so: %s (errno %d)\n", __FILE__, __LINE__, #condition, errno); \
-            _exit(1); \
-        } \
-    } while (0)
+#include <weft.h>
 
 static inline struct weft_fiber start(void *(*fn)(void *), void *arg) {
     struct weft_fiber f;

@@ -200,7 +200,7 @@ def a_connection_a_request():
 
 @test
 def newcomers_beside_busy_clients():
-    """All connect at once, and those who were let in first are served again and again: nobody waits for that."""
+    """All connect at once, and the first clients are served again and again: no other client waits for that."""
     program = os.path.join(os.path.dirname(PROGRAM), "newcomers")
     for workers in "1", "2":
         s = Server(PROGRAM, ROOT, "--workers", workers)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""TLS: what curl, openssl s_client and Python's own client get, whom the server turns away, and who may not hold a place."""
+"""TLS: what curl, openssl s_client and Python's own client get, which clients the server turns away, and which may not hold a connection."""
 import atexit
 import json
 import os

@@ -6,20 +6,9 @@
 #ifndef WEFT_TESTS_THREADS_CHECK_H
 #define WEFT_TESTS_THREADS_CHECK_H
 
-#include <errno.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "require.h"
 
-#define CHECK(condition) \
-    do { \
-        if (!(condition)) { \
-            fprintf(stderr, "%s:%d: not so: %s (errno %d)\n", __FILE__, __LINE__, #condition, errno); \
-            _exit(1); \
-        } \
-    } while (0)
+#include <pthread.h>
 
 static inline pthread_t start(void *(*fn)(void *), void *arg) {
     pthread_t t;

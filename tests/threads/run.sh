@@ -9,20 +9,8 @@ programs=${*:-storage life locks signals io process exceptions}
 tool=$build/tools/weft
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-passed=0
-failed=0
+. "$(dirname "$0")/../check.sh"
 
-check() { # title, then a command that must print just "ok"
-    title=$1
-    shift
-    if said=$(timeout "${WEFT_TEST_LIMIT:-60}" "$@" 2>&1) && [ "$said" = ok ]; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $title: $*"
-        echo "$said" | tail -n 20
-    fi
-}
 says() { # title, text that a line must have, then a command
     title=$1
     text=$2
@@ -40,13 +28,13 @@ for program in $programs; do
     argument=
     [ "$program" != process ] || argument=$build/tests/threads/libthreads_library.so
     # shellcheck disable=SC2086 # none, or one word
-    check "$program, kernel threads" "$path" $argument
+    check_ok "$program, kernel threads" "$path" $argument
     for workers in 1 2 8; do
         # shellcheck disable=SC2086
-        check "$program, $workers workers" "$tool" threads --workers "$workers" "$path" $argument
+        check_ok "$program, $workers workers" "$tool" threads --workers "$workers" "$path" $argument
     done
     # shellcheck disable=SC2086
-    check "$program, epoll" "$tool" threads --workers 2 --io epoll "$path" $argument
+    check_ok "$program, epoll" "$tool" threads --workers 2 --io epoll "$path" $argument
 done
 
 if [ $# -eq 0 ]; then
@@ -61,5 +49,4 @@ if [ $# -eq 0 ]; then
     says "no library" "WEFT_THREADS_LIBRARY" env WEFT_THREADS_LIBRARY=/nowhere "$tool" threads "$build/tests/threads/threads_storage"
     says "a program without threads" "hello" "$tool" threads echo hello
 fi
-echo "threads: $passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdict threads

@@ -89,7 +89,7 @@ static void waiting(void) {
     finish(t);
     t = start(waits, NULL);
     wait_for(&there);
-    CHECK(!kill(getpid(), SIGUSR2)); /* whoever waits for it */
+    CHECK(!kill(getpid(), SIGUSR2)); /* for the thread that waits for it */
     finish(t);
     wait_for(&done);
     CHECK(!raise(SIGUSR2) && !sigpending(&pending) && sigismember(&pending, SIGUSR2));

@@ -39,3 +39,25 @@ TEST(scattered_there_is_no_stride) {
     for (uint32_t i = 1; i < N; i++) taken[weft__random_permute(i, 9) - weft__random_permute(i - 1, 9) + N]++;
     for (unsigned i = 0; i < 2 * N; i++) CHECK(taken[i] < N / 32);
 }
+
+TEST(shuffled_each_thing_comes_once_in_another_order) {
+    enum { N = 128 };
+    uint64_t state = 1;
+    char things[N];
+    void *order[N];
+    bool seen[N] = {false};
+    unsigned moved = 0, neighbours = 0;
+    for (unsigned i = 0; i < N; i++) order[i] = &things[i];
+    weft__random_shuffle(&state, order, N);
+    for (unsigned i = 0; i < N; i++) {
+        size_t thing = (size_t)((char *)order[i] - things);
+        CHECK(!seen[thing]);
+        seen[thing] = true;
+        moved += thing != i;
+        neighbours += i && (char *)order[i] == (char *)order[i - 1] + 1;
+    }
+    CHECK(moved > N * 3 / 4);
+    CHECK(neighbours < N / 8);
+    weft__random_shuffle(&state, order, 0);
+    weft__random_shuffle(&state, order, 1);
+}

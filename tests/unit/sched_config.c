@@ -47,6 +47,21 @@ TEST(the_environment_fills_in) {
     CHECK_EQ(c.stats, 1);
 }
 
+TEST(a_deadlock_may_end_hang_or_abort_the_program) {
+    static const struct {
+        const char *text;
+        unsigned is;
+    } all[] = {{"0", 1}, {"1", 0}, {"2", 2}, {"3", 0}};
+    for (unsigned i = 0; i < 4; i++) {
+        struct weft_config c = WEFT_CONFIG_INIT, given = {.no_deadlock = 1};
+        setenv("WEFT_DEADLOCK", all[i].text, 1);
+        CHECK_EQ(complete(&c), 0);
+        CHECK_EQ(c.no_deadlock, all[i].is);
+        CHECK_EQ(complete(&given), 0);
+        CHECK_EQ(given.no_deadlock, 1);
+    }
+}
+
 TEST(what_was_given_wins) {
     struct weft_config c = {.workers = 3, .stack_size = 20000, .no_stealing = 1, .no_guards = 1, .stats = 1};
     setenv("WEFT_WORKERS", "7", 1);

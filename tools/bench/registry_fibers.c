@@ -203,7 +203,7 @@ const struct bench benches_of_fibers[] =
         },
         {
             .name = "transfer",
-            .summary = "one fiber spins until all others have noticed, then another one; NO: it took more than 5 s",
+            .summary = "one fiber spins until all others have noticed, then another fiber; NO: it took more than 5 s",
             .does = "weft, pthread: wait at semaphores, or yield in a loop; go: wait at buffered channels, or call "
                 "Gosched "
                     "in a loop",
@@ -238,21 +238,21 @@ const struct bench benches_of_fibers[] =
         },
         {
             .name = "rescue",
-            .summary = "how late a fiber is that sleeps 1 ms at a time, beside one that blocks or computes",
+            .summary = "how late a fiber is that sleeps 1 ms at a time, beside a fiber that blocks or computes",
             .does = "each: one sleeps by the system's own call; the other sits in nanosleep, or computes",
             .measurement = "rescue",
             .quick = "span=300",
             .variants =
                 {
                     {.params = "span=1500 block=1000",
-                     .metrics = {LESS("ms late beside one that blocks, median", "ms"),
-                                 ALSO("ms late beside one that blocks, 99 in a hundred are less", "ms", "p99"),
-                                 ALSO("ms late beside one that blocks, at worst, less the machine's "
+                     .metrics = {LESS("ms late beside a fiber that blocks, median", "ms"),
+                                 ALSO("ms late beside a fiber that blocks, 99 in a hundred are less", "ms", "p99"),
+                                 ALSO("ms late beside a fiber that blocks, at worst, less the machine's "
                                      "own", "ms", "worst")}},
                     {.params = "span=1500 block=0",
-                     .metrics = {LESS("ms late beside one that computes, median", "ms"),
-                                 ALSO("ms late beside one that computes, 99 in a hundred are less", "ms", "p99"),
-                                 ALSO("ms late beside one that computes, at worst, less the machine's own", "ms",
+                     .metrics = {LESS("ms late beside a fiber that computes, median", "ms"),
+                                 ALSO("ms late beside a fiber that computes, 99 in a hundred are less", "ms", "p99"),
+                                 ALSO("ms late beside a fiber that computes, at worst, less the machine's own", "ms",
                                       "worst")}},
                 },
             .entrants = {WEFT, GO, PTHREAD},

@@ -59,8 +59,8 @@ def state(on_stack, join, wait):
         return "running"
     if not wait & WAITING:
         return "ready, not begun" if on_stack == FRESH else "ready"
-    told = ", told to stop" if wait & CANCEL else ""
-    return ("waiting for something outside" if wait & OUTSIDE else "waiting") + told
+    cancelled = ", cancelled" if wait & CANCEL else ""
+    return ("waiting for something outside" if wait & OUTSIDE else "waiting") + cancelled
 
 
 def slab():

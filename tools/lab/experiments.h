@@ -22,7 +22,7 @@ enum picture {
 
 struct panel {
     const char *part;   /* its name */
-    const char *bench;  /* whose entrants, metrics and measurement these are */
+    const char *bench;  /* the benchmark that gives entrants, metrics and the measurement */
     unsigned variant;   /* its metrics */
     const char *params; /* in place of the variant's; NULL: the variant's */
     const char *brief;  /* words that come first in a quick report; NULL: none */

@@ -20,13 +20,13 @@ struct summary ratio_of(const struct row *row, const struct row *other) {
     return s;
 }
 
-/* Is the row one that the experiment draws in this panel? */
+/* Does the experiment draw this row in this panel? */
 static bool is_drawn(const struct experiment *e, const struct panel *p, const struct row *r, const char *metric) {
     if (strcmp(r->experiment, e->id) || strcmp(r->part, p->part) || !r->ok || !r->count) return false;
     return !strcmp(r->metric, e->sample ? e->sample : metric);
 }
 
-/* The metric that the panel draws: the one with this number among the panel's values. */
+/* The metric that the panel draws: its number is an index into the panel's values. */
 static const struct row *drawn_metric(const struct experiment *e, const struct panel *p, const struct data *data) {
     const char *last = NULL;
     unsigned n = 0;

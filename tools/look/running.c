@@ -2,8 +2,10 @@
 /* The stack of a fiber that runs. Its registers are in a thread (glimpse.c), or in the notes of a core file. */
 #include "target.h"
 
-/* Limits of the fiber's stack; and the worker still runs this fiber. */
-static bool find_stack(struct weft__look *look, struct weft__seen *f) {
+#include <string.h>
+
+/* Limits of the fiber's stack, and where it was entered; and the worker still runs this fiber. */
+static bool find_stack(struct weft__look *look, struct weft__seen *f, struct weft__registers *entered) {
     const struct weft__layout *l = &look->layout;
     const struct weft__worker_seen *w = &look->worker[f->worker - 1];
     uint64_t stack = weft__peek64(look->memory, f->record + l->fiber_stack);
@@ -11,40 +13,58 @@ static bool find_stack(struct weft__look *look, struct weft__seen *f) {
     if (weft__peek64(look->memory, w->address + l->worker_current) != f->record) return false;
     if (weft__peek64(look->memory, f->record + l->fiber_life) != f->id || !stack) return false;
     if (!weft__peek(look->memory, stack + l->stack_class, &class, 1) || class > 26) return false;
+    entered->pc = weft__peek64(look->memory, f->record + l->fiber_pc);
+    entered->sp = weft__peek64(look->memory, f->record + l->fiber_sp);
+    entered->fp = weft__peek64(look->memory, f->record + l->fiber_fp);
     f->low = weft__peek64(look->memory, stack + l->stack_low);
     f->top = f->low + (UINT64_C(1) << (class + l->stack_min_log));
     return true;
 }
 
+/*
+ * A thread in the middle of a switch to the fiber has the fiber's stack pointer already, and still the place of the
+ * fiber that it leaves: from there the walk may go wrong. The stack pointer is that of the entry then. It may be so later,
+ * too. If a walk from the place of the entry finds other callers, one of the two is wrong.
+ */
+static bool is_entered(struct weft__look *look, const struct weft__seen *f, const struct weft__window *window,
+                       struct weft__registers entered) {
+    uint64_t frame[WEFT_LOOK_FRAMES];
+    if (f->at.sp != entered.sp || f->at.pc == entered.pc) return false;
+    unsigned depth = weft__unwind(look->unwinder, entered, window, f->low, f->top, frame);
+    return depth != f->depth || memcmp(frame + 1, f->frame + 1, (depth - 1) * sizeof *frame) != 0;
+}
+
 static void unwind(struct weft__look *look, struct weft__seen *f, const struct weft__window *window,
-                   struct weft__registers at) {
+                   struct weft__registers at, struct weft__registers entered) {
     if (at.sp < f->low || at.sp >= f->top) return;
     f->at = at;
     f->depth = weft__unwind(look->unwinder, at, window, f->low, f->top, f->frame);
+    f->torn = is_entered(look, f, window, entered);
 }
 
 void running_core(struct weft__look *look, struct weft__seen *f) {
     struct target *t = look->data;
-    struct weft__registers at;
+    struct weft__registers at, entered;
     struct weft__window none = {0, 0, NULL};
-    if (core_registers(t->core, look->worker[f->worker - 1].tid, &at) && find_stack(look, f))
-        unwind(look, f, &none, at);
+    if (core_registers(t->core, look->worker[f->worker - 1].tid, &at) && find_stack(look, f, &entered))
+        unwind(look, f, &none, at, entered);
 }
 
 struct stopped {
     struct weft__look *look;
     struct weft__seen *f;
+    struct weft__registers entered;
 };
 
 static bool check_stopped(void *arg) {
     struct stopped *s = arg;
-    return find_stack(s->look, s->f);
+    return find_stack(s->look, s->f, &s->entered);
 }
 
 void running_process(struct weft__look *look, struct weft__seen *f) {
     static struct glimpse g;
-    struct stopped s = {look, f};
+    struct stopped s = {.look = look, .f = f};
     if (!glimpse_thread(look->memory, look->worker[f->worker - 1].tid, &g, check_stopped, &s)) return;
     struct weft__window window = {g.at.sp, g.size, g.bytes};
-    unwind(look, f, &window, g.at);
+    unwind(look, f, &window, g.at, s.entered);
 }

@@ -75,6 +75,10 @@ static void take_stack(struct trace *t, const struct weft__chunk *c, const char 
     memcpy(t->stack[c->number].frame, bytes, depth * sizeof(uint64_t));
 }
 
+static void take_worker(struct trace *t, const struct weft__chunk *c) {
+    *ADD(t->began) = (struct trace_began){(uint32_t)c->a, c->number, c->b};
+}
+
 static void take_chunk(struct trace *t, const struct weft__chunk *c, const char *bytes, struct clocks *clocks) {
     bool has_tape = c->number < WEFT_TAPES_MOST;
     switch (c->type) {
@@ -86,7 +90,8 @@ static void take_chunk(struct trace *t, const struct weft__chunk *c, const char 
         clocks->ns[clocks->n++ ? 1 : 0] = c->b;
         break;
     case WEFT_CHUNK_TAPE:
-        if (has_tape) t->tape[c->number] = (struct trace_tape){true, (uint32_t)c->a, (uint32_t)c->b, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+        if (has_tape)
+            t->tape[c->number] = (struct trace_tape){.exists = true, .cluster = (uint32_t)c->a, .worker = (uint32_t)c->b};
         break;
     case WEFT_CHUNK_EVENTS:
         if (has_tape && t->tape[c->number].exists) take_events(t, c, bytes);
@@ -94,6 +99,7 @@ static void take_chunk(struct trace *t, const struct weft__chunk *c, const char 
     case WEFT_CHUNK_MODULE:
         if (c->bytes >= sizeof(struct weft__trace_module)) take_module(t, bytes);
         break;
+    case WEFT_CHUNK_WORKER: take_worker(t, c); break;
     case WEFT_CHUNK_STACK: take_stack(t, c, bytes); break;
     case WEFT_CHUNK_NAME:
         if (c->number < WEFT_NAMES_MOST && c->bytes < sizeof t->name[0]) memcpy(t->name[c->number], bytes, c->bytes);
@@ -162,6 +168,9 @@ int trace_load(struct trace *t, const char *path) {
     munmap((void *)(uintptr_t)bytes, size);
     t->head.release[sizeof t->head.release - 1] = 0;
     set_times(t, &clocks);
+    /* Of a process with other mounts: its files are seen through it, while it lives. */
+    const struct weft__modules *m = &t->target.look.modules;
+    if (m->count && access(m->module[0].path, R_OK)) t->target.memory.pid = (pid_t)t->head.pid;
     t->target.symbols = symbols_open(&t->target);
     trace_conclude(t);
     return 0;
@@ -179,6 +188,7 @@ void trace_free(struct trace *t) {
     free(t->sleeps.at);
     free(t->seen.at);
     free(t->seen_first.at);
+    free(t->began.at);
     free(t->index);
     for (size_t i = 0; i < sizeof t->stack / sizeof t->stack[0]; i++) {
         free(t->stack[i].text);

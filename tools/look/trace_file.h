@@ -89,7 +89,14 @@ struct trace_tape {
     bool exists;
     uint32_t cluster, worker;
     uint64_t lost, events, busy, asleep, slices, steals, helps;
+    uint64_t taken; /* forked calls that it took */
     size_t running, sleeping; /* slice + 1, sleep + 1; 0: none */
+};
+
+/* What a worker ran when the recording began. */
+struct trace_began {
+    uint32_t cluster, worker;
+    uint64_t fiber;
 };
 
 struct trace {
@@ -104,6 +111,7 @@ struct trace {
     GROWING(struct trace_sleep) sleeps;
     GROWING(struct weft__trace_fiber) seen; /* when the recording ended */
     GROWING(struct weft__trace_fiber) seen_first;
+    GROWING(struct trace_began) began;
     struct trace_tape tape[WEFT_TAPES_MOST];
     char name[WEFT_NAMES_MOST][64];
     struct {

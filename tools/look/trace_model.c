@@ -214,6 +214,11 @@ static void take_event(struct trace *t, const struct trace_event *e) {
     case WEFT_HAPPENED_WAKE: on_sleep(t, e, e->kind == WEFT_HAPPENED_SLEEP); break;
     case WEFT_HAPPENED_STEAL: t->tape[e->tape].steals++; break;
     case WEFT_HAPPENED_HELP: t->tape[e->tape].helps++; break;
+    case WEFT_HAPPENED_TASK_TAKEN:
+        t->tape[e->tape].taken++;
+        if (f && !f->where) f->where = "a forked call";
+        on_mark(t, e);
+        break;
     case WEFT_HAPPENED_SPAN_BEGIN:
     case WEFT_HAPPENED_SPAN_END: on_span(t, e); break;
     case WEFT_HAPPENED_IO_BEGIN:
@@ -293,9 +298,21 @@ static void complete_stacks(struct trace *t) {
     free(of);
 }
 
+/* A worker that has run a fiber since before the recording. Its own events say when it left that fiber. */
+static void begin_running(struct trace *t, const struct trace_began *b) {
+    for (uint16_t i = 0; i < WEFT_TAPES_MOST; i++) {
+        const struct trace_tape *tape = &t->tape[i];
+        if (!tape->exists || tape->cluster != b->cluster || tape->worker != b->worker) continue;
+        struct trace_event e = {.ns = 0, .fiber = b->fiber, .kind = WEFT_HAPPENED_RUN, .tape = i};
+        on_run(t, &e, fiber_at(t, b->fiber));
+        return;
+    }
+}
+
 void trace_conclude(struct trace *t) {
     t->stacks_used = WEFT_STACKS_MOST;
     for (size_t i = 0; i < t->seen_first.n; i++) begin_with(t, &t->seen_first.at[i]);
+    for (size_t i = 0; i < t->began.n; i++) begin_running(t, &t->began.at[i]);
     for (size_t i = 0; i < t->events.n; i++) {
         struct trace_event e = t->events.at[i];
         take_event(t, &e);

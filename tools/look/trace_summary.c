@@ -2,6 +2,8 @@
 /* The summary of a trace: how busy workers were, how long fibers waited, where, for what, and what woke them. */
 #include "trace_file.h"
 
+#include "sched/wait/wait_chain.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,13 +31,14 @@ static void say_head(struct trace *t, FILE *to) {
 
 static void say_workers(struct trace *t, FILE *to) {
     double all = t->length ? (double)t->length : 1;
-    fprintf(to, "\nWORKER     BUSY   ASLEEP      TURNS   STEALS    HELPS     LOST\n");
+    fprintf(to, "\nWORKER     BUSY   ASLEEP      TURNS   STEALS    HELPS    CALLS     LOST\n");
     for (unsigned i = 0; i < WEFT_TAPES_MOST; i++) {
         const struct trace_tape *w = &t->tape[i];
         if (!w->exists || w->worker == WEFT_TAPE_THREADS) continue;
-        fprintf(to, "  %u/%-3u %6.1f%%  %6.1f%% %10llu %8llu %8llu %8llu\n", w->cluster, w->worker,
+        fprintf(to, "  %u/%-3u %6.1f%%  %6.1f%% %10llu %8llu %8llu %8llu %8llu\n", w->cluster, w->worker,
                 100 * (double)w->busy / all, 100 * (double)w->asleep / all, (unsigned long long)w->slices,
-                (unsigned long long)w->steals, (unsigned long long)w->helps, (unsigned long long)w->lost);
+                (unsigned long long)w->steals, (unsigned long long)w->helps, (unsigned long long)w->taken,
+                (unsigned long long)w->lost);
     }
 }
 
@@ -110,21 +113,33 @@ static void add_to(struct group *g, uint64_t ns) {
     if (ns > g->longest) g->longest = ns;
 }
 
-static void say_waits(struct trace *t, FILE *to) {
+static unsigned on_of(const struct trace_wait *w) { return (unsigned)(w->what >> WEFT_WHAT_SHIFT); }
+
+/* It waited already when the trace began, and nothing came: at rest, or lost. In any case no part of what happened. */
+static bool is_whole(const struct trace *t, const struct trace_wait *w) {
+    return w->open && !w->begin && w->end == t->length;
+}
+
+static void say_waits(struct trace *t, bool whole, FILE *to) {
     struct groups g = {NULL, 0, 0};
     char what[160];
     for (size_t i = 0; i < t->waits.n; i++) {
         const struct trace_wait *w = &t->waits.at[i];
-        uint64_t key = w->what >> WEFT_WHAT_SHIFT == WEFT_WAITS_JOIN ? w->what >> WEFT_WHAT_SHIFT << WEFT_WHAT_SHIFT : w->what;
-        add_to(group_of(&g, key, trace_site(t, w->stack), ""), w->end - w->begin);
+        bool many = on_of(w) == WEFT_WAITS_JOIN || on_of(w) == WEFT_WAITS_IO || on_of(w) == WEFT_ON_DESCRIPTOR ||
+                    (whole && on_of(w) != WEFT_ON_MUTEX);
+        uint64_t key = many ? w->what >> WEFT_WHAT_SHIFT << WEFT_WHAT_SHIFT : w->what;
+        if (is_whole(t, w) == whole) add_to(group_of(&g, key, trace_site(t, w->stack), ""), w->end - w->begin);
     }
     if (!g.n) return;
     qsort(g.at, g.n, sizeof g.at[0], by_total);
-    fprintf(to, "\nwhere fibers waited\n     TOTAL      COUNT    LONGEST  FOR                              AT\n");
+    fprintf(to, whole ? "\nwaited from the beginning to the end\n    FIBERS  FOR                              AT\n"
+                      : "\nwhere fibers waited\n     TOTAL      COUNT    LONGEST  FOR                              AT\n");
     for (size_t i = 0; i < g.n && i < ROWS; i++) {
         trace_what(t, g.at[i].what, what, sizeof what);
-        fprintf(to, "%10s %10llu %10s  %-32s %s\n", time_of((double)g.at[i].total), (unsigned long long)g.at[i].count,
-                time_of((double)g.at[i].longest), what, g.at[i].site);
+        if (!whole) fprintf(to, "%10s ", time_of((double)g.at[i].total));
+        fprintf(to, "%10llu", (unsigned long long)g.at[i].count);
+        if (!whole) fprintf(to, " %10s", time_of((double)g.at[i].longest));
+        fprintf(to, "  %-32s %s\n", what, g.at[i].site);
     }
     free(g.at);
 }
@@ -139,7 +154,7 @@ static void say_wakers(struct trace *t, FILE *to) {
     struct groups g = {NULL, 0, 0};
     for (size_t i = 0; i < t->waits.n; i++) {
         const struct trace_wait *w = &t->waits.at[i];
-        if (w->open) continue;
+        if (w->open && (is_whole(t, w) || w->end == t->length)) continue;
         const char *by = w->by ? kind_of(t, w->by - 1) : "(timer, kernel or thread)";
         add_to(group_of(&g, w->what >> WEFT_WHAT_SHIFT << WEFT_WHAT_SHIFT, by, kind_of(t, w->fiber)), w->end - w->begin);
     }
@@ -166,15 +181,20 @@ static int by_length(const void *a, const void *b) {
     return x->ns > y->ns ? -1 : x->ns < y->ns;
 }
 
-/* Keeps the longest few. */
-static void stall_add(struct stall *all, size_t *n, struct stall s) {
-    if (*n < ROWS)
-        all[(*n)++] = s;
-    else if (s.ns > all[ROWS - 1].ns)
-        all[ROWS - 1] = s;
+/* The longest few. */
+struct stalls {
+    struct stall at[ROWS];
+    size_t n, most;
+};
+
+static void stall_add(struct stalls *all, struct stall s) {
+    if (all->n < all->most)
+        all->at[all->n++] = s;
+    else if (s.ns > all->at[all->most - 1].ns)
+        all->at[all->most - 1] = s;
     else
         return;
-    qsort(all, *n, sizeof *all, by_length);
+    qsort(all->at, all->n, sizeof *all->at, by_length);
 }
 
 static void say_wait(struct trace *t, const struct trace_wait *w, FILE *to) {
@@ -194,50 +214,88 @@ static void say_wait(struct trace *t, const struct trace_wait *w, FILE *to) {
         fprintf(to, "; woken by a timer, the kernel or a thread");
 }
 
-/* What the worker did while the fiber was ready. */
+static uint64_t overlap(uint64_t begin, uint64_t end, uint64_t from, uint64_t to) {
+    if (begin < from) begin = from;
+    if (end > to) end = to;
+    return end > begin ? end - begin : 0;
+}
+
+static uint64_t slept(const struct trace *t, const struct trace_slice *s) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < t->sleeps.n; i++)
+        if (t->sleeps.at[i].tape == s->tape) sum += overlap(t->sleeps.at[i].begin, t->sleeps.at[i].end, s->ready_at, s->begin);
+    return sum;
+}
+
+/* What the worker that ran the fiber at last did while the fiber was ready. */
 static void say_ready(struct trace *t, const struct trace_slice *s, FILE *to) {
-    uint64_t longest = 0;
+    uint64_t longest = 0, busy = 0, delay = s->begin - s->ready_at, turns = 0, asleep = slept(t, s);
     size_t which = 0;
     char name[64];
     for (size_t i = (size_t)(s - t->slices.at); i-- && t->slices.at[i].begin + 100 * UINT64_C(1000000000) > s->ready_at;) {
         const struct trace_slice *o = &t->slices.at[i];
-        if (o->tape != s->tape || o->end <= s->ready_at) continue;
-        if (o->end - o->begin > longest) longest = o->end - o->begin, which = i;
+        uint64_t ns = o->tape == s->tape ? overlap(o->begin, o->end, s->ready_at, s->begin) : 0;
+        busy += ns;
+        turns += ns > 0;
+        if (ns > longest) longest = ns, which = i;
     }
     fprintf(to, "was ready");
-    if (longest) {
-        trace_fiber_name(t, t->slices.at[which].fiber, name, sizeof name);
-        fprintf(to, " while worker %u ran %s for %s", t->tape[s->tape].worker, name, time_of((double)longest));
-    }
+    if (longest) trace_fiber_name(t, t->slices.at[which].fiber, name, sizeof name);
+    unsigned worker = t->tape[s->tape].worker;
+    if (longest > delay / 2)
+        fprintf(to, " while worker %u ran %s for %s", worker, name, time_of((double)longest));
+    else if (busy > delay / 2)
+        fprintf(to, " while worker %u ran %llu other turns, the longest %s for %s", worker, (unsigned long long)turns, name,
+                time_of((double)longest));
+    else if (asleep > delay / 2)
+        fprintf(to, " while worker %u slept", worker);
+    else
+        fprintf(to, " while worker %u looked for work, was in the kernel, or had no processor", worker);
 }
 
-static void say_stalls(struct trace *t, FILE *to) {
-    struct stall all[ROWS];
+static void say_stall(struct trace *t, const struct stall *s, FILE *to) {
+    uint32_t fiber = s->kind == 'w' ? t->waits.at[s->number].fiber : t->slices.at[s->number].fiber;
     char name[64];
-    size_t n = 0;
-    for (size_t i = 0; i < t->waits.n; i++) {
-        const struct trace_wait *w = &t->waits.at[i];
-        unsigned on = (unsigned)(w->what >> WEFT_WHAT_SHIFT);
-        if (on != WEFT_WAITS_SLEEP) stall_add(all, &n, (struct stall){w->end - w->begin, w->begin, i, 'w'});
+    trace_fiber_name(t, fiber, name, sizeof name);
+    fprintf(to, "%10s %10s  %s ", time_of((double)s->at), time_of((double)s->ns), name);
+    if (s->kind == 'w')
+        say_wait(t, &t->waits.at[s->number], to);
+    else if (s->kind == 'r')
+        say_ready(t, &t->slices.at[s->number], to);
+    else {
+        const struct trace_fiber *f = &t->fibers.at[fiber];
+        fprintf(to, "ran on worker %u", t->tape[t->slices.at[s->number].tape].worker);
+        if (f->where && f->where[0]) fprintf(to, "; spawned at %s", f->where);
     }
+    fputc('\n', to);
+}
+
+/* Does the fiber wait for what another fiber does? Idle connections and tickers are no stalls. */
+static bool waits_for_fiber(const struct trace_wait *w) {
+    unsigned on = on_of(w);
+    return on && on != WEFT_WAITS_SLEEP && on != WEFT_WAITS_IO && on != WEFT_ON_DESCRIPTOR && on != WEFT_ON_SIGNAL;
+}
+
+/* What holds a worker, what that holds up, and what holds up fibers otherwise: three lists, or a wait of seconds would
+ * hide a turn of milliseconds. */
+static void say_stalls(struct trace *t, FILE *to) {
+    static const char *const title[] = {"the longest turns, by the clock", "the longest times that a fiber was ready, and did not run",
+                                        "the longest waits for other fibers"};
+    struct stalls list[] = {{.most = 4}, {.most = 6}, {.most = 8}};
     for (size_t i = 0; i < t->slices.n; i++) {
         const struct trace_slice *s = &t->slices.at[i];
+        stall_add(&list[0], (struct stall){s->end - s->begin, s->begin, i, 't'});
         if (s->ready_at != UINT64_MAX && s->begin > s->ready_at)
-            stall_add(all, &n, (struct stall){s->begin - s->ready_at, s->ready_at, i, 'r'});
-        stall_add(all, &n, (struct stall){s->end - s->begin, s->begin, i, 't'});
+            stall_add(&list[1], (struct stall){s->begin - s->ready_at, s->ready_at, i, 'r'});
     }
-    if (n) fprintf(to, "\nthe longest stalls\n        AT        FOR  WHAT\n");
-    for (size_t i = 0; i < n; i++) {
-        uint32_t fiber = all[i].kind == 'w' ? t->waits.at[all[i].number].fiber : t->slices.at[all[i].number].fiber;
-        trace_fiber_name(t, fiber, name, sizeof name);
-        fprintf(to, "%10s %10s  %s ", time_of((double)all[i].at), time_of((double)all[i].ns), name);
-        if (all[i].kind == 'w')
-            say_wait(t, &t->waits.at[all[i].number], to);
-        else if (all[i].kind == 'r')
-            say_ready(t, &t->slices.at[all[i].number], to);
-        else
-            fprintf(to, "ran on worker %u without a pause", t->tape[t->slices.at[all[i].number].tape].worker);
-        fputc('\n', to);
+    for (size_t i = 0; i < t->waits.n; i++) {
+        const struct trace_wait *w = &t->waits.at[i];
+        if (waits_for_fiber(w) && !is_whole(t, w))
+            stall_add(&list[2], (struct stall){w->end - w->begin, w->begin, i, 'w'});
+    }
+    for (unsigned k = 0; k < 3; k++) {
+        if (list[k].n) fprintf(to, "\n%s\n        AT        FOR  WHAT\n", title[k]);
+        for (size_t i = 0; i < list[k].n; i++) say_stall(t, &list[k].at[i], to);
     }
 }
 
@@ -260,7 +318,8 @@ int trace_summary(struct trace *t, const char *span, FILE *to) {
     say_head(t, to);
     say_workers(t, to);
     say_delays(t, to);
-    say_waits(t, to);
+    say_waits(t, false, to);
+    say_waits(t, true, to);
     say_wakers(t, to);
     say_stalls(t, to);
     say_spans(t, to);

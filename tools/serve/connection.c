@@ -162,8 +162,9 @@ static void end(struct connection *c, enum next next) {
         weft_close(c->fd);
 }
 
-/* Until the client has closed, or is given up. */
-static void converse(struct connection *c, bool there) {
+/* Until the client has closed, or is given up; or, with `first`, until its first answers have gone out and it may ask
+ * again: then true. there: bytes have come. */
+static bool converse(struct connection *c, bool there, bool first) {
     enum next next;
     uint32_t seen = 0;
     for (;; there = false) {
@@ -173,25 +174,38 @@ static void converse(struct connection *c, bool there) {
         }
         next = work(c, &seen);
         if (next >= NEXT_LAST) break;
-        if (next == NEXT_REQUEST)
-            deadline_set(c->fd, PHASE_IDLE, settings.idle); /* the ticker sees to it if this is the end */
+        if (next == NEXT_REST) continue;
+        deadline_set(c->fd, PHASE_IDLE, settings.idle); /* the ticker sees to it if this is the end */
+        if (first) return true;
     }
     end(c, next);
+    return false;
+}
+
+static void prepare(struct connection *c, int fd) {
+    c->fd = c->in.fd = c->out.fd = fd;
+    c->in.begin = c->in.end = c->out.used = 0;
+    c->in.buffer = c->out.buffer = NULL;
+    c->in.tls = c->out.tls = NULL;
+    c->out.broken = false;
+    c->out.unsent = 0;
+    c->peer[0] = '\0';
+}
+
+bool connection_greet(int fd) {
+    struct connection c;
+    if (unlikely(settings.tls)) return true; /* the stream of a handshake stays with its fiber */
+    prepare(&c, fd);
+    bool goes_on = converse(&c, input_try(&c.in), true); /* most often a request follows the connection at once */
+    if (goes_on) input_end(&c.in);
+    return goes_on;
 }
 
 void connection_run(int fd) {
     struct connection c;
-    c.fd = c.in.fd = c.out.fd = fd;
-    c.in.begin = c.in.end = c.out.used = 0;
-    c.in.buffer = c.out.buffer = NULL;
-    c.in.tls = c.out.tls = NULL;
-    c.out.broken = false;
-    c.out.unsent = 0;
-    c.peer[0] = '\0';
-    if (likely(!settings.tls))
-        converse(&c, input_try(&c.in)); /* most often a request follows the connection at once */
-    else if (secure_shake(&c))
-        converse(&c, false);
+    prepare(&c, fd);
+    if (likely(!settings.tls) || secure_shake(&c))
+        converse(&c, false, false);
     else
         end(&c, NEXT_GONE);
 }

@@ -17,8 +17,14 @@ struct connection {
     char peer[INET6_ADDRSTRLEN]; /* empty until it is asked for */
 };
 
-/* Until the client has what it wants, or is given up: a deadline for its first bytes is set. It closes the descriptor.
+/*
+ * A connection begins with connection_greet. If that returns true, another fiber may go on with connection_run. A
+ * deadline for its first bytes is set. Whichever call sees the end closes the descriptor.
+ *
+ *   connection_greet   until the first answer; true: the client may ask again
+ *   connection_run     until the client has what it wants, or is given up
  */
+bool connection_greet(int fd);
 void connection_run(int fd);
 
 #endif

@@ -86,10 +86,27 @@ static void defer(void) {
     setsockopt(listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, &wanted, sizeof wanted); /* without it, it works as well */
 }
 
-static void *connection(void *fd) {
-    connection_run((int)(intptr_t)fd);
+static void connection_ended(void) {
     add_rlx(&finished, 1);
     weft_sem_post(&room);
+}
+
+static void *connection(void *fd) {
+    connection_run((int)(intptr_t)fd);
+    connection_ended();
+    return NULL;
+}
+
+/*
+ * A client gets its first answer before the next answers of the others: the fiber that greets it has a high priority,
+ * and gives the connection to an ordinary fiber then. (4,000 clients at once that keep asking: the last first answer
+ * after 0.20 s -> 0.17 s on io_uring, 0.18 -> 0.14 s on epoll.)
+ */
+static void *newcomer(void *fd) {
+    if (!connection_greet((int)(intptr_t)fd))
+        connection_ended();
+    else if (weft_spawn(NULL, NULL, connection, fd))
+        connection(fd);
     return NULL;
 }
 
@@ -113,8 +130,9 @@ static bool make_room(void) {
  * was said yet: no request is under way. */
 static bool begin(int fd) {
     if (!make_room()) return false;
+    const struct weft_attr first = {.priority = WEFT_HIGH};
     deadline_begin(fd, settings.tls ? settings.slow : settings.idle); /* a handshake is to come soon */
-    if (!weft_spawn(NULL, NULL, connection, (void *)(intptr_t)fd)) return true;
+    if (!weft_spawn(NULL, &first, newcomer, (void *)(intptr_t)fd)) return true;
     deadline_end(fd);
     weft_sem_post(&room);
     return false;

@@ -13,13 +13,13 @@
  */
 #include "sched/balance/help_rule.h"
 
-static uint64_t delay(const struct weft__view *v) { return v->waited > v->average ? v->waited : v->average; }
+static uint64_t help_delay(const struct weft__view *v) { return v->waited > v->average ? v->waited : v->average; }
 
 uint64_t weft__help(const struct weft__view *mine, const struct weft__view *theirs) {
-    uint64_t ours = delay(mine);
+    uint64_t ours = help_delay(mine);
     uint64_t limit = ours + ours / 2 + WEFT_HELP_SLACK;
-    if (delay(theirs) > 2 * limit) return theirs->length;
-    if (delay(theirs) > limit) return (theirs->length + 7) / 8;
+    if (help_delay(theirs) > 2 * limit) return theirs->length;
+    if (help_delay(theirs) > limit) return (theirs->length + 7) / 8;
     if (theirs->length > mine->length + mine->length / 8 + 4 && theirs->average >= mine->average)
         return (theirs->length - mine->length) / 2;
     return 0;

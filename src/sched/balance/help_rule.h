@@ -8,6 +8,7 @@
 #ifndef WEFT_SCHED_HELP_H
 #define WEFT_SCHED_HELP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct weft__view {
@@ -36,6 +37,18 @@ static inline unsigned weft__help_looks(uint64_t elapsed, unsigned others) {
     uint64_t looks = 1 + elapsed / WEFT_HELP_INTERVAL;
     if (looks > WEFT_HELP_LOOKS) looks = WEFT_HELP_LOOKS;
     return looks < others ? (unsigned)looks : others;
+}
+
+/* Between two looks, if dispatches are fast: so long at least, and up to four times as long while the queues are even.
+ */
+#define WEFT_HELP_PAUSE 4000
+#define WEFT_HELP_PAUSE_MOST (4 * WEFT_HELP_PAUSE)
+
+/* The time from this look to the next. before: the time from the last look to this one. */
+static inline uint64_t weft__help_pause(uint64_t before, bool is_even) {
+    uint64_t pause = is_even ? 2 * before : WEFT_HELP_PAUSE;
+    if (pause < WEFT_HELP_PAUSE) return WEFT_HELP_PAUSE;
+    return pause < WEFT_HELP_PAUSE_MOST ? pause : WEFT_HELP_PAUSE_MOST;
 }
 
 /* How many fibers to take from the other queue; 0: leave it alone. */

@@ -50,7 +50,7 @@ static void trial_judge(struct weft__worker *w, uint64_t now) {
 }
 
 /* The thief, while the trial may last. An owner that does not come home does not get its fibers back. */
-static void heed(struct weft__worker *w, uint64_t now) {
+static void heed_trial(struct weft__worker *w, uint64_t now) {
     struct weft__worker *owner = w->split_trial.owner;
     if (now > w->split_trial.taken_at + 4 * WEFT_TRIAL) w->split_trial.owner = NULL;
     if (!load_rlx(&owner->age.recalls)) return;
@@ -67,7 +67,7 @@ void weft__split_trial_note_taken(struct weft__worker *w, struct weft__worker *f
 }
 
 void weft__split_trial_tick(struct weft__worker *w, uint64_t now) {
-    if (unlikely(w->split_trial.owner != NULL)) heed(w, now);
+    if (unlikely(w->split_trial.owner != NULL)) heed_trial(w, now);
     if (load_rlx(&w->age.offered)) {
         if (now >= w->split_trial.until) trial_judge(w, now);
         return;

@@ -43,7 +43,7 @@ static bool is_stale(struct weft__worker *w, struct weft__worker *victim, uint64
     return idle_time >= WEFT_STALE;
 }
 
-static struct weft__fiber *take_from(struct weft__worker *w, struct weft__worker *victim, uint64_t now) {
+static struct weft__fiber *steal_fibers(struct weft__worker *w, struct weft__worker *victim, uint64_t now) {
     struct weft__fiber *f = weft__aside_steal(w, victim);
     if (f) return f;
     uint64_t length = weft__ready_length(&victim->ready);
@@ -80,7 +80,7 @@ static struct weft__fiber *take_from(struct weft__worker *w, struct weft__worker
 
 /* What is taken runs at once, and does not pass through the queue on its way. */
 static struct weft__fiber *steal_from(struct weft__worker *w, struct weft__worker *victim, uint64_t now) {
-    struct weft__fiber *f = take_from(w, victim, now);
+    struct weft__fiber *f = steal_fibers(w, victim, now);
     if (f) weft__remember_last(w, f);
     return f;
 }

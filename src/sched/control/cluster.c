@@ -404,7 +404,7 @@ WEFT_PUBLIC int weft_cluster_drain(struct weft_cluster cluster) {
  * life begins with a placement without a mark, and then there is nothing left to move. If not, a wrong life may have
  * been marked, which changes nothing for it, and the mark is taken back. Locked: one at a time.
  */
-static int rehouse(struct weft__fiber *f, struct weft_fiber fiber, struct weft__cluster *c) {
+static int rehouse_fiber(struct weft__fiber *f, struct weft_fiber fiber, struct weft__cluster *c) {
     atomic_fetch_or(&f->context.placement,
                     WEFT_PLACEMENT_MOVING); /* acquire, pairs with init: the life is read after it */
     if (load_rlx(&f->slot.life) != fiber.id) {
@@ -420,7 +420,7 @@ static int rehouse(struct weft__fiber *f, struct weft_fiber fiber, struct weft__
 static int cluster_move_fiber(struct weft__fiber *f, struct weft_fiber fiber, struct weft_cluster to) {
     pthread_mutex_lock(&weft__clusters_change); /* the cluster must not end just now */
     struct weft__cluster *c = weft__cluster_find(to);
-    int err = c ? rehouse(f, fiber, c) : -ESRCH;
+    int err = c ? rehouse_fiber(f, fiber, c) : -ESRCH;
     if (!err) store_rel(&c->arrivals, load_rlx(&c->arrivals) + 1); /* pairs with births_in: the fiber is seen there */
     pthread_mutex_unlock(&weft__clusters_change);
     return err;

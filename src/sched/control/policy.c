@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* The place of a variable's value among the names; 0, the default, when it is unset or makes no sense. */
-static uint8_t choice(const char *variable, const char *const names[], const char *listed) {
+static uint8_t policy_choice(const char *variable, const char *const names[], const char *listed) {
     const char *text = getenv(variable);
     if (!text || !*text) return 0;
     for (uint8_t i = 0; names[i]; i++)
@@ -21,8 +21,8 @@ void weft__policy_read(struct weft__policy *p) {
     static const char *const amounts[] = {"half", "one", "all", NULL};
     static const char *const queues[] = {"own", "global", "shared", NULL};
     static const char *const backoffs[] = {"1", "0", NULL};
-    p->victims = choice("WEFT_VICTIMS", victims, "near, random, round");
-    p->amount = choice("WEFT_AMOUNT", amounts, "half, one, all");
-    p->queue = choice("WEFT_QUEUE", queues, "own, global, shared");
-    p->no_backoff = choice("WEFT_BACKOFF", backoffs, "0, 1");
+    p->victims = policy_choice("WEFT_VICTIMS", victims, "near, random, round");
+    p->amount = policy_choice("WEFT_AMOUNT", amounts, "half, one, all");
+    p->queue = policy_choice("WEFT_QUEUE", queues, "own, global, shared");
+    p->no_backoff = policy_choice("WEFT_BACKOFF", backoffs, "0, 1");
 }

@@ -41,9 +41,11 @@
 #include "sched/wait/cancel_log.h"
 
 #include <limits.h>
+#include <stdlib.h>
 
 static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER; /* held by a start, a stop or a run */
-static bool gives_up; /* a program of which main is blocked for ever, too, is ended */
+/* What becomes of a program of which main is blocked for ever, too: as no_deadlock of the configuration. */
+static enum { GIVES_UP, HANGS, ABORTS } deadlock;
 
 /* --- start ------------------------------------------------------------------------------------ */
 
@@ -64,7 +66,7 @@ static int runtime_start(const struct weft_config *given, size_t size) {
     weft__background_anew();
     weft__stack_set_guards(!config.no_guards);
     c->print_stats = config.stats;
-    gives_up = !config.no_deadlock;
+    deadlock = config.no_deadlock == 2 ? ABORTS : config.no_deadlock ? HANGS : GIVES_UP;
     if ((err = weft__overflow_watch())) return err;
     if ((err = weft__trimmer_start())) goto unwatch;
     if ((err = weft__cluster_make(c, &config, automatic, -1))) goto stop_trimmer;
@@ -195,7 +197,7 @@ enum outlook {
  * and so none has woken or made a thread; a thread that was awake before we looked has left its traces by the second
  * look.
  */
-static enum outlook outlook(void) {
+static enum outlook stop_outlook(void) {
     uint64_t first, second;
     if (!all_quiet(&first)) return GOES_ON;
     if (weft__threads_awake()) return WAITS;
@@ -276,7 +278,7 @@ static int runtime_wait_for_end(void) {
             weft__background_end(true);
             nap = WEFT_LOOK_FIRST;
         }
-        enum outlook o = outlook();
+        enum outlook o = stop_outlook();
         if (o == BLOCKED && !all_ended())
             err = -EBUSY;
         else
@@ -315,7 +317,7 @@ static void shut_down(void) {
 }
 
 /* reported: the blocked fibers were named already. */
-static int stop(bool reported) {
+static int stop_runtime(bool reported) {
     if (!load_rlx(&weft__cluster.running)) return -ESRCH;
     weft__clusters_close(true);
     if (runtime_wait_for_end()) {
@@ -343,10 +345,10 @@ static bool abandon_it(struct weft__fiber *f, void *unused) {
 /* For a run: fibers that are blocked are cancelled; those that then still do not end are left as they are. Their
  * memory stays, because others may hold pointers into their stacks. */
 static int stop_for_good(bool reported) {
-    int err = stop(reported);
+    int err = stop_runtime(reported);
     if (err != -EBUSY) return err;
     weft__each_live(deadlock_cancel, NULL);
-    err = stop(false);
+    err = stop_runtime(false);
     if (err != -EBUSY) return err;
     weft__clusters_close(true);
     weft__each_live(abandon_it, NULL);
@@ -372,7 +374,7 @@ WEFT_PUBLIC int weft__start(const struct weft_config *config, size_t size) {
 WEFT_PUBLIC int weft_stop(void) {
     if (weft__self()) return -EDEADLK;
     if (pthread_mutex_trylock(&control)) return -EBUSY;
-    int err = stop(false);
+    int err = stop_runtime(false);
     pthread_mutex_unlock(&control);
     return err;
 }
@@ -393,16 +395,18 @@ static void *call_main(void *call) {
 static int join_main(struct weft_fiber first, void **result) {
     bool said = false;
     int err;
-    for (uint64_t nap = WEFT_SECOND; (err = weft_join_until(first, result, weft__clock() + nap)) == -ETIMEDOUT;) {
-        if (nap < 64 * WEFT_SECOND) nap *= 2;
+    uint64_t nap = deadlock == ABORTS ? 10 * WEFT_MILLISECOND : WEFT_SECOND;
+    while ((err = weft_join_until(first, result, weft__clock() + nap)) == -ETIMEDOUT) {
+        if (deadlock != ABORTS && nap < 64 * WEFT_SECOND) nap *= 2;
         if (said) continue;
         add_ar(&weft__quiet.waiting, 1);
-        said = outlook() == BLOCKED;
+        said = stop_outlook() == BLOCKED;
         add_ar(&weft__quiet.waiting, -1);
         if (!said) continue;
         weft__say("nothing can happen any more: all fibers are blocked, and no other thread could wake one");
         if (!weft__explain_self()) report_blocked();
-        if (gives_up) {
+        if (deadlock == ABORTS) abort();
+        if (deadlock == GIVES_UP) {
             weft_detach(first);
             return -EDEADLK;
         }

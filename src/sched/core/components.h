@@ -66,7 +66,10 @@ struct weft__search {
 /* Looks at the queues of other workers while its own has work. Area balance (help.c). */
 struct weft__help {
     uint64_t looks;      /* counts them */
-    uint64_t next_look;  /* at another queue: not before */
+    uint64_t next_look;  /* at another queue: not before; 0: at the next poll */
+    uint64_t looked_at;  /* the last time */
+    uint64_t pause;      /* between looks: longer while the queues are even */
+    bool is_even;        /* the last looks found no queue that waits longer, or may soon */
     uint64_t next_calls; /* at the forked calls of another worker: not before */
 };
 

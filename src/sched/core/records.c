@@ -19,9 +19,11 @@ static bool record_seal(struct weft__slot *slot) {
                   WEFT_OPEN_LOCKED); /* with unlock */
 }
 
-static void unseal(struct weft__slot *slot) { weft__frames_unlock(container_of(slot, struct weft__fiber, slot), 0); }
+static void unseal_records(struct weft__slot *slot) {
+    weft__frames_unlock(container_of(slot, struct weft__fiber, slot), 0);
+}
 
-static const struct weft__slab_trim_rules care = {offsetof(struct weft__fiber, wait), record_seal, unseal};
+static const struct weft__slab_trim_rules care = {offsetof(struct weft__fiber, wait), record_seal, unseal_records};
 
 struct weft__slab weft__fibers = {.record_size = sizeof(struct weft__fiber), .care = &care};
 

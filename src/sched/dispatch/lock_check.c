@@ -38,7 +38,7 @@ static __thread struct {
 
 /* --- what is held ----------------------------------------------------------------------------------- */
 
-static int took(const char *kind, const volatile void *lock, int err, void *where) {
+static int note_lock(const char *kind, const volatile void *lock, int err, void *where) {
     struct weft__worker *w = weft__self();
     struct weft__fiber *f = w ? load_rlx(&w->current) : NULL;
     if (f && (!err || err == EOWNERDEAD) && mine.count < WEFT_LOCKS_MOST)
@@ -46,16 +46,16 @@ static int took(const char *kind, const volatile void *lock, int err, void *wher
     return err;
 }
 
-static void drop(unsigned i) {
+static void forget_lock(unsigned i) {
     mine.count--;
     memmove(&mine.held[i], &mine.held[i + 1], (mine.count - i) * sizeof mine.held[0]);
 }
 
 /* The last one: a recursive mutex is there as often as it was taken. */
-static int gave(const volatile void *lock, int err) {
+static int note_unlock(const volatile void *lock, int err) {
     for (unsigned i = err ? 0 : mine.count; i-- > 0;)
         if (mine.held[i].lock == (const void *)(uintptr_t)lock) {
-            drop(i);
+            forget_lock(i);
             break;
         }
     return err;
@@ -64,7 +64,7 @@ static int gave(const volatile void *lock, int err) {
 /* --- reports ---------------------------------------------------------------------------------------- */
 
 /* Once a place. */
-static bool is_new(void *where) {
+static bool is_unreported(void *where) {
     static _Atomic(void *) places[WEFT_PLACES_MOST];
     for (unsigned i = 0; i < WEFT_PLACES_MOST; i++) {
         void *there = NULL;
@@ -94,14 +94,14 @@ WEFT_COLD void weft__locks_check(struct weft__fiber *self, const char *does) {
     for (unsigned i = mine.count; i-- > 0;) {
         struct held h = mine.held[i];
         if (h.fiber != weft__handle(self).id) continue;
-        drop(i);
-        if (is_new(h.where)) lock_report(self, does, &h);
+        forget_lock(i);
+        if (is_unreported(h.where)) lock_report(self, does, &h);
     }
 }
 
 /* --- in front of the C library ------------------------------------------------------------------------ */
 
-static void *real(_Atomic(void *) *known, const char *name) {
+static void *real_function(_Atomic(void *) *known, const char *name) {
     void *fn = load_rlx(known);
     if (fn) return fn;
     if (!(fn = dlsym(RTLD_NEXT, name))) weft__die("there is no %s", name);
@@ -112,20 +112,20 @@ static void *real(_Atomic(void *) *known, const char *name) {
 #define REAL(name, ...) \
     ({ \
         static _Atomic(void *) known; \
-        ((__typeof__(&name))real(&known, #name))(__VA_ARGS__); \
+        ((__typeof__(&name))real_function(&known, #name))(__VA_ARGS__); \
     })
 #define TAKES(kind, name, type) \
-    WEFT_PUBLIC int name(type *lock) { return took(kind, lock, REAL(name, lock), __builtin_return_address(0)); }
+    WEFT_PUBLIC int name(type *lock) { return note_lock(kind, lock, REAL(name, lock), __builtin_return_address(0)); }
 #define TAKES_UNTIL(kind, name, type) \
     WEFT_PUBLIC int name(type *lock, const struct timespec *until) { \
-        return took(kind, lock, REAL(name, lock, until), __builtin_return_address(0)); \
+        return note_lock(kind, lock, REAL(name, lock, until), __builtin_return_address(0)); \
     }
 #define TAKES_UNTIL_BY(kind, name, type) \
     WEFT_PUBLIC int name(type *lock, clockid_t clock, const struct timespec *until) { \
-        return took(kind, lock, REAL(name, lock, clock, until), __builtin_return_address(0)); \
+        return note_lock(kind, lock, REAL(name, lock, clock, until), __builtin_return_address(0)); \
     }
 #define GIVES(name, type) \
-    WEFT_PUBLIC int name(type *lock) { return gave(lock, REAL(name, lock)); }
+    WEFT_PUBLIC int name(type *lock) { return note_unlock(lock, REAL(name, lock)); }
 
 TAKES("mutex", pthread_mutex_lock, pthread_mutex_t)
 TAKES("mutex", pthread_mutex_trylock, pthread_mutex_t)

@@ -70,7 +70,7 @@ void weft__injector_hand_on(struct weft__cluster *from) {
 }
 
 /* Test builds: every fiber that becomes ready continues on the next worker. */
-static inline bool migrate(struct weft__worker *w, struct weft__fiber *f) {
+static inline bool migrate_fiber(struct weft__worker *w, struct weft__fiber *f) {
     unsigned wanted = load_rlx(&w->cluster->wanted);
     if (!WEFT_MIGRATES || wanted < 2) return false;
     weft__mail(w->cluster->workers[(w->index + 1) % wanted], f);
@@ -125,17 +125,29 @@ static bool is_global(const struct weft__worker *w, uint32_t placement) {
     return w->cluster->policy.queue == WEFT_QUEUE_GLOBAL && (placement & WEFT_PLACEMENT_RETURNS) && !pin_of(placement);
 }
 
-WEFT_COLD void weft__push_slow(struct weft__worker *w, struct weft__fiber *f) {
+static inline __attribute__((always_inline)) void push_where_it_belongs(struct weft__worker *w, struct weft__fiber *f) {
     uint32_t placement = load_rlx(&f->context.placement);
-    if (unlikely(weft__is_recorded(w))) weft__record_ready(w, f);
     if ((placement & WEFT_PLACEMENT_CLUSTER) != w->placement)
         weft__inject(weft__cluster_of(placement), f);
     else if (pin_of(placement) && pin_of(placement) != w->index + 1)
         weft__mail(w->cluster->workers[pin_of(placement) - 1], f); /* it ran here while its worker was stuck */
     else if (is_global(w, placement))
         weft__inject(w->cluster, f);
-    else if (pin_of(placement) || !migrate(w, f))
+    else if (pin_of(placement) || !migrate_fiber(w, f))
         placement_settle(w, f, placement);
+}
+
+/* A function of its own: otherwise every 61st push would save registers for it. */
+static WEFT_COLD WEFT_NOINLINE void push_slow_recorded(struct weft__worker *w, struct weft__fiber *f) {
+    weft__record_ready(w, f);
+    push_where_it_belongs(w, f);
+}
+
+WEFT_COLD void weft__push_slow(struct weft__worker *w, struct weft__fiber *f) {
+    if (unlikely(weft__is_recorded(w)))
+        push_slow_recorded(w, f);
+    else
+        push_where_it_belongs(w, f);
 }
 
 static void inject_locked(struct weft__injector *in, struct weft__fiber *f, bool displaced) {

@@ -25,7 +25,7 @@
 
 struct weft__exceptions weft__own_tls_mark = {&weft__own_tls_mark, 0};
 
-static inline __attribute__((always_inline)) void load(struct weft__worker *w, void *thread_pointer) {
+static inline __attribute__((always_inline)) void load_thread_pointer(struct weft__worker *w, void *thread_pointer) {
     weft__thread_pointer_set(thread_pointer);
     weft__tls_set(w);
     w->carrier.exceptions = &weft__own_tls_mark;
@@ -45,7 +45,7 @@ static void set_owning(struct weft__fiber *me, bool owns) {
 WEFT_NOINLINE void weft__own_tls_enter(void *thread_pointer) {
     struct weft__worker *w = weft__self();
     set_owning(load_rlx(&w->current), true);
-    load(w, thread_pointer);
+    load_thread_pointer(w, thread_pointer);
 }
 
 WEFT_NOINLINE void weft__own_tls_leave(void) {
@@ -56,16 +56,16 @@ WEFT_NOINLINE void weft__own_tls_leave(void) {
 }
 
 /* The fiber has forked calls: the thieves' side of a suspension runs on the carrier's storage. */
-static WEFT_COLD struct weft__worker *suspend_forking(struct weft__worker *w, struct weft__fiber *self) {
+static WEFT_COLD struct weft__worker *suspend_own_tls(struct weft__worker *w, struct weft__fiber *self) {
     void *own = weft__thread_pointer();
     load_carriers(w);
     w = weft__forking.suspend(w, self);
-    load(w, own);
+    load_thread_pointer(w, own);
     return w;
 }
 
 WEFT_SWITCHES struct weft__worker *weft__suspend_owning(struct weft__worker *w, struct weft__fiber *self) {
-    if (unlikely(load_rlx(&w->calls.deque) != NULL)) return suspend_forking(w, self);
+    if (unlikely(load_rlx(&w->calls.deque) != NULL)) return suspend_own_tls(w, self);
     struct weft__fiber *f = weft__next(w);
     if (unlikely(f == self)) {
         store_rel(&w->current, f); /* pairs with weft__share_by_force: it was taken from the queue before */
@@ -78,7 +78,7 @@ WEFT_SWITCHES struct weft__worker *weft__suspend_owning(struct weft__worker *w, 
     f = weft__choose(w, f);
     if (unlikely(!f || !(load_rlx(&f->context.open) & WEFT_OPEN_OWN_TLS))) load_carriers(w);
     w = weft__switch(&self->context, f ? &f->context : &w->home.context, w);
-    load(w, own);
+    load_thread_pointer(w, own);
     weft__float_env_load(&floats);
     return w;
 }

@@ -20,7 +20,7 @@
 
 enum { EVERY_LOW = 32, EVERY_QUEUE = 4 };
 
-static void count(struct weft__aside *a, unsigned which, unsigned n) {
+static void count_aside(struct weft__aside *a, unsigned which, unsigned n) {
     store_rlx(&a->state, load_rlx(&a->state) + n);
     if (which != WEFT_ASIDE_PINNED) store_rlx(&a->loose, load_rlx(&a->loose) + n);
 }
@@ -31,7 +31,7 @@ void weft__aside_put(struct weft__worker *w, unsigned which, struct weft__fiber 
     weft__lock(&a->lock);
     weft__list_put(&a->list[which], &f->slot.link);
     weft__timed_put(&a->timed[which], f);
-    count(a, which, 1);
+    count_aside(a, which, 1);
     weft__unlock(&a->lock);
 }
 
@@ -43,7 +43,7 @@ static struct weft__fiber *aside_take(struct weft__worker *w, struct weft__aside
     struct weft__fiber *f = weft__fiber_of_link(l);
     uint64_t since = 0;
     if (f) {
-        count(a, which, -1u);
+        count_aside(a, which, -1u);
         since = weft__timed_take(&a->timed[which], f);
     }
     weft__unlock(&a->lock);
@@ -71,10 +71,8 @@ struct weft__fiber *weft__aside_pop(struct weft__worker *w) {
     return aside_first_of(w, turn % EVERY_LOW ? orders[turn % EVERY_QUEUE] : low);
 }
 
-/* As weft__next, after which this must be in step. */
+/* As the rest of weft__next_after, which this must be in step with. */
 static struct weft__fiber *aside_next(struct weft__worker *w) {
-    store_rlx(&w->current, NULL);
-    fence_compiler(); /* as in weft__next */
     if (unlikely(--w->pace.until_poll <= 0)) return NULL;
     if (unlikely(load_rlx(&w->aside.state) & WEFT_ASIDE_SUMMONED)) {
         w->pace.poll_from -= w->pace.until_poll; /* so many dispatches were made, see poll_pace */
@@ -86,17 +84,18 @@ static struct weft__fiber *aside_next(struct weft__worker *w) {
 }
 
 /* The trap stays set while the worker records: every push is seen (make_ready.c). Only the owner sets it. */
-static WEFT_NOINLINE struct weft__fiber *next_recorded(struct weft__worker *w, struct weft__waits_for what) {
-    struct weft__fiber *old = load_rlx(&w->current);
+static WEFT_NOINLINE struct weft__fiber *next_recorded(struct weft__worker *w, struct weft__fiber *old,
+                                                       struct weft__waits_for what) {
     if (unlikely(!w->ready.trapped)) weft__ready_trap(&w->ready);
-    if (old) weft__record_leave(w, old, what);
+    bool left = weft__record_leave(w, old, what);
     struct weft__fiber *f = aside_next(w);
-    if (f) weft__record_run(w, f);
+    if (f) weft__record_run(w, f, left);
     return f;
 }
 
-WEFT_COLD struct weft__fiber *weft__aside_next(struct weft__worker *w, struct weft__waits_for what) {
-    return unlikely(weft__is_recorded(w)) ? next_recorded(w, what) : aside_next(w);
+WEFT_COLD struct weft__fiber *weft__aside_next(struct weft__worker *w, struct weft__fiber *self,
+                                               struct weft__waits_for what) {
+    return unlikely(weft__is_recorded(w)) ? next_recorded(w, self, what) : aside_next(w);
 }
 
 /* --- summons ---------------------------------------------------------------------------------- */

@@ -28,8 +28,8 @@ void weft__worker_set_recorded(struct weft__worker *w, bool recorded);
 
 void weft__aside_put(struct weft__worker *w, unsigned which, struct weft__fiber *f);
 /* The next fiber to run, of those that stand aside and of the queue, each in its turn; NULL: the worker goes home.
- * what: the wait that the running fiber has begun. */
-struct weft__fiber *weft__aside_next(struct weft__worker *w, struct weft__waits_for what);
+ * self: the fiber that ran, if the caller knows it. what: the wait that it has begun. */
+struct weft__fiber *weft__aside_next(struct weft__worker *w, struct weft__fiber *self, struct weft__waits_for what);
 /* The same, after weft__next_slow has moved fibers here: the running fiber has left already. */
 struct weft__fiber *weft__aside_pop(struct weft__worker *w);
 /* A fiber that w may run, or NULL. If the other worker is stuck, w takes over its pinned fibers. */

@@ -34,7 +34,7 @@ struct reading {
 };
 
 /* What a file says, as far as it fits, with an end. False: it cannot be read. */
-static bool read_text(const char *path, char *text, size_t size) {
+static bool read_quota_text(const char *path, char *text, size_t size) {
     size_t used = 0;
     ssize_t n;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -50,7 +50,7 @@ static int read_numbers(struct reading *r, const char *name, long long *numbers,
     char text[64], *p = text, *end;
     int n = 0;
     snprintf(r->path, sizeof r->path, "%s/%s", r->dir, name);
-    if (!read_text(r->path, text, sizeof text)) return 0;
+    if (!read_quota_text(r->path, text, sizeof text)) return 0;
     for (; n < most; n++, p = end) {
         numbers[n] = strtoll(p, &end, 10);
         if (end == p) break;
@@ -69,7 +69,7 @@ static unsigned read_v1(struct reading *r) {
     return quota_of(quota, period);
 }
 
-static unsigned smaller(unsigned a, unsigned b) { return !a || (b && b < a) ? b : a; }
+static unsigned smaller_quota(unsigned a, unsigned b) { return !a || (b && b < a) ? b : a; }
 
 /* The smallest quota from the group up to the root of the hierarchy, which is mounted at root/mount. */
 static unsigned quota_up(struct reading *r, const char *root, const char *mount, const char *group,
@@ -79,7 +79,7 @@ static unsigned quota_up(struct reading *r, const char *root, const char *mount,
     if (top >= sizeof r->dir) return 0;
     snprintf(r->dir + top, sizeof r->dir - top, "%s", strcmp(group, "/") ? group : "");
     for (;;) {
-        least = smaller(least, read(r));
+        least = smaller_quota(least, read(r));
         char *slash = strrchr(r->dir, '/');
         if (!slash || (size_t)(slash - r->dir) < top) return least;
         *slash = 0;
@@ -101,11 +101,11 @@ static unsigned quota_of_line(struct reading *r, const char *root, char *line) {
     *group++ = 0;
     if (!controllers[1]) {
         unsigned least = quota_up(r, root, "", group, read_v2);
-        return smaller(least, quota_up(r, root, "/unified", group, read_v2));
+        return smaller_quota(least, quota_up(r, root, "/unified", group, read_v2));
     }
     if (!has_cpu(controllers + 1)) return 0;
     unsigned least = quota_up(r, root, controllers, group, read_v1);
-    return smaller(least, quota_up(r, root, "/cpu", group, read_v1));
+    return smaller_quota(least, quota_up(r, root, "/cpu", group, read_v1));
 }
 
 unsigned weft__cpu_quota(const char *root) {
@@ -113,9 +113,9 @@ unsigned weft__cpu_quota(const char *root) {
     unsigned least = 0;
     if (!r) return 0;
     snprintf(r->path, sizeof r->path, "%s/proc/self/cgroup", root);
-    if (read_text(r->path, r->groups, sizeof r->groups)) {
+    if (read_quota_text(r->path, r->groups, sizeof r->groups)) {
         char *rest = r->groups;
-        for (char *line; (line = strsep(&rest, "\n"));) least = smaller(least, quota_of_line(r, root, line));
+        for (char *line; (line = strsep(&rest, "\n"));) least = smaller_quota(least, quota_of_line(r, root, line));
     }
     weft__free(r);
     return least;
@@ -123,7 +123,7 @@ unsigned weft__cpu_quota(const char *root) {
 
 /* The caller's; but a worker may be bound, so there the main thread's. The mask may be larger than cpu_set_t: grow
  * until the kernel is content. */
-static unsigned affinity(void) {
+static unsigned affinity_count(void) {
     pid_t whose = weft__self() ? getpid() : 0;
     for (int cpus = 1024; cpus <= 1 << 20; cpus *= 2) {
         cpu_set_t *set = CPU_ALLOC(cpus);
@@ -136,6 +136,6 @@ static unsigned affinity(void) {
 }
 
 unsigned weft__default_workers(void) {
-    unsigned n = smaller(affinity(), weft__cpu_quota(""));
+    unsigned n = smaller_quota(affinity_count(), weft__cpu_quota(""));
     return n < WEFT_WORKERS_MAX ? n : WEFT_WORKERS_MAX;
 }

@@ -87,7 +87,7 @@ WEFT_MAY_RACE void weft__hog_describe(struct weft__worker *w, struct weft__fiber
 }
 
 /* The longest of all is kept for the statistics. */
-static void remember(struct weft__worker *w, struct weft__fiber *f, uint64_t now) {
+static void remember_hog(struct weft__worker *w, struct weft__fiber *f, uint64_t now) {
     struct weft__hog *h = &w->hog;
     uint64_t kept = now - load_rlx(&h->since);
     if (kept <= h->kept) return;
@@ -113,7 +113,7 @@ static void hog_judge(struct weft__worker *w, struct weft__fiber *f, uint64_t cp
     }
     store_rel(&h->fiber, f); /* pairs with weft_hogs */
     weft__hog_remember(f);
-    remember(w, f, now);
+    remember_hog(w, f, now);
 }
 
 static uint64_t hog_larger(uint64_t a, uint64_t b) { return a > b ? a : b; }

@@ -52,7 +52,7 @@ void weft__monitor_leaves(struct weft__cluster *c) {
     while (load_acq(&watched) == c) weft__backoff(&turn); /* pairs with look_at */
 }
 
-static bool tick(uint64_t now) {
+static bool monitor_tick(uint64_t now) {
     struct weft__rescue rescue = {.now = now, .processors = processors};
     weft__poll_duty_tick();
     weft__each_cluster(monitor_look_at, &rescue);
@@ -65,7 +65,7 @@ static bool tick(uint64_t now) {
 static void monitor_rest(void) {
     store_rlx(&weft__monitor_rests, 1);
     weft__fence_heavy(); /* pairs with a worker that becomes busy: it sees that we rest, or we see that it is busy */
-    while (!load_acq(&quits) && load_acq(&weft__monitor_rests) && !tick(weft__clock()))
+    while (!load_acq(&quits) && load_acq(&weft__monitor_rests) && !monitor_tick(weft__clock()))
         weft__futex_wait(&weft__monitor_rests, 1, WEFT_FOREVER);
     store_rlx(&weft__monitor_rests, 0);
 }
@@ -79,7 +79,7 @@ static void *monitor_main(void *unused) {
         weft__futex_wait(&quits, 0, weft__clock() + (quick ? WEFT_QUICK_TICK : WEFT_TICK));
         if (quick) quick--;
         uint64_t now = weft__clock();
-        idle = tick(now) ? 0 : idle + 1;
+        idle = monitor_tick(now) ? 0 : idle + 1;
         if (now >= next_quota) {
             processors = weft__follow_quota();
             next_quota = now + WEFT_QUOTA_EVERY;

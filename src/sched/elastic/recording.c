@@ -43,12 +43,12 @@ static int recording_set(bool on) {
     return 0;
 }
 
-static bool is_asked(uint64_t now) {
+static bool recording_is_asked(uint64_t now) {
     return load_rlx(&weft__recorder.asked) || load_rlx(&weft__recorder.asked_until) > now;
 }
 
 void weft__recording_tick(uint64_t now) {
-    bool on = is_asked(now);
+    bool on = recording_is_asked(now);
     if (likely(!on && !weft__is_recording())) return;
     if (!weft__lock_try(&lock)) return; /* the monitor must not be held up: at the next tick */
     recording_set(on);
@@ -65,7 +65,7 @@ int weft__recording_prepare(void) {
 int weft__recording_ask(bool on) {
     weft__lock(&lock);
     store_rlx(&weft__recorder.asked, on);
-    int err = recording_set(is_asked(weft__clock()));
+    int err = recording_set(recording_is_asked(weft__clock()));
     if (err) store_rlx(&weft__recorder.asked, 0);
     struct weft__worker *w = weft__self();
     if (w && weft__is_recorded(w)) weft__ready_trap(&w->ready); /* the caller's next push is recorded, too */

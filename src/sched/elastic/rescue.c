@@ -92,7 +92,7 @@ static bool is_missed(struct weft__worker *w, unsigned processors) {
 }
 
 /* For one worker with a hog. */
-static void rescue(struct weft__worker *w, struct sight *s, struct weft__rescue *r) {
+static void rescue_worker(struct weft__worker *w, struct sight *s, struct weft__rescue *r) {
     struct weft__hog *h = &w->hog;
     bool waited_for = is_crisis(s) || worker_is_waited_for(w, r->now),
          missed = !load_rlx(&w->rescue.has_spare) && is_missed(w, r->processors);
@@ -122,7 +122,7 @@ static void came_back(struct weft__worker *w, uint64_t now) {
 
 /* --- spares ---------------------------------------------------------------------------------------- */
 
-static uint64_t lesser(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t lesser_time(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static uint64_t rescue_larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* How many spares there are, without the reserve. */
@@ -141,10 +141,10 @@ static unsigned spares_now(struct weft__cluster *c) {
 static unsigned spares_due(struct weft__cluster *c, const struct sight *s, unsigned replaced, bool reserve) {
     enum { AT_ONCE = 4 };
     uint64_t now = spares_now(c), due = rescue_larger(now, replaced);
-    if (is_crisis(s)) due = rescue_larger(due, now + lesser(lesser(s->waiting, s->hogs), AT_ONCE));
+    if (is_crisis(s)) due = rescue_larger(due, now + lesser_time(lesser_time(s->waiting, s->hogs), AT_ONCE));
     if (s->idle) due = replaced;
     if (reserve && !load_rlx(&c->reserve)) due = now;
-    return (unsigned)lesser(lesser(due, 2 * replaced), WEFT_SPARES_MAX);
+    return (unsigned)lesser_time(lesser_time(due, 2 * replaced), WEFT_SPARES_MAX);
 }
 
 /* Until another worker has nothing to do. */
@@ -183,7 +183,7 @@ static void rescue_all(struct weft__cluster *c, struct sight *s, struct weft__re
     for (unsigned i = 0; i < load_acq(&c->count); i++) {
         struct weft__worker *w = c->workers[i];
         if (load_rlx(&w->hog.fiber))
-            rescue(w, s, r);
+            rescue_worker(w, s, r);
         else
             came_back(w, r->now);
         bool spared = load_rlx(&w->rescue.has_spare);

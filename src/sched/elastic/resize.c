@@ -51,7 +51,7 @@ static int resize_add_worker(struct weft__cluster *c) {
  *   -- fence --                              -- fence --
  *   2. is it wanted?                         2. does it sleep? wake it
  */
-static void tell_wanted(struct weft__cluster *c, unsigned wanted) {
+static void publish_wanted(struct weft__cluster *c, unsigned wanted) {
     WEFT_ASSERT(wanted <= load_rlx(&c->count));
     unsigned before = load_rlx(&c->wanted), first = wanted < before ? wanted : before;
     store_rlx(&c->wanted, wanted);
@@ -63,8 +63,8 @@ static void tell_wanted(struct weft__cluster *c, unsigned wanted) {
 static int set_wanted(struct weft__cluster *c, unsigned wanted) {
     unsigned there = load_rlx(&c->count);
     int err = 0;
-    tell_wanted(c, wanted < there ? wanted : there);
-    for (; there < wanted && !(err = resize_add_worker(c)); there++) tell_wanted(c, there + 1);
+    publish_wanted(c, wanted < there ? wanted : there);
+    for (; there < wanted && !(err = resize_add_worker(c)); there++) publish_wanted(c, there + 1);
     return err;
 }
 

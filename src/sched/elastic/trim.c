@@ -40,19 +40,19 @@ static _Atomic uint32_t quits;
 /* --- the trimmer ------------------------------------------------------------------------------------ */
 
 /* Some of what is old; false: nothing is. */
-static bool trim(void) {
+static bool trim_now(void) {
     bool stacks = weft__stacks_trim(), records = weft__slab_trim(&weft__fibers);
     return stacks || records;
 }
 
 /* Ends a period; false: nothing can grow older. */
-static bool turn(void) {
+static bool trim_turn(void) {
     bool stacks = weft__stacks_end_period(), records = weft__slab_end_period(&weft__fibers);
     weft__deque_trim();
     return stacks || records;
 }
 
-static uint64_t sooner(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t sooner_time(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 /* Bare stacks, if there are any. Returns when to look again. */
 static uint64_t trim_look(uint64_t now) {
@@ -64,18 +64,18 @@ static uint64_t trim_look(uint64_t now) {
 }
 
 /* Does what is to be done now, for a while; returns when there will be more. woken: there may be more than before. */
-static uint64_t tend(uint64_t now, bool woken) {
+static uint64_t trim_cluster(uint64_t now, bool woken) {
     static uint64_t next_turn;
     static bool grows_old;
-    uint64_t due = sooner(weft__starved_tend(now), trim_look(now));
+    uint64_t due = sooner_time(weft__starved_tend(now), trim_look(now));
     grows_old |= woken;
     if (now >= next_turn) {
         next_turn = now + WEFT_PERIOD;
-        grows_old = turn();
+        grows_old = trim_turn();
     }
-    while (trim())
-        if (weft__clock() > now + WEFT_SLICE) return sooner(due, now + 2 * WEFT_SLICE);
-    return grows_old ? sooner(due, next_turn) : due;
+    while (trim_now())
+        if (weft__clock() > now + WEFT_SLICE) return sooner_time(due, now + 2 * WEFT_SLICE);
+    return grows_old ? sooner_time(due, next_turn) : due;
 }
 
 static void *trimmer_main(void *unused) {
@@ -83,7 +83,7 @@ static void *trimmer_main(void *unused) {
     while (!load_acq(&quits)) {
         store_rlx(&weft__trimmer_rests, WEFT_TRIMMER_RESTS_FOR_EVER);
         fence_sc(); /* pairs with those that wake it */
-        uint64_t due = tend(weft__clock(), woken);
+        uint64_t due = trim_cluster(weft__clock(), woken);
         uint32_t how = WEFT_TRIMMER_RESTS_FOR_EVER,
                  next = due == WEFT_FOREVER ? WEFT_TRIMMER_RESTS_FOR_EVER : WEFT_TRIMMER_RESTS;
         woken = !cas_ar(&weft__trimmer_rests, &how, next); /* pairs with weft__trimmer_wake */
@@ -102,8 +102,8 @@ int weft__trimmer_start(void) {
 static void trim_at_stop(void) {
     if (weft__stacks_count_pooled() <= WEFT_KEEP_AT_STOP) return;
     for (unsigned i = 0; i < WEFT_AGES; i++) {
-        turn();
-        while (trim()) continue;
+        trim_turn();
+        while (trim_now()) continue;
     }
 }
 

@@ -51,15 +51,16 @@ static struct weft__worker *worker_on(struct weft__cluster *c, struct weft__work
     return there ? there : w;
 }
 
-static inline struct weft__fiber *get(struct weft__worker *w) {
+static inline struct weft__fiber *take_record(struct weft__worker *w) {
     struct weft__slot *slot = weft__slab_get(&weft__fibers, w ? &w->cache.records : NULL);
     return likely(slot != NULL) ? container_of(slot, struct weft__fiber, slot) : NULL;
 }
 
 /* child: what it runs for a scope, which then is not NULL. */
-static inline __attribute__((always_inline)) void init(struct weft__fiber *f, void *(*fn)(void *), void *arg,
-                                                       const char *where, uint8_t class, uint32_t placement,
-                                                       uint64_t tag, struct weft__scope *scope, int (*child)(void *)) {
+static inline __attribute__((always_inline)) void init_fiber(struct weft__fiber *f, void *(*fn)(void *), void *arg,
+                                                             const char *where, uint8_t class, uint32_t placement,
+                                                             uint64_t tag, struct weft__scope *scope,
+                                                             int (*child)(void *)) {
     store_rlx(&f->context.on_stack, WEFT_FRESH);
     weft__wait_anew(f, scope ? WEFT_WAIT_LOOK : 0);
     f->fn = fn;
@@ -78,11 +79,11 @@ static inline __attribute__((always_inline)) void init(struct weft__fiber *f, vo
 }
 
 struct weft__fiber *weft__fiber_get(struct weft__worker *w) {
-    return get(w);
+    return take_record(w);
 }
 void weft__fiber_init(struct weft__fiber *f, void *(*fn)(void *), void *arg, const char *where, uint8_t class,
                       uint32_t placement, uint64_t tag) {
-    init(f, fn, arg, where, class, placement, tag, NULL, NULL);
+    init_fiber(f, fn, arg, where, class, placement, tag, NULL, NULL);
 }
 
 static int spawn_heeding(struct weft_fiber *fiber, const struct weft_attr *attr, void *(*fn)(void *), void *arg,
@@ -90,9 +91,10 @@ static int spawn_heeding(struct weft_fiber *fiber, const struct weft_attr *attr,
 
 /* Inlined into those that spawn, so that the spawn without a scope pays nothing for the other. heeds: look whether
  * anything is to be heeded. */
-static inline __attribute__((always_inline)) int spawn(struct weft_fiber *fiber, const struct weft_attr *attr,
-                                                       void *(*fn)(void *), void *arg, const char *where,
-                                                       struct weft__scope *scope, int (*child)(void *), bool heeds) {
+static inline __attribute__((always_inline)) int spawn_fiber(struct weft_fiber *fiber, const struct weft_attr *attr,
+                                                             void *(*fn)(void *), void *arg, const char *where,
+                                                             struct weft__scope *scope, int (*child)(void *),
+                                                             bool heeds) {
     struct weft__worker *w = weft__self();
     struct weft__cluster *c = likely(w != NULL) ? w->cluster : &weft__cluster;
     if (unlikely(!fn)) return -EINVAL;
@@ -105,11 +107,11 @@ static inline __attribute__((always_inline)) int spawn(struct weft_fiber *fiber,
     }
     if (heeds && unlikely(load_rlx(&weft__spawn_heeds)))
         return spawn_heeding(fiber, attr, fn, arg, where, scope, child);
-    struct weft__fiber *f = get(w);
+    struct weft__fiber *f = take_record(w);
     if (unlikely(!f)) return -ENOMEM;
     struct weft_fiber handle = weft__handle(f);
     uint64_t tag = !fiber || (attr && attr->detached) ? WEFT_JOIN_DETACHED : WEFT_JOIN_NOBODY;
-    init(f, fn, arg, where, class, placement, tag, scope, child);
+    init_fiber(f, fn, arg, where, class, placement, tag, scope, child);
     if (unlikely(attr != NULL)) {
         if (!scope) f->frames = (uintptr_t)attr->counter;
         if (attr->name) {
@@ -152,7 +154,7 @@ static WEFT_COLD int spawn_heeding(struct weft_fiber *fiber, const struct weft_a
         return scope ? weft__own_tls_spawn_child(scope, attr, child, arg, where)
                      : weft__own_tls_spawn(fiber, attr, fn, arg, where);
     if (load_rlx(&weft__spawn_heeds) & WEFT_HEED_SCARCE) err = weft__spawn_scarce(w, class);
-    return err ? err : spawn(fiber, attr, fn, arg, where, scope, child, false);
+    return err ? err : spawn_fiber(fiber, attr, fn, arg, where, scope, child, false);
 }
 
 /* A program that was compiled with another header; or a fiber that is not an ordinary one. */
@@ -170,20 +172,20 @@ WEFT_PUBLIC int weft__spawn(struct weft_fiber *fiber, const struct weft_attr *at
                             const char *where, size_t size) {
     int err = unlikely(attr && (size != sizeof *attr || attr->background || attr->own_tls))
                   ? spawn_otherwise(fiber, attr, fn, arg, where, size)
-                  : spawn(fiber, attr, fn, arg, where, NULL, NULL, true);
+                  : spawn_fiber(fiber, attr, fn, arg, where, NULL, NULL, true);
     if (unlikely(err) && fiber) *fiber = (struct weft_fiber){0};
     return err;
 }
 
 WEFT_PUBLIC struct weft__spawned weft__spawn_plain(void *(*fn)(void *), void *arg, const char *where) {
     struct weft__spawned s;
-    s.error = spawn(&s.fiber, NULL, fn, arg, where, NULL, NULL, true);
+    s.error = spawn_fiber(&s.fiber, NULL, fn, arg, where, NULL, NULL, true);
     return s;
 }
 
 int weft__spawn_child(struct weft__scope *s, const struct weft_attr *attr, int (*fn)(void *), void *arg,
                       const char *where) {
-    return spawn(NULL, attr, weft__child_main, arg, where, s, fn, true);
+    return spawn_fiber(NULL, attr, weft__child_main, arg, where, s, fn, true);
 }
 
 /* The fiber that goes on with a cancellation; see wait/scope.c. */
@@ -239,8 +241,8 @@ static inline uint64_t ends_of(const struct weft__fiber *f) { return f->fn == we
  * does not end before it, so no wait gets longer, and of many short children on two cores few touch the scope.
  * Returns what is to run.
  */
-static struct weft__fiber *tell_scope(struct weft__worker *w, struct weft_counter *scope, uint64_t ends,
-                                      struct weft__fiber *next, const struct weft__stack *stack) {
+static struct weft__fiber *notify_scope(struct weft__worker *w, struct weft_counter *scope, uint64_t ends,
+                                        struct weft__fiber *next, const struct weft__stack *stack) {
     if (next && next->frames == (uintptr_t)scope && may_adopt(next, stack)) {
         w->owed = ends;
         return next;
@@ -281,7 +283,7 @@ static _Noreturn void fiber_end(struct weft__fiber *f, void *result) {
     /* Release: pairs with a stop that counts; all that the fiber did is seen by it. */
     store_rel(&w->numbers.completed, load_rlx(&w->numbers.completed) + 1);
     struct weft__fiber *next = after_end(w, joiner);
-    if (unlikely(ends)) next = tell_scope(w, counter, ends, next, stack);
+    if (unlikely(ends)) next = notify_scope(w, counter, ends, next, stack);
     if (next && may_adopt(next, stack)) {
         san_unwound(stack->low, weft__stack_top(stack));
         weft__adopt(next, stack);

@@ -23,7 +23,7 @@ int weft__own_tls_check(void) { return weft__libc_read(NULL) ? 0 : -ENOTSUP; }
 
 void weft__own_tls_heed(void) { atomic_fetch_or(&weft__spawn_heeds, WEFT_HEED_OWN_TLS); }
 
-static struct call begin(void *arg) {
+static struct call own_tls_begin(void *arg) {
     struct call c = *(struct call *)arg;
     weft__free(arg);
     weft__own_tls_enter(c.block);
@@ -41,14 +41,14 @@ void weft__own_tls_end(void) {
 }
 
 static void *own_main(void *arg) {
-    struct call c = begin(arg);
+    struct call c = own_tls_begin(arg);
     void *result = c.fn(c.arg);
     weft__own_tls_end();
     return result;
 }
 
 static int own_child(void *arg) {
-    struct call c = begin(arg);
+    struct call c = own_tls_begin(arg);
     int result = c.child(c.arg);
     weft__own_tls_end();
     return result;
@@ -58,7 +58,7 @@ bool weft__own_tls_is_begun_by(void *(*fn)(void *), int (*child)(void *)) {
     return fn == own_main || child == own_child;
 }
 
-static int make_call(struct call **made, const struct weft_attr *attr, struct weft_attr *plain, void *arg) {
+static int make_own_tls_call(struct call **made, const struct weft_attr *attr, struct weft_attr *plain, void *arg) {
     int err = weft__own_tls_check();
     if (err) return err;
     struct call *c = weft__alloc(sizeof *c);
@@ -75,7 +75,7 @@ static int make_call(struct call **made, const struct weft_attr *attr, struct we
     return 0;
 }
 
-static int undo(int err, struct call *c) {
+static int own_tls_undo(int err, struct call *c) {
     if (!err) return 0;
     weft__block_put(c->block);
     weft__free(c);
@@ -87,18 +87,18 @@ int weft__own_tls_spawn(struct weft_fiber *fiber, const struct weft_attr *attr, 
     struct weft_attr plain;
     struct call *c;
     if (!fn) return -EINVAL;
-    int err = make_call(&c, attr, &plain, arg);
+    int err = make_own_tls_call(&c, attr, &plain, arg);
     if (err) return err;
     c->fn = fn;
-    return undo(weft_spawn_at(fiber, &plain, own_main, c, where), c);
+    return own_tls_undo(weft_spawn_at(fiber, &plain, own_main, c, where), c);
 }
 
 int weft__own_tls_spawn_child(struct weft__scope *s, const struct weft_attr *attr, int (*fn)(void *), void *arg,
                               const char *where) {
     struct weft_attr plain;
     struct call *c;
-    int err = make_call(&c, attr, &plain, arg);
+    int err = make_own_tls_call(&c, attr, &plain, arg);
     if (err) return err;
     c->child = fn;
-    return undo(weft__spawn_child(s, &plain, own_child, c, where), c);
+    return own_tls_undo(weft__spawn_child(s, &plain, own_child, c, where), c);
 }

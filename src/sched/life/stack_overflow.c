@@ -38,14 +38,14 @@ static void say_overflow(const struct weft__fiber *f, const struct weft__stack *
 /* One overflow may show on several threads at once. The first one reports it; the others wait for its abort. */
 static _Atomic pid_t dying;
 
-static _Noreturn void die(void) {
+static _Noreturn void end_process(void) {
     signal(SIGABRT, SIG_DFL);
     abort();
 }
 
 static void wait_if_dying(pid_t reporter) {
     if (likely(!reporter)) return;
-    if (reporter == gettid()) die(); /* the report itself has faulted */
+    if (reporter == gettid()) end_process(); /* the report itself has faulted */
     for (;;) pause();
 }
 
@@ -81,7 +81,7 @@ static WEFT_MAY_RACE bool is_not_on(struct weft__fiber *f, void *p) {
 }
 
 /* A long overflow has crossed the stacks below, and their gaps: it came from the topmost one. */
-static const struct weft__stack *culprit(const struct weft__stack *s) {
+static const struct weft__stack *overflow_culprit(const struct weft__stack *s) {
     for (const struct weft__stack *above; (above = weft__stack_above(s)) && weft__stack_is_overrun(above);) s = above;
     return s;
 }
@@ -89,12 +89,12 @@ static const struct weft__stack *culprit(const struct weft__stack *s) {
 /* f: the fiber on this stack, or NULL if the caller does not know it. */
 static _Noreturn void die_of_overflow(const struct weft__fiber *f, const struct weft__stack *overrun) {
     die_alone();
-    const struct weft__stack *s = culprit(overrun);
+    const struct weft__stack *s = overflow_culprit(overrun);
     struct search search = {s, NULL};
     if (s != overrun) f = NULL;
     if (!f) weft__each_live(is_not_on, &search);
     say_overflow(f ? f : search.found, s);
-    die();
+    end_process();
 }
 
 void weft__overrun_check(const struct weft__fiber *f) {
@@ -147,7 +147,7 @@ static void on_fault(int sig, siginfo_t *info, void *context) {
     if (s) {
         die_alone();
         overflow_report(s, info->si_addr);
-        die();
+        end_process();
     }
     if (is_fault) look_after_fault();
     signal_pass_on(sig, info, context);

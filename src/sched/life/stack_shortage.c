@@ -123,7 +123,7 @@ static bool wake_cluster(struct weft__cluster *c, void *unused) {
     return true;
 }
 
-static void starve(struct weft__worker *w, struct weft__fiber *f) {
+static void starve_for_stack(struct weft__worker *w, struct weft__fiber *f) {
     uint64_t ticket;
     weft__wait_begin(f, 0, &ticket); /* nothing but this worker has the fiber */
     weft__lock(&lock);
@@ -144,7 +144,7 @@ WEFT_COLD bool weft__fiber_try_begin(struct weft__worker *w, struct weft__fiber 
     unsigned class = f->context.stack_class;
     struct weft__stack *s = stack_is_waited_for(class) ? NULL : weft__stack_get_any(w->cache.stacks, class);
     if (!s) {
-        starve(w, f);
+        starve_for_stack(w, f);
         return false;
     }
     weft__adopt_any(f, s);

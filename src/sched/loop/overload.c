@@ -24,7 +24,7 @@ unsigned weft__overload_rate(unsigned computing, unsigned processors) {
     return computing < processors ? 0 : WEFT_RATE_ONE * 3 / 4 * processors / (computing + 1);
 }
 
-static int64_t within(int64_t n, int64_t least, int64_t most) { return n < least ? least : n > most ? most : n; }
+static int64_t clamp_to(int64_t n, int64_t least, int64_t most) { return n < least ? least : n > most ? most : n; }
 
 static uint64_t own_cpu_time(void) {
     struct timespec t;
@@ -35,8 +35,8 @@ static uint64_t own_cpu_time(void) {
 /* Brings the account up to date: time is earned by the clock and spent on the processor. */
 static void overload_settle(struct weft__earned *e, unsigned rate, uint64_t now) {
     uint64_t used = own_cpu_time();
-    int64_t earned = within((int64_t)(now - e->at), 0, WEFT_SECOND) * rate / WEFT_RATE_ONE;
-    e->balance = within(e->balance + earned - (int64_t)(used - e->used), -WEFT_SAVED_MOST, WEFT_SAVED_MOST);
+    int64_t earned = clamp_to((int64_t)(now - e->at), 0, WEFT_SECOND) * rate / WEFT_RATE_ONE;
+    e->balance = clamp_to(e->balance + earned - (int64_t)(used - e->used), -WEFT_SAVED_MOST, WEFT_SAVED_MOST);
     e->at = now;
     e->used = used;
 }
@@ -46,6 +46,6 @@ WEFT_COLD void weft__overload_rest(struct weft__worker *w, unsigned rate) {
     uint64_t now = weft__clock(), due = weft__wheel_next(&w->wheel);
     overload_settle(e, rate, now);
     if (e->balance >= 0 || due <= now || w->search.is_searcher || load_rlx(&w->cluster->stopping)) return;
-    uint64_t nap = (uint64_t)within(-e->balance * WEFT_RATE_ONE / rate, 0, WEFT_NAP_MOST);
+    uint64_t nap = (uint64_t)clamp_to(-e->balance * WEFT_RATE_ONE / rate, 0, WEFT_NAP_MOST);
     weft__nap(nap < due - now ? nap : due - now);
 }

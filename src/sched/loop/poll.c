@@ -88,7 +88,7 @@ WEFT_COLD void weft__poll(struct weft__worker *w, uint64_t now) {
     w->pace.until_poll = w->pace.poll_from = poll_pace(w, now);
     if (weft__wheel_next(&w->wheel) <= now) weft__expire(w, &w->wheel, now);
     weft__ring_look(&w->ring);
-    if (unlikely(load_rlx(&weft__poll_duty_state))) weft__poll_duty_look(now);
+    if (unlikely(load_rlx(&weft__poll_duty_state))) weft__poll_duty_look(w, now);
     weft__mail_take(w, w);
     if (likely(weft__is_wanted(w)))
         take_share(w, dispatches, now);

@@ -85,7 +85,7 @@ static void sleep_flush(struct weft__worker *w, uint64_t now) {
 }
 
 /* All rest now: a stop or a drain may have waited for that, and the fibers that drained become ready right here. */
-static void last_one_tells(struct weft__worker *w) {
+static void last_sleeper_notifies(struct weft__worker *w) {
     weft__quiet_notify();
     if (weft__has_ready(w)) weft__driver_wake(&w->driver);
 }
@@ -115,7 +115,7 @@ bool weft__idle_sleep(struct weft__worker *w) {
     if (stays) {
         weft__driver_cancel_sleep(&w->driver);
     } else {
-        if (is_last) last_one_tells(w);
+        if (is_last) last_sleeper_notifies(w);
         count_add(&w->numbers.sleeps, 1);
         uint64_t until = sleep_until(w, now, is_watchman);
         weft__probe2(worker_sleep, w->index, until);
@@ -148,7 +148,7 @@ void weft__idle_retire(struct weft__worker *w) {
         weft__driver_cancel_sleep(&w->driver);
     } else {
         if (unlikely(load_rlx(&weft__poll_duty_state))) weft__poll_duty_notify();
-        if (is_last) last_one_tells(w);
+        if (is_last) last_sleeper_notifies(w);
         weft__driver_sleep(&w->driver, &w->ring, weft__wheel_next(&w->wheel));
     }
     weft__idle_leave_retirement(w);

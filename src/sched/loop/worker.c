@@ -44,8 +44,8 @@ static bool try_enter(struct weft__worker *w, struct weft__fiber *f, unsigned *t
 }
 
 /* A fiber that did not come by weft__next, which records it otherwise. */
-static struct weft__fiber *recorded(struct weft__worker *w, struct weft__fiber *f) {
-    if (f && unlikely(weft__is_recorded(w))) weft__record_run(w, f);
+static struct weft__fiber *record_dispatch(struct weft__worker *w, struct weft__fiber *f) {
+    if (f && unlikely(weft__is_recorded(w))) weft__record_run(w, f, false);
     return f;
 }
 
@@ -55,7 +55,7 @@ static struct weft__fiber *find_quickly(struct weft__worker *w) {
     if (f) return f;
     if (w->pace.until_poll <= 0) weft__poll(w, weft__clock());
     f = weft__next(w);
-    return f || likely(!load_rlx(&w->cluster->tasks.suspended)) ? f : recorded(w, weft__tasks_steal_here(w));
+    return f || likely(!load_rlx(&w->cluster->tasks.suspended)) ? f : record_dispatch(w, weft__tasks_steal_here(w));
 }
 
 static void now_idle(struct weft__worker *w) {
@@ -83,7 +83,7 @@ static void now_busy(struct weft__worker *w) {
 /* The queue is empty: look further. */
 static struct weft__fiber *find_slowly(struct weft__worker *w, bool once) {
     now_idle(w);
-    if (weft__idle_start_searching(w)) return recorded(w, weft__search(w, once));
+    if (weft__idle_start_searching(w)) return record_dispatch(w, weft__search(w, once));
     weft__poll(w, weft__clock());
     return weft__next(w);
 }
@@ -100,7 +100,7 @@ static void set_slice(struct weft__worker *w) {
 }
 
 /* Not wanted any more, and nothing left that only this worker can do: sleep until that changes. */
-static void retire(struct weft__worker *w) {
+static void retire_worker(struct weft__worker *w) {
     weft__poll(w, weft__clock());
     if (weft__aside_count(w) || load_rlx(&w->cluster->stopping)) return;
     now_idle(w);
@@ -132,7 +132,7 @@ static struct weft__fiber *carrier_find(struct weft__worker *w) {
     for (;;) {
         while (unlikely(!weft__is_wanted(w)) && !w->home.handed && !weft__aside_count(w) &&
                !load_rlx(&w->cluster->stopping))
-            retire(w);
+            retire_worker(w);
         if (unlikely(load_rlx(&weft__stack_is_scarce))) weft__starved_help(w);
         unsigned rate = load_rlx(&w->cluster->overload_rate);
         if (unlikely(rate)) weft__overload_rest(w, rate);

@@ -69,7 +69,7 @@ static WEFT_MAY_RACE bool stands_in(const struct weft__fiber *f, const struct we
     return on_its_stack && !switching;
 }
 
-static void answer(struct weft__worker *w, const void *context) {
+static void answer_trace(struct weft__worker *w, const void *context) {
     uint32_t asked = load_acq(&request.state); /* pairs with backtrace_ask */
     if ((asked & PHASE) != ASKED || load_rlx(&request.worker) != w) return;
     if (!cas_ar(&request.state, &asked, asked + TAKEN - ASKED)) return;
@@ -89,7 +89,7 @@ static void backtrace_on_signal(int sig, siginfo_t *info, void *context) {
     int saved = errno;
     struct weft__worker *w = weft__self();
     if (info->si_code == SI_QUEUE && info->si_value.sival_ptr == &request) {
-        if (w) answer(w, context);
+        if (w) answer_trace(w, context);
     } else {
         weft__handler_pass_on(&before, sig, info, context);
     }
@@ -98,7 +98,7 @@ static void backtrace_on_signal(int sig, siginfo_t *info, void *context) {
 
 /* Stays until the runtime stops: a signal may come late. The first backtrace of a process loads a
  * library, and must not be the handler's. */
-static int watch(void) {
+static int watch_answer(void) {
     struct sigaction action = {.sa_sigaction = backtrace_on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
     void *one[1];
     if (in_place) return 0;
@@ -117,23 +117,23 @@ void weft__backtrace_unwatch(void) {
 /* --- the request ---------------------------------------------------------------------------------- */
 
 /* The next number, idle. */
-static uint32_t after(uint32_t state) { return (state | PHASE) + 1; }
-static void backtrace_forget(void) { store_rlx(&request.state, after(load_rlx(&request.state))); }
+static uint32_t next_idle_state(uint32_t state) { return (state | PHASE) + 1; }
+static void backtrace_forget(void) { store_rlx(&request.state, next_idle_state(load_rlx(&request.state))); }
 void weft__backtrace_after_fork(void) {
     pthread_mutex_init(&asking, NULL);
     backtrace_forget();
 }
 /* True: no handler has it, nor will have it. */
-static bool withdraw(uint32_t state) {
-    return (state & PHASE) == ASKED && cas_ar(&request.state, &state, after(state));
+static bool withdraw_request(uint32_t state) {
+    return (state & PHASE) == ASKED && cas_ar(&request.state, &state, next_idle_state(state));
 }
 
 /* Waits for the handler that has it; false: not in time, and then it may still have it. */
-static bool answered(uint64_t deadline) {
+static bool trace_answered(uint64_t deadline) {
     uint32_t state;
     int err = 0;
     while (((state = load_acq(&request.state)) & PHASE) != ANSWERED) { /* pairs with answer */
-        if (err == -ETIMEDOUT && ((state & PHASE) == TAKEN || withdraw(state))) return false;
+        if (err == -ETIMEDOUT && ((state & PHASE) == TAKEN || withdraw_request(state))) return false;
         err = weft__futex_wait(&request.state, state, deadline);
     }
     return true;
@@ -150,7 +150,8 @@ static bool backtrace_ask(struct weft__cluster *c, unsigned index) {
         request.fiber = f;
         store_rel(&request.state, (load_rlx(&request.state) & ~(uint32_t)PHASE) | ASKED); /* pairs with answer */
         sent = !pthread_sigqueue(w->carrier.thread, WEFT_TRACE_SIGNAL, (union sigval){.sival_ptr = &request});
-        if (!sent) sent = !withdraw(load_rlx(&request.state)); /* one of an earlier request may have come late */
+        if (!sent)
+            sent = !withdraw_request(load_rlx(&request.state)); /* one of an earlier request may have come late */
     }
     pthread_mutex_unlock(&c->resizing);
     return sent;
@@ -168,8 +169,8 @@ static int write_answer(const struct weft__worker *w, int fd) {
 }
 
 /* 1: written, 0: there is none, or it has gone. */
-static int trace(struct weft__cluster *c, unsigned index, int fd, uint64_t deadline) {
-    if (!backtrace_ask(c, index) || !answered(deadline)) return 0;
+static int trace_fiber(struct weft__cluster *c, unsigned index, int fd, uint64_t deadline) {
+    if (!backtrace_ask(c, index) || !trace_answered(deadline)) return 0;
     int written = request.frames ? write_answer(c->workers[index], fd) : 0;
     backtrace_forget();
     return written;
@@ -177,12 +178,12 @@ static int trace(struct weft__cluster *c, unsigned index, int fd, uint64_t deadl
 
 static int trace_all(struct weft__cluster *c, int fd) {
     uint64_t deadline = weft__clock() + WEFT_TRACE_WITHIN;
-    int written = 0, err = watch();
+    int written = 0, err = watch_answer();
     if (err) return err;
-    if ((load_acq(&request.state) & PHASE) == TAKEN && !answered(deadline)) return -ETIMEDOUT;
+    if ((load_acq(&request.state) & PHASE) == TAKEN && !trace_answered(deadline)) return -ETIMEDOUT;
     if ((load_rlx(&request.state) & PHASE) != IDLE) backtrace_forget(); /* an answer that came too late */
     for (unsigned i = 0; err >= 0 && i < load_acq(&c->count); i++) {
-        err = trace(c, i, fd, deadline);
+        err = trace_fiber(c, i, fd, deadline);
         if (err > 0) written++;
         if ((load_rlx(&request.state) & PHASE) != IDLE) break; /* a handler does not come to an end */
     }

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-static int make_room(struct weft__victims *v, unsigned others) {
+static int make_victim_room(struct weft__victims *v, unsigned others) {
     if (others <= v->room) return 0;
     uint16_t *order = weft__alloc(others * sizeof *order);
     if (!order) return -ENOMEM;
@@ -19,7 +19,7 @@ static int make_room(struct weft__victims *v, unsigned others) {
 
 int weft__victims_arrange(struct weft__victims *v, const struct weft__topology *t, const uint16_t *cpu_of_worker,
                           unsigned workers, unsigned self) {
-    if (make_room(v, workers - 1)) return -ENOMEM;
+    if (make_victim_room(v, workers - 1)) return -ENOMEM;
     v->self = self;
     v->count = 0;
     v->fixed = false;
@@ -33,7 +33,7 @@ int weft__victims_arrange(struct weft__victims *v, const struct weft__topology *
 }
 
 int weft__victims_level(struct weft__victims *v, unsigned workers, unsigned self, bool fixed) {
-    if (make_room(v, workers - 1)) return -ENOMEM;
+    if (make_victim_room(v, workers - 1)) return -ENOMEM;
     v->self = self;
     v->count = workers - 1;
     v->fixed = fixed;

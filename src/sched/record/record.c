@@ -89,8 +89,13 @@ WEFT_COLD void weft__record_ready(struct weft__worker *w, struct weft__fiber *f)
         record_spawn(fiber, by, f);
         return;
     }
-    if (t && f == current) t->yields = true;
-    weft__record_slow(WEFT_HAPPENED_READY, fiber, by, 0);
+    if (unlikely(!t)) {
+        weft__record_slow(WEFT_HAPPENED_READY, fiber, by, 0);
+        return;
+    }
+    /* It yields; or it could not be entered, because its last carrier is still on its stack. */
+    if (f == current || t->running == fiber) t->yields = true, by = fiber;
+    weft__tape_write(t, weft__record_now(), WEFT_HAPPENED_READY, fiber, by, 0);
 }
 
 /* Has the fiber that the worker ran ended? Its record may be free already, and be of a later life. */
@@ -98,27 +103,33 @@ static bool has_ended(const struct weft__tape *t, struct weft__fiber *old) {
     return load_rlx(&old->slot.life) != t->running || weft__join_has_ended(load_rlx(&old->join));
 }
 
-WEFT_COLD WEFT_NOINLINE void weft__record_leave(struct weft__worker *w, struct weft__fiber *old,
+WEFT_COLD WEFT_NOINLINE bool weft__record_leave(struct weft__worker *w, struct weft__fiber *old,
                                                 struct weft__waits_for what) {
     struct weft__tape *t = own_tape(w);
-    if (unlikely(!t)) return;
-    if (unlikely(!t->running)) t->running = weft__life(old);
+    if (unlikely(!t)) return false;
+    if (unlikely(!t->running)) {
+        if (!old) return false;
+        t->running = weft__life(old);
+        t->fiber = old;
+    }
     if (t->yields)
-        t->yields = false;
-    else if (has_ended(t, old))
+        t->yields = false; /* and it was recorded as ready just now */
+    else if (has_ended(t, t->fiber))
         weft__tape_write(t, weft__record_now(), WEFT_HAPPENED_END, t->running, 0, 0);
     else {
-        uint64_t now = weft__record_now();
-        weft__tape_write(t, now, WEFT_HAPPENED_PARK, t->running, weft__what(what), weft__record_stack(old));
+        uint64_t now = weft__record_now(), stack = weft__record_stack(t->fiber, t->walks);
+        weft__tape_write(t, now, WEFT_HAPPENED_PARK, t->running, weft__what(what), stack);
     }
     t->running = 0;
+    return true;
 }
 
-void weft__record_run(struct weft__worker *w, struct weft__fiber *f) {
+void weft__record_run(struct weft__worker *w, struct weft__fiber *f, bool left) {
     struct weft__tape *t = own_tape(w);
     if (unlikely(!t) || t->running == weft__life(f)) return;
     t->running = weft__life(f);
-    weft__tape_write(t, weft__record_now(), WEFT_HAPPENED_RUN, t->running, 0, 0);
+    t->fiber = f;
+    weft__tape_write(t, left ? weft__tape_newest(t) : weft__record_now(), WEFT_HAPPENED_RUN, t->running, 0, 0);
 }
 
 /* --- preparation ------------------------------------------------------------------------------------------ */

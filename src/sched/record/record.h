@@ -47,7 +47,7 @@ struct weft__recorder {
     _Atomic(struct weft__tape *) threads;
     _Atomic(struct weft__tape *) tape[WEFT_TAPES_MOST];
 };
-#define WEFT_RECORDER_VERSION 1
+#define WEFT_RECORDER_VERSION 2
 extern struct weft__recorder weft__recorder;
 
 static inline bool weft__is_recording(void) { return load_rlx(&weft__recorder.is_on); }
@@ -67,10 +67,11 @@ uint32_t weft__record_name(const char *string, bool from_end);
 
 /* A fiber is spawned or made ready. w: the caller's worker, or NULL. */
 void weft__record_ready(struct weft__worker *w, struct weft__fiber *f);
-/* w switches away from `old` (NULL: it is at home). what: weft__what, if the fiber waits. */
-void weft__record_leave(struct weft__worker *w, struct weft__fiber *old, struct weft__waits_for what);
-/* w will run f. */
-void weft__record_run(struct weft__worker *w, struct weft__fiber *f);
+/* w switches away from `old` (NULL: from the fiber that it is recorded to run). what: the wait that the fiber has
+ * begun, if it waits. False: it has run no fiber. */
+bool weft__record_leave(struct weft__worker *w, struct weft__fiber *old, struct weft__waits_for what);
+/* w will run f. left: it has just left another fiber, and reads the clock for both only once. */
+void weft__record_run(struct weft__worker *w, struct weft__fiber *f, bool left);
 
 /* What the recorder needs besides tapes. Under the lock of elastic/recording.c. 0, -ENOMEM. */
 int weft__recorder_prepare(void);

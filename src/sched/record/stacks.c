@@ -5,7 +5,10 @@
 
 struct walk {
     uintptr_t pc, sp, fp;
+    uintptr_t fp_at;    /* where that frame pointer was saved */
     uintptr_t low, top; /* of the stack */
+    uintptr_t begin;    /* the first sp */
+    struct weft__walk made;
 };
 
 /* A word of the stack. A sanitizer would complain about the bytes between the variables. */
@@ -28,23 +31,56 @@ static inline const struct weft__stack_rule *rule_of(struct weft__stack_rules *r
     return NULL;
 }
 
+/* The caller's stack pointer. */
+static inline uintptr_t walk_base(struct walk *w, const struct weft__stack_rule *r) {
+    struct weft__walk *m = &w->made;
+    if (likely(r->base == WEFT_RULE_BY_SP)) return w->sp + (uintptr_t)(intptr_t)r->cfa;
+    m->pointer_at[m->pointers] = (int32_t)(w->fp_at - w->begin);
+    m->pointer[m->pointers++] = (intptr_t)(w->fp - w->begin);
+    return w->fp + (uintptr_t)(intptr_t)r->cfa;
+}
+
 /* One step outward. False: it ends here. *cut: because no rule is known. */
 static inline __attribute__((no_sanitize("address"))) bool walk_step(struct walk *w, struct weft__stack_rules *rules,
                                                                      bool *cut) {
     const struct weft__stack_rule *r = rule_of(rules, w->pc - 1); /* the call, not what comes after it */
+    struct weft__walk *m = &w->made;
     if (unlikely(!r)) return *cut = true, false;
     if (r->base == WEFT_RULE_STOPS) return false;
-    uintptr_t cfa = (r->base == WEFT_RULE_BY_SP ? w->sp : w->fp) + (uintptr_t)(intptr_t)r->cfa;
+    uintptr_t cfa = walk_base(w, r);
     if (unlikely(cfa <= w->sp || cfa > w->top)) return false;
     uintptr_t ra = cfa + (uintptr_t)(intptr_t)r->ra, fp = cfa + (uintptr_t)(intptr_t)r->fp;
     if (unlikely(!is_within(w, ra) || (r->fp_saved && !is_within(w, fp)))) return false;
     w->pc = word_at(ra);
+    m->at[m->steps] = (int32_t)(ra - w->begin);
+    m->returns[m->steps++] = w->pc;
 #if defined(__aarch64__)
     w->pc &= (UINT64_C(1) << 48) - 1; /* without the signature that it may have */
 #endif
-    if (r->fp_saved) w->fp = word_at(fp);
+    if (r->fp_saved) w->fp = word_at(fp), w->fp_at = fp;
     w->sp = cfa;
     return w->pc != 0;
+}
+
+/* Would a walk from there go the same way? */
+static inline __attribute__((no_sanitize("address"))) bool leads_the_same_way(const struct weft__walk *k,
+                                                                              uintptr_t begin) {
+    for (unsigned i = 0; i < k->steps; i++)
+        if (word_at(begin + (uintptr_t)(intptr_t)k->at[i]) != k->returns[i]) return false;
+    for (unsigned i = 0; i < k->pointers; i++)
+        if ((intptr_t)(word_at(begin + (uintptr_t)(intptr_t)k->pointer_at[i]) - begin) != k->pointer[i]) return false;
+    return true;
+}
+
+static inline struct weft__walk *walks_of(struct weft__walks *known, uint64_t below) {
+    return known->walk[below / 16 % WEFT_WALK_SETS];
+}
+
+static inline uint32_t walk_known(struct weft__walks *known, uintptr_t begin, uint64_t below) {
+    struct weft__walk *k = walks_of(known, below);
+    for (unsigned i = 0; i < WEFT_WALK_WAYS; i++)
+        if (k[i].below == below && leads_the_same_way(&k[i], begin)) return k[i].number;
+    return 0;
 }
 
 /* The number of the stack with these frames. */
@@ -72,20 +108,38 @@ static uint32_t stack_number(const uint64_t *frame, unsigned n, bool cut) {
     return 0;
 }
 
-/* Its own frame pointer leads to that of its caller. */
-WEFT_NOINLINE __attribute__((no_sanitize("address"))) uint32_t weft__record_stack(const struct weft__fiber *f) {
-    const uintptr_t *own = __builtin_frame_address(0);
-    const struct weft__stack *s = f->stack;
-    if (unlikely(!s || !weft__recorder.rules)) return 0;
-    struct walk w = {(uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)),
-                     (uintptr_t)own + 2 * sizeof *own, own[0], (uintptr_t)s->low, (uintptr_t)weft__stack_top(s)};
+static WEFT_NOINLINE __attribute__((no_sanitize("address"))) uint32_t walk_up(struct walk *w,
+                                                                              struct weft__walks *known) {
     uint64_t frame[WEFT_STACK_FRAMES];
     unsigned n = 0;
     bool cut = false;
+    w->made.below = w->top - w->begin;
+    w->made.steps = w->made.pointers = 0;
+    bool goes_on = walk_step(w, weft__recorder.rules, &cut); /* to the dispatch, which is in every stack */
+    while (goes_on && n < WEFT_STACK_FRAMES && (goes_on = walk_step(w, weft__recorder.rules, &cut))) frame[n++] = w->pc;
+    w->made.number = stack_number(frame, n, cut);
+    if (!cut && w->made.number) walks_of(known, w->made.below)[known->turn++ % WEFT_WALK_WAYS] = w->made;
+    return w->made.number;
+}
+
+/* Its own frame pointer leads to that of its caller. */
+WEFT_NOINLINE __attribute__((no_sanitize("address"))) uint32_t weft__record_stack(const struct weft__fiber *f,
+                                                                                  struct weft__walks *known) {
+    const uintptr_t *own = __builtin_frame_address(0);
+    const struct weft__stack *s = f->stack;
+    if (unlikely(!s || !weft__recorder.rules)) return 0;
+    uintptr_t begin = (uintptr_t)own + 2 * sizeof *own, top = (uintptr_t)weft__stack_top(s);
 #if defined(__aarch64__)
-    w.sp = (uintptr_t)__builtin_dwarf_cfa();
+    begin = (uintptr_t)__builtin_dwarf_cfa();
 #endif
-    bool goes_on = walk_step(&w, weft__recorder.rules, &cut); /* to the dispatch, which is in every stack */
-    while (goes_on && n < WEFT_STACK_FRAMES && walk_step(&w, weft__recorder.rules, &cut)) frame[n++] = w.pc;
-    return stack_number(frame, n, cut);
+    uint32_t number = walk_known(known, begin, top - begin);
+    if (likely(number)) return number;
+    struct walk w;
+    w.pc = (uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0));
+    w.sp = w.begin = begin;
+    w.fp = own[0];
+    w.fp_at = (uintptr_t)own;
+    w.low = (uintptr_t)s->low;
+    w.top = top;
+    return walk_up(&w, known);
 }

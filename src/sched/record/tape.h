@@ -71,15 +71,19 @@ struct weft__event {
 };
 _Static_assert(sizeof(struct weft__event) == 32, "two events are a cache line");
 
+struct weft__walks;
+struct weft__fiber;
 struct weft__tape {
     _Atomic uint64_t head;
     uint64_t mask;
     struct weft__event *event;
     uint32_t cluster, worker; /* WEFT_TAPE_THREADS: the tape of all other threads */
     /* The writer's own. */
-    uint32_t recording; /* the number of the recording that the next two belong to */
-    uint64_t running;   /* the fiber that it has recorded as running; 0: none */
-    bool yields;        /* that fiber has been made ready by itself */
+    uint32_t recording;        /* the number of the recording that the next two belong to */
+    uint64_t running;          /* the fiber that it has recorded as running; 0: none */
+    bool yields;               /* that fiber has been made ready by itself */
+    struct weft__fiber *fiber; /* its record */
+    struct weft__walks *walks;
     struct weft__lock lock;
 };
 #define WEFT_TAPE_THREADS UINT32_MAX
@@ -95,6 +99,11 @@ static inline void weft__tape_write(struct weft__tape *t, uint64_t ticks, enum w
     e->a = a;
     e->b = b;
     store_rel(&t->head, n + 1); /* pairs with the reader's first look at head */
+}
+
+/* When the newest event happened. The writer only, after it has written an event. */
+static inline uint64_t weft__tape_newest(const struct weft__tape *t) {
+    return t->event[(load_rlx(&t->head) - 1) & t->mask].when & ((UINT64_C(1) << 56) - 1);
 }
 
 /* NULL: no memory. It is kept for ever. */

@@ -22,7 +22,7 @@ static _Atomic uint32_t *ring_count_of(int fd) { return &under_way[(unsigned)fd 
 
 /* --- handing over ---------------------------------------------------------------------------------- */
 
-static unsigned entries(void) {
+static unsigned ring_entries(void) {
     const char *text = getenv("WEFT_RING"); /* a test may ask for a tiny one */
     int n = text ? atoi(text) : 0;
     return n > 0 && n <= WEFT_RING_ENTRIES ? (unsigned)n : WEFT_RING_ENTRIES;
@@ -45,8 +45,8 @@ static void take_away(struct weft__uring_options *wish, const char *word, size_t
 
 /* A test may ask for an older kernel: WEFT_RING_WITHOUT has numbers of operations, or "all" of them, and words for
  * other abilities, with commas between. */
-static struct weft__uring_options wish(void) {
-    struct weft__uring_options all = {.entries = entries()};
+static struct weft__uring_options ring_wish(void) {
+    struct weft__uring_options all = {.entries = ring_entries()};
     const char *text = getenv("WEFT_RING_WITHOUT");
     for (size_t length; text && *text; text += length + (text[length] == ',')) {
         length = strcspn(text, ",");
@@ -58,7 +58,7 @@ static struct weft__uring_options wish(void) {
 _Atomic(const char *) weft__ring_refusal;
 
 static int open_own(struct weft__uring *r) {
-    struct weft__uring_options all = wish();
+    struct weft__uring_options all = ring_wish();
     const char *why = NULL;
     int err = weft__uring_open(r, &all, &why);
     if (err) store_rlx(&weft__ring_refusal, why);
@@ -143,7 +143,7 @@ static bool ring_complete(struct weft__uring *r, const struct weft__completion *
  * With thousands of connections, the op, the stack and the record of a fiber that waited for long are in no cache. A
  * batch of completions names the records that will be needed, so they are prefetched together.
  */
-static void foresee(const struct weft__completion *c, unsigned n) {
+static void foresee_entries(const struct weft__completion *c, unsigned n) {
     for (unsigned i = 0; i < n; i++) {
         const char *at = (const char *)c[i].op; /* on the stack, between the frames that it returns through */
         for (int line = -2; line <= 3; line++) __builtin_prefetch(at + line * 64);
@@ -158,14 +158,14 @@ static void say_left(struct weft__completion *c, unsigned n) {
 }
 
 /* wakes: the waiters become ready; not at the end, when only abandoned fibers are left. */
-static unsigned reap(struct weft__uring *r, bool wakes) {
+static unsigned reap_completions(struct weft__uring *r, bool wakes) {
     enum { AT_ONCE = 64 };
     struct weft__completion c[AT_ONCE];
     struct weft__list won = {NULL, NULL};
     unsigned n = 0, called = 0, over = 0;
     weft__lock(&r->lock);
     if (load_rlx(&r->open)) n = weft__uring_reap(r, c, AT_ONCE);
-    foresee(c, n);
+    foresee_entries(c, n);
     if (unlikely(r->leaves)) say_left(c, n);
     for (unsigned i = 0; i < n; i++)
         if (ring_complete(r, &c[i], &won, &over)) c[called++] = c[i];
@@ -183,7 +183,7 @@ static unsigned reap(struct weft__uring *r, bool wakes) {
 
 void weft__ring_serve(struct weft__uring *r) {
     weft__uring_enter(r);
-    while (weft__uring_has_completions(r) && reap(r, true)) {
+    while (weft__uring_has_completions(r) && reap_completions(r, true)) {
     }
 }
 
@@ -287,7 +287,7 @@ void weft__ring_worker_ends(struct weft__worker *w) {
     weft__lock(&r->lock);
     r->leaves = goes_on;
     weft__unlock(&r->lock);
-    while (!weft__uring_cancel_all(r)) reap(r, goes_on);
+    while (!weft__uring_cancel_all(r)) reap_completions(r, goes_on);
 }
 
 void weft__rings_after_fork(void) {

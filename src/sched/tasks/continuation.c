@@ -196,7 +196,7 @@ WEFT_COLD struct weft__region *weft__child_member(struct weft__fiber *me) {
 }
 
 /* What one life of a fiber leaves to the next. */
-static WEFT_COLD void clean(struct weft__deque *child) {
+static WEFT_COLD void clean_continuation(struct weft__deque *child) {
     struct weft__fiber *f = fiber_of(child);
     struct weft__region *m = continuation_member_of(child);
     if (m->fiber) weft__scope_disinherit(m, f);
@@ -227,7 +227,7 @@ static struct weft__worker *run_call(struct weft__deque *child, struct weft_call
     else
         run_in_region(child, c);
     if (unlikely(!weft__deque_is_empty(child))) weft__tasks_left(f);
-    if (unlikely(f->locals || (load_rlx(&f->wait) & WEFT_WAIT_STICKY) != WEFT_WAIT_LOOK)) clean(child);
+    if (unlikely(f->locals || (load_rlx(&f->wait) & WEFT_WAIT_STICKY) != WEFT_WAIT_LOOK)) clean_continuation(child);
     return weft__self();
 }
 

@@ -40,7 +40,7 @@ void weft__suspended_put(struct weft__worker *w, struct weft__deque *d) {
 }
 
 /* Locked. */
-static void unlist(struct weft__tasks *t, struct weft__deque *d) {
+static void unlist_suspended(struct weft__tasks *t, struct weft__deque *d) {
     WEFT_ASSERT(weft__lock_is_held(&t->lock));
     if (!d->listed) return;
     WEFT_ASSERT(load_rlx(&t->suspended) > 0);
@@ -54,13 +54,13 @@ static void unlist(struct weft__tasks *t, struct weft__deque *d) {
 
 void weft__suspended_remove(struct weft__tasks *t, struct weft__deque *d) {
     weft__lock(&t->lock);
-    unlist(t, d);
+    unlist_suspended(t, d);
     weft__unlock(&t->lock);
 }
 
 void weft__suspended_reset(struct weft__tasks *t) {
     weft__lock(&t->lock);
-    while (t->first) unlist(t, t->first);
+    while (t->first) unlist_suspended(t, t->first);
     weft__unlock(&t->lock);
 }
 
@@ -106,7 +106,7 @@ struct weft__deque *weft__suspended_find(struct weft__worker *w, enum weft__susp
     for (struct weft__deque *next; d; d = next) {
         next = d->after;
         if (!d->variant->ready(d)) {
-            unlist(t, d);
+            unlist_suspended(t, d);
             continue;
         }
         if (!is_wanted_by(w, d, which)) continue;

@@ -97,7 +97,7 @@ WEFT_CALLS void weft__generic_run(struct weft_deque *d, struct weft_call *c);
 bool weft__call_begin(struct weft_call *c);
 void weft__call_finish(struct weft_call *c);
 
-/* --- for the worker's loop (tasks.c) --- */
+/* --- for the worker's loop (tasks.c, stolen.c) --- */
 
 /* A call of the deque that another worker's fiber uses, in a fiber of its own; NULL: none. */
 struct weft__fiber *weft__tasks_steal(struct weft__worker *w, struct weft__worker *from, uint64_t now);

@@ -35,7 +35,7 @@ bool weft__cancel_fiber(struct weft__fiber *f, uint64_t cause) {
 }
 
 /* The caller's own bits. It runs, so no thread waits for them to change. */
-static void tell_self(struct weft__fiber *me, uint64_t clear, uint64_t set) {
+static void set_own_bits(struct weft__fiber *me, uint64_t clear, uint64_t set) {
     uint64_t word = load_rlx(&me->wait);
     while (!cas_ar(&me->wait, &word, (word & ~clear) | set)) {
     } /* with permits that come meanwhile */
@@ -44,7 +44,7 @@ static void tell_self(struct weft__fiber *me, uint64_t clear, uint64_t set) {
 /* The fiber is cancelled from now on, for this cause; 0: it is not. Logged if that is new. */
 static void set_cancelled(struct weft__fiber *me, uint64_t cause, bool news) {
     if (!!cause == !!(load_rlx(&me->wait) & WEFT_WAIT_CANCEL)) return;
-    tell_self(me, WEFT_WAIT_CANCEL, cause ? WEFT_WAIT_CANCEL : 0);
+    set_own_bits(me, WEFT_WAIT_CANCEL, cause ? WEFT_WAIT_CANCEL : 0);
     if (cause && news) weft__cancel_log_add(me, weft__cause_why(cause));
 }
 
@@ -55,7 +55,7 @@ static void chain_member(struct weft__region *m) {
     weft__lock(&s->lock);
     weft__circle_insert(&s->chain, &m->link);
     m->frame.chained = true;
-    tell_self(m->fiber, WEFT_WAIT_LOOK, 0);
+    set_own_bits(m->fiber, WEFT_WAIT_LOOK, 0);
     uint64_t cause = load_rlx(&s->cause);
     if (cause) weft__cancel_fiber(m->fiber, cause);
     weft__unlock(&s->lock);
@@ -115,7 +115,7 @@ void weft__frame_pop(struct weft__fiber *me, struct weft__frame *frame) {
 }
 
 /* What the new region begins with, of what is in force around it: 0, or the cause. Locked. */
-static uint64_t inherited(struct weft__fiber *me, struct weft__region *r, struct weft__scope *around) {
+static uint64_t inherited_region(struct weft__fiber *me, struct weft__region *r, struct weft__scope *around) {
     uint64_t cause = around ? load_rlx(&around->cause) : 0;
     if (cause) return weft__cause_inward(cause);
     /* Cancelled, and not by a scope: then it was weft_cancel. In a shield no fiber is cancelled. */
@@ -136,7 +136,7 @@ void weft__region_enter(struct weft__fiber *me, struct weft__region *r) {
     r->first = first ? r : around->first;
     uint8_t open = weft__frames_lock(me);
     if (s) weft__lock(&s->lock);
-    uint64_t cause = inherited(me, r, s);
+    uint64_t cause = inherited_region(me, r, s);
     if (around) around->frame.covered = true;
     if (is_scope) store_rlx(&container_of(r, struct weft__scope, region)->cause, cause);
     r->frame.was_cancelled = load_rlx(&me->wait) & WEFT_WAIT_CANCEL;
@@ -248,10 +248,10 @@ struct weft__scope *weft__scope_here(void) {
 void weft__scope_inherit(struct weft__region *m, struct weft__fiber *me, struct weft__scope *scope) {
     *m = (struct weft__region){.frame = {.kind = WEFT_FRAME_MEMBER}, .fiber = me, .scope = scope};
     weft__frame_push(me, &m->frame);
-    tell_self(me, 0, WEFT_WAIT_LOOK);
+    set_own_bits(me, 0, WEFT_WAIT_LOOK);
 }
 
 void weft__scope_disinherit(struct weft__region *m, struct weft__fiber *me) {
     weft__member_end(me, m, 0);
-    tell_self(me, WEFT_WAIT_LOOK | WEFT_WAIT_CANCEL, 0);
+    set_own_bits(me, WEFT_WAIT_LOOK | WEFT_WAIT_CANCEL, 0);
 }

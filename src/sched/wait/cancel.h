@@ -98,7 +98,7 @@ static inline uint64_t weft__cause_inward(uint64_t cause) {
 /* --- frames ------------------------------------------------------------------------------------- */
 
 /*
- * `frames` is a counter, or 0; or with the tag a frame, and of which kind: so that this can be told when the frame is
+ * `frames` is a counter, or 0; or with the tag a frame, and of which kind: so that this can be seen when the frame is
  * gone.
  */
 #define WEFT_FRAMES_TAG ((uintptr_t)1)

@@ -18,7 +18,7 @@ static _Atomic uint64_t by_threads[4]; /* of each cause, by threads; workers cou
 
 /* The fiber may have ended, and its record be another's, when weft_cancel comes late; then the name is that of the new
  * fiber. */
-static WEFT_MAY_RACE void describe(struct weft__fiber *f, struct weft_cancellation *to) {
+static WEFT_MAY_RACE void describe_cause(struct weft__fiber *f, struct weft_cancellation *to) {
     bool is_fiber = load_rlx(&f->context.kind) == WEFT_KIND_FIBER;
     to->fiber = is_fiber ? weft__handle(f) : (struct weft_fiber){0};
     to->where = f->where;
@@ -28,7 +28,7 @@ static WEFT_MAY_RACE void describe(struct weft__fiber *f, struct weft_cancellati
 void weft__cancel_log_add(struct weft__fiber *f, int why) {
     struct weft_cancellation c = {.at = weft__clock(), .why = why};
     struct weft__worker *w = weft__self();
-    describe(f, &c);
+    describe_cause(f, &c);
     if (w)
         count_add(&(&w->numbers.by_request)[why - WEFT_BY_REQUEST], 1);
     else

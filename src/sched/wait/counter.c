@@ -34,7 +34,7 @@ static void win_content(struct weft_queue *q, uint64_t value, struct weft__list 
     }
 }
 
-static inline int lower(struct weft_counter *counter, uint64_t n) {
+static inline int counter_lower(struct weft_counter *counter, uint64_t n) {
     struct weft_queue *q = &counter->queue;
     _Atomic uint64_t *word = weft__wait_queue_word(q);
     uint64_t w = load_rlx(word);
@@ -54,10 +54,10 @@ static inline int lower(struct weft_counter *counter, uint64_t n) {
     return enough ? 0 : -EINVAL;
 }
 
-int weft__counter_lower(struct weft_counter *counter, uint64_t n) { return lower(counter, n); }
+int weft__counter_lower(struct weft_counter *counter, uint64_t n) { return counter_lower(counter, n); }
 
 WEFT_PUBLIC int weft_counter_complete(struct weft_counter *counter) {
-    return likely(counter != NULL) ? lower(counter, 1) : -EINVAL;
+    return likely(counter != NULL) ? counter_lower(counter, 1) : -EINVAL;
 }
 
 static WEFT_SWITCHES int wait_for_few(struct weft_counter *counter, uint64_t n, uint64_t ways, uint64_t deadline) {

@@ -34,7 +34,7 @@ static struct weft__scope *of_region(struct weft__region *r) { return container_
 enum { STEPS_AT_ONCE = 8 * WEFT_SCOPE_STEPS };
 
 /* The scope is cancelled: cancels its own fiber, and prepares the visit of the chain. Locked. */
-static void mark(struct weft__scope *s, uint64_t cause, struct weft__list *won) {
+static void scope_mark(struct weft__scope *s, uint64_t cause, struct weft__list *won) {
     WEFT_ASSERT(weft__lock_is_held(&s->lock));
     WEFT_ASSERT(cause && !load_rlx(&s->cause)); /* a scope is cancelled once */
     store_rel(&s->cause, cause);                /* pairs with the fiber that asks why it was woken */
@@ -56,7 +56,7 @@ static void cancel_region(struct weft__scope *s, struct weft__region *r, struct 
     struct weft__scope *inner = of_region(r);
     weft__lock(&inner->lock);
     if (!load_rlx(&inner->cause)) {
-        mark(inner, weft__cause_inward(cause), won);
+        scope_mark(inner, weft__cause_inward(cause), won);
         inner->behind = s->behind;
         s->behind = inner;
     }
@@ -100,7 +100,7 @@ bool weft__scope_stop(struct weft__scope *s, int why, int err) {
     weft__lock(&s->lock);
     bool first = !load_rlx(&s->cause);
     if (first) {
-        mark(s, weft__cause(why, err), &won);
+        scope_mark(s, weft__cause(why, err), &won);
         s->behind = NULL;
     }
     weft__unlock(&s->lock);
@@ -206,7 +206,7 @@ WEFT_NOINLINE void weft__scope_count_foreign(struct weft__scope *s) {
 }
 
 /* The timer will not be called any more, or will complete its count when it has been. */
-static void disarm(struct weft__scope *s) {
+static void scope_disarm(struct weft__scope *s) {
     weft__counter_wait_always(&s->outstanding, 1); /* until then there may be a fiber to cancel */
     weft__lock(&s->lock);
     bool is_passing = s->timed && weft_timer_cancel(&s->timer);
@@ -244,7 +244,7 @@ void weft__scopes_expire(struct weft__fiber *me) {
 static void scope_finish(struct weft__scope *s) {
     weft__counter_lower(&s->outstanding, s->reserve);
     s->reserve = 0;
-    disarm(s);
+    scope_disarm(s);
     do weft__counter_wait_always(&s->outstanding, 0);
     while (!weft__region_leave(s->region.fiber, &s->region));
 }

@@ -71,7 +71,7 @@ WEFT_COLD int weft__refused(struct weft__fiber *me, int err) {
     return err;
 }
 
-static WEFT_SWITCHES int park(struct weft__fiber *me, uint64_t deadline) {
+static WEFT_SWITCHES int park_until(struct weft__fiber *me, uint64_t deadline) {
     uint64_t ticket;
     int r = weft__wait_begin(me, WEFT_WAIT_BY_PERMIT | WEFT_WAIT_BY_CANCEL, &ticket);
     if (r) return r < 0 ? weft__refused(me, r) : 0;
@@ -85,7 +85,7 @@ WEFT_PUBLIC int weft_park_until(uint64_t deadline) {
     uint64_t word = load_rlx(&me->wait);
     /* The permit is there: take it, and return without having switched. */
     if ((word & WEFT_WAIT_PERMIT) && cas_ar(&me->wait, &word, word & ~WEFT_WAIT_PERMIT)) return 0;
-    return park(me, deadline);
+    return park_until(me, deadline);
 }
 
 WEFT_PUBLIC int weft_park(void) { return weft_park_until(WEFT_FOREVER); }
@@ -103,8 +103,8 @@ struct poked {
  * The handle is looked at after the word was read: if the record began another life in between, it
  * has another epoch, and the swap fails.
  */
-static inline int poke(struct weft__fiber *f, struct weft_fiber fiber, uint64_t bit, uint64_t way, uint64_t reason,
-                       struct poked *poked) {
+static inline int wait_poke(struct weft__fiber *f, struct weft_fiber fiber, uint64_t bit, uint64_t way, uint64_t reason,
+                            struct poked *poked) {
     uint64_t word = load_acq(&f->wait), next; /* pairs with the spawn: not a later life's word and an older handle */
     do {
         if (unlikely(load_rlx(&f->slot.life) != fiber.id)) return -ESRCH;
@@ -122,14 +122,15 @@ static inline int poke(struct weft__fiber *f, struct weft_fiber fiber, uint64_t 
 WEFT_PUBLIC int weft_unpark(struct weft_fiber fiber) {
     struct weft__fiber *f = weft__fiber_of(fiber);
     struct poked poked;
-    if (unlikely(!f || poke(f, fiber, WEFT_WAIT_PERMIT, WEFT_WAIT_BY_PERMIT, WEFT_WON_DONE, &poked))) return -ESRCH;
+    if (unlikely(!f || wait_poke(f, fiber, WEFT_WAIT_PERMIT, WEFT_WAIT_BY_PERMIT, WEFT_WON_DONE, &poked)))
+        return -ESRCH;
     if (poked.ends) weft__make_ready(f);
     return 0;
 }
 
 int weft__wait_cancel(struct weft__fiber *f, struct weft_fiber fiber, bool *wakes) {
     struct poked poked;
-    if (poke(f, fiber, WEFT_WAIT_CANCEL, WEFT_WAIT_BY_CANCEL, WEFT_WON_CANCEL, &poked)) return -ESRCH;
+    if (wait_poke(f, fiber, WEFT_WAIT_CANCEL, WEFT_WAIT_BY_CANCEL, WEFT_WON_CANCEL, &poked)) return -ESRCH;
     if (poked.news) weft__cancel_log_add(f, WEFT_BY_REQUEST);
     *wakes = poked.ends;
     return 0;

@@ -74,7 +74,7 @@ static void call_back(struct weft__idle *idle, struct weft__worker *w) {
 }
 
 /* Takes the sleeper off the stack and makes it a searcher; the caller wakes it. Locked. */
-static void appoint(struct weft__idle *idle, struct weft__worker *w) {
+static void appoint_watchman(struct weft__idle *idle, struct weft__worker *w) {
     WEFT_ASSERT(w->sleeper.is_listed && !w->search.is_searcher);
     take_off(idle, w);
     w->search.is_searcher = true;
@@ -87,7 +87,7 @@ void weft__idle_wake_one(struct weft__cluster *c) {
     if (!(state & WEFT_IDLE_SLEEPERS) || (state & WEFT_IDLE_SEARCHERS)) return;
     weft__lock(&idle->lock);
     struct weft__worker *w = load_rlx(&idle->state) & WEFT_IDLE_SEARCHERS ? NULL : idle->top;
-    if (w) appoint(idle, w);
+    if (w) appoint_watchman(idle, w);
     weft__unlock(&idle->lock);
     if (w) weft__driver_wake(&w->driver);
 }
@@ -97,7 +97,7 @@ void weft__idle_wake(struct weft__worker *w) {
     struct weft__idle *idle = &w->cluster->idle;
     weft__lock(&idle->lock);
     bool asleep = w->sleeper.is_listed || w->sleeper.is_retired;
-    if (w->sleeper.is_listed) appoint(idle, w);
+    if (w->sleeper.is_listed) appoint_watchman(idle, w);
     call_back(idle, w);
     weft__unlock(&idle->lock);
     if (asleep) weft__driver_wake(&w->driver);
@@ -127,7 +127,7 @@ void weft__idle_wake_taker(struct weft__cluster *c, bool (*calls_wait)(struct we
     weft__lock(&idle->lock);
     struct weft__worker *w = sleeper_for_calls(idle);
     bool wakes = w && calls_wait(w);
-    if (wakes) appoint(idle, w);
+    if (wakes) appoint_watchman(idle, w);
     weft__unlock(&idle->lock);
     if (wakes) weft__driver_wake(&w->driver);
 }
@@ -143,7 +143,7 @@ void weft__idle_wake_successor(struct weft__cluster *c, bool (*work_waits)(struc
     struct weft__worker *w = load_rlx(&idle->state) & WEFT_IDLE_SEARCHERS ? NULL : idle->top;
     if (w && !work_waits(w)) w = sleeper_for_calls(idle); /* the first one may be a spare */
     if (w && !work_waits(w)) w = NULL;
-    if (w) appoint(idle, w);
+    if (w) appoint_watchman(idle, w);
     weft__unlock(&idle->lock);
     if (w) weft__driver_wake(&w->driver);
 }

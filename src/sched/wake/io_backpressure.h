@@ -30,7 +30,7 @@ void weft__poll_duty_hold_back(const struct weft__poll_duty *by, uint64_t most);
 /* A worker with nothing to do fetches. False: there was nothing. */
 bool weft__poll_duty_fetch(void);
 /* A busy worker fetches, if that was not done for a while. */
-void weft__poll_duty_look(uint64_t now);
+void weft__poll_duty_look(struct weft__worker *w, uint64_t now);
 /* A tick of the monitor: if no worker has fetched since the last tick, the thread continues. */
 void weft__poll_duty_tick(void);
 

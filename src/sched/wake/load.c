@@ -67,7 +67,7 @@ void weft__burden_wakes(struct weft__worker *w) {
 }
 
 /* Up to now. The worker may wake up meanwhile: then it is a little less, or more, this time, and right the next. */
-static uint64_t asleep(const struct weft__burden *b, uint64_t now) {
+static uint64_t time_asleep(const struct weft__burden *b, uint64_t now) {
     return load_rlx(&b->asleep) + weft__since(load_rlx(&b->asleep_since), now);
 }
 
@@ -75,7 +75,7 @@ void weft__burden_look(struct weft__worker *w, uint64_t cpu, uint64_t now) {
     struct weft__burden *b = &w->burden;
     uint64_t passed = now - b->seen_at;
     if (passed < WEFT_WINDOW) return;
-    uint64_t slept = asleep(b, now), awake = passed - (slept - b->seen_asleep), ran = cpu - b->seen_cpu;
+    uint64_t slept = time_asleep(b, now), awake = passed - (slept - b->seen_asleep), ran = cpu - b->seen_cpu;
     if (awake > passed) awake = passed;
     bool first = !b->seen_at, counts = awake * 16 > passed;
     store_rlx(&b->share, first ? 0 : (unsigned)(awake * WEFT_SHARES / passed));

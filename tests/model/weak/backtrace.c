@@ -34,9 +34,9 @@ bool weak_goes_too_far(void) { return false; }
 
 /* As trace_all and trace have it. */
 static void ask_once(void) {
-    if ((load_acq(&request.state) & PHASE) == TAKEN && !answered(2)) return;
+    if ((load_acq(&request.state) & PHASE) == TAKEN && !trace_answered(2)) return;
     if ((load_rlx(&request.state) & PHASE) != IDLE) backtrace_forget();
-    if (!backtrace_ask(&weft__cluster, 0) || !answered(2)) return;
+    if (!backtrace_ask(&weft__cluster, 0) || !trace_answered(2)) return;
     claim(request.frames == 0, "another answer");
     backtrace_forget();
 }
@@ -45,7 +45,7 @@ void run_thread(unsigned t) {
     if (t == ASKER)
         for (unsigned i = 0; i < 2; i++) ask_once();
     else
-        answer(weft__self(), &context);
+        answer_trace(weft__self(), &context);
 }
 
 static void set_up(void) {

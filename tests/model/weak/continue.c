@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Explores continuation stealing, the real sched/tasks/continuation.c (pop_parent, forget_stolen, weft__parents_steal,
- * after_child, weft__parents_ready) with queue/deque_split.c, weft/task.h and the join in tasks.c: a worker forks, one
+ * after_child, weft__parents_ready) with queue/deque_split.c, weft/task.h and the join in stolen.c: a worker forks, one
  * level deep or two, and runs the child; a thief takes the parent, waits until its stack was left, goes on as the
  * parent and joins. A parent goes on in one place, and after its child when it has joined.
  */
@@ -20,7 +20,9 @@
 #include "queue/deque_split.c"
 #include "sched/tasks/continuation.c"
 #include "sched/tasks/steal_worth.c"
+#include "sched/tasks/stolen.c"
 #include "sched/tasks/suspended.c"
+#include "sched/tasks/task_scopes.c"
 #include "sched/tasks/tasks.c"
 #include "sched/wait/wait.c"
 #include "task/fork_join.c"

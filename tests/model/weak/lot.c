@@ -59,8 +59,9 @@ static void set_up_moved(void) {
 
 static void check(void) {
     for (unsigned t = 0; t < 3; t++) claim(!weak_goes_on(t), "a waiter sleeps for ever");
-    claim(!load_rlx(&bucket_of(&s.word)->count) && !load_rlx(&bucket_of(&s.other)->count), "the count is wrong");
-    claim(!bucket_of(&s.word)->first && !bucket_of(&s.other)->first, "a waiter that has gone is still there");
+    claim(!load_rlx(&lot_bucket_of(&s.word)->count) && !load_rlx(&lot_bucket_of(&s.other)->count),
+          "the count is wrong");
+    claim(!lot_bucket_of(&s.word)->first && !lot_bucket_of(&s.other)->first, "a waiter that has gone is still there");
 }
 
 static bool all_scenes(void) {
@@ -72,8 +73,8 @@ static bool all_scenes(void) {
 
 int main(int argc, char **argv) {
     weak_share(&s, sizeof s);
-    weak_share(bucket_of(NULL), sizeof(struct bucket)); /* of a waiter that was taken out; see withdraw */
-    weak_share(bucket_of(&s.word), sizeof(struct bucket));
-    if (bucket_of(&s.other) != bucket_of(&s.word)) weak_share(bucket_of(&s.other), sizeof(struct bucket));
+    weak_share(lot_bucket_of(NULL), sizeof(struct bucket)); /* of a waiter that was taken out; see lot_withdraw */
+    weak_share(lot_bucket_of(&s.word), sizeof(struct bucket));
+    if (lot_bucket_of(&s.other) != lot_bucket_of(&s.word)) weak_share(lot_bucket_of(&s.other), sizeof(struct bucket));
     return weak_main(argc, argv, all_scenes);
 }

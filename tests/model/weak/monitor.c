@@ -54,7 +54,7 @@ void run_thread(unsigned t) {
         if (s.way != ENDS)
             monitor_rest();
         else
-            for (unsigned i = 0; i < 2; i++) tick(1);
+            for (unsigned i = 0; i < 2; i++) monitor_tick(1);
         return;
     }
     switch (s.way) {

@@ -53,7 +53,7 @@ static void poll_once(struct weft__worker *w) {
 
 /* As weft_cluster_move, and weft_cluster_destroy; which waits for the carriers, as join_carriers has it. */
 static void move_and_end(void) {
-    claim(!rehouse(f, weft__handle(f), &weft__cluster), "not moved");
+    claim(!rehouse_fiber(f, weft__handle(f), &weft__cluster), "not moved");
     claim(!begin_end(&other, weft__cluster_handle(&other)), "a fiber lives there");
     weak_block();
     cluster_hand_on(&other);

@@ -55,14 +55,14 @@ static void start_and_wait(void) {
 
 static void sleep_in_poller(void) {
     if (begin_doze() < 0) return;
-    doze(WEFT_FOREVER);
+    poll_thread_doze(WEFT_FOREVER);
     end_doze();
 }
 
 void run_thread(unsigned t) {
     if (t == ENDER) poll_thread_stopped();
     if (t == FIBER) start_and_wait();
-    if (t == FETCHER && s.worker == FETCHES) fetch();
+    if (t == FETCHER && s.worker == FETCHES) fetch_events();
     if (t == FETCHER && s.worker == DOZES) sleep_in_poller();
 }
 

@@ -50,8 +50,8 @@ void weft__queue_give_away(struct weft__worker *w) { (void)w; }
 struct weft__fiber *weft__next_slow(struct weft__worker *w) {
     return (void)w, NULL;
 }
-struct weft__fiber *weft__aside_next(struct weft__worker *w, struct weft__waits_for what) {
-    (void)what;
+struct weft__fiber *weft__aside_next(struct weft__worker *w, struct weft__fiber *self, struct weft__waits_for what) {
+    (void)what, (void)self;
     return (void)w, NULL;
 }
 void weft__push_slow(struct weft__worker *w, struct weft__fiber *x) {

@@ -39,8 +39,8 @@ void weft__poll_duty_notify(void) {}
 struct weft__fiber *weft__next_slow(struct weft__worker *w) {
     return (void)w, NULL;
 }
-struct weft__fiber *weft__aside_next(struct weft__worker *w, struct weft__waits_for what) {
-    (void)what;
+struct weft__fiber *weft__aside_next(struct weft__worker *w, struct weft__fiber *self, struct weft__waits_for what) {
+    (void)what, (void)self;
     return (void)w, NULL;
 }
 struct weft__stack *weft__stack_get_slow(struct weft__stack_cache *c, unsigned class) {
@@ -105,7 +105,7 @@ static void want(void) {
     for (unsigned i = 0; i < s.thefts; i++) steal();
 }
 
-/* As retire() and find() in worker.c. */
+/* As retire_worker() and find() in worker.c. */
 static void come_and_go(void) {
     struct weft__worker *w = weft__self();
     if (w->sleeper.is_retired) { /* from the beginning: the second half of weft__idle_retire */

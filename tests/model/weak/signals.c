@@ -100,7 +100,7 @@ void run_thread(unsigned t) {
     if (t == SERVICE && !s.ends && !s.begins)
         for (;;) {
             if (load_acq(&s.full))
-                deliver();
+                deliver_signals();
             else
                 weak_futex_wait(&s.full, 0, false); /* epoll_wait: until it is readable */
         }

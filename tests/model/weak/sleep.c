@@ -47,8 +47,8 @@ bool weft__each_cluster(bool (*fn)(struct weft__cluster *, void *), void *arg) {
 void weft__timed_put(struct weft__timed *t, struct weft__fiber *f) { (void)t, (void)f; }
 uint64_t weft__timed_take(struct weft__timed *t, struct weft__fiber *f) { return (void)t, (void)f, 0; }
 void weft__age_mark(struct weft__worker *w) { (void)w; }
-struct weft__fiber *weft__aside_next(struct weft__worker *w, struct weft__waits_for what) {
-    (void)what;
+struct weft__fiber *weft__aside_next(struct weft__worker *w, struct weft__fiber *self, struct weft__waits_for what) {
+    (void)what, (void)self;
     return (void)w, NULL;
 }
 struct weft__fiber *weft__aside_steal(struct weft__worker *w, struct weft__worker *from) {

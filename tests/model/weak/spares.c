@@ -11,7 +11,9 @@
 #include "driver/futex.c"
 #include "sched/loop/sleep.c"
 #include "sched/tasks/steal_worth.c"
+#include "sched/tasks/stolen.c"
 #include "sched/tasks/suspended.c"
+#include "sched/tasks/task_scopes.c"
 #include "sched/tasks/tasks.c"
 #include "sched/wake/idle.c"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Explores the split deque and what owner and thief say to each other about a call: the real queue/deque_split.c,
- * weft/task.h, task/fork_join.c and sched/tasks/tasks.c. An owner that forks and joins, in any order; a thief that
+ * weft/task.h, task/fork_join.c and sched/tasks/stolen.c. An owner that forks and joins, in any order; a thief that
  * takes what is public and asks for more; a thief of last resort that moves the split. Each call runs once, and its
  * join returns after that.
  */
@@ -19,7 +19,9 @@
 
 #include "queue/deque_split.c"
 #include "sched/tasks/steal_worth.c"
+#include "sched/tasks/stolen.c"
 #include "sched/tasks/suspended.c"
+#include "sched/tasks/task_scopes.c"
 #include "sched/tasks/tasks.c"
 #include "sched/wait/wait.c"
 #include "task/fork_join.c"

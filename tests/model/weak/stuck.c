@@ -75,7 +75,7 @@ void run_thread(unsigned t) {
     if (t == MONITOR) {
         struct sight sight = {.free = true};
         struct weft__rescue r = {.now = 2, .processors = 2};
-        rescue(&worker[1], &sight, &r);
+        rescue_worker(&worker[1], &sight, &r);
         if (load_rlx(&worker[1].current) == NULL) came_back(&worker[1], 3);
     }
     if (t == HELPER)

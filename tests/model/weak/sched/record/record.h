@@ -15,7 +15,7 @@ static inline void weft__record(enum weft__happened kind, uint64_t fiber, uint64
 void weft__record_slow(enum weft__happened kind, uint64_t fiber, uint64_t a, uint64_t b);
 uint64_t weft__record_caller(void);
 void weft__record_ready(struct weft__worker *w, struct weft__fiber *f);
-void weft__record_leave(struct weft__worker *w, struct weft__fiber *old, struct weft__waits_for what);
-void weft__record_run(struct weft__worker *w, struct weft__fiber *f);
+bool weft__record_leave(struct weft__worker *w, struct weft__fiber *old, struct weft__waits_for what);
+void weft__record_run(struct weft__worker *w, struct weft__fiber *f, bool left);
 
 #endif
