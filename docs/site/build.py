@@ -65,9 +65,12 @@ class Site:
 
     @staticmethod
     def in_order(directory):
-        """As the README of the directory links to them."""
-        links = re.findall(r"\]\(([\w-]+\.md)\)", read(f"{directory}/README.md"))
-        return [f"{directory}/{name}" for name in dict.fromkeys(links)]
+        """As the README of the directory links to them. A page that it forgets would be missing."""
+        links = list(dict.fromkeys(re.findall(r"\]\(([\w-]+\.md)\)", read(f"{directory}/README.md"))))
+        forgotten = {name for name in os.listdir(f"{ROOT}/{directory}") if name.endswith(".md")} - {"README.md", *links}
+        if forgotten:
+            sys.exit(f"{directory}/README.md does not link to {', '.join(sorted(forgotten))}")
+        return [f"{directory}/{name}" for name in links]
 
     def link_name(self, page):
         up = "../" * page.count("/")
