@@ -392,7 +392,8 @@ static void find_starved(struct graph *g) {
 
 static void find_outside(struct graph *g) {
     uint64_t count = 0;
-    if (g->runs || g->ready || !g->outside) return;
+    if (g->runs || g->ready || !g->outside || weft__has_worked(g->report))
+        return; /* at work, and looked at in a pause */
     say_finding(g, "outside", false);
     weft__out(&g->report->out, "no fiber can run: %llu wait for something outside", (unsigned long long)g->outside);
     if (g->timed) weft__out(&g->report->out, ", and %llu for a time", (unsigned long long)g->timed);

@@ -15,12 +15,23 @@
 #include <unistd.h>
 
 #define WEFT_SECOND_LOOK 500000000 /* ns after the first */
+#define WEFT_SHORT_LOOK 100000000
 
 static uint64_t switches_of(const struct weft__look *look) {
     uint64_t sum = 0;
     for (unsigned i = 0; i < look->workers; i++)
         sum += look->worker[i].numbers[offsetof(struct weft_stats, switches) / sizeof(uint64_t)];
     return sum;
+}
+
+bool weft__has_worked(struct weft__report *report) {
+    struct weft__look *look = report->look;
+    struct timespec pause = {0, WEFT_SHORT_LOOK};
+    uint64_t before = switches_of(look);
+    if (report->has_stopped || look->memory->pid == getpid()) return false;
+    while (nanosleep(&pause, &pause) && errno == EINTR) {
+    }
+    return !weft__look_workers(look) && switches_of(look) != before;
 }
 
 static bool all_sleep(const struct weft__look *look) {

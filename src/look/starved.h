@@ -21,4 +21,7 @@ struct weft__starved {
 void weft__starved_find(struct weft__report *report, const struct weft__seen **ready, size_t n,
                         struct weft__starved *to);
 
+/* Has any fiber run since the look, or within a tenth of a second? Of a core file, or of this process itself: false. */
+bool weft__has_worked(struct weft__report *report);
+
 #endif

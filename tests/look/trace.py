@@ -38,7 +38,7 @@ def run(*args, **env):
 def check_summary(text):
     for want in (r"^weft trace: process \d+, weft \d", r"^  0/0 ", r"^ready to running: half within",
                  r"semaphore there +answers at traced\.c:\d+", r"mutex guard +holds at traced\.c:\d+",
-                 r"asks -> answers: semaphore", r"^the longest turns, by the clock", r"^the longest waits for other fibers", r"held by fiber 0x[0-9a-f]+ \"holds\"", r" round$"):
+                 r"asks -> answers: semaphore", r"^the longest turns, by the clock", r"^the longest waits for other fibers", r"(held|woken) by fiber 0x[0-9a-f]+ \"holds\"", r" round$"):
         check(re.search(want, text, re.M), "summary", want, text)
     check(": something" not in text, "a fiber that could not be entered yet has not parked", text)
 
