@@ -253,8 +253,9 @@ def test_deadlocks_end_themselves():
             check("weft_run: -35\n" == result.stdout, name, "returns EDEADLK", result.stdout)
             check(re.search(want, result.stderr), name, workers, want, result.stderr)
             check(result.stderr.count("nothing can happen any more") == 1, "said once", result.stderr)
-        result = subprocess.run([BUILD + "/tests/look/hangs", name], capture_output=True, text=True, timeout=120,
-                                env=dict(os.environ, WEFT_DEADLOCK="2"))
+        with tempfile.TemporaryDirectory() as there:  # for its core file
+            result = subprocess.run([BUILD + "/tests/look/hangs", name], capture_output=True, text=True, timeout=120,
+                                    cwd=there, env=dict(os.environ, WEFT_DEADLOCK="2"))
         check(result.returncode == -signal.SIGABRT and re.search(want, result.stderr), name, "aborts", result)
 
 
