@@ -228,7 +228,7 @@ TEST(run_cancels_who_is_blocked) {
     static struct test_child child;
     test_child(&child, run_with_blocked, NULL);
     if (!test_child_exited(&child, 0)) test_fail(__FILE__, __LINE__, "%s", child.said);
-    CHECK_HAS(test_line_with(child.said, "blocked"), "left");
+    CHECK_HAS(child.said, "\"left\" waits for");
 }
 
 static struct weft_mutex taken;
@@ -264,6 +264,10 @@ TEST(run_abandons_who_does_not_end) {
     test_child(&child, run_with_stubborn, NULL);
     if (!test_child_exited(&child, 0)) test_fail(__FILE__, __LINE__, "%s", child.said);
     CHECK_HAS(child.said, "blocked");
+    /* It says once why, and once what became of them. */
+    CHECK_EQ(test_lines_with(child.said, "main has returned, and nothing can happen any more"), 1);
+    CHECK_EQ(test_lines_with(child.said, "did not end when they were cancelled, and are abandoned"), 1);
+    CHECK_EQ(test_lines_with(child.said, "nothing is left to wake it"), 0);
 }
 
 /* --- threads of the program ----------------------------------------------------------------------------------- */

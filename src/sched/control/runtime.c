@@ -221,6 +221,30 @@ static void report_blocked(void) {
     if (n > NAMED) weft__say("blocked, too: %z more", n - NAMED);
 }
 
+/* The reasons, with stacks; if those cannot be read, the names at least. */
+static void report_deadlock(void) {
+    if (!weft__explain_self()) report_blocked();
+}
+
+/* Main has returned, but other fibers are left. */
+static void report_left_over(void) {
+    weft__say(
+        "main has returned, and nothing can happen any more: the other fibers are blocked, and are cancelled now");
+    report_deadlock();
+}
+
+static bool count_fiber(struct weft__fiber *f, void *count) {
+    (void)f;
+    ++*(size_t *)count;
+    return true;
+}
+
+static void report_abandoned(void) {
+    size_t n = 0;
+    weft__each_live(count_fiber, &n);
+    weft__say("blocked fibers that did not end when they were cancelled, and are abandoned: %z", n);
+}
+
 struct some_fiber {
     size_t count;
     struct weft__text text;
@@ -316,12 +340,12 @@ static void shut_down(void) {
     weft__overflow_unwatch();
 }
 
-/* reported: the blocked fibers were named already. */
-static int stop_runtime(bool reported) {
+/* report: names the fibers that are blocked for ever; NULL: that was done. */
+static int stop_runtime(void (*report)(void)) {
     if (!load_rlx(&weft__cluster.running)) return -ESRCH;
     weft__clusters_close(true);
     if (runtime_wait_for_end()) {
-        if (!reported) report_blocked();
+        if (report) report();
         weft__background_end(false);
         weft__clusters_close(false);
         return -EBUSY;
@@ -344,11 +368,11 @@ static bool abandon_it(struct weft__fiber *f, void *unused) {
 
 /* For a run: fibers that are blocked are cancelled; those that then still do not end are left as they are. Their
  * memory stays, because others may hold pointers into their stacks. */
-static int stop_for_good(bool reported) {
-    int err = stop_runtime(reported);
+static int stop_for_good(void (*report)(void)) {
+    int err = stop_runtime(report);
     if (err != -EBUSY) return err;
     weft__each_live(deadlock_cancel, NULL);
-    err = stop_runtime(false);
+    err = stop_runtime(report_abandoned);
     if (err != -EBUSY) return err;
     weft__clusters_close(true);
     weft__each_live(abandon_it, NULL);
@@ -374,7 +398,7 @@ WEFT_PUBLIC int weft__start(const struct weft_config *config, size_t size) {
 WEFT_PUBLIC int weft_stop(void) {
     if (weft__self()) return -EDEADLK;
     if (pthread_mutex_trylock(&control)) return -EBUSY;
-    int err = stop_runtime(false);
+    int err = stop_runtime(report_blocked);
     pthread_mutex_unlock(&control);
     return err;
 }
@@ -404,7 +428,7 @@ static int join_main(struct weft_fiber first, void **result) {
         add_ar(&weft__quiet.waiting, -1);
         if (!said) continue;
         weft__say("nothing can happen any more: all fibers are blocked, and no other thread could wake one");
-        if (!weft__explain_self()) report_blocked();
+        report_deadlock();
         if (deadlock == ABORTS) abort();
         if (deadlock == GIVES_UP) {
             weft_detach(first);
@@ -426,7 +450,7 @@ WEFT_PUBLIC int weft__run(int (*main)(void *), void *arg, const struct weft_conf
         err = weft__stack_reserve(weft__cluster.stack_class); /* else nothing would ever end its wait for one */
         if (!err) err = weft_spawn_at(&first, &attr, call_main, &call, "weft_run");
         if (!err) err = join_main(first, &result);
-        int stopped = stop_for_good(err == -EDEADLK);
+        int stopped = stop_for_good(err == -EDEADLK ? NULL : report_left_over);
         if (!err) err = stopped;
     }
     pthread_mutex_unlock(&control);
