@@ -26,6 +26,7 @@
 #include "sched/wake/seen.h"
 
 #define WEFT_HELP_MOST 128
+#define WEFT_SHUFFLE_TURN 1000                    /* ns */
 #define WEFT_CALLS_EVERY (100 * WEFT_MICROSECOND) /* the look takes a line from a fiber that forks */
 #define WEFT_CALL_PATIENCE (1 * WEFT_MILLISECOND)
 
@@ -68,7 +69,8 @@ static struct weft__view looked_at(struct weft__worker *w, struct weft__worker *
  * What was taken goes to the end of the queue, in no order. Fibers that follow each other in a queue often use data
  * that follow each other in memory. When two workers have mixed such fibers, each goes through its part in the order of
  * addresses, and its prefetcher fetches what lies between, which the other core writes. (cycle, two workers: 48 -> 56
- * million a second.)
+ * million a second.) Where dispatches take longer than WEFT_SHUFFLE_TURN that makes no difference, and the oldest goes
+ * first.
  */
 static void help_take(struct weft__worker *w, struct weft__worker *from, uint64_t n, uint64_t now) {
     void *items[WEFT_HELP_MOST];
@@ -78,7 +80,7 @@ static void help_take(struct weft__worker *w, struct weft__worker *from, uint64_
     weft__probe3(help, w->index, from->index, got);
     if (got) weft__record(WEFT_HAPPENED_HELP, 0, from->index, got);
     count_add(&w->numbers.moved, got);
-    weft__random_shuffle(&w->random, items, got);
+    if (w->pace.mean_turn < WEFT_SHUFFLE_TURN * 16) weft__random_shuffle(&w->random, items, got);
     for (uint64_t i = 0; i < got; i++)
         if (!weft__reserve_leaves(w, items[i])) weft__push(w, items[i]);
     weft__seen_note_taken(w, from, got);
