@@ -276,6 +276,16 @@ static unsigned without_a_waiter(const struct weft__seen *f) {
     return f->deadline ? WEFT_WAITS_SLEEP : WEFT_WAITS_OTHER;
 }
 
+/* The thing that this waiter stands in. A copy of the ticket that the deadline has looks like a waiter, too; but then
+ * nothing is found that a waiter stands in, and the fiber only sleeps. */
+static void look_at_waiter(struct weft__look *look, struct weft__seen *f, const struct weft__window *w,
+                           uint64_t waiter) {
+    size_t at;
+    uint64_t bit;
+    find_object(look, f, w, waiter);
+    if (!f->object && f->deadline && first_of(&look->layout, f->on, &at, &bit)) f->on = WEFT_WAITS_SLEEP;
+}
+
 void weft__look_waits(struct weft__look *look, struct weft__seen *f, const struct weft__window *window) {
     uint64_t waiter = 0;
     find_tickets(look, f, window, &waiter);
@@ -283,6 +293,6 @@ void weft__look_waits(struct weft__look *look, struct weft__seen *f, const struc
     if (f->on == WEFT_ON_NOTHING && !(f->wait & WEFT_WAIT_BY_PERMIT)) find_cases(look, f, window);
     if (f->on == WEFT_ON_NOTHING) f->on = without_a_waiter(f);
     if (f->on == WEFT_WAITS_OTHER) find_joined(look, f, window);
-    if (waiter) find_object(look, f, window, waiter);
+    if (waiter) look_at_waiter(look, f, window, waiter);
     if (ends_a_scope(look, f)) f->on = WEFT_WAITS_SCOPE;
 }
