@@ -33,7 +33,7 @@ unsigned weft__policy_victim(struct weft__policy *p, bool (*is_lost)(unsigned ra
 /* The lifelines of this rank; returns how many. */
 unsigned weft__policy_lifelines(const struct weft__policy *p, bool (*is_lost)(unsigned rank),
                                 unsigned lines[WEFT_POLICY_LIFELINES]);
-/* What was stolen has run for so long. */
+/* The calls of the last steal have run for `ns` in all. */
 void weft__policy_ran(struct weft__policy *p, uint64_t ns);
 
 #endif

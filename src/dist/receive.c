@@ -43,7 +43,7 @@ static void run_function(struct weft__dist_received *r) {
     free(result);
 }
 
-/* Of a rank that is lost, only what has begun is run. */
+/* Runs a call that another rank has sent. If that rank is lost by now, a call that has not begun is dropped. */
 static void run_received_call(struct weft_deque *deque, struct weft__dist_received *r) {
     if (!weft__dist_is_lost(r->from)) {
         if (r->remote->run)

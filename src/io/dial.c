@@ -102,7 +102,7 @@ static int dial_first_of(struct dial *d, uint64_t deadline) {
     }
 }
 
-/* Those that have not won. A cancelled operation may have connected all the same. */
+/* Cancels the attempts that have not won, and closes their sockets. A cancelled attempt may have connected. */
 static void dial_give_up(struct dial *d) {
     for (unsigned i = 0; i < d->begun; i++)
         if (d->futures[i]) weft_io_cancel(&d->attempts[i].io);

@@ -78,7 +78,7 @@ static void uring_fill(struct io_uring_sqe *e, const struct weft__request *r) {
     }
 }
 
-/* Not requests with two descriptors: a close could end the request for only one of them. */
+/* Requests with two descriptors do not go by the ring: a close could end them for one descriptor only. */
 static bool goes_by_ring(const struct weft__request *r) {
     bool two = r->code == WEFT_IO_RENAME && r->other >= 0 && r->other != r->fd;
     return opcodes[r->code] && !two && !weft__request_peeks_all(r) && !weft__request_is_out_of_band(r);

@@ -235,7 +235,7 @@ static void say_waiters(struct graph *g, const struct node *first) {
     if (count > named) weft__out(&g->report->out, "    and %llu more\n", (unsigned long long)(count - named));
 }
 
-/* What an owner does that does not give it back; NULL: it is about to run, or waits in a circle or behind another. */
+/* Why the owner does not release the object. NULL: it is about to run, or waits itself, in a cycle or for another. */
 static const char *held_by(const struct weft__seen *owner, bool *certain) {
     *certain = false;
     if (owner->state == WEFT_SEEN_ENDED) {

@@ -85,7 +85,7 @@ struct weft__modules {
     unsigned count;
 };
 
-/* Those of a process, from its /proc/PID/maps, or of a list of mappings in order. -errno. */
+/* The modules of a process, from its /proc/PID/maps, or from an ordered list of mappings. -errno. */
 int weft__modules_of(struct weft__memory *m, struct weft__modules *to);
 int weft__modules_from(struct weft__memory *m, const struct weft__mapping *mappings, unsigned n,
                        struct weft__modules *to);

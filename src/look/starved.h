@@ -5,7 +5,7 @@
 
 #include "look/report.h"
 
-/* What a second look, a while after the first, has found. */
+/* The result of a second look, a while after the first. */
 struct weft__starved {
     size_t count;      /* of the fibers that were given: still ready, and have not run */
     size_t low;        /* of these, so many have a low priority */

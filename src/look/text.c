@@ -45,7 +45,7 @@ static bool is_of_group(const struct group *g, uint64_t hash, const struct weft_
            !memcmp(first->frame, f->frame, f->depth * sizeof *f->frame);
 }
 
-/* Of those after the first, the frames are the same, and are not kept. */
+/* The fibers of a group have the same frames: only the first keeps them. */
 static const size_t without_frames = offsetof(struct weft__seen, frame);
 
 static bool add_member(struct group *g, const struct weft__seen *f, unsigned most) {

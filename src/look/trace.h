@@ -84,7 +84,8 @@ struct weft__trace_writer {
  * is large. 0, -EIO: the recorder was never on, or cannot be read; -EPROTO: another version. */
 int weft__trace_writer_begin(struct weft__trace_writer *w, struct weft__memory *m, uint64_t recorder,
                              const struct weft__modules *modules, int fd, bool whole);
-/* What has happened since the last call. Finds rules for stacks, too. 0 or -errno of a write; -ESRCH: it is gone. */
+/* Writes the events since the last call, and finds unwind rules for their stacks. 0, or -errno of a write; -ESRCH: the
+ * process has ended. */
 int weft__trace_drain(struct weft__trace_writer *w);
 /* All fibers that wait, if there are not too many. after: the recording ends. */
 int weft__trace_fibers(struct weft__trace_writer *w, struct weft__look *look, bool after);

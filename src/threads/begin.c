@@ -123,8 +123,8 @@ static bool start_runtime(uint64_t mask) {
     return refuse_program("the runtime cannot start");
 }
 
-/* What is pending in the kernel for the only thread becomes pending here: for the thread if it was sent to it, else for
- * the process, which is returned. */
+/* Takes the signals over that are pending in the kernel for the only thread. Signals that were sent to the thread
+ * become pending for it here. Returns the others, which were sent to the process. */
 static uint64_t take_pending(uint64_t mask) {
     struct timespec none = {0, 0};
     uint64_t set = mask & ~WEFT_FAULT_SIGNALS, for_process = 0;

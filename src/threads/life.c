@@ -129,7 +129,7 @@ static size_t default_stack(void) {
     return size;
 }
 
-/* What glibc gives to a thread without attributes: that much address space is not needed as a rule. */
+/* Is this the size that glibc gives to a thread without attributes? Few threads need that much address space. */
 static bool is_usual(size_t size) {
     pthread_attr_t attr;
     size_t usual = 0;

@@ -22,7 +22,7 @@ REAL(epoll_wait);
 REAL(epoll_pwait);
 OURS(pthread_sigmask);
 
-/* Until one is ready, the deadline passes (0), or a signal comes (-1, EINTR; weft's cancellation: ECANCELED). */
+/* Waits until a descriptor is ready, the deadline passes (0), or a signal comes (-1, EINTR; cancelled: ECANCELED). */
 static int poll_wait_until(struct pollfd *fds, nfds_t n, uint64_t deadline) {
     struct weft__interruptible i;
     weft__interrupt_begin(&i, deadline);

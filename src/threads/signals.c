@@ -95,7 +95,7 @@ static void call_handler(struct weft__thread *t, int signal, const struct sigact
     errno = err;
 }
 
-/* What became deliverable to this thread of what is pending for the process. */
+/* Takes signals over that are pending for the process and that this thread does not block. */
 static void adopt_pending(struct weft__thread *t) {
     if (!(load_rlx(&for_process) & ~load_rlx(&t->mask))) return;
     lock_all();

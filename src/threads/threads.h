@@ -213,7 +213,7 @@ void weft__signals_after_fork(void);
 void weft__signals_recheck(struct weft__thread *t);
 /* Sends a signal to one thread, as pthread_kill does. */
 int weft__signals_send(struct weft__thread *t, int signal, const siginfo_t *info);
-/* What of these is pending for the thread or the process is taken; 0: nothing. */
+/* Takes one of these signals that is pending for the thread or the process. 0: none is. */
 int weft__signals_take(struct weft__thread *t, uint64_t set, siginfo_t *info);
 /* The thread waits for these from now on, or no longer (0). False: one has come meanwhile. */
 bool weft__signals_await(struct weft__thread *t, uint64_t set);

@@ -10,9 +10,9 @@
 
 /* One look at every other worker, the nearest first: something to run, or NULL. (steal.c) */
 struct weft__fiber *weft__steal_round(struct weft__worker *w, uint64_t now);
-/* What was sent to a worker that is stuck becomes ready here. (steal.c) */
+/* Makes fibers that were mailed to a stuck worker, or that its ring has completed, ready here. (steal.c) */
 void weft__serve_stuck(struct weft__worker *w, struct weft__worker *stuck);
-/* Times fibers, and helps another queue that waits longer. (help.c) */
+/* Times fibers, and takes fibers from a queue in which they wait longer. (help.c) */
 void weft__help_tick(struct weft__worker *w, uint64_t now);
 /* Now and then, at home: would the fibers of a prompt queue run better on two workers? (split_trial.c) */
 void weft__split_trial_tick(struct weft__worker *w, uint64_t now);

@@ -3,12 +3,12 @@
  * Helping: a worker that has work takes some from a queue that waits longer.
  *
  * Once in WEFT_POLL_EVERY dispatches, but not more often than in WEFT_HELP_PAUSE, a worker looks at what
- * one other has published: a line that is written seldom, so the look mostly costs nothing. Where dispatches are slow
- * it looks at several, so that each queue is looked at often enough by one worker or another (help_rule.h). Only if
- * that calls for help (help_rule.h) the queue itself is looked at, and its oldest fibers are taken.
+ * another worker has published. The owner seldom writes that cache line, so the look is cheap. If dispatches are slow,
+ * the worker looks at several others, so that each queue is looked at often enough. If the published figures call for
+ * help (help_rule.h), the worker looks at the queue itself, and takes its oldest fibers.
  *
- * Where fibers are short, the look is no longer next to nothing: the owner writes that line once in WEFT_MARK_EVERY,
- * and each look then takes it away. So looks become rarer while the queues are even, up to WEFT_HELP_PAUSE_MOST.
+ * If turns are short, the look costs more: the owner writes that line once in WEFT_MARK_EVERY, and each look takes it
+ * away from the owner's cache. So looks become rarer while the queues are even, up to WEFT_HELP_PAUSE_MOST.
  * (yield, two workers, 100 fibers each: two in a hundred.)
  */
 #include "base/probe.h"
@@ -40,15 +40,16 @@ static uint64_t usual_delay(struct weft__worker *w, uint64_t length, uint64_t tu
     return average > length * turn ? average : length * turn;
 }
 
-/* What the worker's own queue is like. */
+/* The view of the worker's own queue. */
 static struct weft__view own_view(struct weft__worker *w, uint64_t now) {
     uint64_t length = weft__ready_length(&w->ready);
     return (struct weft__view){weft__since(load_rlx(&w->age.marked_at), now),
                                usual_delay(w, length, w->pace.mean_turn / 16), length};
 }
 
-/* What a queue is like, as its owner published it. `since` is of the last fiber that was timed, which had waited for
- * a round by then; the next one is published a round later. So up to a round more is nothing unusual. */
+/* The view of another worker's queue, as its owner published it. `since` belongs to the last timed fiber, which had
+ * waited for a round when it was published. The next timed fiber is published a round later. So an age of up to one
+ * round more is usual. */
 static struct weft__view published_view(struct weft__worker *w, uint64_t now) {
     uint64_t length = load_rlx(&w->age.length); /* an empty one may have filled since */
     uint64_t usual = usual_delay(w, length, load_rlx(&w->age.turn)), allowed = usual + WEFT_MARK_EVERY;
@@ -56,8 +57,8 @@ static struct weft__view published_view(struct weft__worker *w, uint64_t now) {
     return (struct weft__view){waited > allowed ? waited - allowed : 0, usual, length ? length : 1};
 }
 
-/* What it is like now. If the timed fiber has not come to the head yet, the oldest waits at least as
- * long as the timed fiber; else at least since w first saw it at the head. */
+/* The view of another worker's queue at this moment. The oldest fiber has waited at least as long as the timed fiber,
+ * if that has not reached the head yet, and at least since w first saw it at the head. */
 static struct weft__view looked_at(struct weft__worker *w, struct weft__worker *other, uint64_t now) {
     uint64_t waited = weft__queue_idle_time(w, other, now), timed = weft__age_of(other, now);
     uint64_t length = weft__ready_length(&other->ready);
@@ -66,11 +67,11 @@ static struct weft__view looked_at(struct weft__worker *w, struct weft__worker *
 }
 
 /*
- * What was taken goes to the end of the queue, in no order. Fibers that follow each other in a queue often use data
- * that follow each other in memory. When two workers have mixed such fibers, each goes through its part in the order of
- * addresses, and its prefetcher fetches what lies between, which the other core writes. (cycle, two workers: 48 -> 56
- * million a second.) Where dispatches take longer than WEFT_SHUFFLE_TURN that makes no difference, and the oldest goes
- * first.
+ * Takes up to n fibers, and pushes them in a random order. Fibers that follow each other in a queue often use data
+ * that follow each other in memory. If two workers share such fibers, and each runs its part in the order of
+ * addresses, the prefetcher of each core fetches the lines between, which the other core writes. (cycle, two workers:
+ * 48 -> 56 million a second.) If a turn takes longer than WEFT_SHUFFLE_TURN, this makes no difference, and the fibers
+ * keep their order.
  */
 static void help_take(struct weft__worker *w, struct weft__worker *from, uint64_t n, uint64_t now) {
     void *items[WEFT_HELP_MOST];
@@ -87,7 +88,8 @@ static void help_take(struct weft__worker *w, struct weft__worker *from, uint64_
     w->help.next_look = 0; /* there may be more */
 }
 
-/* The owner does not come by: what stands aside there, and, if it is stuck, its mail and pinned fibers. */
+/* If the owner does not come home: takes fibers of other priorities, and if the owner is stuck, its mail and its pinned
+ * fibers. */
 static void serve_aside(struct weft__worker *w, struct weft__worker *other, uint64_t now) {
     bool stuck = load_rlx(&other->rescue.is_stuck);
     if (likely(!stuck && !load_rlx(&other->aside.loose))) return;
@@ -98,9 +100,9 @@ static void serve_aside(struct weft__worker *w, struct weft__worker *other, uint
 }
 
 /*
- * Forked calls wait at a worker that runs something else. They count as one more fiber there: one of them is taken when
- * they have waited longer than fibers wait here, by the same rule as a queue, and for WEFT_CALL_PATIENCE at least. So
- * short calls stay where they were forked, and a worker that has fibers of its own runs one call a round.
+ * Helps with forked calls that wait at a worker which runs something else. The calls count as one fiber. w takes one of
+ * them if they have waited for at least WEFT_CALL_PATIENCE, and longer than fibers wait here, by the same rule as for a
+ * queue. So short calls stay where they were forked, and a worker that has fibers of its own runs one call a round.
  */
 static void help_with_calls(struct weft__worker *w, struct weft__worker *other, const struct weft__view *mine,
                             uint64_t now) {

@@ -12,12 +12,13 @@
  *      a worker sleeps, and wakes the sleeper
  *                                                 2. takes from a queue that is offered, although it is prompt
  *   3. after WEFT_TRIAL: have its turns become
- *      longer by a half? Then it recalls them     4. sends back what is ready, if it is recalled, and sleeps
+ *      longer by a half? Then it recalls the
+ *      fibers                                     4. sends its ready fibers back if they are recalled, and sleeps
  *
- * If the fibers are still apart and the turns are not longer, that pays, and the next offer comes as soon as there is
- * something to offer. Else it comes after a while, which doubles with each trial in vain.
+ * If the fibers are still on two workers and the turns are not longer, the split pays, and the owner offers again soon.
+ * Otherwise it waits before the next offer, twice as long after each trial in vain.
  *
- * What the two tell each other are flags in weft__age, relaxed: a flag that is seen late prolongs a trial.
+ * Owner and thief communicate by flags in weft__age. They are relaxed: a flag that is seen late prolongs a trial.
  */
 #include "sched/balance/balance.h"
 #include "sched/dispatch/make_ready.h"
@@ -25,7 +26,7 @@
 
 #define WEFT_TRIAL (100 * WEFT_MICROSECOND)
 #define WEFT_TRIAL_SOON (1 * WEFT_MILLISECOND)
-#define WEFT_TRIAL_DOUBLINGS 8 /* up to a quarter of a second, so that trials in vain take next to no time */
+#define WEFT_TRIAL_DOUBLINGS 8 /* up to a quarter of a second, so that trials in vain cost little */
 
 static void trial_offer(struct weft__worker *w, uint64_t now) {
     w->split_trial.until = now + WEFT_TRIAL;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stealing: an idle worker takes ready fibers from another's queue, half of them, the oldest.
+ * Stealing: an idle worker takes the older half of the ready fibers in another queue.
  *
- * A queue of one is left alone while it moves. Its owner will run that fiber in a moment, and to
- * carry it to another core costs more than the run: two fibers that wake each other would be torn
- * apart for ever. But an owner that does not come by - it computes - must not keep it either. So a
- * thief remembers each queue's head, and takes a single fiber only when the head has not moved for
- * WEFT_STALE.
+ * A thief leaves a queue of one fiber alone while the queue moves. The owner will run that fiber in a moment, and
+ * moving it to another core costs more than running it. Without this rule, two fibers that wake each other would be
+ * separated again and again. But an owner that computes must not keep the fiber. So a thief remembers the head of each
+ * queue, and takes a single fiber only if the head has not moved for WEFT_STALE.
  *
- * The same with a few: a queue that moves so fast that every fiber in it runs within WEFT_CARRY is left
- * alone. Else fibers that send each other items at every 100 ns are torn apart, now and then, and from then on all
- * the time, because a fiber that a stolen fiber wakes comes along. See docs/decisions/waking.md.
+ * A thief also leaves a short queue alone if it moves so fast that every fiber in it runs within WEFT_CARRY. Otherwise
+ * fibers that send each other items every 100 ns would be separated now and then, and would stay so, because a fiber
+ * that a stolen fiber wakes follows it. See docs/decisions/waking.md.
  */
 #include "base/probe.h"
 #include "base/random.h"
@@ -26,17 +25,16 @@
 
 #define WEFT_STALE (20 * WEFT_MICROSECOND)
 #define WEFT_STEAL_MOST 128
-#define WEFT_RESERVE_PATIENCE \
-    (500 * WEFT_MICROSECOND) /* the reserve puts most of what it finds into the injector: not from a queue that moves \
-                              */
+/* The reserve puts most fibers that it takes into the injector, so it takes none from a queue that moves. */
+#define WEFT_RESERVE_PATIENCE (500 * WEFT_MICROSECOND)
 
-/* Is the next thief welcome, although the queue moves? See split_trial.c. */
+/* Does the owner offer its queue to a thief, although the queue moves? See split_trial.c. */
 static bool is_offered(struct weft__worker *victim) {
     return unlikely(load_rlx(&victim->age.offered)) && !load_rlx(&victim->age.taken);
 }
 
-/* Has a queue of one stood still for so long that its owner will not come? Once it has been seen to stand still, w does
- * not sleep before that is known. */
+/* Has a queue of one fiber stood still for WEFT_STALE? Then its owner computes. Once w has seen that the queue stands
+ * still, it does not sleep before it knows. */
 static bool is_stale(struct weft__worker *w, struct weft__worker *victim, uint64_t now) {
     uint64_t idle_time = weft__queue_idle_time(w, victim, now);
     if (idle_time && idle_time < WEFT_STALE) w->search.left_at = now;
@@ -78,7 +76,7 @@ static struct weft__fiber *steal_fibers(struct weft__worker *w, struct weft__wor
     return items[0];
 }
 
-/* What is taken runs at once, and does not pass through the queue on its way. */
+/* The first stolen fiber runs at once, without passing through the queue of w. So its last worker is noted here. */
 static struct weft__fiber *steal_from(struct weft__worker *w, struct weft__worker *victim, uint64_t now) {
     struct weft__fiber *f = steal_fibers(w, victim, now);
     if (f) weft__remember_last(w, f);
@@ -99,7 +97,7 @@ struct weft__fiber *weft__steal_round(struct weft__worker *w, uint64_t now) {
     weft__victims_begin(victims, &w->random, &round);
     while (weft__victims_next(victims, &round, &i)) {
         struct weft__worker *victim = w->cluster->workers[i];
-        /* Any worker expires the timers of a worker that does not come by, and takes the mail of a stuck worker. */
+        /* Any worker expires the timers of a worker that does not come home, and takes the mail of a stuck worker. */
         weft__serve_stuck(w, victim);
         if (weft__wheel_next(&victim->wheel) < now - WEFT_STALE) weft__expire(w, &victim->wheel, now);
         struct weft__fiber *f = unlikely(weft__has_ready(w)) ? weft__next(w) : NULL;

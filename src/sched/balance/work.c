@@ -10,16 +10,16 @@
 #include "sched/wake/idle.h"
 #include "sched/wake/seen.h"
 
-/* Will the owner of the queue, if awake, run all of it soon? The watchman, if there is one, comes if the owner does
- * not. Uses what w has seen of that queue before, so only w itself may ask. */
+/* Will the owner of the queue, if it is awake, run all of it soon? If the owner does not come home, the watchman takes
+ * the queue. Uses what w has seen of that queue before, so only w itself may call this. */
 static bool is_served(struct weft__worker *w, struct weft__worker *other) {
     uint64_t now = weft__clock();
     return weft__serves_itself(w, other, now) ||
            weft__queue_is_served_at_once(w, other, weft__ready_length(&other->ready), now);
 }
 
-/* Is there anything that an idle worker must not sleep over? A single fiber in the queue of a worker that is awake, and
- * several that it runs at once, are that worker's, or the watchman's, if there is one. */
+/* Is there work for which an idle worker must stay awake? A single fiber in the queue of a worker that is awake, and a
+ * few fibers that this worker will run at once, are left to that worker, or to the watchman, if there is one. */
 static bool in_sight(struct weft__worker *w, bool (*served)(struct weft__worker *, struct weft__worker *)) {
     uint64_t least = load_rlx(&w->cluster->idle.state) & WEFT_IDLE_WATCHED ? 2 : 1;
     struct weft__cluster *c = w->cluster;

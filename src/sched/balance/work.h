@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What waits here? Every question of that kind is asked by one of these functions. The sources of work:
+ * Does work wait? The functions here answer every question of that kind. The sources of work:
  *
  *   ready     the worker's queue, and its lists of pinned fibers and other priorities
  *   mail      fibers that were sent to the worker
@@ -29,7 +29,7 @@ static inline bool weft__work_is_only_here(struct weft__worker *w) {
 static inline bool weft__work_is_left_by(struct weft__worker *stuck) {
     return weft__work_is_only_here(stuck) || weft__uring_needs_reap(&stuck->ring);
 }
-/* Does anything wait for a worker that a fiber keeps? Calls that this fiber has forked count only if it blocks: a
+/* Does anything wait for a worker that is kept by a fiber? Calls that this fiber has forked count only if it blocks: a
  * fiber that computes will run them itself. */
 static inline bool weft__work_waits_for(struct weft__worker *w, uint64_t now, bool blocks) {
     return weft__work_is_queued(w) || weft__wheel_next(&w->wheel) <= now || weft__uring_needs_reap(&w->ring) ||
@@ -39,11 +39,11 @@ static inline bool weft__work_waits_for(struct weft__worker *w, uint64_t now, bo
 static inline bool weft__work_is_expected(struct weft__worker *w) {
     return load_rlx(&w->wheel.armed) || load_rlx(&w->ring.in_flight) || weft__work_is_queued(w);
 }
-/* Is there anything in the cluster that this worker, idle, must not sleep over? Only the worker itself may
- * ask. (work.c) */
+/* Is there work in the cluster for which this idle worker must stay awake? Only the worker itself may call this.
+ * (work.c) */
 bool weft__work_in_sight(struct weft__worker *w);
-/* The same question, from any worker of the cluster. It reads nothing that is w's alone, and so counts queues that
- * their owners would have served in time. */
+/* The same, for any caller of the cluster. It reads nothing that belongs to w alone, so it also counts queues that
+ * their owners will serve in time. */
 bool weft__work_for_sleeper(struct weft__worker *w);
 
 #endif

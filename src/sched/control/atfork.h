@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a file of the scheduler must do in a forked child, where no other header declares it. See atfork.c.
+ * Functions of the scheduler for a forked child that no other header declares. See atfork.c.
  */
 #ifndef WEFT_SCHED_CONTROL_ATFORK_H
 #define WEFT_SCHED_CONTROL_ATFORK_H

@@ -343,7 +343,7 @@ WEFT_PUBLIC int weft_cluster_destroy(struct weft_cluster cluster) {
     return 0;
 }
 
-/* Those of the nodes that we may use, n at most. Returns how many; *err: why not more. */
+/* Makes a cluster for each node that the process may use, n at most. Returns how many. *err: why there are no more. */
 static unsigned create_per_node(struct weft_cluster *clusters, unsigned n, struct weft_config *config, int *err) {
     unsigned made = 0;
     for (int node = 0; !*err && made < n && node < (int)weft__topology()->nodes; node++) {

@@ -10,13 +10,13 @@
 
 #define WEFT_STACK_SIZE_DEFAULT (128 * 1024)
 
-/* What was given, by a program that knows so much of it; NULL: zeros. -E2BIG: see struct_size.h. */
+/* Copies the caller's configuration, of which the caller knows `size` bytes. NULL: zeros. -E2BIG: see struct_size.h. */
 int weft__config_take(struct weft_config *c, const struct weft_config *given, size_t size);
 
-/* Fills in what is zero. *automatic: the number of workers was left to us. -EINVAL: out of range. */
+/* Fills in fields that are zero. *automatic: the caller did not say how many workers. -EINVAL: out of range. */
 int weft__config_complete(struct weft_config *c, bool *automatic);
 
-/* What WEFT_VICTIMS, WEFT_AMOUNT, WEFT_QUEUE and WEFT_BACKOFF say. */
+/* Reads WEFT_VICTIMS, WEFT_AMOUNT, WEFT_QUEUE and WEFT_BACKOFF. */
 void weft__policy_read(struct weft__policy *p);
 
 #endif

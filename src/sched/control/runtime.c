@@ -44,7 +44,7 @@
 #include <stdlib.h>
 
 static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER; /* held by a start, a stop or a run */
-/* What becomes of a program of which main is blocked for ever, too: as no_deadlock of the configuration. */
+/* What happens to a program in which every fiber is blocked for ever, main included (no_deadlock). */
 static enum { GIVES_UP, HANGS, ABORTS } deadlock;
 
 /* --- start ------------------------------------------------------------------------------------ */
@@ -408,7 +408,7 @@ struct main_call {
     void *arg;
 };
 
-/* What it returns is the fiber's result, like that of a main that ends by weft_fiber_exit. */
+/* The result of main becomes the result of the fiber, as if main had called weft_fiber_exit. */
 static void *call_main(void *call) {
     struct main_call *m = call;
     return (void *)(intptr_t)m->main(m->arg);

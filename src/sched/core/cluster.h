@@ -87,7 +87,7 @@ extern struct weft__cluster weft__cluster;
 extern _Atomic(struct weft__cluster *) weft__clusters[WEFT_CLUSTERS_MAX];
 /* A stop has found that all fibers have ended: no timer's function may spawn another. */
 extern _Atomic bool weft__timers_held;
-/* What was counted in clusters that have ended. */
+/* The sums of the statistics of clusters that have ended. */
 extern struct weft_stats weft__past;
 /* Held while a cluster begins or ends, and to see all clusters at one moment. Never held while threads are made or
  * joined, nor while anything is written: for a few microseconds. */

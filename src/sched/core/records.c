@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 /*
- * What writes to a record that may be free: a cancellation by a stale handle, which takes the fiber's own lock before
- * it sees that the handle is stale. So that lock is the seal. The epoch of the wait word goes on from life to life.
+ * A thread may write to a free record: a cancellation by a stale handle takes the fiber's own lock before it sees that
+ * the handle is stale. So that lock is the seal. The epoch of the wait word is never reset.
  */
 static bool record_seal(struct weft__slot *slot) {
     uint8_t open = 0;

@@ -40,7 +40,7 @@ static void delay_note(struct weft__worker *w, struct weft__fiber *f, uint64_t d
     weft__report_late(w, f, NULL, delay, now);
 }
 
-/* The worker comes home after so many dispatches, if not earlier. */
+/* Makes the worker come home after this many dispatches at the latest. */
 static void come_home_after(struct weft__worker *w, uint64_t dispatches) {
     if (dispatches >= (uint64_t)w->pace.until_poll) return;
     w->pace.poll_from -= w->pace.until_poll - (int)dispatches - 1;
@@ -61,7 +61,7 @@ static void age_publish(struct weft__worker *w, uint64_t since) {
     store_rlx(&w->age.turn, w->pace.mean_turn / 16);
 }
 
-/* Has the timed fiber come to the head? Then the next one. */
+/* Has the timed fiber come to the head? Then the next fiber can be timed. */
 void weft__delay_tick(struct weft__worker *w, uint64_t now) {
     uint64_t marked_at = load_rlx(&w->age.marked_at);
     if (marked_at) {
@@ -94,8 +94,8 @@ uint64_t weft__age_of(struct weft__worker *w, uint64_t now) {
     return ahead ? weft__since(load_rlx(&w->age.marked_at), now) : 0;
 }
 
-/* One line in WEFT_REPORT_EVERY, and none that would have to wait: a limit that is broken all the time must not make
- * things worse. */
+/* Prints at most one line in WEFT_REPORT_EVERY, and drops a line that would have to wait for the reader: reports must
+ * not make delays worse. */
 WEFT_COLD void weft__report_late(struct weft__worker *w, struct weft__fiber *late, struct weft__fiber *hog,
                                  uint64_t waited, uint64_t now) {
     struct weft__cluster *c = w->cluster;
@@ -114,7 +114,7 @@ WEFT_COLD void weft__report_late(struct weft__worker *w, struct weft__fiber *lat
 
 /* --- lists other than the queue ------------------------------------------------------------------ */
 
-/* A fiber that goes through a list pays for a lock; a look at the clock now and then is not much more. */
+/* A fiber that goes through a list pays for a lock. Reading the clock now and then costs little beside that. */
 void weft__timed_put(struct weft__timed *t, struct weft__fiber *f) {
     if (t->fiber) return;
     t->fiber = f;

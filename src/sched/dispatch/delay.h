@@ -7,14 +7,14 @@
 
 #include "sched/core/cluster.h"
 
-/* One fiber in so long is timed, of each queue. */
+/* The time between two timed fibers of a queue. */
 #define WEFT_MARK_EVERY (8 * WEFT_MICROSECOND)
 
-/* The first fiber that is pushed will be timed. The carrier, before it runs any. */
+/* The next fiber that is pushed will be timed. The carrier calls this before it runs any. */
 void weft__age_begin(struct weft__worker *w);
-/* The trap of the queue has sprung: the fiber that is pushed next is timed. */
+/* The trap of the queue was reached: times the fiber that is being pushed. */
 void weft__age_mark(struct weft__worker *w);
-/* Has the timed fiber come to the head of the queue? Then the next one is timed. */
+/* Has the timed fiber come to the head of the queue? Then another fiber is timed. */
 void weft__delay_tick(struct weft__worker *w, uint64_t now);
 /* How long the oldest fiber in the worker's queue has waited, at least. */
 uint64_t weft__age_of(struct weft__worker *w, uint64_t now);
@@ -22,11 +22,11 @@ uint64_t weft__age_of(struct weft__worker *w, uint64_t now);
 void weft__report_late(struct weft__worker *w, struct weft__fiber *late, struct weft__fiber *hog, uint64_t waited,
                        uint64_t now);
 
-/* Lists other than the queue; their lock is held. A fiber that is put into one is timed, unless another is. */
+/* For lists other than the queue, under their lock: times a fiber that is put into a list, unless another is timed. */
 void weft__timed_put(struct weft__timed *t, struct weft__fiber *f);
 /* When the removed fiber became ready, or 0 if it was not timed. */
 uint64_t weft__timed_take(struct weft__timed *t, struct weft__fiber *f);
-/* Then, without the lock: counts the delay, and reports it if it is too long. */
+/* After the lock has been released: counts the delay since then, and reports it if it is too long. */
 void weft__timed_note(struct weft__worker *w, struct weft__fiber *f, uint64_t since);
 
 #endif

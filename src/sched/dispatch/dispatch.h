@@ -24,9 +24,9 @@
 struct weft__fiber *weft__next_slow(struct weft__worker *w);
 
 /*
- * With hundreds of fibers taking turns, record and stack of the next one are no longer in the
- * nearest cache. Asked for one turn ahead they are there in time: the record two turns, the stack,
- * which the record points to, one turn before it is entered. (cycle, 100 circles of five fibers: 27 -> 21 ns.)
+ * If hundreds of fibers take turns, the record and the stack of the next fiber are not in the nearest cache. So they
+ * are prefetched: the record two turns ahead, and the stack, to which the record points, one turn ahead. (cycle, 100
+ * circles of five fibers: 27 -> 21 ns.)
  */
 static inline WEFT_MAY_RACE void weft__foresee(const struct weft__fiber *next, const struct weft__fiber *second) {
     uintptr_t sp = (uintptr_t)next->context.sp; /* a number: a fresh fiber has none */
@@ -61,7 +61,7 @@ static inline struct weft__fiber *weft__next(struct weft__worker *w) {
     return weft__next_after(w, NULL, weft__for(0, NULL));
 }
 
-/* Gives a fresh fiber the stack; the record knows where to begin. */
+/* Gives a fresh fiber the stack. The record says where the fiber begins. */
 static inline void weft__adopt(struct weft__fiber *f, struct weft__stack *s) {
     WEFT_ASSERT(s != NULL && f->stack == NULL);
     WEFT_ASSERT(load_rlx(&f->context.on_stack) == WEFT_FRESH);
@@ -87,7 +87,7 @@ static inline bool weft__prepare(struct weft__worker *w, struct weft__fiber *f) 
     return true;
 }
 
-/* The same, and counts; the fiber that will run next, or NULL for home. */
+/* Prepares f and counts the switch. Returns f, or NULL: the carrier must go home. */
 static inline struct weft__fiber *weft__choose(struct weft__worker *w, struct weft__fiber *f) {
     if (unlikely(!f || !weft__prepare(w, f))) {
         w->home.handed = f;
@@ -107,8 +107,8 @@ struct weft__worker *weft__suspend_forking(struct weft__worker *w, struct weft__
 struct weft__worker *weft__suspend_handling(struct weft__worker *w, struct weft__fiber *self);
 
 /*
- * The running fiber stands in a queue, or waits: run something else. Returns when it is entered
- * again, with the worker that it is on then.
+ * The running fiber is in a queue, or waits: switches to another fiber. Returns when the fiber is entered again, with
+ * the worker that it is then on.
  */
 static inline __attribute__((always_inline)) struct weft__worker *
 weft__suspend_plain_for(struct weft__worker *w, struct weft__fiber *self, struct weft__waits_for what) {
@@ -132,7 +132,7 @@ static inline __attribute__((always_inline)) struct weft__worker *weft__suspend_
     return weft__suspend_plain_for(w, self, weft__for(0, NULL));
 }
 
-/* what: see weft__next_after. The slow ways do not know it. */
+/* what: see weft__next_after. The slow paths do not record it. */
 static inline __attribute__((always_inline)) struct weft__worker *
 weft__suspend_for(struct weft__worker *w, struct weft__fiber *self, struct weft__waits_for what) {
     weft__locks_check(self, "parks");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the areas below tasks ask of a fiber that has forked calls. Only such a fiber has a deque, and only the area of
- * tasks makes deques: so that area fills in these functions before main, and no other one calls them without a deque.
+ * Functions of the area tasks that lower areas call for a fiber with forked calls. The area tasks sets these pointers
+ * before main. Only fibers with forked calls have a deque, so a caller that sees a deque may call them.
  */
 #ifndef WEFT_SCHED_FORKING_H
 #define WEFT_SCHED_FORKING_H

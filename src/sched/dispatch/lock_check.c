@@ -89,7 +89,7 @@ static void lock_report(struct weft__fiber *self, const char *does, const struct
               at.dli_sname ? " in " : "", at.dli_sname ? at.dli_sname : "");
 }
 
-/* What was reported is no longer noted: it may be given back on another thread. */
+/* Reports each lock once, and forgets it then: it may be unlocked on another thread. */
 WEFT_COLD void weft__locks_check(struct weft__fiber *self, const char *does) {
     for (unsigned i = mine.count; i-- > 0;) {
         struct held h = mine.held[i];

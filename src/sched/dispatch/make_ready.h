@@ -13,7 +13,7 @@
 /* --- into a queue ---------------------------------------------------------------------------------- */
 
 void weft__push_slow(struct weft__worker *w, struct weft__fiber *f);
-/* Does the fiber want what this worker cannot give without further question? */
+/* Does the placement of the fiber differ from that of the worker? Then the slow path decides where it goes. */
 static inline bool weft__has_wishes(const struct weft__worker *w, const struct weft__fiber *f) {
     return load_rlx(&f->context.placement) != w->placement;
 }
@@ -47,21 +47,21 @@ static inline void weft__make_ready(struct weft__fiber *f) {
     if (unlikely(WEFT_MIGRATES || weft__ready_push(&w->ready, f))) weft__push_slow(w, f);
     weft__notify_woken(w);
 }
-/* The same for several fibers, which were won under a lock and listed until it was given back. */
+/* The same for several fibers, which were won under a lock and kept in a list until it was released. */
 void weft__make_all_ready(struct weft__list *won);
 /* The same for fibers that a ring has brought. */
 void weft__make_arrived_ready(struct weft__list *won);
 
-/* --- what was sent ---------------------------------------------------------------------------------- */
+/* --- mail and injector ------------------------------------------------------------------------------ */
 
-/* What is in the mailbox of the other worker becomes ready here. */
+/* Makes the fibers in the mailbox of the other worker ready here. */
 void weft__mail_take(struct weft__worker *w, struct weft__worker *of);
 /* Moves a fair share of the injector to the worker's queue. */
 void weft__injector_take(struct weft__worker *w);
-/* What was sent to a worker, or into a cluster, that has ended goes where it belongs. */
+/* A worker, or a cluster, has ended: hands the fibers in its mailbox or injector on to where they belong. */
 void weft__mailbox_hand_on(struct weft__worker *from);
 void weft__injector_hand_on(struct weft__cluster *from);
-/* All that stands in the worker's own queue goes to the injector. */
+/* Moves all fibers of the worker's own queue to the injector. */
 void weft__queue_give_away(struct weft__worker *w);
 
 /* --- the reserve (elastic/rescue.c) ------------------------------------------------------------------ */

@@ -33,7 +33,7 @@ struct reading {
     char path[PATH_MAX + 32];
 };
 
-/* What a file says, as far as it fits, with an end. False: it cannot be read. */
+/* Reads the beginning of a file into a string. False: the file cannot be read. */
 static bool read_quota_text(const char *path, char *text, size_t size) {
     size_t used = 0;
     ssize_t n;
@@ -121,14 +121,14 @@ unsigned weft__cpu_quota(const char *root) {
     return least;
 }
 
-/* The caller's; but a worker may be bound, so there the main thread's. The mask may be larger than cpu_set_t: grow
- * until the kernel is content. */
+/* The processors in the affinity mask of the calling thread. A worker may be bound to a CPU, so there it is the mask of
+ * the main thread. The mask may be larger than cpu_set_t, so the set grows until the kernel accepts its size. */
 static unsigned affinity_count(void) {
-    pid_t whose = weft__self() ? getpid() : 0;
+    pid_t thread = weft__self() ? getpid() : 0;
     for (int cpus = 1024; cpus <= 1 << 20; cpus *= 2) {
         cpu_set_t *set = CPU_ALLOC(cpus);
         if (!set) break;
-        int n = sched_getaffinity(whose, CPU_ALLOC_SIZE(cpus), set) ? 0 : CPU_COUNT_S(CPU_ALLOC_SIZE(cpus), set);
+        int n = sched_getaffinity(thread, CPU_ALLOC_SIZE(cpus), set) ? 0 : CPU_COUNT_S(CPU_ALLOC_SIZE(cpus), set);
         CPU_FREE(set);
         if (n > 0) return (unsigned)n;
     }

@@ -61,9 +61,9 @@ static bool has_moved(struct weft__worker *w) {
 }
 
 /*
- * Has it slept since the last look? A carrier that has used an eighth of the time has not. /proc is slow, so a carrier
- * that was found awake is not asked for again at once, and a carrier that was asleep and has used no time since still
- * is.
+ * Has the carrier slept since the last look? Not if it has used an eighth of the time. Reading /proc is slow. So a
+ * carrier that was awake is not looked up again for half a tick, and a carrier that was asleep and has used no time
+ * since is still asleep.
  */
 static bool has_slept(struct weft__worker *w, uint64_t used, uint64_t now) {
     struct weft__hog *h = &w->hog;
@@ -86,7 +86,7 @@ WEFT_MAY_RACE void weft__hog_describe(struct weft__worker *w, struct weft__fiber
     to->worker = w->index;
 }
 
-/* The longest of all is kept for the statistics. */
+/* Keeps the longest for the statistics. */
 static void remember_hog(struct weft__worker *w, struct weft__fiber *f, uint64_t now) {
     struct weft__hog *h = &w->hog;
     uint64_t kept = now - load_rlx(&h->since);
@@ -97,8 +97,8 @@ static void remember_hog(struct weft__worker *w, struct weft__fiber *f, uint64_t
     weft__unlock(&h->lock);
 }
 
-/* One fiber since the last look: does it block, or has it computed for long enough? A fiber that has computed may block
- * later; and on a busy machine it takes many ticks to compute for half of one. */
+/* The worker has run the same fiber since the last look. Does the fiber block, or has it computed for long enough? A
+ * fiber that has computed may block later. On a busy machine it takes many ticks to compute for half a tick. */
 static void hog_judge(struct weft__worker *w, struct weft__fiber *f, uint64_t cpu, uint64_t now) {
     struct weft__hog *h = &w->hog;
     bool blocks = has_slept(w, cpu - h->cpu_seen, now), computes = cpu - h->cpu >= WEFT_TICK / 2;
@@ -118,7 +118,7 @@ static void hog_judge(struct weft__worker *w, struct weft__fiber *f, uint64_t cp
 
 static uint64_t hog_larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-/* How long the oldest in the queue has waited: at least since the monitor first saw it there as the oldest. */
+/* How long the oldest fiber in the queue has waited: at least since the monitor first saw it at the head. */
 static uint64_t waited_in_queue(struct weft__worker *w, uint64_t now) {
     struct weft__hog *h = &w->hog;
     uint64_t head = load_rlx(&w->ready.head);
@@ -131,7 +131,7 @@ static uint64_t waited_in_queue(struct weft__worker *w, uint64_t now) {
     return hog_larger(weft__age_of(w, now), weft__since(h->head_at, now));
 }
 
-/* In the lists of this worker, or handed in to all of them. */
+/* The same for the lists of pinned and prioritized fibers, and for the injector. */
 static uint64_t waited_aside(struct weft__worker *w, uint64_t now) {
     uint64_t waited = weft__since(load_rlx(&w->cluster->injector.timed.since), now);
     for (unsigned i = 0; i < WEFT_ASIDES; i++)

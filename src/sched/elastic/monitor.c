@@ -61,7 +61,7 @@ static bool monitor_tick(uint64_t now) {
     return rescue.busy;
 }
 
-/* Nothing has run for a while: until a worker finds work. */
+/* No worker has run anything for a while: the monitor sleeps until a worker finds work. */
 static void monitor_rest(void) {
     store_rlx(&weft__monitor_rests, 1);
     weft__fence_heavy(); /* pairs with a worker that becomes busy: it sees that we rest, or we see that it is busy */

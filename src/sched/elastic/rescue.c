@@ -4,7 +4,7 @@
  *
  * If work waits for a worker with a hog, the worker is declared stuck. Then other workers take its mail and its pinned
  * fibers, as they take from its queue and its timers anyway. A stuck worker also gets a spare, a worker that was
- * retired or is new (resize.c), and that runs in its place:
+ * retired or is new (resize.c), which runs in its place:
  *
  *   - at once, if its hog blocks: its processor is free;
  *   - at once, if every other worker has a hog, too;
@@ -72,7 +72,7 @@ static void add_waiting(struct sight *s, struct weft__worker *w, uint64_t now) {
     s->waiting += ready ? ready : worker_is_waited_for(w, now);
 }
 
-/* As many workers as there are processors for run, or would if they had work. A worker that blocks does not. */
+/* Do enough workers run to use all processors? A worker that blocks does not count, an idle worker does. */
 static bool enough_run(struct weft__cluster *c, unsigned processors) {
     unsigned enough = load_rlx(&c->configured), running = 0;
     if (enough > processors) enough = processors;
@@ -81,8 +81,8 @@ static bool enough_run(struct weft__cluster *c, unsigned processors) {
     return running >= enough;
 }
 
-/* Would the worker, which blocks, have stolen something from another one? Only while a processor is free: where many
- * block at one lock, more workers would only block there as well. */
+/* Would a worker that blocks have found something to steal? Only asked while a processor is free: if many workers block
+ * at the same lock, more workers would only block there, too. */
 static bool is_missed(struct weft__worker *w, unsigned processors) {
     struct weft__cluster *c = w->cluster;
     if (!w->hog.blocks || enough_run(c, processors)) return false;
@@ -91,7 +91,7 @@ static bool is_missed(struct weft__worker *w, unsigned processors) {
     return false;
 }
 
-/* For one worker with a hog. */
+/* Declares a worker with a hog stuck if anything waits for it, and decides whether it gets a spare. */
 static void rescue_worker(struct weft__worker *w, struct sight *s, struct weft__rescue *r) {
     struct weft__hog *h = &w->hog;
     bool waited_for = is_crisis(s) || worker_is_waited_for(w, r->now),
@@ -100,7 +100,7 @@ static void rescue_worker(struct weft__worker *w, struct sight *s, struct weft__
     h->unserved = waited_for;
     s->lasts |= waited_for && !h->blocks && (again || is_crisis(s));
     if (!waited_for && !missed) return;
-    if (!weft__sharing_end_by_force(w)) return; /* it has come back, or is met inside the fiber next time */
+    if (!weft__sharing_end_by_force(w)) return; /* it has come back, or is between two fibers: at the next tick */
     store_rel(&w->rescue.is_stuck, true);       /* pairs with weft__serve_stuck */
     fence_sc();                                 /* pairs with the fence of a worker that announces its sleep */
     weft__idle_wake_one(w->cluster);
@@ -132,11 +132,11 @@ static unsigned spares_now(struct weft__cluster *c) {
 }
 
 /*
- * How many there are to be, without the reserve. One for each worker that is to have one; more, in a crisis. Those that
- * are too many go when a worker has nothing to do.
+ * How many spares should run, without the reserve: one for each worker that should have a spare, and more in a crisis.
+ * Surplus spares retire when a worker has nothing to do.
  *
- * The reserve comes first, and alone, and the others come a few at a time: each new thread that finds a fiber that
- * computes may take the monitor's processor.
+ * The reserve is started first, by itself. The others are started a few at a time: each new thread may find a fiber
+ * that computes, and take the monitor's processor.
  */
 static unsigned spares_due(struct weft__cluster *c, const struct sight *s, unsigned replaced, bool reserve) {
     enum { AT_ONCE = 4 };
@@ -147,13 +147,13 @@ static unsigned spares_due(struct weft__cluster *c, const struct sight *s, unsig
     return (unsigned)lesser_time(lesser_time(due, 2 * replaced), WEFT_SPARES_MAX);
 }
 
-/* Until another worker has nothing to do. */
+/* Once there is a reserve, it stays until another worker has nothing to do. */
 static bool needs_reserve(struct weft__cluster *c, const struct sight *s) {
     if (s->idle || !s->hogs) return false;
     return load_rlx(&c->reserve) || s->lasts;
 }
 
-/* It stays the same one as long as it is wanted and has no hog; else the last spare is. */
+/* Chooses the reserve: the same worker as before if it is still wanted and has no hog, else the last spare. */
 static void set_reserve(struct weft__cluster *c, bool needed) {
     unsigned reserve = load_rlx(&c->reserve), wanted = load_rlx(&c->wanted);
     bool spares = wanted > load_rlx(&c->configured);
@@ -177,7 +177,7 @@ static void say_too_many(void) {
     weft__say_if_room("%z workers of a cluster are stuck: no more are started in their place", (size_t)WEFT_SPARES_MAX);
 }
 
-/* Now that it is known which workers have hogs. */
+/* Acts on what the monitor has seen of all workers at this tick. */
 static void rescue_all(struct weft__cluster *c, struct sight *s, struct weft__rescue *r) {
     unsigned replaced = 0, lent = 0;
     for (unsigned i = 0; i < load_acq(&c->count); i++) {
@@ -214,7 +214,7 @@ static void rescue_look_at(struct weft__worker *w, struct sight *s, struct weft_
         add_waiting(s, w, r->now);
     } else if (weft__is_wanted(w) && !weft__is_reserve(w)) {
         s->free = true;
-        s->idle |= weft__driver_is_asleep(&w->driver); /* not: it was just made, and has not run yet */
+        s->idle |= weft__driver_is_asleep(&w->driver); /* a worker that was just made may not have run yet */
     }
 }
 

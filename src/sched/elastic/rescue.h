@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the monitor does: it looks for hogs (hog.c), and sees to it that no fiber waits behind one (rescue.c).
+ * What the monitor does: it looks for hogs (hog.c), and rescues the fibers that wait behind them (rescue.c).
  */
 #ifndef WEFT_SCHED_RESCUE_H
 #define WEFT_SCHED_RESCUE_H

@@ -6,8 +6,8 @@
  * longer wanted notices when it next comes home. It gives its queue to the injector, and sleeps until it is wanted
  * again. A retired worker still serves its mail and its timers, so nothing is lost.
  *
- * So a change of the number is a store, and a wake-up for each worker for which it makes a difference. The other
- * workers neither stop nor look.
+ * So a change of the number is a store, and a wake-up for each worker that begins or ceases to be wanted. The other
+ * workers do not notice.
  *
  * wanted = the number that the program asked for + spares in place of stuck workers (rescue.c).
  */
@@ -22,7 +22,7 @@
 
 /* --- workers ---------------------------------------------------------------------------------- */
 
-/* A worker with a carrier, counted. Locked. */
+/* Adds a worker with a carrier. Locked. */
 static int resize_add_worker(struct weft__cluster *c) {
     unsigned index = load_rlx(&c->count);
     WEFT_ASSERT(index < WEFT_WORKERS_MAX);
@@ -43,8 +43,8 @@ static int resize_add_worker(struct weft__cluster *c) {
 /* --- more and fewer ----------------------------------------------------------------------------- */
 
 /*
- * So many of the existing workers run from now on. Only workers for which that is a change are woken. A worker that is
- * about to sleep, or to retire, looks whether it is wanted after it has announced that:
+ * Sets how many of the existing workers are wanted, and wakes the workers for which that changes. A worker that is
+ * about to sleep or to retire checks whether it is wanted after it has announced that:
  *
  *   the worker                               the thread that changes the number
  *   1. announces that it sleeps, or retires  1. wanted = ...
@@ -59,7 +59,7 @@ static void publish_wanted(struct weft__cluster *c, unsigned wanted) {
     for (unsigned i = first; i < wanted || i < before; i++) weft__idle_wake(c->workers[i]);
 }
 
-/* Those that have to be made run as soon as they are there; and none is wanted that is not there. Locked. */
+/* Makes missing workers. Each is wanted as soon as it exists, and no worker is wanted before. Locked. */
 static int set_wanted(struct weft__cluster *c, unsigned wanted) {
     unsigned there = load_rlx(&c->count);
     int err = 0;
@@ -105,7 +105,7 @@ int weft__resize_spares(struct weft__cluster *c, unsigned spares) {
     return err;
 }
 
-/* --- as many as the machine lends us ---------------------------------------------------------------- */
+/* --- the CPU quota ---------------------------------------------------------------------------------- */
 
 static bool resize_follow(struct weft__cluster *c, void *workers) {
     weft__resize_automatic(c, *(unsigned *)workers);

@@ -9,16 +9,16 @@
 
 #define WEFT_SPARES_MAX 256
 
-/* So many workers are to run, and as many spares as workers are stuck, in this generation of the cluster. automatic:
- * until the machine lends us more or fewer. -ENOMEM, -EAGAIN: fewer run. -ESRCH: that generation has ended. */
+/* Sets the number of workers of this generation of the cluster; as many spares run as workers are stuck. automatic: the
+ * number follows the CPU quota from now on. -ENOMEM, -EAGAIN: fewer run. -ESRCH: that generation has ended. */
 int weft__resize(struct weft__cluster *c, uint32_t generation, unsigned configured, bool automatic);
-/* So many, if the cluster is automatic. The monitor, which does not wait: not while another thread changes the
- * number. */
+/* The same if the cluster is automatic. Called by the monitor, which does not wait: nothing happens while another
+ * thread changes the number. */
 void weft__resize_automatic(struct weft__cluster *c, unsigned configured);
-/* So many spares are to run. The monitor, which does not wait. -EBUSY: another thread changes the number just now.
+/* Sets the number of spares. Called by the monitor, which does not wait. -EBUSY: another thread changes the number.
  * Other errors as above. */
 int weft__resize_spares(struct weft__cluster *c, unsigned spares);
-/* The quota of CPU time may have changed: as many workers as it allows, if the program left that to us. */
+/* The quota of CPU time may have changed: sets the number of workers of automatic clusters. Returns the processors. */
 unsigned weft__follow_quota(void);
 
 #endif

@@ -39,7 +39,7 @@ static _Atomic uint32_t quits;
 
 /* --- the trimmer ------------------------------------------------------------------------------------ */
 
-/* Some of what is old; false: nothing is. */
+/* Gives some of the old memory back. False: there is none. */
 static bool trim_now(void) {
     bool stacks = weft__stacks_trim(), records = weft__slab_trim(&weft__fibers);
     return stacks || records;
@@ -63,8 +63,8 @@ static uint64_t trim_look(uint64_t now) {
     return next = now + (load_rlx(&weft__monitor_rests) ? WEFT_LOOK_AT_REST : WEFT_LOOK_EVERY);
 }
 
-/* Does what is to be done now, for a while; returns when there will be more. woken: there may be more than before. */
-static uint64_t trim_cluster(uint64_t now, bool woken) {
+/* Does what is due, for one slice at most. Returns when to continue. woken: memory has come to a pool. */
+static uint64_t trim_slice(uint64_t now, bool woken) {
     static uint64_t next_turn;
     static bool grows_old;
     uint64_t due = sooner_time(weft__starved_tend(now), trim_look(now));
@@ -82,8 +82,8 @@ static void *trimmer_main(void *unused) {
     bool woken = true;
     while (!load_acq(&quits)) {
         store_rlx(&weft__trimmer_rests, WEFT_TRIMMER_RESTS_FOR_EVER);
-        fence_sc(); /* pairs with those that wake it */
-        uint64_t due = trim_cluster(weft__clock(), woken);
+        fence_sc(); /* pairs with weft__worker_flush, and the other callers of weft__trimmer_wake */
+        uint64_t due = trim_slice(weft__clock(), woken);
         uint32_t how = WEFT_TRIMMER_RESTS_FOR_EVER,
                  next = due == WEFT_FOREVER ? WEFT_TRIMMER_RESTS_FOR_EVER : WEFT_TRIMMER_RESTS;
         woken = !cas_ar(&weft__trimmer_rests, &how, next); /* pairs with weft__trimmer_wake */
@@ -98,7 +98,7 @@ int weft__trimmer_start(void) {
     return weft__thread_create_masked(&thread, trimmer_main, NULL);
 }
 
-/* What is left of a large program goes at once: nothing else would see to it. */
+/* After a large program, gives everything in the pools back at once: the trimmer does not run any more. */
 static void trim_at_stop(void) {
     if (weft__stacks_count_pooled() <= WEFT_KEEP_AT_STOP) return;
     for (unsigned i = 0; i < WEFT_AGES; i++) {
@@ -109,7 +109,7 @@ static void trim_at_stop(void) {
 
 void weft__trimmer_stop(void) {
     store_rel(&quits, 1);
-    fence_sc(); /* pairs with trimmer_main: it sees that it is to quit, or this that it rests */
+    fence_sc(); /* pairs with trimmer_main: the trimmer sees `quits`, or this thread sees that the trimmer rests */
     weft__trimmer_wake(true);
     pthread_join(thread, NULL);
     trim_at_stop();

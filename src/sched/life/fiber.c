@@ -23,7 +23,8 @@
 
 /* --- spawn ------------------------------------------------------------------------------------ */
 
-/* What a spawn was asked for, checked. Inlined, or those three would live in memory also without attributes. */
+/* Checks the attributes of a spawn, and applies them. Inlined: otherwise the three results would be in memory even if
+ * there are no attributes. */
 static inline __attribute__((always_inline)) int apply_attr(struct weft__cluster **c, const struct weft_attr *attr,
                                                             uint8_t *class, uint32_t *placement) {
     if (attr->cluster.id) {
@@ -215,8 +216,8 @@ static struct weft__fiber *announce_end(struct weft__worker *w, struct weft__fib
     return NULL;
 }
 
-/* What runs after a fiber that has ended: if no fiber is ready here, its joiner would come to the head
- * of the queue, so it need not go through it. Unless the worker is called home, or records. */
+/* Chooses what runs after a fiber that has ended. If no fiber is ready here, its joiner would come to the head of the
+ * queue. So it runs at once, without the queue, unless the worker is called home, or records. */
 static struct weft__fiber *after_end(struct weft__worker *w, struct weft__fiber *joiner) {
     if (!joiner) return weft__next(w);
     if (WEFT_MIGRATES || weft__ready_length(&w->ready) || load_rlx(&w->aside.state) || weft__has_wishes(w, joiner) ||
@@ -233,7 +234,7 @@ static inline bool may_adopt(const struct weft__fiber *f, const struct weft__sta
     return load_rlx(&f->context.on_stack) == WEFT_FRESH && f->context.stack_class == s->cache;
 }
 
-/* Of a scope's child: how many ends its scope is to hear of; of others: 0. */
+/* How many ends a child will report to its scope, with its own. 0: the fiber is no child of a scope. */
 static inline uint64_t ends_of(const struct weft__fiber *f) { return f->fn == weft__child_main ? f->owes + 1 : 0; }
 
 /*
@@ -346,7 +347,7 @@ static int join_at_once(struct weft__fiber *f, struct weft_fiber handle, void **
     if (join == weft__join_of(handle, WEFT_JOIN_DETACHED)) return -EINVAL;
     if ((join & WEFT_JOIN_TAG) >= WEFT_JOIN_BY) return weft__fiber_of(handle) ? -EBUSY : -ESRCH;
     if (join != weft__join_of(handle, WEFT_JOIN_ENDED)) return -ESRCH;
-    /* Of several joiners that find it ended, the first collects. Acquire: pairs with announce_end. */
+    /* If several joiners find that it has ended, the first collects. Acquire: pairs with announce_end. */
     return cas_ar(&f->join, &join, weft__join_of(handle, WEFT_JOIN_COLLECTED)) ? fiber_collect(f, result) : -ESRCH;
 }
 

@@ -8,7 +8,7 @@
 #include "sched/core/cluster.h"
 #include "sched/wait/cancel.h"
 
-/* What every spawn heeds: a byte that is 0 in most programs. */
+/* Conditions that make a spawn take its slow path: a byte that is 0 in most programs. */
 enum { WEFT_HEED_SCARCE = 1, WEFT_HEED_OWN_TLS = 2 };
 extern _Atomic uint8_t weft__spawn_heeds;
 

@@ -33,7 +33,7 @@ static unsigned count;                                /* of all */
 
 /* --- beginning ------------------------------------------------------------------------------------ */
 
-/* What a fiber on a bare stack was made for; at the top of that stack. */
+/* At the top of a bare stack: the fiber that runs there, for which the stack was made. */
 struct bare {
     struct weft__fiber *fiber;
     void *(*fn)(void *);

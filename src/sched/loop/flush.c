@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A worker returns what it keeps for itself to the pools, most of it. See elastic/trim.c.
+ * A worker returns most of its cached memory to the pools. See elastic/trim.c.
  */
 #include "sched/loop/loop.h"
 #include "sched/tasks/tasks.h"

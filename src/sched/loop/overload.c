@@ -5,11 +5,12 @@
  * The kernel runs a thread soon after it wakes up if the thread has had less than its fair share. A worker with a fiber
  * that is always ready would use all that it gets, and then wait behind every other thread: n / p slices for n threads
  * on p processors. Quick fibers of that worker, such as a fiber that sleeps for a millisecond at a time, would wait
- * with it.
+ * as long.
  *
- * So a worker without a hog uses a little less than its share during overload, and naps in between. It earns time at
+ * So during overload a worker without a hog uses a little less than its share, and naps in between. It earns time at
  * the rate that the monitor has set, and naps when it has used more than it has earned. A nap ends when the worker's
- * next timer is due. What becomes ready on another worker during a nap waits for its end, for WEFT_NAP_MOST at most.
+ * next timer is due, and after WEFT_NAP_MOST at the latest. A fiber that another worker makes ready for it meanwhile
+ * waits for the end of the nap.
  */
 #include "sched/loop/loop.h"
 

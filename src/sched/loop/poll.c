@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a worker looks at when it comes home: timers, its ring, its mailbox, the injector; and how often it does so.
+ * The poll: when a worker comes home, it looks at its timers, its ring, its mailbox and the injector. This file also
+ * decides how often the worker comes home.
  */
 #include "base/assert.h"
 #include "sched/balance/balance.h"
@@ -13,13 +14,13 @@
 #include "sched/tasks/tasks.h"
 #include "sched/wake/io_backpressure.h"
 
-/* Calls of a fiber that waits, perhaps for one of them, must not wait for a worker that has nothing else. */
+/* A suspended fiber may wait for a call that it has forked. So a busy worker takes such calls, too. */
 static void take_suspended_task(struct weft__worker *w, uint64_t now) {
     struct weft__fiber *f = w->cluster->stealing ? weft__tasks_steal_suspended(w, now) : NULL;
     if (f) weft__push(w, f);
 }
 
-/* What a worker that has work looks after now and then. */
+/* The rarer duties of a worker that has work. */
 static void look_about(struct weft__worker *w, uint64_t now) {
     weft__sharing_update(w, now);
     weft__location_update(w, now);
@@ -28,8 +29,8 @@ static void look_about(struct weft__worker *w, uint64_t now) {
     weft__split_trial_tick(w, now);
 }
 
-/* So many dispatches took so long. A pause that is out of all proportion counts little, as in weft__help_average: the
- * kernel has run something else. */
+/* Updates the mean time of a turn: `done` dispatches took `took` ns. A sample that is far too large is limited, as in
+ * weft__help_average: the kernel has run something else meanwhile. */
 static void time_turns(struct weft__worker *w, uint64_t took, uint64_t done) {
     uint64_t mean = w->pace.mean_turn, sample = took * 16 / done;
     if (mean && sample > 4 * mean) sample = 4 * mean;
@@ -37,9 +38,8 @@ static void time_turns(struct weft__worker *w, uint64_t took, uint64_t done) {
 }
 
 /*
- * Dispatches until the next poll: as many as fit into WEFT_POLL_TIME, WEFT_POLL_EVERY at most. How long one takes is
- * judged by those since the last poll; what was long once is forgotten bit by bit, so that a short turn now and then
- * changes little.
+ * Dispatches until the next poll: as many as fit into WEFT_POLL_TIME, WEFT_POLL_EVERY at most. The dispatches since the
+ * last poll tell how long one takes. A long turn is forgotten slowly, so that a few short turns after it change little.
  */
 static int poll_pace(struct weft__worker *w, uint64_t now) {
     uint64_t took = now - load_rlx(&w->progress.polled_at), done = (uint64_t)(w->pace.poll_from - w->pace.until_poll),
@@ -57,8 +57,8 @@ static int poll_pace(struct weft__worker *w, uint64_t now) {
     return fit < 1 ? 2 : fit < WEFT_POLL_EVERY ? (int)fit + 1 : WEFT_POLL_EVERY; /* the last one comes home */
 }
 
-/* One dispatch in WEFT_POLL_EVERY, or one in WEFT_DUE_TIME where dispatches are slow. Also of a worker that always runs
- * dry before it has made so many. */
+/* Are the rarer duties due? They are once in WEFT_POLL_EVERY dispatches, or once in WEFT_DUE_TIME if dispatches are
+ * slow. Dispatches count across polls, so a worker that always runs dry before WEFT_POLL_EVERY has its duties, too. */
 static bool is_due(struct weft__worker *w, int dispatches, uint64_t now) {
     w->pace.until_due -= dispatches;
     if (w->pace.until_due > 0 && now < w->pace.next_due) return false;
@@ -68,9 +68,10 @@ static bool is_due(struct weft__worker *w, int dispatches, uint64_t now) {
 }
 
 /*
- * Only for workers that are not retired. A worker that was just woken, or has just run dry, looks for work before it
- * looks about. But it must look about now and then: a worker that always finds work nearby would leave the others alone
- * for ever. Calls are not taken more often: a fiber that only let others in would find all of its own taken.
+ * Only for workers that are not retired. A worker that was just woken, or has just run dry, looks for work before its
+ * rarer duties. But it must do those now and then: a worker that always finds work nearby would never help the others.
+ * Suspended calls are taken only when the duties are due: otherwise a fiber that yields now and then would find all of
+ * its calls taken.
  */
 static void take_share(struct weft__worker *w, int dispatches, uint64_t now) {
     bool due = is_due(w, dispatches, now);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The search of an idle worker: everything that is its own, and the queues of the others, for a while before it sleeps.
+ * The search of an idle worker. For a while before it sleeps, it looks at its own sources of work and at the queues of
+ * the other workers.
  */
 #include "base/assert.h"
 #include "base/random.h"
@@ -10,7 +11,7 @@
 #include "sched/tasks/tasks.h"
 #include "sched/wake/io_backpressure.h"
 
-/* How long to search before going to sleep: longer while searching pays, within these limits. */
+/* How long to search before going to sleep. The time grows while searches find work, within these limits. */
 #define WEFT_SEARCH_LEAST (5 * WEFT_MICROSECOND)
 #define WEFT_SEARCH_MOST (40 * WEFT_MICROSECOND)
 
@@ -43,7 +44,7 @@ static bool is_short_of_processors(const struct weft__worker *w, uint64_t now) {
     return weft__is_crowded(w->cluster, now) || weft__is_crowd(w->cluster, 1);
 }
 
-/* Does a fiber that runs just now have a deque? It may fork at any moment, and wakes no worker for each call. */
+/* Does a running fiber have a deque? Such a fiber may fork at any moment, and does not wake a worker for each call. */
 static bool some_fiber_forks(struct weft__cluster *c) {
     unsigned count = load_acq(&c->count); /* pairs with the making of a worker */
     for (unsigned i = 0; i < count; i++)
@@ -64,8 +65,8 @@ static bool is_search_over(struct weft__worker *w, uint64_t begun, uint64_t end,
 }
 
 /*
- * Searches for a while, or once: everything that is the worker's own, and the others' queues, with
- * pauses that grow, and differ between workers.
+ * Searches for a while, or once. The pauses between two looks grow, and are random, so that workers do not look at the
+ * same moment.
  */
 struct weft__fiber *weft__search(struct weft__worker *w, bool once) {
     WEFT_ASSERT(weft__self() == w);

@@ -21,9 +21,9 @@
 #define WEFT_SOON (10 * WEFT_MILLISECOND) /* a timer this near must not wait for a fiber that computes */
 
 /*
- * Forks that saw w search, or chose it from the sleepers, have woken no other. So w looks on behalf of those that it
- * kept from being woken. A sleeper leaves some calls to the watchman. If that is w, which takes none, the sleeper is
- * woken for any call, and relieves w when it sleeps again.
+ * A fork that saw w search, or that chose w from the sleepers, has woken no other worker. So w looks in place of the
+ * sleepers that were not woken. A sleeper leaves some calls to the watchman. If the watchman is w, which takes no
+ * calls, the sleeper is woken for any call, and becomes the watchman when it sleeps again.
  */
 WEFT_COLD void weft__idle_wake_for_calls(struct weft__worker *w, bool is_watchman) {
     if (!(load_rlx(&w->cluster->idle.state) & WEFT_IDLE_SLEEPERS) || !w->cluster->stealing) return;
@@ -31,17 +31,17 @@ WEFT_COLD void weft__idle_wake_for_calls(struct weft__worker *w, bool is_watchma
 }
 
 /*
- * Did w leave forked calls to others when it last looked? The monitor may lend w, or end that, at any moment. So w asks
- * before its look (took_calls) and after it: if w took calls both times, it did so in between.
+ * Did w ignore forked calls in its last look? The monitor may lend w, or end that, at any moment. So w asks before the
+ * look (took_calls) and after it: if w took calls both times, it did not ignore them in between.
  */
 static bool may_have_left_calls(struct weft__worker *w, bool took_calls) {
     return !took_calls || !weft__takes_calls(w);
 }
 
 /*
- * Pushes that saw a searcher woke no worker; if we were the searcher, we look in their place. And what was taken
- * over in the search stands in our queue or wheel now: if the fiber we go to run computes, another worker
- * must serve them, so there must be a watchman.
+ * The worker has found work. Pushes that saw it search woke no worker, so it looks for their work here. The search may
+ * also have moved fibers and timers to its queue and wheel. If the fiber that it runs next computes for long, another
+ * worker must serve these, so there must be a watchman.
  */
 void weft__idle_end(struct weft__worker *w) {
     struct weft__idle *idle = &w->cluster->idle;
@@ -49,9 +49,9 @@ void weft__idle_end(struct weft__worker *w) {
     uint64_t state = load_rlx(&idle->state);
     if (!(state & WEFT_IDLE_SLEEPERS) || (state & WEFT_IDLE_SEARCHERS)) return;
     /*
-     * A push that saw us search must be seen here, unless the watchman will see it. Only a carrier
-     * that is awake can be pushing: without one, there is no need for the heavy fence of the pair. A fork comes by only
-     * if its deque is asked, and an earlier fork may have answered the sleepers: so we ask in their place.
+     * We must see a push that saw us search, unless there is a watchman, which will see it. Only a carrier that is
+     * awake can push: if there is none, the heavy fence of the pair is not needed. A fork looks for sleepers only if
+     * its deque was asked to report, and an earlier fork may have used up that request: so we ask again.
      */
     bool watched = state & WEFT_IDLE_WATCHED;
     if (!watched && weft__idle_resting(state) + 1 < w->cluster->count) {
@@ -65,7 +65,7 @@ void weft__idle_end(struct weft__worker *w) {
     if (unlikely(may_have_left_calls(w, took_calls))) weft__idle_wake_for_calls(w, false);
 }
 
-/* Until when to sleep: its own next timer, the tick of the watchman or the reserve, the time to give memory back. */
+/* Until when to sleep: the next timer, the tick of the watchman or of the reserve, or the time to give memory back. */
 static uint64_t sleep_until(struct weft__worker *w, uint64_t now, bool is_watchman) {
     uint64_t until = weft__wheel_next(&w->wheel);
     if (is_watchman || unlikely(weft__is_reserve(w))) {
@@ -77,14 +77,15 @@ static uint64_t sleep_until(struct weft__worker *w, uint64_t now, bool is_watchm
     return until;
 }
 
-/* Memory that waits for work goes back. */
+/* Returns cached memory, if the worker has been idle for long enough. */
 static void sleep_flush(struct weft__worker *w, uint64_t now) {
     if (!w->search.idle_since || now < w->cache.next_flush) return;
     weft__worker_flush(w, now);
     w->search.idle_since = 0; /* done, until there was work again */
 }
 
-/* All rest now: a stop or a drain may have waited for that, and the fibers that drained become ready right here. */
+/* All workers rest now. A stop or a drain may have waited for that. The fibers that waited become ready at this worker.
+ */
 static void last_sleeper_notifies(struct weft__worker *w) {
     weft__quiet_notify();
     if (weft__has_ready(w)) weft__driver_wake(&w->driver);
@@ -102,8 +103,8 @@ bool weft__idle_sleep(struct weft__worker *w) {
         weft__tasks_ask(w->cluster);
     }
     /*
-     * Pairs with weft__notify, and with the full fences of the other wakers. The last one needs no heavy fence: any
-     * other worker comes back through the lock under which we became a sleeper, before it makes anything ready.
+     * Pairs with weft__notify, and with the full fences of the other wakers. The last worker that was awake needs no
+     * heavy fence: any other worker takes the lock under which we became a sleeper, before it makes anything ready.
      */
     if (is_last)
         fence_sc();
@@ -132,8 +133,8 @@ bool weft__idle_sleep(struct weft__worker *w) {
     return woken;
 }
 
-/* Retired: on no stack of sleepers, so it is not woken for work that others can do. Mail it must see, and the
- * timers in its wheel; those that they make ready are given away. */
+/* The worker retires: it is on no stack of sleepers, so no waker chooses it for work that others can do. It still wakes
+ * for its mail and for the timers in its wheel, and gives the fibers that they make ready to other workers. */
 void weft__idle_retire(struct weft__worker *w) {
     WEFT_ASSERT(weft__self() == w);
     weft__idle_stop_searching(w);

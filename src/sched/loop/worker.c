@@ -4,8 +4,8 @@
  *
  *     find something to run; enter it; it comes back when there is nothing to switch to
  *
- * Fibers switch to each other directly, so the loop turns only when a worker runs dry, and once in a
- * while to look at what comes from outside.
+ * Fibers switch to each other directly, so the loop turns only when a worker runs dry, and once in a while to poll for
+ * timers, mail, the injector and the ring.
  */
 #define _GNU_SOURCE
 #include "arch/thread_pointer.h"
@@ -34,7 +34,8 @@ static struct weft__exceptions *thread_exceptions(void) {
     return __cxa_get_globals ? __cxa_get_globals() : &none;
 }
 
-/* Makes f enterable, or says no: its stack is still in use, and it is put back; or it waits until there is one. */
+/* Prepares f so that this carrier can enter it. False: its last carrier still uses its stack, and f is back in the
+ * queue; or there is no stack, and f waits for one. */
 static bool try_enter(struct weft__worker *w, struct weft__fiber *f, unsigned *turn) {
     if (likely(weft__prepare(w, f))) return true;
     if (load_rlx(&f->context.on_stack) == WEFT_FRESH) return weft__fiber_try_begin(w, f);
@@ -99,7 +100,7 @@ static void set_slice(struct weft__worker *w) {
     weft__thread_set_slice(is_spare ? WEFT_SPARE_SLICE : 0);
 }
 
-/* Not wanted any more, and nothing left that only this worker can do: sleep until that changes. */
+/* The worker is no longer wanted. If nothing is left that only this worker can do, it sleeps until that changes. */
 static void retire_worker(struct weft__worker *w) {
     weft__poll(w, weft__clock());
     if (weft__aside_count(w) || load_rlx(&w->cluster->stopping)) return;

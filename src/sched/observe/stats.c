@@ -203,7 +203,8 @@ static bool print_cluster(struct weft__cluster *c, void *unused) {
     return true;
 }
 
-/* Not locked: a write may block, and clusters must be able to come and go meanwhile. What is looked at stays. */
+/* Takes no lock: a write may block, and clusters must be able to begin and end meanwhile. Their records are kept for
+ * ever. */
 void weft__stats_print(void) {
     weft__each_cluster(print_cluster, NULL);
     const char *io = load_acq(&weft__io_name); /* pairs with decide in io/engine.c */

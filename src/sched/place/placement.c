@@ -57,7 +57,7 @@ const struct weft__victims *weft__victims_of(struct weft__worker *w) {
     return &w->location.victims;
 }
 
-/* Not a spare: a spare may retire at any time, and then gives its fibers away. */
+/* Chooses no spare: a spare may retire at any time, and then gives its fibers away. */
 struct weft__worker *weft__worker_on(struct weft__cluster *c, unsigned node, uint64_t *random) {
     unsigned asked = load_rlx(&c->configured), count = load_acq(&c->count), n = asked < count ? asked : count;
     for (unsigned i = 0, first = n ? weft__random_below(random, n) : 0; i < n; i++) {

@@ -10,7 +10,7 @@ struct weft__recorder weft__recorder = {.version = WEFT_RECORDER_VERSION};
 
 /* --- any event ---------------------------------------------------------------------------------------- */
 
-/* What the tape knows of an earlier recording is out of date. */
+/* The worker's tape. If it is still of an earlier recording, it is reset. */
 static struct weft__tape *own_tape(struct weft__worker *w) {
     struct weft__tape *t = w ? load_acq(&w->tape) : NULL; /* pairs with elastic/recording.c: the tape is made */
     uint32_t now = load_rlx(&weft__recorder.recording);

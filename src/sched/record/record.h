@@ -73,7 +73,7 @@ bool weft__record_leave(struct weft__worker *w, struct weft__fiber *old, struct 
 /* w will run f. left: it has just left another fiber, and reads the clock for both only once. */
 void weft__record_run(struct weft__worker *w, struct weft__fiber *f, bool left);
 
-/* What the recorder needs besides tapes. Under the lock of elastic/recording.c. 0, -ENOMEM. */
+/* Allocates what the recorder needs besides tapes. Under the lock of elastic/recording.c. 0, -ENOMEM. */
 int weft__recorder_prepare(void);
 
 #endif

@@ -206,7 +206,7 @@ static void ring_serve(struct weft__uring *r) {
         weft__idle_wake(ring_owner_of(r));
 }
 
-/* Until the kernel has taken it: its worker may be asleep, and would not come by. */
+/* Serves the ring until the kernel has taken all entries: the worker of the ring may be asleep. */
 static void serve_now(struct weft__uring *r) {
     ring_serve(r);
     for (unsigned turn = 0; weft__uring_has_entries(r); weft__backoff(&turn)) ring_serve(r);

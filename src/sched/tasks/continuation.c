@@ -195,7 +195,7 @@ WEFT_COLD struct weft__region *weft__child_member(struct weft__fiber *me) {
     return m;
 }
 
-/* What one life of a fiber leaves to the next. */
+/* Resets what the next life of the fiber must not inherit. */
 static WEFT_COLD void clean_continuation(struct weft__deque *child) {
     struct weft__fiber *f = fiber_of(child);
     struct weft__region *m = continuation_member_of(child);
@@ -231,7 +231,7 @@ static struct weft__worker *run_call(struct weft__deque *child, struct weft_call
     return weft__self();
 }
 
-/* What the worker runs after a child when its parent was stolen. */
+/* Chooses what the worker runs after a child whose parent was stolen. */
 static WEFT_COLD struct weft__fiber *after_child(struct weft__worker *w, struct weft_call *c) {
     uint64_t was = xchg_ar(weft__call_state(c), WEFT_CALL_DONE); /* pairs with weft__tasks_await */
     struct weft__fiber *joiner = was > WEFT_CALL_SELF ? weft__join_win(was) : NULL;

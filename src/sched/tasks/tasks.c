@@ -75,7 +75,7 @@ static WEFT_COLD void end_forking(struct weft__worker *w, struct weft__fiber *f)
 
 /* --- waking for calls --------------------------------------------------------------------------- */
 
-/* Those that were woken found nothing, or nothing that was worth it: the next forks wake no worker. */
+/* The workers that were woken found no calls that were worth the wake-up: the next forks wake no worker. */
 static void wait_longer(struct weft__tasks *t) {
     unsigned patience = load_rlx(&t->patience) * 2 + 1;
     store_rlx(&t->patience, patience < WEFT_WAKE_PATIENCE_MOST ? patience : WEFT_WAKE_PATIENCE_MOST);
@@ -101,7 +101,7 @@ static void consider_waking(struct weft__cluster *c) {
     weft__idle_wake_one(c);
 }
 
-/* What a worker has stolen kept it busy, or not. */
+/* paid: did the stolen call keep the thief busy for long enough? */
 void weft__tasks_stolen(struct weft__cluster *c, bool paid) {
     struct weft__tasks *t = &c->tasks;
     unsigned patience = load_rlx(&t->patience);

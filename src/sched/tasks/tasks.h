@@ -12,22 +12,22 @@
 #include "sched/core/cluster.h"
 
 /*
- * What owner and thief say to each other about a call that was stolen: call->state.
+ * The states of a call, by which the owner and a thief agree (call->state):
  *
  *      FREE     no thief has begun it. Every free slot, and every private slot
  *      TAKEN    a thief runs it
- *      SELF     the owner has joined it, and run it itself, although younger calls were outstanding; the
- *               thief that takes it all the same has nothing to run
+ *      SELF     the owner has joined it and run it itself, although younger calls were outstanding. A thief that takes
+ *               it nevertheless has nothing to run
  *      DONE     the thief no longer needs it
  *      by       the owner waits for DONE: the number of its record and its ticket (weft__join_by)
  */
 enum { WEFT_CALL_FREE = 0, WEFT_CALL_TAKEN = 1, WEFT_CALL_DONE = 2, WEFT_CALL_SELF = 3 };
 
-/* The running fiber forks: its deque, which it may have to get. NULL: no memory. */
+/* The running fiber forks: returns its deque, which may have to be made. NULL: no memory. */
 struct weft__deque *weft__tasks_begin(struct weft__worker *w);
-/* A fork came to the slow path: c was pushed. -ENOSPC: no, the deque is full. */
+/* The slow path of a fork, after c was pushed. -ENOSPC: the deque is full, and c was not pushed. */
 int weft__tasks_pushed(struct weft__deque *d, struct weft_call *c);
-/* The fiber has ended, or its call has, and left some outstanding. */
+/* The fiber, or its call, has ended without joining all of its calls: ends the program with a message. */
 _Noreturn void weft__tasks_left(struct weft__fiber *f);
 /* The base has changed. */
 void weft__tasks_based(struct weft__deque *d);
@@ -115,7 +115,7 @@ bool weft__tasks_in_sight(struct weft__worker *w);
 bool weft__tasks_anywhere(struct weft__worker *w);
 /* For how long have forked calls waited at the other worker, as far as w has seen? */
 uint64_t weft__calls_left_alone(struct weft__worker *w, struct weft__worker *other, uint64_t now);
-/* What the worker keeps of deques goes back; all: of parents, too. */
+/* Returns the deques that the worker caches to the pool. all: those of parents, too. */
 void weft__tasks_flush(struct weft__worker *w, bool all);
 void weft__tasks_reset(struct weft__cluster *c);
 
@@ -131,9 +131,9 @@ enum weft__suspended { WEFT_SUSPENDED_PARKED, WEFT_SUSPENDED_ALL, WEFT_SUSPENDED
 /* A deque that has calls which w may take now; NULL: none. is_here: w is its home. */
 struct weft__deque *weft__suspended_find(struct weft__worker *w, enum weft__suspended which, uint64_t now,
                                          bool *is_here);
-/* Is there a deque that w must not sleep over? */
+/* Is there a deque for which w must stay awake? */
 bool weft__suspended_in_sight(struct weft__worker *w);
-/* Will the worker that the fiber parks on see to its calls alone? */
+/* Will the worker on which the fiber parks run its calls without help? */
 bool weft__suspended_is_for_home(struct weft__deque *d);
 
 /* --- whether steals pay (steal_worth.c) --- */
@@ -143,9 +143,9 @@ uint64_t weft__worth_patience(struct weft__worker *w);
 /* w has stolen a call from another worker's fiber, and runs it in this fiber; the call has returned. */
 void weft__worth_stole(struct weft__worker *w, struct weft__fiber *by, uint64_t now);
 void weft__worth_ran(struct weft__worker *w, const struct weft__fiber *by);
-/* What a worker has stolen has kept it busy, or not. (tasks.c) */
+/* A worker has judged a steal. paid: the call kept it busy for long enough. (tasks.c) */
 void weft__tasks_stolen(struct weft__cluster *c, bool paid);
-/* The worker searches: has its last steal of a call paid? Only if one is to be judged. */
+/* The worker searches, and has a steal to judge: did the call keep it busy for long enough? */
 void weft__worth_judge(struct weft__worker *w, uint64_t now);
 
 /* --- continuation stealing (continuation.c) --- */
@@ -153,17 +153,17 @@ void weft__worth_judge(struct weft__worker *w, uint64_t now);
 extern const struct weft__deque_variant weft__deque_kept;
 /* Runs the call that was pushed, on a stack of its own, and returns when the caller goes on. */
 void weft__continue_fork(struct weft__deque *d, struct weft_call *c);
-/* The fiber that the worker runs gives it away: the parents that wait there become ready. */
+/* The running fiber parks: the parents that wait at this worker become ready. */
 void weft__parents_ready(struct weft__worker *w);
-/* The same for a fiber that only lets others in: it takes its parents along, and puts them onto the worker where it
- * goes on. If they became ready instead, each of them would fork, and let others in, until most of the loop's calls
- * are under way at once, each on a stack. */
+/* The same for a fiber that yields: it takes its parents along, and puts them onto the worker where it continues. If
+ * they became ready instead, each of them would fork and yield, until most calls of a loop are under way at once, each
+ * on a stack of its own. */
 struct weft__link *weft__parents_take(struct weft__worker *w);
 void weft__parents_put(struct weft__worker *w, struct weft__link *chain);
 /* The oldest parent of another worker, to be entered; NULL: none. */
 struct weft__fiber *weft__parents_steal(struct weft__worker *w, struct weft__worker *from, uint64_t now);
 bool weft__parents_wait_at(struct weft__worker *w);
-/* What the worker keeps goes back; all: its deque of parents, too. */
+/* Returns what the worker caches. all: its deque of parents, too. */
 void weft__children_flush(struct weft__worker *w, bool all);
 
 #endif

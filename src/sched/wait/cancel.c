@@ -114,7 +114,7 @@ void weft__frame_pop(struct weft__fiber *me, struct weft__frame *frame) {
     set_frames(me, frame->below);
 }
 
-/* What the new region begins with, of what is in force around it: 0, or the cause. Locked. */
+/* The cause with which a new region begins, because what surrounds it is cancelled; 0: none. Locked. */
 static uint64_t inherited_region(struct weft__fiber *me, struct weft__region *r, struct weft__scope *around) {
     uint64_t cause = around ? load_rlx(&around->cause) : 0;
     if (cause) return weft__cause_inward(cause);

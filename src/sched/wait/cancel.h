@@ -38,11 +38,11 @@ enum { WEFT_FRAME_CLEANUP = 1, WEFT_FRAME_MEMBER, WEFT_FRAME_SCOPE, WEFT_FRAME_S
 struct weft__frame {
     uintptr_t below; /* what `frames` was before */
     uint8_t kind;
-    /* Of regions; here because there is room. */
-    bool covered;       /* not the fiber's innermost */
-    bool chained;       /* stands in the chain of a scope */
-    bool requested;     /* the lowest scope or shield: weft_cancel has come */
-    bool was_cancelled; /* the fiber was, when the region began */
+    /* These belong to struct weft__region. They fill the padding. */
+    bool covered;       /* the fiber has a region inside this one */
+    bool chained;       /* the region is in the chain of a scope */
+    bool requested;     /* in the lowest scope or shield of a fiber: weft_cancel was called */
+    bool was_cancelled; /* the fiber was cancelled when the region began */
 };
 
 /* A round chain. */
@@ -90,7 +90,7 @@ static inline int weft__cause_error(uint64_t cause) { return (int)(uint32_t)(cau
 static inline int weft__cause_result(uint64_t cause) {
     return weft__cause_why(cause) == WEFT_BY_DEADLINE ? -ETIMEDOUT : -ECANCELED;
 }
-/* What a scope is cancelled with when the scope around it is. */
+/* The cause with which a scope is cancelled when the scope around it is cancelled. */
 static inline uint64_t weft__cause_inward(uint64_t cause) {
     return weft__cause(weft__cause_why(cause), weft__cause_result(cause));
 }
@@ -183,28 +183,26 @@ static inline int weft__cancel_error(struct weft__fiber *me) {
 /* --- roots (cancel_root.c) -------------------------------------------------------------------------------- */
 
 struct weft__deque;
-/* What cancels a call that the running fiber forks now: a scope that it has begun; SHIELDED: nothing does; NULL: its
- * root. */
+/* The scope that cancels a call which the running fiber forks now. SHIELDED: none; NULL: the fiber's root. */
 #define WEFT_SHIELDED ((void *)1)
 void *weft__fork_scope(void);
 /* The scope that cancels the running fiber, as long as it has begun neither a scope nor a shield itself. */
 struct weft__scope *weft__base_scope(void);
-/* What a call inherits that was taken from the deque and forked under `what`. NULL: nothing. */
+/* The scope that cancels a call which was forked under `what` and taken from the deque. NULL: none. */
 struct weft__scope *weft__call_scope(struct weft__deque *d, void *what);
-/* The root of the deque's owner, which is opened if need be, in that scope. For a fiber that runs a call of it that is
- * not done. */
+/* The root of the deque's owner; opens it in that scope if it is not open. The caller runs a call of this deque. */
 struct weft__scope *weft__root_of(struct weft__deque *d, struct weft__scope *around);
-/* The owner, before it forgets the last call that others ran. */
+/* The owner calls this before it forgets the last call that other fibers ran. */
 void weft__root_close(struct weft__deque *d);
-/* The fiber is asked to stop; it is locked. Its root, held by its count, or NULL. */
+/* The fiber is being cancelled, and locked. Returns its root, with a count that keeps it, or NULL. */
 struct weft__scope *weft__root_hold(struct weft__fiber *f, uint8_t open);
 
-/* Tells a fiber that its region is cancelled; true: it was waiting, and must be made ready. Locked. */
+/* Cancels the wait of a fiber whose region was cancelled. True: it was waiting, and must be made ready. Locked. */
 bool weft__cancel_fiber(struct weft__fiber *f, uint64_t cause);
 
 /* --- scopes (scope.c) ------------------------------------------------------------------------------ */
 
-/* What a scope begins with: so many children are counted before they are there; see life/scope_spawn.c. */
+/* The count with which a scope begins: children are counted in advance; see life/scope_spawn.c. */
 #define WEFT_SCOPE_RESERVE (UINT64_C(1) << 32)
 /* Counts a child that the fiber which began the scope does not spawn, or a thread's. */
 void weft__scope_count_foreign(struct weft__scope *s);
@@ -212,15 +210,15 @@ void weft__scope_count_foreign(struct weft__scope *s);
 /* Spawns a fiber that calls fn(scope). The area of life fills it in before main. */
 extern int (*weft__scope_helper)(void *(*fn)(void *), struct weft__scope *scope);
 
-/* Cancels it; false: it was cancelled before. The caller sees to it that the scope stays. */
+/* Cancels the scope. False: it was cancelled before. The caller ensures that the scope exists meanwhile. */
 bool weft__scope_stop(struct weft__scope *s, int why, int err);
 
 /* The region of a child leaves the scope's chain; a failure cancels the scope. */
 void weft__member_end(struct weft__fiber *me, struct weft__region *member, int result);
 void *weft__child_main(void *arg);
 
-/* Of a thread that is no carrier, which looks after the deadlines of its own scopes while it waits: the earliest of
- * those that are not cancelled; and cancels the scopes that are past their deadlines. */
+/* For a thread that is no carrier, and so watches the deadlines of its own scopes while it waits. The first function
+ * returns the earliest deadline of scopes that are not cancelled. The second cancels scopes that are past theirs. */
 uint64_t weft__scopes_deadline(const struct weft__fiber *me);
 void weft__scopes_expire(struct weft__fiber *me);
 

@@ -138,7 +138,7 @@ void weft__member_end(struct weft__fiber *me, struct weft__region *m, int result
     me->frames = m->frame.below; /* without the lock: it has neither scope nor shield open */
 }
 
-/* What a child runs first; its count is completed when it has ended, like any fiber's counter. */
+/* The main function of a child. When the child has ended, its scope's count is completed like any fiber's counter. */
 void *weft__child_main(void *arg) {
     struct weft__worker *w = weft__self();
     struct weft__fiber *me = load_rlx(&w->current);

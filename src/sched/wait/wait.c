@@ -61,8 +61,8 @@ WEFT_SWITCHES void weft__wait_nap(struct weft__fiber *me, uint64_t nanoseconds) 
     weft__wait_block_for(me, ticket, weft__clock() + nanoseconds, weft__for(WEFT_WAITS_SLEEP, NULL));
 }
 
-/* Of this kernel thread: which of the fibers that run on it are refused does not matter. A fiber that loops is refused
- * far more often than all others, and so it is the fiber that pauses. */
+/* Counts the refusals of all fibers of this kernel thread. A fiber that loops is refused far more often than the
+ * others, so mostly it is this fiber that pauses. */
 static __thread unsigned refusals;
 static WEFT_NOINLINE bool is_to_pause(void) { return ++refusals % WEFT_REFUSALS == 0; }
 

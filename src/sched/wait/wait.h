@@ -86,7 +86,8 @@ static inline struct weft__fiber *weft__join_win(uint64_t join) {
     struct weft__fiber *joiner = weft__fiber_at(index);
     WEFT_ASSERT((join & WEFT_JOIN_TAG) >= WEFT_JOIN_BY && joiner != NULL);
     uint64_t ticket = load_rlx(&joiner->wait) & WEFT_WAIT_EPOCH;
-    /* Of the epoch, the word holds 35 bits; a joiner that has gone on fails here or in win. */
+    /* The word holds 35 bits of the epoch. If the joiner no longer waits, the comparison here fails, or the win does.
+     */
     bool waits = weft__join_by(index, ticket) == join && weft__wait_win(joiner, ticket, WEFT_WON_DONE);
     return waits ? joiner : NULL;
 }

@@ -27,9 +27,10 @@
  * watchman, the first push wakes a worker. When all workers sleep, there is no watchman: an idle program
  * uses no CPU.
  *
- * The watchman may find work and be busy for long, while others sleep on. Then it leaves its duty to the next fork or
- * push (weft__idle_end): it asks the deques of forked calls, as a worker that goes to sleep does, and looks once more.
- * A fork that comes by and sees no watchman wakes a sleeper, which is the watchman if it finds nothing.
+ * The watchman may find work and then be busy for long, while others sleep on. So when it becomes busy, it asks the
+ * deques of forked calls to report the next fork, as a worker that goes to sleep does, and looks for work once more
+ * (weft__idle_end). The next fork or push sees that there is no watchman, and wakes a sleeper. If that sleeper finds
+ * nothing, it becomes the watchman.
  */
 #include "sched/wake/idle.h"
 #include "base/assert.h"
@@ -44,7 +45,7 @@ static void stop_watching(struct weft__idle *idle, struct weft__worker *w) {
     add_state(idle, -WEFT_IDLE_WATCHED);
 }
 
-/* The worker is no longer a sleeper. Locked. */
+/* Removes the worker from the stack of sleepers, if it is on it. Locked. */
 static void take_off(struct weft__idle *idle, struct weft__worker *w) {
     WEFT_ASSERT(weft__lock_is_held(&idle->lock));
     if (!w->sleeper.is_listed) return;
@@ -62,7 +63,7 @@ static void take_off(struct weft__idle *idle, struct weft__worker *w) {
     stop_watching(idle, w);
 }
 
-/* It is not retired any more. Locked. */
+/* The worker is no longer retired. Locked. */
 static void call_back(struct weft__idle *idle, struct weft__worker *w) {
     WEFT_ASSERT(weft__lock_is_held(&idle->lock));
     if (!w->sleeper.is_retired) return;
@@ -74,7 +75,7 @@ static void call_back(struct weft__idle *idle, struct weft__worker *w) {
 }
 
 /* Takes the sleeper off the stack and makes it a searcher; the caller wakes it. Locked. */
-static void appoint_watchman(struct weft__idle *idle, struct weft__worker *w) {
+static void make_searcher(struct weft__idle *idle, struct weft__worker *w) {
     WEFT_ASSERT(w->sleeper.is_listed && !w->search.is_searcher);
     take_off(idle, w);
     w->search.is_searcher = true;
@@ -87,7 +88,7 @@ void weft__idle_wake_one(struct weft__cluster *c) {
     if (!(state & WEFT_IDLE_SLEEPERS) || (state & WEFT_IDLE_SEARCHERS)) return;
     weft__lock(&idle->lock);
     struct weft__worker *w = load_rlx(&idle->state) & WEFT_IDLE_SEARCHERS ? NULL : idle->top;
-    if (w) appoint_watchman(idle, w);
+    if (w) make_searcher(idle, w);
     weft__unlock(&idle->lock);
     if (w) weft__driver_wake(&w->driver);
 }
@@ -97,21 +98,21 @@ void weft__idle_wake(struct weft__worker *w) {
     struct weft__idle *idle = &w->cluster->idle;
     weft__lock(&idle->lock);
     bool asleep = w->sleeper.is_listed || w->sleeper.is_retired;
-    if (w->sleeper.is_listed) appoint_watchman(idle, w);
+    if (w->sleeper.is_listed) make_searcher(idle, w);
     call_back(idle, w);
     weft__unlock(&idle->lock);
     if (asleep) weft__driver_wake(&w->driver);
 }
 
-/* What the watchman, if there is one, will see to should it stand still. */
-static bool is_the_owners(struct weft__worker *w, bool fresh) {
+/* May the queue be left to its owner? A few fibers may: if the owner does not reach them, the watchman takes them. */
+static bool is_left_to_owner(struct weft__worker *w, bool fresh) {
     return weft__ready_length(&w->ready) < 2 || (!fresh && weft__is_prompt(w)) ||
            weft__keeps_up(w, load_rlx(&w->progress.polled_at));
 }
 
 WEFT_COLD void weft__idle_consider(struct weft__worker *w, uint64_t state, bool fresh) {
     if (state & WEFT_IDLE_SEARCHERS || !w->cluster->stealing) return;
-    if ((state & WEFT_IDLE_WATCHED) && is_the_owners(w, fresh)) return;
+    if ((state & WEFT_IDLE_WATCHED) && is_left_to_owner(w, fresh)) return;
     weft__idle_wake_one(w->cluster);
 }
 
@@ -127,15 +128,15 @@ void weft__idle_wake_taker(struct weft__cluster *c, bool (*calls_wait)(struct we
     weft__lock(&idle->lock);
     struct weft__worker *w = sleeper_for_calls(idle);
     bool wakes = w && calls_wait(w);
-    if (wakes) appoint_watchman(idle, w);
+    if (wakes) make_searcher(idle, w);
     weft__unlock(&idle->lock);
     if (wakes) weft__driver_wake(&w->driver);
 }
 
 /*
- * A worker that retires leaves work to the sleepers. Wakers that saw it search have woken no other worker, forked calls
- * of a fiber that parked on it have lost their home, and the watchman may be the worker that retires. So it looks on
- * behalf of the most recent sleeper, and wakes it if there is anything for it.
+ * A worker that retires may leave work behind: wakers that saw it search have woken no other worker, forked calls of a
+ * fiber that parked on it have lost their home, and the watchman may be the worker that retires. So it looks for work
+ * in place of the most recent sleeper, and wakes that sleeper if there is any.
  */
 void weft__idle_wake_successor(struct weft__cluster *c, bool (*work_waits)(struct weft__worker *)) {
     struct weft__idle *idle = &c->idle;
@@ -143,7 +144,7 @@ void weft__idle_wake_successor(struct weft__cluster *c, bool (*work_waits)(struc
     struct weft__worker *w = load_rlx(&idle->state) & WEFT_IDLE_SEARCHERS ? NULL : idle->top;
     if (w && !work_waits(w)) w = sleeper_for_calls(idle); /* the first one may be a spare */
     if (w && !work_waits(w)) w = NULL;
-    if (w) appoint_watchman(idle, w);
+    if (w) make_searcher(idle, w);
     weft__unlock(&idle->lock);
     if (w) weft__driver_wake(&w->driver);
 }
@@ -152,7 +153,7 @@ bool weft__idle_start_searching(struct weft__worker *w) {
     struct weft__idle *idle = &w->cluster->idle;
     if (w->search.is_searcher) return true; /* appointed by its waker */
     weft__lock(&idle->lock);
-    /* Half of the workers that are awake may search, and one always. */
+    /* Half of the workers that are awake may search, but always at least one. */
     uint64_t searchers = (load_rlx(&idle->state) & WEFT_IDLE_SEARCHERS) / WEFT_IDLE_SEARCHER;
     uint64_t awake = w->cluster->count - weft__idle_resting(load_rlx(&idle->state));
     w->search.is_searcher = searchers == 0 || 2 * searchers < awake;
@@ -206,7 +207,7 @@ void weft__idle_leave(struct weft__worker *w) {
     weft__lock(&idle->lock);
     take_off(idle, w);
     weft__unlock(&idle->lock);
-    fence_rel(); /* pairs with weft__is_quiet: it does not see what we do from here on without idle.wakes */
+    fence_rel(); /* pairs with weft__is_quiet: if it sees anything that we do from here on, it also sees idle.wakes */
 }
 
 /* --- retirement ---------------------------------------------------------------------------------- */

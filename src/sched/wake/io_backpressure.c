@@ -7,13 +7,13 @@
  * thread would sleep. Then a server that is busy, and one worker that sleeps between two requests, never see the thread
  * at all.
  *
- * The word weft__poll_duty_state says how it is:
+ * The states of weft__poll_duty_state:
  *
  *   SERVED    the thread is on duty: it sleeps in the poller, or makes ready what that has reported
  *   HELD      the thread holds back, and the workers are on duty
  *   DOZED     the thread holds back, and a worker sleeps in the poller
- *   AWAITED   the thread holds back for a while, and wants to be notified when a worker has nothing to do. So it is as
- * long as the thread has other duties than descriptors: it takes signals
+ *   AWAITED   the thread holds back for a limited time, and wants to be notified when a worker has nothing to do. It
+ *             chooses this state when it has other duties than descriptors, such as signals
  *
  *   the thread                                  a worker that goes to sleep
  *   1. awaited = HELD                           1. is a sleeper: idle.state says so
@@ -37,7 +37,7 @@
 
 _Atomic uint32_t weft__poll_duty_state;
 static _Atomic(const struct weft__poll_duty *) stead;
-static _Atomic bool asked; /* a worker has, since the last tick of the monitor */
+static _Atomic bool asked; /* has a worker asked the poller since the last tick of the monitor? */
 static _Atomic uint64_t next_ask;
 
 WEFT_COLD void weft__poll_duty_notify(void) {
@@ -117,7 +117,7 @@ WEFT_COLD bool weft__poll_duty_sleep(struct weft__worker *w, uint64_t deadline) 
 
 /* --- the thread ------------------------------------------------------------------------------------------------ */
 
-/* False: it has a worker that sleeps. A worker that searches goes to sleep before it runs anything, or is busy. */
+/* False: a worker of the cluster sleeps. A worker that searches counts as busy: it will run something, or sleep. */
 static bool is_busy(struct weft__cluster *c, void *busy) {
     if (load_acq(&c->idle.state) & WEFT_IDLE_SLEEPERS) return false;
     *(bool *)busy = true;

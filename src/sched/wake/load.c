@@ -47,10 +47,7 @@ struct weft__worker *weft__host_of(struct weft__worker *w) {
     return comes_by && weft__keeps_up(first, now) && is_quick(w) ? first : NULL;
 }
 
-/*
- * The kernel may have taken the processor away for milliseconds meanwhile. So a long time counts for little, unless it
- * comes again and again.
- */
+/* The kernel may have taken the processor away for milliseconds meanwhile. So a single long time counts little. */
 void weft__burden_dry(struct weft__worker *w, uint64_t busy) {
     struct weft__burden *b = &w->burden;
     uint64_t turns = load_rlx(&w->numbers.switches) - b->switches, old = load_rlx(&b->turn);
@@ -66,7 +63,8 @@ void weft__burden_wakes(struct weft__worker *w) {
     store_rlx(&b->asleep_since, 0);
 }
 
-/* Up to now. The worker may wake up meanwhile: then it is a little less, or more, this time, and right the next. */
+/* How long the worker has slept until now. If it wakes up meanwhile, the result is slightly wrong, and the next look
+ * corrects it. */
 static uint64_t time_asleep(const struct weft__burden *b, uint64_t now) {
     return load_rlx(&b->asleep) + weft__since(load_rlx(&b->asleep_since), now);
 }

@@ -8,10 +8,10 @@
 #include "sched/core/cluster.h"
 #include "sched/wake/idle.h"
 
-/* It takes about so long until a fiber runs on a core that has nothing of it in its cache. */
+/* What it costs to run a fiber on a core whose cache has nothing of it. */
 #define WEFT_CARRY (1 * WEFT_MICROSECOND)
 
-/* A worker looks at timers, ring, mailbox and injector once in so many dispatches, or after so long. */
+/* A worker looks at timers, ring, mailbox and injector after this many dispatches, or after this time. */
 #define WEFT_POLL_EVERY 61
 #define WEFT_POLL_TIME \
     (500 * WEFT_MICROSECOND) /* with 50, requests go to the ring in smaller batches: weft serve 5.0 -> 6.1 us */
@@ -35,14 +35,14 @@ static inline bool weft__is_crowd(const struct weft__cluster *c, unsigned more) 
 bool weft__keeps_up(const struct weft__worker *w, uint64_t now);
 /* The worker that is to run what the ring of w has brought; NULL: w itself. */
 struct weft__worker *weft__host_of(struct weft__worker *w);
-/* The worker has run dry after so many ns of work. */
+/* The worker has run dry after `busy` ns of work. */
 void weft__burden_dry(struct weft__worker *w, uint64_t busy);
 /* The worker has work again. */
 static inline void weft__burden_busy(struct weft__worker *w) { w->burden.switches = load_rlx(&w->numbers.switches); }
 /* Before and after a sleep. */
 void weft__burden_sleeps(struct weft__worker *w, uint64_t now);
 void weft__burden_wakes(struct weft__worker *w);
-/* The monitor, at each tick: the carrier has used so much CPU time in all. */
+/* The monitor calls this at each tick. cpu: the CPU time that the carrier has used since its start. */
 void weft__burden_look(struct weft__worker *w, uint64_t cpu, uint64_t now);
 
 #endif

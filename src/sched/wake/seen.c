@@ -8,7 +8,7 @@
 
 #define WEFT_BATCH (2 * WEFT_MILLISECOND) /* the kernel takes this long at most for a ring full of requests */
 
-/* Room for what was seen of all workers there are now. */
+/* Makes room for the records of all workers that exist now. */
 bool weft__seen_make_room(struct weft__worker *w, unsigned index) {
     if (likely(index < w->seen.size)) return true;
     unsigned size = load_acq(&w->cluster->count); /* pairs with the making of a worker */
@@ -45,9 +45,9 @@ void weft__queue_seen_empty(struct weft__worker *w, struct weft__worker *other) 
 }
 
 /*
- * Will the owner reach the last of so many fibers before this worker could run it? The answer depends on how far the
- * head has moved since an earlier look; the first look says yes. After a long gap between two
- * looks the queue seems slow, and is stolen from.
+ * Will the owner reach the last of `length` fibers before this worker could run it? The answer depends on how far the
+ * head has moved since an earlier look. The first look says yes. After a long gap between two looks the queue seems
+ * slow, and is stolen from.
  */
 bool weft__queue_is_served_at_once(struct weft__worker *w, struct weft__worker *other, uint64_t length, uint64_t now) {
     if (!weft__seen_make_room(w, other->index)) return false;
