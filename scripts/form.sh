@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The form of the sources: clang-format has nothing to change, every source names its licence, comments and documents
-# avoid vague pronouns (words.py), and static functions have names that are good for a profile (names.py).
+# avoid vague pronouns (words.py) and name only what exists (stale.py), and static functions have names that are good for a
+# profile (names.py).
 #   form.sh         names the files that break a rule. Ends in "form: N passed, N failed", counting files
 #   form.sh mend    formats them and adds the licence line; `make format`
 cd "$(dirname "$0")/.." || exit 1
@@ -31,7 +32,7 @@ without_licence | sed 's/$/: no line SPDX-License-Identifier: MIT/' >>"$found"
 failed=$(wc -l <"$found")
 passed=$(($(licensed | wc -l) - failed))
 [ "$failed" -eq 0 ] || { cat "$found" && echo "make format mends these"; }
-for rule in words names; do
+for rule in words names stale; do
     if ! scripts/$rule.py >"$found"; then
         cat "$found"
         failed=$((failed + 1))

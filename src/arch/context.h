@@ -24,7 +24,7 @@ struct weft__context {
     _Atomic uint8_t on_stack;
     /*
      * The rest would be padding. The scheduler keeps fields here that every switch and wake-up reads, so that they
-     * share a cache line with the fields above. The switch does not touch them. See sched.h.
+     * share a cache line with the fields above. The switch does not touch them. See sched/core/fiber.h.
      */
     _Atomic uint8_t kind;
     uint8_t stack_class;

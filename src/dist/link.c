@@ -163,8 +163,8 @@ static void drain_socket(struct weft__dist_link *l) {
 static void drain_rings(void) {
     struct weft__dist *d = &weft__dist;
     for (unsigned word = 0; word < (d->locals + 63) / 64; word++) {
-        uint64_t bits =
-            atomic_exchange_explicit(&d->bell->from[word], 0, memory_order_acquire); /* pairs with ring_bell */
+        uint64_t bits = atomic_exchange_explicit(&d->bell->from[word], 0,
+                                                 memory_order_acquire); /* pairs with weft__dist_ring_bell */
         while (bits) {
             unsigned local = word * 64 + (unsigned)__builtin_ctzll(bits);
             bits &= bits - 1;

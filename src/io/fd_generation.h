@@ -6,11 +6,11 @@
  * attempt. If it has changed later, the number may refer to another file, and the result is -EBADF.
  *
  *   the waiter                                      weft_close
- *   1. reads the generation; waits while a close    1. begin_close: a new generation, marked as closing;
+ *   1. reads the generation; waits while a close    1. weft__fd_begin_close: a new generation, marked as closing;
  *      is under way                                    under the waiters' lock
  *   2. an attempt                                   2. ends the waits in the wait queue or ring
  *   3. under that lock: same generation? enter      3. close
- *      the wait queue or ring                       4. end_close
+ *      the wait queue or ring                       4. weft__fd_end_close
  *
  * With a ring, a close does not take the ring's lock if no request is pending. There the waiter counts its request
  * before step 3; so step 2 sees the request, or the waiter sees the new generation.

@@ -7,7 +7,8 @@
  *   the submitter                                 a thread
  *   1. put: enqueues the job; wakes the thread    1. dequeues the first job and runs it
  *      that became idle last, or creates one      2. if there is none: idle, until a wake-up or the
- *   2. take_back, to give the job up                 timeout
+ *   2. weft__thread_pool_take_back, to give the        timeout
+ *      job up
  *
  * A thread checks the queue and becomes idle, or ends, under one lock: so it sees a job, or the submitter sees it idle.
  */

@@ -82,7 +82,7 @@ proctype waker() {
     :: was = state;
         if
 #ifndef MUT_COUNTS_LATE
-        :: was == ASLEEP -> /* ring_bell */
+        :: was == ASLEEP -> /* notify_event_fd */
             ringing++;
             d_step { was = state; state = AWAKE }
             if

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The wait: the word of wait.h with all that ends a wait (permit, cancellation, deadline, the chain
- * of queue.h), and the way back onto a carrier (dispatch.h, worker.c, context.h).
+ * of wait_queue.h), and the way back onto a carrier (dispatch.h, worker.c, context.h).
  *
  * The fiber is a process of its own that moves only while a carrier has entered it; what
  * weft__suspend does on the fiber's stack, the carrier's process does. The word has the bits of the
@@ -313,7 +313,7 @@ inline block(id, until) {
 }
 #endif
 
-/* --- the semaphore: queue.h, sem.c ---------------------------------------------------------- */
+/* --- the semaphore: wait_queue.h, sem.c ----------------------------------------------------- */
 
 inline lock_sem() {
     atomic { assert(sem_alive); !(sem & LOCKED) -> w = sem; sem = sem | LOCKED }

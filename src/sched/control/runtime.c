@@ -9,9 +9,9 @@
  * begun. The functions of timers can, so a stop holds them before the last sum:
  *
  *   the stop                                     a worker that finds something due in a wheel
- *   1. timers_held = true                        1. expiring is odd
+ *   1. weft__timers_held = true                  1. expiring is odd
  *   -- heavy fence --                            -- light fence --
- *   2. waits until no worker is expiring         2. timers_held? then it calls nothing
+ *   2. waits until no worker is expiring         2. weft__timers_held? then it calls nothing
  *   3. sums: nothing can be added any more       3. expiring is even
  *
  * When will nothing happen any more? When all clusters are quiet (quiescence.c), and no thread of the program is left

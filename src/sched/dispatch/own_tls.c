@@ -68,7 +68,7 @@ WEFT_SWITCHES struct weft__worker *weft__suspend_owning(struct weft__worker *w, 
     if (unlikely(load_rlx(&w->calls.deque) != NULL)) return suspend_own_tls(w, self);
     struct weft__fiber *f = weft__next(w);
     if (unlikely(f == self)) {
-        store_rel(&w->current, f); /* pairs with weft__share_by_force: it was taken from the queue before */
+        store_rel(&w->current, f); /* pairs with weft__sharing_end_by_force: f has left the queue by now */
         count_add(&w->numbers.switches, 1);
         return w;
     }

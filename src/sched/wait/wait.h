@@ -80,34 +80,35 @@ static inline bool weft__wait_win(struct weft__fiber *f, uint64_t ticket, uint64
     return true;
 }
 
-/* The fiber that joins by this word (sched.h), won and to be made ready; or NULL, if it no longer does. */
+/* Wins the wait of the fiber that a join word (core/fiber.h) names as the joiner: the caller must make it ready.
+ * NULL: that fiber no longer waits for this join. */
 static inline struct weft__fiber *weft__join_win(uint64_t join) {
     uint32_t index = weft__life_index(join >> 3);
     struct weft__fiber *joiner = weft__fiber_at(index);
     WEFT_ASSERT((join & WEFT_JOIN_TAG) >= WEFT_JOIN_BY && joiner != NULL);
     uint64_t ticket = load_rlx(&joiner->wait) & WEFT_WAIT_EPOCH;
-    /* The word holds 35 bits of the epoch. If the joiner no longer waits, the comparison here fails, or the win does.
-     */
+    /* The word holds only 35 bits of the epoch. If the joiner no longer waits, this comparison or the win fails. */
     bool waits = weft__join_by(index, ticket) == join && weft__wait_win(joiner, ticket, WEFT_WON_DONE);
     return waits ? joiner : NULL;
 }
 
 /* Step 3 is weft__wait_block, in block.h. */
 
-/* Sets CANCEL, if it still is this fiber; *wakes: that ended its wait, and it is to be made ready. -ESRCH. */
+/* Sets CANCEL in the wait word if the handle is not stale (-ESRCH). *wakes: this ended the fiber's wait, and the caller
+ * must make the fiber ready. */
 int weft__wait_cancel(struct weft__fiber *f, struct weft_fiber fiber, bool *wakes);
 /*
- * A wait was refused: the caller was cancelled, and holds no lock of weft's. Returns err. A loop around such a wait
- * that does not look at its result would keep its worker; so every WEFT_REFUSALSth refusal pauses its caller.
+ * A wait was refused because the caller was cancelled. The caller holds no lock of weft. Returns err. A loop that
+ * ignores this error would keep its worker busy for ever, so one refusal in WEFT_REFUSALS pauses the caller.
  */
 #define WEFT_REFUSALS 64
 #define WEFT_REFUSAL_PAUSE WEFT_MILLISECOND
 int weft__refused(struct weft__fiber *me, int err);
 
-/* Waits so long, whatever happens. */
+/* Waits for this time. Neither an unpark nor a cancellation ends the wait early. */
 void weft__wait_nap(struct weft__fiber *me, uint64_t nanoseconds);
 
-/* Instead of step 3: the fiber itself has found that it need not wait. Returns what block would. */
+/* Instead of step 3: the fiber has found that it need not wait. Returns what weft__wait_block would return. */
 int weft__wait_withdraw(struct weft__fiber *me, uint64_t ticket);
 
 #endif
