@@ -14,7 +14,7 @@
 /* May a program write the register? The kernel says so since Linux 5.9. Under valgrind it may not. */
 static inline bool weft__thread_pointer_is_free(void) { return getauxval(AT_HWCAP2) & 2; }
 
-/* By the word that points to itself (the ABI of thread-local storage): cheaper than rdfsbase. */
+/* Reads the first word of the storage, which points to itself (the ABI demands it). That is cheaper than rdfsbase. */
 static inline __attribute__((always_inline)) void *weft__thread_pointer(void) {
     void *p;
     __asm__ volatile("movq %%fs:0, %0" : "=r"(p)::"memory");

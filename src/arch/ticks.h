@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The processor's counter of time: the cheapest clock there is. It runs at a constant rate, and all processors of a
- * machine agree about it, as the kernel demands of a clock source. What a tick is in ns, the reader finds out by two
- * looks at both clocks.
+ * machine agree about it, as the kernel demands of a clock source. To learn how long a tick is, a reader looks at this
+ * counter and at the kernel's clock twice, and compares the differences.
  */
 #ifndef WEFT_ARCH_TICKS_H
 #define WEFT_ARCH_TICKS_H

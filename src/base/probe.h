@@ -4,7 +4,7 @@
  * place, and a note of the file (readelf -n) says where its arguments are. So probes stand only where one instruction
  * more does not matter: not in the paths that yield, park, fork and spawn. docs/OBSERVABILITY.md has the table.
  *
- * Without sys/sdt.h there are no probes. Sanitizers have none: their code is not what is looked at.
+ * Without sys/sdt.h there are no probes. Builds with a sanitizer have none: such builds are not traced.
  */
 #ifndef WEFT_BASE_PROBE_H
 #define WEFT_BASE_PROBE_H

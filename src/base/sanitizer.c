@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See sanitizer.h: what a program is told that runs with a sanitizer, but with a library that was built without it. */
+/* Warns a program that runs with a sanitizer while this library was built without it. See sanitizer.h. */
 #include "base/sanitizer.h"
 
 #include "base/message.h"

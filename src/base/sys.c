@@ -154,8 +154,8 @@ void weft__futex_wake(_Atomic uint32_t *word, int threads) {
 /*
  * Fences are made by the kernel (membarrier), or are symmetric. If the kernel refuses membarrier after it worked:
  *
- *   1. weft__fence_is_symmetric becomes true, and a full fence makes that visible. Light sides that start later execute
- * a fence.
+ *   1. weft__fence_is_symmetric becomes true, and a full fence makes that visible. Light sides that start later
+ *      execute a fence.
  *   2. The heavy side waits for WEFT_BUFFERS_DRAIN. A light side that started earlier has stored its word by then: a
  *      store stays in a processor's buffer for less than a microsecond, and a thread that loses its processor
  *      executes a full fence in the kernel.

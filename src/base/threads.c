@@ -133,8 +133,8 @@ static bool serves_io_uring(const char *tid) {
     return field_of(path, FLAGS) & IO_WORKER;
 }
 
-/* How many of the process's threads, of which there are so many, serve io_uring. UINT_MAX: threads have begun or ended
- * meanwhile, and the list may lack some. */
+/* How many of the process's `all` threads serve io_uring. UINT_MAX: threads have begun or ended meanwhile, and the list
+ * may lack some. */
 static unsigned io_workers(unsigned all) {
     unsigned listed = 0, workers = 0;
     DIR *tasks = opendir("/proc/self/task");

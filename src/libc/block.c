@@ -3,21 +3,22 @@
  * Blocks: the memory of thread-local variables with a thread descriptor, as glibc makes them for a new thread, but
  * without a kernel thread.
  *
- * The loader allocates a block and gives the thread-locals of all libraries their values. The descriptor must look as
- * that of a thread that has just begun. Weft does not know all of its fields. So it starts one thread, once, and that
- * thread copies its own descriptor and the C library's thread-locals: the *template*. A new block gets the template,
- * with every pointer that led into the template's block moved to the new one.
+ * The loader allocates a block and gives the thread-locals of all libraries their first values. The descriptor must
+ * look like the descriptor of a thread that has just begun, but weft does not know all of its fields. So weft starts
+ * one thread, once, and that thread copies its own descriptor and the C library's thread-locals: the *template*. A new
+ * block gets a copy of the template. Pointers into the template's block are changed to point into the new block.
  *
- * A block that was used once keeps the C library's thread-locals for the next fiber: malloc's caches hang there, and
- * nothing that glibc exports frees them. So a block is never freed: there are as many as fibers lived at once.
+ * A block that was used keeps the C library's thread-locals for the next fiber. They refer to malloc's caches, and
+ * glibc exports no function that frees those. So a block is never freed. There are as many blocks as fibers with a
+ * block lived at the same time.
  *
- * glibc does not know these blocks: they are in none of its lists. What follows from that:
+ * glibc does not know these blocks: they are in none of its lists. The consequences:
  *   - dlopen gives initial-exec thread-locals of a new library their values in listed threads only. The caller of
  *     dlopen calls weft__libc_heed_libraries.
  *   - setuid and others signal listed threads, that is the carriers. That is right.
- *   - a forked child takes its own descriptor out of a list: the list field points to itself.
- * Rejected: blocks that glibc makes for a real thread, which then leaves by a system call. glibc knows these, but each
- * costs a thread (47 us), and debuggers see them as threads.
+ *   - a forked child removes its own descriptor from a list. The list field points to itself, so that this does no
+ * harm. Rejected: blocks that glibc makes for a real thread, which then leaves by a system call. glibc knows these, but
+ * each costs a thread (47 us), and debuggers see them as threads.
  */
 #define _GNU_SOURCE
 #include "arch/thread_pointer.h"
@@ -64,7 +65,7 @@ static void *copy_template(void *unused) {
     return unused;
 }
 
-/* The thread that is copied has a stack of ours, so that pointers into it can be told. */
+/* The thread that is copied runs on a stack of ours, so that we recognize pointers into that stack. */
 static bool make_template(const struct weft__libc *c) {
     enum { STACK = 256 << 10 };
     pthread_attr_t attr;
@@ -77,7 +78,7 @@ static bool make_template(const struct weft__libc *c) {
     template.stack_end = (const char *)stack + STACK;
     pthread_attr_init(&attr);
     pthread_attr_setstack(&attr, stack, STACK);
-    sigset_t every, before; /* it is not to run handlers */
+    sigset_t every, before; /* the thread must not run signal handlers */
     sigfillset(&every);
     pthread_sigmask(SIG_BLOCK, &every, &before);
     int err = pthread_create(&thread, &attr, copy_template, NULL);
@@ -98,8 +99,8 @@ static bool have_template(const struct weft__libc *c) {
     return there;
 }
 
-/* Copies a part of the template to where it belongs in the block. Pointers into the template's block lead into the new
- * one, pointers to the rest of the template's stack become NULL. */
+/* Copies a part of the template to its place in the block. Pointers into the template's block are changed to point into
+ * the new block. Pointers to the rest of the template's stack become NULL. */
 static void copy_moved(char *tp, ptrdiff_t at, const char *from, size_t size) {
     for (size_t i = 0; i + sizeof(uintptr_t) <= size; i += sizeof(uintptr_t)) {
         char *word;
@@ -120,13 +121,13 @@ void *weft__block_descriptor(void *thread_pointer) {
     return (char *)thread_pointer + weft__libc_read(NULL)->descriptor;
 }
 
-/* Numbers that no kernel thread has: glibc compares them to tell the owner of a mutex. */
+/* A thread id that no kernel thread has. glibc compares these ids to find out which thread owns a mutex. */
 static int next_tid(void) {
     static _Atomic uint32_t last;
     return 0x40000000 + (int)(add_rlx(&last, 1) & 0x3fffffff);
 }
 
-/* The descriptor of a thread that begins; but not its dtv, which is that of this block. */
+/* Writes the descriptor of a thread that begins. The dtv field stays: it belongs to this block. */
 static void write_descriptor(const struct weft__libc *c, char *tp) {
     char *descriptor = tp + c->descriptor;
     void *dtv, **list = (void **)(void *)(descriptor + c->list), **robust = (void **)(void *)(descriptor + c->robust);
@@ -157,8 +158,8 @@ static struct own *make_block(const struct weft__libc *c) {
     return o;
 }
 
-/* Memory of thread-locals that was allocated when they were first used. The loader's table: an element before the first
- * holds the number of elements, each of which is two words, the second to be freed. */
+/* Frees the memory of thread-locals that was allocated at their first use. It walks the loader's table (the dtv). The
+ * element before the first one holds the number of elements. An element has two words; the second is the memory. */
 static void free_dynamic(const struct weft__libc *c, char *tp) {
     struct {
         void *value, *to_free;
@@ -208,7 +209,7 @@ void weft__blocks_initialise(ptrdiff_t at, const void *image, size_t filled, siz
     weft__lock(&lock);
     for (struct own *o = all; o; o = o->next_all) {
         char *to = (char *)o->thread_pointer + at;
-        if (o->thread_pointer == weft__thread_pointer()) continue; /* the caller's: the loader has done it, or will */
+        if (o->thread_pointer == weft__thread_pointer()) continue; /* the loader itself serves the calling thread */
         memcpy(to, image, filled);
         memset(to + filled, 0, size - filled);
     }

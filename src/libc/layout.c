@@ -22,7 +22,8 @@ struct field {
 static struct weft__libc layout;
 static const char *refused;
 
-/* *pointers: how many fit into the field, whether the table calls it an array or one large field. */
+/* Finds a field with elements of this many bits. *pointers: how many pointers fit into it. The table may describe it as
+ * an array or as one large field. */
 static bool find_field(const char *name, uint32_t bits, size_t *offset, size_t *pointers) {
     const struct field *f = weft__libc_function(name);
     if (!f || (f->bits != bits && bits)) return false;
@@ -42,7 +43,8 @@ static bool read_fields(void) {
            PTHREAD_KEYS_MAX % layout.levels == 0;
 }
 
-/* These are the loader's. */
+/* Finds the functions that make and free the thread-locals of a block, those that destroy its values, and glibc's keys.
+ */
 static bool find_functions(void) {
     struct weft__module loader;
     if (!weft__module_containing(&loader, (uintptr_t)getauxval(AT_BASE))) return false;
@@ -63,7 +65,7 @@ static int find_storage(struct dl_phdr_info *info, size_t size, void *libc) {
     return 1;
 }
 
-/* What the running thread shows: where its descriptor, its robust list and the C library's thread-locals are. */
+/* Measures, in the calling thread, where the descriptor, the robust list and the C library's thread-locals are. */
 static bool measure_layout(void) {
     struct weft__module libc;
     char *self = (char *)pthread_self(), *robust;

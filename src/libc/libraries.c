@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Libraries that a program loads while blocks are in use. If a library has initial-exec thread-locals, the loader puts
- * them into spare room of every block and gives them their values, in the threads that glibc lists. Blocks are not
- * listed: that is done here, after dlopen.
+ * Libraries that a program loads while blocks are in use. If a library has initial-exec thread-locals, they are in the
+ * spare room that every block has. The loader writes their first values for the threads that glibc lists. Blocks are
+ * not listed, so this file writes the values there, after dlopen.
  */
 #define _GNU_SOURCE
 #include "base/lock.h"
@@ -40,12 +40,12 @@ static int find_tls(struct dl_phdr_info *info, size_t size, void *arg) {
     return 1;
 }
 
-/* Where its thread-locals are, from the thread pointer on; 0: they have no fixed place. */
+/* The offset of the library's thread-locals from the thread pointer; 0: they have no fixed place. */
 static ptrdiff_t storage_of(const struct link_map *map) {
     const struct field *f = (const struct field *)weft__libc_function("_thread_db_link_map_l_tls_offset");
     if (!f) return 0;
     ptrdiff_t offset = *(const ptrdiff_t *)(const void *)((const char *)map + f->offset);
-    if (offset <= 0) return 0; /* the values that stand for none are 0, -1 and -2 */
+    if (offset <= 0) return 0; /* 0, -1 and -2 mean that there is no fixed place */
 #if defined(__x86_64__)
     return -offset;
 #else
@@ -81,7 +81,7 @@ void weft__libc_heed_libraries(bool initialise) {
         struct search s = {map->l_addr, NULL};
         if (is_known_library(map)) continue;
         struct known *k = (struct known *)malloc(sizeof *k);
-        if (!k) continue; /* tried again at the next change */
+        if (!k) continue; /* no memory: the next change tries again */
         *k = (struct known){known, map, map->l_addr, true};
         known = k;
         dl_iterate_phdr(find_tls, &s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Symbols of a loaded library, by its own tables. dlsym would do, but it takes locks and may call malloc: an allocator
- * that was preloaded calls functions that weft looks up here, and would call itself.
+ * Looks up symbols of a loaded library in its own tables. dlsym is no choice: it takes locks and may call malloc. A
+ * preloaded allocator may call a function that weft looks up here, and dlsym would then call the allocator again.
  */
 #define _GNU_SOURCE
 #include "libc/libc.h"
@@ -56,8 +56,9 @@ static uint32_t symbol_hash_of(const char *name) {
     return h;
 }
 
-/* The table: buckets, bloom words, skipped symbols, shift; then bloom filter, buckets, and chains of hashes whose last
- * has bit 0 set. */
+/* The hash table begins with four words: number of buckets, number of the first hashed symbol, size of the Bloom
+ * filter, shift. Then follow the Bloom filter, the buckets, and the chains of hashes. Bit 0 marks the end of a chain.
+ */
 void *weft__module_find(const struct weft__module *m, const char *name) {
     const ElfW(Sym) *symbols = (const ElfW(Sym) *)m->symbols;
     const ElfW(Half) *versions = (const ElfW(Half) *)m->versions;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The end of a thread, for a fiber with thread-local storage of its own: what glibc does in start_thread after the
- * function has returned, and exports no function for.
+ * The end of a fiber with thread-local storage of its own. Does what glibc does in start_thread after the thread's
+ * function has returned; glibc exports no function for it.
  */
 #define _GNU_SOURCE
 #include "arch/thread_pointer.h"
@@ -16,7 +16,7 @@ static void **levels_of(const struct weft__libc *c) {
     return (void **)((char *)weft__thread_pointer() + c->descriptor + (ptrdiff_t)c->specific);
 }
 
-/* One round of destructors; false: no value was left. */
+/* Calls the destructors of all values once. False: there was no value. */
 static bool destroy_values(const struct weft__libc *c, unsigned per_level) {
     bool any = false;
     for (unsigned level = 0; level < c->levels; level++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A topology from a line of text, see topology.h. The CPUs are counted in the order of the tree: with 8 CPUs a core,
- * number 20 in that order belongs to core 2. */
+/* A topology from a line of text, see topology.h. The CPUs are counted in the order of the tree: if a core has 8 CPUs,
+ * CPU 20 of the tree belongs to core 2. */
 #include "base/sys.h"
 #include "topo/topology.h"
 
@@ -53,7 +53,7 @@ static bool read_levels(const char *text, struct tree *tree) {
     return level == PU;
 }
 
-/* How many CPUs one object of the level has. Without that level the whole machine is one. */
+/* How many CPUs an object of the level has. If the line does not mention the level, the machine is one such object. */
 static unsigned level_width(const struct tree *tree, enum level level) {
     return tree->objects[level] ? tree->cpus / tree->objects[level] : tree->cpus;
 }
@@ -67,7 +67,8 @@ static unsigned cache_width(const struct tree *tree) {
     return level_width(tree, shared ? last : PACKAGE);
 }
 
-/* The numbers of the CPUs, in the order of the tree; each once. Returns the highest and one, or 0. */
+/* Reads the kernel's number of each CPU, in the order of the tree. Returns the highest number plus one; 0: a number is
+ * missing or wrong. */
 static unsigned read_indexes(const struct tree *tree, unsigned *numbers) {
     const char *text = tree->indexes;
     unsigned cpus = 0;

@@ -8,8 +8,8 @@
  *   cpu/cpuN/cache/indexM/{level,type,shared_cpu_list}
  *   node/online, node/nodeN/cpulist            the CPUs of each memory node
  *
- * A core or cache is known by the first of its CPUs. A file that is missing means the simplest case: a core for each
- * CPU, no cache, one package, one node.
+ * The first CPU of a core or cache stands for that core or cache. If a file is missing, the simplest case is assumed: a
+ * core for each CPU, no cache, one package, one node.
  */
 #include "base/sys.h"
 #include "topo/topology.h"
@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define TEXT_MOST 4096              /* bytes of a file that are read: the kernel writes one page at most */
-#define CACHES_MOST 16              /* of a CPU */
+#define CACHES_MOST 16              /* caches of a CPU that are read */
 #define CACHE_OF_PACKAGE (1u << 30) /* added to the number of a package that stands for a cache */
 
 struct cpu {
@@ -57,7 +57,7 @@ __attribute__((format(printf, 3, 4))) static bool read_topology_text(const struc
     return text[0] != '\0';
 }
 
-/* The next range of a list such as "0-3,8-11". False: there is none, or it makes no sense. */
+/* Reads the next range of a list such as "0-3,8-11". False: the list ends here, or is no such list. */
 static bool next_range(const char **list, unsigned *first, unsigned *last) {
     char *end;
     if (**list < '0' || **list > '9') return false;
@@ -81,7 +81,7 @@ static int by_number(const void *a, const void *b) {
     return (p->number > q->number) - (p->number < q->number);
 }
 
-/* Neighbours are next to each other in this order. */
+/* Sorts CPUs of a node, cache and core next to each other. */
 static int by_location(const void *a, const void *b) {
     const struct cpu *p = a, *q = b;
     if (p->package != q->package) return p->package < q->package ? -1 : 1;
@@ -91,7 +91,8 @@ static int by_location(const void *a, const void *b) {
     return by_number(a, b);
 }
 
-/* The highest cache of data, unless its level is below three and it belongs to the core alone; else the package. */
+/* The last-level cache: the data cache with the highest level. If that cache has a level below three and belongs to one
+ * core alone, the package stands for the cache. */
 static void read_cache(struct reader *r, struct cpu *cpu, const char *core) {
     unsigned long highest = 0;
     cpu->cache = CACHE_OF_PACKAGE + cpu->package;
@@ -130,7 +131,7 @@ static void read_nodes(struct reader *r) {
         }
 }
 
-/* The CPUs that are there, in the order of their numbers. */
+/* Reads all CPUs that are online, in the order of their numbers. */
 static bool read_cpus(struct reader *r) {
     unsigned first, last, n = 0;
     if (!read_topology_text(r, r->text, "cpu/online")) return false;
@@ -145,8 +146,8 @@ static bool read_cpus(struct reader *r) {
     return true;
 }
 
-/* A dense number for each different value, in the order of the CPUs. `seen` are the values that have one, the last one
- * last: neighbours have the same, so the search begins there. */
+/* Gives each different value a dense number. `seen` holds the values so far. The search begins with the latest value,
+ * because neighbouring CPUs mostly have the same. */
 struct numbers {
     unsigned count, *seen;
 };

@@ -47,8 +47,8 @@ const struct weft__topology *weft__topology(void) {
     return ours;
 }
 
-/* The location of a CPU that is off is unknown. It gets the location of the CPU before it, because the kernel mostly
- * numbers neighbours one after the other. */
+/* The location of an offline CPU is unknown. It gets the location of the CPU before it, because the kernel mostly gives
+ * neighbours consecutive numbers. */
 void weft__topology_fill(struct weft__topology *t, const bool *known) {
     for (unsigned i = 1; i < t->cpus; i++)
         if (!known[i]) t->location[i] = t->location[i - 1];
