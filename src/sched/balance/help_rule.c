@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See help_rule.h. A queue's delay is what its oldest has waited, or what fibers usually wait there,
- * whichever is more. There are two reasons to help:
+ * See help_rule.h. The delay of a queue is the wait of its oldest fiber, or the usual wait there, whichever is longer.
+ * There are two reasons to help:
  *
- *   - Their delay is longer than ours by a half and WEFT_HELP_SLACK. Takes an eighth of the queue at each look:
- *     the owner may only have been interrupted, and to carry fibers over and back costs more than
- *     they gain. Takes all of it when it is twice as late: then the owner does not come home.
- *   - Their queue is longer by an eighth, and fibers wait there as long as in ours, at least. Fibers stay where they
- *     are woken, so it would stay longer for ever, and its fibers would be served less often. Half of the difference.
- *     Where ours waits longer, because this worker has less of a processor, the first rule has moved fibers away from
- *     here: they must not come back.
+ *   - The other queue's delay is longer than ours by a half plus WEFT_HELP_SLACK. The helper takes an eighth of that
+ *     queue at each look. It takes no more, because the owner may only have been interrupted, and moving fibers over
+ * and back costs more than they gain. If the delay is twice as long again, the owner does not come home, and the helper
+ *     takes all fibers.
+ *   - The other queue is longer than ours by an eighth, and fibers wait there at least as long as here. Fibers stay
+ * where they are woken, so that queue would stay longer for ever, and its fibers would run less often. The helper takes
+ *     half of the difference. It takes nothing if fibers wait longer here: this worker has less of a processor then,
+ * and the first rule has moved fibers away from here. They must not come back.
  */
 #include "sched/balance/help_rule.h"
 

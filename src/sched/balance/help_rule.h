@@ -27,7 +27,8 @@ static inline uint64_t weft__help_average(uint64_t average, uint64_t sample) {
     return average - average / 8 + (sample < most ? sample : most) / 8;
 }
 
-/* Each worker looks at another queue once in this time on average, and so each queue is looked at once. */
+/* On average each worker looks at another queue once in this time (ns), so each queue is looked at once in this time.
+ */
 #define WEFT_HELP_INTERVAL 8000
 #define WEFT_HELP_LOOKS 8 /* at most at a time: a look may miss the cache */
 

@@ -18,13 +18,14 @@ static bool is_served(struct weft__worker *w, struct weft__worker *other) {
            weft__queue_is_served_at_once(w, other, weft__ready_length(&other->ready), now);
 }
 
-/* Is there work for which an idle worker must stay awake? A single fiber in the queue of a worker that is awake, and a
- * few fibers that this worker will run at once, are left to that worker, or to the watchman, if there is one. */
+/* Is there work for which an idle worker must stay awake? Two kinds of work are no reason: a single fiber in the queue
+ * of an awake worker, if a watchman looks after it; and fibers that their worker will run at once. */
 static bool in_sight(struct weft__worker *w, bool (*served)(struct weft__worker *, struct weft__worker *)) {
     uint64_t least = load_rlx(&w->cluster->idle.state) & WEFT_IDLE_WATCHED ? 2 : 1;
     struct weft__cluster *c = w->cluster;
     if (!weft__mailbox_is_empty(&w->mailbox)) return true;
-    if (unlikely(weft__is_reserve(w))) return load_acq(&c->stopping); /* pairs with the stop. It looks now and then */
+    if (unlikely(weft__is_reserve(w)))
+        return load_acq(&c->stopping); /* pairs with the stop. The reserve wakes by itself */
     if (load_rlx(&c->injector.length)) return true;
     unsigned count = load_acq(&c->count);
     for (unsigned i = 0; c->stealing && i < count; i++) {

@@ -21,16 +21,16 @@
 static inline bool weft__work_is_queued(struct weft__worker *w) {
     return weft__has_ready(w) || !weft__mailbox_is_empty(&w->mailbox);
 }
-/* Does work wait that only this worker runs, unless it is stuck? */
+/* Does work wait that no other worker takes, unless this worker is stuck? */
 static inline bool weft__work_is_only_here(struct weft__worker *w) {
     return weft__aside_count(w) || !weft__mailbox_is_empty(&w->mailbox);
 }
-/* Does work wait on a stuck worker that others run in its place? */
+/* Does work wait on this stuck worker, so that other workers run it? */
 static inline bool weft__work_is_left_by(struct weft__worker *stuck) {
     return weft__work_is_only_here(stuck) || weft__uring_needs_reap(&stuck->ring);
 }
-/* Does anything wait for a worker that is kept by a fiber? Calls that this fiber has forked count only if it blocks: a
- * fiber that computes will run them itself. */
+/* Does work wait for a worker that a hog keeps? The calls that the hog has forked count only if it blocks. A hog that
+ * computes will run them itself. */
 static inline bool weft__work_waits_for(struct weft__worker *w, uint64_t now, bool blocks) {
     return weft__work_is_queued(w) || weft__wheel_next(&w->wheel) <= now || weft__uring_needs_reap(&w->ring) ||
            (blocks && weft__tasks_wait_at(w));

@@ -5,9 +5,9 @@
  *
  *   - Threads that do not exist in the child may have held locks, or half changed a chain. weft takes no locks before a
  *     fork to prevent that: it would cost every fork a few hundred locks, and the child does not need the data that
- * they protect. The child uses free memory again if its lock was free. Everything else of the parent's runtime stays as
- * it is: workers, records and stacks. The child may still touch an object, a semaphore for instance, with a chain that
- *     leads through those stacks.
+ *     they protect. The child uses pooled memory again if the lock of the pool was free. Everything else of the
+ * parent's runtime stays as it is: workers, records and stacks. So the child may still touch an object, for example a
+ *     semaphore, whose chain of waiters leads through those stacks.
  *   - The parent's fibers are abandoned: their handles are stale, and waking one has no effect.
  *   - If a fiber forked, it continues as an ordinary thread, on its own stack. Its record becomes the record of that
  *     thread, so it still owns its mutexes and its local values.
@@ -35,22 +35,23 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static struct weft__worker *buried; /* the parent's: timers still point to their wheels */
+static struct weft__worker *buried; /* workers of the parent, kept because timers still point to their wheels */
 
-/* Another thread may just have been cancelling a record, even a free one: a request may come after its fiber has
- * ended. */
+/* Marks all fibers but one as abandoned. Unlocks every record, because another thread may have held the lock at the
+ * fork, to cancel the fiber. That may even be a free record, if a cancellation comes after the end of its fiber. */
 static void abandon_all(struct weft__fiber *but) {
     uint32_t records = load_rlx(&weft__fibers.records);
     for (uint32_t i = 0; i < records; i++) {
         struct weft__fiber *f = weft__fiber_at(i);
         if (load_rlx(&f->context.open))
-            store_rlx(&f->context.open, 0); /* only then: a page that is written is copied */
+            store_rlx(&f->context.open, 0); /* only if needed: the kernel copies each page that is written */
         if (f != but && weft__slot_in_use(&f->slot) && load_rlx(&f->context.kind) == WEFT_KIND_FIBER)
             store_rlx(&f->context.kind, WEFT_KIND_ABANDONED);
     }
 }
 
-/* Neither cancelled nor in a scope: the threads that could end what it has open are not here. */
+/* Makes the record of the fiber that forked the record of this thread. It is neither cancelled nor in a scope: the
+ * threads that could end its scopes exist only in the parent. */
 static void become_thread(struct weft__fiber *f) {
     weft__tls = NULL;
     f = weft__thread_adopt(f);

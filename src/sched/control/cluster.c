@@ -9,10 +9,10 @@
  * Records of clusters are made once and kept for later clusters. A generation tells old handles from new ones. The
  * states of a cluster:
  *
- *   vacant    no carriers. A creation takes it
- *   making    its carriers are being made, by the creator. It is in no sum, and has no fibers
- *   running   it can be found by its handle, and spawned into
- *   ending    it cannot. Its carriers are being joined, by a destroy or the stop
+ *   vacant    the record is free for the next cluster
+ *   making    the creator makes the carriers. No sum includes the cluster, and it has no fibers
+ *   running   the handle is valid, and spawns are accepted
+ *   ending    the handle is stale. A destroy or the stop joins the carriers
  *
  * A thread holds weft__clusters_change while it changes a state, never while it makes or joins threads. Under that lock
  * a stop closes all clusters to threads, and from then on no thread may make a cluster; fibers may, until they have all
@@ -49,7 +49,7 @@ WEFT_PUBLIC struct weft_cluster weft_cluster_self(void) {
 
 /* --- all of them -------------------------------------------------------------------------------------- */
 
-static bool closed_to_threads; /* a stop is under way; under weft__clusters_change */
+static bool closed_to_threads; /* a stop is under way; protected by weft__clusters_change */
 
 void weft__cluster_close(struct weft__cluster *c, uint8_t closed) {
     weft__lock(&c->injector.lock);
@@ -82,7 +82,7 @@ void weft__clusters_after_fork(void) {
     closed_to_threads = false;
 }
 
-/* Another thread is making or ending it; that will be over in a moment. Locked. */
+/* Is another thread making or ending this cluster? That ends soon. Locked. */
 static bool is_changing(const struct weft__cluster *c) { return load_acq(&c->making) || load_acq(&c->ending); }
 
 void weft__clusters_claim(void) {
@@ -105,7 +105,7 @@ static bool cluster_may_make(void) { return may_change() && (weft__self() || !cl
 
 /* --- making ----------------------------------------------------------------------------------------- */
 
-/* Ends the carriers, which find nothing to do any more. */
+/* Ends the carriers. There is no work for them any more. */
 static void join_carriers(struct weft__cluster *c) {
     pthread_mutex_lock(&c->resizing); /* no thread adds a worker from here on */
     store_rel(&c->stopping, true);
@@ -113,7 +113,7 @@ static void join_carriers(struct weft__cluster *c) {
     fence_sc(); /* pairs with the fence of a worker that announces its sleep: it sees stopping, or we it */
     for (unsigned i = 0; i < c->count; i++) weft__idle_wake(c->workers[i]);
     for (unsigned i = 0; i < c->count; i++) pthread_join(c->workers[i]->carrier.thread, NULL);
-    weft__poll_duty_notify(); /* one of them may have been on duty there */
+    weft__poll_duty_notify(); /* one of them may have had the poll duty */
     for (unsigned i = 0; i < c->count; i++) {
         weft__driver_await_wakers(&c->workers[i]->driver);
         weft__uring_close(&c->workers[i]->ring); /* no worker looks at another's ring now */
@@ -150,7 +150,7 @@ int weft__cluster_make(struct weft__cluster *c, const struct weft_config *config
     store_rlx(&c->node, node);
     if (c->binds || node >= 0) weft__threads_bind();
     store_rlx(&c->stack_class, (uint8_t)weft__stack_class(config->stack_size));
-    pthread_mutex_lock(&c->resizing); /* against a resize that has found an earlier generation of it */
+    pthread_mutex_lock(&c->resizing); /* excludes a late resize of an earlier cluster in this record */
     store_rlx(&c->stopping, false);
     pthread_mutex_unlock(&c->resizing);
     store_rlx(&c->idle.state, 0);
@@ -185,7 +185,7 @@ static struct weft__cluster *cluster_find_vacant(void) {
     return NULL;
 }
 
-/* From vacant to making. */
+/* Takes a vacant record: vacant -> making. */
 static int cluster_reserve(struct weft__cluster **reserved) {
     struct weft__cluster *c = NULL;
     int err = -ESRCH;
@@ -200,7 +200,8 @@ static int cluster_reserve(struct weft__cluster **reserved) {
     return err;
 }
 
-/* From making to running, unless a stop has come meanwhile. What a fiber makes then is closed to threads, too. */
+/* making -> running. -ESRCH: a stop has begun meanwhile. During a stop only a fiber can make a cluster, and threads
+ * cannot spawn into it. */
 static int cluster_publish(struct weft__cluster *c) {
     pthread_mutex_lock(&weft__clusters_change);
     bool may = cluster_may_make();
@@ -245,15 +246,16 @@ static bool is_elsewhere(struct weft__fiber *f, void *cluster) {
     return weft__cluster_of(load_rlx(&f->context.placement)) != cluster;
 }
 
-/* How many fibers have come into it, in whatever way. */
+/* How many fibers have come into the cluster so far, spawned or moved. */
 static uint64_t births_in(struct weft__cluster *c) {
     uint64_t n = load_acq(&c->injector.spawned) + load_acq(&c->arrivals);
     for (unsigned i = 0; i < load_acq(&c->count); i++) n += load_rlx(&c->workers[i]->numbers.spawned);
     return n;
 }
 
-/* From running to ending, if as many fibers have come into it as before the caller saw that none lived there. Closed
- * under the injector's lock, at which spawns from elsewhere count: each of them came before, or is refused. Locked. */
+/* running -> ending, if no fiber has come since the caller counted `births`; after that count it saw no fiber in the
+ * cluster. Spawns from outside are counted under the injector's lock. The cluster is closed under the same lock, so
+ * each spawn is counted before, or refused. Locked. */
 static bool close_if_empty(struct weft__cluster *c, uint64_t births) {
     weft__lock(&c->injector.lock);
     bool empty = births_in(c) == births;
@@ -261,21 +263,22 @@ static bool close_if_empty(struct weft__cluster *c, uint64_t births) {
     weft__unlock(&c->injector.lock);
     if (!empty) return false;
     store_rlx(&c->generation, load_rlx(&c->generation) + 1);
-    store_rel(&c->ending, true); /* pairs with weft__each_cluster: it is in one of the two states at any time */
+    store_rel(&c->ending, true); /* pairs with weft__each_cluster, which must see running or ending at any time */
     store_rel(&c->running, false);
     return true;
 }
 
 /*
- * Does any fiber live in it? If not, it ends. A fiber that is seen nowhere may have been born into a record that was
- * looked at before, by a fiber that has ended since; then its birth is counted between the two counts. If fibers live
- * there, or have come meanwhile, the cluster stays as it was, and no spawn into it is disturbed.
+ * Begins the end of the cluster if no fiber lives in it. The loop over all records may miss a fiber: another fiber
+ * spawned it into a record that the loop had passed, and ended before the loop came to it. But that spawn raises the
+ * number of births between the two counts. If fibers live in the cluster, or have come meanwhile, the cluster stays as
+ * it was (-EBUSY), and no spawn into it is refused.
  */
 static int begin_end(struct weft__cluster *c, struct weft_cluster handle) {
     uint64_t births = births_in(c);
-    weft__fence_heavy(); /* pairs with weft__notify in a spawn: the fibers that we have counted are seen */
+    weft__fence_heavy(); /* pairs with weft__notify in a spawn: the loop sees the fibers that were counted */
     if (!weft__each_live(is_elsewhere, c)) return -EBUSY;
-    weft__fence_heavy(); /* the same: if a fiber was seen to have ended, the births are that it counted */
+    weft__fence_heavy(); /* the same: the second count includes the spawns of each fiber that the loop saw ended */
     pthread_mutex_lock(&weft__clusters_change);
     int err = weft__cluster_find(handle) == c && may_change() ? 0 : -ESRCH;
     if (!err && !close_if_empty(c, births)) err = -EBUSY;
@@ -283,7 +286,7 @@ static int begin_end(struct weft__cluster *c, struct weft_cluster handle) {
     return err;
 }
 
-/* Deadlines of fibers that have left, and timers that fibers armed here. */
+/* Moves the timers of the cluster to another worker: deadlines of fibers that have left, and timers of the program. */
 static void hand_on_timers(struct weft__cluster *c, struct weft__worker *to) {
     for (unsigned i = 0; i < c->count; i++)
         if (weft__wheel_next(&c->workers[i]->wheel) != WEFT_FOREVER)
@@ -292,12 +295,14 @@ static void hand_on_timers(struct weft__cluster *c, struct weft__worker *to) {
     weft__idle_wake(to);
 }
 
-/* Where a fiber goes that had this placement. A pin is to a worker of the cluster that it leaves. */
+/* The new placement of a fiber that moves to cluster c. Only the priority stays: a pin names a worker of the old
+ * cluster. */
 static uint32_t placement_in(struct weft__cluster *c, uint32_t placement) {
     return (placement & WEFT_PLACEMENT_PRIORITY) | load_rlx(&c->fibers);
 }
 
-/* Spawned here by a fiber that was moved away, while that fiber was still running here. */
+/* Moves a fiber of this cluster to the first cluster. Such a fiber was spawned here by a fiber that had been moved away
+ * but was still running here. */
 static bool take_in(struct weft__fiber *f, void *cluster) {
     uint32_t placement = load_rlx(&f->context.placement);
     while (
@@ -308,7 +313,8 @@ static bool take_in(struct weft__fiber *f, void *cluster) {
     return true;
 }
 
-/* A fiber or thread may have looked at a fiber's placement, and put it here, when it had just been moved away. */
+/* Hands everything that is left in the cluster's queues on. A waker may have read a fiber's placement just before the
+ * fiber was moved away, and have put it into a queue of this cluster. */
 static void cluster_hand_on(struct weft__cluster *c) {
     if (c != &weft__cluster) weft__each_live(take_in, c);
     fence_sc(); /* pairs with weft__mail: it sees that the cluster does not run, or we the mail */
@@ -322,12 +328,12 @@ void weft__cluster_end(struct weft__cluster *c) {
     cluster_hand_on(c);
     weft__tasks_reset(c);
     pthread_mutex_lock(&weft__clusters_change);
-    weft__stats_add(c, &weft__past); /* part of the sum by which a stop knows that all has ended */
+    weft__stats_add(c, &weft__past); /* a stop adds these numbers to find out whether all fibers have ended */
     release_workers(c);
     store_rel(&c->running, false);
     store_rel(&c->ending, false);
     pthread_mutex_unlock(&weft__clusters_change);
-    weft__quiet_notify(); /* a stop may have waited for that */
+    weft__quiet_notify(); /* a stop may be waiting for the end of this cluster */
 }
 
 WEFT_PUBLIC int weft_cluster_destroy(struct weft_cluster cluster) {
@@ -338,7 +344,7 @@ WEFT_PUBLIC int weft_cluster_destroy(struct weft_cluster cluster) {
     if (w && w->cluster == c) return -EDEADLK;
     int err = begin_end(c, cluster);
     if (err) return err;
-    weft__monitor_leaves(c); /* at a stop, the monitor has ended before the clusters do */
+    weft__monitor_leaves(c); /* a stop need not do this: it ends the monitor before the clusters */
     weft__cluster_end(c);
     return 0;
 }
@@ -398,15 +404,20 @@ WEFT_PUBLIC int weft_cluster_drain(struct weft_cluster cluster) {
 /* --- moving ---------------------------------------------------------------------------------------- */
 
 /*
- * The fiber belongs to c from now on. Its record may begin another life at any time, and that life must not be moved by
- * a handle of the last; but no compare-and-swap of the placement can tell: the two may have the same. So the placement
- * is marked before the life is looked at. If that is still the right one, then so it was when the mark was set; a later
- * life begins with a placement without a mark, and then there is nothing left to move. If not, a wrong life may have
- * been marked, which changes nothing for it, and the mark is taken back. Locked: one at a time.
+ * Moves the fiber to cluster c. The fiber may end at any time, and its record may begin another life, which this stale
+ * handle must not move. A compare-and-swap of the placement alone cannot tell the two lives apart, because both may
+ * have the same placement. So there are two steps:
+ *
+ *   1. Set the mark MOVING in the placement, then read the life. If it is the right life, the mark is in that life's
+ *      placement. If not, the mark may be in a wrong life's placement. It does no harm there, and is removed.
+ *   2. Replace the marked placement by a compare-and-swap. A new life begins with a placement without the mark, so this
+ *      cannot change it: then the fiber has ended, and there is nothing to move.
+ *
+ * Locked: one move at a time.
  */
 static int rehouse_fiber(struct weft__fiber *f, struct weft_fiber fiber, struct weft__cluster *c) {
     atomic_fetch_or(&f->context.placement,
-                    WEFT_PLACEMENT_MOVING); /* acquire, pairs with init: the life is read after it */
+                    WEFT_PLACEMENT_MOVING); /* acquire, pairs with init: the life below is not older */
     if (load_rlx(&f->slot.life) != fiber.id) {
         atomic_fetch_and(&f->context.placement, ~WEFT_PLACEMENT_MOVING);
         return -ESRCH;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The configuration. A variable of the environment that makes no sense is said once and ignored;
- * a field that makes no sense is the program's error.
+ * The configuration. If an environment variable has an invalid value, weft prints one line and ignores it. An invalid
+ * field is an error of the program (-EINVAL).
  */
 #include "sched/control/config.h"
 #include "sched/elastic/cpu_quota.h"
@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-/* The number in an environment variable, or otherwise when it is unset or out of range. */
+/* The number in an environment variable; `otherwise` if it is unset or out of range. */
 static unsigned long from_env(const char *name, unsigned long least, unsigned long most, unsigned long otherwise) {
     const char *text = getenv(name);
     if (!text || !*text) return otherwise;

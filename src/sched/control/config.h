@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The configuration: what was given, then the environment, then defaults. See config.c. */
+/* The configuration: the program's values, else the environment's, else defaults. See config.c. */
 #ifndef WEFT_SCHED_CONFIG_H
 #define WEFT_SCHED_CONFIG_H
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The choices of an experiment, from the environment. See core/policy.h. */
+/* Reads the choices of an experiment from the environment. See core/policy.h. */
 #include "base/message.h"
 #include "sched/control/config.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The place of a variable's value among the names; 0, the default, when it is unset or makes no sense. */
+/* The index of the variable's value in `names`; 0, the default, if the variable is unset or has another value. */
 static uint8_t policy_choice(const char *variable, const char *const names[], const char *listed) {
     const char *text = getenv(variable);
     if (!text || !*text) return 0;

@@ -7,8 +7,8 @@
  * inside the program. These conditions are checked one after the other. They held at one moment if no worker woke up
  * meanwhile.
  *
- * The last worker that goes to sleep notifies a stop or drain that waits for this. So do threads that withdraw
- * something that may have been mistaken for work.
+ * The last worker that goes to sleep notifies a stop or drain that waits for this. So does a thread that removes
+ * something that a look may have taken for work.
  */
 #include "sched/control/quiescence.h"
 #include "sched/balance/work.h"
@@ -37,7 +37,7 @@ bool weft__is_quiet(struct weft__cluster *c) {
 
 /* --- drain -------------------------------------------------------------------------------------- */
 
-/* A fiber or thread that drains; on its own stack. */
+/* A fiber or thread that waits for a drain. On its stack. */
 struct drainer {
     struct drainer *next;
     struct weft__cluster *cluster;
@@ -95,7 +95,7 @@ WEFT_SWITCHES int weft__drain_wait(struct weft__cluster *c, uint32_t generation,
     weft__unlock(&lock);
     store_rel(&weft__quiet.collect, weft__drain_collect); /* pairs with weft__quiet_notify */
     add_ar(&weft__quiet.waiting, 1);
-    weft__quiet_notify(); /* it may be so already */
+    weft__quiet_notify(); /* the cluster may be quiet already */
     err = weft__wait_block_idly(me.fiber, me.ticket, deadline);
     add_ar(&weft__quiet.waiting, -1);
     if (err) drain_leave(&me);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When nothing happens any more in a cluster. See quiescence.c.
+ * Does nothing happen in a cluster any more? See quiescence.c.
  */
 #ifndef WEFT_SCHED_CONTROL_QUIESCENCE_H
 #define WEFT_SCHED_CONTROL_QUIESCENCE_H
@@ -8,7 +8,7 @@
 #include "sched/core/cluster.h"
 #include "sched/core/quiescence.h"
 
-/* Nothing will happen in the cluster any more, unless something outside does it. */
+/* Will nothing happen in the cluster any more, unless a thread or the kernel causes it from outside? */
 bool weft__is_quiet(struct weft__cluster *c);
 /* Wakes the drains of clusters that are quiet. */
 void weft__drain_collect(void);

@@ -76,8 +76,8 @@ static int runtime_start(const struct weft_config *given, size_t size) {
     weft__profile_watch();
     weft__trace_watch();
     weft__probe1(runtime_begin, config.workers);
-    weft__cluster_open(c, WEFT_OPEN);    /* nothing can fail from here on: a fiber that is spawned will run */
-    weft__recording_tick(weft__clock()); /* WEFT_TRACE: all of its events, from the first fiber on */
+    weft__cluster_open(c, WEFT_OPEN);    /* nothing fails after this, so each spawned fiber will run */
+    weft__recording_tick(weft__clock()); /* WEFT_TRACE: records every event from the first fiber on */
     return 0;
 dismantle:
     weft__cluster_dismantle(c);
@@ -97,12 +97,12 @@ static bool add_ended(struct weft__cluster *c, void *sum) {
 }
 
 struct left {
-    uint64_t fibers, requests, operations; /* operations: those of the requests that no fiber waits for */
+    uint64_t fibers, requests, operations; /* operations: requests that call a function instead of waking a fiber */
 };
 
 static bool add_requests(struct weft__cluster *c, void *left) {
     struct left *l = left;
-    for (unsigned i = 0; i < c->count; i++) { /* pairs with reap: its function has been called */
+    for (unsigned i = 0; i < c->count; i++) { /* pairs with reap: the function of the request has returned */
         l->requests += load_acq(&c->workers[i]->ring.in_flight);
         l->operations += load_acq(&c->workers[i]->ring.functions);
     }
@@ -115,7 +115,7 @@ static bool add_spawned(struct weft__cluster *c, void *sum) {
     return true;
 }
 
-/* See the head of the file: so many were left at one moment, or fewer. */
+/* How much is outstanding. At one moment during this call it was at most this much; see the head of the file. */
 static struct left count_left(void) {
     struct left left = {0};
     pthread_mutex_lock(&weft__clusters_change);
@@ -133,8 +133,8 @@ static bool all_ended(void) {
     return !left.fibers && !left.requests;
 }
 
-/* All that is left are fibers in the background, and the requests that they wait for. An operation under way keeps the
- * runtime alive like the fiber that makes it where there is no ring. See background.c. */
+/* Are only background fibers left, and the requests that they wait for? An operation that calls a function keeps the
+ * runtime alive: without a ring, an ordinary fiber would make it. See background.c. */
 static bool only_background_left(void) {
     struct weft__background before = weft__background_now();
     if (likely(before.begun == before.ended)) return false;
@@ -151,14 +151,14 @@ static bool calls_nothing(struct weft__cluster *c, void *unused) {
     return true;
 }
 
-/* All have ended, and none will begin: timers call nothing from here on. Or else they do again. */
+/* Has everything ended, and can nothing begin? If so, timers call no functions from now on. If not, they still do. */
 static bool all_ended_for_good(void) {
     if (!all_ended()) return false;
     store_rlx(&weft__timers_held, true);
-    weft__fence_heavy(); /* pairs with weft__expire: it sees that they are held, or we that it calls them */
+    weft__fence_heavy(); /* pairs with weft__expire: it sees that timers are held, or we see that it is expiring */
     for (unsigned turn = 0; !weft__each_cluster(calls_nothing, NULL);) weft__backoff(&turn);
     bool ended = all_ended();
-    if (!ended) store_rlx(&weft__timers_held, false); /* a worker with something due does not sleep, and looks again */
+    if (!ended) store_rlx(&weft__timers_held, false); /* workers with due timers stay awake, so none is lost */
     return ended;
 }
 
@@ -174,28 +174,28 @@ static bool add_wakes(struct weft__cluster *c, void *sum) {
     return true;
 }
 
-/* All are quiet, one after the other, and no worker woke meanwhile. */
+/* Were all clusters quiet at one moment? They were found quiet one after the other, and no worker woke meanwhile. */
 static bool all_quiet(uint64_t *wakes) {
     uint64_t before = 0, after = 0;
     weft__each_cluster(add_wakes, &before);
     if (!weft__each_cluster(is_quiet, NULL)) return false;
-    weft__drain_collect(); /* a drain is ended by that, here or by the last worker that fell asleep */
-    if (load_acq(&weft__quiet.waiting) > 1) return false; /* and has not gone on yet; we are one */
+    weft__drain_collect(); /* ends the drains of quiet clusters; the last worker that fell asleep may have done so */
+    if (load_acq(&weft__quiet.waiting) > 1) return false; /* the caller counts as one; a drain will go on */
     weft__each_cluster(add_wakes, &after);
     *wakes = after;
     return before == after;
 }
 
 enum outlook {
-    GOES_ON, /* something happens, or will */
-    WAITS,   /* unless a thread of the program does something, nothing will */
-    BLOCKED, /* nothing will, and no thread is left to do anything */
+    GOES_ON, /* something happens or will happen */
+    WAITS,   /* nothing will happen unless a thread of the program acts */
+    BLOCKED, /* nothing will happen, and no thread of the program is left to act */
 };
 
 /*
- * The threads are looked at between two looks at the clusters. If no worker has woken between these, no fiber has run,
- * and so none has woken or made a thread; a thread that was awake before we looked has left its traces by the second
- * look.
+ * The threads are counted between two looks at the clusters. If no worker has woken between the two looks, no fiber has
+ * run, so no fiber has woken or made a thread. If a thread was awake before the count and woke a fiber, the second look
+ * notices.
  */
 static enum outlook stop_outlook(void) {
     uint64_t first, second;
@@ -221,7 +221,7 @@ static void report_blocked(void) {
     if (n > NAMED) weft__say("blocked, too: %z more", n - NAMED);
 }
 
-/* The reasons, with stacks; if those cannot be read, the names at least. */
+/* Prints why each fiber is blocked, with stacks. If that is not possible, prints the names of the fibers. */
 static void report_deadlock(void) {
     if (!weft__explain_self()) report_blocked();
 }
@@ -259,14 +259,14 @@ static void report_waiting(void) {
     struct some_fiber some = {.count = 0};
     unsigned threads = weft__threads_awake();
     weft__each_live(name_first, &some);
-    if (!some.count || !threads) return; /* that is over */
+    if (!some.count || !threads) return; /* the wait is over meanwhile */
     weft__say("the stop waits: %z fibers are blocked, and only another thread could wake them%s. One of them: %s",
               some.count, threads == UINT_MAX ? "" : ", of which the program still has some", some.text.text);
 }
 
-/* Says so, in one line, after a second and then at growing intervals, that it has been waiting for threads only. */
+/* If a stop waits only for threads of the program, prints a line after a second, and again at growing intervals. */
 struct patience {
-    uint64_t since, length; /* 0: it does not wait for them now */
+    uint64_t since, length; /* since: 0 while the stop does not wait for threads */
 };
 static void wait_patiently(struct patience *p, enum outlook o) {
     uint64_t now = weft__clock();
@@ -282,12 +282,12 @@ static void wait_patiently(struct patience *p, enum outlook o) {
 
 /* --- stop ------------------------------------------------------------------------------------- */
 
-/* Looked at when the last worker falls asleep, and now and then: no thread tells that it ends, and functions of timers
- * may keep the workers awake. */
+/* A stop looks when the last worker falls asleep, and also at these intervals: a thread that ends does not notify the
+ * stop, and functions of timers may keep the workers awake. */
 #define WEFT_LOOK_FIRST WEFT_MILLISECOND
 #define WEFT_LOOK_LAST (256 * WEFT_MILLISECOND)
 
-/* Waits until all fibers have ended: 0; or until the rest is blocked for ever: -EBUSY. */
+/* Waits until all fibers have ended (0), or until the remaining fibers are blocked for ever (-EBUSY). */
 static int runtime_wait_for_end(void) {
     struct patience patience = {0};
     int err = 0;
@@ -319,7 +319,7 @@ static bool end_it(struct weft__cluster *c, void *unused) {
     return true;
 }
 
-/* They are held, and a worker with something due would not sleep. */
+/* Drops all timers. They are held, and a worker with a due timer would never sleep. */
 static bool drop_timers(struct weft__cluster *c, void *unused) {
     (void)unused;
     for (unsigned i = 0; i < load_acq(&c->count); i++) weft__wheel_close(&c->workers[i]->wheel);
@@ -332,7 +332,7 @@ static void shut_down(void) {
     weft__clusters_claim();
     if (weft__cluster.print_stats) weft__stats_print();
     weft__each_cluster(end_it, NULL);
-    weft__cluster_end(&weft__cluster); /* the last one: until then no other begins or ends */
+    weft__cluster_end(&weft__cluster); /* last, because no cluster can begin or end without it */
     weft__starved_forget();
     weft__trimmer_stop();
     weft__layers_stopped();
@@ -340,7 +340,7 @@ static void shut_down(void) {
     weft__overflow_unwatch();
 }
 
-/* report: names the fibers that are blocked for ever; NULL: that was done. */
+/* report: prints the fibers that are blocked for ever; NULL: they were printed before. */
 static int stop_runtime(void (*report)(void)) {
     if (!load_rlx(&weft__cluster.running)) return -ESRCH;
     weft__clusters_close(true);
@@ -366,8 +366,8 @@ static bool abandon_it(struct weft__fiber *f, void *unused) {
     return true;
 }
 
-/* For a run: fibers that are blocked are cancelled; those that then still do not end are left as they are. Their
- * memory stays, because others may hold pointers into their stacks. */
+/* The stop at the end of weft_run: cancels fibers that are blocked for ever, and abandons those that do not end even
+ * then. Their memory stays, because there may be pointers into their stacks. */
 static int stop_for_good(void (*report)(void)) {
     int err = stop_runtime(report);
     if (err != -EBUSY) return err;
@@ -414,8 +414,9 @@ static void *call_main(void *call) {
     return (void *)(intptr_t)m->main(m->arg);
 }
 
-/* Waits until main has ended. -EDEADLK: it cannot, because all is blocked for ever, and no thread of the program could
- * change that; that was said, with the reasons. If the program does not want it to be given up, it is only said. */
+/* Waits until main has ended. -EDEADLK: every fiber, main included, is blocked for ever, and no thread of the program
+ * could wake any; the reasons were printed. With no_deadlock = 1 this prints them and goes on waiting.
+ */
 static int join_main(struct weft_fiber first, void **result) {
     bool said = false;
     int err;
@@ -447,7 +448,8 @@ WEFT_PUBLIC int weft__run(int (*main)(void *), void *arg, const struct weft_conf
     int err = runtime_start(config, size);
     if (!err) {
         struct weft_fiber first;
-        err = weft__stack_reserve(weft__cluster.stack_class); /* else nothing would ever end its wait for one */
+        err =
+            weft__stack_reserve(weft__cluster.stack_class); /* main must not wait for a stack: nothing would free one */
         if (!err) err = weft_spawn_at(&first, &attr, call_main, &call, "weft_run");
         if (!err) err = join_main(first, &result);
         int stopped = stop_for_good(err == -EDEADLK ? NULL : report_left_over);
@@ -463,5 +465,5 @@ WEFT_PUBLIC unsigned weft_workers(void) {
     return load_acq(&c->running) ? load_rlx(&c->configured) : 0;
 }
 
-/* From the table that tools read: so that it is part of every program that has a runtime. */
+/* Reads the version from the table that tools read. So the table is linked into every program that has a runtime. */
 WEFT_PUBLIC const char *weft_version(void) { return weft__layout.release; }
