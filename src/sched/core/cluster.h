@@ -13,68 +13,69 @@ enum { WEFT_OPEN, WEFT_CLOSED_TO_THREADS, WEFT_CLOSED };
 struct weft__injector {
     struct weft__lock lock;
     uint8_t closed;              /* WEFT_OPEN ... */
-    struct weft__list displaced; /* they had waited in a queue already, and are taken first */
+    struct weft__list displaced; /* fibers that have waited in a queue already; they leave first */
     struct weft__list list;
-    unsigned turn; /* counts fibers that were taken, to alternate between the two */
+    unsigned turn; /* counts fibers that were taken, to alternate between the two lists */
     struct weft__timed timed;
-    _Atomic uint64_t length;  /* of both; written under the lock, read without */
-    _Atomic uint64_t spawned; /* fibers made by threads; they are counted here, under the lock */
+    _Atomic uint64_t length;  /* of both lists; written under the lock, read without */
+    _Atomic uint64_t spawned; /* number of fibers that threads have spawned; written under the lock */
 };
 
 struct weft__idle {
     _Atomic uint64_t state WEFT_ALIGNED; /* written under the lock, read without */
     struct weft__lock lock WEFT_ALIGNED;
-    struct weft__worker *top;      /* the sleeper that came last: its caches are the warmest */
+    struct weft__worker *top;      /* the sleeper that came last, because its caches are the warmest */
     struct weft__worker *watchman; /* the sleeper that looks at the queues now and then, or NULL. Under the lock */
     _Atomic uint64_t wakes;        /* how often a worker stopped being a sleeper */
 };
 
-/* Deques of fibers that are suspended with calls outstanding, in order; see tasks.c. */
+/* The deques of fibers that were suspended while they had forked calls, in order of suspension; see tasks.c. */
 struct weft__tasks {
     struct weft__lock lock;
     struct weft__deque *first, *last;
-    _Atomic unsigned suspended;       /* so many; written under the lock */
-    _Atomic unsigned parked;          /* of these, so many of fibers that wait for something else than a join */
-    _Atomic unsigned patience, looks; /* forks that wake no worker, because the last wake-ups were in vain */
-    _Atomic bool woken;               /* a worker was woken for a fork, and has not stolen anything yet */
+    _Atomic unsigned suspended; /* the number of these deques; written under the lock */
+    _Atomic unsigned parked;    /* how many of them belong to fibers that wait for something else than a join */
+    _Atomic unsigned patience,
+        looks;          /* how many forks in a row wake no worker, and how many have done so: see tasks.c */
+    _Atomic bool woken; /* a worker was woken for a fork, and has not stolen anything yet */
     const struct weft__deque_variant *variant;
 };
 
 struct weft__cluster {
-    /* Atomic, because a thread that spawns may still look when the runtime was stopped under it and
-     * is started again; what it does then fails, or happens in the new one. */
-    _Atomic unsigned count;                         /* workers that have a carrier; only grows while it runs */
-    _Atomic unsigned configured;                    /* how many the program asked for */
-    _Atomic unsigned wanted;                        /* and how many run: more, while some are stuck */
-    _Atomic unsigned lent;                          /* so many spares run in place of workers that block */
-    _Atomic unsigned reserve;                       /* index + 1 of the spare that runs quick fibers only; 0: none */
-    _Atomic unsigned overload_rate;                 /* how much of a processor a worker may use, in 1024ths; 0: all */
-    _Atomic uint8_t stack_class;                    /* of fibers that ask for no size */
+    /* These are atomic, because a thread that spawns may read them while the runtime is stopped and started again. Its
+     * spawn then fails, or happens in the new runtime. */
+    _Atomic unsigned count;         /* workers with a carrier; only grows while the cluster runs */
+    _Atomic unsigned configured;    /* how many workers the program asked for */
+    _Atomic unsigned wanted;        /* how many workers run: more than configured while some are stuck */
+    _Atomic unsigned lent;          /* how many spares run in place of workers that block */
+    _Atomic unsigned reserve;       /* index + 1 of the spare that runs quick fibers only; 0: none */
+    _Atomic unsigned overload_rate; /* how much of a processor a worker may use, in 1024ths; 0: all */
+    _Atomic uint8_t stack_class;    /* for fibers that ask for no stack size */
     struct weft__worker *workers[WEFT_WORKERS_MAX]; /* made once, kept for the next start */
-    uint32_t placement;                             /* of its fibers */
-    _Atomic uint32_t generation;                    /* grows when it begins and when it ends: old handles do not fit */
-    _Atomic bool automatic;                         /* as many workers as the machine lends us */
-    _Atomic uint32_t map;                           /* grows when a worker has come, or moved to another CPU */
-    _Atomic int node;                               /* its workers stay on this memory node; -1: anywhere */
-    pthread_mutex_t resizing;                       /* held while workers are added, or their number changed */
-    /* Written before it has carriers, and read by these. */
+    uint32_t placement;                             /* the cluster's number in a placement word */
+    _Atomic uint32_t generation; /* grows when the cluster begins and when it ends, which makes old handles stale */
+    _Atomic bool automatic;      /* the number of workers follows the number of CPUs that the machine grants */
+    _Atomic uint32_t map;     /* version of the workers' CPUs: grows when a worker is added, or moves to another CPU */
+    _Atomic int node;         /* its workers stay on this memory node; -1: anywhere */
+    pthread_mutex_t resizing; /* held to add workers or to change their number */
+    /* Written before the first carrier starts, and read by carriers. */
     bool binds; /* each worker stays on a CPU of its own */
     bool stealing;
     bool helping;
     bool print_stats;
     struct weft__policy policy;
     _Atomic bool rescues;
-    _Atomic bool own_tls;    /* its fibers have thread-local storage of their own; see own_tls_spawn.c */
-    _Atomic uint32_t fibers; /* the placement of a fiber without wishes: its own, and RETURNS if that is the policy */
-    _Atomic uint64_t late_after;   /* a fiber that waits longer is reported; 0: none is */
-    _Atomic uint64_t next_report;  /* not before */
-    _Atomic uint64_t crowded;      /* until then, no more workers than needed: processors are short. See load.c */
-    _Atomic unsigned run_capacity; /* so many workers can run at once; 0: not known. Written by the monitor */
-    /* Its life, see cluster.c: written while the clusters are locked. */
-    _Atomic bool making; /* it is being made, and only its maker knows it */
+    _Atomic bool own_tls;          /* its fibers have thread-local storage of their own; see own_tls_spawn.c */
+    _Atomic uint32_t fibers;       /* the placement word of an ordinary new fiber; with RETURNS if that is the policy */
+    _Atomic uint64_t late_after;   /* a fiber that waits longer is reported; 0: no fiber is */
+    _Atomic uint64_t next_report;  /* the next report comes at this time at the earliest */
+    _Atomic uint64_t crowded;      /* processors are scarce until this time: wake no worker without need. See load.c */
+    _Atomic unsigned run_capacity; /* how many workers can run at once; 0: unknown. Written by the monitor */
+    /* The state of the cluster, see cluster.c. Written under weft__clusters_change. */
+    _Atomic bool making; /* only the creator uses it */
     _Atomic bool running;
     _Atomic bool ending;       /* its carriers are being joined */
-    _Atomic bool stopping;     /* carriers leave when they find nothing */
+    _Atomic bool stopping;     /* carriers end when they find no work */
     _Atomic uint64_t arrivals; /* fibers that were moved here */
     struct weft__idle idle;
     struct weft__tasks tasks WEFT_ALIGNED;
@@ -83,14 +84,14 @@ struct weft__cluster {
 
 /* The first cluster; the program makes the others. */
 extern struct weft__cluster weft__cluster;
-/* All clusters that ever were, made once and kept; [0] is the first. */
+/* All records of clusters, made once and kept; [0] is the first cluster. */
 extern _Atomic(struct weft__cluster *) weft__clusters[WEFT_CLUSTERS_MAX];
 /* A stop has found that all fibers have ended: no timer's function may spawn another. */
 extern _Atomic bool weft__timers_held;
 /* The sums of the statistics of clusters that have ended. */
 extern struct weft_stats weft__past;
-/* Held while a cluster begins or ends, and to see all clusters at one moment. Never held while threads are made or
- * joined, nor while anything is written: for a few microseconds. */
+/* Held while a cluster begins or ends, and to see all clusters at one moment. A thread holds it for a few microseconds
+ * only, never while it makes or joins threads or writes to a file. */
 extern pthread_mutex_t weft__clusters_change;
 
 static inline struct weft__cluster *weft__cluster_of(uint32_t placement) {
@@ -105,7 +106,7 @@ static inline struct weft_cluster weft__cluster_handle(const struct weft__cluste
 
 /* The cluster of a handle; {0}: the caller's cluster, or for a thread the first one. NULL: there is none. */
 struct weft__cluster *weft__cluster_find(struct weft_cluster handle);
-/* {0}; or, if the caller's cluster is about to end, the first one. */
+/* A cluster that will not end soon: {0}, the caller's; or the first, if the caller's cluster is about to end. */
 struct weft_cluster weft__cluster_lasting(void);
 /* Calls fn for each cluster that runs, or is just ending, until fn returns false. Returns whether all calls returned
  * true. Records of clusters and workers are kept for ever: without the lock, fn may see another life of the cluster. */
@@ -113,9 +114,10 @@ bool weft__each_cluster(bool (*fn)(struct weft__cluster *, void *), void *arg);
 
 /* --- what a worker may do ------------------------------------------------------------------------ */
 
-/* Is the worker one of those that are to run? */
+/* Is this worker wanted? If not, it retires. */
 static inline bool weft__is_wanted(const struct weft__worker *w) { return w->index < load_rlx(&w->cluster->wanted); }
-/* May the worker run calls that others have forked? Spares may not, except in place of a worker that blocks. */
+/* May the worker run calls that fibers of other workers have forked? A spare may do so only in place of a worker that
+ * blocks. */
 static inline bool weft__takes_calls(const struct weft__worker *w) {
     return w->index < load_rlx(&w->cluster->configured) + load_rlx(&w->cluster->lent);
 }

@@ -40,40 +40,40 @@ struct weft__worker;
 struct weft__pace {
     int until_poll;          /* dispatches until timers, mailbox and injector are looked at */
     int poll_from;           /* the value from which until_poll counts down */
-    int until_due;           /* dispatches until the worker looks about, and for calls of suspended fibers */
+    int until_due;           /* dispatches until the worker's rarer duties, see look_about in loop/poll.c */
     unsigned aside_turn;     /* counts dispatches while fibers of other priorities wait */
-    uint64_t next_due;       /* the worker looks about at this time at the latest */
+    uint64_t next_due;       /* the worker does these at this time at the latest */
     uint64_t slice;          /* how long a slow dispatch takes */
     uint64_t mean_turn;      /* how long a dispatch takes, in sixteenths of ns: moving average */
-    uint64_t next_loop_turn; /* a parallel loop that runs here lets other fibers in: not before */
+    uint64_t next_loop_turn; /* before this time a parallel loop that runs here does not let other fibers run */
 };
 
 /* Which fiber is timed next. Area dispatch (delay.c). */
 struct weft__sampling {
     bool is_armed; /* the next fiber that is pushed will be timed */
-    uint64_t next; /* armed again: not before */
+    uint64_t next; /* is_armed is set again at this time at the earliest */
 };
 
 /* A worker without work. Areas wake (idle.c: the first) and loop (search.c, sleep.c). */
 struct weft__search {
     bool is_searcher;    /* counted in the cluster's idle.state */
-    uint64_t idle_since; /* 0: busy, or its memory has been given back since then */
+    uint64_t idle_since; /* 0: the worker is busy, or has given its memory back since it became idle */
     uint64_t time;       /* how long it searches before it sleeps */
     uint64_t tick;       /* how long it sleeps as the watchman */
-    uint64_t left_at;    /* the look at this time left a fiber in a queue that did not move */
+    uint64_t left_at;    /* the time of the last look that left a fiber in a queue that did not move */
 };
 
 /* Looks at the queues of other workers while its own has work. Area balance (help.c). */
 struct weft__help {
-    uint64_t looks;      /* counts them */
-    uint64_t next_look;  /* at another queue: not before; 0: at the next poll */
-    uint64_t looked_at;  /* the last time */
-    uint64_t pause;      /* between looks: longer while the queues are even */
-    bool is_even;        /* the last looks found no queue that waits longer, or may soon */
-    uint64_t next_calls; /* at the forked calls of another worker: not before */
+    uint64_t looks;      /* the number of looks */
+    uint64_t next_look;  /* the earliest time of the next look; 0: at the next poll */
+    uint64_t looked_at;  /* the time of the last look */
+    uint64_t pause;      /* the time between two looks: longer while the queues are even */
+    bool is_even;        /* the last looks found no queue where fibers wait longer, or may wait longer soon */
+    uint64_t next_calls; /* the earliest time of the next look at another worker's forked calls */
 };
 
-/* C++: the exceptions being handled by the running flow; libstdc++ keeps it per thread. */
+/* The C++ exceptions that the running flow handles. libstdc++ keeps this struct for each thread. */
 struct weft__exceptions {
     void *caught;
     unsigned uncaught;
@@ -83,8 +83,8 @@ struct weft__exceptions {
 struct weft__carrier {
     pthread_t thread;
     _Atomic int tid;
-    bool has_short_slices;                   /* the kernel lets it run for less at a time */
-    struct weft__exceptions *exceptions;     /* of the running flow: its own, or a mark; see own_tls.c */
+    bool has_short_slices;                   /* the kernel was asked to run it for a shorter time at once */
+    struct weft__exceptions *exceptions;     /* of the running flow: own_exceptions, or a mark; see own_tls.c */
     struct weft__exceptions *own_exceptions; /* of this kernel thread */
     void *thread_pointer;                    /* of this kernel thread */
 };
@@ -93,7 +93,7 @@ struct weft__carrier {
 struct weft__home {
     struct weft__context context;
     struct weft__san san;
-    struct weft__fiber *handed; /* the fiber that the last one had picked and could not enter; NULL: none */
+    struct weft__fiber *handed; /* the next fiber, which the last fiber chose but could not enter; NULL: none */
 };
 
 /* Deques for fibers that fork. Area tasks. */
@@ -116,14 +116,14 @@ struct weft__location {
     struct weft__victims victims; /* the other workers, by distance */
     uint32_t arranged;            /* victims were arranged by this version of the cluster's map */
     unsigned bound_among;         /* the number of regular workers for which the carrier was bound; 0: never */
-    uint64_t next_check;          /* on which CPU it is */
+    uint64_t next_check;          /* the next time at which the carrier asks on which CPU it runs */
 };
 
 /* What the worker has seen of the queues of other workers. Area wake (seen.c). */
 struct weft__queue_seen {
     uint64_t head, at;
-    uint64_t calls_at;          /* since when every look has found forked calls there; 0: the last look found none */
-    uint64_t public, public_at; /* what the deque said of its public calls, and since when */
+    uint64_t calls_at;          /* every look since then has found forked calls there; 0: the last look found none */
+    uint64_t public, public_at; /* the deque's word `public`, and the time when that value was seen first */
 };
 struct weft__seen_queues {
     struct weft__queue_seen *queue; /* by the index of the other worker */
@@ -134,21 +134,21 @@ struct weft__seen_queues {
 
 /* How far the carrier has come: for the monitor, and for thieves. Area loop; expiring: dispatch/timers.c. */
 struct weft__progress {
-    _Atomic uint32_t expiring;   /* odd: it calls functions of timers, which may spawn; see weft__timers_held */
+    _Atomic uint32_t expiring; /* odd: the carrier calls functions of timers, which may spawn; see weft__timers_held */
     _Atomic uint64_t busy_since; /* 0: idle */
-    _Atomic uint64_t polled_at;  /* when it last looked at timers, mailbox and injector */
+    _Atomic uint64_t polled_at;  /* when the carrier last looked at timers, mailbox and injector */
 };
 static inline void weft__progress_reset(struct weft__progress *p) {
     store_rlx(&p->expiring, 0);
     store_rlx(&p->busy_since, 0);
 }
 
-/* How long the fibers that were timed had waited. Area dispatch (delay.c). */
+/* How long the timed fibers had waited: a histogram. Area dispatch (delay.c). */
 #define WEFT_DELAY_BUCKETS 512
 struct weft__delays {
     _Atomic uint64_t max;
-    _Atomic uint64_t late;                      /* so many waited longer than the cluster allows */
-    _Atomic uint32_t count[WEFT_DELAY_BUCKETS]; /* how many waited how long */
+    _Atomic uint64_t late;                      /* number of fibers that waited longer than the cluster's limit */
+    _Atomic uint32_t count[WEFT_DELAY_BUCKETS]; /* number of fibers in each bucket of delays */
 };
 static inline void weft__delays_reset(struct weft__delays *d) {
     for (unsigned i = 0; i < WEFT_DELAY_BUCKETS; i++) store_rlx(&d->count[i], 0);
@@ -166,7 +166,7 @@ struct weft__sleeper {
 /* Forked calls that thieves may take. Area tasks. */
 struct weft__worker_calls {
     _Atomic(struct weft__deque *) parents; /* continuation stealing, see continuation.c */
-    _Atomic(struct weft__deque *) deque;   /* of the fiber that runs, if it forks; see tasks.h */
+    _Atomic(struct weft__deque *) deque;   /* of the running fiber, if that fiber forks; see tasks.h */
 };
 static inline void weft__worker_calls_reset(struct weft__worker_calls *c) {
     store_rlx(&c->deque, NULL);
@@ -183,24 +183,25 @@ static inline void weft__worker_rescue_reset(struct weft__worker_rescue *r) {
     store_rlx(&r->has_spare, false);
 }
 
-/* What the monitor knows of a worker; see hog.c and rescue.c. */
+/* What the monitor knows about a worker; see hog.c and rescue.c. "Seen": at the monitor's last look. */
 struct weft__hog {
-    _Atomic(struct weft__fiber *) fiber; /* what it has been running for a tick or more; NULL: nothing */
-    _Atomic uint64_t since;
-    _Atomic uint64_t waited; /* the longest wait that it saw in the worker's queues */
-    uint64_t head, head_at;  /* the oldest in the queue, and since when that has been so; 0: it was empty */
-    struct weft_hog longest; /* that there was, and for how long it kept the worker; under the lock */
-    uint64_t kept;
+    _Atomic(struct weft__fiber *) fiber; /* the fiber that has run for a tick or more; NULL: none */
+    _Atomic uint64_t since;              /* when the monitor first saw this fiber run */
+    _Atomic uint64_t waited;             /* the longest wait that the monitor has seen in the worker's queues */
+    uint64_t head,
+        head_at; /* index of the queue's oldest fiber, and when it was first seen there; 0: the queue was empty */
+    struct weft_hog longest; /* the fiber that has kept the worker longest; under the lock */
+    uint64_t kept;           /* how long `longest` kept the worker; under the lock */
     struct weft__lock lock;
-    uint64_t switches;  /* when the monitor last looked, */
-    uint64_t polled_at; /* and when it had last polled */
-    uint64_t cpu;       /* CPU time of the carrier when these last changed, */
-    uint64_t cpu_seen;  /* and when the monitor last looked, */
-    uint64_t seen_at;   /* at this time */
-    uint64_t next_ask;  /* whether the carrier is asleep: not before */
-    bool blocks;        /* it did not compute when last looked at */
-    bool unserved;      /* something waited for the worker when last looked at */
-    uint64_t stuck_at;  /* when it was last found stuck */
+    uint64_t switches;  /* the worker's number of switches, as seen */
+    uint64_t polled_at; /* the time of the worker's last poll, as seen */
+    uint64_t cpu;       /* CPU time of the carrier when the two values above last changed */
+    uint64_t cpu_seen;  /* CPU time of the carrier, as seen */
+    uint64_t seen_at;   /* the time of the monitor's last look */
+    uint64_t next_ask;  /* the earliest time to ask the kernel again whether the carrier sleeps */
+    bool blocks;        /* the hog did not compute, as seen: it sleeps in a system call */
+    bool unserved;      /* work waited for the worker, as seen */
+    uint64_t stuck_at;  /* when the worker was last found stuck */
 };
 static inline void weft__hog_reset(struct weft__hog *h) {
     store_rlx(&h->fiber, NULL);
@@ -208,25 +209,25 @@ static inline void weft__hog_reset(struct weft__hog *h) {
     h->head_at = 0;
     h->blocks = h->unserved = false;
     h->next_ask = 0;
-    weft__lock(&h->lock); /* a thread may be printing it */
+    weft__lock(&h->lock); /* a thread may be printing the longest hog */
     h->kept = 0;
     weft__unlock(&h->lock);
 }
 
 /*
- * How long fibers wait in a worker's queue; see delay.c. Written by the owner, a few times in a
- * hundred microseconds at most, so that others can look at it for next to nothing.
+ * How long fibers wait in a worker's queue; see delay.c. The owner writes this at most a few times in a hundred
+ * microseconds, so other workers can read it at almost no cost.
  */
 struct weft__age {
-    _Atomic uint64_t since;           /* every fiber in the queue became ready then or later */
+    _Atomic uint64_t since;           /* every fiber in the queue became ready at this time or later */
     _Atomic uint64_t average;         /* moving average of the wait, ns */
-    _Atomic uint64_t length;          /* of the queue, when this was written, */
-    _Atomic uint64_t turn;            /* and how long a dispatch took then, ns */
-    _Atomic uint64_t mark, marked_at; /* the fiber that is timed: position in the queue, and since when; 0: none */
-    _Atomic bool offered;             /* thieves may take from it although it is prompt, see split_trial.c, */
-    _Atomic bool taken;               /* and one has, */
-    _Atomic bool recalls;             /* but is to return what it took */
-    _Atomic uint64_t wanted_at; /* when a thief took from the queue, or wanted to; 0: not since the owner looked */
+    _Atomic uint64_t length;          /* length of the queue when the owner wrote this */
+    _Atomic uint64_t turn;            /* time of a dispatch when the owner wrote this, ns */
+    _Atomic uint64_t mark, marked_at; /* the timed fiber: its index in the queue, and when it was pushed; 0: none */
+    _Atomic bool offered;             /* thieves may take from the queue although it is prompt; see split_trial.c */
+    _Atomic bool taken;               /* a thief has taken fibers because of the offer */
+    _Atomic bool recalls;             /* the thief must return these fibers */
+    _Atomic uint64_t wanted_at; /* when a thief took from the queue, or wanted to; 0: not since the owner last looked */
 };
 static inline void weft__age_reset(struct weft__age *a, uint64_t now) {
     store_rlx(&a->marked_at, 0);
@@ -238,29 +239,30 @@ static inline void weft__age_reset(struct weft__age *a, uint64_t now) {
     store_rlx(&a->since, now);
 }
 
-/* The trials of a worker whether its fibers run better on two, see split_trial.c. The carrier's alone. */
+/* Trials: do the worker's fibers run better on two workers? See split_trial.c. Only the carrier uses it. */
 struct weft__split_trial {
-    uint64_t until;             /* the trial ends */
-    uint64_t next;              /* not before */
-    uint64_t turn, length;      /* mean_turn when it began, and the length of the queue */
-    unsigned vain;              /* so many in a row did not pay */
-    struct weft__worker *owner; /* the worker takes part in the trial of this owner, from which it took then */
-    uint64_t taken_at;
+    uint64_t until;             /* when the current trial ends */
+    uint64_t next;              /* the earliest time of the next trial */
+    uint64_t turn, length;      /* mean_turn and length of the queue when the trial began */
+    unsigned vain;              /* how many trials in a row did not pay */
+    struct weft__worker *owner; /* this worker is the thief in a trial of that owner; NULL: in none */
+    uint64_t taken_at;          /* when this worker took that owner's fibers */
 };
 
 /* How much a worker has to do, and how long its fibers run; see load.c. */
 struct weft__burden {
-    /* The worker's own, read by others. */
-    _Atomic uint64_t turn;         /* ns, how long a dispatch takes */
-    _Atomic uint64_t asleep;       /* ns in all, without the sleep that has not ended */
-    _Atomic uint64_t asleep_since; /* 0: it is awake */
-    uint64_t switches;             /* numbers.switches when it became busy */
-    /* The monitor's, read by others. */
-    _Atomic unsigned share;                  /* of the last tick, in WEFT_SHARES: it was awake for so much */
-    uint64_t seen_at, seen_asleep, seen_cpu; /* when the monitor last looked, and what it saw then */
+    /* Written by the carrier, read by other threads. */
+    _Atomic uint64_t turn;         /* how long a dispatch takes, ns */
+    _Atomic uint64_t asleep;       /* how long the worker has slept in all, ns, without the current sleep */
+    _Atomic uint64_t asleep_since; /* when the current sleep began; 0: the worker is awake */
+    uint64_t switches;             /* numbers.switches when the worker became busy */
+    /* Written by the monitor, read by other threads. */
+    _Atomic unsigned share; /* the part of the last tick for which the worker was awake, in WEFT_SHARES */
+    uint64_t seen_at, seen_asleep, seen_cpu; /* time, sleep and CPU time at the monitor's last look */
 };
 
-/* The fiber of a list that is timed, and since when; under the list's lock, read without. 0: none. */
+/* The timed fiber of a list, and when it was put there; NULL and 0: none. Written under the list's lock, `since` is
+ * read without. */
 struct weft__timed {
     struct weft__fiber *fiber;
     _Atomic uint64_t since;
@@ -270,22 +272,23 @@ static inline void weft__timed_none(struct weft__timed *t) {
     store_rlx(&t->since, 0);
 }
 
-/* What a worker knows of its steals of forked calls; see steal_worth.c and suspended.c. The carrier's alone. */
+/* What a worker knows about its steals of forked calls; see steal_worth.c and suspended.c. Only the carrier writes it.
+ */
 struct weft__worth {
-    uint64_t stole_at;        /* the last steal that is not judged yet; 0: none */
-    uint64_t dispatches;      /* of the worker, when it stole that call */
-    struct weft__fiber *runs; /* the fiber that runs the stolen call; NULL: the call has returned */
-    _Atomic unsigned vain;    /* so many steals in a row did not pay */
-    struct weft__deque *seen; /* the deque of a suspended fiber that was left to its home */
-    uint64_t seen_public, seen_at;
+    uint64_t stole_at;             /* the time of the last steal that is not judged yet; 0: none */
+    uint64_t dispatches;           /* the worker's number of dispatches at that steal */
+    struct weft__fiber *runs;      /* the fiber that runs the stolen call; NULL: the call has returned */
+    _Atomic unsigned vain;         /* how many steals in a row did not pay */
+    struct weft__deque *seen;      /* a suspended deque that this worker has left to the deque's home */
+    uint64_t seen_public, seen_at; /* its word `public` then, and the time */
 };
 
-/* How long ago; 0: then is 0, or has not come. */
+/* The time from `then` to `now`; 0 if `then` is 0 or later than `now`. */
 static inline uint64_t weft__since(uint64_t then, uint64_t now) { return then && then < now ? now - then : 0; }
 
 /*
- * Ready fibers that are not ordinary: pinned, or of another priority. Behind a lock, because others
- * take from here, too: what is urgent, or what belongs to a worker that is stuck. See priority.c.
+ * Ready fibers that are not ordinary: pinned, or of another priority. They stand aside of the queue, in lists behind a
+ * lock, because other workers take from these lists: urgent fibers, and the fibers of a stuck worker. See priority.c.
  */
 enum { WEFT_ASIDE_HIGH, WEFT_ASIDE_PINNED, WEFT_ASIDE_LOW, WEFT_ASIDES };
 /* Every dispatch reads this word, so the monitor uses it to call the worker home; see weft__worker_summon. */
@@ -295,8 +298,8 @@ enum { WEFT_ASIDE_HIGH, WEFT_ASIDE_PINNED, WEFT_ASIDE_LOW, WEFT_ASIDES };
 #define WEFT_ASIDE_FLAGS (WEFT_ASIDE_SUMMONED | WEFT_ASIDE_RECORDED)
 struct weft__aside {
     struct weft__lock lock;
-    _Atomic unsigned state; /* how many there are in all, and the flags; written under the lock */
-    _Atomic unsigned loose; /* of these, not pinned: any worker may run them */
+    _Atomic unsigned state; /* the number of fibers in all lists, and the flags; written under the lock */
+    _Atomic unsigned loose; /* how many of these fibers are not pinned: any worker may run them */
     struct weft__list list[WEFT_ASIDES];
     struct weft__timed timed[WEFT_ASIDES];
 };
@@ -305,17 +308,23 @@ static inline void weft__aside_reset(struct weft__aside *a) {
     store_rlx(&a->state, load_rlx(&a->state) & ~WEFT_ASIDE_RECORDED);
 }
 
-/* Which workers take from a queue: all; the owner without a swap, because it is alone in its cluster (ALONE) or because
- * no other worker has wanted to lately (KEPT); or that is about to change, by the owner (CHANGING), or by the monitor
- * or a thief (CLAIMED). The rest of the word counts the thieves that take just now: only a shared queue has any. */
-enum { WEFT_SHARED, WEFT_ALONE, WEFT_KEPT, WEFT_CLAIMED, WEFT_CHANGING };
+/* Which workers take from a queue, see dispatch/sharing.c. The rest of the word counts the thieves that are taking from
+ * the queue now; only a shared queue has any. */
+enum {
+    WEFT_SHARED,   /* all workers of the cluster */
+    WEFT_ALONE,    /* only the owner, without a swap: it is the only running worker of its cluster */
+    WEFT_KEPT,     /* only the owner, without a swap: no other worker has wanted to lately */
+    WEFT_CLAIMED,  /* the monitor or a thief is changing the state */
+    WEFT_CHANGING, /* the owner is changing the state */
+};
 #define WEFT_SHARING_STATE 7u
 #define WEFT_SHARING_THIEF 8u
 
-/* A worker's processor time during overload: earned at a rate, spent by running. (overload.c) */
+/* A worker's account of processor time during overload: time adds to it at a rate, running subtracts. (overload.c) */
 struct weft__earned {
-    int64_t balance;   /* in ns, */
-    uint64_t at, used; /* at this time, when the carrier had used so much */
+    int64_t balance; /* ns */
+    uint64_t at;     /* when the balance was computed */
+    uint64_t used;   /* the carrier's CPU time then */
 };
 
 #endif

@@ -40,25 +40,26 @@
 /* What the record stands for. */
 enum {
     WEFT_KIND_FIBER,
-    WEFT_KIND_THREAD,    /* a thread that is no carrier, when it waits: it sleeps on the wait word */
-    WEFT_KIND_ABANDONED, /* its runtime was stopped although it was blocked: never runs again */
+    WEFT_KIND_THREAD,    /* a thread that is no carrier; the record serves its waits */
+    WEFT_KIND_ABANDONED, /* a fiber whose runtime was stopped while it was blocked: it never runs again */
 };
 
 /*
- * The join word: one of the first four, with the life of the record, so that an old handle
- * does not fit; or the joiner: the number of its record and the low 35 bits of the epoch of its wait.
- * It is not a pointer to the joiner's stack: a joiner may be cancelled and leave, and the fiber that ends
- * must not follow a pointer to memory that is gone.
+ * The join word says how far the end of a fiber and its join have come: the tag, with either of
+ *
+ *   - the life of the record, so that a stale handle does not match;
+ *   - the joiner: the number of its record, and the low 35 bits of the epoch of its wait. The word does not point to
+ * the joiner's stack. A joiner may be cancelled and leave, and the ending fiber must not follow a dangling pointer.
  *
  *      tag < BY      63 .. life, without the last three bits of the number .. 3 | 2..0 tag
  *      tag >= BY     63 .. epoch .. 29 | 28 .. record .. 3 | 2..0 tag
  */
-#define WEFT_JOIN_NOBODY UINT64_C(0)
+#define WEFT_JOIN_NOBODY UINT64_C(0) /* the fiber has not ended, and no joiner has come */
 #define WEFT_JOIN_DETACHED UINT64_C(1)
-#define WEFT_JOIN_ENDED UINT64_C(2)     /* and no joiner has come yet */
-#define WEFT_JOIN_COLLECTED UINT64_C(3) /* the record is on its way back */
-#define WEFT_JOIN_BY UINT64_C(4)        /* a joiner waits */
-#define WEFT_JOIN_ENDED_BY UINT64_C(5)  /* and it has ended: the record is the joiner's */
+#define WEFT_JOIN_ENDED UINT64_C(2)     /* the fiber has ended, and no joiner has come */
+#define WEFT_JOIN_COLLECTED UINT64_C(3) /* the joiner is returning the record */
+#define WEFT_JOIN_BY UINT64_C(4)        /* the fiber has not ended, and a joiner waits */
+#define WEFT_JOIN_ENDED_BY UINT64_C(5)  /* the fiber has ended, and the record belongs to the joiner that waited */
 #define WEFT_JOIN_TAG UINT64_C(7)
 
 static inline uint64_t weft__join_by(uint32_t index, uint64_t ticket) {
@@ -92,7 +93,7 @@ static inline bool weft__join_has_ended(uint64_t join) {
 #define WEFT_PLACEMENT_PRIORITY (3u << WEFT_PLACEMENT_PRIORITY_SHIFT)
 #define WEFT_PLACEMENT_RETURNS (1u << 30)
 #define WEFT_PLACEMENT_MOVING (1u << 31)
-#define WEFT_PLACEMENT_NOWHERE UINT32_MAX /* no fiber's */
+#define WEFT_PLACEMENT_NOWHERE UINT32_MAX /* no fiber has this placement */
 #define WEFT_CLUSTERS_MAX 64
 _Static_assert(WEFT_WORKERS_MAX <= WEFT_PLACEMENT_PIN, "a worker's number fits");
 
@@ -112,11 +113,11 @@ struct weft__fiber {
         uint64_t owes; /* while a scope's child runs: how many ended siblings it reports with its own end */
     };
     struct weft__stack *stack;
-    const char *where; /* of the spawn */
-    uintptr_t frames;  /* what it has open, see cancel.h; or the counter to complete at its end, or 0 */
+    const char *where; /* the place of the spawn, file:line */
+    uintptr_t frames;  /* its open scopes and shields, see cancel.h; or the counter to decrement at its end, or 0 */
     union {
         struct weft__locals *locals;
-        int (*child)(void *); /* until a scope's child begins: what it runs */
+        int (*child)(void *); /* until a scope's child begins: its function */
     };
     char name[WEFT_NAME_SIZE];
 };
@@ -146,8 +147,10 @@ static inline struct weft__fiber *weft__fiber_of_link(struct weft__link *l) {
 /* Calls fn with every fiber that has not ended. Stops, and returns false, when fn returns false. (records.c) */
 bool weft__each_live(bool (*fn)(struct weft__fiber *, void *), void *arg);
 
-/* The fiber's own lock: bit 0 of context.open; returns the rest. ROOT: see cancel_root.c. CALLS: see exit_check.c; it
- * may outlast the fiber, and only costs the next one a look then. OWN_TLS: see own_tls.c. */
+/* context.open: bit 0 is the fiber's own lock. weft__frames_lock locks it and returns the other bits, which say what
+ * the fiber has: open regions (scopes and shields, cancel.h), an open root (cancel_root.c), perhaps calls that
+ * weft_fiber_exit must not skip (exit_check.c), thread-local storage of its own (own_tls.c). CALLS may outlast the
+ * fiber; then the next fiber in this record makes a check in vain. */
 #define WEFT_OPEN_LOCKED 1
 #define WEFT_OPEN_REGIONS 2
 #define WEFT_OPEN_ROOT 4
@@ -180,8 +183,8 @@ const char *weft__describe_as(struct weft_fiber fiber, const char *name, const c
 /* The same for the calling fiber or thread. */
 const char *weft__describe_caller(struct weft__text *to);
 
-/* A fiber, or a timer's function if f is NULL, has returned in a forked child, where nothing is left to run: ends the
- * process. */
+/* In a forked child, the fiber f has returned, or a timer's function if f is NULL. Nothing is left to run: ends the
+ * process with a line. */
 _Noreturn void weft__forked_end(const struct weft__fiber *f);
 /* Calls the destructors of the fiber's local values. (local.c) */
 void weft__locals_destroy(struct weft__fiber *f);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The layers above the scheduler that want to know when the runtime has stopped, and when a process has forked.
+ * The list of the layers above the scheduler that must act when the runtime stops, or when the process forks.
  */
 #include "sched/core/layers.h"
 

@@ -19,7 +19,7 @@ static struct key {
 } keys[WEFT_KEYS_MAX];
 static struct weft__lock keys_lock;
 
-/* A key on the outside is its index and its version, so that { 0 } is none. */
+/* A public key holds index and version. A version in use is odd, so { 0 } is no key. */
 #define KEY_BITS 7
 _Static_assert(WEFT_KEYS_MAX == 1 << KEY_BITS, "the index of a key");
 

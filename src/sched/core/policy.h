@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a scheduler could do otherwise, for experiments: each choice is read once from the environment when a cluster
- * begins (control/policy.c), and looked at on cold paths only. All zeros is weft as it is.
+ * Choices of a scheduler that experiments can change. Each choice is read once from the environment when a cluster
+ * begins (control/policy.c), and only cold paths look at it. All zeros is weft's own choice.
  */
 #ifndef WEFT_SCHED_CORE_POLICY_H
 #define WEFT_SCHED_CORE_POLICY_H

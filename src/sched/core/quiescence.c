@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The notice that nothing may happen any more: stops and drains wait for it. What they look at then is in
+ * Notifies stops and drains that perhaps nothing will happen any more. They then look themselves; see
  * control/quiescence.c.
  */
 #include "sched/core/quiescence.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The notice that a stop or a drain waits for: nothing may happen any more. See quiescence.c.
+ * Notifies stops and drains: perhaps nothing will happen any more. See quiescence.c.
  */
 #ifndef WEFT_SCHED_CORE_QUIESCENCE_H
 #define WEFT_SCHED_CORE_QUIESCENCE_H
@@ -11,13 +11,13 @@
 #include <stdint.h>
 
 struct weft__quiet {
-    _Atomic uint32_t waiting;      /* stops and drains */
-    _Atomic uint32_t notified;     /* grows when they should look again; a stop sleeps on it */
-    void (*_Atomic collect)(void); /* ends the drains of clusters that are quiet; NULL: there was no drain yet */
+    _Atomic uint32_t waiting;      /* number of stops and drains that wait */
+    _Atomic uint32_t notified;     /* grows with each notification; a stop sleeps on it */
+    void (*_Atomic collect)(void); /* ends the drains of quiet clusters; NULL: there was no drain yet */
 };
 extern struct weft__quiet weft__quiet;
 
-/* Stops and drains that wait look again. */
+/* Makes all waiting stops and drains look again. */
 void weft__quiet_notify(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The records of fibers: the slab that they come from, going over all that live, and naming one in a message.
+ * The records of fibers: their slab, a loop over all live fibers, and the text that names a fiber in a message.
  */
 #include "sched/core/self.h"
 

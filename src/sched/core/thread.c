@@ -37,7 +37,7 @@ static struct weft__fiber *thread_record_make(void) {
     f->stack = NULL;
     f->name[0] = 0;
     f->where = NULL;
-    weft__quiet_notify(); /* it may have taken the record for a fiber under way */
+    weft__quiet_notify(); /* a stop may have taken the record for a fiber that is about to run */
     if (pthread_setspecific(key, f)) {
         weft__slab_put(&weft__fibers, NULL, slot);
         return NULL;
@@ -48,7 +48,7 @@ static struct weft__fiber *thread_record_make(void) {
 struct weft__fiber *weft__thread_adopt(struct weft__fiber *f) {
     pthread_once(&once, make_key);
     if (!f) return pthread_getspecific(key);
-    pthread_setspecific(key, f); /* without memory for that, it gets another one when it waits */
+    pthread_setspecific(key, f); /* if memory for this lacks, the thread gets another record at its next wait */
     return f;
 }
 
@@ -72,11 +72,11 @@ WEFT_COLD struct weft__fiber *weft__me_slow(void) {
 }
 
 /*
- * How many threads of the program are awake? A stop that finds only blocked fibers asks: a thread that is awake, or
- * sleeps anywhere but in weft, may still wake them. A thread that waits in weft without a deadline cannot; it must be
- * woken itself.
+ * How many threads of the program are awake? A stop asks this if it finds only blocked fibers. A thread that is awake,
+ * or that sleeps outside of weft, may still wake them. A thread that waits in weft without a deadline cannot wake a
+ * fiber before something wakes it.
  *
- *   a thread that waits without a deadline       what ends its wait
+ *   a thread that waits without a deadline       the fiber or thread that ends its wait
  *   1. waiting + 1                               1. released + 1
  *   2. sleeps                                    2. wakes it
  *   3. waiting - 1
@@ -92,28 +92,29 @@ void weft__thread_waits(void) { add_ar(&waiting, 1); }
 void weft__thread_released(void) { add_ar(&released, 1); }
 void weft__thread_resumes(bool waited) {
     if (waited) add_ar(&waiting, -UINT64_C(1));
-    add_ar(&resumed, 1); /* pairs with awake: the count above is right by then */
+    add_ar(&resumed, 1); /* pairs with weft__threads_awake, which then sees the count above */
 }
 
 /*
- * A thread leaves a wait in the two steps that a fiber does: the winner wins the word, and then lets the thread go, by
- * make_ready. Until then the winner may still hold the lock of what was waited for. The thread sleeps on the join word
- * of its record, which becomes the ticket of the wait that was let go, plus one: never the 0 of the beginning.
+ * A thread's wait ends in the same two steps as a fiber's: the winner wins the wait word, and then releases the thread
+ * (weft__make_ready). Between the steps the winner may still hold a lock of the object that the thread waited for. The
+ * thread sleeps on the join word of its record. The release stores the ticket of the wait plus one there, which is
+ * never the 0 that the thread stored before.
  *
- * A thread heeds the deadlines of the scopes that it has begun, see scope.c: it cancels them itself, and that cancels
- * it, if a cancellation ends its wait.
+ * A waiting thread also watches the deadlines of the scopes that it has begun, see scope.c. It cancels such a scope
+ * itself, which cancels the thread, too, if its wait is cancellable.
  */
 void weft__wait_thread_release(struct weft__fiber *f) {
     weft__thread_released();
     store_rel(&f->join, (load_rlx(&f->wait) & WEFT_WAIT_EPOCH) | 1); /* pairs with thread_block */
     weft__futex_wake(weft__wait_thread_futex(f),
-                     1); /* harmless if the thread has gone on, or ended: it is still a record */
+                     1); /* harmless if the thread has left the wait or ended: records are never unmapped */
 }
 
 unsigned weft__threads_awake(void) {
     uint64_t were_released = load_acq(&released), have_resumed = load_acq(&resumed), wait = load_acq(&waiting);
     unsigned all = weft__threads_count_foreign();
-    fence_sc(); /* pairs with released: what happened before the kernel counted is seen */
+    fence_sc(); /* the loads below come after the kernel's count; pairs with weft__thread_released */
     if (all == UINT_MAX || have_resumed != were_released || load_acq(&released) != were_released) return UINT_MAX;
     return all > 1 + wait ? all - 1 - (unsigned)wait : 0;
 }

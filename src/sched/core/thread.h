@@ -9,13 +9,14 @@
 
 /* The calling thread begins to wait without a deadline. */
 void weft__thread_waits(void);
-/* A fiber or thread ends the wait of a thread. */
+/* The caller ends the wait of a thread. */
 void weft__thread_released(void);
-/* The thread goes on. waited: it had begun to wait without a deadline. */
+/* The calling thread's wait is over. waited: it called weft__thread_waits before. */
 void weft__thread_resumes(bool waited);
 /* How many threads of the program, besides the caller, could wake a fiber. UINT_MAX: unknown, ask again later. */
 unsigned weft__threads_awake(void);
-/* In a forked child. The record becomes the calling thread's; f NULL: the record that it has. NULL: none. */
+/* In a forked child: gives the record to the calling thread. NULL: the thread keeps its own. Returns the thread's
+ * record, or NULL. */
 struct weft__fiber *weft__thread_adopt(struct weft__fiber *f);
 void weft__threads_awake_after_fork(void);
 
@@ -24,7 +25,7 @@ void weft__threads_awake_after_fork(void);
 static inline _Atomic uint32_t *weft__wait_thread_futex(struct weft__fiber *f) {
     return (_Atomic uint32_t *)(void *)&f->join;
 }
-/* The wait of a thread was won: lets the thread go on. */
+/* The caller has won the wait of a thread: wakes the thread. */
 void weft__wait_thread_release(struct weft__fiber *f);
 
 #endif

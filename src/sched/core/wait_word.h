@@ -14,20 +14,21 @@
 #define WEFT_WAIT_BY_CANCEL UINT64_C(0x10)
 #define WEFT_WAIT_REASON UINT64_C(0x60)
 #define WEFT_WAIT_LOOK UINT64_C(0x80)
-/* While it waits, in the place of the reason: what it waits for is outside, so it is not blocked for ever. */
+/* Set while the fiber waits for something outside the program, so the fiber is not blocked for ever. The bit is one of
+ * those that hold the reason after the wait. */
 #define WEFT_WAIT_OUTSIDE UINT64_C(0x40)
 #define WEFT_WAIT_EPOCH (~UINT64_C(0xff))
 #define WEFT_WAIT_ONE UINT64_C(0x100)
 #define WEFT_WAIT_STICKY (WEFT_WAIT_PERMIT | WEFT_WAIT_CANCEL | WEFT_WAIT_LOOK)
 
 enum {
-    WEFT_WON_DONE = 0x20, /* what was waited for happened, or the permit came */
+    WEFT_WON_DONE = 0x20, /* the awaited event happened, or the permit came */
     WEFT_WON_DEADLINE = 0x40,
     WEFT_WON_CANCEL = 0x60,
 };
 
-/* The record begins another life. The epoch goes on counting: a ticket of the last life must not fit
- * this life. Release: a reader of this word sees the generation of this life, too (weft_unpark). */
+/* The record begins another life. The epoch is not reset, so that a ticket from the last life does not match in this
+ * life. Release: weft_unpark reads this word, and then sees the generation of this life, too. */
 static inline void weft__wait_anew(struct weft__fiber *f, uint64_t sticky) {
     store_rel(&f->wait, ((load_rlx(&f->wait) & WEFT_WAIT_EPOCH) + WEFT_WAIT_ONE) | sticky);
 }

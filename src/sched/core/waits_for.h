@@ -6,15 +6,16 @@
 enum {
     WEFT_WAITS_JOIN = 32, /* the end of a fiber */
     WEFT_WAITS_PARK,      /* weft_unpark */
-    WEFT_WAITS_SLEEP,     /* nothing but a time */
+    WEFT_WAITS_SLEEP,     /* only a time */
     WEFT_WAITS_SCOPE,     /* the end of a scope's children */
-    WEFT_WAITS_SELECT,    /* one of several */
-    WEFT_WAITS_STACK,     /* memory to run in */
+    WEFT_WAITS_SELECT,    /* the first of several events */
+    WEFT_WAITS_STACK,     /* a free stack */
     WEFT_WAITS_IO,        /* a request to the kernel */
     WEFT_WAITS_OTHER,
 };
 
-/* What a fiber waits for, as calls hand it on: in registers, and only the recorder's slow path looks at it. */
+/* What a fiber waits for, as an argument of calls. It is passed in registers; only the recorder's slow path reads it.
+ */
 struct weft__waits_for {
     const void *object; /* or the number of a fiber or descriptor */
     unsigned on;        /* enum weft__wait_object, or one of the above; 0: unknown */

@@ -24,14 +24,14 @@ struct weft__tape;
  * atomically. elastic/worker_record.c makes, resets and releases the whole.
  */
 struct weft__worker {
-    /* Set when the worker is made, and kept for ever: threads may post mail to it, or wake it, when the runtime was
-     * stopped under them and starts again. */
+    /* Set when the worker is made, and never changed: while the runtime is stopped and started again, threads may still
+     * post mail to the worker, or wake it. */
     struct weft__cluster *cluster;
     unsigned index;
 
     /* The carrier's own. Other threads read `current`, `carrier.tid` and `worth.vain`. */
     _Atomic(struct weft__fiber *) current; /* NULL: at home, or choosing the next fiber */
-    uint32_t placement;                    /* the placement word of fibers that may run here without further question */
+    uint32_t placement;                    /* fibers with this placement word may run here without further checks */
     struct weft__pace pace;
     struct weft__sampling sampling;
     struct weft__search search;
@@ -43,13 +43,13 @@ struct weft__worker {
     struct weft__split_trial split_trial;
     struct weft__earned earned;
     unsigned io_calls;  /* I/O calls that fibers have made here */
-    uint64_t next_keep; /* of its queue: not before; see dispatch/sharing.c */
+    uint64_t next_keep; /* the earliest time to keep its queue to itself; see dispatch/sharing.c */
     uint64_t owed;      /* ended siblings that the scope's child which begins now will report; see life/fiber.c */
     struct weft__worker_cache cache;
     struct weft__location location;
     struct weft__seen_queues seen;
     uint64_t random;
-    unsigned shared; /* where work is shared (policy.h): the worker that gets the next fiber */
+    unsigned shared; /* in the experiment that shares work (policy.h): the worker that gets the next fiber */
 
     /* Written by the carrier, read by other threads. */
     union weft__numbers numbers;
@@ -66,7 +66,7 @@ struct weft__worker {
     struct weft__uring ring; /* see rings/rings.h */
     struct weft__sleeper sleeper;
     _Atomic uint32_t sharing; /* WEFT_SHARED ...: may other workers take from its queue? See dispatch/sharing.c */
-    _Atomic uint16_t cpu;     /* where it runs, or ran a while ago: written only when it has changed */
+    _Atomic uint16_t cpu;     /* the CPU of the carrier when it last looked; written only if that has changed */
     struct weft__worker_calls calls;
     struct weft__worker_rescue rescue;
     struct weft__hog hog;
