@@ -70,7 +70,7 @@ void weft__delay_tick(struct weft__worker *w, uint64_t now) {
             come_home_after(w, (uint64_t)ahead);
             return;
         }
-        if (ahead == 0) {                                 /* else another worker took it, at an unknown time */
+        if (ahead == 0) {                                 /* else another worker took the fiber, at an unknown time */
             uint64_t delay = weft__since(marked_at, now); /* it may have been marked after `now` was read */
             delay_note(w, weft__ready_peek(&w->ready), delay, now);
             store_rlx(&w->age.average, weft__help_average(load_rlx(&w->age.average), delay));

@@ -10,7 +10,7 @@
 /* The time between two timed fibers of a queue. */
 #define WEFT_MARK_EVERY (8 * WEFT_MICROSECOND)
 
-/* The next fiber that is pushed will be timed. The carrier calls this before it runs any. */
+/* The next fiber that is pushed will be timed. The carrier calls this when it starts, before it runs a fiber. */
 void weft__age_begin(struct weft__worker *w);
 /* The trap of the queue was reached: times the fiber that is being pushed. */
 void weft__age_mark(struct weft__worker *w);

@@ -20,7 +20,7 @@
 
 #define WEFT_DUE_TIME (4 * WEFT_MILLISECOND)
 
-/* The queue was empty: is something in the mailbox or the injector? */
+/* The queue is empty: takes a fiber from the mailbox or the injector, or returns NULL. */
 struct weft__fiber *weft__next_slow(struct weft__worker *w);
 
 /*
@@ -93,7 +93,7 @@ static inline struct weft__fiber *weft__choose(struct weft__worker *w, struct we
         w->home.handed = f;
         return NULL;
     }
-    store_rel(&w->current, f); /* pairs with weft__sharing_end_by_force: it was taken from the queue before */
+    store_rel(&w->current, f); /* pairs with weft__sharing_end_by_force: f has left the queue by now */
     count_add(&w->numbers.switches, 1);
     return f;
 }
@@ -102,7 +102,7 @@ static inline struct weft__san *weft__san_of(struct weft__fiber *f, struct weft_
     return f ? &f->stack->san : &w->home.san;
 }
 
-/* The fiber has a deque, see forking.h; it handles a C++ exception. (yield.c) */
+/* weft__suspend for a fiber that has a deque (forking.h), and for a fiber that handles a C++ exception. (yield.c) */
 struct weft__worker *weft__suspend_forking(struct weft__worker *w, struct weft__fiber *self);
 struct weft__worker *weft__suspend_handling(struct weft__worker *w, struct weft__fiber *self);
 
@@ -115,8 +115,8 @@ weft__suspend_plain_for(struct weft__worker *w, struct weft__fiber *self, struct
     WEFT_ASSERT(load_rlx(&w->current) == self && self->stack != NULL);
     WEFT_ASSERT(load_rlx(&self->context.on_stack) == WEFT_STOOD_ON);
     struct weft__fiber *f = weft__next_after(w, self, what);
-    if (unlikely(f == self)) {     /* ready again before it left */
-        store_rel(&w->current, f); /* pairs with weft__sharing_end_by_force: it was taken from the queue before */
+    if (unlikely(f == self)) {              /* the fiber became ready again before it left */
+        store_rel(&w->current, f);          /* pairs with weft__sharing_end_by_force: f has left the queue by now */
         count_add(&w->numbers.switches, 1); /* a turn, so its worker is not stuck */
         return w;
     }
@@ -136,7 +136,7 @@ static inline __attribute__((always_inline)) struct weft__worker *weft__suspend_
 static inline __attribute__((always_inline)) struct weft__worker *
 weft__suspend_for(struct weft__worker *w, struct weft__fiber *self, struct weft__waits_for what) {
     weft__locks_check(self, "parks");
-    /* A fiber that parks while it handles a C++ exception takes the handling along. */
+    /* A fiber that parks while it handles a C++ exception saves libstdc++'s record of it and restores it later. */
     if (unlikely(w->carrier.exceptions->caught || w->carrier.exceptions->uncaught))
         return weft__suspend_handling(w, self);
     if (unlikely(load_rlx(&w->calls.deque) != NULL)) return weft__suspend_forking(w, self);

@@ -11,14 +11,15 @@
 struct weft__region;
 
 struct weft__forking {
-    /* The running fiber gives its worker away: what others may take from its deque is public meanwhile. Returns like
-     * weft__suspend, with the worker that the fiber continues on. */
+    /* The running fiber gives its worker away. Meanwhile thieves may take its forked calls. Returns like weft__suspend,
+     * with the worker on which the fiber continues. */
     struct weft__worker *(*suspend)(struct weft__worker *w, struct weft__fiber *self);
     /* The running fiber ends. */
     void (*end)(struct weft__worker *w, struct weft__fiber *f);
     /* The running fiber has begun, or ended, a scope or a shield. */
     void (*region)(struct weft__deque *d, bool begun);
-    /* The running fiber is a child of a fork (continuation.c) and waits for the first time: its region. */
+    /* The running fiber is a child of a fork (continuation.c), and waits for the first time: returns the region that
+     * cancels it. */
     struct weft__region *(*child_member)(struct weft__fiber *me);
 };
 extern struct weft__forking weft__forking;

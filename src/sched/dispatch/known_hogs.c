@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fibers that have been seen to keep a worker. The monitor enters them (hog.c); the reserve, which runs quick fibers
- * only, asks.
+ * A table of fibers that were hogs. The monitor adds them (hog.c). The reserve looks them up, because it runs only
+ * quick fibers.
  */
 #include "sched/dispatch/make_ready.h"
 

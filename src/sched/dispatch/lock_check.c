@@ -4,14 +4,13 @@
  * a lock of the C library.
  *
  * Such a lock belongs to the kernel thread. The fiber may continue on another thread, which then unlocks a lock that it
- * does not own. And another fiber that runs here meanwhile and wants the lock waits for a fiber that
- * its own worker does not run. So the functions that take and give back mutexes, read-write locks and
- * spin locks are defined here, in front of the C library's, and note per kernel thread which fiber
- * holds what, and where in the program it was taken. Threads that run no fiber are not looked at.
+ * does not own. And another fiber that runs here meanwhile and wants the lock blocks the worker, while the holder waits
+ * for this worker. So this file replaces the functions that lock and unlock mutexes, read-write locks and spin locks.
+ * It records for each kernel thread which fiber holds which lock, and where in the program the lock was taken. Threads
+ * that run no fiber are not checked.
  *
- * Condition variables need no care: while a thread waits in one it runs nothing else, and when it goes
- * on it holds the mutex again. The library's own mutexes are noted as any others: it holds none when
- * it switches.
+ * Condition variables need no care: while a thread waits for a condition it runs nothing else, and after the wait it
+ * holds the mutex again. weft's own mutexes are recorded like any others: weft holds none when it switches.
  */
 #define _GNU_SOURCE
 #include "sched/dispatch/lock_check.h"
@@ -22,8 +21,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#define WEFT_LOCKS_MOST 64   /* of a thread; what is taken beyond that is not noted */
-#define WEFT_PLACES_MOST 256 /* that are named; there may be more */
+#define WEFT_LOCKS_MOST 64   /* locks of a thread that are recorded */
+#define WEFT_PLACES_MOST 256 /* places of the program of which each is reported only once */
 
 struct held {
     const void *lock;
@@ -51,7 +50,7 @@ static void forget_lock(unsigned i) {
     memmove(&mine.held[i], &mine.held[i + 1], (mine.count - i) * sizeof mine.held[0]);
 }
 
-/* The last one: a recursive mutex is there as often as it was taken. */
+/* Removes the newest record of this lock: a recursive mutex has a record for each time it was locked. */
 static int note_unlock(const volatile void *lock, int err) {
     for (unsigned i = err ? 0 : mine.count; i-- > 0;)
         if (mine.held[i].lock == (const void *)(uintptr_t)lock) {
@@ -63,7 +62,7 @@ static int note_unlock(const volatile void *lock, int err) {
 
 /* --- reports ---------------------------------------------------------------------------------------- */
 
-/* Once a place. */
+/* Is this the first report for this place of the program? */
 static bool is_unreported(void *where) {
     static _Atomic(void *) places[WEFT_PLACES_MOST];
     for (unsigned i = 0; i < WEFT_PLACES_MOST; i++) {
@@ -89,7 +88,7 @@ static void lock_report(struct weft__fiber *self, const char *does, const struct
               at.dli_sname ? " in " : "", at.dli_sname ? at.dli_sname : "");
 }
 
-/* Reports each lock once, and forgets it then: it may be unlocked on another thread. */
+/* Reports each recorded lock and removes its record, because another thread may unlock it. */
 WEFT_COLD void weft__locks_check(struct weft__fiber *self, const char *does) {
     for (unsigned i = mine.count; i-- > 0;) {
         struct held h = mine.held[i];
@@ -99,7 +98,7 @@ WEFT_COLD void weft__locks_check(struct weft__fiber *self, const char *does) {
     }
 }
 
-/* --- in front of the C library ------------------------------------------------------------------------ */
+/* --- replacements of functions of the C library --------------------------------------------------------- */
 
 static void *real_function(_Atomic(void *) *known, const char *name) {
     void *fn = load_rlx(known);

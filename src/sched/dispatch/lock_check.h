@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The check build for kernel locks that a fiber holds while it parks; see lock_check.c. */
+/* A check build: does a fiber hold a lock of the C library while it parks? See lock_check.c. */
 #ifndef WEFT_SCHED_LOCKS_H
 #define WEFT_SCHED_LOCKS_H
 
 #include "sched/core/fiber.h"
 
-/* The fiber is about to do this: does it hold something that belongs to the kernel thread? */
+/* The fiber is about to do what `does` says ("parks"). Reports the locks of the C library that it holds. */
 #ifdef WEFT_LOCKS
 void weft__locks_check(struct weft__fiber *self, const char *does);
 #else

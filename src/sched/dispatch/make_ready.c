@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a fiber that became ready is put, and what a worker looks at besides its queue.
+ * The queue into which a fiber goes when it becomes ready:
  *
  *   made ready by a fiber           the queue of that fiber's worker
  *   made ready by another thread,   the injector
  *   or in another cluster
- *   pinned                          aside at its worker: straight if the caller drives that worker,
+ *   pinned                          the aside list of its worker: directly if the caller drives that worker,
  *                                   else through the mailbox
- *   high or low                     aside, where it would have been queued
+ *   of high or low priority         the aside list of the worker in whose queue it would go otherwise
  *
- * A fiber that has waited in a queue and must leave it without a turn is displaced: its worker retires, or the reserve
- * does not run it. It goes through the injector, too, and leaves that before most fibers that were handed in. It does
- * not go before the queue of the worker that takes it: among a hundred displaced fibers that compute, a fiber that
- * wakes up for a moment would wait for all of them (a ticker was 200 to 300 ms late once, instead of 60).
+ * A fiber is displaced if it has waited in a queue and leaves it without a turn: its worker retires, or the reserve
+ * does not run it. It goes to the injector, too, and leaves that before most fibers that were handed in. The worker
+ * that takes it puts it at the end of its queue. If displaced fibers went to the front, a fiber that wakes up for a
+ * moment would wait for a hundred displaced fibers that compute (a ticker was 200 to 300 ms late, instead of 60).
  *
- * Nothing is ever lost for lack of memory: a queue that cannot grow leaves the fiber to the
- * injector, which is a chain through the records.
+ * No fiber is lost for lack of memory: if a queue cannot grow, the fiber goes to the injector, a list that is linked
+ * through the records.
  */
 #include "base/assert.h"
 #include "sched/core/thread.h"
@@ -31,7 +31,7 @@ void weft__mail(struct weft__worker *to, struct weft__fiber *f) {
     weft__mailbox_put(&to->mailbox, &f->slot.link);
     fence_sc(); /* pairs with the fence of a worker that announces its sleep: it sees the mail, or we it */
     if (unlikely(!load_rlx(&to->cluster->running) && !load_rlx(&weft__cluster.ending)))
-        weft__mailbox_hand_on(to); /* the fiber was moved just now, and the cluster has ended */
+        weft__mailbox_hand_on(to); /* the fiber has just been moved away, and this cluster has ended */
     else
         weft__idle_wake(to);
 }
@@ -46,8 +46,8 @@ void weft__mailbox_hand_on(struct weft__worker *from) {
 }
 
 /*
- * Displaced fibers first, but every fourth is a fiber that was handed in: a reserve that displaces fibers without end
- * holds up no other. Locked.
+ * Takes displaced fibers first, but every fourth fiber from the other list, so that a reserve that displaces fibers all
+ * the time does not hold up fibers that were handed in. Locked.
  */
 static struct weft__link *take_oldest(struct weft__injector *in) {
     WEFT_ASSERT(weft__lock_is_held(&in->lock));
@@ -77,7 +77,7 @@ static inline bool migrate_fiber(struct weft__worker *w, struct weft__fiber *f) 
     return true;
 }
 
-/* While the worker records, the trap is always set, so that every push comes by weft__push_slow. */
+/* While the worker records, the trap of its queue is always set, so that every push calls weft__push_slow. */
 static WEFT_NOINLINE void push_recorded(struct weft__worker *w, struct weft__fiber *f) {
     if (w->sampling.is_armed) weft__age_mark(w);
     weft__ready_untrap(&w->ready);
@@ -85,8 +85,8 @@ static WEFT_NOINLINE void push_recorded(struct weft__worker *w, struct weft__fib
     weft__ready_trap(&w->ready);
 }
 
-/* The trap may have sprung on the way here, or springs now, for what comes by mail. It may also be left from a
- * recording. */
+/* The push that led here may have met the trap already. If the fiber came by mail, it meets the trap now. The trap may
+ * also be left over from a recording. */
 static void push_here(struct weft__worker *w, struct weft__fiber *f) {
     if (unlikely(weft__is_recorded(w))) {
         push_recorded(w, f);
@@ -105,10 +105,10 @@ void weft__remember_last(struct weft__worker *w, struct weft__fiber *f) {
     uint32_t placement = load_rlx(&f->context.placement);
     uint32_t here = (placement & ~WEFT_PLACEMENT_LAST) | w->index << WEFT_PLACEMENT_LAST_SHIFT;
     if ((placement & WEFT_PLACEMENT_RETURNS) && here != placement)
-        cas_ar(&f->context.placement, &placement, here); /* unless it is moved just now; nothing else hangs on it */
+        cas_ar(&f->context.placement, &placement, here); /* fails if the fiber is being moved: then `last` is useless */
 }
 
-/* Into the hands of this worker, whatever the fiber's wishes are. */
+/* Puts the fiber into the queue or a list of this worker. A pin to another worker is not heeded. */
 static void placement_settle(struct weft__worker *w, struct weft__fiber *f, uint32_t placement) {
     static const uint8_t aside[] = {WEFT_ASIDES, WEFT_ASIDE_HIGH, WEFT_ASIDE_LOW, WEFT_ASIDES};
     unsigned which = aside[(placement & WEFT_PLACEMENT_PRIORITY) >> WEFT_PLACEMENT_PRIORITY_SHIFT];
@@ -120,7 +120,7 @@ static void placement_settle(struct weft__worker *w, struct weft__fiber *f, uint
         push_here(w, f);
 }
 
-/* Does the fiber wait in the queue of all workers? The experiment of one global queue. */
+/* In the experiment with one global queue: does the fiber belong there? */
 static bool is_global(const struct weft__worker *w, uint32_t placement) {
     return w->cluster->policy.queue == WEFT_QUEUE_GLOBAL && (placement & WEFT_PLACEMENT_RETURNS) && !pin_of(placement);
 }
@@ -130,14 +130,14 @@ static inline __attribute__((always_inline)) void push_where_it_belongs(struct w
     if ((placement & WEFT_PLACEMENT_CLUSTER) != w->placement)
         weft__inject(weft__cluster_of(placement), f);
     else if (pin_of(placement) && pin_of(placement) != w->index + 1)
-        weft__mail(w->cluster->workers[pin_of(placement) - 1], f); /* it ran here while its worker was stuck */
+        weft__mail(w->cluster->workers[pin_of(placement) - 1], f); /* it ran here because its own worker was stuck */
     else if (is_global(w, placement))
         weft__inject(w->cluster, f);
     else if (pin_of(placement) || !migrate_fiber(w, f))
         placement_settle(w, f, placement);
 }
 
-/* A function of its own: otherwise every 61st push would save registers for it. */
+/* A separate function: inline, it would make weft__push_slow save more registers each time. */
 static WEFT_COLD WEFT_NOINLINE void push_slow_recorded(struct weft__worker *w, struct weft__fiber *f) {
     weft__record_ready(w, f);
     push_where_it_belongs(w, f);
@@ -161,7 +161,7 @@ static void inject_locked(struct weft__injector *in, struct weft__fiber *f, bool
 static void inject_into(struct weft__cluster *c, struct weft__fiber *f, bool displaced) {
     weft__lock(&c->injector.lock);
     while (unlikely(c->injector.closed == WEFT_CLOSED && c != weft__cluster_of(load_rlx(&f->context.placement)))) {
-        weft__unlock(&c->injector.lock); /* it was moved just now */
+        weft__unlock(&c->injector.lock); /* the fiber has just been moved to another cluster */
         c = weft__cluster_of(load_rlx(&f->context.placement));
         weft__lock(&c->injector.lock);
     }
@@ -184,11 +184,11 @@ void weft__queue_give_away(struct weft__worker *w) {
     weft__idle_wake_one(w->cluster);
 }
 
-/* Counted and queued under one lock, so that a stop sees both or none. The cluster may have ended since it was found by
- * its handle, and another life of it have begun. */
+/* The fiber is counted and queued under one lock, so that a stop sees both or neither. The caller found the cluster by
+ * its handle. Since then the cluster may have ended, and another may use its record; the generation tells. */
 int weft__hand_in(struct weft__cluster *c, struct weft_cluster handle, struct weft__fiber *f, struct weft__worker *to) {
     struct weft__injector *in = &c->injector;
-    unsigned pin = pin_of(load_rlx(&f->context.placement)); /* the fiber may have ended when we look again */
+    unsigned pin = pin_of(load_rlx(&f->context.placement)); /* read now: after the enqueue the fiber may run and end */
     if (unlikely(weft__is_recording())) weft__record_ready(weft__self(), f);
     weft__lock(&in->lock);
     bool closed = in->closed > (weft__self() ? WEFT_CLOSED_TO_THREADS : WEFT_OPEN) || pin > c->count ||
@@ -196,7 +196,7 @@ int weft__hand_in(struct weft__cluster *c, struct weft_cluster handle, struct we
     if (!closed) {
         store_rlx(&in->spawned, load_rlx(&in->spawned) + 1);
         if (pin) to = c->workers[pin - 1];
-        if (to && to->index >= c->count) to = NULL; /* of an earlier life of the cluster, which had more */
+        if (to && to->index >= c->count) to = NULL; /* an earlier cluster in this record had more workers */
         if (to)
             weft__mailbox_put(&to->mailbox, &f->slot.link);
         else
@@ -212,7 +212,8 @@ int weft__hand_in(struct weft__cluster *c, struct weft_cluster handle, struct we
     return 0;
 }
 
-/* The worker on which it ran last, if that is another worker that runs. Where work is shared: the next in turn. */
+/* The other worker to which the fiber must return: where it ran last. In the experiment that shares work: the next
+ * worker in turn. NULL: the fiber stays here. */
 static struct weft__worker *last_of(struct weft__worker *w, uint32_t placement) {
     if (w->cluster->policy.queue == WEFT_QUEUE_SHARED && (placement & WEFT_PLACEMENT_RETURNS)) {
         unsigned next = w->shared++ % load_rlx(&w->cluster->wanted);
@@ -277,7 +278,8 @@ uint64_t weft__reserve_share(struct weft__worker *w, struct weft__worker *from, 
     return oldest && weft__is_quick(oldest);
 }
 
-/* For the reserve: the quick fibers among the first few of a list; the others stay in their order. Locked. */
+/* For the reserve: moves the quick fibers among the first few of a list to `mine`. The other fibers keep their order.
+ * Locked. */
 static uint64_t take_quick(struct weft__injector *in, struct weft__list *from, struct weft__list *mine) {
     enum { LOOKS = 256 };
     struct weft__list rest = {NULL, NULL};
@@ -301,7 +303,8 @@ static void ready_push_all(struct weft__worker *w, struct weft__list *fibers) {
     for (struct weft__link *l; (l = weft__list_take(fibers));) {
         struct weft__fiber *f = weft__fiber_of_link(l);
         if (unlikely(global))
-            placement_settle(w, f, load_rlx(&f->context.placement)); /* a push would put it back */
+            placement_settle(w, f,
+                             load_rlx(&f->context.placement)); /* weft__push would put it back into the injector */
         else
             weft__push(w, f);
     }
@@ -355,7 +358,7 @@ void weft__mail_take(struct weft__worker *w, struct weft__worker *of) {
         if ((placement & WEFT_PLACEMENT_CLUSTER) == w->placement)
             placement_settle(w, f, placement);
         else
-            weft__inject(weft__cluster_of(placement), f); /* moved on meanwhile */
+            weft__inject(weft__cluster_of(placement), f); /* the fiber was moved to another cluster meanwhile */
     }
 }
 

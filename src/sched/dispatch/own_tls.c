@@ -2,20 +2,21 @@
 /*
  * Fibers with thread-local storage of their own.
  *
- * Such a fiber loads the thread pointer of its storage when it is entered. A fiber without must pay nothing for that,
- * so nothing of it is in the switch. Instead weft__suspend already tests whether the running fiber handles a C++
- * exception, by a record that the worker points to. While a fiber with storage of its own runs, the worker points to a
- * record that says yes, always: weft__own_tls_mark. So the fiber comes here.
+ * Such a fiber loads the thread pointer of its storage when it is entered. Other fibers must not pay for that, so the
+ * switch does nothing about it. This file uses a test that weft__suspend makes anyway: does the running fiber handle a
+ * C++ exception? The worker points to the record that answers it. While a fiber with storage of its own runs, the
+ * worker points to weft__own_tls_mark, a record that always says yes. So such a fiber takes the slow path to this file.
  *
  *   the fiber that leaves                                   the fiber that is entered
- *   1. chooses the next one                                 5. loads its own storage
- *   2. if that has storage of its own: leaves it to it      6. writes its worker there, for weft__self
- *   3. else: loads the carrier's storage                    7. points the worker to the mark
+ *   1. chooses the next fiber                               5. loads its own storage
+ *   2. if that fiber has storage of its own: skips step 3   6. writes its worker there, for weft__self
+ *   3. loads the carrier's storage                          7. points the worker to the mark
  *   4. switches
  *
- * Step 2 saves a load of the thread pointer, which is slow. Between 4 and 5 the thread stands on the stack
- * of one fiber with the storage of the other, which may already run elsewhere. Only a signal handler could notice: it
- * must not trust thread-locals before it has compared the worker's thread with its own (threads/kick.c does).
+ * Step 2 saves a load of the thread pointer, which is slow. Between 4 and 5 the thread runs on the stack of the entered
+ * fiber, but with the storage of the fiber that left, which may already run elsewhere. Only a signal handler could
+ * notice. It must not trust thread-locals before it has compared the worker's thread with its own (threads/kick.c
+ * does).
  *
  * The switch saves the floating-point environment of these fibers, too.
  */
@@ -36,7 +37,7 @@ static inline __attribute__((always_inline)) void load_carriers(struct weft__wor
     w->carrier.exceptions = w->carrier.own_exceptions;
 }
 
-/* The fiber's own flags change under its own lock: a cancellation may look at them. */
+/* Changes the flag OWN_TLS of the fiber, under the fiber's own lock, because a cancellation may read the flags. */
 static void set_owning(struct weft__fiber *me, bool owns) {
     uint8_t open = weft__frames_lock(me);
     weft__frames_unlock(me, owns ? open | WEFT_OPEN_OWN_TLS : open & (uint8_t)~WEFT_OPEN_OWN_TLS);
@@ -55,7 +56,7 @@ WEFT_NOINLINE void weft__own_tls_leave(void) {
     set_owning(load_rlx(&w->current), false);
 }
 
-/* The fiber has forked calls: the thieves' side of a suspension runs on the carrier's storage. */
+/* For a fiber with forked calls: the area tasks suspends it, and that code needs the carrier's storage. */
 static WEFT_COLD struct weft__worker *suspend_own_tls(struct weft__worker *w, struct weft__fiber *self) {
     void *own = weft__thread_pointer();
     load_carriers(w);

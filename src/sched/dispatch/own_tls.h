@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fibers with thread-local storage of their own: entering it, leaving it, and the switch from such a fiber. See
+ * Fibers with thread-local storage of their own: how a fiber gets and leaves it, and the switch from such a fiber. See
  * own_tls.c.
  */
 #ifndef WEFT_SCHED_DISPATCH_OWN_TLS_H
@@ -16,7 +16,7 @@ static inline bool weft__own_tls_runs(const struct weft__worker *w) {
     return w->carrier.exceptions == &weft__own_tls_mark;
 }
 
-/* The calling fiber goes on with this storage; until the second call, with that of its carrier before. */
+/* The calling fiber uses this storage, until it calls weft__own_tls_leave. Then it uses the storage of its carrier. */
 void weft__own_tls_enter(void *thread_pointer);
 void weft__own_tls_leave(void);
 

@@ -2,16 +2,16 @@
 /*
  * Fibers that stand aside of the queue, and the order of turns.
  *
- * While anything stands aside the dispatches of a worker are counted. Each goes to
+ * While fibers stand aside, the worker counts its dispatches. The number of a dispatch decides which kind runs:
  *
- *   every 32nd      a low fiber
- *   every 4th       the queue
- *   two after that  a pinned fiber
- *   odd turns       a high fiber; if there is none, pinned fibers and the queue alternate
+ *   every 32nd           a low fiber
+ *   every 4th            a fiber of the queue
+ *   two after each 4th   a pinned fiber
+ *   odd numbers          a high fiber; if there is none, pinned fibers and the queue alternate
  *
- * or, where there is none of the kind, to the next in the order high, pinned, queue, low. So none of them starves,
- * whatever comes in above: the k-th low fiber runs within 32 k dispatches, the k-th fiber of the queue and the k-th
- * pinned one within 4 k, and the low fibers' share on top. They age by turns, not by a clock.
+ * If there is no fiber of that kind, the next kind runs, in the order high, pinned, queue, low. So no kind starves: the
+ * k-th low fiber runs within 32 k dispatches, the k-th fiber of the queue and the k-th pinned fiber within 4 k, plus
+ * the share of the low fibers.
  */
 #include "base/assert.h"
 #include "sched/dispatch/delay.h"
@@ -35,7 +35,8 @@ void weft__aside_put(struct weft__worker *w, unsigned which, struct weft__fiber 
     weft__unlock(&a->lock);
 }
 
-/* For worker w. */
+/* Takes the oldest fiber of an aside list, which may belong to another worker. w runs the fiber, and counts its delay.
+ */
 static struct weft__fiber *aside_take(struct weft__worker *w, struct weft__aside *a, unsigned which) {
     if (!(load_rlx(&a->state) & ~WEFT_ASIDE_FLAGS)) return NULL;
     weft__lock(&a->lock);
@@ -51,7 +52,7 @@ static struct weft__fiber *aside_take(struct weft__worker *w, struct weft__aside
     return f;
 }
 
-/* The first that there is, of four kinds in this order; QUEUE stands for the queue. */
+/* Takes a fiber of the first of four kinds that has any. QUEUE stands for the queue. */
 enum { QUEUE = WEFT_ASIDES };
 static struct weft__fiber *aside_first_of(struct weft__worker *w, const uint8_t order[4]) {
     struct weft__fiber *f = NULL;
@@ -71,19 +72,21 @@ struct weft__fiber *weft__aside_pop(struct weft__worker *w) {
     return aside_first_of(w, turn % EVERY_LOW ? orders[turn % EVERY_QUEUE] : low);
 }
 
-/* As the rest of weft__next_after, which this must be in step with. */
+/* The rest of weft__next_after for a worker with fibers aside or with flags. Keep the two alike. */
 static struct weft__fiber *aside_next(struct weft__worker *w) {
     if (unlikely(--w->pace.until_poll <= 0)) return NULL;
     if (unlikely(load_rlx(&w->aside.state) & WEFT_ASIDE_SUMMONED)) {
-        w->pace.poll_from -= w->pace.until_poll; /* so many dispatches were made, see poll_pace */
+        w->pace.poll_from -=
+            w->pace.until_poll; /* poll_pace computes the number of dispatches as poll_from - until_poll */
         w->pace.until_poll = 0;
-        return NULL; /* home, and to weft__poll */
+        return NULL; /* the worker goes home and calls weft__poll */
     }
     struct weft__fiber *f = weft__aside_count(w) ? weft__aside_pop(w) : weft__pop(w);
     return f ? f : weft__next_slow(w);
 }
 
-/* The trap stays set while the worker records: every push is seen (make_ready.c). Only the owner sets it. */
+/* While the worker records, the trap of its queue stays set, so that every push is seen (make_ready.c). Only the owner
+ * may set the trap. */
 static WEFT_NOINLINE struct weft__fiber *next_recorded(struct weft__worker *w, struct weft__fiber *old,
                                                        struct weft__waits_for what) {
     if (unlikely(!w->ready.trapped)) weft__ready_trap(&w->ready);
@@ -120,7 +123,7 @@ void weft__worker_set_recorded(struct weft__worker *w, bool recorded) {
 
 /* --- for other workers ------------------------------------------------------------------------- */
 
-/* The pinned fibers of a worker that is stuck run elsewhere until it comes back. */
+/* Moves the pinned fibers of a stuck worker here. They run here until their worker comes back. */
 static void take_over_pinned(struct weft__worker *w, struct weft__worker *from) {
     for (struct weft__fiber *f; (f = aside_take(w, &from->aside, WEFT_ASIDE_PINNED));)
         weft__aside_put(w, WEFT_ASIDE_PINNED, f);
@@ -129,7 +132,7 @@ static void take_over_pinned(struct weft__worker *w, struct weft__worker *from) 
 struct weft__fiber *weft__aside_steal(struct weft__worker *w, struct weft__worker *from) {
     if (likely(!weft__aside_count(from))) return NULL;
     if (unlikely(weft__is_reserve(w)) && w != from && !load_rlx(&from->rescue.is_stuck))
-        return NULL;                                                              /* its owner runs them */
+        return NULL;                                                              /* the owner runs them */
     if (w != from && load_acq(&from->rescue.is_stuck)) take_over_pinned(w, from); /* pairs with the monitor */
     if (!load_rlx(&from->aside.loose)) return NULL;
     struct weft__fiber *f = aside_take(w, &from->aside, WEFT_ASIDE_HIGH);

@@ -8,13 +8,13 @@
  *   kept    no other worker has wanted anything of the queue for WEFT_KEEP_AFTER, and dispatches are short. Where all
  *           workers have enough to do, all keep their queues. (yield, two workers, 100 fibers each: 21 -> 12 ns.)
  *
- * A thief that takes from a shared queue is counted in `sharing` meanwhile, and the owner stops to share only if there
- * is none. A thief that finds the queue kept asks for it:
+ * `sharing` counts the thieves that are taking from a shared queue. The owner stops sharing only if there are none. A
+ * thief that finds the queue kept asks for it:
  *
  *   the thief (weft__shared_take)             the owner, at home (weft__sharing_update)
  *   1. wanted_at = now
- *                                             2. sees that, shares the queue, and goes on to do so
- *   3. takes, at its next look                   for WEFT_KEEP_AFTER after the last thief
+ *                                             2. sees wanted_at, and shares the queue, until no
+ *   3. takes, at its next look                   thief has come for WEFT_KEEP_AFTER
  *
  * If the owner does not come home within WEFT_KEEP_PATIENCE, the thief shares the queue by force, as the monitor does
  * for a worker that is stuck: weft__sharing_end_by_force.
@@ -34,13 +34,14 @@ static bool others_rest(struct weft__cluster *c) {
     return weft__idle_retirees(load_acq(&c->idle.state)) + 1 >= load_acq(&c->count);
 }
 
-/* The owner alone changes it, unless the monitor or a thief has claimed it. False also if a thief takes just now. */
+/* The owner begins to change the state. False: the monitor or a thief has claimed the state, or a thief is taking from
+ * the queue now. */
 static bool begin_change(struct weft__worker *w, uint32_t from) {
-    return cas_ar(&w->sharing, &from, WEFT_CHANGING); /* pairs with a claim, and with thieves: they have taken */
+    return cas_ar(&w->sharing, &from, WEFT_CHANGING); /* pairs with a claim, and with thieves that have finished */
 }
 
-/* The others are all retired, and will look at `sharing` when they come back: each side looks at what
- * the other wrote after a full fence, so one of them sees it. */
+/* All other workers are retired. A worker that comes back looks at `sharing`. Both sides write, execute a full fence
+ * and then read, so at least one side sees the other's write. */
 static void try_alone(struct weft__worker *w, uint32_t from) {
     if (!begin_change(w, from)) return;
     fence_sc(); /* pairs with the fence of a carrier that begins or comes back */
@@ -53,17 +54,17 @@ static void try_alone(struct weft__worker *w, uint32_t from) {
 static void try_keep(struct weft__worker *w) {
     if (!begin_change(w, WEFT_SHARED)) return;
     store_rlx(&w->ready.alone, WEFT_KEPT);
-    store_rel(&w->sharing, WEFT_KEPT); /* pairs with the claim of a thief: it ends what we have begun */
+    store_rel(&w->sharing, WEFT_KEPT); /* pairs with the claim of a thief, which then stores `alone` after us */
 }
 
 static void queue_share(struct weft__worker *w, uint32_t from) {
     if (!begin_change(w, from)) return;
     store_rlx(&w->ready.alone, 0);
-    store_rel(&w->sharing, WEFT_SHARED); /* pairs with thieves: from here on the owner swaps */
+    store_rel(&w->sharing, WEFT_SHARED); /* pairs with thieves: from now on the owner takes by swaps */
 }
 
-/* Does the worker keep its queue to itself? Not if processors are scarce: it may be interrupted at home, where no thief
- * can end that. */
+/* May the worker keep its queue to itself? Not if processors are scarce: the kernel may interrupt it at home, and there
+ * a thief cannot end the keeping by force. */
 static bool may_keep(struct weft__worker *w, uint64_t now) {
     struct weft__cluster *c = w->cluster;
     bool is_wanted = load_rlx(&w->age.wanted_at) != 0;
@@ -79,7 +80,7 @@ void weft__sharing_update(struct weft__worker *w, uint64_t now) {
     uint32_t sharing = load_rlx(&w->sharing);
     bool may = !load_rlx(&weft__fence_is_symmetric), rest = may && others_rest(w->cluster);
     bool keep = may && !rest && may_keep(w, now);
-    bool taken_back = !load_rlx(&w->ready.alone); /* a claim came to nothing, but the owner swaps since then */
+    bool taken_back = !load_rlx(&w->ready.alone); /* a claim was taken back, but has made the owner swap */
     if (sharing == WEFT_KEPT && (!keep || taken_back))
         queue_share(w, WEFT_KEPT);
     else if (sharing == WEFT_ALONE && !rest)
@@ -90,7 +91,7 @@ void weft__sharing_update(struct weft__worker *w, uint64_t now) {
         try_keep(w);
 }
 
-/* Counts the thief that will take from the queue. False: it is not shared. */
+/* Counts the calling thief, which will take from the queue. False: the queue is not shared. */
 static bool sharing_enter(struct weft__worker *w) {
     uint32_t sharing = load_rlx(&w->sharing);
     while ((sharing & WEFT_SHARING_STATE) == WEFT_SHARED)
@@ -110,13 +111,14 @@ uint64_t weft__shared_take(struct weft__worker *from, void **items, uint64_t n, 
     }
     uint64_t got = weft__ready_take(&from->ready, items, n);
     store_rlx(&from->age.wanted_at, now);
-    add_ar(&from->sharing, -WEFT_SHARING_THIEF); /* pairs with begin_change: the owner may stop to swap */
+    add_ar(&from->sharing, -WEFT_SHARING_THIEF); /* pairs with begin_change: the owner may stop swapping */
     return got;
 }
 
 /*
- * For an owner that is inside a fiber. `current` says whether it is: NULL from before the owner reads
- * `alone` until after it has taken a fiber from the queue. Queues are shared where fences are not asymmetric.
+ * Ends the keeping for an owner that is inside a fiber. `current` says whether it is: it is NULL from before the owner
+ * reads `alone` until after the owner has taken a fiber from the queue. Without asymmetric fences all queues are
+ * shared.
  *
  *   the owner takes (weft__next)            the monitor, or a thief
  *   1. current = NULL                       1. sharing: ALONE or KEPT -> CLAIMED   (compare-and-swap)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timers that have expired: ends waits when their deadline has come, and calls the functions of timers.
+ * Expires timers: ends waits whose deadline has come, and calls the functions of timers.
  */
 #include "sched/dispatch/timers.h"
 #include "base/probe.h"
@@ -19,7 +19,7 @@ void weft__expire(struct weft__worker *w, struct weft__wheel *wheel, uint64_t no
     uint64_t left = WEFT_WHEEL_LOOK;
     unsigned n = AT_ONCE;
     store_rlx(&w->progress.expiring, load_rlx(&w->progress.expiring) + 1);
-    weft__fence_light(); /* pairs with a stop: it sees that we call functions, or we that they are held */
+    weft__fence_light(); /* pairs with a stop: the stop sees that we are expiring, or we see that timers are held */
     while (n == AT_ONCE && likely(!load_rlx(&weft__timers_held))) {
         n = weft__wheel_expire(wheel, now, due, AT_ONCE, &left);
         count_add(&w->numbers.timers, n);
@@ -33,6 +33,7 @@ void weft__expire(struct weft__worker *w, struct weft__wheel *wheel, uint64_t no
                 weft__make_ready(due[i].arg);
         }
     }
-    /* Pairs with a stop: what they spawned is counted; and with weft_timer_stop: what they did is seen. */
+    /* Pairs with a stop, which then counts the spawns of the functions, and with weft_timer_stop, which sees what they
+     * did. */
     store_rel(&w->progress.expiring, load_rlx(&w->progress.expiring) + 1);
 }

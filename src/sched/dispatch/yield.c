@@ -11,7 +11,7 @@
 
 struct weft__forking weft__forking;
 
-/* No notification: as many fibers are ready as before, and their wakers have looked. */
+/* Notifies no other worker: there are no more ready fibers than before, and whatever made these ready has notified. */
 static WEFT_SWITCHES void switch_in_turn(struct weft__worker *w, struct weft__fiber *self) {
     weft__push(w, self);
     weft__suspend(w, self);
@@ -26,7 +26,7 @@ WEFT_PUBLIC void weft_yield(void) {
     }
     weft__locks_check(self, "yields");
     if (!WEFT_MIGRATES && unlikely(!weft__ready_length(&w->ready) && !load_rlx(&w->aside.state))) {
-        /* Alone here; now and then go home and look whether something waits outside. */
+        /* The only fiber here: continue. Now and then go home and poll. */
         if (likely(--w->pace.until_poll > 0 && w->cluster->policy.queue != WEFT_QUEUE_GLOBAL)) return;
     }
     switch_in_turn(w, self);
