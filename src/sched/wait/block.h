@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Step 3 of a wait (wait.h): give the worker away until the wait is won. Inlined into every call
- * that parks, so that one return leads from the switch back to the user: the processor predicts
- * returns by the calls it saw, and after a switch it saw another fiber's.
+ * Step 3 of a wait (wait.h): gives the worker away until the wait is won. It is inlined into every call that parks, so
+ * that there is only one return between the switch and the program. The processor predicts a return by the calls that
+ * it has seen, and after a switch those were calls of another fiber.
  */
 #ifndef WEFT_SCHED_BLOCK_H
 #define WEFT_SCHED_BLOCK_H
@@ -18,7 +18,7 @@ static inline int weft__wait_result(struct weft__fiber *me, uint64_t word) {
     return reason == WEFT_WON_DEADLINE ? -ETIMEDOUT : weft__cancel_result(me);
 }
 
-/* The caller's last wait was ended by its own deadline; -ETIMEDOUT may also be that of a scope. */
+/* Was the caller's last wait ended by its own deadline? -ETIMEDOUT alone does not tell: it may come from a scope. */
 static inline bool weft__wait_was_late(struct weft__fiber *me) {
     return (load_rlx(&me->wait) & WEFT_WAIT_REASON) == WEFT_WON_DEADLINE;
 }
@@ -26,7 +26,7 @@ static inline bool weft__wait_was_late(struct weft__fiber *me) {
 /* Threads, and waits with a deadline. */
 int weft__wait_block_slow(struct weft__fiber *me, uint64_t ticket, uint64_t deadline, struct weft__waits_for what);
 
-/* The same; while the caller waits, nothing is expected of its deadline: its cluster can be quiet. */
+/* The same, but the deadline does not count as something that will happen: meanwhile the cluster can be quiet. */
 int weft__wait_block_idly(struct weft__fiber *me, uint64_t ticket, uint64_t deadline);
 
 /* 0, -ETIMEDOUT or -ECANCELED. The deadline is armed here; WEFT_FOREVER: none. what: for the recorder; only slow
@@ -37,7 +37,7 @@ static inline __attribute__((always_inline)) int weft__wait_block_for(struct wef
         return weft__wait_block_slow(me, ticket, deadline, what);
     struct weft__worker *w = weft__self();
     count_add(&w->numbers.parks, 1);
-    WEFT_ASSERT(load_rlx(&w->current) == me); /* a fiber blocks itself, nothing else does */
+    WEFT_ASSERT(load_rlx(&w->current) == me); /* only the fiber itself blocks */
     weft__suspend_for(w, me, what);
     WEFT_ASSERT(!(load_rlx(&me->wait) & WEFT_WAIT_WAITING)); /* the wait was won before the fiber was entered */
     return weft__wait_result(me, load_rlx(&me->wait));       /* the switch has ordered it */

@@ -6,10 +6,11 @@
  *
  *   the fiber                                     weft_cancel
  *   1. own lock                                   1. own lock
- *   2. cancelled? then the region begins so       2. OPEN? no: the wait word. Yes: the lowest region
- *   3. OPEN, unlock                                  is asked, and, if a scope, held by its count
- *                                                    ROOT? it is held, too (cancel_root.c)
- *                                                 3. unlock; cancel these scopes, let them go
+ *   2. cancelled? then the region begins          2. not OPEN: sets CANCEL in the wait word. OPEN: marks
+ *      cancelled                                     the lowest region as requested; if it is a scope,
+ *   3. OPEN, unlock                                  holds it by its count. ROOT: holds the root, too
+ *                                                    (cancel_root.c)
+ *                                                 3. unlock; cancels these scopes, releases them
  */
 #include "sched/wait/cancel.h"
 #include "base/assert.h"
@@ -34,21 +35,21 @@ bool weft__cancel_fiber(struct weft__fiber *f, uint64_t cause) {
     return ends;
 }
 
-/* The caller's own bits. It runs, so no thread waits for them to change. */
+/* Changes the sticky bits of the caller's own wait word. The caller runs, so no other thread changes these bits. */
 static void set_own_bits(struct weft__fiber *me, uint64_t clear, uint64_t set) {
     uint64_t word = load_rlx(&me->wait);
     while (!cas_ar(&me->wait, &word, (word & ~clear) | set)) {
-    } /* with permits that come meanwhile */
+    } /* a permit may come meanwhile */
 }
 
-/* The fiber is cancelled from now on, for this cause; 0: it is not. Logged if that is new. */
+/* Makes the calling fiber cancelled for this cause; 0: not cancelled. Adds it to the log if `news`. */
 static void set_cancelled(struct weft__fiber *me, uint64_t cause, bool news) {
     if (!!cause == !!(load_rlx(&me->wait) & WEFT_WAIT_CANCEL)) return;
     set_own_bits(me, WEFT_WAIT_CANCEL, cause ? WEFT_WAIT_CANCEL : 0);
     if (cause && news) weft__cancel_log_add(me, weft__cause_why(cause));
 }
 
-/* A member comes into the chain of its scope, and learns what it missed. */
+/* Enters a member into the chain of its scope. If the scope was cancelled before, the member is cancelled now. */
 static void chain_member(struct weft__region *m) {
     WEFT_ASSERT(m->frame.kind == WEFT_FRAME_MEMBER && !m->frame.chained);
     struct weft__scope *s = m->scope;
@@ -118,7 +119,8 @@ void weft__frame_pop(struct weft__fiber *me, struct weft__frame *frame) {
 static uint64_t inherited_region(struct weft__fiber *me, struct weft__region *r, struct weft__scope *around) {
     uint64_t cause = around ? load_rlx(&around->cause) : 0;
     if (cause) return weft__cause_inward(cause);
-    /* Cancelled, and not by a scope: then it was weft_cancel. In a shield no fiber is cancelled. */
+    /* No scope has cancelled the fiber, so if it is cancelled, weft_cancel did it. In a shield no fiber is cancelled.
+     */
     r->frame.requested = load_rlx(&me->wait) & WEFT_WAIT_CANCEL;
     return r->frame.requested ? weft__cause(WEFT_BY_REQUEST, -ECANCELED) : 0;
 }
@@ -228,7 +230,7 @@ WEFT_PUBLIC int weft_cancel(struct weft_fiber fiber) {
         struct weft__region *r = weft__region_top(f->frames)->first;
         r->frame.requested = true;
         if (r->frame.kind == WEFT_FRAME_SCOPE) s = container_of(r, struct weft__scope, region);
-        if (s) weft_counter_add(&s->outstanding, 1); /* it stays until we let go */
+        if (s) weft_counter_add(&s->outstanding, 1); /* keeps the scope until stop_held */
     }
     if (!err) root = weft__root_hold(f, open);
     weft__frames_unlock(f, open);

@@ -2,12 +2,16 @@
 /*
  * What a fiber has open, and how cancellation finds it.
  *
- *   frame      a thing that a fiber has begun and not ended: a region or a clean-up handler. Its memory is mostly on
- * the fiber's stack. The record's `frames` is the top of a stack of frames; at the bottom is the counter that the fiber
- * completes, or nothing. region     a frame that says what cancels the fiber: a scope that it began, a shield, or, as
- * the lowest, its membership in the scope that it was spawned in. Only the innermost region has an effect. cause of a
- * scope: why it is cancelled, and with which error. Set once; 0: it is not cancelled. cancelled  the fiber's wait word
- * has CANCEL: its region is cancelled, or the fiber itself if it has no region.
+ *   frame       a thing that a fiber has begun and not ended: a region or a clean-up handler. Its memory is mostly on
+ *               the fiber's stack. The record's `frames` is the top of a stack of frames. At the bottom is the counter
+ *               that the fiber completes, or nothing.
+ *
+ *   region      a frame that says what cancels the fiber: a scope that it began, a shield, or, as the lowest, its
+ *               membership in the scope that it was spawned in. Only the innermost region has an effect.
+ *
+ *   cause       of a scope: why it is cancelled, and with which error. Set once; 0: the scope is not cancelled.
+ *
+ *   cancelled   the fiber's wait word has CANCEL: its region is cancelled, or the fiber itself if it has no region.
  *
  * Regions form a tree. A scope has a chain of the regions directly below it: members, and scopes that its own fiber or
  * a member began. A shield is in no chain, so no cancellation passes it. Only the innermost region of a fiber cancels
@@ -18,8 +22,8 @@
  *     enters or leaves the chain only under that lock, and reads the cause then. So a thread that sets the cause and
  *     then visits the chain misses no fiber.
  *   - The fiber's own lock, one byte of its record: `frames` while it has a scope or shield open (OPEN), and
- * `requested` of the lowest of these. It is needed for weft_cancel, which has nothing but a handle. It is taken before
- * the lock of a scope.
+ *     `requested` of the lowest of these. It is needed for weft_cancel, which has nothing but a handle. It is taken
+ *     before the lock of a scope.
  *   - The lock of a scope is taken before the lock of a scope in its chain.
  *
  * A child costs its scope at most one count up and one down. The fiber that began the scope takes the first from a
@@ -54,8 +58,8 @@ struct weft__scope;
 
 struct weft__region {
     struct weft__frame frame;
-    struct weft__fiber *fiber;  /* that opened it; NULL: it is not open */
-    struct weft__scope *scope;  /* that has it in its chain, or will */
+    struct weft__fiber *fiber;  /* the fiber that opened the region; NULL: the region is not open */
+    struct weft__scope *scope;  /* the scope that has the region in its chain, or will have it */
     struct weft__region *first; /* the fiber's lowest scope or shield */
     struct weft__circle link;
 };
@@ -68,7 +72,7 @@ struct weft__scope {
     _Atomic uint64_t cause;
     struct weft__circle chain;
     struct weft__circle cursor; /* how far the cancellation of the chain has come */
-    struct weft__scope *behind; /* which is to be cancelled after this scope */
+    struct weft__scope *behind; /* the scope to cancel after this one */
     /* Counts children, one for the timer, whether it is in use or not, and each thread that visits the chain. Nothing
      * touches the scope after the count is complete. */
     struct weft_counter outstanding;
@@ -78,7 +82,7 @@ struct weft__scope {
 _Static_assert(sizeof(struct weft__scope) <= sizeof(struct weft_scope), "the public scope has room");
 _Static_assert(sizeof(struct weft__region) <= sizeof(struct weft_shield), "the public shield has room");
 
-/* The scope in the room that the program has for it. */
+/* The scope inside the public struct, which only reserves memory for it. */
 static inline struct weft__scope *weft__scope_inside(struct weft_scope *scope) {
     return (struct weft__scope *)(void *)scope;
 }
@@ -86,7 +90,7 @@ static inline struct weft__scope *weft__scope_inside(struct weft_scope *scope) {
 static inline uint64_t weft__cause(int why, int err) { return (uint64_t)(uint32_t)err << 32 | (unsigned)why; }
 static inline int weft__cause_why(uint64_t cause) { return (int)(cause & 0xff); }
 static inline int weft__cause_error(uint64_t cause) { return (int)(uint32_t)(cause >> 32); }
-/* What a wait ends with. */
+/* The error with which a wait ends. */
 static inline int weft__cause_result(uint64_t cause) {
     return weft__cause_why(cause) == WEFT_BY_DEADLINE ? -ETIMEDOUT : -ECANCELED;
 }
@@ -98,8 +102,8 @@ static inline uint64_t weft__cause_inward(uint64_t cause) {
 /* --- frames ------------------------------------------------------------------------------------- */
 
 /*
- * `frames` is a counter, or 0; or with the tag a frame, and of which kind: so that this can be seen when the frame is
- * gone.
+ * `frames` points to a counter or is 0; with the tag it points to a frame, and also holds the kind of the frame. So the
+ * kind is known even if the memory of the frame is gone.
  */
 #define WEFT_FRAMES_TAG ((uintptr_t)1)
 #define WEFT_FRAMES_KIND_SHIFT 1
@@ -117,7 +121,7 @@ static inline struct weft__frame *weft__frame_top(uintptr_t frames) {
 static inline int weft__frames_kind(uintptr_t frames) {
     return (int)((frames & WEFT_FRAMES_BITS) >> WEFT_FRAMES_KIND_SHIFT) + 1;
 }
-/* Has the caller opened this frame, and not closed it? Found by its address: what it holds may be anything. */
+/* Is this frame one of the caller's open frames? Compares addresses only: the memory may hold anything. */
 static inline bool weft__frame_is_open(const struct weft__fiber *me, const struct weft__frame *frame) {
     const struct weft__frame *f = weft__frame_top(me->frames);
     while (f && f != frame) f = weft__frame_top(f->below);
@@ -130,26 +134,27 @@ static inline struct weft__region *weft__region_top(uintptr_t frames) {
     while (f && !weft__frame_is_region(f)) f = weft__frame_top(f->below);
     return f ? container_of(f, struct weft__region, frame) : NULL;
 }
-/* The scope that cancels this region, and protects the region by its lock; NULL: none does. */
+/* The scope that cancels this region, and whose lock protects the region; NULL: there is none. */
 static inline struct weft__scope *weft__region_scope(struct weft__region *r) {
     if (!r || r->frame.kind == WEFT_FRAME_SHIELD) return NULL;
     return r->frame.kind == WEFT_FRAME_SCOPE ? container_of(r, struct weft__scope, region) : r->scope;
 }
 
-/* Puts a frame on top, or takes the top off. The fiber itself. */
+/* Adds a frame on top, or removes the top frame. Only the fiber itself calls these. */
 void weft__frame_push(struct weft__fiber *me, struct weft__frame *frame);
 void weft__frame_pop(struct weft__fiber *me, struct weft__frame *frame);
-/* All frames of a fiber that ends. `returned`: the end of the frame to which it has returned; all frames below it in
- * the stack are gone. NULL: it has not returned. (cleanup.c) */
+/* Closes all frames of a fiber that ends. `returned`: the fiber's function has returned, so all stack memory below this
+ * address is gone. NULL: the function has not returned. (cleanup.c) */
 void weft__frames_unwind(struct weft__fiber *me, void *result, const void *returned);
 
 /* --- weft_fiber_exit (exit_check.c) --------------------------------------------------------------------------- */
 
-/* The running fiber is about to end by weft_fiber_exit: one line, and abort, if it must not. */
+/* The running fiber is about to end by weft_fiber_exit. If it must not end here, prints a line and aborts. */
 void weft__exit_check(struct weft__worker *w, struct weft__fiber *me);
 /* Is a function that is marked WEFT_CALLS on the stack of the caller? Walks the stack. */
 bool weft__exit_has_caller(void);
-/* weft may call functions of the user's on the stack of the running fiber, by functions that are marked WEFT_CALLS. */
+/* From now on weft may call functions of the program on the stack of the running fiber, by functions that are marked
+ * WEFT_CALLS. So weft_fiber_exit must walk the stack. */
 void weft__exit_looks(struct weft__fiber *me);
 static inline void weft__exit_must_look(struct weft__fiber *me) {
     if (unlikely(!(load_rlx(&me->context.open) & WEFT_OPEN_CALLS))) weft__exit_looks(me);
@@ -157,23 +162,24 @@ static inline void weft__exit_must_look(struct weft__fiber *me) {
 
 /* --- regions (cancel.c) --------------------------------------------------------------------------- */
 
-/* Begins a scope or a shield; its kind is set. */
+/* Begins a scope or a shield, whose kind the caller has set. */
 void weft__region_enter(struct weft__fiber *me, struct weft__region *r);
-/* Ends it. False: another fiber has come to the scope just now, and it is not over. */
+/* Ends the region. False: a new child has been spawned into the scope just now, and the caller must wait for it. */
 bool weft__region_leave(struct weft__fiber *me, struct weft__region *r);
-/* 0: it is open, the caller's, and its innermost; or the error. */
+/* 0 if this is the caller's innermost open region; else the error. */
 int weft__region_check(struct weft__region *r, struct weft__fiber *me);
 
 /*
- * The caller acts for a fiber that was in that scope, and which waits for the caller before it leaves the scope: from
- * now on the scope cancels the caller, too, until the end. For fibers that run a stolen call. They have no region of
- * their own.
+ * For a fiber that runs a stolen call. The call was forked in that scope, and the forker waits for the call before it
+ * leaves the scope. From now on the scope cancels the calling fiber, too, until the fiber ends. The fiber has no region
+ * of its own.
  */
 struct weft__scope *weft__scope_here(void);
 void weft__scope_inherit(struct weft__region *member, struct weft__fiber *me, struct weft__scope *scope);
 void weft__scope_disinherit(struct weft__region *member, struct weft__fiber *me);
 
-/* 0, or what the caller's waits end with. Unlike a wait it enters no chain, so it may be asked often. */
+/* 0, or the error with which the caller's waits end because it is cancelled. Cheaper than a wait, because it enters no
+ * chain. */
 int weft__cancel_error_slow(struct weft__fiber *me);
 static inline int weft__cancel_error(struct weft__fiber *me) {
     uint64_t word = load_acq(&me->wait); /* pairs with cancel */
@@ -204,7 +210,7 @@ bool weft__cancel_fiber(struct weft__fiber *f, uint64_t cause);
 
 /* The count with which a scope begins: children are counted in advance; see life/scope_spawn.c. */
 #define WEFT_SCOPE_RESERVE (UINT64_C(1) << 32)
-/* Counts a child that the fiber which began the scope does not spawn, or a thread's. */
+/* Counts a child that is spawned by another fiber than the scope's own, or by a thread. */
 void weft__scope_count_foreign(struct weft__scope *s);
 
 /* Spawns a fiber that calls fn(scope). The area of life fills it in before main. */
@@ -229,9 +235,9 @@ int weft__spawn_counted_child(struct weft__scope *s, const struct weft_attr *att
 int weft__spawn_child(struct weft__scope *s, const struct weft_attr *attr, int (*fn)(void *), void *arg,
                       const char *where);
 
-/* In counter.c: n less are outstanding. -EINVAL: not so many were. */
+/* In counter.c: lowers the counter by n. -EINVAL: it was less than n. */
 int weft__counter_lower(struct weft_counter *counter, uint64_t n);
-/* Waits until at most n are outstanding, whatever comes. */
+/* Waits until the counter is at most n. Neither a deadline nor a cancellation ends the wait. */
 int weft__counter_wait_always(struct weft_counter *counter, uint64_t n);
 static inline bool weft__counter_at_rest(struct weft_counter *counter) {
     return !load_acq((_Atomic uint64_t *)&counter->queue.word); /* pairs with complete */

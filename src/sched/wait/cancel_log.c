@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fibers that were cancelled, and why: numbers, and the latest of them by name. Cancelling is rare, so one lock will
- * do.
+ * The log of cancellations: how many there were for each reason, and the latest with the names of their fibers.
+ * Cancelling is rare, so one lock is enough.
  */
 #include "sched/wait/cancel_log.h"
 #include "sched/core/self.h"
@@ -13,11 +13,11 @@
 
 static struct weft__lock lock;
 static struct weft_cancellation latest[KEPT];
-static uint64_t noted;                 /* so many ever; the last is at (noted - 1) % KEPT */
-static _Atomic uint64_t by_threads[4]; /* of each cause, by threads; workers count their own */
+static uint64_t noted;                 /* number of all cancellations; the last is at (noted - 1) % KEPT */
+static _Atomic uint64_t by_threads[4]; /* cancellations by threads, for each cause; workers count their own */
 
-/* The fiber may have ended, and its record be another's, when weft_cancel comes late; then the name is that of the new
- * fiber. */
+/* If weft_cancel comes late, the fiber may have ended, and another fiber may use its record. Then the name is that of
+ * the new fiber. */
 static WEFT_MAY_RACE void describe_cause(struct weft__fiber *f, struct weft_cancellation *to) {
     bool is_fiber = load_rlx(&f->context.kind) == WEFT_KIND_FIBER;
     to->fiber = is_fiber ? weft__handle(f) : (struct weft_fiber){0};
@@ -38,7 +38,7 @@ void weft__cancel_log_add(struct weft__fiber *f, int why) {
     weft__unlock(&lock);
 }
 
-/* Another runtime begins, or another process: earlier cancellations are not its own. */
+/* Empties the log when a runtime starts, and in a forked child. */
 void weft__cancel_log_reset(void) {
     weft__lock(&lock);
     noted = 0;
@@ -46,7 +46,7 @@ void weft__cancel_log_reset(void) {
     weft__unlock(&lock);
 }
 
-/* The thread that held the lock is not here; what it was writing is forgotten with the rest. */
+/* The thread that held the lock does not exist in the child. What it was writing is dropped with the rest. */
 void weft__cancel_log_after_fork(void) {
     weft__unlock(&lock);
     weft__cancel_log_reset();

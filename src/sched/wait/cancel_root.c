@@ -13,8 +13,8 @@
  *
  *   the thief of a call that is not done         weft_cancel               the owner, in the join of the oldest call
  *   1. own lock of the owner                     1. own lock               1. waits until no thread holds the root
- *   2. ROOT? no: is the owner cancelled?         2. the request            2. own lock
- *      the root begins so, and enters the        3. ROOT? the root is      3. is the root held again? then from 1
+ *   2. not ROOT: opens the root, cancelled if    2. the request            2. own lock
+ *      the owner is, and enters it into the      3. ROOT? the root is      3. is the root held again? then from 1
  *      chain of the scope around it                 held by its count      4. leaves its chain; not ROOT; unlock
  *   3. ROOT; unlock                              4. unlock; cancels the
  *                                                   root, lets it go
@@ -46,7 +46,8 @@ struct weft__scope *weft__call_scope(struct weft__deque *d, void *what) {
     return what == WEFT_SHIELDED ? NULL : what ? what : weft__root_of(d, d->around);
 }
 
-/* Was the fiber cancelled by weft_cancel? It is locked, and the scope around it is not cancelled. */
+/* Was the fiber cancelled by weft_cancel? The caller holds the fiber's lock, and the scope around the fiber is not
+ * cancelled. */
 static bool is_asked(struct weft__fiber *f, uint8_t open) {
     if (open & WEFT_OPEN_REGIONS) return weft__region_top(f->frames)->first->frame.requested;
     return load_rlx(&f->wait) & WEFT_WAIT_CANCEL;

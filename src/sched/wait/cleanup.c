@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Clean-up handlers, and what a fiber that ends leaves open: its frames, from the last to the first. See cancel.h.
+ * Clean-up handlers, and the frames that a fiber leaves open when it ends: they are closed from the last to the first.
+ * See cancel.h.
  */
 #include "sched/wait/cancel.h"
 
@@ -29,7 +30,7 @@ WEFT_PUBLIC int weft_cleanup_push(struct weft_cleanup *cleanup, void (*fn)(void 
     return 0;
 }
 
-/* Also by a pop: a handler need not mind why it runs. */
+/* Runs a handler in a shield. A pop does so as well, so a handler behaves the same whatever made it run. */
 static void run_shielded(struct weft__fiber *me, struct cleanup *c) {
     struct weft_shield shield;
     void (*fn)(void *) = c->fn;
@@ -53,7 +54,7 @@ WEFT_PUBLIC int weft_cleanup_pop(struct weft_cleanup *cleanup, int run) {
     return 0;
 }
 
-/* The last one of those that are. */
+/* Names the innermost region that was left open, and ends the program. */
 static WEFT_COLD _Noreturn void left_open(struct weft__fiber *me) {
     static const char *const what[][3] = {
         [WEFT_FRAME_CLEANUP] = {"a clean-up handler", "weft_cleanup_pop", "pushed"},

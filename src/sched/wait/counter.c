@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counters: how much is outstanding, and waiters for the count to become low enough. Each waiter waits for its own
- * value; a waiter for a larger value need not wait for those before it.
+ * Counters. A waiter waits until the count is at most its own value. A waiter with a larger value leaves before waiters
+ * that came earlier with a smaller value.
  */
 #include "sched/wait/wait_queue.h"
 

@@ -41,10 +41,10 @@ static void scope_mark(struct weft__scope *s, uint64_t cause, struct weft__list 
     struct weft__fiber *f = s->region.fiber;
     if (!s->region.frame.covered && weft__cancel_fiber(f, cause)) weft__list_put(won, &f->slot.link);
     weft__circle_insert(&s->chain, &s->cursor);
-    weft_counter_add(&s->outstanding, 1); /* for the thread that goes over it */
+    weft_counter_add(&s->outstanding, 1); /* for the thread that visits the chain */
 }
 
-/* One in the chain of s; s is locked. */
+/* Cancels one region in the chain of s. s is locked. */
 static void cancel_region(struct weft__scope *s, struct weft__region *r, struct weft__list *won) {
     WEFT_ASSERT(weft__lock_is_held(&s->lock) && load_rlx(&s->cause));
     WEFT_ASSERT(r->scope == s);
@@ -63,7 +63,7 @@ static void cancel_region(struct weft__scope *s, struct weft__region *r, struct 
     weft__unlock(&inner->lock);
 }
 
-/* Goes on with the chain, for a few steps; returns the scope to go on with, NULL: that was all. */
+/* Visits the chain for a few steps. Returns the scope to continue with; NULL: everything is done. */
 static struct weft__scope *scope_visit_chain(struct weft__scope *s, unsigned *steps) {
     struct weft__list won = {NULL, NULL};
     struct weft__scope *next = s;
@@ -135,7 +135,7 @@ void weft__member_end(struct weft__fiber *me, struct weft__region *m, int result
         weft__circle_remove(&m->link);
         weft__unlock(&s->lock);
     }
-    me->frames = m->frame.below; /* without the lock: it has neither scope nor shield open */
+    me->frames = m->frame.below; /* needs no lock: the fiber has no scope or shield open */
 }
 
 /* The main function of a child. When the child has ended, its scope's count is completed like any fiber's counter. */
@@ -169,12 +169,13 @@ static void deadline_passed(void *scope) {
 
 static struct weft__timer *timer_of(struct weft__scope *s) { return (struct weft__timer *)(void *)&s->timer; }
 
-/* Without a runtime it is dropped at once. The count for it stays: see disarm. Locked. */
+/* Arms the timer of the scope. Without a runtime the timer counts as dropped at once. Its count stays, see
+ * scope_disarm. Locked. */
 static void scope_arm(struct weft__scope *s) {
     if (weft_timer_arm(&s->timer, load_rlx(&s->deadline), deadline_passed, s)) weft__timer_drop(timer_of(s));
 }
 
-/* From now on, instead of any that it had. False: it is passing just now. Locked. */
+/* Sets or replaces the deadline. False: the old deadline is passing just now. Locked. */
 static bool set_deadline(struct weft__scope *s, uint64_t deadline) {
     WEFT_ASSERT(weft__lock_is_held(&s->lock));
     if (s->timed && weft_timer_cancel(&s->timer)) return false;
@@ -192,12 +193,11 @@ WEFT_PUBLIC int weft_scope_set_deadline(struct weft_scope *scope, uint64_t deadl
     bool is_set = !load_rlx(&s->cause) && set_deadline(s, deadline);
     weft__unlock(&s->lock);
     if (!is_set) return -EALREADY;
-    if (deadline <= weft__clock()) weft__scope_stop(s, WEFT_BY_DEADLINE, -ETIMEDOUT); /* the timer would, soon */
+    if (deadline <= weft__clock()) weft__scope_stop(s, WEFT_BY_DEADLINE, -ETIMEDOUT); /* do not wait for the timer */
     return 0;
 }
 
-/* A child that the fiber which began the scope does not spawn, or a thread's. Counted first: so the scope does not end
- * while its timer is armed. */
+/* Counts the child first, so that the scope does not end while its timer is armed again. */
 WEFT_NOINLINE void weft__scope_count_foreign(struct weft__scope *s) {
     weft_counter_add(&s->outstanding, 1);
     weft__lock(&s->lock);
@@ -205,9 +205,9 @@ WEFT_NOINLINE void weft__scope_count_foreign(struct weft__scope *s) {
     weft__unlock(&s->lock);
 }
 
-/* The timer will not be called any more, or will complete its count when it has been. */
+/* Cancels the timer. If its function is running already, that completes the timer's count. */
 static void scope_disarm(struct weft__scope *s) {
-    weft__counter_wait_always(&s->outstanding, 1); /* until then there may be a fiber to cancel */
+    weft__counter_wait_always(&s->outstanding, 1); /* before that, the timer may still have fibers to cancel */
     weft__lock(&s->lock);
     bool is_passing = s->timed && weft_timer_cancel(&s->timer);
     s->timed = false;
@@ -240,7 +240,7 @@ void weft__scopes_expire(struct weft__fiber *me) {
 
 /* --- begin and end --------------------------------------------------------------------------------- */
 
-/* The caller's own scope, its innermost: waits until nothing is outstanding, and ends it. */
+/* Ends the caller's innermost scope, after waiting until nothing is outstanding. */
 static void scope_finish(struct weft__scope *s) {
     weft__counter_lower(&s->outstanding, s->reserve);
     s->reserve = 0;
@@ -282,6 +282,6 @@ WEFT_PUBLIC int weft_scope_end(struct weft_scope *scope) {
     if (err) return err;
     int saved = errno;
     scope_finish(s);
-    errno = saved; /* of the thread that the caller is on now */
+    errno = saved; /* sets the errno of the thread on which the caller runs now */
     return weft__cause_error(load_rlx(&s->cause));
 }

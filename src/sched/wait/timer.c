@@ -26,7 +26,7 @@ WEFT_PUBLIC int weft_timer_arm(struct weft_timer *timer, uint64_t deadline, void
     if (!w) return -ESRCH;
     if (weft__timer_is_armed(t)) return -EBUSY;
     int earliest = weft__wheel_arm(&w->wheel, t, deadline, (struct weft__due){fn, arg, 0});
-    if (unlikely(earliest < 0)) return earliest; /* the runtime was stopped just now */
+    if (unlikely(earliest < 0)) return earliest; /* the runtime has just been stopped */
     if (unlikely(earliest && w != weft__self())) {
         fence_sc(); /* pairs with the fence of a worker that announces its sleep: it sees the timer, or we it */
         weft__idle_wake(w);

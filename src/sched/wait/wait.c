@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocking, and the three ways to end another's wait by name: unpark, cancel, deadline. See wait.h.
+ * The slow paths of blocking, and three ways to end the wait of a given fiber: unpark, cancel, deadline. See wait.h.
  */
 #include "base/assert.h"
 #include "sched/core/thread.h"
@@ -23,7 +23,7 @@ static int thread_block(struct weft__fiber *me, uint64_t ticket, uint64_t deadli
             continue;
         }
         if (weft__wait_win(me, ticket, WEFT_WON_DEADLINE)) return -ETIMEDOUT;
-        deadline = WEFT_FOREVER; /* another thread or fiber has won, and is about to let go */
+        deadline = WEFT_FOREVER; /* another thread or fiber has won the wait, and will release this thread soon */
     }
     weft__thread_resumes(for_ever);
     return weft__wait_result(me, load_acq(&me->wait));
@@ -52,7 +52,7 @@ WEFT_SWITCHES int weft__wait_block_idly(struct weft__fiber *me, uint64_t ticket,
 
 WEFT_SWITCHES int weft__wait_withdraw(struct weft__fiber *me, uint64_t ticket) {
     if (weft__wait_win(me, ticket, WEFT_WON_DONE)) return 0;
-    return weft__wait_block(me, ticket, WEFT_FOREVER); /* the wait was won: the way out leads through a queue */
+    return weft__wait_block(me, ticket, WEFT_FOREVER); /* the wait was won: the winner puts the fiber into a queue */
 }
 
 WEFT_SWITCHES void weft__wait_nap(struct weft__fiber *me, uint64_t nanoseconds) {
@@ -83,7 +83,7 @@ WEFT_PUBLIC int weft_park_until(uint64_t deadline) {
     struct weft__fiber *me = w ? load_rlx(&w->current) : NULL;
     if (unlikely(!me)) return -EPERM;
     uint64_t word = load_rlx(&me->wait);
-    /* The permit is there: take it, and return without having switched. */
+    /* There is a permit: consume it, and return without a switch. */
     if ((word & WEFT_WAIT_PERMIT) && cas_ar(&me->wait, &word, word & ~WEFT_WAIT_PERMIT)) return 0;
     return park_until(me, deadline);
 }
@@ -91,17 +91,16 @@ WEFT_PUBLIC int weft_park_until(uint64_t deadline) {
 WEFT_PUBLIC int weft_park(void) { return weft_park_until(WEFT_FOREVER); }
 
 struct poked {
-    bool ends; /* a wait; the fiber is to be made ready */
-    bool news; /* the bit was not set */
+    bool ends; /* this ended a wait, and the caller must make the fiber ready */
+    bool news; /* the bit was not set before */
 };
 
 /*
- * Sets the sticky bit, or ends the wait if the fiber is in a wait that the bit ends. The bit of a
- * permit that ends a wait is used up by it. Setting a bit that is set is still a swap: what this
- * caller wrote before must be seen by the fiber, too.
+ * Sets the sticky bit (PERMIT or CANCEL). If the fiber is in a wait that this bit ends, ends the wait; this consumes a
+ * permit. If the bit is set already, the swap is still made, so that the fiber sees what this caller wrote before.
  *
- * The handle is looked at after the word was read: if the record began another life in between, it
- * has another epoch, and the swap fails.
+ * The handle is checked after the word was read. If the record begins another life in between, its epoch changes, and
+ * the swap fails.
  */
 static inline int wait_poke(struct weft__fiber *f, struct weft_fiber fiber, uint64_t bit, uint64_t way, uint64_t reason,
                             struct poked *poked) {

@@ -7,10 +7,10 @@
  *      63 ........................ 8 | 7    | 6..5   | 4         | 3         | 2       | 1      | 0
  *      epoch: number of this wait    | LOOK | reason | BY_CANCEL | BY_PERMIT | WAITING | CANCEL | PERMIT
  *
- * The epoch grows with each wait, so (record, epoch), a ticket, names one wait for ever. A thread that
- * has a reason to end it - completion, permit, deadline, cancellation - tries one compare-and-swap
- * from WAITING to the reason; exactly one succeeds, and its thread makes the fiber ready. Records are
- * type-stable, so a late ticket is harmless: its swap fails.
+ * The epoch grows with each wait, so a ticket (record and epoch) names one wait for ever. A completion, a permit, a
+ * deadline or a cancellation ends a wait by a compare-and-swap from WAITING to its reason. Exactly one of them
+ * succeeds, and the thread that succeeds makes the fiber ready. Records are type-stable, so an old ticket is harmless:
+ * its swap fails.
  *
  *   the fiber                                    the thread that ends the wait
  *   1. begin: RUNNING -> WAITING, epoch + 1      1. win: WAITING, this epoch -> reason
@@ -19,16 +19,16 @@
  *   3. suspend: run something else
  *   4. entered again: the reason is in the word
  *
- * Between 1 and the moment the stack is left, the fiber may already be won, queued, and taken from
- * the queue by another carrier; that carrier waits for on_stack, see context.h. The alternative, to
- * publish only after the stack was left, needs a second state and a second swap in every wait, and
- * a function to run on the other side of every switch.
+ * After step 1 the fiber is still on its stack for a moment. Its wait may be won in that moment, and another carrier
+ * may take the fiber from a queue; that carrier waits for on_stack, see context.h. Rejected: to publish the wait only
+ * after the stack was left. That needs a second state and a second swap in every wait, and a function call after every
+ * switch.
  *
- * PERMIT and CANCEL live in the same word, so a permit or request that comes while the fiber runs
- * is seen by the very swap that would begin the wait: there is no window between check and sleep.
- * LOOK: before the fiber waits, it has to enter itself where a cancellation finds it (cancel.h).
+ * PERMIT and CANCEL are in the same word. If one of them comes while the fiber runs, the swap of step 1 sees it. So
+ * there is no gap between check and sleep. LOOK: before the fiber waits, it must enter the chain of its scope, where a
+ * cancellation finds it (cancel.h).
  *
- * A thread that is no fiber has a record too, and sleeps in the kernel; see wait.c.
+ * A thread that is no fiber has a record, too, and sleeps in the kernel; see wait.c.
  */
 #ifndef WEFT_SCHED_WAIT_H
 #define WEFT_SCHED_WAIT_H
@@ -37,13 +37,14 @@
 #include "sched/core/self.h"
 #include "sched/core/wait_word.h"
 
-/* CANCEL or LOOK is set: 0, or what the wait ends with; and that alone, for a fiber that was cancelled. (cancel.c) */
+/* For a wait that begins while CANCEL or LOOK is set: 0, or the error with which the wait ends. The second function
+ * only returns the error, for a fiber that is cancelled. (cancel.c) */
 int weft__cancel_heed(struct weft__fiber *me);
 int weft__cancel_result(struct weft__fiber *me);
 
 /*
- * Step 1. 0 and the ticket; or 1: the permit was there and is taken, no wait; or -ECANCELED, or
- * -ETIMEDOUT for the deadline of a scope. Only the fiber itself begins a wait.
+ * Step 1. 0: the wait has begun, and *ticket is set. 1: there was a permit, which is consumed, and there is no wait.
+ * -ECANCELED, or -ETIMEDOUT for the deadline of a scope. Only the fiber itself begins a wait.
  */
 static inline int weft__wait_begin(struct weft__fiber *me, uint64_t ways, uint64_t *ticket) {
     uint64_t word = load_rlx(&me->wait), next;
