@@ -15,7 +15,7 @@
  * The rules:
  *
  *   - A call that fails throws weft::error, a std::system_error. A wait that ends because the fiber was cancelled
- * throws weft::cancelled, and one that ends because of a deadline throws weft::timed_out; both are weft::errors.
+ *     throws weft::cancelled. A wait that ends because of a deadline throws weft::timed_out. Both are weft::errors.
  *   - An exception that leaves the function of a fiber is thrown again where the fiber is joined, or where its scope
  *     ends.
  *   - Destructors wait and do not throw.

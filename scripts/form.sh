@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The form of the sources: clang-format has nothing to change, every source names its licence, comments and documents
-# avoid vague pronouns (words.py) and name only what exists (stale.py), and static functions have names that are good for a
-# profile (names.py).
+# The form of the sources: clang-format has nothing to change, lines have at most 120 columns, every source names its
+# licence, comments and documents avoid vague pronouns (words.py) and name only what exists (stale.py), and static
+# functions have names that are good for a profile (names.py). clang-format does not reflow comments: it would join the
+# items of a list.
 #   form.sh         names the files that break a rule. Ends in "form: N passed, N failed", counting files
 #   form.sh mend    formats them and adds the licence line; `make format`
 cd "$(dirname "$0")/.." || exit 1
@@ -28,10 +29,11 @@ if [ "${1:-}" = mend ]; then
 fi
 formatted | xargs -P "$(nproc)" -n 50 clang-format --dry-run 2>&1 |
     sed -n 's/^\([^:]*\):[0-9].*Wclang-format.*/\1: not formatted/p' | sort -u >"$found"
+formatted | xargs awk 'length > 120 { print FILENAME ": line " FNR " has more than 120 columns" }' | sort -u -t: -k1,1 >>"$found"
 without_licence | sed 's/$/: no line SPDX-License-Identifier: MIT/' >>"$found"
 failed=$(wc -l <"$found")
 passed=$(($(licensed | wc -l) - failed))
-[ "$failed" -eq 0 ] || { cat "$found" && echo "make format mends these"; }
+[ "$failed" -eq 0 ] || { cat "$found" && echo "make format mends the form and the licence"; }
 for rule in words names stale; do
     if ! scripts/$rule.py >"$found"; then
         cat "$found"

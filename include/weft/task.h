@@ -476,7 +476,8 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
  * name##_weft_##what(hidden arguments, arguments), chosen by their number: C11 cannot drop the comma before an empty
  * list.
  */
-#define WEFT__WITH(what, hidden, ...) WEFT__WITH_COUNT(what, hidden, __VA_ARGS__, 6, 5, 4, 3, 2, 1, 0, none)(what, hidden, __VA_ARGS__)
+#define WEFT__WITH(what, hidden, ...) \
+    WEFT__WITH_COUNT(what, hidden, __VA_ARGS__, 6, 5, 4, 3, 2, 1, 0, none)(what, hidden, __VA_ARGS__)
 #define WEFT__WITH_COUNT(what, hidden, name, a, b, c, d, e, f, n, ...) WEFT__WITH_##n
 #define WEFT__WITH_0(what, hidden, name) name##_weft_##what(WEFT__LIST hidden)
 #define WEFT__WITH_1(what, hidden, name, a) name##_weft_##what(WEFT__LIST hidden, a)

@@ -6,8 +6,8 @@
  *   rank       a process of the job
  *   peer       another rank, as this rank sees it
  *   link       a stream of bytes to and from a peer: two rings in shared memory, or a socket
- *   bell       a word in shared memory: something is to be looked at. Forks read it; a sleeping rank is woken by a
- * datagram shipped    a call of this rank that a peer has taken; known until its result is here, or the peer is lost
+ *   bell       a word in shared memory: something is to be looked at. Forks read it. A datagram wakes a sleeping rank
+ *   shipped    a call of this rank that a peer has taken; known until its result is here, or the peer is lost
  *   received   a call of a peer that this rank has taken
  *   batch      the calls that came in one message, and the fiber that runs them
  *   lifeline   a peer that gives work to this rank as soon as it has some, without being asked again

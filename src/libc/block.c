@@ -16,9 +16,10 @@
  *   - dlopen gives initial-exec thread-locals of a new library their values in listed threads only. The caller of
  *     dlopen calls weft__libc_heed_libraries.
  *   - setuid and others signal listed threads, that is the carriers. That is right.
- *   - a forked child removes its own descriptor from a list. The list field points to itself, so that this does no
- * harm. Rejected: blocks that glibc makes for a real thread, which then leaves by a system call. glibc knows these, but
- * each costs a thread (47 us), and debuggers see them as threads.
+ *   - a forked child removes its own descriptor from a list. The list field points to itself, so this does no harm.
+ *
+ * Rejected: blocks that glibc makes for a real thread, which then leaves by a system call. glibc knows these, but each
+ * costs a thread (47 us), and debuggers see them as threads.
  */
 #define _GNU_SOURCE
 #include "arch/thread_pointer.h"

@@ -2,11 +2,9 @@
 /*
  * Clients that all come at once: newcomers PORT [CLIENTS [THREADS [SECONDS [MESSAGE]]]]. Each of them connects, sends
  * the message, a request of HTTP unless one is given, and sends it again whenever an answer has come, until every
- * client has had one, or the time is up. The last line says
- *
- *   how many clients were answered; until when some stood in the server's queue, and when the last of them had its
- * first answer, in seconds; how many answers had been given by then, and how many of them to the client that had the
- * most
+ * client has had one, or the time is up. The last line has five numbers: how many clients were answered; the time at
+ * which the last client left the server's queue, and at which the last of them had its first answer, in seconds; how
+ * many answers had been given by then, and how many of them to the client that had the most.
  *
  * An answer is whatever comes in one piece. Status 1: some client was not answered.
  */

@@ -5,12 +5,12 @@
  *
  *   - The other queue's delay is longer than ours by a half plus WEFT_HELP_SLACK. The helper takes an eighth of that
  *     queue at each look. It takes no more, because the owner may only have been interrupted, and moving fibers over
- * and back costs more than they gain. If the delay is twice as long again, the owner does not come home, and the helper
- *     takes all fibers.
+ *     and back costs more than they gain. If the delay is twice as long again, the owner does not come home, and the
+ *     helper takes all fibers.
  *   - The other queue is longer than ours by an eighth, and fibers wait there at least as long as here. Fibers stay
- * where they are woken, so that queue would stay longer for ever, and its fibers would run less often. The helper takes
- *     half of the difference. It takes nothing if fibers wait longer here: this worker has less of a processor then,
- * and the first rule has moved fibers away from here. They must not come back.
+ *     where they are woken, so that queue would stay longer for ever, and its fibers would run less often. The helper
+ *     takes half of the difference. It takes nothing if fibers wait longer here: then this worker has less of a
+ *     processor, and the first rule has moved fibers away from here. They must not come back.
  */
 #include "sched/balance/help_rule.h"
 

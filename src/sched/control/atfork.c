@@ -6,8 +6,8 @@
  *   - Threads that do not exist in the child may have held locks, or half changed a chain. weft takes no locks before a
  *     fork to prevent that: it would cost every fork a few hundred locks, and the child does not need the data that
  *     they protect. The child uses pooled memory again if the lock of the pool was free. Everything else of the
- * parent's runtime stays as it is: workers, records and stacks. So the child may still touch an object, for example a
- *     semaphore, whose chain of waiters leads through those stacks.
+ *     parent's runtime stays as it is: workers, records and stacks. So the child may still touch an object, for example
+ *     a semaphore, whose chain of waiters leads through those stacks.
  *   - The parent's fibers are abandoned: their handles are stale, and waking one has no effect.
  *   - If a fiber forked, it continues as an ordinary thread, on its own stack. Its record becomes the record of that
  *     thread, so it still owns its mutexes and its local values.

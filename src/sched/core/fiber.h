@@ -49,7 +49,7 @@ enum {
  *
  *   - the life of the record, so that a stale handle does not match;
  *   - the joiner: the number of its record, and the low 35 bits of the epoch of its wait. The word does not point to
- * the joiner's stack. A joiner may be cancelled and leave, and the ending fiber must not follow a dangling pointer.
+ *     the joiner's stack. A joiner may be cancelled and leave, and the ending fiber must not follow a dangling pointer.
  *
  *      tag < BY      63 .. life, without the last three bits of the number .. 3 | 2..0 tag
  *      tag >= BY     63 .. epoch .. 29 | 28 .. record .. 3 | 2..0 tag

@@ -9,7 +9,7 @@
  *   - at once, if its hog blocks: its processor is free;
  *   - at once, if every other worker has a hog, too;
  *   - if work still waits for it at the next look: the other workers had their chance, but are busy with their own
- * work.
+ *     work.
  *
  * A worker that blocks also gets a spare if no work waits for it, but other workers have more than they can run and a
  * processor is free. When the hog returns, its worker is no longer stuck. Two ticks later the spare retires: it
@@ -19,11 +19,11 @@
  * becomes stuck itself, and so on. So there are two more rules:
  *
  *   - While work waits behind a hog that computes, for more than one look or because all workers have hogs, one spare
- * is the reserve. It runs only quick fibers: fibers that have run before and were never seen to keep a worker. It gives
- *     all others to the injector. So a fiber that wakes up, does little and waits again is served all the time,
- * whatever computes beside it.
+ *     is the reserve. It runs only quick fibers: fibers that have run before and were never seen to keep a worker. It
+ *     gives all others to the injector. So a fiber that wakes up, does little and waits again is served all the time,
+ *     whatever computes beside it.
  *   - While all workers have hogs and work waits, the number of the other spares grows at every look, up to one for
- * each waiting fiber. Soon all computing fibers run, and the kernel shares the processors among them.
+ *     each waiting fiber. Soon all computing fibers run, and the kernel shares the processors among them.
  *
  * docs/SCHEDULING.md says what is promised then.
  *
