@@ -45,7 +45,7 @@ static bool read_quota_text(const char *path, char *text, size_t size) {
     return true;
 }
 
-/* The numbers of a small file of a group; returns how many. "max 100000" has none: no limit. */
+/* Reads the numbers at the start of a small file of a group; returns how many. "max 100000" has none: no limit. */
 static int read_numbers(struct reading *r, const char *name, long long *numbers, int most) {
     char text[64], *p = text, *end;
     int n = 0;

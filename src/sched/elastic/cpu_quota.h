@@ -5,8 +5,7 @@
 
 #include "base/base.h"
 
-/* Processors that the CPU quota amounts to, rounded up; 0: no quota. `root` stands before /proc
- * and /sys; tests give another. */
+/* The CPU quota in processors, rounded up; 0: no quota. `root` is put before /proc and /sys; tests use their own. */
 unsigned weft__cpu_quota(const char *root);
 
 /* The smaller of the affinity mask and the quota; at least 1, at most WEFT_WORKERS_MAX. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hogs: one fiber has kept its worker since the monitor last looked. Does it compute, or does it sit in a blocking
- * call? This file is the monitor's view of one worker; rescue.c decides what follows from it.
+ * Hogs: fibers that keep a worker. Does the fiber compute, or is it in a blocking call? This file looks at one worker;
+ * rescue.c decides what to do.
  *
  * A worker moves when it dispatches or polls: then its count of switches or the time of its last poll has changed.
  * A worker that has not moved runs one fiber all the time. That fiber is a hog once it has computed for half a tick, or
@@ -46,7 +46,7 @@ static bool is_asleep(struct weft__worker *w) {
     ssize_t n = read(fd, stat, sizeof stat - 1);
     close(fd);
     stat[n > 0 ? n : 0] = 0;
-    const char *end = strrchr(stat, ')'); /* of the name; the state comes next */
+    const char *end = strrchr(stat, ')'); /* the end of the name; the state follows */
     return !end || (end[1] && end[2] != 'R');
 }
 
@@ -77,7 +77,7 @@ static bool has_slept(struct weft__worker *w, uint64_t used, uint64_t now) {
 
 /* --- judging ---------------------------------------------------------------------------------------- */
 
-/* The record may be another fiber's by now; then the handle is stale for its user. */
+/* Another fiber may use the record by now. Then the result names that fiber. */
 WEFT_MAY_RACE void weft__hog_describe(struct weft__worker *w, struct weft__fiber *f, struct weft_hog *to) {
     to->fiber = weft__handle(f);
     to->since = load_rlx(&w->hog.since);
@@ -86,7 +86,7 @@ WEFT_MAY_RACE void weft__hog_describe(struct weft__worker *w, struct weft__fiber
     to->worker = w->index;
 }
 
-/* Keeps the longest for the statistics. */
+/* Records the fiber if it has kept the worker longer than any fiber before; for the statistics. */
 static void remember_hog(struct weft__worker *w, struct weft__fiber *f, uint64_t now) {
     struct weft__hog *h = &w->hog;
     uint64_t kept = now - load_rlx(&h->since);

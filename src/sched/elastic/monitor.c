@@ -6,14 +6,14 @@
  *
  * When all workers have been idle for a few ticks the monitor rests, and the first worker that finds work wakes it.
  *
- * It must never be held up, so it waits for no lock that is held across anything slow, and its messages are dropped
- * rather than written to a pipe that is full. Clusters and workers are kept for ever, so it may look at them without a
- * lock; only what a cluster frees when it ends needs a handshake:
+ * Nothing may hold the monitor up. So it waits for no lock whose holder may do something slow, and drops its messages
+ * if the pipe is full. Records of clusters and workers are kept for ever, so it looks at them without a lock. Only
+ * the memory that a cluster frees at its end needs a handshake:
  *
  *   the monitor                                 the end of a cluster
  *   1. watched = the cluster                    1. running = false
  *   -- fence --                                 -- fence --
- *   2. does it run? Then looks at it            2. waits until `watched` is another
+ *   2. if the cluster runs: looks at it         2. waits until `watched` is another cluster or none
  *   3. watched = none                           3. ends its carriers and frees
  *
  * Either the monitor's step 2 sees that the cluster has ended, or step 2 of the other side sees the monitor.
@@ -34,8 +34,8 @@
 
 static pthread_t thread;
 static _Atomic uint32_t quits;
-static unsigned quick;      /* so many ticks to come are quick */
-static unsigned processors; /* that there are for this process */
+static unsigned quick;      /* the next so many ticks are short */
+static unsigned processors; /* number of processors that this process may use */
 static _Atomic(struct weft__cluster *) watched;
 
 static bool monitor_look_at(struct weft__cluster *c, void *rescue) {
@@ -94,7 +94,7 @@ int weft__monitor_start(void) {
     store_rlx(&weft__monitor_rests, 0);
     processors = weft__default_workers();
     return weft__thread_create(&thread, monitor_main,
-                               NULL); /* carriers that it makes inherit its mask: that of the start */
+                               NULL); /* carriers that the monitor makes inherit its signal mask */
 }
 
 void weft__monitor_stop(void) {

@@ -9,9 +9,9 @@
 
 int weft__monitor_start(void);
 void weft__monitor_stop(void);
-/* The cluster no longer runs: returns when the monitor does not look at it any more, nor ever will. */
+/* For a cluster that no longer runs. Returns when the monitor does not look at it, and will not do so again. */
 void weft__monitor_leaves(struct weft__cluster *c);
-/* The fiber that keeps the worker. (hog.c) */
+/* Describes the fiber that keeps the worker. (hog.c) */
 void weft__hog_describe(struct weft__worker *w, struct weft__fiber *f, struct weft_hog *to);
 
 #endif

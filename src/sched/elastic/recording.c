@@ -2,9 +2,10 @@
 /*
  * Switching the flight recorder on and off: tapes for all workers, and the bit WEFT_ASIDE_RECORDED in each.
  *
- * The program asks by weft__recording_ask. A tool in another process asks by a store to weft__recorder.asked_until, and
- * the monitor sees that at its next tick. A tool that is killed asks no more, so recording ends by itself. While all
- * workers are idle the monitor rests; it looks again when a worker finds work.
+ * The program asks for a recording by weft__recording_ask. A tool in another process writes a time to
+ * weft__recorder.asked_until, and the monitor sees that at its next tick. The tool renews the time again and again, so
+ * the recording ends if the tool is killed. While all workers are idle the monitor rests, and looks again when a worker
+ * finds work.
  *
  * A worker that is made while the recorder is on gets its tape then.
  */
@@ -14,9 +15,9 @@
 #include "sched/dispatch/priority.h"
 #include "sched/record/record.h"
 
-static struct weft__lock lock; /* held for tens of microseconds: it maps memory */
+static struct weft__lock lock; /* held for tens of microseconds, because the holder maps memory */
 
-/* The tape is kept for ever, as the worker is. Locked. */
+/* Switches the recording of one worker. Its tape is kept for ever, like the worker. Locked. */
 static void worker_record(struct weft__worker *w, bool on) {
     struct weft__tape *t = load_rlx(&w->tape);
     if (on && !t) {
@@ -50,7 +51,7 @@ static bool recording_is_asked(uint64_t now) {
 void weft__recording_tick(uint64_t now) {
     bool on = recording_is_asked(now);
     if (likely(!on && !weft__is_recording())) return;
-    if (!weft__lock_try(&lock)) return; /* the monitor must not be held up: at the next tick */
+    if (!weft__lock_try(&lock)) return; /* the monitor must not wait: it tries again at the next tick */
     recording_set(on);
     weft__unlock(&lock);
 }

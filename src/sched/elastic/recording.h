@@ -5,16 +5,16 @@
 
 #include "base/base.h"
 
-/* The monitor, at every tick. */
+/* Switches the recording as tools ask. Called by the monitor at every tick. */
 void weft__recording_tick(uint64_t now);
-/* Makes what a reader needs to begin. 0, -ENOMEM. */
+/* Allocates the tables that a reader needs before a recording begins. 0, -ENOMEM. */
 int weft__recording_prepare(void);
-/* The program asks for events, or no longer. Returns when the workers know. 0, -ENOMEM. */
+/* The program asks for a recording, or ends it. Returns after all workers were told. 0, -ENOMEM. */
 int weft__recording_ask(bool on);
 struct weft__worker;
-/* The worker has been made, and does not run yet. */
+/* Gives a new worker, which does not run yet, its tape if the recorder is on. */
 void weft__recording_add(struct weft__worker *w);
-/* In a forked child: nothing is recorded. */
+/* In a forked child: ends the recording. */
 void weft__recording_after_fork(void);
 
 #endif

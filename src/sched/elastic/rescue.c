@@ -32,7 +32,7 @@
  * would compute as well, and a program for one worker would run its calls on many threads. Only the spare of a worker
  * that blocks takes all that its worker would; see weft__takes_calls.
  *
- * The monitor also calls a worker home that has not polled for a tick, because its dispatches have become slow.
+ * The monitor also summons a worker home if it has not polled for a tick, because its dispatches have become slow.
  */
 #include "sched/elastic/rescue.h"
 #include "base/probe.h"
@@ -53,18 +53,18 @@ static bool worker_is_waited_for(struct weft__worker *w, uint64_t now) {
     return weft__work_waits_for(w, now, w->hog.blocks);
 }
 
-/* What the monitor has seen of a cluster at this tick. The reserve does not count as free or idle: it is not for all.
+/* What the monitor has seen of a cluster at this tick. The reserve never counts as free or idle: it runs few fibers.
  */
 struct sight {
-    unsigned hogs;    /* workers that have one, */
-    unsigned compute; /* and that do not block */
-    bool free;        /* some worker that is wanted has none */
-    bool idle;        /* some worker that is wanted has nothing to do */
-    bool lasts;       /* something has waited behind a hog that computes for more than one look */
-    uint64_t waiting; /* about so many fibers wait behind hogs, or in the injector */
+    unsigned hogs;    /* number of workers with a hog */
+    unsigned compute; /* number of workers with a hog that computes */
+    bool free;        /* some wanted worker has no hog */
+    bool idle;        /* some wanted worker has nothing to do */
+    bool lasts;       /* work has waited behind a hog that computes, for more than one look */
+    uint64_t waiting; /* about how many fibers wait behind hogs or in the injector */
 };
 
-/* All have hogs, and something waits. */
+/* Do all workers have hogs while work waits? */
 static bool is_crisis(const struct sight *s) { return !s->free && s->waiting; }
 
 static void add_waiting(struct sight *s, struct weft__worker *w, uint64_t now) {
@@ -112,7 +112,7 @@ static void rescue_worker(struct weft__worker *w, struct sight *s, struct weft__
     store_rlx(&w->rescue.has_spare, h->blocks || is_crisis(s) || missed || again);
 }
 
-/* A worker that was stuck may soon be stuck again: its spare stays for a while. */
+/* The hog of a stuck worker has returned. The spare stays for a while, because the worker may soon be stuck again. */
 static void came_back(struct weft__worker *w, uint64_t now) {
     if (load_rlx(&w->rescue.is_stuck)) store_rel(&w->rescue.is_stuck, false); /* pairs with weft__serve_stuck */
     w->hog.unserved = false;
@@ -166,7 +166,7 @@ static void set_reserve(struct weft__cluster *c, bool needed) {
 
 static void set_spares(struct weft__cluster *c, unsigned due, bool reserve) {
     if (due + reserve != load_rlx(&c->wanted) - load_rlx(&c->configured))
-        weft__resize_spares(c, due + reserve); /* if it fails, again at the next tick */
+        weft__resize_spares(c, due + reserve); /* if this fails, the next tick tries again */
     set_reserve(c, reserve);
 }
 

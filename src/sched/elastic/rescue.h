@@ -9,14 +9,14 @@
 
 #define WEFT_TICK (4 * WEFT_MILLISECOND)
 
-/* Looks at the worker. True: it has a hog, worker->hog.fiber. */
+/* Looks at the worker. True: the worker has a hog, worker->hog.fiber. */
 bool weft__hog_look(struct weft__worker *w, uint64_t now);
 
 struct weft__rescue {
     uint64_t now;
-    unsigned processors; /* that there are for this process */
-    bool busy;           /* set: some worker runs something */
-    bool urgent;         /* set: the next tick must come soon */
+    unsigned processors; /* number of processors that this process may use */
+    bool busy;           /* result: some worker runs something */
+    bool urgent;         /* result: the next tick must come soon */
 };
 /* Looks at all workers of a cluster that runs, and rescues what waits behind hogs. */
 void weft__rescue(struct weft__cluster *c, struct weft__rescue *r);

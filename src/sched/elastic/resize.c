@@ -36,7 +36,7 @@ static int resize_add_worker(struct weft__cluster *c) {
     if (!err) return 0;
     store_rel(&c->count, index);
     weft__worker_release(c->workers[index]);
-    weft__quiet_notify(); /* a stop or drain may have waited for it to sleep */
+    weft__quiet_notify(); /* a stop or drain may be waiting until all workers sleep */
     return err;
 }
 
@@ -91,7 +91,7 @@ int weft__resize(struct weft__cluster *c, uint32_t generation, unsigned configur
 
 void weft__resize_automatic(struct weft__cluster *c, unsigned configured) {
     if (!load_rlx(&c->automatic) || configured == load_rlx(&c->configured)) return;
-    if (pthread_mutex_trylock(&c->resizing)) return; /* next time */
+    if (pthread_mutex_trylock(&c->resizing)) return; /* the monitor does not wait: the next tick tries again */
     if (load_rlx(&c->automatic) && !load_rlx(&c->stopping)) resize_configure(c, configured);
     pthread_mutex_unlock(&c->resizing);
 }

@@ -7,7 +7,7 @@
  * been used (mem/aged.h). The trimmer gives back all items that were not needed for a whole period. It is a thread that
  * sleeps until a period ends, and for ever when nothing in the pools can grow old. So memory that is needed again
  * within a second or so is kept, and memory that a burst has left behind goes back, even while the workers are busy.
- * The trimmer uses half of a processor at most meanwhile: some 0.7 us for each fiber of the burst.
+ * Meanwhile the trimmer uses at most half of a processor: some 0.7 us for each fiber of the burst.
  *
  * The monitor does not do this: unmapping takes a lock of the kernel that other threads may hold for long, and the
  * monitor must not wait.
@@ -29,10 +29,10 @@
 #include "queue/deque.h"
 
 #define WEFT_PERIOD (750 * WEFT_MILLISECOND)
-#define WEFT_SLICE (2 * WEFT_MILLISECOND)       /* of work, and then as long a pause */
-#define WEFT_LOOK_EVERY (10 * WEFT_MILLISECOND) /* at bare stacks, */
-#define WEFT_LOOK_AT_REST WEFT_SECOND           /* and while nothing runs */
-#define WEFT_KEEP_AT_STOP 4096 /* stacks; with more than that in the pools all of them go when the runtime stops */
+#define WEFT_SLICE (2 * WEFT_MILLISECOND)       /* the trimmer works this long, then pauses as long */
+#define WEFT_LOOK_EVERY (10 * WEFT_MILLISECOND) /* time between two looks at bare stacks */
+#define WEFT_LOOK_AT_REST WEFT_SECOND           /* the same while nothing runs */
+#define WEFT_KEEP_AT_STOP 4096 /* if the pools hold more stacks than this at a stop, all of them are given back */
 
 static pthread_t thread;
 static _Atomic uint32_t quits;
@@ -54,7 +54,7 @@ static bool trim_turn(void) {
 
 static uint64_t sooner_time(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-/* Bare stacks, if there are any. Returns when to look again. */
+/* Checks bare stacks, if there are any. Returns when to look again. */
 static uint64_t trim_look(uint64_t now) {
     static uint64_t next;
     if (likely(!load_rlx(&weft__stack_has_bare))) return WEFT_FOREVER;
@@ -63,7 +63,7 @@ static uint64_t trim_look(uint64_t now) {
     return next = now + (load_rlx(&weft__monitor_rests) ? WEFT_LOOK_AT_REST : WEFT_LOOK_EVERY);
 }
 
-/* Does what is due, for one slice at most. Returns when to continue. woken: memory has come to a pool. */
+/* Trims for one slice at most. Returns when to continue. woken: memory has come to a pool. */
 static uint64_t trim_slice(uint64_t now, bool woken) {
     static uint64_t next_turn;
     static bool grows_old;

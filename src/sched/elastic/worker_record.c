@@ -2,13 +2,13 @@
 /*
  * The records of workers: made once, reset for each carrier, and kept when the carrier has ended.
  *
- * A thread that cancels a timer, posts mail, or asks for statistics at the moment of a stop may still use the record of
- * a worker. So the record and its shared part stay, and a stop leaves the shared part as it was at first: awake, no
- * sleeper, no mail, no timers.
+ * A thread that cancels a timer, posts mail, or asks for statistics during a stop may still use the record of a worker.
+ * So the record is kept, and a stop leaves its shared part as it was at the beginning: awake, no sleeper, no mail, no
+ * timers.
  *
  * A thread that posts mail reads the worker's cluster after the fiber is in the mailbox. By then the fiber may have run
  * and ended, and the runtime may have been stopped and started again. So `cluster` and `index` are never written again,
- * and the worst that such a thread does is a wake-up too many.
+ * and such a thread at worst wakes a worker without need.
  */
 #include "sched/elastic/worker_record.h"
 #include "sched/elastic/recording.h"
@@ -27,7 +27,7 @@ static struct weft__worker *worker_record_make(struct weft__cluster *c, unsigned
     return c->workers[index] = w;
 }
 
-/* No carrier runs yet, and no other thread reads more of this than the atomic fields. */
+/* Resets the carrier's own part. No carrier runs yet, and other threads read only the atomic fields. */
 static void reset_own_part(struct weft__worker *w) {
     store_rlx(&w->current, NULL);
     w->placement = w->cluster->placement;

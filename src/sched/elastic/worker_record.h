@@ -7,9 +7,9 @@
 
 #include "sched/core/cluster.h"
 
-/* The worker of this index as a new carrier finds it: 0 or -ENOMEM. Its record is made if there is none. */
+/* Makes the record of the worker with this index if there is none, and resets it for a new carrier. 0 or -ENOMEM. */
 int weft__worker_make(struct weft__cluster *c, unsigned index);
-/* Its carrier has ended. The record stays. */
+/* The worker's carrier has ended: frees the memory that only a carrier needs. The record stays. */
 void weft__worker_release(struct weft__worker *w);
 /* In the child process of fork(2). No carrier will use the record again, but timers still point to its wheel. */
 void weft__worker_after_fork(struct weft__worker *w);

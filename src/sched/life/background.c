@@ -3,17 +3,17 @@
  * Fibers in the background: they do not keep the runtime alive. When no other fiber is left, a stop cancels them, and
  * waits for their ends.
  *
- * Such a fiber is an ordinary one until it begins, so that of all that live never more are counted here than there are.
- * It counts itself in, runs its function, and counts itself out before it ends. Both counts only grow: a stop that
- * reads them before and after it has counted the fibers that live, and finds no change, knows how many of those were in
- * the background at one moment.
+ * Such a fiber counts itself when it begins and before it ends, so the difference of the two counts is never higher
+ * than the number of live background fibers. Both counts only grow. A stop reads them, counts the live fibers, and
+ * reads them again. If they have not changed, the stop knows how many of these fibers were in the background at one
+ * moment.
  */
 #include "sched/life/background.h"
 
 #include "base/sys.h"
 
 static _Atomic uint64_t begun, ended;
-static _Atomic bool cancelled; /* a stop has cancelled those that there were: others end as they begin */
+static _Atomic bool cancelled; /* a stop has cancelled all background fibers; a new one is cancelled when it begins */
 
 struct call {
     void *(*fn)(void *);
@@ -26,7 +26,8 @@ static void count_out(void *call) {
     add_ar(&ended, 1); /* pairs with a stop, which sums */
 }
 
-/* Fibers in the background are known by this function. Whatever way it ends, it counts itself out. */
+/* The main function of every background fiber, by which such a fiber is recognized. A clean-up handler counts its end,
+ * so that it is counted however the fiber ends. */
 static void *background_main(void *arg) {
     struct call *c = arg;
     void *(*fn)(void *) = c->fn;
@@ -52,7 +53,7 @@ int weft__background_spawn(struct weft_fiber *fiber, const struct weft_attr *att
 }
 
 struct weft__background weft__background_now(void) {
-    struct weft__background b = {.ended = load_acq(&ended)}; /* before the others: never more ends than beginnings */
+    struct weft__background b = {.ended = load_acq(&ended)}; /* read first, so it never exceeds the beginnings */
     b.begun = load_acq(&begun);
     return b;
 }

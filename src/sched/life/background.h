@@ -9,17 +9,17 @@
 int weft__background_spawn(struct weft_fiber *fiber, const struct weft_attr *attr, void *(*fn)(void *), void *arg,
                            const char *where);
 
-/* How many have begun, and ended. */
+/* How many background fibers have begun, and how many have ended. */
 struct weft__background {
     uint64_t begun, ended;
 };
 struct weft__background weft__background_now(void);
 
-/* No other fiber is left: cancels them, and all that begin from now on. Or the runtime goes on: those that begin from
- * now on are left alone. */
+/* true: no other fiber is left; cancels all background fibers, also those that begin later. false: the runtime goes on;
+ * background fibers that begin later are not cancelled. */
 void weft__background_end(bool end);
 
-/* A runtime begins. */
+/* Resets the counts when a runtime starts. */
 void weft__background_anew(void);
 
 #endif

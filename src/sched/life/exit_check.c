@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a fiber must not end by weft_fiber_exit: inside a function that weft has called for the user and waits for.
- * That is a forked call, and whatever a loop or an algorithm calls. Left by weft_fiber_exit, it would never be done if
- * a thief runs it, and would end its forker if that runs it. So weft_fiber_exit ends the program there, on every path:
+ * Where a fiber must not end by weft_fiber_exit: inside a function of the program that weft has called and that must
+ * return, such as a forked call or the body of a loop. If such a call ended by weft_fiber_exit, a call that a thief
+ * runs would never be done, and a call that the forker runs would end the forker. So weft_fiber_exit ends the program
+ * there, on every path:
  *
  *   a stolen typed call, a child, WEFT_RUN   their deque is `entered`
  *   generic calls, loops and algorithms      weft_fiber_exit walks the stack, and finds a return address in one of the
@@ -24,7 +25,7 @@ extern const char __start_weft_calls[] __attribute__((weak, visibility("hidden")
 extern const char __stop_weft_calls[] __attribute__((weak, visibility("hidden")));
 
 static _Unwind_Reason_Code exit_check_frame(struct _Unwind_Context *context, void *found) {
-    uintptr_t call = (uintptr_t)_Unwind_GetIP(context) - 1; /* the return address is behind the call */
+    uintptr_t call = (uintptr_t)_Unwind_GetIP(context) - 1; /* the return address follows the call */
     *(bool *)found = call >= (uintptr_t)__start_weft_calls && call < (uintptr_t)__stop_weft_calls;
     return *(bool *)found ? _URC_END_OF_STACK : _URC_NO_REASON;
 }

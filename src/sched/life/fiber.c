@@ -43,7 +43,7 @@ static inline __attribute__((always_inline)) int apply_attr(struct weft__cluster
     return 0;
 }
 
-/* The worker that is to have a fiber which names a node: the caller's own if it is there, or if no worker is. */
+/* The worker for a fiber that must start on this node: the caller's own if it is on the node, or if no worker is. */
 static struct weft__worker *worker_on(struct weft__cluster *c, struct weft__worker *w, unsigned node) {
     uint64_t random = (uintptr_t)&random ^ weft__clock();
     const struct weft__topology *t = weft__topology();
@@ -57,7 +57,7 @@ static inline struct weft__fiber *take_record(struct weft__worker *w) {
     return likely(slot != NULL) ? container_of(slot, struct weft__fiber, slot) : NULL;
 }
 
-/* child: what it runs for a scope, which then is not NULL. */
+/* child: the function of a child of `scope`; else NULL. */
 static inline __attribute__((always_inline)) void init_fiber(struct weft__fiber *f, void *(*fn)(void *), void *arg,
                                                              const char *where, uint8_t class, uint32_t placement,
                                                              uint64_t tag, struct weft__scope *scope,
@@ -74,7 +74,7 @@ static inline __attribute__((always_inline)) void init_fiber(struct weft__fiber 
     store_rlx(&f->context.kind, WEFT_KIND_FIBER);
     f->context.stack_class = class;
     store_rel(&f->context.placement, placement); /* pairs with rehouse: a mover that sees it sees this life, too */
-    /* From here on it is taken for live: release, so that a thread that goes over all fibers sees the rest. */
+    /* From now on the record counts as a live fiber. Release: a thread that visits all fibers sees the other fields. */
     store_rel(&f->join, weft__join_of(weft__handle(f), tag));
     f->name[0] = 0;
 }
@@ -90,8 +90,8 @@ void weft__fiber_init(struct weft__fiber *f, void *(*fn)(void *), void *arg, con
 static int spawn_heeding(struct weft_fiber *fiber, const struct weft_attr *attr, void *(*fn)(void *), void *arg,
                          const char *where, struct weft__scope *scope, int (*child)(void *));
 
-/* Inlined into those that spawn, so that the spawn without a scope pays nothing for the other. heeds: look whether
- * anything is to be heeded. */
+/* Inlined into each kind of spawn, so that the spawn without a scope does not pay for the other. heeds: check first
+ * whether the spawn must take its slow path (weft__spawn_heeds). */
 static inline __attribute__((always_inline)) int spawn_fiber(struct weft_fiber *fiber, const struct weft_attr *attr,
                                                              void *(*fn)(void *), void *arg, const char *where,
                                                              struct weft__scope *scope, int (*child)(void *),
@@ -127,7 +127,7 @@ static inline __attribute__((always_inline)) int spawn_fiber(struct weft_fiber *
         int err = weft__hand_in(c, handle, f, to == w ? NULL : to);
         if (err) {
             weft__slab_put(&weft__fibers, NULL, &f->slot);
-            weft__quiet_notify(); /* a stop may have taken the record for a fiber under way */
+            weft__quiet_notify(); /* a stop may have taken the record for a fiber that is about to run */
         }
         return err;
     }
@@ -142,7 +142,7 @@ static inline __attribute__((always_inline)) int spawn_fiber(struct weft_fiber *
     return 0;
 }
 
-/* Stacks are scarce, or there is a cluster whose fibers have thread-local storage of their own. */
+/* A spawn while stacks are scarce, or while there is a cluster whose fibers have thread-local storage of their own. */
 static WEFT_COLD int spawn_heeding(struct weft_fiber *fiber, const struct weft_attr *attr, void *(*fn)(void *),
                                    void *arg, const char *where, struct weft__scope *scope, int (*child)(void *)) {
     struct weft__worker *w = weft__self();
@@ -158,7 +158,7 @@ static WEFT_COLD int spawn_heeding(struct weft_fiber *fiber, const struct weft_a
     return err ? err : spawn_fiber(fiber, attr, fn, arg, where, scope, child, false);
 }
 
-/* A program that was compiled with another header; or a fiber that is not an ordinary one. */
+/* A spawn by a program that was compiled with another version of the header, or of a fiber that is not ordinary. */
 static WEFT_COLD int spawn_otherwise(struct weft_fiber *fiber, const struct weft_attr *attr, void *(*fn)(void *),
                                      void *arg, const char *where, size_t size) {
     struct weft_attr own;
@@ -189,7 +189,7 @@ int weft__spawn_child(struct weft__scope *s, const struct weft_attr *attr, int (
     return spawn_fiber(NULL, attr, weft__child_main, arg, where, s, fn, true);
 }
 
-/* The fiber that goes on with a cancellation; see wait/scope.c. */
+/* Spawns the fiber that continues a long cancellation; see wait/scope.c. */
 static int spawn_helper(void *(*fn)(void *), struct weft__scope *scope) {
     static const struct weft_attr attr = {.name = "cancelling"};
     return weft_spawn(NULL, &attr, fn, scope);
@@ -199,8 +199,8 @@ __attribute__((constructor)) static void offer_helper(void) { weft__scope_helper
 
 /* --- begin and end ---------------------------------------------------------------------------- */
 
-/* Publishes the end; the record is not touched after that, it is the joiner's. Returns the joiner that is to be
- * made ready. */
+/* Publishes the end. From then on the record belongs to the joiner, and is not touched here. Returns the joiner that
+ * the caller must make ready, or NULL. */
 static struct weft__fiber *announce_end(struct weft__worker *w, struct weft__fiber *f) {
     struct weft_fiber self = weft__handle(f);
     uint64_t nobody = weft__join_of(self, WEFT_JOIN_NOBODY), ended = weft__join_of(self, WEFT_JOIN_ENDED);
@@ -210,7 +210,8 @@ static struct weft__fiber *announce_end(struct weft__worker *w, struct weft__fib
     while ((join & WEFT_JOIN_TAG) != WEFT_JOIN_DETACHED)
         if (likely(cas_ar(&f->join, &join, join == nobody ? ended : join | WEFT_JOIN_ENDED_BY)))
             return join == nobody ? NULL : weft__join_win(join);
-    /* For threads that go over all records: it does not live any more. Not `ended`: a late joiner would collect it. */
+    /* Threads that visit all records must see that the fiber is dead. The tag is not ENDED: a late joiner would collect
+     * the record. */
     store_rlx(&f->join, weft__join_of(self, WEFT_JOIN_COLLECTED));
     weft__slab_put(&weft__fibers, &w->cache.records, &f->slot);
     return NULL;
@@ -238,9 +239,9 @@ static inline bool may_adopt(const struct weft__fiber *f, const struct weft__sta
 static inline uint64_t ends_of(const struct weft__fiber *f) { return f->fn == weft__child_main ? f->owes + 1 : 0; }
 
 /*
- * A scope's child has ended, and `next` is to run. If that is a sibling that begins, it reports both ends: the scope
- * does not end before it, so no wait gets longer, and of many short children on two cores few touch the scope.
- * Returns what is to run.
+ * A scope's child has ended, and `next` will run. If `next` is a fresh sibling, the sibling will report both ends. The
+ * scope cannot end before the sibling anyway, so no wait gets longer, and fewer children touch the scope's cache line.
+ * Returns the fiber to run.
  */
 static struct weft__fiber *notify_scope(struct weft__worker *w, struct weft_counter *scope, uint64_t ends,
                                         struct weft__fiber *next, const struct weft__stack *stack) {
@@ -252,8 +253,8 @@ static struct weft__fiber *notify_scope(struct weft__worker *w, struct weft_coun
     return next ? next : weft__next(w);
 }
 
-/* The stack that the caller stands on goes where there is no room for it. While stacks are scarce this is reported at
- * home, where it is left. */
+/* Puts the stack on which the caller runs into a cache that is full. While stacks are scarce, the worker then goes
+ * home, where it can give the stack to another fiber. */
 static WEFT_COLD struct weft__fiber *put_last(struct weft__worker *w, struct weft__stack *stack,
                                               struct weft__fiber *next) {
     weft__stack_put_slow(w->cache.stacks, stack);
@@ -262,22 +263,22 @@ static WEFT_COLD struct weft__fiber *put_last(struct weft__worker *w, struct wef
     return NULL;
 }
 
-/* Ends the running fiber and goes on with another. The stack goes to the next fresh fiber, or into
- * the cache. Does not return. */
+/* Ends the running fiber and switches to the next. The stack goes to the next fiber if that is fresh, else into the
+ * cache. Does not return. */
 static _Noreturn void fiber_end(struct weft__fiber *f, void *result) {
-    WEFT_ASSERT(!(f->frames & WEFT_FRAMES_TAG)); /* all that it had open is closed */
+    WEFT_ASSERT(!(f->frames & WEFT_FRAMES_TAG)); /* the fiber has no open frame */
     WEFT_ASSERT(!weft__join_has_ended(load_rlx(&f->join)));
     WEFT_ASSERT(!(load_rlx(&f->wait) & WEFT_WAIT_WAITING));
     if (unlikely(f->locals != NULL)) weft__locals_destroy(f);
     weft__locks_check(f, "ends");
-    struct weft__worker *w = weft__self(); /* only now: destructors may have parked */
+    struct weft__worker *w = weft__self(); /* read after the destructors, which may have parked */
     if (unlikely(!w)) weft__forked_end(f);
     if (unlikely(load_rlx(&w->calls.deque) != NULL)) weft__forking.end(w, f);
     struct weft__stack *stack = f->stack;
     struct weft_counter *counter = (struct weft_counter *)f->frames;
     uint64_t ends = ends_of(f);
     f->result = result;
-    w->carrier.exceptions->caught = NULL; /* of a fiber that left from inside a handler */
+    w->carrier.exceptions->caught = NULL; /* the fiber may have ended inside an exception handler */
     w->carrier.exceptions->uncaught = 0;
     struct weft__fiber *joiner = announce_end(w, f);
     if (unlikely(counter != NULL) && !ends) weft_counter_complete(counter);
@@ -332,7 +333,7 @@ WEFT_PUBLIC void weft_fiber_exit_if_cancelled(void) {
 
 /* --- join and detach -------------------------------------------------------------------------- */
 
-/* The fiber has ended and the record is the caller's: take the result, give the record back. */
+/* The fiber has ended, and its record belongs to the caller: takes the result and returns the record. */
 static inline int fiber_collect(struct weft__fiber *f, void **result) {
     WEFT_ASSERT(weft__join_has_ended(load_rlx(&f->join)));
     if (result) *result = f->result;
@@ -341,8 +342,8 @@ static inline int fiber_collect(struct weft__fiber *f, void **result) {
     return 0;
 }
 
-/* The fiber has ended, or is detached, or another joiner waits. Each swap of the join
- * word expects the life that the handle stands for. */
+/* A join that need not wait: the fiber has ended, is detached, or has another joiner. Each swap of the join word
+ * expects the life in the handle. */
 static int join_at_once(struct weft__fiber *f, struct weft_fiber handle, void **result, uint64_t join) {
     if (join == weft__join_of(handle, WEFT_JOIN_DETACHED)) return -EINVAL;
     if ((join & WEFT_JOIN_TAG) >= WEFT_JOIN_BY) return weft__fiber_of(handle) ? -EBUSY : -ESRCH;
@@ -365,7 +366,7 @@ static WEFT_SWITCHES int fiber_join(struct weft__fiber *f, struct weft_fiber han
     }
     err = weft__wait_block_for(me, ticket, deadline, weft__for(WEFT_WAITS_JOIN, (void *)(uintptr_t)handle.id));
     if (likely(!err)) return fiber_collect(f, result);
-    /* No joiner any more; unless the fiber ended just now, then the join has succeeded after all. */
+    /* Withdraws as the joiner. If that fails, the fiber has just ended, and the join has succeeded after all. */
     return cas_ar(&f->join, &by, nobody) ? err : fiber_collect(f, result);
 }
 
@@ -402,6 +403,6 @@ WEFT_PUBLIC int weft_worker(void) {
     struct weft__fiber *me = w ? load_rlx(&w->current) : NULL;
     if (!me) return -EPERM;
     unsigned pin = load_rlx(&me->context.placement) &
-                   WEFT_PLACEMENT_PIN; /* the index of that worker, even while another runs the fiber in its place */
+                   WEFT_PLACEMENT_PIN; /* the pinned worker, even while another worker runs the fiber in its place */
     return pin ? (int)pin - 1 : (int)w->index;
 }

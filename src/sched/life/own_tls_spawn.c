@@ -16,7 +16,7 @@ struct call {
         int (*child)(void *);
     };
     void *arg, *block;
-    struct weft__float_env floats; /* of the spawner: a new thread has them, too */
+    struct weft__float_env floats; /* the spawner's, which the fiber inherits as a new thread would */
 };
 
 int weft__own_tls_check(void) { return weft__libc_read(NULL) ? 0 : -ENOTSUP; }

@@ -12,9 +12,9 @@
 enum { WEFT_HEED_SCARCE = 1, WEFT_HEED_OWN_TLS = 2 };
 extern _Atomic uint8_t weft__spawn_heeds;
 
-/* 0: such fibers can be made here; or -ENOTSUP. */
+/* Can such fibers be made in this process? 0 or -ENOTSUP. */
 int weft__own_tls_check(void);
-/* A cluster whose fibers all have storage of their own was made. */
+/* A cluster was made in which all fibers have storage of their own: spawns must take the slow path from now on. */
 void weft__own_tls_heed(void);
 
 /* As weft__spawn, and weft__spawn_child. */
@@ -22,7 +22,7 @@ int weft__own_tls_spawn(struct weft_fiber *fiber, const struct weft_attr *attr, 
                         const char *where);
 int weft__own_tls_spawn_child(struct weft__scope *s, const struct weft_attr *attr, int (*fn)(void *), void *arg,
                               const char *where);
-/* Is this what such a fiber begins with? */
+/* Are these the functions with which such a fiber begins? */
 bool weft__own_tls_is_begun_by(void *(*fn)(void *), int (*child)(void *));
 /* The calling fiber, which has storage of its own, is about to end. */
 void weft__own_tls_end(void);

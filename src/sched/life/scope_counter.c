@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Children of a scope with a counter of their own. The end of a child is its scope's (cancel.h), and its record has
- * room for one counter only; so the second one is completed by a clean-up handler around the child's function.
+ * Children of a scope with a counter of their own. A record has room for one counter, which is that of the scope
+ * (cancel.h). So a clean-up handler around the child's function completes the second counter.
  */
 #include "sched/life/own_tls_spawn.h"
 #include "sched/wait/cancel.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Children of a scope: how one is spawned and counted. See wait/scope.c.
+ * Children of a scope: how a child is spawned and counted. See wait/scope.c.
  */
 #include "sched/life/own_tls_spawn.h"
 #include "sched/wait/cancel.h"
@@ -8,9 +8,9 @@
 #include "base/struct_size.h"
 
 /*
- * One more is outstanding. A scope begins with a reserve of children that are counted before they are there: the fiber
- * that began it takes from that, and what is left is given back at the end. So it and its children, which mostly end
- * elsewhere, do not take the counter's line from each other at each spawn.
+ * Counts one more child. A scope begins with a reserve: a large number of children that are counted in advance. The
+ * fiber that began the scope takes children from the reserve, and gives back the rest at the end. So a spawn does not
+ * touch the counter's cache line, which the children write when they end, mostly on other workers.
  */
 static inline void count_child(struct weft__scope *s) {
     struct weft__worker *w = weft__self();
@@ -20,7 +20,7 @@ static inline void count_child(struct weft__scope *s) {
         weft__scope_count_foreign(s);
 }
 
-/* With attributes: those of another header, or a counter. */
+/* Spawns a child with attributes: they may come from another version of the header, or name a counter. */
 static WEFT_COLD int spawn_with(struct weft__scope *s, const struct weft_attr *attr, int (*fn)(void *), void *arg,
                                 const char *where, size_t size) {
     struct weft_attr own;
