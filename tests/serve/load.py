@@ -4,8 +4,10 @@ import json
 import os
 import socket
 import subprocess
+import tempfile
 import threading
 
+from client import Server
 from suite import PROGRAM, same, shared, test
 
 TOOL = os.path.join(os.path.dirname(PROGRAM), "..", "..", "tools", "weft")
@@ -32,11 +34,35 @@ def load_asks_this_server():
 
 
 @tested
+def load_asks_for_a_set_of_files():
+    with tempfile.TemporaryDirectory() as place:
+        made = load("files", place + "/site", "100")
+        same((made.returncode, len(os.listdir(place + "/site"))), (0, 5))  # the list, and 33 files a directory
+        site = ["--files", place + "/site/files.txt"]
+        s = Server(PROGRAM, place + "/site", "--cache", "0")
+        for more in ([], ["--session", "5"], ["--session", "3", "--depth", "2"], ["--session", "4", "--rate", "400"],
+                     ["--session", "2", "--think", "0.01"], ["--depth", "8"], ["--one-request"]):
+            r = load("http", *BRIEF, *site, *more, "--json", "127.0.0.1:%d" % s.port)
+            same((r.returncode, json.loads(r.stdout)["errors"]), (0, 0))
+            assert json.loads(r.stdout)["requests"] > 4, r.stdout
+        with open(place + "/site/d00000/f0000000", "r+b") as spoilt:  # the file that is requested most
+            spoilt.write(b"?")
+        r = load("http", *BRIEF, *site, "--json", "127.0.0.1:%d" % s.port)
+        same((r.returncode, json.loads(r.stdout)["faults"]["content"] > 0), (1, True))
+        s.end()
+
+
+@tested
 def load_says_what_it_cannot():
     address = "127.0.0.1:%d" % shared.port
     ended = subprocess.Popen(["true"])
     ended.wait()
     for args, said in [(["memcached", "https://" + address], "https:// are for http"), (["http", "--json=1", address], "no value"),
+                       (["echo", "--files", "x", address], "--files is for http"),
+                       (["http", "--session", "2", "--one-request", address], "one or the other"),
+                       (["http", "--think", "1", address], "--session N is missing"),
+                       (["http", "--session", "2", "--think", "1", "--rate", "9", address], "one or the other"),
+                       (["files"], "wants a directory"), (["files", "/tmp/x", "99"], "from 100 to"),
                        (["http", "--pid", str(ended.pid), address], "no process %d" % ended.pid)]:
         r = load(*args)
         assert r.returncode == 2 and said in r.stderr and r.stderr.count("\n") == 1, (args, r.stderr)

@@ -10,6 +10,7 @@
 
 int command_load(int argc, char **argv) {
     struct load_plan plan;
+    if (argc > 1 && !strcmp(argv[1], "files")) return load_files_command(argc - 1, argv + 1);
     int code = load_options(argc, argv, &plan);
     if (code >= 0) return code;
     struct load_tally *tally = calloc(1, sizeof *tally);

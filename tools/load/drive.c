@@ -5,19 +5,48 @@
 #include "load.h"
 #include "weft/sync.h"
 
+#include <math.h>
+
 #define RETRY (10 * WEFT_MILLISECOND) /* after a fault in closed loop: no storm of connections */
+
+/* The pause of a reader: many short ones and a few long ones (an exponential distribution). */
+static void think(struct load_link *link) {
+    double u = (double)load_random(link) / 4294967296.0;
+    if (link->load->plan->think > 0) weft_sleep_for((uint64_t)(-1e9 * link->load->plan->think * log1p(-u)));
+}
+
+/* One session. Its first request counts from `due`, each other one from when it is sent. A session that the end
+ * of the part overtakes is broken off. */
+static enum load_fault run_session(struct load_link *link, double due) {
+    const struct load *load = link->load;
+    enum load_fault fault = LOAD_FINE;
+    for (unsigned left = load->plan->session; left && !fault && due < (double)load->end;) {
+        unsigned n = left < load->plan->depth ? left : load->plan->depth;
+        fault = load_exchange(link, n, due, 0);
+        left -= n;
+        if (left && !fault) think(link);
+        due = (double)weft_now();
+    }
+    load_hang_up(link);
+    return fault;
+}
 
 static void drive_closed(struct load_link *link) {
     const struct load *load = link->load;
-    for (uint64_t now; (now = weft_now()) < load->end;)
-        if (load_exchange(link, load->plan->depth, (double)now, 0)) weft_sleep_for(RETRY);
+    for (uint64_t now; (now = weft_now()) < load->end;) {
+        enum load_fault fault = load->plan->session ? run_session(link, (double)now)
+                                                    : load_exchange(link, load->plan->depth, (double)now, 0);
+        if (fault) weft_sleep_for(RETRY);
+    }
 }
 
 /* Arrivals of this link: `step` apart, its first one after those of the links before it. Those that are due
- * already go together, `depth` at most. What is left when the part ends counts with its age. */
+ * already go together, `depth` at most; with sessions, each arrival is a session. What is left when the part ends
+ * counts with its age. */
 static void drive_open(struct load_link *link) {
     const struct load *load = link->load;
-    double apart = 1e9 / load->plan->rate, step = apart * load->plan->connections;
+    unsigned session = load->plan->session, requests = session ? session : 1;
+    double apart = requests * 1e9 / load->plan->rate, step = apart * load->plan->connections;
     double due = (double)load->begin + apart * link->index, end = (double)load->end;
     while (due < end) {
         double now = (double)weft_now();
@@ -27,13 +56,17 @@ static void drive_open(struct load_link *link) {
             continue;
         }
         unsigned n = 1;
-        while (n < load->plan->depth && due + n * step <= now && due + n * step < end) n++;
-        load_exchange(link, n, due, step);
+        if (session) {
+            (void)!run_session(link, due);
+        } else {
+            while (n < load->plan->depth && due + n * step <= now && due + n * step < end) n++;
+            load_exchange(link, n, due, step);
+        }
         due += n * step;
     }
     for (double now = (double)weft_now(); load->measured && due < end; due += step) {
-        __atomic_fetch_add(&load->tally->unsent, 1, __ATOMIC_RELAXED);
-        histogram_add(&load->tally->times, (uint64_t)(now - due));
+        __atomic_fetch_add(&load->tally->unsent, requests, __ATOMIC_RELAXED);
+        for (unsigned i = 0; i < requests; i++) histogram_add(&load->tally->times, (uint64_t)(now - due));
     }
 }
 
@@ -41,7 +74,7 @@ static void drive_open(struct load_link *link) {
 void *load_drive(void *p) {
     struct load_link *link = p;
     struct load *load = link->load;
-    if (!load->plan->one_request) {
+    if (!load->plan->one_request && !load->plan->session) {
         (void)!weft_sem_wait(&load->dialling);
         enum load_fault fault = load_dial(link);
         if (fault) __atomic_fetch_add(&load->tally->faults[fault], 1, __ATOMIC_RELAXED);

@@ -2,8 +2,10 @@
 /*
  * HTTP/1.1: GET of one path, again and again. The first answer is taken for the right one; all others must
  * have its status, its length and its content, in whatever way each tells where it ends: by a Content-Length, in
- * chunks, or with the connection. See load.h.
+ * chunks, or with the connection. Or, of a set of files, a GET of a file that is chosen at random; the set says
+ * what is right. See load.h.
  */
+#include "fileset.h"
 #include "load.h"
 
 #include <ctype.h>
@@ -72,10 +74,28 @@ static struct head read_head(const char *bytes, size_t size) {
     return head;
 }
 
+/* The request of a set: GET, the path, and the rest as prepare wrote it. */
+static size_t request_file(struct load_link *link, unsigned i, char *out) {
+    const struct load *load = link->load;
+    size_t file = fileset_choose(load->set, (double)load_random(link) / 4294967296.0);
+    link->asked[i].key = (uint32_t)file;
+    char *end = stpcpy(stpcpy(out, "GET /"), load->set->files[file].path);
+    memcpy(end, load->request_text, load->request_size);
+    return (size_t)(end - out) + load->request_size;
+}
+
 static size_t request(struct load_link *link, unsigned i, char *out) {
-    (void)i;
+    if (link->load->set) return request_file(link, i, out);
     memcpy(out, link->load->request_text, link->load->request_size);
     return link->load->request_size;
+}
+
+/* What the i-th answer should contain. */
+static void expect(struct load_link *link, unsigned i) {
+    const struct load *load = link->load;
+    uint32_t file = link->asked[i].key;
+    link->right = load->set ? fileset_content(load->content, file) : load->content;
+    link->right_size = load->set ? load->set->files[file].size : load->content_size;
 }
 
 /* An interim answer: another head follows. But not of a change of the protocol, which was not asked for. */
@@ -94,7 +114,7 @@ static size_t take_head(struct load_link *link, const char *bytes, size_t size, 
     if (head.status != 200)
         *fault = LOAD_STATUS;
     else if (head.length == LENGTH_UNREADABLE ||
-             (!head.chunked && head.length >= 0 && !load->learns && (size_t)head.length != load->content_size))
+             (!head.chunked && head.length >= 0 && !load->learns && (size_t)head.length != link->right_size))
         *fault = LOAD_LENGTH;
     link->part = head.chunked ? CHUNK_SIZE : head.length >= 0 ? SIZED : TO_THE_END;
     link->to_the_end = link->part == TO_THE_END;
@@ -114,10 +134,10 @@ static void see(struct load_link *link, const char *bytes, size_t n, enum load_f
         load->content = more;
         memcpy(more + load->content_size, bytes, n);
         load->content_size += n;
-    } else if (n > load->content_size - link->body_at) {
+    } else if (n > link->right_size - link->body_at) {
         *fault = LOAD_LENGTH;
         return;
-    } else if (memcmp(bytes, load->content + link->body_at, n)) {
+    } else if (memcmp(bytes, link->right + link->body_at, n)) {
         *fault = LOAD_CONTENT;
     }
     link->body_at += n;
@@ -173,7 +193,7 @@ static size_t take_body(struct load_link *link, const char *bytes, size_t size, 
 static size_t take(struct load_link *link, unsigned i, const char *bytes, size_t size, bool *done,
                    enum load_fault *fault) {
     size_t taken = 0, n;
-    (void)i;
+    if (link->part == HEAD) expect(link, i);
     for (; link->part == HEAD && !*fault; taken += n)
         if (!(n = take_head(link, bytes + taken, size - taken, fault))) return taken;
     if (*fault) return taken;
@@ -182,7 +202,8 @@ static size_t take(struct load_link *link, unsigned i, const char *bytes, size_t
     else
         *done = true;
     if (!*done || *fault) return taken;
-    if (link->body_at != link->load->content_size) *fault = size ? LOAD_LENGTH : LOAD_SHORT;
+    if (link->body_at != (link->load->learns ? link->load->content_size : link->right_size))
+        *fault = size ? LOAD_LENGTH : LOAD_SHORT;
     link->part = HEAD;
     return taken;
 }
@@ -227,11 +248,26 @@ static const char *learn(struct load *load) {
     return problem;
 }
 
+static const char *prepare_set(struct load *load, const char *text) {
+    static char problem[LOAD_PATH + 128];
+    if (!(load->set = calloc(1, sizeof *load->set))) return "no memory";
+    const char *wrong = fileset_read(load->set, load->plan->files);
+    snprintf(problem, sizeof problem, "%.*s: %s", LOAD_PATH, load->plan->files, wrong ? wrong : "");
+    if (wrong) return problem;
+    load->request_text = strstr(text, " HTTP/1.1");
+    load->request_size = strlen(load->request_text);
+    load->request_room = load->request_size + FILESET_PATH + 8;
+    load->answer_room = HEADERS + load->set->largest;
+    load->content = load_pattern(load->set->largest);
+    return load->content ? NULL : "no memory";
+}
+
 static const char *prepare(struct load *load) {
     static char text[3 * LOAD_PATH];
     const struct load_plan *plan = load->plan;
     load->request_size = (size_t)snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", plan->path,
                                           plan->host, plan->one_request ? "Connection: close\r\n" : "");
+    if (plan->files) return prepare_set(load, text);
     load->request_text = text;
     load->request_room = load->request_size;
     load->answer_room = HEADERS;

@@ -182,6 +182,13 @@ enum load_fault load_exchange(struct load_link *link, unsigned n, double from, d
     return fault;
 }
 
+uint32_t load_random(struct load_link *link) {
+    uint64_t x = link->random; /* xorshift64*; never 0 */
+    x ^= x >> 12, x ^= x << 25, x ^= x >> 27;
+    link->random = x;
+    return (uint32_t)(x * UINT64_C(2685821657736338717) >> 32);
+}
+
 char *load_pattern(size_t size) {
     char *bytes = malloc(size + LOAD_PLACES);
     for (size_t i = 0; bytes && i < size + LOAD_PLACES; i++) bytes[i] = (char)('!' + (i * 31 + i / 93) % 93);

@@ -6,6 +6,8 @@
  *   protocol    how a request is written and an answer checked (echo.c, http.c, memcached.c)
  *   link        a connection and the fiber that uses it (link.c: the connection, drive.c: the fiber)
  *   exchange    up to `depth` requests sent at once, and their answers
+ *   session     a number of requests on a connection of their own, with pauses as a reader makes them
+ *   set         files of which each request asks for one (fileset.h)
  *   fault       an exchange that went wrong, by kind; its connection is given up and made anew
  *   tally       what came of it (report.c)
  *
@@ -53,6 +55,8 @@ struct load_plan {
     char path[LOAD_PATH];
     unsigned workers, connections, depth;
     double rate;                         /* requests a second; 0: closed loop */
+    unsigned session;                    /* requests of a session; 0: connections stay */
+    double think;                        /* s between requests of a session, on average */
     uint64_t warm_up, duration, timeout; /* ns; timeout of an exchange */
     size_t size;                         /* bytes of a message or a value */
     bool one_request;                    /* a connection for each exchange */
@@ -63,7 +67,8 @@ struct load_plan {
     const char *issuers;        /* a file, or a directory, of those that are trusted; NULL: the system's */
     char name[LOAD_PATH];       /* the host alone: what the certificate is to be for */
     bool silent;                /* no progress */
-    const char *hdr; /* a file for the percentiles; NULL: none */
+    const char *hdr;            /* a file for the percentiles; NULL: none */
+    const char *files;          /* http: the list of a set of files; NULL: all requests ask for `path` */
     bool json;
 };
 
@@ -77,6 +82,7 @@ struct load_tally {
     const char *problem;    /* why nothing was measured; else NULL */
 };
 
+struct fileset;
 struct weft_tls;
 struct weft_tls_context;
 
@@ -88,6 +94,7 @@ struct load {
     size_t request_size;
     char *content;
     size_t content_size;
+    struct fileset *set;              /* NULL: all requests are the same */
     bool learns;                      /* the content from the first answer */
     size_t request_room, answer_room; /* bytes of one; the protocol's prepare sets them */
     struct weft_barrier turn;         /* between the parts: all links, and the fiber that leads */
@@ -99,7 +106,7 @@ struct load {
 
 /* What was asked, to check its answer. */
 struct load_asked {
-    uint32_t key;
+    uint32_t key; /* memcached: the key's number; http: the file's */
     bool update;
 };
 
@@ -116,8 +123,10 @@ struct load_link {
     /* Of http's answer: where in it we are, and how much is left of the body or of the chunk; of its head, the rest. */
     unsigned part, status;
     size_t body_left, head_size;
-    bool last;       /* it is the last one of the connection */
-    bool to_the_end; /* and lasts until that has ended: no more bytes are then its end, not a fault */
+    bool last;         /* it is the last one of the connection */
+    bool to_the_end;   /* and lasts until that has ended: no more bytes are then its end, not a fault */
+    const char *right; /* the content that it should have */
+    size_t right_size;
     struct load_asked asked[];
 };
 
@@ -151,6 +160,8 @@ void load_hang_up(struct load_link *link);
 /* All of it, and some: as weft_send and weft_recv, with TLS or without. */
 ssize_t load_send(struct load_link *link, const char *data, size_t size);
 ssize_t load_receive(struct load_link *link, char *to, size_t size);
+/* A random number of 32 bits; each link has its own sequence, the same in every run. */
+uint32_t load_random(struct load_link *link);
 /* n requests, n answers: how many came, and whether something went wrong. The i-th is counted, if this part
  * is, as having begun at from + i * step. Ends the connection after a fault. */
 enum load_fault load_exchange(struct load_link *link, unsigned n, double from, double step);
@@ -162,6 +173,9 @@ const char *load_secure_problem(void); /* why the last handshake failed; NULL: n
 
 /* drive.c: the fiber of a link. */
 void *load_drive(void *link);
+
+/* files.c: weft load files. */
+int load_files_command(int argc, char **argv);
 
 /* options.c: the exit code, or -1: go on. */
 int load_options(int argc, char **argv, struct load_plan *plan);

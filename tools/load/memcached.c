@@ -43,10 +43,7 @@ static char *put_set(const struct load *load, char *out, uint32_t key) {
 
 static size_t request(struct load_link *link, unsigned i, char *out) {
     const struct load_plan *plan = link->load->plan;
-    uint64_t x = link->random; /* xorshift64*; never 0 */
-    x ^= x >> 12, x ^= x << 25, x ^= x >> 27;
-    link->random = x;
-    x = x * UINT64_C(2685821657736338717) >> 32;
+    uint64_t x = load_random(link);
     struct load_asked *asked = &link->asked[i];
     asked->key = (uint32_t)(x * plan->keys >> 32);
     asked->update = (x * 7919 & 0xffff) * 100 < (uint64_t)plan->updates << 16;

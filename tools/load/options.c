@@ -14,6 +14,7 @@
 
 static const char help[] =
     "weft load http|https|memcached|echo [options] ADDRESS\n"
+    "weft load files DIRECTORY [N]\n"
     "\n"
     "Asks a server as fast as it answers, or at a rate, and checks every answer.\n"
     "ADDRESS: HOST:PORT; for http also HOST:PORT/PATH or a URL, which then may stand alone: weft load https://HOST/\n"
@@ -26,6 +27,10 @@ static const char help[] =
     "  --warm-up S       seconds before them (1)\n"
     "  --timeout S       an exchange that takes longer is given up (10)\n"
     "  --one-request     a connection for each exchange\n"
+    "  --session N       a connection for N requests, one exchange after another; with --rate, R/N sessions arrive\n"
+    "                    a second, and only a session's first request is measured from the arrival\n"
+    "  --think S         --session: pauses between its requests, S seconds on average\n"
+    "  --files LIST      http: files of the set that weft load files wrote, chosen by their weights\n"
     "  --size BYTES      of a message or a value (echo: 64, memcached: 1024)\n"
     "  --updates P       memcached: P of a hundred requests are sets (3)\n"
     "  --keys N          memcached: so many, stored before (10000)\n"
@@ -57,6 +62,8 @@ static const struct option options[] = {
     {"--duration", 1e-3, 1e6, NANOSECONDS, INTO(duration)},
     {"--warm-up", 0, 1e6, NANOSECONDS, INTO(warm_up)},
     {"--timeout", 1e-3, 1e6, NANOSECONDS, INTO(timeout)},
+    {"--session", 1, 1e6, UNSIGNED, INTO(session)},
+    {"--think", 0, 3600, DOUBLE, INTO(think)},
     {"--size", 1, 32768, SIZE, INTO(size)},
     {"--updates", 0, 100, UNSIGNED, INTO(updates)},
     {"--keys", 1, 999999999, UNSIGNED, INTO(keys)},
@@ -73,6 +80,12 @@ static const struct {
                 {"--insecure", INTO(insecure)},
                 {"-k", INTO(insecure)},
                 {"--resume", INTO(resume)}};
+static const struct {
+    const char *name, *wants;
+    size_t offset;
+} texts[] = {{"--ca", "a file or a directory", INTO(issuers)},
+             {"--hdr", "a file", INTO(hdr)},
+             {"--files", "a list that weft load files wrote", INTO(files)}};
 
 static bool set_number(const struct option *o, const char *text, struct load_plan *plan) {
     char *end;
@@ -100,18 +113,13 @@ static int set_option(char *name, const char *next, struct load_plan *plan) {
             usage("%s wants no value, not '%s'", name, own);
             return -1;
         }
-    if (!strcmp(name, "--ca")) {
-        plan->issuers = value;
-        if (value) return !own;
-        usage("--ca wants a file or a directory");
-        return -1;
-    }
-    if (!strcmp(name, "--hdr")) {
-        plan->hdr = value;
-        if (value) return !own;
-        usage("--hdr wants a file");
-        return -1;
-    }
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (!strcmp(texts[i].name, name)) {
+            *((const char **)((char *)plan + texts[i].offset)) = value;
+            if (value) return !own;
+            usage("%s wants %s", name, texts[i].wants);
+            return -1;
+        }
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         const struct option *o = &options[i];
         if (strcmp(o->name, name)) continue;
@@ -165,6 +173,16 @@ static int find_protocol(const char *word, struct load_plan *plan) {
     return !is_url(word);
 }
 
+/* Options that do not go together: the exit code, or -1. */
+static int check_together(const struct load_plan *plan) {
+    if (plan->files && plan->protocol != &load_http) return usage("--files is for http");
+    if (plan->session && plan->one_request) return usage("--session and --one-request: one or the other");
+    if (plan->think > 0 && !plan->session) return usage("--think is for sessions: --session N is missing");
+    if (plan->think > 0 && plan->rate > 0)
+        return usage("--think and --rate: arrivals at a rate do not wait for pauses; one or the other");
+    return -1;
+}
+
 int load_options(int argc, char **argv, struct load_plan *plan) {
     const char *address = NULL;
     *plan = (struct load_plan){.workers = 1, .connections = 64, .depth = 1, .updates = 3, .keys = 10000};
@@ -195,5 +213,5 @@ int load_options(int argc, char **argv, struct load_plan *plan) {
         return usage("--pid: there is no process %d", (int)plan->server);
     if (!find_address(address, plan)) return usage("no such server: %s", address);
     if (!plan->size) plan->size = plan->protocol == &load_memcached ? 1024 : 64;
-    return -1;
+    return check_together(plan);
 }

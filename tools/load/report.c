@@ -5,7 +5,8 @@
 #include <stdio.h>
 
 const char *const load_fault_names[LOAD_FAULTS] = {
-    "fine", "refused", "not connected", "handshake", "closed", "short", "status", "length", "content", "missing", "timeout",
+    "fine",   "refused", "not connected", "handshake", "closed",  "short",
+    "status", "length",  "content",       "missing",   "timeout",
 };
 
 static const struct {
@@ -48,6 +49,11 @@ static void for_people(const struct load_plan *plan, const struct load_tally *ta
         printf("open loop at %.6g a second\n", plan->rate);
     else
         printf("closed loop\n");
+    if (plan->session) {
+        printf("  sessions  of %u requests, each on a connection of its own", plan->session);
+        if (plan->think > 0) printf(", with pauses of %g s on average", plan->think);
+        printf("\n");
+    }
     printf("  requests  %lu in %.2f s, %.1f a second, %.1f MB a second\n", tally->answers, seconds,
            (double)tally->answers / seconds, (double)tally->bytes / seconds / 1e6);
     if (plan->rate > 0) printf("  unsent    %lu at the end, though due\n", tally->unsent);
@@ -73,9 +79,10 @@ static void time_for_programs(const struct load_tally *tally, const char *name, 
 }
 
 static void for_programs(const struct load_plan *plan, const struct load_tally *tally) {
-    printf("{\"protocol\":\"%s\",\"connections\":%u,\"depth\":%u,\"rate\":%.9g,\"requests\":%lu,\"seconds\":%.6f,"
+    printf("{\"protocol\":\"%s\",\"connections\":%u,\"depth\":%u,\"rate\":%.9g,\"session\":%u,\"think\":%g,"
+           "\"requests\":%lu,\"seconds\":%.6f,"
            "\"per_second\":%.6g,\"bytes\":%lu,\"unsent\":%lu,\"errors\":%lu",
-           plan->protocol->name, plan->connections, plan->depth, plan->rate, tally->answers,
+           plan->protocol->name, plan->connections, plan->depth, plan->rate, plan->session, plan->think, tally->answers,
            (double)tally->elapsed / 1e9, (double)tally->answers / ((double)tally->elapsed / 1e9), tally->bytes,
            tally->unsent, load_faults(tally));
     printf(",\"faults\":{");

@@ -2,6 +2,7 @@
 /*
  * A run: the links, and the fiber that leads them through warm-up and the measured part. See load.h.
  */
+#include "fileset.h"
 #include "load.h"
 #include "progress.h"
 #include "weft/sync.h"
@@ -100,6 +101,8 @@ static int run(void *p) {
     for (unsigned i = 0; links && i < plan->connections; i++) load_link_free(links[i]);
     free(links);
     free(load->content);
+    if (load->set) fileset_free(load->set);
+    free(load->set);
     weft_tls_context_destroy(load->tls);
     return 0;
 }
