@@ -107,9 +107,9 @@ static int take_word(struct request *request, const char *word) {
 static const struct {
     const char *name;
     bool wants_value;
-} options[] = {{"--json", false}, {"--quick", false}, {"--paper", false}, {"--bind", false},  {"--counts", false},
-               {"--help", false}, {"--workers", true}, {"--sweep", true}, {"--runs", true},   {"--peer", true},
-               {"--smt", true},   {"--node", true},   {"--limit", true}};
+} options[] = {{"--json", false}, {"--quick", false},  {"--paper", false}, {"--bind", false}, {"--counts", false},
+               {"--help", false}, {"--workers", true}, {"--sweep", true},  {"--runs", true},  {"--peer", true},
+               {"--smt", true},   {"--node", true},    {"--limit", true}};
 
 static int take_switch(struct request *request, const char *option) {
     struct setting *setting = &request->setting;
@@ -176,10 +176,12 @@ int bench_options(int argc, char **argv, struct request *request) {
         char *own = option_value(argv[i]), *option = !strcmp(argv[i], "-h") ? "--help" : argv[i];
         int known = find_option(option);
         if (option[0] == '-' && known < 0) return usage("no such option: %s; try: weft bench --help", option);
-        if (known >= 0 && own && !options[known].wants_value)
-            return usage("%s wants no value, not '%s'", option, own);
+        if (known >= 0 && own && !options[known].wants_value) return usage("%s wants no value, not '%s'", option, own);
         if (known >= 0)
-            code = take_option(request, option, own ? own : options[known].wants_value && i + 1 < argc ? argv[i + 1] : "",
+            code = take_option(request, option,
+                               own                                          ? own
+                               : options[known].wants_value && i + 1 < argc ? argv[i + 1]
+                                                                            : "",
                                &node, &smt);
         else if (strchr(option, '='))
             code = take_word(request, option);

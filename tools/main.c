@@ -55,9 +55,10 @@ struct command {
 };
 static const struct command commands[] = {
     {"cached", command_cached},     {"load", command_load},       {"serve", command_serve},
-    {"report", command_report},     {"tour", command_tour},         {"dump", command_dump},       {"explain", command_explain},
-    {"threads", command_threads},   {"profile", command_profile}, {"trace", command_trace}, {"top", command_top},
-    {"bench", command_bench},       {"bench-one", bench_one}, /* called by the tool itself: see
+    {"report", command_report},     {"tour", command_tour},       {"dump", command_dump},
+    {"explain", command_explain},   {"threads", command_threads}, {"profile", command_profile},
+    {"trace", command_trace},       {"top", command_top},         {"bench", command_bench},
+    {"bench-one", bench_one}, /* called by the tool itself: see
                                 bench/weft/one.c */
     {"help", command_help},         {"--help", command_help},     {"-h", command_help},
     {"--version", command_version},

@@ -60,7 +60,8 @@ void report_table(const struct bench *bench, const struct variant *variant, cons
                   const struct outcome *outcomes, int count) {
     const struct metric *first = &variant->metrics[0];
     char name[SUITE_NAME];
-    printf("\n%s: %s (%s is better)\n", bench->name, suite_metric_name(setting, variant, first->name, name), first->more_is_better ? "more" : "less");
+    printf("\n%s: %s (%s is better)\n", bench->name, suite_metric_name(setting, variant, first->name, name),
+           first->more_is_better ? "more" : "less");
     printf("%9s  %-13s%10s%10s%10s %-5s%9s", "workers", "system", "median", "min", "max", "unit", "ratio");
     if (bench->yardstick) printf("%8s%8s%10s%10s%8s", "least", "most", "/serial", "speed-up", "share");
     for (int m = 1; m < RESULT_VALUES; m++)
@@ -152,8 +153,12 @@ static void print_outcome(const struct bench *bench, const struct variant *varia
         const struct metric *metric = &variant->metrics[m];
         const struct figure *f = &o->figures[m];
         if (!metric->name) continue;
-        struct object object = {suite_metric_name(setting, variant, metric->name, name), metric->unit, f->median,
-                                f->min, f->max, o->values[m]};
+        struct object object = {suite_metric_name(setting, variant, metric->name, name),
+                                metric->unit,
+                                f->median,
+                                f->min,
+                                f->max,
+                                o->values[m]};
         print_object(bench, o, words, &object);
     }
     for (size_t c = 0; setting->counts && c < COUNTS; c++) {

@@ -22,9 +22,10 @@ void report_heading(const struct bench *bench);
 void report_table(const struct bench *bench, const struct variant *variant, const struct setting *setting,
                   const struct outcome *outcomes, int count);
 
-/* The same as JSON, an object a line for each outcome and metric. What programs rely on comes first, see docs/BENCHMARKS.md. */
+/* The same as JSON, an object a line for each outcome and metric. What programs rely on comes first, see
+ * docs/BENCHMARKS.md. */
 void report_json(const struct bench *bench, const struct variant *variant, const struct setting *setting,
-                  const struct outcome *outcomes, int count);
+                 const struct outcome *outcomes, int count);
 
 /* A figure in `size` bytes of text, with as many digits as are worth reading. Returns text. */
 char *report_number(char *text, size_t size, double value);

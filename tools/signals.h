@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Signals between the moment when a server listens and the moment when it hears them: they wait. Without that, a signal that
- * comes just then ends the process as if it were no server yet. */
+/* Signals between the moment when a server listens and the moment when it hears them: they wait. Without that, a
+ * signal that comes just then ends the process as if it were no server yet. */
 #ifndef TOOLS_SIGNALS_H
 #define TOOLS_SIGNALS_H
 

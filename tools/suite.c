@@ -112,8 +112,7 @@ char *suite_metric_name(const struct setting *setting, const struct variant *var
     snprintf(words, sizeof words, "%s", setting->given);
     bool changed = not_given(setting, variant->params, words, sizeof words);
     int stem = changed ? (int)strcspn(metric, ",") : (int)strlen(metric);
-    snprintf(name, SUITE_NAME, "%.*s%s%s", stem, metric, *setting->given ? ", " : "",
-             changed ? words : setting->given);
+    snprintf(name, SUITE_NAME, "%.*s%s%s", stem, metric, *setting->given ? ", " : "", changed ? words : setting->given);
     return name;
 }
 
@@ -130,7 +129,8 @@ bool suite_runs_variant(const struct setting *setting, const struct bench *bench
     for (const struct variant *v = bench->variants; v < variant; v++) {
         theirs[0] = 0;
         not_given(setting, v->params, theirs, sizeof theirs);
-        if (!v->paper == !variant->paper && !strcmp(variant_measurement(bench, v), measurement) && !strcmp(mine, theirs))
+        if (!v->paper == !variant->paper && !strcmp(variant_measurement(bench, v), measurement) &&
+            !strcmp(mine, theirs))
             return false;
     }
     return true;
@@ -195,7 +195,8 @@ int suite_run(const struct setting *setting, const struct bench *bench, const st
     }
 
     for (unsigned round = 0; round < setting->runs; round++)
-        for (int s = 0; s < systems; s++) /* no system always follows the same system; a system with 1 and 2 workers in a row */
+        for (int s = 0; s < systems;
+             s++) /* no system always follows the same system; a system with 1 and 2 workers in a row */
             for (int i = (s + (int)round) % systems; i < count; i += systems)
                 measure(setting, bench, variant, round, &outcomes[i]);
     if (!setting->silent) progress_end();

@@ -40,10 +40,10 @@ struct outcome {
     struct figure figures[RESULT_VALUES];
     double *values[RESULT_VALUES]; /* of all rounds; 0 where there is no figure */
     struct samples samples;        /* of all rounds */
-    struct ratio to_weft;   /* of the first figure to weft's with as many workers */
-    struct ratio to_serial; /* to that of as many serial processes, where there is `serial` */
-    struct ratio speedup;   /* of the first number of workers to this one */
-    struct ratio share;     /* of the speed-up that as many serial processes have */
+    struct ratio to_weft;          /* of the first figure to weft's with as many workers */
+    struct ratio to_serial;        /* to that of as many serial processes, where there is `serial` */
+    struct ratio speedup;          /* of the first number of workers to this one */
+    struct ratio share;            /* of the speed-up that as many serial processes have */
 };
 
 /* Whether the setting lets this system take part in the variant; it may still not be installed. */

@@ -26,8 +26,8 @@ bool value_read(const char *text, uint64_t least, uint64_t most, uint64_t *value
 static const char *add(struct values *values, uint64_t n, uint64_t least, uint64_t most) {
     static char wrong[128];
     if (n < least || n > most) {
-        snprintf(wrong, sizeof wrong, "%llu is not from %llu to %llu", (unsigned long long)n,
-                 (unsigned long long)least, (unsigned long long)most);
+        snprintf(wrong, sizeof wrong, "%llu is not from %llu to %llu", (unsigned long long)n, (unsigned long long)least,
+                 (unsigned long long)most);
         return wrong;
     }
     if (values->count == VALUES_MOST) return "there are more than 64 values";

@@ -197,7 +197,8 @@ double percentile(double *values, size_t count, unsigned p) {
 }
 
 void measure_quantiles(const char *name, double *values, size_t count) {
-    static const double at[] = {0, 5, 10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 100};
+    static const double at[] = {0,  5,  10, 20, 25, 30,   40,   50,    60,    70,
+                                75, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 100};
     if (!count) return;
     qsort(values, count, sizeof *values, compare);
     for (size_t i = 0; i < sizeof at / sizeof *at; i++) {

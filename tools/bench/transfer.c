@@ -76,7 +76,8 @@ static void lead(struct transfer *t, struct seat *seat) {
     t->acknowledged = 0;
     t->previous = me;
     t->leader = next;
-    __atomic_store_n(&t->round, round + 1, __ATOMIC_RELEASE); /* pairs with the load of a fiber that looks for a new round */
+    __atomic_store_n(&t->round, round + 1,
+                     __ATOMIC_RELEASE); /* pairs with the load of a fiber that looks for a new round */
     wake(t, next);
 }
 

@@ -99,12 +99,18 @@ static const struct {
     void (*run)(struct mc_session *session, const struct mc_line *line);
     unsigned least, most; /* words */
 } commands[] = {
-    {"version", version, 1, 255},     {"quit", quit, 1, 255},
-    {"flush_all", flush_all, 1, 3},   {"verbosity", verbosity, 2, 3},
-    {"watch", mc_command_watch, 1, 255},         {"cache_memlimit", memory_limit, 2, 3},
-    {"shutdown", shut_down, 1, 255},  {"slabs", mc_command_slabs, 1, 255},
-    {"lru_crawler", mc_command_crawler, 1, 255}, {"refresh_certs", refresh_certs, 1, 255},
-    {"lru", mc_command_lru, 1, 255}, {"debugtime", debug_time, 2, 2},
+    {"version", version, 1, 255},
+    {"quit", quit, 1, 255},
+    {"flush_all", flush_all, 1, 3},
+    {"verbosity", verbosity, 2, 3},
+    {"watch", mc_command_watch, 1, 255},
+    {"cache_memlimit", memory_limit, 2, 3},
+    {"shutdown", shut_down, 1, 255},
+    {"slabs", mc_command_slabs, 1, 255},
+    {"lru_crawler", mc_command_crawler, 1, 255},
+    {"refresh_certs", refresh_certs, 1, 255},
+    {"lru", mc_command_lru, 1, 255},
+    {"debugtime", debug_time, 2, 2},
 };
 
 bool mc_command_admin(struct mc_session *session, struct mc_line *line) {

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #define ENTRIES_MOST 8
-#define ENTRY_MOST 256  /* bytes of a line of the file */
-#define LINE_MOST 2048  /* of what a client may send before it has authenticated itself */
+#define ENTRY_MOST 256 /* bytes of a line of the file */
+#define LINE_MOST 2048 /* of what a client may send before it has authenticated itself */
 
 struct entry {
     size_t name_size, word_size;

@@ -12,7 +12,9 @@
 
 #include "session.h"
 
-/* Reads the file; "NAME:PASSWORD" a line, 8 of them at most. NULL, or what is wrong; then what was read before stays. */
+/* Reads the file; "NAME:PASSWORD" a line, 8 of them at most. NULL, or what is wrong; then what was read before
+
+ * stays. */
 const char *mc_auth_load(const char *file);
 
 /* What a client sends that has not authenticated itself: how many bytes were used. */

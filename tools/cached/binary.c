@@ -10,11 +10,43 @@
 #define HEAD 24u
 #define ASK 0x80
 #define ANSWER 0x81
-#define FRAME_BESIDE 512u              /* of a frame, beside the value */
+#define FRAME_BESIDE 512u             /* of a frame, beside the value */
 #define FRAME_MOST ((size_t)15 << 20) /* what is gathered at most; larger values come by the text protocol */
 
-enum { GET, SET, ADD, REPLACE, DELETE, INCR, DECR, QUIT, FLUSH, GETQ, NOOP, VERSION, GETK, GETKQ, APPEND, PREPEND, STAT, SETQ,
-       ADDQ, REPLACEQ, DELETEQ, INCRQ, DECRQ, QUITQ, FLUSHQ, APPENDQ, PREPENDQ, TOUCH = 0x1c, GAT, GATQ, GATK = 0x23, GATKQ };
+enum {
+    GET,
+    SET,
+    ADD,
+    REPLACE,
+    DELETE,
+    INCR,
+    DECR,
+    QUIT,
+    FLUSH,
+    GETQ,
+    NOOP,
+    VERSION,
+    GETK,
+    GETKQ,
+    APPEND,
+    PREPEND,
+    STAT,
+    SETQ,
+    ADDQ,
+    REPLACEQ,
+    DELETEQ,
+    INCRQ,
+    DECRQ,
+    QUITQ,
+    FLUSHQ,
+    APPENDQ,
+    PREPENDQ,
+    TOUCH = 0x1c,
+    GAT,
+    GATQ,
+    GATK = 0x23,
+    GATKQ
+};
 enum { OK, NOT_FOUND, EXISTS, TOO_LARGE, INVALID, NOT_STORED, NOT_NUMERIC, AUTH = 0x20, UNKNOWN = 0x81, NO_MEMORY };
 
 struct frame {
@@ -70,7 +102,12 @@ static void put_answer(struct mc_session *session, const struct frame *frame, co
 }
 
 static void say(struct mc_session *session, const struct frame *frame, unsigned status) {
-    static const char *const words[] = {"", "Not found", "Data exists for key.", "Too large.", "Invalid arguments", "Not stored.",
+    static const char *const words[] = {"",
+                                        "Not found",
+                                        "Data exists for key.",
+                                        "Too large.",
+                                        "Invalid arguments",
+                                        "Not stored.",
                                         "Non-numeric server-side value for incr or decr"};
     const char *text = status < sizeof words / sizeof *words ? words[status]
                        : status == AUTH                      ? "Auth failure."
@@ -127,7 +164,8 @@ static void count_get(struct mc_held *held, const struct mc_item *item, bool tou
 static void miss(struct mc_session *session, const struct frame *frame, bool with_key) {
     if (frame->quiet) return;
     if (with_key)
-        put_answer(session, frame, &(struct answer){.status = NOT_FOUND, .key = frame->key, .key_size = frame->key_size});
+        put_answer(session, frame,
+                   &(struct answer){.status = NOT_FOUND, .key = frame->key, .key_size = frame->key_size});
     else
         say(session, frame, NOT_FOUND);
 }
@@ -156,8 +194,12 @@ static void get(struct mc_session *session, const struct frame *frame, bool touc
     }
     bool valueless = frame->op == TOUCH;
     put_answer(session, frame,
-               &(struct answer){.cas = cas, .extra = (char *)&flags, .extra_size = 4, .key = frame->key,
-                                .key_size = with_key && !valueless ? frame->key_size : 0, .size = valueless ? 0 : item->size});
+               &(struct answer){.cas = cas,
+                                .extra = (char *)&flags,
+                                .extra_size = 4,
+                                .key = frame->key,
+                                .key_size = with_key && !valueless ? frame->key_size : 0,
+                                .size = valueless ? 0 : item->size});
     if (valueless)
         mc_unrefer(store, item);
     else
@@ -203,7 +245,7 @@ static void store(struct mc_session *session, const struct frame *frame, enum mc
         say_cas(session, frame, cas);
 }
 
-static void delete(struct mc_session *session, const struct frame *frame) {
+static void delete (struct mc_session *session, const struct frame *frame) {
     struct mc_store *store = &session->cache->store;
     struct mc_held held;
     unsigned status = OK;
@@ -389,8 +431,11 @@ static void run(struct mc_session *session, uint8_t op, struct frame *f) {
 static void read_head(struct frame *f, const char *at) {
     uint16_t key_size;
     memcpy(&key_size, at + 2, 2);
-    *f = (struct frame){.op = (uint8_t)at[1], .key_size = be16toh(key_size), .extra_size = (uint8_t)at[4],
-                        .body_size = u32(at + 8), .cas = u64(at + 16)};
+    *f = (struct frame){.op = (uint8_t)at[1],
+                        .key_size = be16toh(key_size),
+                        .extra_size = (uint8_t)at[4],
+                        .body_size = u32(at + 8),
+                        .cas = u64(at + 16)};
 }
 
 /* The whole frame is there. */

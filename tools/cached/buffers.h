@@ -13,6 +13,6 @@
 char *mc_buffer_take(void); /* NULL: no memory */
 void mc_buffer_give(char *buffer);
 size_t mc_buffers(size_t *spare); /* how many there are, and how many of them are free */
-void mc_buffers_end(void); /* no connection has one any more */
+void mc_buffers_end(void);        /* no connection has one any more */
 
 #endif

@@ -24,20 +24,20 @@ struct mc_settings {
     struct mc_limits limits;
     unsigned connections; /* at most */
     unsigned backlog;
-    unsigned turn; /* commands of one client before others have their turn; 0: as many as have come */
-    int port;      /* 0: none; negative: any that is free */
+    unsigned turn;         /* commands of one client before others have their turn; 0: as many as have come */
+    int port;              /* 0: none; negative: any that is free */
     unsigned idle_timeout; /* seconds until a connection that says nothing is closed; 0: never */
     unsigned socket_mask;
     const char *listen; /* addresses, with commas; NULL: all */
     const char *socket_path;
     const char *pid_file, *user;
-    const char *metrics;     /* where the numbers of the runtime are told: [ADDRESS:]PORT; NULL: nowhere */
-    const char *auth_file;   /* names and passwords of its users; NULL: all clients may use it */
-    const char *memory_file; /* where the items wait for the next start; NULL: nowhere */
-    int udp_port;            /* as port */
-    const char *binding;     /* -B, as it is told */
+    const char *metrics;              /* where the numbers of the runtime are told: [ADDRESS:]PORT; NULL: nowhere */
+    const char *auth_file;            /* names and passwords of its users; NULL: all clients may use it */
+    const char *memory_file;          /* where the items wait for the next start; NULL: nowhere */
+    int udp_port;                     /* as port */
+    const char *binding;              /* -B, as it is told */
     size_t watcher_room, worker_room; /* bytes for the lines of a watcher; worker_room is told only */
-    bool wait_when_full; /* instead of turning connections away */
+    bool wait_when_full;              /* instead of turning connections away */
     bool shutdown_allowed, no_flush, no_dump, no_watch, lock_memory, track_sizes;
     bool daemon; /* the command returns when it listens */
     _Atomic unsigned verbosity;
@@ -71,14 +71,14 @@ struct mc_cache {
     _Atomic uint64_t current_connections, total_connections, rejected_connections, listen_disabled, connections_most;
     _Atomic bool accepting, sizes_enabled;
     _Atomic uint64_t idle_kicks, not_accepting_us;
-    _Atomic uint64_t crawl;        /* classes that the crawler is to look at, as bits; 0: it rests */
+    _Atomic uint64_t crawl; /* classes that the crawler is to look at, as bits; 0: it rests */
     _Atomic uint64_t crawl_starts;
-    _Atomic uint64_t end_by; /* 0; or it ends, and answers under way have until then */
+    _Atomic uint64_t end_by;                                  /* 0; or it ends, and answers under way have until then */
     void (*shut_down)(struct mc_cache *cache, bool graceful); /* a client wants the end; may be NULL */
-    void (*wake_crawler)(struct mc_cache *cache);         /* `crawl` was set; NULL: the command crawls itself */
-    void (*tell_connections)(struct mc_session *session); /* lines of stats conns; may be NULL */
-    const char *(*refresh_certs)(void);              /* NULL, or what is wrong; may be NULL: without TLS */
-    void (*tell_tls)(struct mc_session *session);    /* lines of stats; may be NULL */
+    void (*wake_crawler)(struct mc_cache *cache);             /* `crawl` was set; NULL: the command crawls itself */
+    void (*tell_connections)(struct mc_session *session);     /* lines of stats conns; may be NULL */
+    const char *(*refresh_certs)(void);                       /* NULL, or what is wrong; may be NULL: without TLS */
+    void (*tell_tls)(struct mc_session *session);             /* lines of stats; may be NULL */
 };
 
 int mc_cache_begin(struct mc_cache *cache, const struct mc_settings *settings); /* -ENOMEM */

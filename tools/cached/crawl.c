@@ -20,7 +20,8 @@ static void crawl_shard(struct mc_shard *shard, uint64_t classes, uint32_t most,
     size_t seen = 0, chains = 1;
     for (size_t at = 0; at < chains; at += CHAINS) {
         weft__lock(&shard->lock);
-        for (unsigned cls = 0; !at && cls < mc_classes(); cls++) before[cls] = shard->classes[cls].crawler_items_checked;
+        for (unsigned cls = 0; !at && cls < mc_classes(); cls++)
+            before[cls] = shard->classes[cls].crawler_items_checked;
         chains = shard->table.size + shard->table.old_size;
         uint64_t left = not_done(shard, before, classes, most);
         for (size_t i = at; i < at + CHAINS && i < chains; i++) seen += mc_shard_clean(shard, i, left);

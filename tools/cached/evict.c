@@ -3,10 +3,11 @@
  * Which items are evicted when memory is short.
  *
  * Each class has a queue in the order of storing, and a hand that goes from the oldest to the newest and around: an
- * item that was asked for since the hand came by last is passed and its mark taken away, the first item without a mark
- * is evicted. So a hit writes one byte instead of moving the item in a list; what is stored and never asked for goes before
- * what is used; and new items are looked at after those that are older (this is the algorithm SIEVE). Compared with
- * a list in order of use it keeps more of what is asked for again: tests/cached/store.c has both side by side.
+ * item that was asked for since the hand came by last is passed and its mark taken away, the first item without a
+ * mark is evicted. So a hit writes one byte instead of moving the item in a list; what is stored and never asked for
+ * goes before what is used; and new items are looked at after those that are older (this is the algorithm SIEVE).
+ * Compared with a list in order of use it keeps more of what is asked for again: tests/cached/store.c has both side
+ * by side.
  *
  * A class may have nothing to evict, or all its items may be far younger than the oldest item of another class. Then it
  * gets a page from that class: all items of that page are evicted.

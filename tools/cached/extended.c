@@ -17,9 +17,37 @@ bool mc_option_number(const char *text, unsigned long least, unsigned long most,
 /* What an option sets: nothing (it tunes what is not here), a switch, a number, a fraction or a text. */
 enum { IGNORED, ANY, SWITCH, NUMBER, FRACTION, TEXT };
 enum {
-    MAXCONNS, HASHPOWER, IDLE, MODERN, CRAWLER, CRAWLER_SLEEP, CRAWLER_MOST, REASSIGN, AUTOMOVE, WINDOW, RATIO, CHUNK,
-    MAINTAINER, HOT, WARM, HOT_FACTOR, WARM_FACTOR, TEMPORARY, WATCHER, WORKER, SIZES, OTHER,
-    CHAIN, KEY, FORMAT, VERIFY, CIPHERS, ISSUERS, SESSIONS, KERNEL, LEAST
+    MAXCONNS,
+    HASHPOWER,
+    IDLE,
+    MODERN,
+    CRAWLER,
+    CRAWLER_SLEEP,
+    CRAWLER_MOST,
+    REASSIGN,
+    AUTOMOVE,
+    WINDOW,
+    RATIO,
+    CHUNK,
+    MAINTAINER,
+    HOT,
+    WARM,
+    HOT_FACTOR,
+    WARM_FACTOR,
+    TEMPORARY,
+    WATCHER,
+    WORKER,
+    SIZES,
+    OTHER,
+    CHAIN,
+    KEY,
+    FORMAT,
+    VERIFY,
+    CIPHERS,
+    ISSUERS,
+    SESSIONS,
+    KERNEL,
+    LEAST
 };
 
 static const struct {

@@ -3,10 +3,10 @@
  * An item: a key, what is stored under it, and what is known about it. One chunk, or, if it is larger than the
  * largest chunk, one of those and pieces that follow it. The value is kept with the \r\n that ends it on the wire.
  *
- * Ownership: a linked item is found in its shard's table, and belongs to the holder of the shard's lock. An item that is
- * not linked, because its value is still on its way, belongs to the session that made it. If `refs` is not 0, fibers
- * send the value without holding the lock: then value and key stay as they are, and if the item is unlinked meanwhile,
- * the last of these fibers frees it.
+ * Ownership: a linked item is found in its shard's table, and belongs to the holder of the shard's lock. An item that
+ * is not linked, because its value is still on its way, belongs to the session that made it. If `refs` is not 0,
+ * fibers send the value without holding the lock: then value and key stay as they are, and if the item is unlinked
+ * meanwhile, the last of these fibers frees it.
  */
 #ifndef CACHED_ITEM_H
 #define CACHED_ITEM_H

@@ -14,7 +14,9 @@ bool mc_listens_secure(int i);
 /* The same for datagrams. */
 int mc_listen_udp(const struct mc_settings *settings, int *fds);
 
-/* Writes the ports to the file that MEMCACHED_PORT_FILENAME names, if it does: a line for each socket, whole at once. */
+/* Writes the ports to the file that MEMCACHED_PORT_FILENAME names, if it does: a line for each socket, whole at
+
+ * once. */
 void mc_tell_ports(const int *streams, int stream_count, const int *datagrams, int datagram_count);
 
 #endif

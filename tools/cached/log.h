@@ -2,10 +2,10 @@
 /*
  * What watchers see: a line for each event that a client has asked for with `watch`, in memcached's words.
  *
- * Each watcher has a buffer of its own, of a fixed size. The fiber in which something happens writes the line into the
- * buffers of all watchers that want it, and goes on: it never waits for a watcher. A watcher with a full buffer loses the
- * line, and is told how many it has lost, as `skipped=N`, before the next line that fits. The watcher's fiber (watcher.c)
- * empties the buffer.
+ * Each watcher has a buffer of its own, of a fixed size. The fiber in which something happens writes the line into
+ * the buffers of all watchers that want it, and goes on: it never waits for a watcher. A watcher with a full buffer
+ * loses the line, and is told how many it has lost, as `skipped=N`, before the next line that fits. The watcher's
+ * fiber (watcher.c) empties the buffer.
  *
  * As long as nothing is watched, an event costs one test of mc_observed.
  */
@@ -79,7 +79,8 @@ void mc_log_reset(void);
 uint64_t mc_log_number(void);
 void mc_log_number_set(uint64_t number);
 
-/* A key as it stands in lines of a log or a dump: other characters than letters, digits and -._~ as %XX. Returns the end. */
+/* A key as it stands in lines of a log or a dump: other characters than letters, digits and -._~ as %XX. Returns the
+ * end. */
 #define MC_URI_MOST (3 * MC_KEY_MOST)
 char *mc_put_uri(char *to, const char *key, size_t size);
 

@@ -247,7 +247,8 @@ int mc_options_read(int argc, char **argv, struct mc_settings *settings, int *co
     }
     if (settings->port == NOT_GIVEN) settings->port = settings->udp_port ? settings->udp_port : PORT;
     if (settings->tls.on && !settings->tls.chain) {
-        *code = usage("-Z wants a certificate: -o ssl_chain_cert=FILE, and -o ssl_key=FILE unless the key is in the same");
+        *code =
+            usage("-Z wants a certificate: -o ssl_chain_cert=FILE, and -o ssl_key=FILE unless the key is in the same");
         return -1;
     }
     if (settings->tls.on && settings->udp_port) {

@@ -2,10 +2,10 @@
 /*
  * Memory of one shard: pages of 64 KiB, each cut into chunks of one size, a class.
  *
- * A page belongs to a class as long as one of its chunks is taken; any class may take an empty page. So nothing is lost for
- * good to a size that is not asked for any more, and the number of pages is all the memory that is used. Which chunks
- * are taken says a bit map in the page, which lets the cache go through a page that it wants to have back
- * (evict.c): a taken chunk begins with an item, or it is a piece of a longer item.
+ * A page belongs to a class as long as one of its chunks is taken; any class may take an empty page. So nothing is
+ * lost for good to a size that is not asked for any more, and the number of pages is all the memory that is used.
+ * Which chunks are taken says a bit map in the page, which lets the cache go through a page that it wants to have
+ * back (evict.c): a taken chunk begins with an item, or it is a piece of a longer item.
  *
  * The caller holds the shard's lock.
  */

@@ -20,7 +20,7 @@ struct mc_peer {
     int fd;
     unsigned held; /* by so many */
     _Atomic uint8_t state;
-    _Atomic bool idle; /* it is sent away because it was */
+    _Atomic bool idle;     /* it is sent away because it was */
     _Atomic uint32_t last; /* second in which something came */
 };
 
@@ -43,7 +43,8 @@ uint64_t mc_peers_end_idle(uint32_t seconds);
 /* Ends them all, whatever they are at. */
 void mc_peers_end_all(void);
 
-/* stats conns, without its last line: the listening sockets, or those for datagrams; after the former the connections. */
+/* stats conns, without its last line: the listening sockets, or those for datagrams; after the former the
+ * connections. */
 void mc_peers_tell(struct mc_session *session, const int *listeners, int count, bool datagrams);
 
 #endif

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define BUFFER (256 << 10)
-#define SUMMED 65536u               /* bytes of a value at a time that is not kept */
+#define SUMMED 65536u              /* bytes of a value at a time that is not kept */
 #define CONSUMED ((off_t)64 << 20) /* bytes after which FILE gives up what has been read */
 
 /* --- FILE.meta ----------------------------------------------------------------------------------------------- */
@@ -45,7 +45,9 @@ static int read_meta(struct mc_kept *kept, FILE *f) {
     return ours && seen == ALL ? 0 : 1;
 }
 
-/* As memcached: what makes no sense is not overwritten, and the server does not begin. What has been read is removed. */
+/* As memcached: what makes no sense is not overwritten, and the server does not begin. What has been read is
+
+ * removed. */
 static int check_meta(struct mc_kept *kept, const char *name) {
     FILE *f = fopen(name, "re");
     if (!f) {
@@ -123,7 +125,8 @@ static bool read_value(struct reader *r, struct mc_item *item) {
 
 /* The parts of a value that is not kept are those that it was written in: the sum goes by them. */
 static bool skip_value(struct reader *r, size_t key_size, size_t size, char *waste) {
-    size_t left = size + 2, part = mc_item_chains(key_size, size) ? MC_CHUNK_MOST - MC_ITEM_HEAD - key_size - sizeof(void *) : left;
+    size_t left = size + 2,
+           part = mc_item_chains(key_size, size) ? MC_CHUNK_MOST - MC_ITEM_HEAD - key_size - sizeof(void *) : left;
     for (; left; left -= part, part = left < MC_PIECE_MOST ? left : MC_PIECE_MOST) {
         if (!read_bytes(r, waste, part)) return false;
         r->sum = mc_record_sum(r->sum, waste, part);

@@ -37,16 +37,16 @@ enum mc_special { MC_PLAIN, MC_NEGOTIATES, MC_BINARY_FRAMES, MC_UNKNOWN_CLIENT }
 struct mc_session {
     struct mc_cache *cache;
     struct mc_reply reply;
-    bool noreply; /* the command at hand is not answered */
-    bool closing; /* the client said quit, or something that ends it */
-    uint8_t special; /* it does not speak the text protocol, or not yet: an mc_special */
-    bool datagram; /* it is a datagram, and nothing comes behind */
-    bool alone;   /* a dump or a watch must be the first command of what has come, as in memcached */
-    uint8_t close; /* why it is closing: an mc_close */
-    int id;       /* in messages */
-    unsigned turn; /* commands that are left of its turn */
-    char opaque[4];      /* of the frame at hand (binary.h) */
-    uint32_t auth_value; /* bytes of the name and the password that follow; 0: a line does */
+    bool noreply;               /* the command at hand is not answered */
+    bool closing;               /* the client said quit, or something that ends it */
+    uint8_t special;            /* it does not speak the text protocol, or not yet: an mc_special */
+    bool datagram;              /* it is a datagram, and nothing comes behind */
+    bool alone;                 /* a dump or a watch must be the first command of what has come, as in memcached */
+    uint8_t close;              /* why it is closing: an mc_close */
+    int id;                     /* in messages */
+    unsigned turn;              /* commands that are left of its turn */
+    char opaque[4];             /* of the frame at hand (binary.h) */
+    uint32_t auth_value;        /* bytes of the name and the password that follow; 0: a line does */
     struct mc_watcher *watcher; /* it watches, and sends no commands any more */
     char *stash;
     size_t stashed, stash_room;
@@ -101,7 +101,8 @@ static inline void mc_saw(struct mc_session *session, const struct mc_held *held
     if (mc_wanted(MC_LOG_FETCHERS)) mc_tell_find(session, held, item);
 }
 /* A value was too large, or there was no memory for it. */
-void mc_tell_refused(struct mc_session *session, const struct mc_word *key, enum mc_mode mode, size_t size, bool allowed);
+void mc_tell_refused(struct mc_session *session, const struct mc_word *key, enum mc_mode mode, size_t size,
+                     bool allowed);
 
 /* Counts by prefix, if that is wanted. */
 void mc_count_prefix(struct mc_session *session, const struct mc_word *key, enum mc_prefix_count what, bool hit);

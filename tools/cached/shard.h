@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A part of the cache: the items with certain hashes, with a table, memory and queues of their own, under one lock.
- * Shards share nothing but the counter of CAS values, so commands on different shards do not meet; and each keeps to its
- * part of the memory limit by itself.
+ * Shards share nothing but the counter of CAS values, so commands on different shards do not meet; and each keeps to
+ * its part of the memory limit by itself.
  *
  * The lock spins: no section under it waits for anything, and most are some hundred instructions; the longest goes
  * through the items of a page.
@@ -34,8 +34,8 @@ struct mc_class_counts {
 /* What is counted for the shard as a whole. Words of 64 bits only: they are added up as an array. */
 struct mc_shard_counts {
     uint64_t cmd_get, cmd_touch, get_misses, get_expired, get_flushed, touch_misses, delete_misses, incr_misses,
-        decr_misses, cas_misses, total_items, store_too_large, store_no_memory, pages_moved,
-        moved_evicted, moved_busy; /* items that went with their pages; pages that stayed because of an item */
+        decr_misses, cas_misses, total_items, store_too_large, store_no_memory, pages_moved, moved_evicted,
+        moved_busy; /* items that went with their pages; pages that stayed because of an item */
 };
 
 struct mc_shard {
@@ -67,7 +67,8 @@ static inline void mc_shard_refer(struct mc_shard *shard, struct mc_item *item) 
 }
 void mc_shard_unrefer(struct mc_shard *shard, struct mc_item *item);
 
-/* Into and out of the table and the queue. Unlinking gives the memory back, or leaves that to the fibers that refer to it. */
+/* Into and out of the table and the queue. Unlinking gives the memory back, or leaves that to the fibers that refer
+ * to it. */
 void mc_shard_link(struct mc_shard *shard, struct mc_item *item);
 void mc_shard_unlink(struct mc_shard *shard, struct mc_item *item);
 void mc_shard_replace(struct mc_shard *shard, struct mc_item *out, struct mc_item *in);

@@ -8,8 +8,8 @@
  *     ...                                          item and shard are the caller's
  *     mc_release(&held);
  *
- * The caller must not wait for anything in between. What is sent later is referred to (mc_refer), and given back when it has
- * been sent (mc_unrefer).
+ * The caller must not wait for anything in between. What is sent later is referred to (mc_refer), and given back when
+ * it has been sent (mc_unrefer).
  */
 #ifndef CACHED_STORE_H
 #define CACHED_STORE_H
@@ -90,11 +90,12 @@ void mc_store_tick(struct mc_store *store);         /* once a second: what was t
 void mc_store_limit(struct mc_store *store, size_t memory);
 void mc_store_reset_counts(struct mc_store *store);
 
-/* Takes all dead items out, of the classes with their bit set, class 0 being bit 0; of each class it looks at `most` items
- * at most, unless 0. Waits `pause` nanoseconds after each thousand items. */
+/* Takes all dead items out, of the classes with their bit set, class 0 being bit 0; of each class it looks at `most`
+ * items at most, unless 0. Waits `pause` nanoseconds after each thousand items. */
 void mc_store_crawl(struct mc_store *store, uint64_t classes, uint32_t most, uint64_t pause);
 
-/* Evicts a page of that class, in the shard that has most of them. -ENOENT: no shard has two; -EBUSY: their items are being sent. */
+/* Evicts a page of that class, in the shard that has most of them. -ENOENT: no shard has two; -EBUSY: their items are
+ * being sent. */
 int mc_store_move_page(struct mc_store *store, unsigned cls);
 
 /* Adds everything up; a snapshot shard by shard. */

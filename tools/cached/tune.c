@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lru_crawler, lru, slabs, watch: commands that memcached has for its machinery. The crawler and the moving of pages are
- * here, too, in another form; what is set for the segments of memcached's lists is kept and told, and has no effect.
+ * lru_crawler, lru, slabs, watch: commands that memcached has for its machinery. The crawler and the moving of pages
+ * are here, too, in another form; what is set for the segments of memcached's lists is kept and told, and has no
+ * effect.
  */
 #include "dump.h"
 
@@ -171,7 +172,7 @@ static void reassign(struct mc_session *session, const struct mc_line *line) {
         mc_say(session, "BADCLASS invalid src or dst class id");
     } else {
         int err = mc_store_move_page(&session->cache->store, (unsigned)from - 1);
-        mc_say(session, !err             ? "OK"
+        mc_say(session, !err            ? "OK"
                         : err == -EBUSY ? "BUSY currently processing reassign request"
                                         : "NOSPARE source class has no spare pages");
     }
@@ -210,9 +211,9 @@ static unsigned event_of(const struct mc_word *word) {
         const char *name;
         unsigned event;
     } events[] = {
-        {"fetchers", MC_LOG_FETCHERS},       {"mutations", MC_LOG_MUTATIONS}, {"evictions", MC_LOG_EVICTIONS},
-        {"connevents", MC_LOG_CONNECTIONS},  {"rawcmds", MC_LOG_NEVER},       {"sysevents", MC_LOG_NEVER},
-        {"proxyreqs", MC_LOG_NEVER},         {"proxyevents", MC_LOG_NEVER},   {"proxyuser", MC_LOG_NEVER},
+        {"fetchers", MC_LOG_FETCHERS},      {"mutations", MC_LOG_MUTATIONS}, {"evictions", MC_LOG_EVICTIONS},
+        {"connevents", MC_LOG_CONNECTIONS}, {"rawcmds", MC_LOG_NEVER},       {"sysevents", MC_LOG_NEVER},
+        {"proxyreqs", MC_LOG_NEVER},        {"proxyevents", MC_LOG_NEVER},   {"proxyuser", MC_LOG_NEVER},
     };
     for (size_t i = 0; i < sizeof events / sizeof *events; i++)
         if (mc_word_is(word, events[i].name)) return events[i].event;

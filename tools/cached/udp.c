@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #define HEAD 8u
-#define PAYLOAD 1392u     /* of an answer's datagram, behind its head */
+#define PAYLOAD 1392u /* of an answer's datagram, behind its head */
 #define REQUEST_MOST 65536u
 #define PARTS_MOST 65535u /* of an answer: what its head can count */
 #define KEPT_MOST 65536u  /* bytes of an answer; the memory is kept for the next */
@@ -49,8 +49,9 @@ static int gather(void *arg, struct iovec *parts, int count) {
 
 static int send_part(struct udp *u, size_t i, size_t count) {
     size_t left = u->size - i * PAYLOAD;
-    unsigned char head[HEAD] = {u->request[0], u->request[1], (unsigned char)(i >> 8), (unsigned char)i,
-                                (unsigned char)(count >> 8), (unsigned char)count};
+    unsigned char head[HEAD] = {
+        u->request[0],       u->request[1], (unsigned char)(i >> 8), (unsigned char)i, (unsigned char)(count >> 8),
+        (unsigned char)count};
     struct iovec parts[] = {{head, HEAD}, {u->answer + i * PAYLOAD, left < PAYLOAD ? left : PAYLOAD}};
     struct msghdr message = {.msg_name = &u->peer, .msg_namelen = u->peer_size, .msg_iov = parts, .msg_iovlen = 2};
     ssize_t n = weft_sendmsg(u->fd, &message, MSG_NOSIGNAL);

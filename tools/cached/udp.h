@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests and answers in datagrams. Each begins with eight bytes: the number of the request, which the client chose; the
- * place of the datagram in the answer, from 0; how many datagrams the answer has; and two zeros; 16 bits each, the high
- * byte first. A request is one datagram; an answer is as many as it needs, of 1400 bytes at most.
+ * Requests and answers in datagrams. Each begins with eight bytes: the number of the request, which the client chose;
+ * the place of the datagram in the answer, from 0; how many datagrams the answer has; and two zeros; 16 bits each,
+ * the high byte first. A request is one datagram; an answer is as many as it needs, of 1400 bytes at most.
  */
 #ifndef CACHED_UDP_H
 #define CACHED_UDP_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two fibers a watcher. The connection's own sends lines, and waits for more when there are none; the other reads, and
- * drops, what the client says, only to learn that it has gone: then it cuts the connection off, which ends a send that is
- * under way, and wakes the first.
+ * Two fibers a watcher. The connection's own sends lines, and waits for more when there are none; the other reads,
+ * and drops, what the client says, only to learn that it has gone: then it cuts the connection off, which ends a send
+ * that is under way, and wakes the first.
  */
 #include "watcher.h"
 
@@ -34,8 +34,8 @@ static void send_lines(struct mc_cache *cache, const struct watch *watch) {
     char *bytes;
     while (!mc_watcher_wait(watch->watcher))
         for (size_t n; (n = mc_watcher_lines(watch->watcher, &bytes));) {
-            ssize_t sent = watch->tls ? weft_tls_write(watch->tls, bytes, n)
-                                      : weft_send(watch->fd, bytes, n, MSG_NOSIGNAL);
+            ssize_t sent =
+                watch->tls ? weft_tls_write(watch->tls, bytes, n) : weft_send(watch->fd, bytes, n, MSG_NOSIGNAL);
             if (sent < 0) return;
             mc_count(cache, MC_BYTES_WRITTEN, (uint64_t)sent);
             mc_watcher_sent(watch->watcher, (size_t)sent);

@@ -62,8 +62,9 @@ static int take(struct request *r, const char *option, char **next, int left, in
     if (!strcmp(option, "-o")) return *value ? (r->lab.dir = value, 0) : usage("-o wants a directory");
     if (!strcmp(option, "--only")) {
         r->lab.only = value;
-        return known(value) ? 0 : usage("--only wants an experiment of 'weft report --list', or 000 to 004, not "
-            "'%s'", value);
+        return known(value)
+                   ? 0
+                   : usage("--only wants an experiment of 'weft report --list', or 000 to 004, not '%s'", value);
     }
     if (!strcmp(option, "--compare")) {
         if (left < 2) return usage("--compare wants two directories with reports");

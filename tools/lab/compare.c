@@ -4,9 +4,9 @@
  * rank (Mann and Whitney), and since there are many comparisons, a difference counts only if its probability by chance
  * is below 5 % divided by how many there are left (Holm).
  */
+#include "bench/measure.h"
 #include "command.h"
 #include "lab.h"
-#include "bench/measure.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -58,7 +58,9 @@ static size_t find_changes(const struct data *a, const struct data *b, struct ch
 }
 
 /* Of these units more is better. */
-static bool more_is_better(const char *unit) { return strstr(unit, "/s") || !strcmp(unit, "%") || !strcmp(unit, "ratio"); }
+static bool more_is_better(const char *unit) {
+    return strstr(unit, "/s") || !strcmp(unit, "%") || !strcmp(unit, "ratio");
+}
 
 static const char *verdict(const struct change *c) {
     if (!c->certain) return "no certain difference";
@@ -74,7 +76,10 @@ static void write_change(FILE *f, const struct change *c) {
     fprintf(f, "<td>%s<td>%s<td>%s<td>%+.1f&nbsp;%%<td>%.2g<td class=\"%s\">%s",
             number_text(before, sizeof before, data_summary(c->a).median),
             number_text(after, sizeof after, data_summary(c->b).median), c->a->unit, 100 * (c->ratio - 1), c->chance,
-            !c->certain ? "un" : !strcmp(verdict(c), "better") ? "yes" : "no", verdict(c));
+            !c->certain                     ? "un"
+            : !strcmp(verdict(c), "better") ? "yes"
+                                            : "no",
+            verdict(c));
 }
 
 static bool write_page(const char *dir, const char *a, const char *b, const struct change *changes, size_t n) {
@@ -91,10 +96,11 @@ static bool write_page(const char *dir, const char *a, const char *b, const stru
     text_write(f, a);
     fputs(" to ", f);
     text_write(f, b);
-    fprintf(f, ". %zu figures are in both. Compared by rank; certain means: less than 5&nbsp;%% that any of all these "
-               "differences came by chance (Holm).</p><section><div "
-                   "class=\"scroll\"><table><tr><th>figure<th>system<th>workers"
-               "<th>metric<th>before<th>after<th>unit<th>change<th>p<th>verdict",
+    fprintf(f,
+            ". %zu figures are in both. Compared by rank; certain means: less than 5&nbsp;%% that any of all these "
+            "differences came by chance (Holm).</p><section><div "
+            "class=\"scroll\"><table><tr><th>figure<th>system<th>workers<th>metric<th>before<th>after<th>unit<th>"
+            "change<th>p<th>verdict",
             n);
     for (size_t i = 0; i < n; i++) write_change(f, &changes[i]);
     fputs("</table></div></section></main></html>\n", f);
@@ -116,12 +122,11 @@ int lab_compare(const char *a, const char *b, const char *dir) {
     for (size_t i = 0; i < n && changes[i].certain; i++) {
         const struct change *c = &changes[i];
         *(*verdict(c) == 'b' ? &better : &worse) += 1;
-        printf("%-6s  %s, %s, %s, %u workers: %s: %+.1f %% (p "
-            "%.2g)\n", verdict(c), c->a->experiment, c->a->part, c->a->system,
-               c->a->workers, c->a->metric, 100 * (c->ratio - 1), c->chance);
+        printf("%-6s  %s, %s, %s, %u workers: %s: %+.1f %% (p %.2g)\n", verdict(c), c->a->experiment, c->a->part,
+               c->a->system, c->a->workers, c->a->metric, 100 * (c->ratio - 1), c->chance);
     }
-    printf("%zu figures: %zu better, %zu worse, %zu without a certain "
-        "difference\n", n, better, worse, n - better - worse);
+    printf("%zu figures: %zu better, %zu worse, %zu without a certain difference\n", n, better, worse,
+           n - better - worse);
     bool written = write_page(dir, a, b, changes, n);
     free(changes);
     data_free(&data[0]);

@@ -36,7 +36,8 @@ void data_write(FILE *f, const struct row *row);
 void data_complete(FILE *f, struct data *data, const char *cell);
 bool data_is_complete(const struct data *data, const char *cell);
 
-/* Reads complete cells. The first line must be `head` (NULL: any). False: there is no such file, or it has another head. */
+/* Reads complete cells. The first line must be `head` (NULL: any). False: there is no such file, or it has another
+ * head. */
 bool data_read(const char *path, const char *head, struct data *data);
 
 /* The first row that fits; NULL: any part, metric or system, 0: any number of workers. */
@@ -47,7 +48,8 @@ const struct row *data_find(const struct data *data, const char *experiment, con
 struct summary {
     double median, min, max, low, high;
 };
-/* With fewer than six rounds even the interval from the least to the greatest is less sure than 95 %: how sure, in %. */
+/* With fewer than six rounds even the interval from the least to the greatest is less sure than 95 %: how sure, in
+ * %. */
 double data_level(size_t rounds);
 struct summary data_summary(const struct row *row);
 /* The y of a sample at x; the nearest, if there is none. */

@@ -4,7 +4,9 @@
 
 #define FIBER_SYSTEMS "weft weft-nohelp go boost pthread"
 #define CHILD_AND_CONTINUATION \
-    { {"weft-continue", "continuations=1"} }
+    { \
+        { "weft-continue", "continuations=1" } \
+    }
 #define ORDER "tasks in the order in which they begin"
 
 const struct experiment experiments[] = {
@@ -32,8 +34,8 @@ const struct experiment experiments[] = {
      .twins = "002 fig. 7.6, 002 fig. 7.7",
      .title = "Yield",
      .question = "What does a yield cost, and does it stay the same with more workers?",
-     .method = "Fibers that yield in a loop. Time of a yield: wall time times workers over yields, so a flat line is "
-         "ideal.",
+     .method =
+         "Fibers that yield in a loop. Time of a yield: wall time times workers over yields, so a flat line is ideal.",
      .figure = SCALE,
      .systems = FIBER_SYSTEMS,
      .workers = {1, 2},
@@ -53,21 +55,27 @@ const struct experiment experiments[] = {
     {.id = "locality",
      .twins = "002 fig. 7.12, 002 fig. 7.13",
      .title = "Locality: where a woken fiber should run",
-     .question = "Does it pay to run a fiber where it was woken, or where it ran last, and from which size of its "
-         "data on?",
-     .method = "As churn, and each fiber increments 64 cells of an array, which it hands on, or keeps. The size of "
-         "the array varies.",
+     .question =
+         "Does it pay to run a fiber where it was woken, or where it ran last, and from which size of its data on?",
+     .method = "As churn, and each fiber increments 64 cells of an array, which it hands on, or keeps. The size of the "
+               "array varies.",
      .figure = SWEEP,
      .systems = "weft weft-last go",
      .workers = {2},
      .log_x = true,
      .x_label = "cells of an array, 64 bytes each",
-     .panels = {{.part = "arrays handed on", .bench = "locality", .variant = 0, .params = "fibers=100 work=64 share=1",
+     .panels = {{.part = "arrays handed on",
+                 .bench = "locality",
+                 .variant = 0,
+                 .params = "fibers=100 work=64 share=1",
                  .sweep = "cells=64..65536*8"},
-                {.part = "arrays kept", .bench = "locality", .variant = 1, .params = "fibers=100 work=64 share=0",
+                {.part = "arrays kept",
+                 .bench = "locality",
+                 .variant = 1,
+                 .params = "fibers=100 work=64 share=0",
                  .sweep = "cells=64..65536*8"}},
      .note = "Where the lines of weft and weft-last cross in the second figure, going back to the last worker begins "
-         "to pay."},
+             "to pay."},
     {.id = "transfer",
      .twins = "002 table 7.1",
      .title = "Transfer: a leader that spins",
@@ -78,7 +86,8 @@ const struct experiment experiments[] = {
      .ablations = {{"weft-nohelp", "helping=0"}},
      .workers = {2},
      .log_y = true,
-     .panels = {{.part = "park", .bench = "transfer", .variant = 0}, {.part = "yield", .bench = "transfer", .variant = 1}},
+     .panels = {{.part = "park", .bench = "transfer", .variant = 0},
+                {.part = "yield", .bench = "transfer", .variant = 1}},
      .note = "A system without a bar did not finish within five seconds: the document calls that DNC."},
     {.id = "fairness",
      .twins = "",
@@ -97,9 +106,8 @@ const struct experiment experiments[] = {
      .twins = "",
      .title = "Latency: the tails",
      .question = "How late is a fiber at worst?",
-     .method = "A fiber that wants to run each 100 us among 99 a worker that compute for 1 us and yield; and a "
-         "wake-up by "
-               "a foreign thread while all workers sleep.",
+     .method = "A fiber that wants to run each 100 us among 99 a worker that compute for 1 us and yield; and a wake-up "
+               "by a foreign thread while all workers sleep.",
      .figure = TAIL,
      .systems = "weft weft-nohelp pthread",
      .ablations = {{"weft-nohelp", "helping=0"}},
@@ -141,11 +149,12 @@ const struct experiment experiments[] = {
      .title = "Baselines: one queue, sharing, stealing",
      .question = "What do own queues with stealing gain over one global queue, and over sharing out?",
      .method = "Weft with its ready fibers in one queue behind a lock, or each handed to the next worker in turn, or "
-         "as it is.",
+               "as it is.",
      .figure = GROUPS,
      .systems = "weft",
-     .ablations = {{"global queue", "queue=global"}, {"work sharing", "queue=shared"}, {"sharing, no "
-         "steals", "queue=shared stealing=0 helping=0"}},
+     .ablations = {{"global queue", "queue=global"},
+                   {"work sharing", "queue=shared"},
+                   {"sharing, no steals", "queue=shared stealing=0 helping=0"}},
      .relative = true,
      .workers = {2},
      .panels = {{.part = "cycle", .bench = "cycle", .variant = 0}, {.part = "churn", .bench = "churn", .variant = 0}}},
@@ -174,10 +183,16 @@ const struct experiment experiments[] = {
      .figure = SCALE,
      .systems = "weft weft-continue serial tbb libgomp libomp",
      .workers = {1, 2},
-     .panels = {{.part = "leaf work", .bench = "fib", .variant = 1, .params = "n=40 cutoff=20 "
-         "leaf=50000", .brief = "n=32 leaf=20000"},
-                {.part = "50 cut at 30", .bench = "fib", .variant = 1, .params = "n=43 cutoff=30", .brief = "n=36 "
-                    "cutoff=24"}},
+     .panels = {{.part = "leaf work",
+                 .bench = "fib",
+                 .variant = 1,
+                 .params = "n=40 cutoff=20 leaf=50000",
+                 .brief = "n=32 leaf=20000"},
+                {.part = "50 cut at 30",
+                 .bench = "fib",
+                 .variant = 1,
+                 .params = "n=43 cutoff=30",
+                 .brief = "n=36 cutoff=24"}},
      .note = "The documents have 500,000 steps a leaf, and fib(50): weft bench fib --paper."},
     {.id = "matmul",
      .twins = "004 fig. 4",
@@ -199,10 +214,12 @@ const struct experiment experiments[] = {
      .systems = "weft serial tbb libgomp libomp",
      .ablations = CHILD_AND_CONTINUATION,
      .workers = {1, 2},
-     .panels = {{.part = "10 million", .bench = "quicksort", .params = "count=10000000 "
-         "grain=10000", .brief = "count=1000000 grain=1000"}},
+     .panels = {{.part = "10 million",
+                 .bench = "quicksort",
+                 .params = "count=10000000 grain=10000",
+                 .brief = "count=1000000 grain=1000"}},
      .note = "The document has 10^9 numbers: weft bench quicksort --paper, which needs 12 GiB and says so before it "
-         "starts."},
+             "starts."},
     {.id = "overhead",
      .twins = "004 fig. 6, 004 fig. 7",
      .title = "Stealing overhead",
@@ -230,8 +247,10 @@ const struct experiment experiments[] = {
      .y_label = "computing over running time",
      .panels = {{.part = "fib", .bench = "fib", .variant = 1, .params = "n=38 cutoff=25 threads=1", .brief = "n=34"},
                 {.part = "matmul", .bench = "matmul", .params = "n=512 leaf=64 threads=1"},
-                {.part = "quicksort", .bench = "quicksort", .params = "count=10000000 grain=10000 "
-                    "threads=1", .brief = "count=2000000"}}},
+                {.part = "quicksort",
+                 .bench = "quicksort",
+                 .params = "count=10000000 grain=10000 threads=1",
+                 .brief = "count=2000000"}}},
     {.id = "heat",
      .twins = "000 heat table",
      .title = "Heat diffusion",
@@ -269,8 +288,8 @@ const struct experiment experiments[] = {
      .figure = SCALE,
      .systems = "weft serial tbb libgomp",
      .workers = {1, 2},
-     .panels = {{.part = "5 million", .bench = "mergesort", .params = "count=5000000 "
-         "grain=5000", .brief = "count=1000000"}}},
+     .panels =
+         {{.part = "5 million", .bench = "mergesort", .params = "count=5000000 grain=5000", .brief = "count=1000000"}}},
     {.id = "migration",
      .twins = "000 cache migration table",
      .title = "Cost of a migration",
@@ -307,7 +326,8 @@ const struct experiment experiments[] = {
      .sample = "start",
      .x_label = ORDER,
      .y_label = "us after the call",
-     .panels = {{.part = "hot", .bench = "start-latency", .variant = 0}, {.part = "cold", .bench = "start-latency", .variant = 1}}},
+     .panels = {{.part = "hot", .bench = "start-latency", .variant = 0},
+                {.part = "cold", .bench = "start-latency", .variant = 1}}},
     {.id = "starts-box",
      .twins = "003 fig. 4.5",
      .title = "When tasks begin: the spread",
@@ -317,7 +337,8 @@ const struct experiment experiments[] = {
      .workers = {2},
      .sample = "begun",
      .y_label = "us after the call",
-     .panels = {{.part = "hot", .bench = "start-latency", .variant = 0}, {.part = "cold", .bench = "start-latency", .variant = 1}}},
+     .panels = {{.part = "hot", .bench = "start-latency", .variant = 0},
+                {.part = "cold", .bench = "start-latency", .variant = 1}}},
     {.id = "fences",
      .twins = "003 fig. 4.7",
      .title = "Fences and locked instructions of each deque",
@@ -341,14 +362,17 @@ const struct experiment experiments[] = {
      .twins = "002 fig. 8.1, 002 fig. 8.2",
      .title = "memcached over a range of rates",
      .question = "Which rate is answered, and how late, from idle to past saturation?",
-     .method = "weft cached and memcached, one processor each; the load generator asks at a rate, in open loop. 3 % "
-         "updates.",
+     .method =
+         "weft cached and memcached, one processor each; the load generator asks at a rate, in open loop. 3 % updates.",
      .figure = SWEEP,
      .systems = "weft memcached",
      .workers = {1},
      .x_label = "thousand requests a second asked for",
-     .panels = {{.part = "64 connections", .bench = "memcached-rate", .params = "size=1024 span=1000 updates=3 "
-         "connections=64", .brief = "span=250 warm=100", .sweep = "rate=20..140+20"}},
+     .panels = {{.part = "64 connections",
+                 .bench = "memcached-rate",
+                 .params = "size=1024 span=1000 updates=3 connections=64",
+                 .brief = "span=250 warm=100",
+                 .sweep = "rate=20..140+20"}},
      .note = "The document has 15,360 connections and two machines; here client and server share one."},
     {.id = "updates",
      .twins = "002 fig. 8.3",
@@ -397,14 +421,13 @@ const struct experiment experiments[] = {
      .title = "Beyond this machine: 2 to 1,024 workers, simulated",
      .question = "Does the work of each worker stay the same when there are many?",
      .method = "The library's own rules of helping and stealing on simulated machines, see docs/SIMULATION.md; "
-         "measured "
-               "points of cycle, with 100 rings a worker, beside it.",
+               "measured points of cycle, with 100 rings a worker, beside it.",
      .figure = SCALE,
      .log_x = true,
      .x_label = "workers",
      .y_label = "work of a worker, % of the most possible",
      .panels = {{.part = "simulated", .bench = NULL}},
-     .note = "Dashed: simulated. Measured points are throughput a worker over that of one worker, which includes "
-         "what two workers cost each other in the cache."},
+     .note = "Dashed: simulated. Measured points are throughput a worker over that of one worker, which includes what "
+             "two workers cost each other in the cache."},
     {.id = NULL},
 };

@@ -38,13 +38,13 @@ struct experiment {
     const char *twins; /* figures and tables of the documents: "002 fig. 7.3, 002 fig. 7.4" */
     const char *title, *question, *method;
     enum picture figure;
-    const char *systems; /* of the entrants of the benchmark, those between spaces; NULL: all */
+    const char *systems;               /* of the entrants of the benchmark, those between spaces; NULL: all */
     struct ablation ablations[SERIES]; /* weft with other words, as systems of their own */
     unsigned workers[8];               /* as far as there are processors, unless `crowded` */
     bool crowded;
-    bool relative; /* GROUPS: figures over weft's */
-    unsigned metric;     /* which of the metrics is drawn */
-    const char *sample;  /* CURVE, TAIL, SERVICE, BOX: which sample */
+    bool relative;                 /* GROUPS: figures over weft's */
+    unsigned metric;               /* which of the metrics is drawn */
+    const char *sample;            /* CURVE, TAIL, SERVICE, BOX: which sample */
     const char *x_label, *y_label; /* NULL: of the metric */
     bool log_x, log_y;
     struct panel panels[PANELS];

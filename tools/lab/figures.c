@@ -84,7 +84,8 @@ static void add_points(struct series *s, enum picture figure, const struct row *
     for (size_t i = 0; i < r->count; i++) {
         double x = r->xs[i], y = r->values[i];
         if (figure == TAIL && (x >= 100 || y <= 0)) continue; /* nothing is later than the last */
-        series_add(s, figure == TAIL ? (struct point){y, (100 - x) / 100, 0, 0, 0, 0} : (struct point){x, y, 0, 0, 0, 0});
+        series_add(s,
+                   figure == TAIL ? (struct point){y, (100 - x) / 100, 0, 0, 0, 0} : (struct point){x, y, 0, 0, 0, 0});
     }
     if (s) s->plain = r->count > 24;
 }

@@ -29,9 +29,11 @@ static void say_scaling(FILE *f, const struct experiment *e, const struct panel 
         if (!many || !many->count) continue;
         bool time = !strcmp(many->unit, "ms"), each = !strcmp(many->unit, "ns");
         struct summary s = time ? ratio_of(one, many) : ratio_of(many, one);
-        double growth = each ? w / s.median : s.median, low = each ? w / s.high : s.low, high = each ? w / s.low : s.high;
-        fprintf(f, "<li>With %u workers in place of one, weft does %.2f times as much (%.0f&nbsp;%%: %.2f to %.2f; "
-            "ideal: %u).</li>",
+        double growth = each ? w / s.median : s.median, low = each ? w / s.high : s.low,
+               high = each ? w / s.low : s.high;
+        fprintf(f,
+                "<li>With %u workers in place of one, weft does %.2f times as much (%.0f&nbsp;%%: %.2f to %.2f; ideal: "
+                "%u).</li>",
                 w, growth, data_level(many->count), low, high, w);
         return;
     }
@@ -41,12 +43,14 @@ static void say_pair(FILE *f, const struct row *r, const struct row *weft) {
     char mine[32], theirs[32];
     struct summary ratio = ratio_of(r, weft);
     if (ratio.median <= 0) return;
-    const char *verdict = ratio.low > 1 ? "certainly more" : ratio.high < 1 ? "certainly less" : "no certain "
-        "difference";
+    const char *verdict = ratio.low > 1    ? "certainly more"
+                          : ratio.high < 1 ? "certainly less"
+                                           : "no certain difference";
     fprintf(f, "<li>%s, %u worker%s: ", r->system, r->workers, r->workers == 1 ? "" : "s");
     fprintf(f, "%s %s, %.2f times weft's %s (%.0f&nbsp;%%: %.2f to %.2f): %s.</li>",
             number_text(theirs, sizeof theirs, data_summary(r).median), r->unit, ratio.median,
-            number_text(mine, sizeof mine, data_summary(weft).median), data_level(r->count), ratio.low, ratio.high, verdict);
+            number_text(mine, sizeof mine, data_summary(weft).median), data_level(r->count), ratio.low, ratio.high,
+            verdict);
 }
 
 /* Where another system is ahead of weft, along what was swept. */
@@ -56,9 +60,11 @@ static void say_sweep(FILE *f, const struct experiment *e, const struct panel *p
     char text[32];
     fprintf(f, "<li>%s is certainly ahead of weft at:", system);
     for (const struct row *r = data->rows; r < data->rows + data->count; r++) {
-        if (!is_value(r, e) || strcmp(r->part, p->part) || strcmp(r->metric, metric) || strcmp(r->system, system)) continue;
+        if (!is_value(r, e) || strcmp(r->part, p->part) || strcmp(r->metric, metric) || strcmp(r->system, system))
+            continue;
         for (const struct row *w = data->rows; w < data->rows + data->count; w++) {
-            if (!is_value(w, e) || strcmp(w->part, p->part) || strcmp(w->metric, metric) || strcmp(w->system, "weft")) continue;
+            if (!is_value(w, e) || strcmp(w->part, p->part) || strcmp(w->metric, metric) || strcmp(w->system, "weft"))
+                continue;
             struct summary s = ratio_of(r, w);
             if (w->x != r->x || w->workers != r->workers || s.low <= 1) continue;
             fprintf(f, "%s %s", any ? "," : "", number_text(text, sizeof text, r->x));
@@ -72,7 +78,8 @@ static void say_sweeps(FILE *f, const struct experiment *e, const struct panel *
                        const char *metric) {
     const char *last = "weft";
     for (const struct row *r = data->rows; r < data->rows + data->count; r++) {
-        if (!is_value(r, e) || strcmp(r->part, p->part) || strcmp(r->metric, metric) || !strcmp(r->system, "weft")) continue;
+        if (!is_value(r, e) || strcmp(r->part, p->part) || strcmp(r->metric, metric) || !strcmp(r->system, "weft"))
+            continue;
         const struct row *first = data_find(data, e->id, p->part, r->system, 0, metric);
         if (first == r && strcmp(last, r->system)) say_sweep(f, e, p, data, metric, r->system);
         last = r->system;
@@ -115,11 +122,9 @@ static void say_noise(FILE *f, const struct experiment *e, const struct data *da
     }
     if (pairs)
         fprintf(f,
-                "<p>%u pairs of identical systems. Their medians differ by %.2f&nbsp;%% on average, by %.1f&nbsp;%% "
-                    "at most. "
-                "The %.0f&nbsp;%% interval of their ratio excluded 1, which is wrong, in %u of %u: %.0f&nbsp;%%, "
-                    "where %.0f are to be "
-                "expected.</p>",
+                "<p>%u pairs of identical systems. Their medians differ by %.2f&nbsp;%% on average, by %.1f&nbsp;%% at "
+                "most. The %.0f&nbsp;%% interval of their ratio excluded 1, which is wrong, in %u of %u: %.0f&nbsp;%%, "
+                "where %.0f are to be expected.</p>",
                 pairs, 100 * sum / pairs, 100 * worst, level, wrong, pairs, 100.0 * wrong / pairs, 100 - level);
 }
 

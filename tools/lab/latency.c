@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Percentiles of latency that `weft load --hdr` or any other HdrHistogram has written, drawn side by side. */
+#include "bench/measure.h"
 #include "command.h"
 #include "lab.h"
-#include "bench/measure.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,9 +39,12 @@ static void write_row(FILE *f, const struct series *s) {
 
 int lab_latency(char **files, int count, const char *dir) {
     char path[512];
-    struct plot plot = {.form = PLOT_LINES, .title = "Latency", .x_label = "ms until the answer", .y_label = "share "
-        "that takes longer",
-                        .log_x = true, .log_y = true};
+    struct plot plot = {.form = PLOT_LINES,
+                        .title = "Latency",
+                        .x_label = "ms until the answer",
+                        .y_label = "share that takes longer",
+                        .log_x = true,
+                        .log_y = true};
     for (int i = 0; i < count; i++)
         if (!read_file(files[i], &plot)) return usage("%s: no percentiles of HdrHistogram are there", files[i]);
     mkdir(dir, 0777);

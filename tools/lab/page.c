@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The report as one HTML file that needs nothing else, and its figures as files. See lab.h. */
-#include "lab.h"
 #include "bench/measure.h"
+#include "lab.h"
 #include "suite.h"
 
 #include <stdlib.h>
@@ -12,25 +12,28 @@
 #include <weft.h>
 
 static const char style[] =
-    ":root{color-scheme:light dark;--bg:#fbfbfa;--fg:#1c1c1e;--soft:#5b5b62;--line:#d9d9dd;--card:#fff;--link:#1f5fd0}"
-    "@media(prefers-color-scheme:dark){:root{--bg:#141416;--fg:#e8e8ea;--soft:#a0a0a8;--line:#34343a;--card:#1c1c20;--link:#74a9ff}}"
-    "*{box-sizing:border-box}body{margin:0;background:var(--bg);color:var(--fg);font:16px/1.55 "
-        "system-ui,-apple-system,'Segoe UI',sans-serif}"
-    "main{max-width:1180px;margin:0 auto;padding:24px 20px 80px}h1{font-size:1.9rem;line-height:1.2;margin:.3em 0}"
-    "h2{font-size:1.35rem;margin:0 0 .3em}a{color:var(--link)}.soft,.note,footer{color:var(--soft)}"
-    "section{background:var(--card);border:1px solid var(--line);border-radius:12px;padding:20px 22px;margin:22px 0}"
-    ".tags{float:right;font-size:.78rem;color:var(--soft);margin-left:1em;text-align:right;max-width:45%}"
-    ".q{font-size:1.05rem;margin:.2em 0 .6em}.figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,460px),1fr));gap:18px}"
-    "figure{margin:0}svg{width:100%;height:auto;display:block}figcaption{font-size:.8rem;color:var(--soft)}"
-    "table{border-collapse:collapse;font-size:.84rem;width:100%;font-variant-numeric:tabular-nums}th,td{padding:3px "
-        "9px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}"
-    "th:first-child,td:first-child,.t{text-align:left;white-space:normal}.scroll{overflow-x:auto}nav{columns:3 "
-        "240px;font-size:.9rem}nav a{display:block}"
-    "summary{cursor:pointer;margin:.6em 0;color:var(--link)}ul{margin:.3em 0;padding-left:1.2em}p{margin:.5em 0}"
-    ".yes{color:#0a7d4f}.no{color:#c0392b}.un{color:var(--soft)}@media(prefers-color-scheme:dark){.yes{color:#4fd1a5}.no{color:#ff8a7a}}"
-    "@media(max-width:560px){main{padding:14px 10px 60px}section{padding:14px "
-        "12px}.tags{float:none;max-width:none;text-align:left;margin:0}}"
-    "@media print{body{background:#fff;color:#000}section{break-inside:avoid;border:none;padding:0}nav,summary,.get{display:none}}";
+    ":root{color-scheme:light "
+    "dark;--bg:#fbfbfa;--fg:#1c1c1e;--soft:#5b5b62;--line:#d9d9dd;--card:#fff;--link:#1f5fd0}@media(prefers-color-"
+    "scheme:dark){:root{--bg:#141416;--fg:#e8e8ea;--soft:#a0a0a8;--line:#34343a;--card:#1c1c20;--link:#74a9ff}}*{box-"
+    "sizing:border-box}body{margin:0;background:var(--bg);color:var(--fg);font:16px/1.55 "
+    "system-ui,-apple-system,'Segoe UI',sans-serif}main{max-width:1180px;margin:0 auto;padding:24px 20px "
+    "80px}h1{font-size:1.9rem;line-height:1.2;margin:.3em 0}h2{font-size:1.35rem;margin:0 0 "
+    ".3em}a{color:var(--link)}.soft,.note,footer{color:var(--soft)}section{background:var(--card);border:1px solid "
+    "var(--line);border-radius:12px;padding:20px 22px;margin:22px "
+    "0}.tags{float:right;font-size:.78rem;color:var(--soft);margin-left:1em;text-align:right;max-width:45%}.q{font-"
+    "size:1.05rem;margin:.2em 0 "
+    ".6em}.figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,460px),1fr));gap:18px}figure{"
+    "margin:0}svg{width:100%;height:auto;display:block}figcaption{font-size:.8rem;color:var(--soft)}table{border-"
+    "collapse:collapse;font-size:.84rem;width:100%;font-variant-numeric:tabular-nums}th,td{padding:3px "
+    "9px;text-align:right;border-bottom:1px solid "
+    "var(--line);white-space:nowrap}th:first-child,td:first-child,.t{text-align:left;white-space:normal}.scroll{"
+    "overflow-x:auto}nav{columns:3 240px;font-size:.9rem}nav a{display:block}summary{cursor:pointer;margin:.6em "
+    "0;color:var(--link)}ul{margin:.3em 0;padding-left:1.2em}p{margin:.5em "
+    "0}.yes{color:#0a7d4f}.no{color:#c0392b}.un{color:var(--soft)}@media(prefers-color-scheme:dark){.yes{color:#4fd1a5}"
+    ".no{color:#ff8a7a}}@media(max-width:560px){main{padding:14px 10px 60px}section{padding:14px "
+    "12px}.tags{float:none;max-width:none;text-align:left;margin:0}}@media "
+    "print{body{background:#fff;color:#000}section{break-inside:avoid;border:none;padding:0}nav,summary,.get{display:"
+    "none}}";
 
 void page_head(FILE *f, const char *title) {
     fputs("<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" "
@@ -61,8 +64,8 @@ static void write_csv(FILE *f, const struct experiment *e, const struct data *da
     for (const struct row *r = data->rows; r < data->rows + data->count; r++) {
         if (strcmp(r->experiment, e->id)) continue;
         for (size_t i = 0; i < r->count; i++)
-            fprintf(f, "%s,\"%s\",%s,%u,%.9g,\"%s\",%s,%d,%.9g,%.9g\n", r->experiment, r->part, r->system, r->workers, r->x,
-                    r->metric, r->unit, r->ok, r->sample ? r->xs[i] : (double)i + 1, r->values[i]);
+            fprintf(f, "%s,\"%s\",%s,%u,%.9g,\"%s\",%s,%d,%.9g,%.9g\n", r->experiment, r->part, r->system, r->workers,
+                    r->x, r->metric, r->unit, r->ok, r->sample ? r->xs[i] : (double)i + 1, r->values[i]);
     }
 }
 
@@ -76,8 +79,11 @@ static void write_json(FILE *f, const struct experiment *e, const struct data *d
     const char *between = "[";
     for (const struct row *r = data->rows; r < data->rows + data->count; r++) {
         if (strcmp(r->experiment, e->id)) continue;
-        fprintf(f, "%s\n{\"experiment\":\"%s\",\"part\":\"%s\",\"system\":\"%s\",\"workers\":%u,\"x\":%.9g,\"metric\":\"%s\",\"unit\":\"%s\",\"ok\":%s",
-                between, r->experiment, r->part, r->system, r->workers, r->x, r->metric, r->unit, r->ok ? "true" : "false");
+        fprintf(f,
+                "%s\n{\"experiment\":\"%s\",\"part\":\"%s\",\"system\":\"%s\",\"workers\":%u,\"x\":%.9g,\"metric\":\"%"
+                "s\",\"unit\":\"%s\",\"ok\":%s",
+                between, r->experiment, r->part, r->system, r->workers, r->x, r->metric, r->unit,
+                r->ok ? "true" : "false");
         if (r->sample) write_numbers(f, "points", r->xs, r->count);
         write_numbers(f, "values", r->values, r->count);
         fputs("}", f);
@@ -131,8 +137,8 @@ static void write_row(FILE *f, const struct data *data, const struct row *r) {
 
 static void write_table(FILE *f, const struct experiment *e, const struct data *data) {
     fputs("<details><summary>Table</summary><div "
-        "class=\"scroll\"><table><tr><th>part<th>x<th>workers<th>system<th>metric<th>median<th>min"
-          "<th>max<th>unit<th>over weft's<th>interval<th>rounds<th>right",
+          "class=\"scroll\"><table><tr><th>part<th>x<th>workers<th>system<th>metric<th>median<th>min<th>max<th>unit<th>"
+          "over weft's<th>interval<th>rounds<th>right",
           f);
     for (const struct row *r = data->rows; r < data->rows + data->count; r++)
         if (!strcmp(r->experiment, e->id) && !r->sample) write_row(f, data, r);
@@ -165,8 +171,10 @@ static void write_experiment(FILE *f, const struct lab *lab, const struct experi
     text_write(f, e->question);
     fputs("</p><p class=\"soft\">", f);
     text_write(f, e->method);
-    fprintf(f, " %u rounds; lines are medians, bands and whiskers go from the least to the most (over weft's: the "
-        "%.0f&nbsp;%% interval).</p><div class=\"figures\">", lab->runs, data_level(lab->runs));
+    fprintf(f,
+            " %u rounds; lines are medians, bands and whiskers go from the least to the most (over weft's: the "
+            "%.0f&nbsp;%% interval).</p><div class=\"figures\">",
+            lab->runs, data_level(lab->runs));
     figures_of(e, &lab->data, draw, &d);
     fputs("</div>", f);
     findings_write(f, e, &lab->data);
@@ -197,14 +205,15 @@ bool page_write(const struct lab *lab) {
     page_head(f, "weft: experiments");
     fprintf(f, "<p class=\"soft\">weft %s, %s. ", weft_version(), when);
     write_machine(f);
-    fprintf(f, ". %s, %u rounds, %u ms a measurement.</p><p>Each figure answers one question. Every system gets the "
-        "same work "
-               "through the same primitive, in a fresh process, one after the other in rounds; every result is "
-                   "checked. "
-               "<a href=\"claims.html\">What the documents claim</a>, and what is found here.</p>",
+    fprintf(f,
+            ". %s, %u rounds, %u ms a measurement.</p><p>Each figure answers one question. Every system gets the same "
+            "work through the same primitive, in a fresh process, one after the other in rounds; every result is "
+            "checked. <a href=\"claims.html\">What the documents claim</a>, and what is found here.</p>",
             lab->quick ? "Quick report" : "Full report", lab->runs, lab->milliseconds);
     if (lab->load > 0.5)
-        fprintf(f, "<p class=\"no\">The load of the machine was %.1f when this began: other programs ran, and times say little.</p>",
+        fprintf(f,
+                "<p class=\"no\">The load of the machine was %.1f when this began: other programs ran, and times say "
+                "little.</p>",
                 lab->load);
     fputs("<nav>", f);
     for (const struct experiment *e = experiments; e->id; e++)

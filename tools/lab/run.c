@@ -88,8 +88,8 @@ static void note_samples(struct course *c, const struct cell *cell, const struct
             for (size_t j = 0; counted && j < k; j++) ys[n++] = same[j];
             if (!counted) xs[n] = x, ys[n++] = median(same, k);
         }
-        note(c, cell, o, name, counted ? "a "
-            "run" : "", (struct row){.sample = !counted, .count = n, .xs = xs, .values = ys});
+        note(c, cell, o, name, counted ? "a run" : "",
+             (struct row){.sample = !counted, .count = n, .xs = xs, .values = ys});
         free(xs), free(ys), free(same);
     }
 }
@@ -146,8 +146,8 @@ static void run_cell(struct course *c, const struct cell *cell) {
     struct variant v = bench->variants[cell->panel->variant];
     if (cell->panel->params) v.params = cell->panel->params;
     v.without = NULL;
-    struct setting setting = {.runs = c->lab->runs, .milliseconds = c->lab->milliseconds, .given = cell->words,
-                              .silent = true};
+    struct setting setting = {
+        .runs = c->lab->runs, .milliseconds = c->lab->milliseconds, .given = cell->words, .silent = true};
     struct outcome *outcomes;
     int count = suite_run(&setting, &mine, &v, workers, &outcomes);
     for (int i = 0; i < count; i++) note_outcome(c, cell, &v, &outcomes[i]);

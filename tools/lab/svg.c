@@ -21,9 +21,11 @@
 static const struct {
     const char *name;
     unsigned color;
-} usual[] = {{"weft", 0},    {"weft-nohelp", 1}, {"weft-continue", 1}, {"weft-nosteal", 1}, {"weft-last", 1}, {"weft-nomail", 1},
-             {"weft-again", 1}, {"go", 2},       {"tbb", 2},           {"memcached", 2},    {"nginx", 2},     {"chase-lev", 2},
-             {"boost", 3},   {"libgomp", 3},     {"pthread", 4},       {"libomp", 5},       {"serial", 6},    {"ideal", 6}};
+} usual[] = {{"weft", 0},      {"weft-nohelp", 1}, {"weft-continue", 1}, {"weft-nosteal", 1},
+             {"weft-last", 1}, {"weft-nomail", 1}, {"weft-again", 1},    {"go", 2},
+             {"tbb", 2},       {"memcached", 2},   {"nginx", 2},         {"chase-lev", 2},
+             {"boost", 3},     {"libgomp", 3},     {"pthread", 4},       {"libomp", 5},
+             {"serial", 6},    {"ideal", 6}};
 
 static unsigned color_of(const struct plot *plot, const char *name) {
     bool taken[COLORS] = {false};
@@ -163,13 +165,14 @@ static void write_style(FILE *f) {
     static const char *const dark[] = {"#74a9ff", "#ff9a57", "#4fd1a5", "#f288dd", "#e0c04f",
                                        "#9ad8ff", "#b5b5b5", "#dda078", "#b6a3ff", "#ff8fb1"};
     fputs("<style>text{font:12px system-ui,-apple-system,'Segoe "
-        "UI',sans-serif;fill:#333}.h{font-weight:600;font-size:13px}"
-          ".g{stroke:#8884;stroke-width:1}.a{stroke:#777;stroke-width:1}",
+          "UI',sans-serif;fill:#333}.h{font-weight:600;font-size:13px}.g{stroke:#8884;stroke-width:1}.a{stroke:#777;"
+          "stroke-width:1}",
           f);
     for (int i = 0; i < 10; i++)
         fprintf(f, ".l%d{stroke:%s;fill:none;stroke-width:2}.f%d{fill:%s}", i, light[i], i, light[i]);
     fputs(".b{opacity:.16}.w{stroke-width:1.3}@media screen and "
-        "(prefers-color-scheme:dark){text{fill:#ddd}.a{stroke:#999}", f);
+          "(prefers-color-scheme:dark){text{fill:#ddd}.a{stroke:#999}",
+          f);
     for (int i = 0; i < 10; i++) fprintf(f, ".l%d{stroke:%s}.f%d{fill:%s}", i, dark[i], i, dark[i]);
     fputs("}</style>", f);
 }
@@ -201,8 +204,8 @@ static double write_legend(FILE *f, const struct plot *p) {
                 fprintf(f, "<path class=\"l%u\"%s d=\"M%.1f %.1fh20\"/>", p->series[i].color,
                         p->series[i].dashed ? " stroke-dasharray=\"5 4\"" : "", x, y - 4);
             else
-                fprintf(f, "<rect class=\"f%u\" x=\"%.1f\" y=\"%.1f\" width=\"14\" "
-                    "height=\"10\"/>", p->series[i].color, x + 3, y - 9);
+                fprintf(f, "<rect class=\"f%u\" x=\"%.1f\" y=\"%.1f\" width=\"14\" height=\"10\"/>", p->series[i].color,
+                        x + 3, y - 9);
             if (p->form == PLOT_LINES && !p->series[i].plain) write_mark(f, p->series[i].color, x + 10, y - 4);
             write_text(f, x + 25, y, "start", "k", p->series[i].name);
         }
@@ -294,9 +297,8 @@ static void write_line(FILE *f, const struct series *s, const struct scale *x, c
 }
 
 static void whisker(FILE *f, size_t i, double x, double low, double high) {
-    fprintf(f, "<path class=\"a w d%zu\" d=\"M%.1f %.1fV%.1fM%.1f %.1fh6M%.1f "
-        "%.1fh6\"/>", i, x, low, high, x - 3, low, x - 3,
-            high);
+    fprintf(f, "<path class=\"a w d%zu\" d=\"M%.1f %.1fV%.1fM%.1f %.1fh6M%.1f %.1fh6\"/>", i, x, low, high, x - 3, low,
+            x - 3, high);
 }
 
 static void write_bar(FILE *f, const struct plot *p, size_t i, const struct scale *x, const struct scale *y) {
@@ -306,18 +308,17 @@ static void write_bar(FILE *f, const struct plot *p, size_t i, const struct scal
         const struct point *q = &p->series[i].points[k];
         double left = at(x, q->x) + ((double)i - (double)p->series_count / 2) * width, top = at(y, q->y);
         if (p->form == PLOT_BARS) {
-            fprintf(f, "<rect class=\"f%u d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
-                "height=\"%.1f\"/>", p->series[i].color, left + 1,
-                    top, width - 2, y->begin - top > 0.5 ? y->begin - top : 0.5);
+            fprintf(f, "<rect class=\"f%u d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>",
+                    p->series[i].color, left + 1, top, width - 2, y->begin - top > 0.5 ? y->begin - top : 0.5);
             if (q->low < q->high) whisker(f, i, left + width / 2, at(y, q->low), at(y, q->high));
             continue;
         }
         whisker(f, i, left + width / 2, at(y, q->low), at(y, q->high));
         fprintf(f,
-                "<rect class=\"f%u d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" opacity=\".55\"/>"
-                "<path class=\"l%u\" d=\"M%.1f %.1fh%.1f\"/>",
-                p->series[i].color, left + 2, at(y, q->q3), width - 4, at(y, q->q1) - at(y, q->q3) + 0.5, p->series[i].color, left + 2, top,
-                width - 4);
+                "<rect class=\"f%u d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" opacity=\".55\"/><path "
+                "class=\"l%u\" d=\"M%.1f %.1fh%.1f\"/>",
+                p->series[i].color, left + 2, at(y, q->q3), width - 4, at(y, q->q1) - at(y, q->q3) + 0.5,
+                p->series[i].color, left + 2, top, width - 4);
     }
 }
 
@@ -326,8 +327,10 @@ void svg_write(FILE *f, const struct plot *p, const char *id) {
     find_scales(p, &x, &y);
     double top = write_legend(NULL, p), bottom = top + HEIGHT, tall = bottom + BELOW + (is_tilted(p) ? 24 : 0);
     x.begin = LEFT, x.end = WIDTH - RIGHT, y.begin = bottom, y.end = top;
-    fprintf(f, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" id=\"%s\" "
-               "data-series=\"%zu\"><title>", WIDTH, tall, id, p->series_count);
+    fprintf(f,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" id=\"%s\" "
+            "data-series=\"%zu\"><title>",
+            WIDTH, tall, id, p->series_count);
     text_write(f, p->title);
     fputs("</title>", f);
     write_style(f);

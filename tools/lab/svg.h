@@ -22,8 +22,8 @@ struct point {
 
 struct series {
     char name[48];
-    bool dashed; /* simulated, or ideal */
-    bool plain;  /* no marks */
+    bool dashed;    /* simulated, or ideal */
+    bool plain;     /* no marks */
     unsigned color; /* the same for a system in every plot */
     size_t count;
     struct point *points;

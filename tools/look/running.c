@@ -23,8 +23,8 @@ static bool find_stack(struct weft__look *look, struct weft__seen *f, struct wef
 
 /*
  * A thread in the middle of a switch to the fiber has the fiber's stack pointer already, and still the place of the
- * fiber that it leaves: from there the walk may go wrong. The stack pointer is that of the entry then. It may be so later,
- * too. If a walk from the place of the entry finds other callers, one of the two is wrong.
+ * fiber that it leaves: from there the walk may go wrong. The stack pointer is that of the entry then. It may be so
+ * later, too. If a walk from the place of the entry finds other callers, one of the two is wrong.
  */
 static bool is_entered(struct weft__look *look, const struct weft__seen *f, const struct weft__window *window,
                        struct weft__registers entered) {

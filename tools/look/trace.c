@@ -16,21 +16,22 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char help[] =
-    "weft trace PID [-o FILE] [--seconds N]\n"
-    "weft trace FILE [--span NAME] [--perfetto OUT] [--html OUT]\n"
-    "\n"
-    "Records what the workers and fibers of a process do, event by event. The process needs no preparation. A file that\n"
-    "was recorded, so or by WEFT_TRACE=FILE, is summed up: how busy workers were, how long fibers were ready before they\n"
-    "ran, where they waited and for what, what woke them, and the longest stalls.\n"
-    "\n"
-    "  -o FILE         where to (weft-PID.trace)\n"
-    "  --seconds N     for so long (10); Ctrl-C ends it earlier\n"
-    "  --span NAME     the critical path of the longest span of that name\n"
-    "  --perfetto OUT  writes a trace for https://ui.perfetto.dev\n"
-    "  --html OUT      writes a timeline as one page, which needs no network\n"
-    "\n"
-    "Exit code: 0, 1 when the target could not be read, 2 for arguments that make no sense.\n";
+static const char help[] = "weft trace PID [-o FILE] [--seconds N]\n"
+                           "weft trace FILE [--span NAME] [--perfetto OUT] [--html OUT]\n"
+                           "\n"
+                           "Records what the workers and fibers of a process do, event by event. The process needs no "
+                           "preparation. A file that\n"
+                           "was recorded, so or by WEFT_TRACE=FILE, is summed up: how busy workers were, how long "
+                           "fibers were ready before they\n"
+                           "ran, where they waited and for what, what woke them, and the longest stalls.\n"
+                           "\n"
+                           "  -o FILE         where to (weft-PID.trace)\n"
+                           "  --seconds N     for so long (10); Ctrl-C ends it earlier\n"
+                           "  --span NAME     the critical path of the longest span of that name\n"
+                           "  --perfetto OUT  writes a trace for https://ui.perfetto.dev\n"
+                           "  --html OUT      writes a timeline as one page, which needs no network\n"
+                           "\n"
+                           "Exit code: 0, 1 when the target could not be read, 2 for arguments that make no sense.\n";
 
 #define LEASE_NS UINT64_C(2000000000) /* the process goes on recording for so long after the tool has asked */
 
@@ -157,7 +158,7 @@ static int show(const struct options *o) {
 /* --- arguments ---------------------------------------------------------------------------------------------- */
 
 static const char **text_option(struct options *o, const char *name) {
-    return !strcmp(name, "-o")         ? &o->out
+    return !strcmp(name, "-o")           ? &o->out
            : !strcmp(name, "--span")     ? &o->span
            : !strcmp(name, "--perfetto") ? &o->perfetto
            : !strcmp(name, "--html")     ? &o->html

@@ -41,8 +41,13 @@ static void take_events(struct trace *t, const struct weft__chunk *c, const char
         memcpy(&e, bytes + i, sizeof e);
         if (e.when >> 56 >= WEFT_HAPPENED_KINDS) continue;
         struct trace_event *to = ADD(t->events);
-        *to = (struct trace_event){e.when & ((UINT64_C(1) << 56) - 1), e.fiber,           e.a, e.b,
-                                   (uint32_t)t->events.n,              (uint16_t)c->number, (uint8_t)(e.when >> 56)};
+        *to = (struct trace_event){e.when & ((UINT64_C(1) << 56) - 1),
+                                   e.fiber,
+                                   e.a,
+                                   e.b,
+                                   (uint32_t)t->events.n,
+                                   (uint16_t)c->number,
+                                   (uint8_t)(e.when >> 56)};
     }
     t->tape[c->number].lost += c->a;
     t->lost += c->a;
@@ -91,7 +96,8 @@ static void take_chunk(struct trace *t, const struct weft__chunk *c, const char 
         break;
     case WEFT_CHUNK_TAPE:
         if (has_tape)
-            t->tape[c->number] = (struct trace_tape){.exists = true, .cluster = (uint32_t)c->a, .worker = (uint32_t)c->b};
+            t->tape[c->number] =
+                (struct trace_tape){.exists = true, .cluster = (uint32_t)c->a, .worker = (uint32_t)c->b};
         break;
     case WEFT_CHUNK_EVENTS:
         if (has_tape && t->tape[c->number].exists) take_events(t, c, bytes);

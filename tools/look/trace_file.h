@@ -38,7 +38,7 @@ enum trace_state { TRACE_UNKNOWN, TRACE_READY, TRACE_RUNNING, TRACE_WAITING, TRA
 struct trace_fiber {
     uint64_t id;
     char name[17];
-    const char *where; /* of the spawn; NULL: unknown */
+    const char *where;       /* of the spawn; NULL: unknown */
     uint64_t spawned, ended; /* ns; UINT64_MAX: not in this trace */
     uint32_t spawner;        /* fiber + 1, 0: unknown */
     uint64_t ran, waited, delayed;
@@ -53,8 +53,8 @@ struct trace_fiber {
 /* A fiber ran on a worker. */
 struct trace_slice {
     uint64_t begin, end;
-    uint64_t ready_at; /* when it had become ready; UINT64_MAX: unknown */
-    uint32_t fiber, by; /* by: the fiber that made it ready, + 1; 0: none, or unknown */
+    uint64_t ready_at;   /* when it had become ready; UINT64_MAX: unknown */
+    uint32_t fiber, by;  /* by: the fiber that made it ready, + 1; 0: none, or unknown */
     uint32_t ready_tape; /* where that happened */
     uint16_t tape;
     uint8_t how; /* it ended by WEFT_HAPPENED_PARK, _END, _READY (it yielded), or 0 */
@@ -89,7 +89,7 @@ struct trace_tape {
     bool exists;
     uint32_t cluster, worker;
     uint64_t lost, events, busy, asleep, slices, steals, helps;
-    uint64_t taken; /* forked calls that it took */
+    uint64_t taken;           /* forked calls that it took */
     size_t running, sleeping; /* slice + 1, sleep + 1; 0: none */
 };
 
@@ -125,7 +125,7 @@ struct trace {
     uint64_t lost, lost_stacks, lost_names;
     uint64_t length; /* ns */
     uint64_t first_ns;
-    bool is_cut; /* the file has no end */
+    bool is_cut;     /* the file has no end */
     uint32_t *index; /* a hash table of fibers */
     size_t index_size;
 };

@@ -169,7 +169,8 @@ static void on_span(struct trace *t, const struct trace_event *e) {
         return;
     }
     uint32_t depth = open ? open->depth + 1 : 0;
-    *ADD(t->spans) = (struct trace_span){e->ns, NEVER, fiber, e->a < WEFT_NAMES_MOST ? (uint32_t)e->a : 0, depth, thread};
+    *ADD(t->spans) =
+        (struct trace_span){e->ns, NEVER, fiber, e->a < WEFT_NAMES_MOST ? (uint32_t)e->a : 0, depth, thread};
 }
 
 static void on_mark(struct trace *t, const struct trace_event *e) {
@@ -264,7 +265,8 @@ static void end_all(struct trace *t) {
         struct trace_fiber *f = fiber_at(t, seen->id);
         if (!f->name[0]) memcpy(f->name, seen->name, sizeof seen->name);
         if (!f->where) f->where = seen->where;
-        if (f->state != TRACE_WAITING || !seen->what || t->stacks_used >= sizeof t->stack / sizeof t->stack[0]) continue;
+        if (f->state != TRACE_WAITING || !seen->what || t->stacks_used >= sizeof t->stack / sizeof t->stack[0])
+            continue;
         struct trace_wait *w = &t->waits.at[f->wait];
         w->owner = seen->owner ? seen->owner : w->owner;
         if (w->stack && !t->stack[w->stack].cut) continue;
@@ -293,7 +295,8 @@ static void complete_stacks(struct trace *t) {
                 of[slot].stack = !of[slot].what || of[slot].stack == w->stack ? w->stack : SEVERAL;
                 of[slot].what = w->what;
             }
-            if (pass && !whole && of[slot].what == w->what && of[slot].what && of[slot].stack != SEVERAL) w->stack = of[slot].stack;
+            if (pass && !whole && of[slot].what == w->what && of[slot].what && of[slot].stack != SEVERAL)
+                w->stack = of[slot].stack;
         }
     free(of);
 }

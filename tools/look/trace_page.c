@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The timeline of a trace as one page. The page (trace.html) draws on a canvas; the data are columns of 32-bit numbers,
- * in base64, because a browser decodes a million of them in a fraction of a second, and JSON takes much longer. Times are
- * in units of 2^scale ns.
+ * The timeline of a trace as one page. The page (trace.html) draws on a canvas; the data are columns of 32-bit
+ * numbers, in base64, because a browser decodes a million of them in a fraction of a second, and JSON takes much
+ * longer. Times are in units of 2^scale ns.
  */
 #include "trace_file.h"
 
@@ -25,7 +25,8 @@ struct page {
 static void put_three(struct page *p, const unsigned char *b, unsigned n) {
     static const char letter[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     uint32_t v = (uint32_t)b[0] << 16 | (uint32_t)(n > 1 ? b[1] : 0) << 8 | (n > 2 ? b[2] : 0);
-    char out[4] = {letter[v >> 18], letter[v >> 12 & 63], n > 1 ? letter[v >> 6 & 63] : '=', n > 2 ? letter[v & 63] : '='};
+    char out[4] = {letter[v >> 18], letter[v >> 12 & 63], n > 1 ? letter[v >> 6 & 63] : '=',
+                   n > 2 ? letter[v & 63] : '='};
     fwrite(out, 1, 4, p->to);
 }
 
@@ -123,9 +124,11 @@ static void put_stacks(struct page *p, struct numbers *n) {
 
 static void put_meta(struct page *p, struct numbers *n) {
     struct trace *t = p->trace;
-    fprintf(p->to, "<script type=\"application/json\" id=\"meta\">{\"pid\":%llu,\"length\":%llu,\"unit\":%llu,\"lost\":%llu,\"events\":%zu,\n",
-            (unsigned long long)t->head.pid, (unsigned long long)t->length, 1ull << p->scale, (unsigned long long)t->lost,
-            t->events.n);
+    fprintf(p->to,
+            "<script type=\"application/json\" "
+            "id=\"meta\">{\"pid\":%llu,\"length\":%llu,\"unit\":%llu,\"lost\":%llu,\"events\":%zu,\n",
+            (unsigned long long)t->head.pid, (unsigned long long)t->length, 1ull << p->scale,
+            (unsigned long long)t->lost, t->events.n);
     fputs("\"workers\":[", p->to);
     bool first = true;
     for (unsigned i = 0; i < WEFT_TAPES_MOST; i++)

@@ -41,7 +41,8 @@ static const struct trace_slice *turn_before(const struct trace *t, uint32_t fib
 static const struct trace_wait *wait_before(const struct trace *t, const struct trace_slice *s) {
     for (size_t i = 0; i < t->waits.n; i++) {
         const struct trace_wait *w = &t->waits.at[i];
-        if (w->fiber == s->fiber && w->end <= s->begin && w->end + 1 >= s->ready_at && w->begin <= s->ready_at) return w;
+        if (w->fiber == s->fiber && w->end <= s->begin && w->end + 1 >= s->ready_at && w->begin <= s->ready_at)
+            return w;
     }
     return NULL;
 }
@@ -51,7 +52,8 @@ struct step {
     char text[320];
 };
 
-static void add_step(struct step *steps, unsigned *n, uint64_t begin, uint64_t end, const char *name, const char *what) {
+static void add_step(struct step *steps, unsigned *n, uint64_t begin, uint64_t end, const char *name,
+                     const char *what) {
     if (*n == STEPS || begin >= end) return;
     steps[*n].begin = begin;
     steps[*n].end = end;

@@ -64,8 +64,8 @@ struct output {
 
 static void put_packet(struct output *o, struct message *packet) {
     struct message head = {.n = 0};
-    put_number(packet, 10, SEQUENCE);                    /* trusted_packet_sequence_id */
-    if (!o->began) put_number(packet, 13, 1);            /* sequence_flags: incremental state is cleared */
+    put_number(packet, 10, SEQUENCE);         /* trusted_packet_sequence_id */
+    if (!o->began) put_number(packet, 13, 1); /* sequence_flags: incremental state is cleared */
     o->began = true;
     put_varint(&head, 1 << 3 | 2); /* Trace.packet */
     put_varint(&head, packet->n);
@@ -116,7 +116,7 @@ static void put_event(struct output *o, const struct happening *h) {
         put_message(&event, 4, &note);
     }
     put_number(&packet, 8, o->trace->head.begin_ns + o->trace->first_ns + h->ns); /* timestamp */
-    put_message(&packet, 11, &event);                                              /* track_event */
+    put_message(&packet, 11, &event);                                             /* track_event */
     put_packet(o, &packet);
 }
 
@@ -130,7 +130,9 @@ static void put_span(struct output *o, uint64_t track, uint64_t begin, uint64_t 
 
 /* --- the whole ------------------------------------------------------------------------------------------------- */
 
-static uint64_t fiber_track(const struct trace *t, uint32_t fiber) { return t->fibers.n <= FIBERS_MOST || fiber < FIBERS_MOST ? TRACK_FIBERS + fiber * UINT64_C(2) : 0; }
+static uint64_t fiber_track(const struct trace *t, uint32_t fiber) {
+    return t->fibers.n <= FIBERS_MOST || fiber < FIBERS_MOST ? TRACK_FIBERS + fiber * UINT64_C(2) : 0;
+}
 
 static void put_tracks(struct output *o) {
     struct trace *t = o->trace;
@@ -166,8 +168,10 @@ static void put_turns(struct output *o) {
                                              .key = "fiber",
                                              .text = name,
                                              .flow = i + 1});
-        put_span(o, TRACK_WORKERS + s->tape, s->begin, s->end,
-                 (struct happening){.name = name, .key = "spawned at", .text = f->where ? f->where : "", .flow_end = flows ? i + 1 : 0});
+        put_span(
+            o, TRACK_WORKERS + s->tape, s->begin, s->end,
+            (struct happening){
+                .name = name, .key = "spawned at", .text = f->where ? f->where : "", .flow_end = flows ? i + 1 : 0});
         if (!track) continue;
         if (s->ready_at != UINT64_MAX && s->ready_at < s->begin)
             put_span(o, track, s->ready_at, s->begin, (struct happening){.name = "ready"});

@@ -22,7 +22,8 @@ static const char *time_of(double ns) {
 static void say_head(struct trace *t, FILE *to) {
     fprintf(to, "weft trace: process %llu, weft %s, %s, %zu events, %zu fibers\n", (unsigned long long)t->head.pid,
             t->head.release, time_of((double)t->length), t->events.n, t->fibers.n);
-    if (t->lost) fprintf(to, "%llu events were lost: they came faster than they were read\n", (unsigned long long)t->lost);
+    if (t->lost)
+        fprintf(to, "%llu events were lost: they came faster than they were read\n", (unsigned long long)t->lost);
     if (t->lost_stacks || t->lost_names)
         fprintf(to, "%llu stacks and %llu names found no room\n", (unsigned long long)t->lost_stacks,
                 (unsigned long long)t->lost_names);
@@ -132,8 +133,9 @@ static void say_waits(struct trace *t, bool whole, FILE *to) {
     }
     if (!g.n) return;
     qsort(g.at, g.n, sizeof g.at[0], by_total);
-    fprintf(to, whole ? "\nwaited from the beginning to the end\n    FIBERS  FOR                              AT\n"
-                      : "\nwhere fibers waited\n     TOTAL      COUNT    LONGEST  FOR                              AT\n");
+    fprintf(to, whole
+                    ? "\nwaited from the beginning to the end\n    FIBERS  FOR                              AT\n"
+                    : "\nwhere fibers waited\n     TOTAL      COUNT    LONGEST  FOR                              AT\n");
     for (size_t i = 0; i < g.n && i < ROWS; i++) {
         trace_what(t, g.at[i].what, what, sizeof what);
         if (!whole) fprintf(to, "%10s ", time_of((double)g.at[i].total));
@@ -156,7 +158,8 @@ static void say_wakers(struct trace *t, FILE *to) {
         const struct trace_wait *w = &t->waits.at[i];
         if (w->open && (is_whole(t, w) || w->end == t->length)) continue;
         const char *by = w->by ? kind_of(t, w->by - 1) : "(timer, kernel or thread)";
-        add_to(group_of(&g, w->what >> WEFT_WHAT_SHIFT << WEFT_WHAT_SHIFT, by, kind_of(t, w->fiber)), w->end - w->begin);
+        add_to(group_of(&g, w->what >> WEFT_WHAT_SHIFT << WEFT_WHAT_SHIFT, by, kind_of(t, w->fiber)),
+               w->end - w->begin);
     }
     if (!g.n) return;
     qsort(g.at, g.n, sizeof g.at[0], by_total);
@@ -223,7 +226,8 @@ static uint64_t overlap(uint64_t begin, uint64_t end, uint64_t from, uint64_t to
 static uint64_t slept(const struct trace *t, const struct trace_slice *s) {
     uint64_t sum = 0;
     for (size_t i = 0; i < t->sleeps.n; i++)
-        if (t->sleeps.at[i].tape == s->tape) sum += overlap(t->sleeps.at[i].begin, t->sleeps.at[i].end, s->ready_at, s->begin);
+        if (t->sleeps.at[i].tape == s->tape)
+            sum += overlap(t->sleeps.at[i].begin, t->sleeps.at[i].end, s->ready_at, s->begin);
     return sum;
 }
 
@@ -232,7 +236,8 @@ static void say_ready(struct trace *t, const struct trace_slice *s, FILE *to) {
     uint64_t longest = 0, busy = 0, delay = s->begin - s->ready_at, turns = 0, asleep = slept(t, s);
     size_t which = 0;
     char name[64];
-    for (size_t i = (size_t)(s - t->slices.at); i-- && t->slices.at[i].begin + 100 * UINT64_C(1000000000) > s->ready_at;) {
+    for (size_t i = (size_t)(s - t->slices.at);
+         i-- && t->slices.at[i].begin + 100 * UINT64_C(1000000000) > s->ready_at;) {
         const struct trace_slice *o = &t->slices.at[i];
         uint64_t ns = o->tape == s->tape ? overlap(o->begin, o->end, s->ready_at, s->begin) : 0;
         busy += ns;
@@ -245,8 +250,8 @@ static void say_ready(struct trace *t, const struct trace_slice *s, FILE *to) {
     if (longest > delay / 2)
         fprintf(to, " while worker %u ran %s for %s", worker, name, time_of((double)longest));
     else if (busy > delay / 2)
-        fprintf(to, " while worker %u ran %llu other turns, the longest %s for %s", worker, (unsigned long long)turns, name,
-                time_of((double)longest));
+        fprintf(to, " while worker %u ran %llu other turns, the longest %s for %s", worker, (unsigned long long)turns,
+                name, time_of((double)longest));
     else if (asleep > delay / 2)
         fprintf(to, " while worker %u slept", worker);
     else
@@ -279,7 +284,8 @@ static bool waits_for_fiber(const struct trace_wait *w) {
 /* What holds a worker, what that holds up, and what holds up fibers otherwise: three lists, or a wait of seconds would
  * hide a turn of milliseconds. */
 static void say_stalls(struct trace *t, FILE *to) {
-    static const char *const title[] = {"the longest turns, by the clock", "the longest times that a fiber was ready, and did not run",
+    static const char *const title[] = {"the longest turns, by the clock",
+                                        "the longest times that a fiber was ready, and did not run",
                                         "the longest waits for other fibers"};
     struct stalls list[] = {{.most = 4}, {.most = 6}, {.most = 8}};
     for (size_t i = 0; i < t->slices.n; i++) {

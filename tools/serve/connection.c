@@ -83,8 +83,8 @@ __attribute__((noinline)) static enum next work(struct connection *c, uint32_t *
         bool begun = *seen;
         *seen = found == PARSE_MORE ? input_size(&c->in) : 0;
         if (found == PARSE_MORE) {
-            /* For all of the head, however many pieces it comes in. Before any answer goes out: a client that has one knows
-             * that what it sent with that request is under way, and not cut off when the server ends. */
+            /* For all of the head, however many pieces it comes in. Before any answer goes out: a client that has one
+             * knows that what it sent with that request is under way, and not cut off when the server ends. */
             if (!begun) deadline_set(c->fd, PHASE_READ, settings.slow);
             next = NEXT_REST;
         } else if (unlikely(found != PARSE_DONE)) {

@@ -187,8 +187,8 @@ static uint64_t first_behind(uint64_t rank) {
 }
 
 /* Of those that end in the same second, a hand that goes round takes one after the other: a new connection has the
- * descriptor of a connection that ended just now, and its turn comes last. Those of which something is still on its way to the
- * client are passed over. */
+ * descriptor of a connection that ended just now, and its turn comes last. Those of which something is still on its
+ * way to the client are passed over. */
 unsigned deadlines_make_room(unsigned count) {
     enum { RANKS = 4 }; /* looked at in one call: each look is at all connections */
     static unsigned hand;

@@ -54,8 +54,8 @@ enum shut deadline_shut(int fd);
 /* Is something that was sent still on its way to the client? */
 bool deadline_unsent(int fd);
 
-/* The ticker's: those that are past their time at `now`. All that are idle: how many connections there are. All of them, at
- * once: the same. */
+/* The ticker's: those that are past their time at `now`. All that are idle: how many connections there are. All of
+ * them, at once: the same. */
 void deadlines_pass(uint32_t now);
 unsigned deadlines_end_idle(void);
 unsigned deadlines_reset(void);

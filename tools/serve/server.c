@@ -3,9 +3,9 @@
  * The server: a fiber that accepts, a fiber for each connection, and the first fiber, which is the ticker, waits for
  * signals and ends the server.
  *
- * The end, at SIGTERM or SIGINT: the server accepts no more; connections on which no request has begun are shut down; the
- * others finish the request they are at, and say that it was the last. What is left after the time of grace, or at
- * a second signal, is reset.
+ * The end, at SIGTERM or SIGINT: the server accepts no more; connections on which no request has begun are shut down;
+ * the others finish the request they are at, and say that it was the last. What is left after the time of grace, or
+ * at a second signal, is reset.
  */
 #include "server.h"
 
@@ -111,9 +111,10 @@ static void *newcomer(void *fd) {
 }
 
 /*
- * Room for an accepted connection: the connection that has been idle longest is closed for it. If none is idle, it waits,
- * and those behind it wait in the kernel's queue; that is why each is accepted by itself, and not by a weft_listener, which takes all
- * that come. (A connection with one request costs as much either way, 19.5 us.) False: this is the end.
+ * Room for an accepted connection: the connection that has been idle longest is closed for it. If none is idle, it
+ * waits, and those behind it wait in the kernel's queue; that is why each is accepted by itself, and not by a
+ * weft_listener, which takes all that come. (A connection with one request costs as much either way, 19.5 us.) False:
+ * this is the end.
  */
 static bool make_room(void) {
     enum { AT_ONCE = 4096 }; /* of thousands, some go together: each look is at all of them */

@@ -7,9 +7,7 @@
 #define THREADS 1024
 
 bool FORM(leaf_traced);
-static struct {
-    APART uint64_t computed;
-} threads[THREADS];
+static struct { APART uint64_t computed; } threads[THREADS];
 static unsigned known;
 
 /* Not inline: a thread-local address must not be kept across a fork, after which another thread may go on. */

@@ -33,7 +33,8 @@
 #define TASK_3(R, f, T1, a1, T2, a2, T3, a3) \
     GENERIC_TASK(R, f, (T1 a1, T2 a2, T3 a3), T1 v1; T2 v2; T3 v3;, (args->v1, args->v2, args->v3))
 #define TASK_4(R, f, T1, a1, T2, a2, T3, a3, T4, a4) \
-    GENERIC_TASK(R, f, (T1 a1, T2 a2, T3 a3, T4 a4), T1 v1; T2 v2; T3 v3; T4 v4;, (args->v1, args->v2, args->v3, args->v4))
+    GENERIC_TASK(R, f, (T1 a1, T2 a2, T3 a3, T4 a4), T1 v1; T2 v2; T3 v3; T4 v4;, \
+                 (args->v1, args->v2, args->v3, args->v4))
 /* clang-format on */
 
 #define FRAME
