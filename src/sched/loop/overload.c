@@ -20,7 +20,7 @@
 #define WEFT_NAP_MOST (2 * WEFT_MILLISECOND)     /* half a tick: the monitor does not take the worker for stuck */
 #define WEFT_RATE_ONE 1024
 
-/* Three quarters of the share of one more thread. */
+/* Three quarters of the share that one more thread would get. */
 unsigned weft__overload_rate(unsigned computing, unsigned processors) {
     return computing < processors ? 0 : WEFT_RATE_ONE * 3 / 4 * processors / (computing + 1);
 }

@@ -20,7 +20,7 @@ static void take_suspended_task(struct weft__worker *w, uint64_t now) {
     if (f) weft__push(w, f);
 }
 
-/* The rarer duties of a worker that has work. */
+/* What a worker that has work does only now and then. */
 static void look_about(struct weft__worker *w, uint64_t now) {
     weft__sharing_update(w, now);
     weft__location_update(w, now);
@@ -29,8 +29,8 @@ static void look_about(struct weft__worker *w, uint64_t now) {
     weft__split_trial_tick(w, now);
 }
 
-/* Updates the mean time of a turn: `done` dispatches took `took` ns. A sample that is far too large is limited, as in
- * weft__help_average: the kernel has run something else meanwhile. */
+/* Updates the mean time of a dispatch: `done` dispatches took `took` ns. A sample that is far too large is cut off, as
+ * in weft__help_average, because the kernel has run another thread meanwhile. */
 static void time_turns(struct weft__worker *w, uint64_t took, uint64_t done) {
     uint64_t mean = w->pace.mean_turn, sample = took * 16 / done;
     if (mean && sample > 4 * mean) sample = 4 * mean;
@@ -38,14 +38,15 @@ static void time_turns(struct weft__worker *w, uint64_t took, uint64_t done) {
 }
 
 /*
- * Dispatches until the next poll: as many as fit into WEFT_POLL_TIME, WEFT_POLL_EVERY at most. The dispatches since the
- * last poll tell how long one takes. A long turn is forgotten slowly, so that a few short turns after it change little.
+ * The number of dispatches until the next poll: as many as fit into WEFT_POLL_TIME, WEFT_POLL_EVERY at most. The
+ * dispatches since the last poll tell how long a dispatch takes. A long dispatch is forgotten slowly, so that a few
+ * short dispatches after it change little.
  */
 static int poll_pace(struct weft__worker *w, uint64_t now) {
     uint64_t took = now - load_rlx(&w->progress.polled_at), done = (uint64_t)(w->pace.poll_from - w->pace.until_poll),
              slice = w->pace.slice;
     if (!load_rlx(&w->progress.busy_since))
-        took = 0; /* it has slept, or searched */
+        took = 0; /* the worker has slept or searched since the last poll */
     else if (done)
         time_turns(w, took, done);
     store_rlx(&w->progress.polled_at, now);
@@ -54,11 +55,12 @@ static int poll_pace(struct weft__worker *w, uint64_t now) {
     slice -= slice / 4;
     w->pace.slice = slice = took > slice ? took : slice;
     uint64_t fit = WEFT_POLL_TIME / slice;
-    return fit < 1 ? 2 : fit < WEFT_POLL_EVERY ? (int)fit + 1 : WEFT_POLL_EVERY; /* the last one comes home */
+    return fit < 1 ? 2 : fit < WEFT_POLL_EVERY ? (int)fit + 1 : WEFT_POLL_EVERY; /* the last dispatch goes home */
 }
 
-/* Are the rarer duties due? They are once in WEFT_POLL_EVERY dispatches, or once in WEFT_DUE_TIME if dispatches are
- * slow. Dispatches count across polls, so a worker that always runs dry before WEFT_POLL_EVERY has its duties, too. */
+/* Are the rare duties (look_about) due? They are due once in WEFT_POLL_EVERY dispatches, or once in WEFT_DUE_TIME if
+ * dispatches are slow. The count goes on across polls, so that they also become due for a worker that always runs dry
+ * before WEFT_POLL_EVERY. */
 static bool is_due(struct weft__worker *w, int dispatches, uint64_t now) {
     w->pace.until_due -= dispatches;
     if (w->pace.until_due > 0 && now < w->pace.next_due) return false;
@@ -68,10 +70,10 @@ static bool is_due(struct weft__worker *w, int dispatches, uint64_t now) {
 }
 
 /*
- * Only for workers that are not retired. A worker that was just woken, or has just run dry, looks for work before its
- * rarer duties. But it must do those now and then: a worker that always finds work nearby would never help the others.
- * Suspended calls are taken only when the duties are due: otherwise a fiber that yields now and then would find all of
- * its calls taken.
+ * Only for workers that are not retired. A worker that was just woken, or has just run dry, looks for work before it
+ * does its rare duties. But it must do these now and then: otherwise a worker that always finds work nearby would never
+ * help the others. It takes suspended calls only when the duties are due: otherwise a fiber that yields now and then
+ * would find all of its calls taken.
  */
 static void take_share(struct weft__worker *w, int dispatches, uint64_t now) {
     bool due = is_due(w, dispatches, now);
@@ -79,7 +81,7 @@ static void take_share(struct weft__worker *w, int dispatches, uint64_t now) {
     if (due) take_suspended_task(w, now);
     if (due || load_rlx(&w->progress.busy_since)) look_about(w, now);
     if (weft__ready_length(&w->ready))
-        weft__notify_woken(w); /* for the fibers that were taken over, and for those that yield */
+        weft__notify_woken(w); /* also for fibers that have yielded: a yield notifies no worker */
 }
 
 WEFT_COLD void weft__poll(struct weft__worker *w, uint64_t now) {
@@ -96,6 +98,6 @@ WEFT_COLD void weft__poll(struct weft__worker *w, uint64_t now) {
     else
         weft__queue_give_away(w);
     /* Pushing the timed fiber may set until_poll to 1. We are already at home, so use 2: weft__next then returns that
-     * fiber. Else a carrier would leave it behind when its cluster ends. */
+     * fiber. Otherwise a carrier would leave the fiber behind when its cluster ends. */
     if (w->pace.until_poll < 2) w->pace.until_poll = w->pace.poll_from = 2;
 }

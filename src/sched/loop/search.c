@@ -15,7 +15,7 @@
 #define WEFT_SEARCH_LEAST (5 * WEFT_MICROSECOND)
 #define WEFT_SEARCH_MOST (40 * WEFT_MICROSECOND)
 
-#define WEFT_PAUSE_MOST 32 /* a microsecond: a fiber that has begun to fork should not wait for longer than that */
+#define WEFT_PAUSE_MOST 32 /* about 1 us: calls of a fiber that has begun to fork should not wait for longer */
 
 static struct weft__fiber *own_work(struct weft__worker *w, uint64_t now) {
     weft__poll(w, now);
@@ -29,10 +29,12 @@ static void search_adapt(struct weft__worker *w, bool found) {
 }
 
 /*
- * Is a search useless? There is no other worker to take from, or the first one keeps up and is left alone. The next
- * fiber comes through the worker's ring, in which it sleeps, or through the poller: the worker has just fetched, and
- * sleeps there, or a thread does. And during overload a search uses up the worker's share of the processors, so that
- * the next fiber waits for all others (overload.c).
+ * Is a search useless?
+ *   - If this worker is alone, only its ring or the poller can bring the next fiber. It sleeps in its ring; or it has
+ *     just asked the poller (`fetched`), and it or the poll thread sleeps there.
+ *   - If worker 0 keeps up, the others take nothing from it, and the next fiber comes through this worker's ring.
+ *   - During overload a search uses up the worker's share of the processors. Then the next fiber would wait for all
+ *     other threads (overload.c).
  */
 static bool is_in_vain(const struct weft__worker *w, bool fetched) {
     if (unlikely(load_rlx(&w->cluster->overload_rate))) return true;
@@ -53,10 +55,10 @@ static bool some_fiber_forks(struct weft__cluster *c) {
 }
 
 /*
- * Is it time to sleep? Not while a fiber stands in a queue that does not move: it will be taken in a moment. If
- * processors are scarce, two looks are enough: a worker that is woken gets a processor at once, but a worker that
- * searches or yields waits for the slice of another process. That does not hold if fibers fork: each fork does not wake
- * a worker. (transfer beside a busy process: 1360 -> 310 us.)
+ * Is it time to sleep? Not while a fiber is in a queue that does not move: this worker will take it in a moment. If
+ * processors are scarce, two looks are enough: the kernel runs a woken worker at once, but lets a worker that searches
+ * or yields wait until another process has used its slice. That does not hold if fibers fork, because a fork does not
+ * always wake a worker. (transfer beside a busy process: 1360 -> 310 us.)
  */
 static bool is_search_over(struct weft__worker *w, uint64_t begun, uint64_t end, uint64_t now) {
     if (load_rlx(&w->cluster->stopping) || !weft__is_wanted(w)) return true;
@@ -65,8 +67,7 @@ static bool is_search_over(struct weft__worker *w, uint64_t begun, uint64_t end,
 }
 
 /*
- * Searches for a while, or once. The pauses between two looks grow, and are random, so that workers do not look at the
- * same moment.
+ * The pauses between two looks grow, and are random, so that workers do not look at the same moment.
  */
 struct weft__fiber *weft__search(struct weft__worker *w, bool once) {
     WEFT_ASSERT(weft__self() == w);
@@ -84,7 +85,7 @@ struct weft__fiber *weft__search(struct weft__worker *w, bool once) {
         }
         if (unlikely(is_short_of_processors(w, now)) && some_fiber_forks(w->cluster))
             weft__cpu_yield(); /* perhaps to the worker that has work */
-        /* Mail is for this worker alone, and looking for it disturbs no other. */
+        /* Only this worker takes its mail, so looking for it disturbs no other worker. */
         for (unsigned i = pause ? weft__random_below(&w->random, pause) + pause : 0; i > 0; i--) {
             weft__cpu_pause();
             if (!weft__mailbox_is_empty(&w->mailbox)) break;

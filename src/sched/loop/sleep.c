@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sleeping: what a worker does before, during and after its sleep. The handshake with those that wake it is in
- * wake/idle.c.
+ * Sleeping: what a worker does before, during and after its sleep. The handshake with its wakers is in wake/idle.c.
  */
 #include "base/assert.h"
 #include "base/probe.h"
@@ -21,9 +20,9 @@
 #define WEFT_SOON (10 * WEFT_MILLISECOND) /* a timer this near must not wait for a fiber that computes */
 
 /*
- * A fork that saw w search, or that chose w from the sleepers, has woken no other worker. So w looks in place of the
- * sleepers that were not woken. A sleeper leaves some calls to the watchman. If the watchman is w, which takes no
- * calls, the sleeper is woken for any call, and becomes the watchman when it sleeps again.
+ * A fork that saw w search, or that woke w, has woken no other worker. So w must look for calls in place of the
+ * sleepers, and wake one of them. Usually a sleeper leaves some calls to the watchman. But if w is the watchman, which
+ * takes no calls, w wakes the sleeper for any call; the sleeper becomes the watchman when it sleeps again.
  */
 WEFT_COLD void weft__idle_wake_for_calls(struct weft__worker *w, bool is_watchman) {
     if (!(load_rlx(&w->cluster->idle.state) & WEFT_IDLE_SLEEPERS) || !w->cluster->stealing) return;
@@ -81,11 +80,11 @@ static uint64_t sleep_until(struct weft__worker *w, uint64_t now, bool is_watchm
 static void sleep_flush(struct weft__worker *w, uint64_t now) {
     if (!w->search.idle_since || now < w->cache.next_flush) return;
     weft__worker_flush(w, now);
-    w->search.idle_since = 0; /* done, until there was work again */
+    w->search.idle_since = 0; /* nothing is left to return until the worker has had work again */
 }
 
-/* All workers rest now. A stop or a drain may have waited for that. The fibers that waited become ready at this worker.
- */
+/* All workers rest now. A stop or a drain may have waited for that. The fibers that wait in a drain become ready at
+ * this worker. */
 static void last_sleeper_notifies(struct weft__worker *w) {
     weft__quiet_notify();
     if (weft__has_ready(w)) weft__driver_wake(&w->driver);
@@ -133,8 +132,8 @@ bool weft__idle_sleep(struct weft__worker *w) {
     return woken;
 }
 
-/* The worker retires: it is on no stack of sleepers, so no waker chooses it for work that others can do. It still wakes
- * for its mail and for the timers in its wheel, and gives the fibers that they make ready to other workers. */
+/* The worker retires. It does not join the stack of sleepers, so no waker chooses it for work that others can do. It
+ * still wakes up for its mail and for the timers in its wheel, and gives the fibers that they make ready to others. */
 void weft__idle_retire(struct weft__worker *w) {
     WEFT_ASSERT(weft__self() == w);
     weft__idle_stop_searching(w);
@@ -143,7 +142,7 @@ void weft__idle_retire(struct weft__worker *w) {
     weft__tasks_flush(w, false);
     weft__slab_flush(&weft__fibers, &w->cache.records);
     bool is_last = weft__idle_announce_retirement(w);
-    weft__fence_heavy(); /* pairs with the full fences of its wakers, and with weft__notify */
+    weft__fence_heavy(); /* pairs with the full fences of wakers, and with weft__notify */
     weft__idle_wake_successor(w->cluster, weft__work_for_sleeper);
     if (weft__is_wanted(w) || weft__work_is_only_here(w) || load_acq(&w->cluster->stopping)) {
         weft__driver_cancel_sleep(&w->driver);

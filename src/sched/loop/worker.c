@@ -2,10 +2,9 @@
 /*
  * The carrier: a kernel thread that drives a worker. Its loop, on its own stack:
  *
- *     find something to run; enter it; it comes back when there is nothing to switch to
- *
- * Fibers switch to each other directly, so the loop turns only when a worker runs dry, and once in a while to poll for
- * timers, mail, the injector and the ring.
+ *     1. find a fiber
+ *     2. enter it. Fibers then switch to each other directly, and come back here only when the worker runs dry, or
+ *        when it is time to poll for timers, mail, the injector and the ring
  */
 #define _GNU_SOURCE
 #include "arch/thread_pointer.h"
@@ -26,7 +25,7 @@
 
 #define WEFT_SPARE_SLICE (300 * WEFT_MICROSECOND)
 
-/* libstdc++'s record of exceptions being handled on this thread; absent in programs without C++. */
+/* libstdc++'s record of the exceptions that this thread handles. Programs without C++ do not have it. */
 struct weft__exceptions *__cxa_get_globals(void) __attribute__((weak));
 
 static struct weft__exceptions *thread_exceptions(void) {
@@ -34,8 +33,8 @@ static struct weft__exceptions *thread_exceptions(void) {
     return __cxa_get_globals ? __cxa_get_globals() : &none;
 }
 
-/* Prepares f so that this carrier can enter it. False: its last carrier still uses its stack, and f is back in the
- * queue; or there is no stack, and f waits for one. */
+/* Prepares f so that this carrier can enter it. False: f's last carrier still uses f's stack, and f is back in the
+ * queue; or there is no free stack, and f waits for one. */
 static bool try_enter(struct weft__worker *w, struct weft__fiber *f, unsigned *turn) {
     if (likely(weft__prepare(w, f))) return true;
     if (load_rlx(&f->context.on_stack) == WEFT_FRESH) return weft__fiber_try_begin(w, f);
@@ -44,7 +43,7 @@ static bool try_enter(struct weft__worker *w, struct weft__fiber *f, unsigned *t
     return false;
 }
 
-/* A fiber that did not come by weft__next, which records it otherwise. */
+/* For a fiber that weft__next has not returned: weft__next records the fibers that it returns. */
 static struct weft__fiber *record_dispatch(struct weft__worker *w, struct weft__fiber *f) {
     if (f && unlikely(weft__is_recorded(w))) weft__record_run(w, f, false);
     return f;
@@ -69,7 +68,7 @@ static void now_idle(struct weft__worker *w) {
 }
 
 static void now_busy(struct weft__worker *w) {
-    if (load_rlx(&w->progress.busy_since)) return; /* it came home only to look */
+    if (load_rlx(&w->progress.busy_since)) return; /* the worker came home only to poll */
     weft__idle_end(w);
     uint64_t now = weft__clock();
     store_rlx(&w->progress.polled_at, now);
@@ -77,11 +76,11 @@ static void now_busy(struct weft__worker *w) {
     weft__burden_busy(w);
     w->search.idle_since = 0;
     w->search.tick = 0;
-    weft__fence_light(); /* pairs with the monitor that lies down to rest */
+    weft__fence_light(); /* pairs with the fence of the monitor before it rests */
     if (unlikely(load_rlx(&weft__monitor_rests))) weft__monitor_wake();
 }
 
-/* The queue is empty: look further. */
+/* The queue is empty: looks everywhere else. */
 static struct weft__fiber *find_slowly(struct weft__worker *w, bool once) {
     now_idle(w);
     if (weft__idle_start_searching(w)) return record_dispatch(w, weft__search(w, once));
@@ -90,8 +89,8 @@ static struct weft__fiber *find_slowly(struct weft__worker *w, bool once) {
 }
 
 /*
- * Spares compete with hogs for processors. With short slices the kernel goes round them quickly, so a spare that serves
- * quick fibers waits less, and a spare that has met the next hog stands less in the way.
+ * Spares compete with hogs for processors. If spares have short slices, the kernel switches between them often. So a
+ * spare that runs quick fibers waits less, and a spare that runs the next hog delays the others less.
  */
 static void set_slice(struct weft__worker *w) {
     bool is_spare = w->index >= load_rlx(&w->cluster->configured);
@@ -107,21 +106,21 @@ static void retire_worker(struct weft__worker *w) {
     now_idle(w);
     weft__idle_retire(w);
     set_slice(w);
-    fence_sc(); /* pairs with try_alone: a worker that still has its queue to itself sees that we are back */
+    fence_sc(); /* pairs with try_alone: a worker that does not share its queue sees that we are back */
 }
 
-/* What a library above does before a worker sleeps: src/dist asks other ranks for work. */
+/* A function of a library above, which is called before a worker sleeps: src/dist asks other ranks for work. */
 static int (*_Atomic before_sleep)(void);
 
 WEFT_PUBLIC void weft__before_sleep(int (*fn)(void)) { store_rel(&before_sleep, fn); }
 
-/* True: it has made a fiber ready. */
+/* Calls that function. True: it has made a fiber ready. */
 static bool work_from_above(void) {
     int (*fn)(void) = load_acq(&before_sleep); /* pairs with weft__before_sleep */
     return unlikely(fn != NULL) && fn();
 }
 
-/* A single worker that another rank may have work for searches only once: it asks sooner. */
+/* If another rank may have work, a worker without neighbours searches only once, and so asks that rank sooner. */
 static bool searches_once(struct weft__worker *w) {
     return unlikely(load_rlx(&before_sleep) != NULL) && load_rlx(&w->cluster->wanted) == 1;
 }

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a hog is doing: its backtrace, taken by its own carrier in a signal handler, on request only.
+ * Backtraces of hogs, on request. A signal handler on the hog's own carrier takes the backtrace.
  *
- * There is one request at a time, about one worker, in static memory: a handler may run late, when the
- * caller has returned.
+ * There is one request at a time, about one worker. It is in static memory, because a handler may run after the caller
+ * has returned.
  *
- *   the caller                                        the handler, on the carrier
+ *   the caller                                       the handler, on the carrier
  *   1. IDLE: writes which worker it means, -> ASKED  1. ASKED, and about this worker: -> TAKEN
- *   2. sends the signal, while the carrier            2. is it still that fiber, and on its own stack?
- *      cannot end                                        then the addresses of its frames
- *   3. waits for ANSWERED; or, after a while,         3. -> ANSWERED
- *      ASKED -> IDLE: a late handler finds nothing
+ *   2. sends the signal, while the carrier           2. if the worker still runs that fiber, on the fiber's
+ *      cannot end                                       own stack: collects the addresses of its frames
+ *   3. waits for ANSWERED. After a while it          3. -> ANSWERED
+ *      gives up, ASKED -> IDLE, and a late handler
+ *      does nothing
  *   4. writes the lines, -> IDLE
  *
  * The state has a number that grows with each request, so a late handler does not answer a later request.
- * If a handler stays in TAKEN for too long, the caller gives up; the next request waits for the handler.
+ * If a handler stays in TAKEN for too long, the caller gives up, and the next caller first waits for that handler.
  *
- * The handler only collects addresses. The caller looks up the names and writes the lines: a file that blocks
- * must not delay the hog, and few functions of the C library may be called in a handler.
+ * The handler only collects addresses. The caller looks up the names and writes the lines, because a file that blocks
+ * must not delay the hog, and because a handler may call few functions of the C library.
  */
 #define _GNU_SOURCE
 #include "arch/interrupted.h"
@@ -38,13 +39,13 @@
 enum { IDLE, ASKED, TAKEN, ANSWERED, PHASE = 3 };
 
 static struct {
-    _Atomic uint32_t state; /* number of the request, and its phase */
+    _Atomic uint32_t state; /* the number of the request, and its phase in the lowest two bits */
     _Atomic(struct weft__worker *) worker;
     struct weft__fiber *fiber;
     /* The answer. */
     struct weft__text text;
-    uintptr_t pc; /* where the fiber was; the frames above it are the handler's */
-    int frames;   /* 0: it has gone */
+    uintptr_t pc; /* where the fiber was interrupted; younger frames are the handler's */
+    int frames;   /* 0: the worker does not run that fiber any more */
     void *frame[WEFT_TRACE_FRAMES];
 } request;
 
@@ -55,12 +56,12 @@ static bool in_place;
 /* --- the handler ---------------------------------------------------------------------------------- */
 
 /*
- * A carrier that has just chosen a fiber still stands on another stack; and for a few instructions of
- * the switch on the new one, with the old one's code: there the unwinder would be misled. The switch
- * holds the context that is entered in a fixed register.
- *
- * And a carrier that is ending a fiber no longer owns the record, which may be another fiber's by now: it has
- * another stack, or none yet. Records and stacks are never unmapped.
+ * Has the signal interrupted the code of fiber f, on f's stack? There are three other cases:
+ *   - The carrier has just chosen f, but is still on another stack.
+ *   - The carrier is in the last instructions of the switch to f: on f's stack, but in the frame of the fiber before.
+ *     That would mislead the unwinder. The switch holds the context that it enters in a fixed register.
+ *   - The carrier is ending f and no longer owns the record. Then the record may belong to another fiber already, with
+ *     another stack or none. Reading it is safe, because records and stacks are never unmapped.
  */
 static WEFT_MAY_RACE bool stands_in(const struct weft__fiber *f, const struct weft__interrupted *at) {
     const struct weft__stack *s = *(struct weft__stack *const volatile *)&f->stack;
@@ -96,8 +97,8 @@ static void backtrace_on_signal(int sig, siginfo_t *info, void *context) {
     errno = saved;
 }
 
-/* Stays until the runtime stops: a signal may come late. The first backtrace of a process loads a
- * library, and must not be the handler's. */
+/* Installs the handler. It stays until the runtime stops, because a signal may come late. The first backtrace of a
+ * process loads a library, which a handler must not do. So we take it here. */
 static int watch_answer(void) {
     struct sigaction action = {.sa_sigaction = backtrace_on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
     void *one[1];
@@ -116,19 +117,19 @@ void weft__backtrace_unwatch(void) {
 
 /* --- the request ---------------------------------------------------------------------------------- */
 
-/* The next number, idle. */
+/* The state IDLE with the next number. */
 static uint32_t next_idle_state(uint32_t state) { return (state | PHASE) + 1; }
 static void backtrace_forget(void) { store_rlx(&request.state, next_idle_state(load_rlx(&request.state))); }
 void weft__backtrace_after_fork(void) {
     pthread_mutex_init(&asking, NULL);
     backtrace_forget();
 }
-/* True: no handler has it, nor will have it. */
+/* True: no handler has taken the request, and none will. */
 static bool withdraw_request(uint32_t state) {
     return (state & PHASE) == ASKED && cas_ar(&request.state, &state, next_idle_state(state));
 }
 
-/* Waits for the handler that has it; false: not in time, and then it may still have it. */
+/* Waits for the handler's answer. False: none came in time; the handler may still be working on it. */
 static bool trace_answered(uint64_t deadline) {
     uint32_t state;
     int err = 0;
@@ -139,7 +140,7 @@ static bool trace_answered(uint64_t deadline) {
     return true;
 }
 
-/* Under the lock, no carrier ends: a stop says so under it first. */
+/* While we hold the lock no carrier ends: a stop takes it to set `stopping` before it ends carriers. */
 static bool backtrace_ask(struct weft__cluster *c, unsigned index) {
     bool sent = false;
     pthread_mutex_lock(&c->resizing);
@@ -150,8 +151,7 @@ static bool backtrace_ask(struct weft__cluster *c, unsigned index) {
         request.fiber = f;
         store_rel(&request.state, (load_rlx(&request.state) & ~(uint32_t)PHASE) | ASKED); /* pairs with answer */
         sent = !pthread_sigqueue(w->carrier.thread, WEFT_TRACE_SIGNAL, (union sigval){.sival_ptr = &request});
-        if (!sent)
-            sent = !withdraw_request(load_rlx(&request.state)); /* one of an earlier request may have come late */
+        if (!sent) sent = !withdraw_request(load_rlx(&request.state)); /* a late signal may already run the handler */
     }
     pthread_mutex_unlock(&c->resizing);
     return sent;
@@ -168,7 +168,7 @@ static int write_answer(const struct weft__worker *w, int fd) {
     return 1;
 }
 
-/* 1: written, 0: there is none, or it has gone. */
+/* 1: written. 0: the worker has no hog, or has one no longer. */
 static int trace_fiber(struct weft__cluster *c, unsigned index, int fd, uint64_t deadline) {
     if (!backtrace_ask(c, index) || !trace_answered(deadline)) return 0;
     int written = request.frames ? write_answer(c->workers[index], fd) : 0;
@@ -181,11 +181,11 @@ static int trace_all(struct weft__cluster *c, int fd) {
     int written = 0, err = watch_answer();
     if (err) return err;
     if ((load_acq(&request.state) & PHASE) == TAKEN && !trace_answered(deadline)) return -ETIMEDOUT;
-    if ((load_rlx(&request.state) & PHASE) != IDLE) backtrace_forget(); /* an answer that came too late */
+    if ((load_rlx(&request.state) & PHASE) != IDLE) backtrace_forget(); /* drops an answer that came too late */
     for (unsigned i = 0; err >= 0 && i < load_acq(&c->count); i++) {
         err = trace_fiber(c, i, fd, deadline);
         if (err > 0) written++;
-        if ((load_rlx(&request.state) & PHASE) != IDLE) break; /* a handler does not come to an end */
+        if ((load_rlx(&request.state) & PHASE) != IDLE) break; /* a handler still works on it, so we cannot ask again */
     }
     return err < 0 ? err : written;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Statistics: each worker counts for itself; here they are summed and printed.
+ * Statistics: each worker counts for itself. This file adds up the numbers and prints them.
  */
 #include "sched/observe/stats.h"
 #include "sched/elastic/monitor.h"
@@ -32,7 +32,8 @@ static bool add_running(struct weft__cluster *c, void *to) {
     return true;
 }
 
-/* As much as the program has room for; what this library does not count is zero. */
+/* Copies as many bytes as the program's struct has room for, and sets the rest to zero. The program may have been
+ * compiled with an older or newer header. */
 static int stats_hand_out(void *to, size_t size, const void *own, size_t known) {
     memset(to, 0, size);
     memcpy(to, own, size < known ? size : known);
@@ -62,13 +63,13 @@ WEFT_PUBLIC int weft__stats_worker(unsigned worker, struct weft_stats *stats, si
 
 /* --- delays and hogs ---------------------------------------------------------------------------- */
 
-/* The upper end of what a bucket holds; see bucket_of in delay.c. */
+/* The upper end of a bucket, in ns; see bucket_of in delay.c. */
 static uint64_t end_of(unsigned bucket) {
     if (bucket < 8) return bucket;
     return (UINT64_C(8) + bucket % 8 + 1) << (bucket / 8 - 3);
 }
 
-/* How many of all workers' are in a bucket. */
+/* How many delays the workers have counted in this bucket, all together. */
 static uint64_t delays_in(struct weft__cluster *c, unsigned bucket) {
     uint64_t n = 0;
     for (unsigned i = 0; i < c->count; i++) n += load_rlx(&c->workers[i]->delays.count[bucket]);
@@ -159,8 +160,8 @@ static void print_row(const char *name, const uint64_t *numbers, unsigned first,
     fputc('\n', stderr);
 }
 
-/* The numbers of a cluster at one time: standard error may take them slowly. No memory: of all workers together only.
- */
+/* The numbers of a cluster at one moment, copied because printing may take long. If there is no memory for `worker`,
+ * only the sum is printed. */
 struct table {
     struct weft_stats total, *worker;
     unsigned workers;
@@ -174,7 +175,7 @@ static void take_down(struct weft__cluster *c, struct table *t) {
     for (unsigned i = 0; i < t->workers; i++) stats_add_worker(c->workers[i], (uint64_t *)&t->worker[i]);
 }
 
-/* In blocks of seven columns, so that a line fits a terminal. */
+/* Prints blocks of seven columns, so that a line fits into a terminal. */
 static void print_table(const struct table *t) {
     enum { COLUMNS = 7, NUMBERS = WEFT_STATS_NUMBERS };
     for (unsigned first = 0; first < NUMBERS; first += COLUMNS) {
@@ -203,8 +204,8 @@ static bool print_cluster(struct weft__cluster *c, void *unused) {
     return true;
 }
 
-/* Takes no lock: a write may block, and clusters must be able to begin and end meanwhile. Their records are kept for
- * ever. */
+/* Takes no lock: a write may block, and clusters must be able to begin and end meanwhile. That is safe because their
+ * records are kept for ever. */
 void weft__stats_print(void) {
     weft__each_cluster(print_cluster, NULL);
     const char *io = load_acq(&weft__io_name); /* pairs with decide in io/engine.c */

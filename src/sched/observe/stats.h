@@ -7,14 +7,15 @@
 
 #include "sched/core/cluster.h"
 
-/* The engine of I/O and why, for the statistics; NULL: none yet. */
+/* Which engine makes requests, and why, as a text for the statistics. NULL: not decided yet. */
 extern _Atomic(const char *) weft__io_name;
-/* Adds what the workers of the cluster, and threads that handed work in, have counted. */
+/* Adds the numbers of the cluster's workers, and of the fibers that other threads have spawned there. */
 void weft__stats_add(struct weft__cluster *c, struct weft_stats *to);
-/* All of it, to standard error. */
+/* Prints the statistics of all clusters to standard error. */
 void weft__stats_print(void);
-/* The handler of backtraces is taken away; in a forked child. (backtrace.c) */
+/* Removes the signal handler for backtraces. (backtrace.c) */
 void weft__backtrace_unwatch(void);
+/* In a forked child: forgets the request of the parent. (backtrace.c) */
 void weft__backtrace_after_fork(void);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the workers are, and which of them are near each other.
+ * On which CPUs the workers run, and which of them are near each other.
  *
- * Carriers are not bound to CPUs, unless the program asks for it, so the kernel may move them. Each worker
- * checks now and then on which CPU it runs, and publishes that if it has changed. So the map of workers is
- * read often and written seldom. A worker that finds the map changed sorts its victims by distance again.
+ * Carriers are not bound to CPUs unless the program asks for it, so the kernel may move them. Each worker checks now
+ * and then on which CPU it runs. If that has changed it publishes its CPU and increments cluster->map. A worker that
+ * finds cluster->map changed sorts its victims by distance again. So workers read the map often and write it seldom.
  */
 #define _GNU_SOURCE
 #include "sched/place/placement.h"
@@ -17,7 +17,8 @@
 
 #define WEFT_WHERE_EVERY (1 * WEFT_MILLISECOND)
 
-/* Stacks and records for this worker come from the memory of its node from now on. The carrier calls it. */
+/* From now on stacks and records for this worker come from the memory of the node of its CPU. Only its carrier calls
+ * this. */
 static void use_node(struct weft__worker *w) {
     unsigned node = weft__topology_locate(weft__topology(), load_rlx(&w->cpu))->node;
     weft__stack_set_node(w->cache.stacks, node);
@@ -57,7 +58,7 @@ const struct weft__victims *weft__victims_of(struct weft__worker *w) {
     return &w->location.victims;
 }
 
-/* Chooses no spare: a spare may retire at any time, and then gives its fibers away. */
+/* Does not choose a spare: a spare may retire at any time, and then gives its fibers away. */
 struct weft__worker *weft__worker_on(struct weft__cluster *c, unsigned node, uint64_t *random) {
     unsigned asked = load_rlx(&c->configured), count = load_acq(&c->count), n = asked < count ? asked : count;
     for (unsigned i = 0, first = n ? weft__random_below(random, n) : 0; i < n; i++) {
@@ -67,7 +68,7 @@ struct weft__worker *weft__worker_on(struct weft__cluster *c, unsigned node, uin
     return NULL;
 }
 
-/* The CPUs that the process may use, of one node or (-1) of all. */
+/* Writes the CPUs that the process may use to `set`: those of a node, or of all nodes (-1). Returns how many. */
 static unsigned cpus_usable(int node, cpu_set_t *set) {
     if (sched_getaffinity(getpid(), sizeof *set, set)) CPU_ZERO(set);
     for (unsigned cpu = 0; node >= 0 && cpu < CPU_SETSIZE; cpu++)
@@ -80,14 +81,14 @@ unsigned weft__node_cpus(int node) {
     return cpus_usable(node, &set);
 }
 
-/* Keeps only the nth. */
+/* Removes all CPUs but the nth. */
 static void keep_one(cpu_set_t *set, unsigned n) {
     for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
         if (CPU_ISSET(cpu, set) && n-- != 0) CPU_CLR(cpu, set);
 }
 
-/* The CPUs to which the carrier is bound; false: not bound. Spares are not bound to a single CPU: the worker that they
- * replace may be computing on it. */
+/* Writes the CPUs to which the carrier is to be bound to `set`; false: it is not bound. A spare is not bound to a
+ * single CPU, because the worker that it replaces may be computing there. */
 static bool confined(struct weft__worker *w, cpu_set_t *set) {
     struct weft__cluster *c = w->cluster;
     if (!c->binds && load_rlx(&c->node) < 0) return false;
@@ -112,6 +113,6 @@ void weft__carrier_bind(struct weft__worker *w) {
     cpu_set_t set;
     w->location.bound_among = load_rlx(&w->cluster->configured);
     if (confined(w, &set)) sched_setaffinity(0, sizeof set, &set);
-    use_node(w); /* where it is expected, or the worker's last carrier was */
+    use_node(w); /* of the expected CPU, or of the worker's last carrier; cpu_look corrects it */
     cpu_look(w);
 }

@@ -48,9 +48,9 @@ void weft__victims_free(struct weft__victims *v) {
 }
 
 /*
- * A core's other threads count with the cache: they are few, often only one, and that thread would get nearly all
- * looks. The rounds of workers begin at different indices, so that workers that look at the same
- * time look at different victims.
+ * Workers on the same core count as workers with the same cache: there is often only one of them, and it would get
+ * nearly all looks. Each worker begins its rounds at an index of its own, so that workers that look at the same time
+ * look at different victims.
  */
 unsigned weft__victims_one(const struct weft__victims *v, uint64_t looks, uint64_t *random) {
     if (!v->count) return v->self;
