@@ -179,6 +179,58 @@ TEST(all_fibers_of_a_cluster) {
     CHECK_EQ(number, 7);
 }
 
+static int cleaned;
+static void see_seven_plus(void *plus) { cleaned += number == 7 + (int)(intptr_t)plus; }
+static void *leaves_a_handler(void *cleanup) {
+    number = 10;
+    CHECK_EQ(weft_cleanup_push(cleanup, see_seven_plus, (void *)3), 0);
+    weft_yield();
+    return NULL;
+}
+static int child_leaves_a_handler(void *cleanup) {
+    leaves_a_handler(cleanup);
+    return 0;
+}
+static void leave_handlers(void *unused) {
+    struct weft_scope scope;
+    struct weft_cleanup cleanup; /* not in the frames of the fibers, so they may leave it */
+    (void)unused;
+    if (!is_possible()) return;
+    cleaned = 0;
+    join(spawn_owning(leaves_a_handler, &cleanup));
+    CHECK_EQ(cleaned, 1);
+    CHECK_EQ(weft_scope_begin(&scope, WEFT_FOREVER), 0);
+    CHECK_EQ(weft_scope_spawn(&scope, &owning, child_leaves_a_handler, &cleanup), 0);
+    CHECK_EQ(weft_scope_end(&scope), 0);
+    CHECK_EQ(cleaned, 2);
+}
+TEST(handlers_that_are_left_run_before_the_storage_goes) { each_size(leave_handlers); }
+
+static int in_background, out_of_it;
+static void *waits_in_background(void *sem) {
+    ADD(&in_background, 1);
+    CHECK_EQ(weft_sem_wait(sem), -ECANCELED);
+    ADD(&out_of_it, 1);
+    return NULL;
+}
+TEST(fibers_in_the_background_do_not_keep_the_runtime) {
+    for (unsigned cluster = 0; cluster < 2; cluster++) {
+        struct weft_sem sem = WEFT_SEM_INIT(0);
+        struct weft_attr attr = {.background = 1, .own_tls = !cluster};
+        STORE(&in_background, 0);
+        STORE(&out_of_it, 0);
+        int err = weft_start(&(struct weft_config){.workers = 2, .own_tls = cluster});
+        if (!err) err = weft_spawn(NULL, &attr, waits_in_background, &sem);
+        CHECK(err == 0 || err == -ENOTSUP);
+        if (weft_workers() && !err) {
+            for (int i = 0; i < 9; i++) CHECK_EQ(weft_spawn(NULL, &attr, waits_in_background, &sem), 0);
+            while (LOAD(&in_background) < 5) test_nap_ms(1); /* the others may begin later */
+        }
+        if (weft_workers()) CHECK_EQ(weft_stop(), 0);
+        CHECK_EQ(LOAD(&out_of_it), err ? 0 : 10);
+    }
+}
+
 static void add(void *n) {
     struct weft_task task;
     int *depth = n, less = *depth - 1;

@@ -149,13 +149,14 @@ bool weft__each_live(bool (*fn)(struct weft__fiber *, void *), void *arg);
 
 /* context.open: bit 0 is the fiber's own lock. weft__frames_lock locks it and returns the other bits, which say what
  * the fiber has: open regions (scopes and shields, cancel.h), an open root (cancel_root.c), perhaps calls that
- * weft_fiber_exit must not skip (exit_check.c), thread-local storage of its own (own_tls.c). CALLS may outlast the
- * fiber; then the next fiber in this record makes a check in vain. */
+ * weft_fiber_exit must not skip (exit_check.c), thread-local storage of its own (own_tls.c); or that it runs in the
+ * background (background.c). CALLS may outlast the fiber; then the next fiber in this record makes a check in vain. */
 #define WEFT_OPEN_LOCKED 1
 #define WEFT_OPEN_REGIONS 2
 #define WEFT_OPEN_ROOT 4
 #define WEFT_OPEN_CALLS 8
 #define WEFT_OPEN_OWN_TLS 16
+#define WEFT_OPEN_BACKGROUND 32
 static inline uint8_t weft__frames_lock(struct weft__fiber *f) {
     unsigned turn = 0;
     uint8_t open = load_rlx(&f->context.open);

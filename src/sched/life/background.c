@@ -11,6 +11,7 @@
 #include "sched/life/background.h"
 
 #include "base/sys.h"
+#include "sched/core/self.h"
 
 static _Atomic uint64_t begun, ended;
 static _Atomic bool cancelled; /* a stop has cancelled all background fibers; a new one is cancelled when it begins */
@@ -21,16 +22,24 @@ struct call {
     struct weft_cleanup cleanup;
 };
 
+/* Changes the flag BACKGROUND of the running fiber, by which a stop recognizes it, whatever function it began with. */
+static void set_background(bool is) {
+    struct weft__fiber *me = weft__me();
+    uint8_t open = weft__frames_lock(me);
+    weft__frames_unlock(me, is ? open | WEFT_OPEN_BACKGROUND : open & (uint8_t)~WEFT_OPEN_BACKGROUND);
+}
+
 static void count_out(void *call) {
     weft__free(call);
+    set_background(false);
     add_ar(&ended, 1); /* pairs with a stop, which sums */
 }
 
-/* The main function of every background fiber, by which such a fiber is recognized. A clean-up handler counts its end,
- * so that it is counted however the fiber ends. */
+/* Every background fiber runs this. A clean-up handler counts its end, so that it is counted however the fiber ends. */
 static void *background_main(void *arg) {
     struct call *c = arg;
     void *(*fn)(void *) = c->fn;
+    set_background(true);
     add_ar(&begun, 1);
     weft_cleanup_push(&c->cleanup, count_out, c);
     fence_sc(); /* pairs with weft__background_end: we see that they are cancelled, or it finds us */
@@ -58,9 +67,13 @@ struct weft__background weft__background_now(void) {
     return b;
 }
 
+/* The handle comes first. If the record is used anew before the flag is read, the handle is stale, and the new fiber
+ * looks whether it is cancelled. */
 static bool background_cancel(struct weft__fiber *f, void *unused) {
+    struct weft_fiber handle = {
+        load_acq(&f->slot.life)}; /* pairs with the unlock of the flags, and with weft__slab_put */
     (void)unused;
-    if (f->fn == background_main) weft_cancel(weft__handle(f));
+    if (load_rlx(&f->context.open) & WEFT_OPEN_BACKGROUND) weft_cancel(handle);
     return true;
 }
 

@@ -40,17 +40,26 @@ void weft__own_tls_end(void) {
     weft__block_put(block);
 }
 
+/* The program's function has returned. Clean-up handlers that it has left run before the storage goes. Inlined: the
+ * frames below the caller's are gone. */
+static inline __attribute__((always_inline)) void own_tls_return(void *result) {
+    struct weft__fiber *me = weft__me();
+    if (unlikely(weft__frame_top(me->frames) && weft__frames_kind(me->frames) != WEFT_FRAME_MEMBER))
+        weft__frames_unwind(me, result, weft__stack_pointer());
+    weft__own_tls_end();
+}
+
 static void *own_main(void *arg) {
     struct call c = own_tls_begin(arg);
     void *result = c.fn(c.arg);
-    weft__own_tls_end();
+    own_tls_return(result);
     return result;
 }
 
 static int own_child(void *arg) {
     struct call c = own_tls_begin(arg);
     int result = c.child(c.arg);
-    weft__own_tls_end();
+    own_tls_return((void *)(intptr_t)result);
     return result;
 }
 
