@@ -26,7 +26,7 @@ if [ -n "$packages" ]; then
     echo "peers: installing$packages"
     $root apt-get update -q
     # shellcheck disable=SC2086 # a list of words
-    DEBIAN_FRONTEND=noninteractive $root apt-get install -qy --no-install-recommends $packages
+    DEBIAN_FRONTEND=noninteractive $root apt-get install -o DPkg::Lock::Timeout=600 -qy --no-install-recommends $packages
 fi
 
 echo 'peers: building Go'

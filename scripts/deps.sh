@@ -102,6 +102,7 @@ echo "installing with apt-get:$missing" >&2
 sudo=
 [ "$(id -u)" = 0 ] || sudo=sudo
 export DEBIAN_FRONTEND=noninteractive
+wait='-o DPkg::Lock::Timeout=600' # for another apt-get, as a fresh machine has it while it updates itself
 $sudo apt-get update -qq
 # shellcheck disable=SC2086
-$sudo apt-get install -y -qq --no-install-recommends $missing >/dev/null
+$sudo apt-get install $wait -y -qq --no-install-recommends $missing >/dev/null

@@ -43,6 +43,14 @@ tell_pkg_config() { # libdir
     echo "    export PKG_CONFIG_PATH=$1/pkgconfig\${PKG_CONFIG_PATH:+:\$PKG_CONFIG_PATH}"
 }
 
+# The shell finds `weft`, man its pages and bash the completion, once bin is in PATH.
+tell_shell() {
+    [ -z "$destdir" ] && [ -e "$prefix/bin/weft" ] || return 0
+    case :$PATH: in *:"$prefix/bin":*) return ;; esac
+    echo "The shell does not look into $prefix/bin, nor man into $prefix/share/man:"
+    echo "    export PATH=$prefix/bin:\$PATH"
+}
+
 # Where Debian's linker and pkg-config look. meson knows that directory only if dpkg-dev is installed.
 multiarch_option() {
     # shellcheck disable=SC2086
@@ -67,21 +75,31 @@ install() { # build directory, options of meson
     touch "$list"
     grep -v '^#' "$build/meson-logs/install-log.txt" | sed "s|^$destdir||" | sort -u - "$list" >"$log"
     echo "$prefix/share/weft/installed" | sort -u - "$log" >"$list"
-    grep -v '^#' "$build/meson-logs/install-log.txt" | sort -u | sed 's|^|installed |'
+    grep -v '^#' "$build/meson-logs/install-log.txt" | sort -u | while read -r file; do
+        [ -d "$file" ] && echo "made $file" || echo "installed $file"
+    done
     echo "installed $list, the list of these: make uninstall PREFIX=$prefix removes them"
     libdir=$prefix/$(meson introspect "$build" --buildoptions |
         python3 -c 'import json, sys; print(next(o["value"] for o in json.load(sys.stdin) if o["name"] == "libdir"))')
     tell_linker "$libdir"
     tell_pkg_config "$libdir"
+    tell_shell
 }
 
+# The list has the directories that were made, too. They go when nothing else is in them: backwards, so that each comes
+# behind what it holds. The list itself goes last, so that an uninstall that was stopped can go on.
 uninstall() {
     [ -f "$list" ] || fail "no weft was installed below $destdir$prefix (there is no $list)"
-    while read -r file; do
-        rm -f "$destdir$file" && echo "removed $destdir$file"
-    done <"$list" || fail "some files could not be removed: try sudo make uninstall"
-    # Directories that are weft's alone, if nothing else is in them.
-    find "$destdir$prefix" -depth -type d \( -name weft -o -path '*/weft/peers' -o -path '*/weft/cpp' \) -exec rmdir --ignore-fail-on-non-empty {} +
+    [ -w "$list" ] || fail "$destdir$prefix cannot be written: try sudo make uninstall"
+    listed=$(sort -r "$list")
+    printf '%s\n' "$listed" | while read -r file; do
+        [ ! -d "$destdir$file" ] && [ "$destdir$file" != "$list" ] || continue
+        rm -f "$destdir$file" && echo "removed $destdir$file" || exit 1
+    done || fail "some files could not be removed"
+    rm -f "$list" && echo "removed $list"
+    printf '%s\n' "$listed" | while read -r directory; do
+        [ -d "$destdir$directory" ] && rmdir "$destdir$directory" 2>/dev/null && echo "removed $destdir$directory"
+    done || true
     [ -n "$destdir" ] || [ ! -w /etc/ld.so.cache ] || /sbin/ldconfig
 }
 

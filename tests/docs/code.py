@@ -12,10 +12,13 @@ The info string of a code block says what is done with it:
     ```sh run                  commands: run in a directory that holds the files of the page so far
     ```go                      vetted, if go is there
 
+Programs, and those of examples/, are also compiled strictly: by gcc and clang, for C11 to C23 or C++17 to C++23.
+
 needs=PACKAGE: left out if pkg-config does not know it. <!-- prelude ... --> holds declarations for the fragments that
 follow on the page; they are not shown. A line ... in an output stands for any lines, and ... in a line for any text.
 Ends in "code: N passed, N failed"."""
 import concurrent.futures
+import glob
 import os
 import re
 import shlex
@@ -32,6 +35,10 @@ FRAGMENT = STRICT + ["-Wno-unused-function", "-Wno-unused-variable", "-Wno-unuse
 COMMON = "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n" + "".join(f"#include <{name}>\n" for name in (
     "errno.h", "fcntl.h", "netdb.h", "netinet/in.h", "poll.h", "pthread.h", "signal.h", "stdbool.h", "stdint.h", "stdio.h",
     "stdlib.h", "string.h", "sys/socket.h", "unistd.h", "weft.h", "weft/file.h", "weft/io.h", "weft/stream.h", "weft/tls.h"))
+# What a careful project compiles with, and for which standards of C and C++.
+PEDANTIC = STRICT + ["-pedantic", "-Wconversion", "-Wshadow", "-fsyntax-only"]
+STANDARDS = {"c": ("c11", "c17", "c2x"), "cpp": ("c++17", "c++20", "c++2b")}
+COMPILERS = {"c": ("gcc", "clang"), "cpp": ("g++", "clang++")} # the latter define _GNU_SOURCE by themselves
 os.environ["PKG_CONFIG_PATH"] = BUILD + "/meson-uninstalled:" + os.environ.get("PKG_CONFIG_PATH", "")
 
 
@@ -114,6 +121,10 @@ def compile_and_run(block, directory):
     status, _, said = call(command, directory)
     if status:
         return said
+    if not fragment:
+        said = compile_strictly(block.language, name, packages, directory)
+        if said:
+            return said
     if "run" not in block.flags:
         return None
     return judged(block, *call([program], directory))
@@ -126,6 +137,17 @@ def judged(block, status, out, said):
         return f"it ended with {status}: {said}{out}"
     if block.output is not None and not matches(block.output, out):
         return f"it was to print\n{block.output}and printed\n{out}{said}"
+    return None
+
+
+def compile_strictly(language, path, packages, directory):
+    """What the compilers say of a program, or None."""
+    for compiler in filter(shutil.which, COMPILERS[language]):
+        for standard in STANDARDS[language]:
+            options = [o for o in flags_for(packages) if not o.startswith(("-l", "-L"))] + ["-D_GNU_SOURCE="] * (language == "c")
+            status, _, said = call([compiler, "-std=" + standard, *PEDANTIC, path, *options], directory)
+            if status:
+                return f"{compiler} -std={standard}: {said}"
     return None
 
 
@@ -168,6 +190,16 @@ def check_example(path):
     return said if status else None
 
 
+def check_program(path):
+    """A program of examples/ compiles strictly. What else it needs is the package that its line in meson.build names."""
+    name = re.sub(r"\.\w+$", "", os.path.basename(path))
+    built = open(os.path.dirname(path) + "/meson.build", encoding="utf-8").read()
+    needs = re.findall(rf"'{name}': '(.+?)'", built)
+    if needs and subprocess.run(["pkg-config", "--exists", *needs]).returncode:
+        return None
+    return compile_strictly("cpp" if path.endswith(".cpp") else "c", path, ["weft", *needs], SOURCE)
+
+
 def check_names(page, known):
     """Names of the interface in the text exist."""
     text = re.sub(r"```.*?```", "", open(page, encoding="utf-8").read(), flags=re.S)
@@ -185,11 +217,12 @@ def main():
         sorted(f"{guide}/{f}" for f in os.listdir(guide) if f.endswith(".md"))
     passed = failed = 0
     import examples
-    for path in [] if sys.argv[3:] else examples.files():
-        complaint = check_example(path)
-        passed, failed = (passed, failed + 1) if complaint else (passed + 1, failed)
-        print(complaint, end="") if complaint else None
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        programs = [] if sys.argv[3:] else glob.glob(SOURCE + "/examples/*.c*") + glob.glob(SOURCE + "/examples/posix/*.c")
+        fragments = [] if sys.argv[3:] else examples.files()
+        for complaint in [*pool.map(check_example, fragments), *pool.map(check_program, programs)]:
+            passed, failed = (passed, failed + 1) if complaint else (passed + 1, failed)
+            print(complaint, end="") if complaint else None
         for page, results in zip(pages, pool.map(check_page, pages)):
             unknown = check_names(page, known)
             passed, failed = (passed, failed + 1) if unknown else (passed + 1, failed)

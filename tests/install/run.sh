@@ -69,7 +69,8 @@ part_user() {
     user_dir
     install_here || return
     check "it says what it installs" grep -q "^installed .*include/weft.h" "$work/installed"
-    check "and how the linker finds it" grep -q LD_LIBRARY_PATH "$work/installed"
+    check "how the linker finds it" grep -q LD_LIBRARY_PATH "$work/installed"
+    check "and the shell" grep -qF "export PATH=$prefix/bin:" "$work/installed"
     for cc in cc clang; do
         command -v $cc >/dev/null || continue
         check "$cc, shared" compiled $cc hello "7 49" "" weft
@@ -96,13 +97,18 @@ part_user() {
     fi
     check "a manual page" test -f "$prefix/share/man/man3/weft_spawn.3"
     check "make uninstall" make uninstall "PREFIX=$prefix"
-    check "nothing is left" says "" find "$prefix" ! -type d -o -name weft
+    check "it fails at nothing" fails grep "^rm" "$work/said"
+    check "nothing is left" says "" find "$prefix" -mindepth 1
     check "a second one has nothing to remove" fails make uninstall "PREFIX=$prefix"
     check "DESTDIR" make install PREFIX=/opt/weft-test "DESTDIR=$work/stage"
     check "DESTDIR holds all of it" test -f "$work/stage/opt/weft-test/include/weft.h"
     check "and no path to itself" fails grep -rIl "$work/stage" "$work/stage"
     check "make uninstall with DESTDIR" make uninstall PREFIX=/opt/weft-test "DESTDIR=$work/stage"
-    check "nothing is left there" says "" find "$work/stage" ! -type d
+    check "nothing is left there" says "" find "$work/stage/opt/weft-test" -mindepth 1
+    mkdir -p "$work/shared/include" && touch "$work/shared/include/other.h"
+    check "into a directory with other files" make install "PREFIX=$work/shared"
+    check "and out of it" make uninstall "PREFIX=$work/shared"
+    check "the other files stay" says "$work/shared/include/other.h" find "$work/shared" ! -type d
 }
 
 # Without the build that make install does, for make check.
@@ -173,7 +179,7 @@ part_sanitizers() {
         compiler=clang check "static, by clang" notice "-fsanitize=thread -Wl,-Bstatic" "Link libweft-tsan"
     fi
     check "make uninstall" make uninstall "PREFIX=$prefix"
-    check "nothing is left" says "" find "$prefix" ! -type d
+    check "nothing is left" says "" find "$prefix" -mindepth 1
 }
 notice() { # options, text
     # shellcheck disable=SC2046,SC2086
