@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define WEFT_LAYOUT_MAGIC "weft/look"
-#define WEFT_LAYOUT_VERSION 2
+#define WEFT_LAYOUT_VERSION 3
 #define WEFT_LAYOUT_NOTE 0x77656674 /* type of the note; its owner is "weft" */
 
 /* Name, type and member of each offset. */
@@ -53,6 +53,7 @@
     F(worker_ready_head, struct weft__worker, ready.head) \
     F(worker_ready_tail, struct weft__worker, ready.tail) \
     F(worker_aside, struct weft__worker, aside.state) \
+    F(worker_ring, struct weft__worker, ring) \
     F(worker_in_flight, struct weft__worker, ring.in_flight) \
     F(worker_expiring, struct weft__worker, progress.expiring) \
     F(worker_stuck, struct weft__worker, rescue.is_stuck) \
@@ -70,6 +71,9 @@
     F(timer_wheel, struct weft__timer, wheel) \
     F(timer_tick, struct weft__timer, tick) \
     F(timer_fiber, struct weft__timer, due.arg) \
+    F(request_fiber, struct weft__op, fiber) \
+    F(request_ring, struct weft__op, ring) \
+    F(request_fd, struct weft__op, fd) \
     F(descriptor_fd, struct weft__descriptor, fd) \
     F(descriptor_events, struct weft__descriptor, events) \
     F(queue_first, struct weft_queue, first) \

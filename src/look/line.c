@@ -68,6 +68,7 @@ void weft__report_wait(struct weft__report *r, const struct weft__seen *f) {
         break;
     default:
         say_object(r, weft__waits_name(f->on), f->object);
+        if (f->on == WEFT_WAITS_IO && f->fd >= 0) weft__out(&r->out, ", descriptor %d", f->fd);
         if (f->owner) weft__out(&r->out, ", held by fiber 0x%llx", (unsigned long long)f->owner);
     }
 }

@@ -167,6 +167,28 @@ static bool is_wheel(const struct weft__look *look, uint64_t at) {
     return false;
 }
 
+static bool is_ring(const struct weft__look *look, uint64_t at) {
+    for (unsigned i = 0; i < look->workers; i++)
+        if (look->worker[i].address + look->layout.worker_ring == at) return true;
+    return false;
+}
+
+/* A request of this fiber to a ring, whose ticket is at byte i of the window? */
+static bool is_request(const struct weft__look *look, const struct weft__window *w, size_t i) {
+    const struct weft__layout *l = &look->layout;
+    if (i < l->request_fiber || i - l->request_fiber + l->request_fd + 4 > w->size) return false;
+    return is_ring(look, weft__u64(w->bytes, i - l->request_fiber + l->request_ring));
+}
+
+/* Nothing is found that a waiter for a descriptor or a signal is chained to, so its neighbour in the chain tells it from
+ * other words: the waiter before the first is the last. */
+static bool is_chained(struct weft__look *look, const struct weft__window *w, size_t at, unsigned on) {
+    uint64_t before = weft__u64(w->bytes, at + look->layout.waiter_before);
+    uint8_t other;
+    if (before == w->begin + at) return true;
+    return may_be_address(before) && weft__peek(look->memory, before + look->layout.waiter_on, &other, 1) && other == on;
+}
+
 /* A case of a select, in which this waiter stands? */
 static bool is_case(const struct weft__look *look, const struct weft__window *w, size_t waiter, unsigned on) {
     static const uint8_t kinds[WEFT_ONS] = {[WEFT_ON_SEND] = WEFT_CASE_SENDS,
@@ -198,15 +220,21 @@ static void take_ticket(struct weft__look *look, struct weft__seen *f, const str
             return;
         }
     }
+    if (f->state == WEFT_SEEN_OUTSIDE && is_request(look, w, i)) {
+        f->on = WEFT_WAITS_IO;
+        f->fd = (int)weft__u32(w->bytes, i - l->request_fiber + l->request_fd);
+        return;
+    }
     if (i < l->waiter_fiber || i - l->waiter_fiber + l->waiter_size > w->size) return;
     size_t at = i - l->waiter_fiber;
     unsigned on = weft__u8(w->bytes, at + l->waiter_on);
     if (on == WEFT_ON_NOTHING || on >= WEFT_ONS) return;
+    bool is_outside = on == WEFT_ON_DESCRIPTOR || on == WEFT_ON_SIGNAL;
+    if (is_outside && !is_chained(look, w, at, on)) return;
     if (on == WEFT_ON_DESCRIPTOR && at + l->descriptor_events + 4 <= w->size) {
         f->fd = (int)weft__u32(w->bytes, at + l->descriptor_fd);
         f->events = (int)weft__u32(w->bytes, at + l->descriptor_events);
     }
-    bool is_outside = on == WEFT_ON_DESCRIPTOR || on == WEFT_ON_SIGNAL;
     if (is_case(look, w, at, on)) {
         add_case(f, on, weft__u64(w->bytes, at - l->case_party));
         f->on = WEFT_WAITS_SELECT;

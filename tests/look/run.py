@@ -39,9 +39,9 @@ def check(is_so, what, *more):
 class Target:
     """The program, when all its fibers are where they are to be; ends with the `with`."""
 
-    def __init__(self, *args, program=TARGET, cwd=None):
+    def __init__(self, *args, program=TARGET, cwd=None, **env):
         self.process = subprocess.Popen([program, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        cwd=cwd)
+                                        cwd=cwd, env=dict(os.environ, **env))
         self.pid = str(self.process.pid)
         assert self.process.stdout.readline().startswith("ready")
 
@@ -119,6 +119,20 @@ def test_process():
         check_text(dump(t.pid))
         os.kill(int(t.pid), signal.SIGCONT)
         check(t.process.poll() is None, "it lives")
+
+
+def test_readers():
+    """A fiber that reads waits for its descriptor, with any number."""
+    for engine in ("uring", "epoll"):
+        with Target("readers", WEFT_IO=engine) as t:
+            fibers = [f for f in json.loads(dump(t.pid, "--json"))["fibers"]
+                      if f.get("waits_for") in ("descriptor", "request to the kernel", "signal")]
+            kinds = {f["waits_for"] for f in fibers}
+            check(len(kinds) == 1 and len(fibers) == 151, "one kind of wait", engine, kinds, len(fibers))
+            descriptors = {f.get("fd") for f in fibers}
+            check(len(descriptors) == 151 and None not in descriptors, "its descriptor", engine, descriptors)
+            text = dump(t.pid)
+            check(re.search(r"waits for (request to the kernel, )?descriptor \d+", text), "and in the text", text[:500])
 
 
 def test_json():
@@ -354,7 +368,7 @@ def test_other_version():
     """A library whose table has another version: the tool says so, and reads nothing else."""
     with open(TARGET, "rb") as file:
         image = bytearray(file.read())
-    magic = image.find(b"weft/look\0\0\0\x02\0\0\0")
+    magic = image.find(b"weft/look\0\0\0\x03\0\0\0")
     check(magic > 0, "the table is in the file")
     image[magic + 12] = 99
     with tempfile.TemporaryDirectory() as there:

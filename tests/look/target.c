@@ -265,6 +265,27 @@ static int rests(void *arg) {
     return 0;
 }
 
+/* Many fibers; each reads from a pipe of its own. The descriptors go past 256. */
+static void *reads_a_pipe(void *arg) {
+    char byte;
+    weft_read((int)(intptr_t)arg, &byte, 1);
+    return arg;
+}
+static int readers(void *arg) {
+    struct weft_fiber f;
+    char byte;
+    (void)arg;
+    for (unsigned i = 0; i < 150; i++) {
+        int ends[2];
+        if (pipe(ends) || weft_spawn(&f, NULL, reads_a_pipe, (void *)(intptr_t)ends[0])) abort();
+    }
+    weft_sleep_for(20000000);
+    printf("ready %d\n", (int)getpid());
+    fflush(stdout);
+    weft_read(STDIN_FILENO, &byte, 1);
+    _exit(0);
+}
+
 static int metrics(void *arg) {
     (void)arg;
     return weft_metrics(STDOUT_FILENO);
@@ -292,6 +313,7 @@ int main(int argc, char **argv) {
     weft_latch_init(&all_there, 100);
     if (argc > 1 && !strcmp(argv[1], "computes")) return weft_run(computes, NULL, &config);
     if (argc > 1 && !strcmp(argv[1], "rests")) return weft_run(rests, NULL, &config);
+    if (argc > 1 && !strcmp(argv[1], "readers")) return weft_run(readers, NULL, &config);
     if (argc > 1 && !strcmp(argv[1], "metrics")) return weft_run(metrics, NULL, &config);
     if (argc > 1) crowd_size = (unsigned)strtoul(argv[1], NULL, 0);
     if (argc > 2) {

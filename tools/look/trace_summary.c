@@ -121,6 +121,11 @@ static bool is_whole(const struct trace *t, const struct trace_wait *w) {
     return w->open && !w->begin && w->end == t->length;
 }
 
+static const char *kind_of_wait(uint64_t what) {
+    unsigned on = (unsigned)(what >> WEFT_WHAT_SHIFT);
+    return on ? weft__waits_name(on) : "something";
+}
+
 static void say_waits(struct trace *t, bool whole, FILE *to) {
     struct groups g = {NULL, 0, 0};
     char what[160];
@@ -137,7 +142,10 @@ static void say_waits(struct trace *t, bool whole, FILE *to) {
                     ? "\nwaited from the beginning to the end\n    FIBERS  FOR                              AT\n"
                     : "\nwhere fibers waited\n     TOTAL      COUNT    LONGEST  FOR                              AT\n");
     for (size_t i = 0; i < g.n && i < ROWS; i++) {
-        trace_what(t, g.at[i].what, what, sizeof what);
+        if (g.at[i].what & ((UINT64_C(1) << WEFT_WHAT_SHIFT) - 1))
+            trace_what(t, g.at[i].what, what, sizeof what);
+        else /* each waited for another one */
+            snprintf(what, sizeof what, "%s", kind_of_wait(g.at[i].what));
         if (!whole) fprintf(to, "%10s ", time_of((double)g.at[i].total));
         fprintf(to, "%10llu", (unsigned long long)g.at[i].count);
         if (!whole) fprintf(to, " %10s", time_of((double)g.at[i].longest));
@@ -167,7 +175,7 @@ static void say_wakers(struct trace *t, FILE *to) {
     for (size_t i = 0; i < g.n && i < ROWS; i++)
         fprintf(to, "%10llu %10s  %s -> %s: %s\n", (unsigned long long)g.at[i].count,
                 time_of((double)g.at[i].total / (double)g.at[i].count), g.at[i].site, g.at[i].other,
-                g.at[i].what ? weft__waits_name((unsigned)(g.at[i].what >> WEFT_WHAT_SHIFT)) : "something");
+                kind_of_wait(g.at[i].what));
     free(g.at);
 }
 
