@@ -67,7 +67,8 @@ static bool decode_record(const struct weft__layout *l, const char *r, uint64_t 
     f->record = address;
     f->wait = weft__u64(r, l->fiber_wait);
     f->join = weft__u64(r, l->fiber_join);
-    f->at = (struct weft__registers){weft__u64(r, l->fiber_pc), weft__u64(r, l->fiber_sp), weft__u64(r, l->fiber_fp)};
+    f->at =
+        (struct weft__registers){weft__u64(r, l->fiber_pc), weft__u64(r, l->fiber_sp), weft__u64(r, l->fiber_fp), 0};
     f->fn = weft__u64(r, l->fiber_fn);
     f->where = weft__u64(r, l->fiber_where);
     f->frames_word = weft__u64(r, l->fiber_frames);

@@ -105,6 +105,7 @@ struct weft__window {
 
 struct weft__registers {
     uint64_t pc, sp, fp;
+    uint64_t link; /* where to the innermost function returns, if that is in this register only; 0: unknown */
 };
 
 struct weft__unwinder; /* what is known of places in the code */

@@ -85,9 +85,9 @@ static struct weft__registers registers_of(const void *context) {
     const mcontext_t *m = &((const ucontext_t *)context)->uc_mcontext;
 #if defined(__x86_64__)
     return (struct weft__registers){(uint64_t)m->gregs[REG_RIP], (uint64_t)m->gregs[REG_RSP],
-                                    (uint64_t)m->gregs[REG_RBP]};
+                                    (uint64_t)m->gregs[REG_RBP], (uint64_t)m->gregs[REG_RCX]};
 #else
-    return (struct weft__registers){m->pc, m->sp, m->regs[29]};
+    return (struct weft__registers){m->pc, m->sp, m->regs[29], m->regs[30]};
 #endif
 }
 

@@ -14,9 +14,9 @@
 #define WEFT_RULES_FIRST 1024
 
 #if defined(__x86_64__)
-enum { FP = 6, SP = 7, RA = 16 };
+enum { LINK = 2, FP = 6, SP = 7, RA = 16 }; /* LINK: rcx, which __x86_return_thunk returns by */
 #else
-enum { FP = 29, SP = 31, RA = 30 };
+enum { LINK = 30, FP = 29, SP = 31, RA = 30 };
 #endif
 
 /* How to find the caller. */
@@ -26,6 +26,7 @@ struct rule {
     int32_t cfa, ra, fp;
     uint8_t base; /* STOPS ... */
     bool fp_saved;
+    bool by_link; /* the return address is not on the stack */
 };
 
 struct weft__unwinder {
@@ -160,7 +161,7 @@ struct row {
     uint64_t cfa_register;
     int64_t cfa_offset;
     bool cfa_deref; /* the frame is what stands there */
-    bool ra_known, fp_known, ra_undefined;
+    bool ra_known, fp_known, ra_undefined, by_link;
     int64_t ra, fp; /* from the frame */
 };
 
@@ -168,7 +169,7 @@ static void set_register(struct row *r, uint64_t reg, int64_t offset, bool saved
     if (reg == RA) {
         r->ra = offset;
         r->ra_known = saved;
-        r->ra_undefined = false;
+        r->ra_undefined = r->by_link = false;
     }
     if (reg == FP) {
         r->fp = offset;
@@ -211,7 +212,7 @@ static void run_instruction(struct row *r, const struct row *initial, struct row
         break;
     case 0x06:
         reg = take_uleb(c);
-        if (reg == RA) r->ra = initial->ra, r->ra_known = initial->ra_known;
+        if (reg == RA) r->ra = initial->ra, r->ra_known = initial->ra_known, r->by_link = false;
         if (reg == FP) r->fp_known = initial->fp_known, r->fp = initial->fp;
         break;
     case 0x07:
@@ -222,8 +223,8 @@ static void run_instruction(struct row *r, const struct row *initial, struct row
     case 0x08: set_register(r, take_uleb(c), 0, false); break; /* same value */
     case 0x09:
         reg = take_uleb(c);
-        take_uleb(c);
         set_register(r, reg, 0, false);
+        if (take_uleb(c) == LINK && reg == RA) r->by_link = true;
         break; /* in a register */
     case 0x0a:
         if (*depth < 8) kept[(*depth)++] = *r;
@@ -271,7 +272,7 @@ static void unwind_run(struct row *r, const struct row *initial, struct cursor c
         case 1: at += low * k->code_step; continue;
         case 2: set_register(r, low, (int64_t)take_uleb(&c) * k->data_step, true); continue;
         case 3:
-            if (low == RA) r->ra = initial->ra, r->ra_known = initial->ra_known;
+            if (low == RA) r->ra = initial->ra, r->ra_known = initial->ra_known, r->by_link = false;
             if (low == FP) r->fp = initial->fp, r->fp_known = initial->fp_known;
             continue;
         }
@@ -311,12 +312,14 @@ static uint64_t find_entry(struct weft__unwinder *u, const struct weft__module *
 
 static struct rule rule_of_row(const struct row *r, uint64_t pc) {
     struct rule rule = {.pc = pc, .cfa = (int32_t)r->cfa_offset, .base = STOPS};
-    if (r->ra_undefined || !r->ra_known) return rule;
+    bool by_link = r->by_link || (LINK == RA && !r->ra_known); /* a register keeps what it has */
+    if (r->ra_undefined || (!r->ra_known && !by_link)) return rule;
     if (r->cfa_register == SP && !r->cfa_deref) rule.base = BY_SP;
     if (r->cfa_register == FP) rule.base = r->cfa_deref ? BY_FP_DEREF : BY_FP;
     rule.ra = (int32_t)r->ra;
     rule.fp = (int32_t)r->fp;
     rule.fp_saved = r->fp_known;
+    rule.by_link = by_link;
     return rule;
 }
 
@@ -397,7 +400,7 @@ void weft__unwinder_free(struct weft__unwinder *u) {
 
 void weft__unwind_rule(struct weft__unwinder *u, uint64_t pc, struct weft__stack_rule *to) {
     struct rule rule = rule_at(u, pc);
-    bool fits = rule.ra == (int16_t)rule.ra && rule.fp == (int16_t)rule.fp;
+    bool fits = rule.ra == (int16_t)rule.ra && rule.fp == (int16_t)rule.fp && !rule.by_link;
     to->base = !fits || rule.base == BY_FP_DEREF ? WEFT_RULE_STOPS
                : rule.base == BY_SP              ? WEFT_RULE_BY_SP
                : rule.base == BY_FP              ? WEFT_RULE_BY_FP
@@ -418,21 +421,26 @@ static bool stack_word(struct weft__unwinder *u, const struct weft__window *w, u
     return weft__peek(u->memory, at, to, sizeof *to);
 }
 
-/* One step outward. The frame lies within the stack, and above the last one. */
+/* One step outward. The frame lies within the stack, and above the last one; a function that has nothing on the stack
+ * has none. */
 static bool step_frame(struct weft__unwinder *u, const struct weft__window *w, struct weft__registers *r, uint64_t pc,
                        uint64_t low, uint64_t top) {
     struct rule rule = rule_at(u, pc);
     uint64_t cfa = (rule.base == BY_SP ? r->sp : r->fp) + (uint64_t)(int64_t)rule.cfa, fp = r->fp;
     if (rule.base == STOPS) return false;
     if (rule.base == BY_FP_DEREF && !stack_word(u, w, cfa, &cfa)) return false;
-    if (cfa <= r->sp || cfa < low || cfa > top) return false;
+    if (cfa < r->sp || (cfa == r->sp && !rule.by_link) || cfa < low || cfa > top) return false;
     if (rule.fp_saved && !stack_word(u, w, cfa + (uint64_t)(int64_t)rule.fp, &fp)) return false;
-    if (!stack_word(u, w, cfa + (uint64_t)(int64_t)rule.ra, &r->pc)) return false;
+    if (rule.by_link)
+        r->pc = r->link;
+    else if (!stack_word(u, w, cfa + (uint64_t)(int64_t)rule.ra, &r->pc))
+        return false;
 #if defined(__aarch64__)
     r->pc &= (UINT64_C(1) << 48) - 1; /* without the signature that it may have */
 #endif
     r->sp = cfa;
     r->fp = fp;
+    r->link = 0;
     return r->pc != 0;
 }
 

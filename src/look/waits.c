@@ -180,13 +180,14 @@ static bool is_request(const struct weft__look *look, const struct weft__window 
     return is_ring(look, weft__u64(w->bytes, i - l->request_fiber + l->request_ring));
 }
 
-/* Nothing is found that a waiter for a descriptor or a signal is chained to, so its neighbour in the chain tells it from
- * other words: the waiter before the first is the last. */
+/* Nothing is found that a waiter for a descriptor or a signal is chained to. Its neighbour in the chain tells it from
+ * other words: before the first waiter is the last. */
 static bool is_chained(struct weft__look *look, const struct weft__window *w, size_t at, unsigned on) {
     uint64_t before = weft__u64(w->bytes, at + look->layout.waiter_before);
     uint8_t other;
     if (before == w->begin + at) return true;
-    return may_be_address(before) && weft__peek(look->memory, before + look->layout.waiter_on, &other, 1) && other == on;
+    return may_be_address(before) && weft__peek(look->memory, before + look->layout.waiter_on, &other, 1) &&
+           other == on;
 }
 
 /* A case of a select, in which this waiter stands? */

@@ -101,11 +101,11 @@ static int take_files(struct core *c, const char *note, size_t size) {
 static struct weft__registers registers_of(const elf_gregset_t *set) {
     const unsigned long long *r = (const unsigned long long *)(const void *)set;
 #if defined(__x86_64__)
-    enum { RBP = 4, RIP = 16, RSP = 19 };
-    return (struct weft__registers){r[RIP], r[RSP], r[RBP]};
+    enum { RBP = 4, RCX = 11, RIP = 16, RSP = 19 };
+    return (struct weft__registers){r[RIP], r[RSP], r[RBP], r[RCX]};
 #else
-    enum { X29 = 29, SP = 31, PC = 32 };
-    return (struct weft__registers){r[PC], r[SP], r[X29]};
+    enum { X29 = 29, X30 = 30, SP = 31, PC = 32 };
+    return (struct weft__registers){r[PC], r[SP], r[X29], r[X30]};
 #endif
 }
 

@@ -28,9 +28,9 @@ static bool get_registers(int tid, struct weft__registers *to) {
     struct iovec v = {&r, sizeof r};
     if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &v)) return false;
 #if defined(__x86_64__)
-    *to = (struct weft__registers){r.rip, r.rsp, r.rbp};
+    *to = (struct weft__registers){r.rip, r.rsp, r.rbp, r.rcx};
 #else
-    *to = (struct weft__registers){r.pc, r.sp, r.regs[29]};
+    *to = (struct weft__registers){r.pc, r.sp, r.regs[29], r.regs[30]};
 #endif
     return true;
 }

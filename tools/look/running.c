@@ -16,6 +16,7 @@ static bool find_stack(struct weft__look *look, struct weft__seen *f, struct wef
     entered->pc = weft__peek64(look->memory, f->record + l->fiber_pc);
     entered->sp = weft__peek64(look->memory, f->record + l->fiber_sp);
     entered->fp = weft__peek64(look->memory, f->record + l->fiber_fp);
+    entered->link = 0;
     f->low = weft__peek64(look->memory, stack + l->stack_low);
     f->top = f->low + (UINT64_C(1) << (class + l->stack_min_log));
     return true;
@@ -24,14 +25,15 @@ static bool find_stack(struct weft__look *look, struct weft__seen *f, struct wef
 /*
  * A thread in the middle of a switch to the fiber has the fiber's stack pointer already, and still the place of the
  * fiber that it leaves: from there the walk may go wrong. The stack pointer is that of the entry then. It may be so
- * later, too. If a walk from the place of the entry finds other callers, one of the two is wrong.
+ * later, too. If a walk from the place of the entry finds other callers, one of the two is wrong. If both find none,
+ * nothing tells which.
  */
 static bool is_entered(struct weft__look *look, const struct weft__seen *f, const struct weft__window *window,
                        struct weft__registers entered) {
     uint64_t frame[WEFT_LOOK_FRAMES];
     if (f->at.sp != entered.sp || f->at.pc == entered.pc) return false;
     unsigned depth = weft__unwind(look->unwinder, entered, window, f->low, f->top, frame);
-    return depth != f->depth || memcmp(frame + 1, f->frame + 1, (depth - 1) * sizeof *frame) != 0;
+    return depth != f->depth || depth == 1 || memcmp(frame + 1, f->frame + 1, (depth - 1) * sizeof *frame) != 0;
 }
 
 static void unwind(struct weft__look *look, struct weft__seen *f, const struct weft__window *window,
