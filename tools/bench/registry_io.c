@@ -49,6 +49,15 @@
             ALSO("ms until the answer, 99th percentile, asked for " #percent " percent of the peak", "ms", "p99 ms") \
         } \
     }
+#define SITE_METRICS(what) \
+    { \
+        MORE("thousand requests a second answered, " what, "k/s"), \
+            ALSO("of a hundred requests, not answered in time, " what, "%", "missed %"), \
+            ALSO("ms until the answer, 99th percentile, " what, "ms", "p99 ms"), \
+            ALSO("CPU us of the server a request, " what, "us", "CPU us") \
+    }
+#define SITE(asked, more, what) \
+    { .params = "files=2160 connections=1000 session=10 span=2000 rate=" #asked more, .metrics = SITE_METRICS(what) }
 #define SETS(percent, connections) \
     { \
         .params = "size=1024 span=1000 updates=" #percent " connections=" #connections, \
@@ -127,6 +136,23 @@ const struct bench benches_of_io[] = {
         .variants = {FILES(1, 64), FILES(1, 1000), FILES(1, 10000), FILES(16, 64), FILES(16, 1000), FILES(16, 10000)},
         .entrants = {SERVER("weft", "io-wrk", "own=1"), SERVER("weft-epoll", "io-wrk", "own=1 epoll=1"),
                      SERVER("nginx", "io-nginx", "")},
+        .workers = {1},
+    },
+    {
+        .name = "http-site",
+        .summary = "sessions of ten requests for the files of a site, popular and rare: weft serve and nginx; all in "
+                   "memory, and from the disk",
+        .does = "weft: weft serve; nginx: one worker, sendfile, open_file_cache, no log; weft load asks both, in open "
+                "loop",
+        .measurement = "http-site",
+        .quick = "span=300",
+        .variants = {SITE(10, "", "10 asked for"),
+                     SITE(40, "", "40 asked for"),
+                     SITE(4, " memory=64", "4 asked for, 64 MiB for the server"),
+                     {.params = "files=21600 connections=5000 session=10 span=5000 rate=10",
+                      .metrics = SITE_METRICS("10 asked for, 21,600 files"),
+                      .paper = "002"}},
+        .entrants = {WEFT, WEFT_EPOLL, SERVER("nginx", "io-nginx", "")},
         .workers = {1},
     },
     {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# nginx as a server of the benchmark: nginx.sh http port=N dir=DIR scratch=DIR connections=N
+# nginx as a server of the benchmark: nginx.sh http port=N dir=DIR scratch=DIR connections=N files=N
 # Files of DIR, with what makes it fastest for them; one worker. Called nginx-deferred it accepts a connection when its
 # first bytes have come, as weft serve does.
 set -eu
@@ -12,6 +12,7 @@ for word; do
     dir=*) dir=${word#*=} ;;
     scratch=*) scratch=${word#*=} ;;
     connections=*) connections=${word#*=} ;;
+    files=*) files=${word#*=} ;;
     esac
 done
 mkdir -p "$scratch/logs"
@@ -36,7 +37,7 @@ http {
     tcp_nodelay on;
     keepalive_timeout 600s;
     keepalive_requests 1000000000;
-    open_file_cache max=1000 inactive=600s;
+    open_file_cache max=$files inactive=600s;
     open_file_cache_valid 600s;
     client_body_temp_path $scratch/body;
     proxy_temp_path $scratch/proxy;

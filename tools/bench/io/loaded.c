@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * http, memcached: a real server on one processor, the load generator (load/load.h) on the other. http-wrk: with wrk
- * (wrk.h) in the load generator's place.
+ * (wrk.h) in the load generator's place. http-site: sessions that ask for the files of a set (load/fileset.h), at a
+ * rate.
  *
  *   server=       path of the server's program (bench/peers/io); without it, weft serve or weft cached
  *   reference=    memcached: path of the server with the greatest rate that the open loop is measured by
@@ -9,7 +10,10 @@
  *   size=         bytes of a file, or of a value
  *   once=1        http: a connection for each request
  *   updates=      memcached: of a hundred requests
- *   rate=         memcached-rate: thousand requests a second that arrive, whatever is answered
+ *   rate=         memcached-rate, http-site: thousand requests a second that arrive, whatever is answered
+ *   files=        http-site: files of the set
+ *   session=      http-site: requests of a session
+ *   memory=       http-site: MiB that the server may use, page cache included, after a cold start; 0: all, and warm
  *   quota=        overload: of a hundred parts of the server's processor
  *   percent=      overload: the rate that is asked for, of a hundred parts of what it can do
  *   epoll=1       weft's server runs on its epoll engine
@@ -18,11 +22,14 @@
  * Metrics of http and memcached: CPU us of the server a request, and thousand requests a second, in closed
  * loop; us until the answer, median and 99th percentile: http, in the same loop; memcached, in an open loop
  * at 80 % of the greatest rate of the reference. Metrics of overload: requests that are answered of a hundred
- * parts of the greatest rate; thousand a second; errors; ms until the answer, 99th percentile. Metric of
+ * parts of the greatest rate; thousand a second; errors; ms until the answer, 99th percentile. Metrics of
+ * http-site: thousand requests a second that are answered; of a hundred, those that are not answered in time; ms
+ * until the answer, 99th percentile; CPU us of the server a request. Metric of
  * clients: KiB of the server's memory a client that is connected and idle.
  */
 #include "own.h"
 
+#include "load/fileset.h"
 #include "load/load.h"
 #include "process.h"
 #include "wrk.h"
@@ -36,6 +43,7 @@
 #define WARM_UP 300
 #define LOADED 80 /* percent of the greatest rate */
 #define WORDS 12
+#define FILES_KEPT 1000
 
 static void make_file(const struct server *server, size_t size) {
     char path[SERVER_PATH + 16];
@@ -47,24 +55,34 @@ static void make_file(const struct server *server, size_t size) {
     free(bytes);
 }
 
-/* How each is called. One thread or worker each: they have one processor; as patient as nginx is. */
-static void start(struct server *server, const char *path, const struct load_plan *plan, unsigned quota) {
+/* How each is called. One thread or worker each: they have one processor; as patient as nginx is. files: how many
+ * of them a web server keeps open. */
+static void start_with(struct server *server, const char *path, const struct load_plan *plan, unsigned files,
+                       struct limit limit) {
     char port[32], number[16], connections[32], dir[SERVER_PATH + 8], scratch[SERVER_PATH + 8], most[16];
+    char cache[16], kept[32];
     bool http = plan->protocol == &load_http;
     snprintf(number, sizeof number, "%u", server->port);
     snprintf(most, sizeof most, "%u", plan->connections + 500);
     snprintf(port, sizeof port, "port=%u", server->port);
     snprintf(connections, sizeof connections, "connections=%u", plan->connections);
+    snprintf(cache, sizeof cache, "%u", files);
+    snprintf(kept, sizeof kept, "files=%u", files);
     snprintf(dir, sizeof dir, "dir=%s", server->scratch);
     snprintf(scratch, sizeof scratch, "scratch=%s", server->scratch);
     char *self = "/proc/self/exe";
-    char *const theirs[] = {(char *)path, (char *)plan->protocol->name, port, dir, scratch, connections, NULL};
+    char *const theirs[] = {(char *)path, (char *)plan->protocol->name, port, dir, scratch, connections, kept, NULL};
     char *root = geteuid() ? NULL : "root"; /* as it is now, so that the scratch directory can be read */
-    char *const serve[] = {self,     "serve", server->scratch,        "--port", number, "--workers", "1",
-                           "--slow", "60",    root ? "--user" : NULL, root,     NULL};
+    char *const serve[] = {
+        self,      "serve", server->scratch,        "--port", number, "--workers", "1", "--slow", "60",
+        "--cache", cache,   root ? "--user" : NULL, root,     NULL};
     char *const cached[] = {self,  "cached", "-l", "127.0.0.1",        "-p", number, "-U", "0", "-t", "1", "-m",
                             "512", "-c",     most, root ? "-u" : NULL, root, NULL};
-    server_start(server, path ? theirs : http ? serve : cached, quota);
+    server_start(server, path ? theirs : http ? serve : cached, limit);
+}
+
+static void start(struct server *server, const char *path, const struct load_plan *plan, unsigned quota) {
+    start_with(server, path, plan, FILES_KEPT, (struct limit){.quota = quota});
 }
 
 static struct load_plan plan_for(const struct args *args, const struct load_protocol *protocol,
@@ -73,7 +91,7 @@ static struct load_plan plan_for(const struct args *args, const struct load_prot
     snprintf(plan.host, sizeof plan.host, "127.0.0.1:%u", server->port);
     strcpy(plan.path, "/file");
     plan.connections = (unsigned)arg(args, "connections");
-    plan.size = arg(args, "size");
+    plan.size = arg_or(args, "size", 0);
     plan.one_request = arg_or(args, "once", 0);
     plan.updates = (unsigned)arg_or(args, "updates", 0);
     plan.keys = 10000;
@@ -241,6 +259,43 @@ void own_memcached_rate(const struct args *args, struct result *result) {
         result->values[1] = (double)histogram_percentile(&tally.times, 50) / 1e3;
         result->values[2] = (double)histogram_percentile(&tally.times, 99) / 1e3;
         result->values[3] = (double)tally.server_cpu / (double)tally.answers / 1e3;
+    }
+    server_stop(&server);
+}
+
+/* A set of files in the server's directory; returns the path of its list. */
+static const char *make_site(const struct server *server, size_t files, bool cold) {
+    static char list[SERVER_PATH + sizeof FILESET_LIST];
+    struct fileset set;
+    if (fileset_plan(&set, files) || fileset_write(&set, server->scratch)) fail(server->scratch, errno);
+    if (cold) fileset_cool(&set, server->scratch);
+    fileset_free(&set);
+    snprintf(list, sizeof list, "%s/" FILESET_LIST, server->scratch);
+    return list;
+}
+
+/* Past what the server can do, requests that are not answered in time are no error, but a result. */
+void own_http_site(const struct args *args, struct result *result) {
+    static struct load_tally tally;
+    struct server server;
+    unsigned files = (unsigned)arg(args, "files"), memory = (unsigned)arg_or(args, "memory", 0);
+    prepare(args);
+    server_prepare(&server);
+    struct load_plan plan = plan_for(args, &load_http, &server);
+    plan.files = make_site(&server, files, memory);
+    plan.session = (unsigned)arg(args, "session");
+    plan.rate = (double)arg(args, "rate") * 1000;
+    plan.timeout = 10 * WEFT_SECOND;
+    start_with(&server, arg_text(args, "server", NULL), &plan, files, (struct limit){.memory = memory});
+    client_prepare();
+    plan.server = server.pid;
+    if (run(&plan, &tally)) {
+        double missed = (double)(tally.unsent + load_faults(&tally)), answers = (double)tally.answers;
+        result->right = load_faults(&tally) == tally.faults[LOAD_TIMEOUT];
+        result->values[0] = rate_of(&tally) / 1e3;
+        result->values[1] = 100 * missed / (answers + missed);
+        result->values[2] = (double)histogram_percentile(&tally.times, 99) / 1e6;
+        result->values[3] = (double)tally.server_cpu / answers / 1e3;
     }
     server_stop(&server);
 }

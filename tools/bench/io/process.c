@@ -62,23 +62,33 @@ static bool put(const char *group, const char *name, const char *text) {
     return done;
 }
 
-/* Version 1 and version 2 have different words for it. */
-static void make_group(struct server *server, unsigned quota) {
-    static const char *const places[] = {"/sys/fs/cgroup/cpu", "/sys/fs/cgroup"};
-    char one[16], two[64], period[16];
-    snprintf(one, sizeof one, "%u", QUOTA_PERIOD * quota / 100);
+/* Version 1 and version 2 of control groups have different words for the same. */
+static bool put_limit(const char *group, struct limit limit) {
+    char quota[16], both[64], period[16], bytes[32];
+    snprintf(quota, sizeof quota, "%u", QUOTA_PERIOD * limit.quota / 100);
     snprintf(period, sizeof period, "%u", QUOTA_PERIOD);
-    snprintf(two, sizeof two, "%s %s", one, period);
+    snprintf(both, sizeof both, "%s %s", quota, period);
+    snprintf(bytes, sizeof bytes, "%lu", (unsigned long)limit.memory << 20);
+    if (limit.memory) return put(group, "memory.limit_in_bytes", bytes) || put(group, "memory.max", bytes);
+    if (put(group, "cpu.cfs_period_us", period)) return put(group, "cpu.cfs_quota_us", quota);
+    return put(group, "cpu.max", both);
+}
+
+static void make_group(struct server *server, struct limit limit) {
+    const char *controller = limit.memory ? "memory" : "cpu";
+    char enable[16], first[64];
+    snprintf(enable, sizeof enable, "+%s", controller);
+    snprintf(first, sizeof first, "/sys/fs/cgroup/%s", controller);
+    const char *const places[] = {first, "/sys/fs/cgroup"};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        if (i == 1) put(places[i], "cgroup.subtree_control", "+cpu");
+        if (i == 1) put(places[i], "cgroup.subtree_control", enable);
         snprintf(server->group, sizeof server->group, "%s/weft-bench-%d", places[i], getpid());
         if (mkdir(server->group, 0755)) continue;
-        if (put(server->group, "cpu.cfs_period_us", period) && put(server->group, "cpu.cfs_quota_us", one)) return;
-        if (put(server->group, "cpu.max", two)) return;
+        if (put_limit(server->group, limit)) return;
         rmdir(server->group);
     }
     server->group[0] = 0;
-    fprintf(stderr, "no control group with a quota of CPU time can be made here\n");
+    fprintf(stderr, "no control group with a limit of %s can be made here\n", limit.memory ? "memory" : "CPU time");
     exit(1);
 }
 
@@ -128,8 +138,8 @@ static void run_child(const struct server *server, char *const *argv) {
     fail(argv[0], errno);
 }
 
-void server_start(struct server *server, char *const *argv, unsigned quota) {
-    if (quota) make_group(server, quota);
+void server_start(struct server *server, char *const *argv, struct limit limit) {
+    if (limit.quota || limit.memory) make_group(server, limit);
     fflush(NULL);
     pin(true);
     server->pid = fork();

@@ -34,7 +34,7 @@ static void run(const struct args *args, struct result *result, const char *work
     if (arg_or(args, "epoll", 0)) setenv("WEFT_IO", "epoll", 1);
 
     struct client *client = allocate(1, sizeof *client);
-    server_start(&server, path ? theirs : ours, 0);
+    server_start(&server, path ? theirs : ours, (struct limit){0, 0});
     client->server = &server;
     client->connections = (unsigned)arg(args, "connections");
     client->size = (unsigned)arg(args, "size");

@@ -28,6 +28,7 @@ static const struct measurement own[] = {
     {"file", own_file, true},
     {"clients", own_clients, true},
     {"http-wrk", own_http_wrk, true},
+    {"http-site", own_http_site, true},
     {"http", own_http, true},
     {"overload", own_overload, true},
     {"memcached", own_memcached, true},

@@ -16,7 +16,7 @@ measure_fn own_switch, own_migration, own_timers, own_idle, own_startstop, own_s
 
 /* A server and its client, and weft as such a server. */
 measure_fn own_echo, own_accept, own_serve_echo, own_serve_accept, own_file, own_http, own_http_wrk, own_clients,
-    own_overload, own_memcached, own_memcached_rate;
+    own_http_site, own_overload, own_memcached, own_memcached_rate;
 
 /* argv[1] is the benchmark. Returns the exit code. */
 int bench_one(int argc, char **argv);
