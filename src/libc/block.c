@@ -31,6 +31,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* In each block, for weft. */
 struct own {
@@ -45,6 +47,7 @@ static struct own *pool, *all;
 
 /* Only weak: since glibc 2.35. */
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
+extern const unsigned __rseq_size __attribute__((weak));
 
 /* --- the template ------------------------------------------------------------------------------------ */
 
@@ -128,6 +131,26 @@ static int next_tid(void) {
     return 0x40000000 + (int)(add_rlx(&last, 1) & 0x3fffffff);
 }
 
+/* The storage is not registered with the kernel for restartable sequences: sched_getcpu then asks the kernel. */
+static void write_unregistered(char *tp) {
+    uint32_t unregistered[2] = {0, UINT32_MAX};
+    memcpy(tp + __rseq_offset, unregistered, sizeof unregistered);
+}
+
+void weft__rseq_leave(void *thread_pointer) {
+#if defined(__x86_64__)
+    enum { SIGNATURE = 0x53053053, UNREGISTER = 1, LEAST = 32 };
+#else
+    const unsigned SIGNATURE = 0xd428bc00;
+    enum { UNREGISTER = 1, LEAST = 32 };
+#endif
+    if (!&__rseq_offset || !__rseq_size) return;
+    char *tp = thread_pointer, *area = tp + __rseq_offset;
+    if (syscall(SYS_rseq, area, LEAST, UNREGISTER, SIGNATURE)) /* the size with which glibc registers, or that */
+        syscall(SYS_rseq, area, __rseq_size, UNREGISTER, SIGNATURE);
+    write_unregistered(tp);
+}
+
 /* Writes the descriptor of a thread that begins. The dtv field stays: it belongs to this block. */
 static void write_descriptor(const struct weft__libc *c, char *tp) {
     char *descriptor = tp + c->descriptor;
@@ -139,10 +162,7 @@ static void write_descriptor(const struct weft__libc *c, char *tp) {
     memcpy(descriptor + c->tid, &tid, sizeof tid);
     list[0] = list[1] = (void *)list;
     robust[0] = (void *)robust;
-    if (&__rseq_offset) { /* not registered with the kernel: sched_getcpu then asks the kernel */
-        uint32_t unregistered[2] = {0, UINT32_MAX};
-        memcpy(tp + __rseq_offset, unregistered, sizeof unregistered);
-    }
+    if (&__rseq_offset) write_unregistered(tp);
 }
 
 static struct own *make_block(const struct weft__libc *c) {

@@ -52,6 +52,9 @@ void weft__block_put(void *thread_pointer);
 void *weft__block_descriptor(void *thread_pointer);
 /* In a forked child: makes the pool usable. Blocks of the parent's fibers are never used again. */
 void weft__blocks_after_fork(void);
+/* The kernel stops writing the number of the CPU into this storage of the calling thread (restartable sequences). For a
+ * thread that goes on with other storage: this may be used for something else then. */
+void weft__rseq_leave(void *thread_pointer);
 /* For libraries.c. Copies the first values of a library's thread-locals to offset `at` of every block. */
 void weft__blocks_initialise(ptrdiff_t at, const void *image, size_t filled, size_t size);
 /* A library was loaded or unloaded. Gives the initial-exec thread-locals of new libraries their first values in every

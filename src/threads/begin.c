@@ -75,22 +75,6 @@ static _Noreturn void receive_signals(void *unused) {
 
 /* --- the first thread ------------------------------------------------------------------------------------ */
 
-/* The kernel would go on writing the CPU number of the receiver into the first thread's storage. */
-static void leave_rseq(void) {
-    extern const ptrdiff_t __rseq_offset __attribute__((weak));
-    extern const unsigned __rseq_size __attribute__((weak));
-#if defined(__x86_64__)
-    enum { SIGNATURE = 0x53053053 };
-#else
-    const unsigned SIGNATURE = 0xd428bc00;
-#endif
-    if (!&__rseq_offset || !__rseq_size) return;
-    char *area = (char *)weft__thread_pointer() + __rseq_offset;
-    if (__wrap_syscall(SYS_rseq, area, 32, 1, SIGNATURE)) __wrap_syscall(SYS_rseq, area, __rseq_size, 1, SIGNATURE);
-    uint32_t unregistered[2] = {0, UINT32_MAX};
-    memcpy(area, unregistered, sizeof unregistered);
-}
-
 static bool prepare_receiver(void) {
     enum { STACK = 256 << 10 };
     void *stack;
@@ -153,7 +137,7 @@ bool weft__threads_begin_fibers(void) {
     struct sched_param param;
     if (!sched_getparam(0, &param)) first->priority = param.sched_priority;
     first->policy = sched_getscheduler(0);
-    leave_rseq();
+    weft__rseq_leave(weft__thread_pointer()); /* else it would hold the number of the receiver's CPU */
     weft__setxid_begin();
     uint64_t pending = take_pending(mask);
     store_rlx(&weft__threads_on, true);

@@ -8,8 +8,10 @@
 #include "fiber.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #undef errno
@@ -229,6 +231,66 @@ TEST(fibers_in_the_background_do_not_keep_the_runtime) {
         if (weft_workers()) CHECK_EQ(weft_stop(), 0);
         CHECK_EQ(LOAD(&out_of_it), err ? 0 : 10);
     }
+}
+
+static void *shout(void *n) {
+    CHECK_EQ(number, 7);
+    weft_yield();
+    ADD((int *)n, 1);
+    return NULL;
+}
+static int shout_ten_times(void *unused) {
+    int n = 0;
+    (void)unused;
+    for (int i = 0; i < 10; i++) CHECK_EQ(weft_spawn(NULL, i % 2 ? &owning : NULL, shout, &n), 0);
+    while (LOAD(&n) < 10) weft_yield();
+    return 9;
+}
+/* The child's carriers get the storage of the parent's carriers, which the kernel must not write for the forker. */
+static void *forks_processes(void *times) {
+    number = 100;
+    for (int i = 0; i < *(int *)times; i++) {
+        pid_t pid = fork();
+        int status, result = 9;
+        if (!pid) {
+            for (unsigned round = 0; round < 20 && result == 9; round++)
+                result = weft_run(shout_ten_times, NULL, &(struct weft_config){.workers = 2 + round % 3});
+            _exit(number == 100 ? result : 1);
+        }
+        CHECK_EQ(waitpid(pid, &status, 0), pid);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 9);
+    }
+    return NULL;
+}
+static void fork_processes(void *unused) {
+    int times = 10;
+    (void)unused;
+    if (is_possible()) join(spawn_owning(forks_processes, &times));
+}
+TEST(a_forked_child_keeps_the_storage) { each_size(fork_processes); }
+
+static struct test_child child_process;
+static void *forks_and_returns(void *unused) {
+    pid_t pid = fork();
+    int status;
+    if (!pid) return NULL;
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FAILURE);
+    return unused;
+}
+static void runs_it(void *unused) {
+    (void)unused;
+    test_start(2);
+    if (is_possible())
+        join(spawn_owning(forks_and_returns, NULL));
+    else
+        fputs("has come to its end in a forked child\n", stderr);
+    test_stop();
+}
+TEST(returning_in_a_forked_child_ends_it) {
+    test_child(&child_process, runs_it, NULL);
+    CHECK(test_child_exited(&child_process, 0));
+    CHECK_HAS(child_process.said, "has come to its end in a forked child");
 }
 
 static void add(void *n) {

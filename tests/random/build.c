@@ -208,6 +208,7 @@ static struct weft_config any_config(struct program *p) {
     c.unpark = choose(p, 4) == 0 ? WEFT_UNPARK_LAST : WEFT_UNPARK_LOCAL;
     c.bind = choose(p, 8) == 0;
     c.no_guards = choose(p, 8) == 0;
+    c.own_tls = choose(p, 8) == 0 && storage_is_possible();
     c.deque = choose(p, 2) ? WEFT_DEQUE_SPLIT : (unsigned)choose(p, WEFT_DEQUES);
     return c;
 }

@@ -26,6 +26,7 @@ void choose_attributes(struct program *p, struct actor *a) {
     a->attr.stack_size = sizes[choose(p, most)];
     a->attr.priority = choose(p, 3) ? WEFT_NORMAL : (unsigned)choose(p, 3);
     a->attr.node = choose(p, 8) == 0;
+    a->attr.own_tls = choose(p, 5) == 0 && storage_is_possible();
     a->cluster = (unsigned)choose(p, p->n_clusters + 1);
     if (!a->cluster) tells(p, &a->birth->actor[0]->pushed, &a->pushed); /* it begins where that one is */
     a->pinned = choose(p, 6) == 0;

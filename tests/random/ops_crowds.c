@@ -179,6 +179,7 @@ static void *serve(void *background) {
 static void run_background(struct party *p) {
     struct background *b = p->op->data;
     struct weft_attr attr = {.name = "background", .background = 1, .cluster = p->program->cluster[0]};
+    attr.own_tls = one_in(p, 4) && storage_is_possible();
     b->made = 1 + (unsigned)below(p, 3);
     for (unsigned i = 0; i < b->made; i++) OK(weft_spawn(NULL, &attr, serve, b));
     for (uint64_t n = below(p, 5); n; n--) {

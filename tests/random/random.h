@@ -134,6 +134,7 @@ struct actor {
     bool told;   /* it may be cancelled */
     bool stray;  /* a CHILD that its scope did not take */
     bool pushed; /* others may move it to another cluster */
+    bool owns;   /* it has thread-local storage of its own */
 
     /* While the program runs. */
     _Atomic unsigned runs, ended;
@@ -143,6 +144,7 @@ struct actor {
     unsigned pin;               /* worker + 1 */
     struct op *cleanups[DEPTH]; /* clean-up handlers, in order */
     unsigned n_cleanups;
+    _Atomic unsigned destroyed; /* how often its value of a key was destroyed, see storage.c */
 };
 static inline bool is_thread(const struct actor *a) { return a->type == ROOT_THREAD || a->type == THREAD; }
 
@@ -197,6 +199,12 @@ void program_drop(struct program *p, const char *keep); /* all operations but th
 void program_run(struct program *p);
 void *actor_main(void *actor);
 int actor_result(const struct actor *a);
+
+/* storage.c */
+bool storage_is_possible(void);
+void storage_begin(struct actor *a);
+void storage_must_be_mine(const struct actor *a);
+void storage_check(const struct actor *a); /* when the program has ended */
 
 /* watch.c */
 void watch_begin(void);

@@ -19,7 +19,9 @@ int actor_result(const struct actor *a) {
 
 /* A fiber runs in the cluster that it belongs to, and a pinned one on its worker. */
 static void must_be_at_home(struct actor *a) {
-    if (is_thread(a) || a->type == TASK || a->pushed) return;
+    if (is_thread(a) || a->type == TASK) return;
+    storage_must_be_mine(a);
+    if (a->pushed) return;
     WANT(weft_cluster_self().id, a->where);
     if (a->pin) WANT(weft_worker(), a->pin - 1);
 }
@@ -43,7 +45,10 @@ static void step_run(struct actor *a, struct step *s) {
 
 static void steps_run(struct actor *a) {
     WANT(atomic_fetch_add(&a->runs, 1), 0);
-    if (!is_thread(a) && a->type != TASK) atomic_store(&a->id, weft_self().id);
+    if (!is_thread(a) && a->type != TASK) {
+        atomic_store(&a->id, weft_self().id);
+        storage_begin(a);
+    }
     must_be_at_home(a);
     for (unsigned i = 0; i < a->n_steps; i++) {
         atomic_store(&a->at, i);
@@ -109,6 +114,7 @@ static void check_all(struct program *p) {
         WANT(atomic_load(&a->runs), 1);
         WANT(atomic_load(&a->ended), 1);
         WANT(a->n_cleanups, 0);
+        storage_check(a);
     }
 }
 

@@ -11,6 +11,7 @@
  *   - The parent's fibers are abandoned: their handles are stale, and waking one has no effect.
  *   - If a fiber forked, it continues as an ordinary thread, on its own stack. Its record becomes the record of that
  *     thread, so it still owns its mutexes and its local values.
+ *   - If that fiber has thread-local storage of its own, this is the storage of the child's thread from now on.
  *   - When the function of that fiber returns, there is nothing to continue with: the child prints one line and ends.
  *
  * The parent notices nothing.
@@ -20,6 +21,7 @@
 #include "sched/core/layers.h"
 #include "sched/core/thread.h"
 #include "sched/core/wait_word.h"
+#include "sched/dispatch/own_tls.h"
 #include "sched/elastic/recording.h"
 #include "sched/elastic/trim.h"
 #include "sched/elastic/worker_record.h"
@@ -103,6 +105,8 @@ static void in_child(void) {
     struct weft__worker *w = weft__self();
     struct weft__fiber *me = w ? load_rlx(&w->current) : NULL;
     weft__fence_after_fork();
+    /* The C library regards the carrier's storage as free: it is not the storage of the thread that forked. */
+    if (w && weft__own_tls_runs(w)) weft__rseq_leave(w->carrier.thread_pointer);
     weft__slab_after_fork(&weft__fibers);
     weft__stack_after_fork();
     weft__starved_after_fork();

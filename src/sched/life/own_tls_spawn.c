@@ -44,6 +44,7 @@ void weft__own_tls_end(void) {
  * frames below the caller's are gone. */
 static inline __attribute__((always_inline)) void own_tls_return(void *result) {
     struct weft__fiber *me = weft__me();
+    if (unlikely(!weft__self())) weft__forked_end(me);
     if (unlikely(weft__frame_top(me->frames) && weft__frames_kind(me->frames) != WEFT_FRAME_MEMBER))
         weft__frames_unwind(me, result, weft__stack_pointer());
     weft__own_tls_end();
