@@ -10,9 +10,9 @@ struct weft__recorder weft__recorder = {.version = WEFT_RECORDER_VERSION};
 
 /* --- any event ---------------------------------------------------------------------------------------- */
 
-/* The worker's tape. If it is still of an earlier recording, it is reset. */
+/* The worker's tape; NULL: it has none. Resets the tape if its state belongs to an earlier recording. */
 static struct weft__tape *own_tape(struct weft__worker *w) {
-    struct weft__tape *t = w ? load_acq(&w->tape) : NULL; /* pairs with elastic/recording.c: the tape is made */
+    struct weft__tape *t = w ? load_acq(&w->tape) : NULL; /* pairs with elastic/recording.c, which makes the tape */
     uint32_t now = load_rlx(&weft__recorder.recording);
     if (t && unlikely(t->recording != now)) {
         t->recording = now;
@@ -80,7 +80,7 @@ static void record_spawn(uint64_t fiber, uint64_t by, struct weft__fiber *f) {
     weft__record_slow(WEFT_HAPPENED_NAME, fiber, name[0], name[1]);
 }
 
-/* A fresh fiber that moves from queue to queue is recorded as spawned several times: the first counts. */
+/* A fresh fiber that moves from queue to queue is recorded as spawned several times. Readers use the first event. */
 WEFT_COLD void weft__record_ready(struct weft__worker *w, struct weft__fiber *f) {
     struct weft__tape *t = own_tape(w);
     struct weft__fiber *current = w ? load_rlx(&w->current) : NULL;
@@ -93,12 +93,12 @@ WEFT_COLD void weft__record_ready(struct weft__worker *w, struct weft__fiber *f)
         weft__record_slow(WEFT_HAPPENED_READY, fiber, by, 0);
         return;
     }
-    /* It yields; or it could not be entered, because its last carrier is still on its stack. */
+    /* The fiber yields; or w could not enter it yet, because its last carrier is still on its stack. */
     if (f == current || t->running == fiber) t->yields = true, by = fiber;
     weft__tape_write(t, weft__record_now(), WEFT_HAPPENED_READY, fiber, by, 0);
 }
 
-/* Has the fiber that the worker ran ended? Its record may be free already, and be of a later life. */
+/* Has the fiber that the worker ran ended? Its record may be free already, or be used for another fiber. */
 static bool has_ended(const struct weft__tape *t, struct weft__fiber *old) {
     return load_rlx(&old->slot.life) != t->running || weft__join_has_ended(load_rlx(&old->join));
 }
@@ -113,7 +113,7 @@ WEFT_COLD WEFT_NOINLINE bool weft__record_leave(struct weft__worker *w, struct w
         t->fiber = old;
     }
     if (t->yields)
-        t->yields = false; /* and it was recorded as ready just now */
+        t->yields = false; /* its yield was recorded just now, by weft__record_ready */
     else if (has_ended(t, t->fiber))
         weft__tape_write(t, weft__record_now(), WEFT_HAPPENED_END, t->running, 0, 0);
     else {

@@ -4,14 +4,14 @@
 #include "sched/record/record.h"
 
 struct walk {
-    uintptr_t pc, sp, fp;
-    uintptr_t fp_at;    /* where that frame pointer was saved */
-    uintptr_t low, top; /* of the stack */
-    uintptr_t begin;    /* the first sp */
+    uintptr_t pc, sp, fp; /* of the present frame */
+    uintptr_t fp_at;      /* the address where fp was saved */
+    uintptr_t low, top;   /* the limits of the stack */
+    uintptr_t begin;      /* sp of the first frame */
     struct weft__walk made;
 };
 
-/* A word of the stack. A sanitizer would complain about the bytes between the variables. */
+/* Reads a word of the stack. Not checked by sanitizers: they would complain about the bytes between variables. */
 static inline __attribute__((no_sanitize("address"))) WEFT_MAY_RACE uintptr_t word_at(uintptr_t at) {
     return *(const volatile uintptr_t *)at;
 }
@@ -31,7 +31,8 @@ static inline const struct weft__stack_rule *rule_of(struct weft__stack_rules *r
     return NULL;
 }
 
-/* The caller's stack pointer. */
+/* The stack pointer of the caller of the present frame. If the rule needs the frame pointer, the walk remembers its
+ * value. */
 static inline uintptr_t walk_base(struct walk *w, const struct weft__stack_rule *r) {
     struct weft__walk *m = &w->made;
     if (likely(r->base == WEFT_RULE_BY_SP)) return w->sp + (uintptr_t)(intptr_t)r->cfa;
@@ -40,10 +41,11 @@ static inline uintptr_t walk_base(struct walk *w, const struct weft__stack_rule 
     return w->fp + (uintptr_t)(intptr_t)r->cfa;
 }
 
-/* One step outward. False: it ends here. *cut: because no rule is known. */
+/* One step outward, to the caller. False: the walk ends here; *cut: because no rule is known. */
 static inline __attribute__((no_sanitize("address"))) bool walk_step(struct walk *w, struct weft__stack_rules *rules,
                                                                      bool *cut) {
-    const struct weft__stack_rule *r = rule_of(rules, w->pc - 1); /* the call, not what comes after it */
+    const struct weft__stack_rule *r =
+        rule_of(rules, w->pc - 1); /* pc - 1 is in the call; pc may be in the next function */
     struct weft__walk *m = &w->made;
     if (unlikely(!r)) return *cut = true, false;
     if (r->base == WEFT_RULE_STOPS) return false;
@@ -55,14 +57,14 @@ static inline __attribute__((no_sanitize("address"))) bool walk_step(struct walk
     m->at[m->steps] = (int32_t)(ra - w->begin);
     m->returns[m->steps++] = w->pc;
 #if defined(__aarch64__)
-    w->pc &= (UINT64_C(1) << 48) - 1; /* without the signature that it may have */
+    w->pc &= (UINT64_C(1) << 48) - 1; /* removes the signature of pointer authentication, if there is one */
 #endif
     if (r->fp_saved) w->fp = word_at(fp), w->fp_at = fp;
     w->sp = cfa;
     return w->pc != 0;
 }
 
-/* Would a walk from there go the same way? */
+/* Would a walk that starts at `begin` go through the same frames as the known walk? */
 static inline __attribute__((no_sanitize("address"))) bool leads_the_same_way(const struct weft__walk *k,
                                                                               uintptr_t begin) {
     for (unsigned i = 0; i < k->steps; i++)
@@ -83,7 +85,7 @@ static inline uint32_t walk_known(struct weft__walks *known, uintptr_t begin, ui
     return 0;
 }
 
-/* The number of the stack with these frames. */
+/* The number of the stack with these frames; 0: the table is full. */
 static uint32_t stack_number(const uint64_t *frame, unsigned n, bool cut) {
     struct weft__known_stack *all = weft__recorder.stacks;
     uint64_t hash = cut + UINT64_C(0x9e3779b97f4a7c15);
@@ -115,14 +117,15 @@ static WEFT_NOINLINE __attribute__((no_sanitize("address"))) uint32_t walk_up(st
     bool cut = false;
     w->made.below = w->top - w->begin;
     w->made.steps = w->made.pointers = 0;
-    bool goes_on = walk_step(w, weft__recorder.rules, &cut); /* to the dispatch, which is in every stack */
+    bool goes_on =
+        walk_step(w, weft__recorder.rules, &cut); /* skips the frame of the dispatch, which is in every stack */
     while (goes_on && n < WEFT_STACK_FRAMES && (goes_on = walk_step(w, weft__recorder.rules, &cut))) frame[n++] = w->pc;
     w->made.number = stack_number(frame, n, cut);
     if (!cut && w->made.number) walks_of(known, w->made.below)[known->turn++ % WEFT_WALK_WAYS] = w->made;
     return w->made.number;
 }
 
-/* Its own frame pointer leads to that of its caller. */
+/* Not inlined: the walk starts at this function's frame pointer, which leads to that of its caller. */
 WEFT_NOINLINE __attribute__((no_sanitize("address"))) uint32_t weft__record_stack(const struct weft__fiber *f,
                                                                                   struct weft__walks *known) {
     const uintptr_t *own = __builtin_frame_address(0);

@@ -5,7 +5,7 @@
 
 #include "base/sys.h"
 
-/* The pages of a tape are touched when they are first written. */
+/* The kernel commits the pages of a tape when they are first written. */
 struct weft__tape *weft__tape_make(uint32_t cluster, uint32_t worker) {
     unsigned n = load_rlx(&weft__recorder.tapes);
     void *memory;

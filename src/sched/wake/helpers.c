@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The threads that help the workers, and how these wake them: the monitor (elastic/monitor.c) and the trimmer
- * (elastic/trim.c). Each sleeps on a word of its own.
+ * How workers wake the threads that help them: the monitor (elastic/monitor.c) and the trimmer (elastic/trim.c). Each
+ * of these sleeps on a word of its own.
  */
 #include "sched/wake/helpers.h"
 

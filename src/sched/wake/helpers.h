@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The threads that help the workers, and how these wake them. See helpers.c.
+ * How workers wake the monitor and the trimmer. See helpers.c.
  */
 #ifndef WEFT_SCHED_WAKE_HELPERS_H
 #define WEFT_SCHED_WAKE_HELPERS_H
@@ -16,7 +16,8 @@ void weft__monitor_wake(void);
 
 enum { WEFT_TRIMMER_WORKS, WEFT_TRIMMER_RESTS, WEFT_TRIMMER_RESTS_FOR_EVER };
 extern _Atomic uint32_t weft__trimmer_rests;
-/* Memory has come to a pool, and may grow old there; or, at_once, fibers wait for stacks. */
+/* Called after memory has come to a pool: the trimmer looks at it again when it may have grown old. at_once: fibers
+ * wait for stacks, so the trimmer must look now. */
 void weft__trimmer_wake(bool at_once);
 
 #endif

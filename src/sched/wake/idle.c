@@ -1,31 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sleeping and waking. Owns the cluster's stack of sleepers and idle.state.
+ * Sleeping and waking. This file owns the cluster's stack of sleepers and idle.state.
  *
- * The handshake, which loses no wake-up. The steps of each side are ordered by a full fence:
+ * This handshake loses no wake-up. A full fence orders the steps of each side:
  *
  *   a worker that found nothing               a thread that made work visible
  *   1. becomes a sleeper: on the stack,       1. puts the fiber into a queue
  *      counted in idle.state                  -- fence --
  *   -- fence --                               2. looks at idle.state: are there sleepers, and
- *   2. looks for work everywhere, once more      no searcher? then takes one off the stack,
- *   3. sleeps                                    makes it a searcher, and wakes it
+ *   2. looks for work everywhere, once more      no searcher? then takes one sleeper off the
+ *   3. sleeps                                    stack, makes it a searcher, and wakes it
  *
- * Either the worker's look (2) sees the fiber, or the other's look (2) sees the sleeper. The fence
- * on the right stands on the hot path, so it is the light one of a pair: the worker's is
- * membarrier, which makes every running thread pass a full fence.
+ * Either the worker sees the fiber in its step 2, or the other thread sees the sleeper in its step 2. The fence on the
+ * right is on the hot path, so it is the light fence of a pair. The fence on the left is membarrier, which makes every
+ * running thread pass a full fence.
  *
- * Few search: a waker wakes one worker, and none while another searches. A searcher that finds work and
- * sees more wakes the next one.
+ * Few workers search at a time: a waker wakes one worker, and wakes none while another searches. A searcher that finds
+ * work, and sees that more waits, wakes the next worker.
  *
- * A wake-up costs the waker a system call and takes effect some 40 us later, the time of hundreds of
- * switches. So a worker with one fiber in its queue wakes no other worker: it will run that fiber itself,
- * unless the fiber that it runs now computes for long. The same holds for a few fibers that have run
- * before, if the worker reaches them within WEFT_CARRY. The watchman covers the case that the worker does
- * not reach them: while some workers are awake and others sleep, one of the sleepers sleeps with a timeout,
- * doubling from WEFT_WATCH_FIRST to WEFT_WATCH_LAST, and checks whether any queue stands still. Without a
- * watchman, the first push wakes a worker. When all workers sleep, there is no watchman: an idle program
- * uses no CPU.
+ * A wake-up costs the waker a system call and takes effect some 40 us later, after the time of hundreds of switches. So
+ * a worker with one fiber in its queue wakes no other worker: it will run that fiber itself, unless the fiber that it
+ * runs now computes for long. The same holds for a few fibers that have run before, if the worker reaches them within
+ * WEFT_CARRY. If it does not, the watchman takes them: while some workers are awake and others sleep, one of the
+ * sleepers sleeps with a timeout, which doubles from WEFT_WATCH_FIRST to WEFT_WATCH_LAST, and checks whether any queue
+ * stands still. Without a watchman, the first push wakes a worker. When all workers sleep there is no watchman, so an
+ * idle program uses no CPU.
  *
  * The watchman may find work and then be busy for long, while others sleep on. So when it becomes busy, it asks the
  * deques of forked calls to report the next fork, as a worker that goes to sleep does, and looks for work once more
@@ -36,7 +35,7 @@
 #include "base/assert.h"
 #include "sched/wake/load.h"
 
-/* Release: pairs with readers without the lock, such as others_rest: they see what the worker did before. */
+/* Release: pairs with readers without the lock, such as others_rest, which then see what the worker did before. */
 static void add_state(struct weft__idle *idle, uint64_t n) { store_rel(&idle->state, load_rlx(&idle->state) + n); }
 
 static void stop_watching(struct weft__idle *idle, struct weft__worker *w) {
@@ -63,7 +62,7 @@ static void take_off(struct weft__idle *idle, struct weft__worker *w) {
     stop_watching(idle, w);
 }
 
-/* The worker is no longer retired. Locked. */
+/* Ends the worker's retirement, if it is retired. Locked. */
 static void call_back(struct weft__idle *idle, struct weft__worker *w) {
     WEFT_ASSERT(weft__lock_is_held(&idle->lock));
     if (!w->sleeper.is_retired) return;
@@ -104,7 +103,7 @@ void weft__idle_wake(struct weft__worker *w) {
     if (asleep) weft__driver_wake(&w->driver);
 }
 
-/* May the queue be left to its owner? A few fibers may: if the owner does not reach them, the watchman takes them. */
+/* May w be left alone with its queue? Yes if it has few fibers: if it does not reach them, the watchman takes them. */
 static bool is_left_to_owner(struct weft__worker *w, bool fresh) {
     return weft__ready_length(&w->ready) < 2 || (!fresh && weft__is_prompt(w)) ||
            weft__keeps_up(w, load_rlx(&w->progress.polled_at));
@@ -134,15 +133,15 @@ void weft__idle_wake_taker(struct weft__cluster *c, bool (*calls_wait)(struct we
 }
 
 /*
- * A worker that retires may leave work behind: wakers that saw it search have woken no other worker, forked calls of a
- * fiber that parked on it have lost their home, and the watchman may be the worker that retires. So it looks for work
- * in place of the most recent sleeper, and wakes that sleeper if there is any.
+ * A worker that retires may leave work behind. Wakers that saw it search have woken no other worker. Forked calls of a
+ * fiber that parked on it have lost their home. And it may have been the watchman. So it looks for work in place of the
+ * most recent sleeper, and wakes that sleeper if there is work for it.
  */
 void weft__idle_wake_successor(struct weft__cluster *c, bool (*work_waits)(struct weft__worker *)) {
     struct weft__idle *idle = &c->idle;
     weft__lock(&idle->lock);
     struct weft__worker *w = load_rlx(&idle->state) & WEFT_IDLE_SEARCHERS ? NULL : idle->top;
-    if (w && !work_waits(w)) w = sleeper_for_calls(idle); /* the first one may be a spare */
+    if (w && !work_waits(w)) w = sleeper_for_calls(idle); /* the first sleeper may be a spare */
     if (w && !work_waits(w)) w = NULL;
     if (w) make_searcher(idle, w);
     weft__unlock(&idle->lock);
@@ -151,7 +150,7 @@ void weft__idle_wake_successor(struct weft__cluster *c, bool (*work_waits)(struc
 
 bool weft__idle_start_searching(struct weft__worker *w) {
     struct weft__idle *idle = &w->cluster->idle;
-    if (w->search.is_searcher) return true; /* appointed by its waker */
+    if (w->search.is_searcher) return true; /* its waker made it a searcher */
     weft__lock(&idle->lock);
     /* Half of the workers that are awake may search, but always at least one. */
     uint64_t searchers = (load_rlx(&idle->state) & WEFT_IDLE_SEARCHERS) / WEFT_IDLE_SEARCHER;
@@ -171,7 +170,8 @@ void weft__idle_stop_searching(struct weft__worker *w) {
     weft__unlock(&idle->lock);
 }
 
-/* Forked calls are left to the watchman, so a worker that takes calls relieves a watchman that takes none. */
+/* Should w replace the watchman? Workers leave forked calls to the watchman, so it should be a worker that takes calls.
+ */
 static bool watches_better(const struct weft__worker *watchman, const struct weft__worker *w) {
     return !watchman || (!weft__takes_calls(watchman) && weft__takes_calls(w));
 }
@@ -201,13 +201,13 @@ void weft__idle_announce_sleep(struct weft__worker *w, bool *is_watchman, bool *
     weft__unlock(&idle->lock);
 }
 
-/* After this no other thread writes w->search.is_searcher: only sleepers are appointed. */
+/* After this no other thread writes w->search.is_searcher: wakers write it only for sleepers. */
 void weft__idle_leave(struct weft__worker *w) {
     struct weft__idle *idle = &w->cluster->idle;
     weft__lock(&idle->lock);
     take_off(idle, w);
     weft__unlock(&idle->lock);
-    fence_rel(); /* pairs with weft__is_quiet: if it sees anything that we do from here on, it also sees idle.wakes */
+    fence_rel(); /* pairs with weft__is_quiet: if that sees anything that we do from here on, it also sees idle.wakes */
 }
 
 /* --- retirement ---------------------------------------------------------------------------------- */

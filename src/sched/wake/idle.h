@@ -7,7 +7,7 @@
 
 #include "sched/core/cluster.h"
 
-/* idle.state: how many sleep, how many search, whether there is a watchman. */
+/* idle.state: the numbers of sleepers, searchers and retired workers, and whether there is a watchman. */
 #define WEFT_IDLE_SLEEPER UINT64_C(1)
 #define WEFT_IDLE_SLEEPERS UINT64_C(0xffff)
 #define WEFT_IDLE_SEARCHER UINT64_C(0x10000)
@@ -25,9 +25,9 @@ static inline unsigned weft__idle_resting(uint64_t state) {
     return weft__idle_sleepers(state) + weft__idle_retirees(state);
 }
 
-/* --- for those that have made work visible ----------------------------------------------------- */
+/* --- for threads that have made work visible ----------------------------------------------------- */
 
-/* Wakes one sleeper, unless a worker searches already. */
+/* Wakes one sleeper, unless a worker already searches. */
 void weft__idle_wake_one(struct weft__cluster *c);
 /* Wakes the most recent sleeper that takes calls, if calls wait for it. */
 void weft__idle_wake_taker(struct weft__cluster *c, bool (*calls_wait)(struct weft__worker *));
@@ -55,7 +55,8 @@ static inline void weft__notify_woken(struct weft__worker *w) { weft__notify_of(
 /* False: enough workers search already. */
 bool weft__idle_start_searching(struct weft__worker *w);
 void weft__idle_stop_searching(struct weft__worker *w);
-/* Step 1 of the handshake: the worker is a sleeper, and perhaps the watchman, or the last worker that was awake. */
+/* Step 1 of the handshake: the worker becomes a sleeper. Says whether it became the watchman, too, and whether it was
+ * the last worker that was awake. */
 void weft__idle_announce_sleep(struct weft__worker *w, bool *is_watchman, bool *is_last);
 /* The worker is awake again. */
 void weft__idle_leave(struct weft__worker *w);

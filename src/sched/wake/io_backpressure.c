@@ -1,39 +1,42 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which thread asks for descriptors that have become ready. A thread of its own (io/poll_thread.c) competes with the
- * workers for processors: each report that it fetches while they are all busy costs two switches between threads, and
- * no worker is free to run what it brings. So the thread holds back while all workers are busy, and the workers ask
- * themselves: a worker that runs dry, a busy one now and then, and a worker that has nothing to do sleeps where the
- * thread would sleep. Then a server that is busy, and one worker that sleeps between two requests, never see the thread
- * at all.
+ * Decides which thread asks the poller for ready descriptors: the poll thread (io/poll_thread.c) or a worker.
+ *
+ * The poll thread competes with the workers for processors. Each report that it fetches while all workers are busy
+ * costs two switches between threads, and no worker is free to run the fibers that it makes ready. So the poll thread
+ * holds back while all workers are busy, and the workers ask the poller themselves: a worker that runs dry asks, a busy
+ * worker asks now and then, and a worker that has nothing to do sleeps in the poller. So the poll thread never runs
+ * while a server is busy, nor beside a single worker that sleeps between two requests.
  *
  * The states of weft__poll_duty_state:
  *
- *   SERVED    the thread is on duty: it sleeps in the poller, or makes ready what that has reported
+ *   SERVED    the thread is on duty: it sleeps in the poller, or makes fibers ready for the poller's reports
  *   HELD      the thread holds back, and the workers are on duty
  *   DOZED     the thread holds back, and a worker sleeps in the poller
  *   AWAITED   the thread holds back for a limited time, and wants to be notified when a worker has nothing to do. It
  *             chooses this state when it has other duties than descriptors, such as signals
  *
  *   the thread                                  a worker that goes to sleep
- *   1. awaited = HELD                           1. is a sleeper: idle.state says so
+ *   1. state = HELD                             1. becomes a sleeper, counted in idle.state
  *   -- fence --                                 -- fence --
- *   2. does a worker sleep, or has              2. HELD: becomes DOZED, and the worker sleeps in the poller.
- *      the thread other duties? Then it goes       AWAITED, or the worker must sleep elsewhere: the worker notifies the
- *      on, SERVED or AWAITED                       thread. DOZED or SERVED: the worker sleeps elsewhere
- *   3. sleeps until it is notified              3. woken: DOZED becomes HELD again; if others sleep, the worker
- *                                                notifies the thread
+ *   2. if a worker sleeps: state = SERVED, and  2. by the state:
+ *      it polls again. Otherwise, if it has        HELD: state = DOZED, and the worker sleeps in the poller
+ *      other duties: state = AWAITED               AWAITED, or HELD and the worker must sleep elsewhere: notifies the
+ *   3. sleeps until it is notified                    thread
+ *                                                  DOZED or SERVED: sleeps elsewhere
+ *                                               3. after its sleep: if other workers sleep, notifies the thread;
+ *                                                  otherwise DOZED becomes HELD again
  *
- * Either the thread sees the sleeper in its step 2, or the sleeper sees HELD in its step 2. The other notifications:
- * from the monitor, when no worker has asked since its last tick, because a fiber computes; from a worker that retires;
- * from the end of a cluster.
+ * Either the thread sees the sleeper in its step 2, or the sleeper sees HELD in its step 2. The thread is also notified
+ * by the monitor, when no worker has asked the poller since the last tick because a fiber computes; by a worker that
+ * retires; and by the end of a cluster.
  */
 #include "sched/wake/io_backpressure.h"
 #include "base/sys.h"
 #include "sched/wake/idle.h"
 
-#define WEFT_POLL_DUTY_ASKED_EVERY (100 * WEFT_MICROSECOND) /* by workers that have something to do */
-#define WEFT_POLL_DUTY_PATIENCE (1 * WEFT_MILLISECOND)      /* added if plenty is queued; less than a tick */
+#define WEFT_POLL_DUTY_ASKED_EVERY (100 * WEFT_MICROSECOND) /* how often busy workers ask the poller */
+#define WEFT_POLL_DUTY_PATIENCE (1 * WEFT_MILLISECOND)      /* added if the queue is long; less than a tick */
 
 _Atomic uint32_t weft__poll_duty_state;
 static _Atomic(const struct weft__poll_duty *) stead;
@@ -59,9 +62,9 @@ WEFT_COLD bool weft__poll_duty_fetch(void) {
 }
 
 /*
- * A worker with plenty in its queue asks more rarely. What it fetched would be behind the queue anyway, and the kernel
- * would touch the sockets twice: when it reports them, and when their fibers run. (Echo, 10,000 connections: 9.2 -> 8.8
- * us of the server.)
+ * A worker with a long queue asks more rarely. The fibers of the reports would wait behind the queue anyway, and the
+ * kernel would load the sockets into the cache twice: when it reports them, and when their fibers run. (Echo, 10,000
+ * connections: 9.2 -> 8.8 us of the server.)
  */
 static bool has_plenty(struct weft__worker *w) {
     enum { PLENTY = 32 };
@@ -100,7 +103,7 @@ WEFT_COLD void weft__poll_duty_leave(struct weft__worker *w) {
         weft__poll_duty_notify();
     else
         cas_ar(&weft__poll_duty_state, &is,
-               WEFT_POLL_DUTY_HELD); /* pairs with weft__poll_duty_take; it may be SERVED meanwhile */
+               WEFT_POLL_DUTY_HELD); /* pairs with weft__poll_duty_take; fails if it is SERVED by now */
 }
 
 WEFT_COLD bool weft__poll_duty_sleep(struct weft__worker *w, uint64_t deadline) {
@@ -117,7 +120,8 @@ WEFT_COLD bool weft__poll_duty_sleep(struct weft__worker *w, uint64_t deadline) 
 
 /* --- the thread ------------------------------------------------------------------------------------------------ */
 
-/* False: a worker of the cluster sleeps. A worker that searches counts as busy: it will run something, or sleep. */
+/* For each cluster. False, which ends the loop: a worker of it sleeps. A searching worker counts as busy: it will run a
+ * fiber, or sleep. */
 static bool is_busy(struct weft__cluster *c, void *busy) {
     if (load_acq(&c->idle.state) & WEFT_IDLE_SLEEPERS) return false;
     *(bool *)busy = true;
@@ -139,7 +143,7 @@ void weft__poll_duty_hold_back(const struct weft__poll_duty *by, uint64_t most) 
     bool busy = false;
     store_rel(&stead, by);                                  /* pairs with poller_ask and weft__poll_duty_sleep */
     store_rel(&weft__poll_duty_state, WEFT_POLL_DUTY_HELD); /* pairs with weft__poll_duty_take */
-    fence_sc(); /* pairs with the fence of a sleeper, and with the fence of a thread that gives it a duty */
+    fence_sc(); /* pairs with the fence of a sleeper, and with that of a thread that gives the poll thread a duty */
     if (weft__each_cluster(is_busy, &busy) && busy) hold_back(by, most);
     store_rlx(&weft__poll_duty_state, WEFT_POLL_DUTY_SERVED);
 }

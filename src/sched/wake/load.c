@@ -20,13 +20,13 @@
  */
 #include "sched/wake/load.h"
 
-#define WEFT_SHORT_TURN (50 * WEFT_MICROSECOND) /* what a wake-up takes */
-#define WEFT_WINDOW (4 * WEFT_MILLISECOND)      /* what the monitor looks at, at least: a tick */
-#define WEFT_CROWDED (200 * WEFT_MILLISECOND)   /* then another worker is tried again */
+#define WEFT_SHORT_TURN (50 * WEFT_MICROSECOND) /* as long as a wake-up takes */
+#define WEFT_WINDOW (4 * WEFT_MILLISECOND)      /* the shortest time that the monitor measures: a tick */
+#define WEFT_CROWDED (200 * WEFT_MILLISECOND)   /* for how long a measured shortage of processors counts */
 
 #define WEFT_SHARES 256
 #define WEFT_FULL (WEFT_SHARES - WEFT_SHARES / 16)      /* awake nearly all the time */
-#define WEFT_ONE_WORKER (WEFT_SHARES - WEFT_SHARES / 4) /* what two have to do, and one could do for both */
+#define WEFT_ONE_WORKER (WEFT_SHARES - WEFT_SHARES / 4) /* the most that two workers do and one could do for both */
 
 static bool is_quick(const struct weft__worker *w) {
     return weft__uring_is_in_use(&w->ring) && load_rlx(&w->burden.turn) < WEFT_SHORT_TURN;
@@ -47,7 +47,7 @@ struct weft__worker *weft__host_of(struct weft__worker *w) {
     return comes_by && weft__keeps_up(first, now) && is_quick(w) ? first : NULL;
 }
 
-/* The kernel may have taken the processor away for milliseconds meanwhile. So a single long time counts little. */
+/* A single long time counts little, because the kernel may have taken the processor away for milliseconds. */
 void weft__burden_dry(struct weft__worker *w, uint64_t busy) {
     struct weft__burden *b = &w->burden;
     uint64_t turns = load_rlx(&w->numbers.switches) - b->switches, old = load_rlx(&b->turn);

@@ -35,7 +35,7 @@ uint64_t weft__queue_idle_time(struct weft__worker *w, struct weft__worker *othe
     return 0;
 }
 
-/* We moved its head ourselves: for the owner nothing has changed. */
+/* We moved the head ourselves. We must not take that for progress of the owner. */
 void weft__seen_note_taken(struct weft__worker *w, struct weft__worker *from, uint64_t n) {
     if (from->index < w->seen.size) w->seen.queue[from->index].head += n;
 }
@@ -53,7 +53,7 @@ bool weft__queue_is_served_at_once(struct weft__worker *w, struct weft__worker *
     if (!weft__seen_make_room(w, other->index)) return false;
     struct weft__queue_seen *seen = &w->seen.queue[other->index], last = *seen;
     uint64_t head = load_rlx(&other->ready.head);
-    if (last.at && head == last.head) return now - last.at < WEFT_CARRY; /* else two looks in a row say nothing */
+    if (last.at && head == last.head) return now - last.at < WEFT_CARRY; /* two looks in a row prove nothing */
     see_head(seen, head, now);
     return !last.at || length * (now - last.at) < (head - last.head) * WEFT_CARRY;
 }
