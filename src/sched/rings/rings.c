@@ -11,19 +11,19 @@
 #include <string.h>
 
 /*
- * How many requests are under way for each descriptor, by its number's last bits; so that a close need not
- * ask all rings. Counted before the request is the kernel's, and until it has completed. Numbers beyond share; pages
- * are committed when they are touched.
+ * Counts the requests under way for each descriptor, so that a close need not ask all rings. A request is counted from
+ * before the kernel gets it until it has completed. Descriptors with equal last bits share a count. The kernel commits
+ * the pages of this array when they are first touched.
  */
 enum { WEFT_DESCRIPTORS = 1 << 20 };
 static _Atomic uint32_t under_way[WEFT_DESCRIPTORS];
 
 static _Atomic uint32_t *ring_count_of(int fd) { return &under_way[(unsigned)fd % WEFT_DESCRIPTORS]; }
 
-/* --- handing over ---------------------------------------------------------------------------------- */
+/* --- submission ------------------------------------------------------------------------------------ */
 
 static unsigned ring_entries(void) {
-    const char *text = getenv("WEFT_RING"); /* a test may ask for a tiny one */
+    const char *text = getenv("WEFT_RING"); /* a test may ask for a tiny ring */
     int n = text ? atoi(text) : 0;
     return n > 0 && n <= WEFT_RING_ENTRIES ? (unsigned)n : WEFT_RING_ENTRIES;
 }
@@ -43,8 +43,8 @@ static void take_away(struct weft__uring_options *wish, const char *word, size_t
         if (length == strlen(words[i].word) && !strncmp(word, words[i].word, length)) wish->lacks |= words[i].lacks;
 }
 
-/* A test may ask for an older kernel: WEFT_RING_WITHOUT has numbers of operations, or "all" of them, and words for
- * other abilities, with commas between. */
+/* A test may pretend that the kernel is older. WEFT_RING_WITHOUT lists what is missing, separated by commas: numbers of
+ * operations, "all" for all operations, and words for other abilities. */
 static struct weft__uring_options ring_wish(void) {
     struct weft__uring_options all = {.entries = ring_entries()};
     const char *text = getenv("WEFT_RING_WITHOUT");
@@ -100,7 +100,7 @@ void weft__ring_claim(struct weft__uring *r, struct io_uring_sqe *e, struct weft
     store_rlx(&r->in_flight, load_rlx(&r->in_flight) + 1);
     if (is_called_later(op)) store_rlx(&r->functions, load_rlx(&r->functions) + 1);
     if (op->fd >= 0)
-        add_sc(ring_count_of(op->fd), 1); /* pairs with weft__rings_close_fd: it sees the count, and that of the ring */
+        add_sc(ring_count_of(op->fd), 1); /* pairs with weft__rings_close_fd, which sees this and in_flight */
 }
 
 void weft__ring_unclaim(struct weft__uring *r, struct weft__op *op) {
@@ -109,10 +109,10 @@ void weft__ring_unclaim(struct weft__uring *r, struct weft__op *op) {
     store_rlx(&r->in_flight, load_rlx(&r->in_flight) - 1);
 }
 
-/* --- taking back -------------------------------------------------------------------------------------- */
+/* --- completion --------------------------------------------------------------------------------------- */
 
-/* Locked. True: it has a function to be called, after the unlock; *over: so many of these are over then, and are still
- * counted as under way until they have been called: they may spawn a fiber. */
+/* Completes the op, or a part of it. True: the caller must call op->fn after the unlock. *over counts the ops that are
+ * complete after that call. They stay in r->in_flight until then, because the function may spawn a fiber. Locked. */
 static bool ring_complete(struct weft__uring *r, const struct weft__completion *c, struct weft__list *won,
                           unsigned *over) {
     struct weft__op *op = c->op;
@@ -145,19 +145,20 @@ static bool ring_complete(struct weft__uring *r, const struct weft__completion *
  */
 static void foresee_entries(const struct weft__completion *c, unsigned n) {
     for (unsigned i = 0; i < n; i++) {
-        const char *at = (const char *)c[i].op; /* on the stack, between the frames that it returns through */
+        const char *at = (const char *)c[i].op; /* on the fiber's stack, next to the frames that it returns to */
         for (int line = -2; line <= 3; line++) __builtin_prefetch(at + line * 64);
     }
     for (unsigned i = 0; i < n; i++) __builtin_prefetch(c[i].op->fiber);
 }
 
-/* Locked. */
+/* Changes the result of requests that the end of the ring has cancelled. Locked. */
 static void say_left(struct weft__completion *c, unsigned n) {
     for (unsigned i = 0; i < n; i++)
         if (c[i].result == -ECANCELED) c[i].result = WEFT_RING_LEFT;
 }
 
-/* wakes: the waiters become ready; not at the end, when only abandoned fibers are left. */
+/* Takes completions out of the ring. wakes: makes the waiters ready; false at the end, when only abandoned fibers are
+ * left. */
 static unsigned reap_completions(struct weft__uring *r, bool wakes) {
     enum { AT_ONCE = 64 };
     struct weft__completion c[AT_ONCE];
@@ -174,7 +175,8 @@ static unsigned reap_completions(struct weft__uring *r, bool wakes) {
     for (unsigned i = 0; i < called; i++) c[i].op->fn(c[i].op, c[i].result, c[i].flags);
     if (over) {
         weft__lock(&r->lock);
-        store_rel(&r->in_flight, load_rlx(&r->in_flight) - over); /* pairs with a stop: what they spawned is counted */
+        store_rel(&r->in_flight, load_rlx(&r->in_flight) -
+                                     over); /* pairs with a stop, which then counts the fibers that they spawned */
         store_rel(&r->functions, load_rlx(&r->functions) - over); /* the same */
         weft__unlock(&r->lock);
     }
@@ -191,14 +193,15 @@ void weft__ring_serve(struct weft__uring *r) {
 
 static struct weft__worker *ring_owner_of(struct weft__uring *r) { return container_of(r, struct weft__worker, ring); }
 
-/* When a thread ends, so do the requests that it has handed over, whichever fiber made them. Carriers of the ring's
- * cluster end after it; others leave it to its worker. */
+/* May the calling thread submit the entries of this ring? When a thread ends, the kernel cancels all requests that the
+ * thread has submitted, whichever fiber made them. Carriers of the ring's cluster live as long as the ring; all other
+ * threads leave the ring to its worker. */
 static bool may_enter(struct weft__uring *r) {
     struct weft__worker *me = weft__self();
     return me && me->cluster == ring_owner_of(r)->cluster;
 }
 
-/* Hands over what is filled, and lets completions come in; or asks the worker to. */
+/* Submits the entries and takes the completions, or wakes the worker of the ring to do so. */
 static void ring_serve(struct weft__uring *r) {
     if (likely(may_enter(r)))
         weft__ring_look(r);
@@ -206,13 +209,13 @@ static void ring_serve(struct weft__uring *r) {
         weft__idle_wake(ring_owner_of(r));
 }
 
-/* Serves the ring until the kernel has taken all entries: the worker of the ring may be asleep. */
+/* Serves the ring until the kernel has taken all entries. The worker of the ring may be asleep, and must wake first. */
 static void serve_now(struct weft__uring *r) {
     ring_serve(r);
     for (unsigned turn = 0; weft__uring_has_entries(r); weft__backoff(&turn)) ring_serve(r);
 }
 
-/* Locked; with room or not. */
+/* Pushes a request that cancels op. False: the ring has no room. Locked. */
 static bool push_cancel(struct weft__uring *r, struct weft__op *op) {
     WEFT_ASSERT(weft__lock_is_held(&r->lock) && !op->done);
     if (!weft__uring_has_room(r, 1)) return false;
@@ -250,9 +253,9 @@ static void close_fd_in(struct weft__cluster *c, int fd) {
     for (unsigned i = 0; i < load_acq(&c->count); i++) { /* pairs with the making of a worker */
         struct weft__uring *r = &c->workers[i]->ring;
         if (!load_rlx(&r->in_flight)) continue;
-        ring_serve(r); /* later, by its number, the kernel would find the next file that gets it */
+        ring_serve(r); /* after the close, the kernel would use the next file with this number for the entries */
         if (unlikely(weft__uring_cancel_fd(r, fd)))
-            serve_now(r); /* so does the entry that cancels */
+            serve_now(r); /* for the same reason: the entry that cancels names the descriptor, too */
         else
             ring_serve(r);
     }
@@ -260,16 +263,16 @@ static void close_fd_in(struct weft__cluster *c, int fd) {
 
 static void close_fd_everywhere(int fd) {
     for (unsigned i = 0; i < WEFT_CLUSTERS_MAX; i++) {
-        struct weft__cluster *c = load_acq(&weft__clusters[i]); /* pairs with its making; they stay */
+        struct weft__cluster *c = load_acq(&weft__clusters[i]); /* pairs with its making; clusters are kept for ever */
         if (c) close_fd_in(c, fd);
     }
 }
 
 /*
- * A request that was woken, and that the kernel is about to try again, is not found by a cancellation, and may wait
- * again afterwards. So we ask until all have completed; most often that is once. It takes longer only while the kernel
- * needs a thread that computes: until the next tick of the kernel's clock, or until another thread enters the ring in
- * its place. The limit, some two seconds, is for descriptor numbers that share a count.
+ * A cancellation does not find a request that the kernel has woken and is about to try again; that request may wait
+ * again afterwards. So we cancel again and again until all requests have completed. Most often one round is enough.
+ * More are needed while the kernel must run a request on a thread that computes: it does so at the next tick of its
+ * clock, or when another thread enters the ring. The limit of some two seconds is for descriptors that share a count.
  */
 void weft__rings_close_fd(int fd) {
     enum { TURNS = 20000 };
@@ -283,7 +286,7 @@ void weft__ring_worker_ends(struct weft__worker *w) {
     struct weft__uring *r = &w->ring;
     if (!load_rlx(&r->open) || !load_rlx(&r->in_flight)) return;
     bool goes_on = !load_acq(&weft__cluster.ending); /* pairs with weft__clusters_claim */
-    w->placement = WEFT_PLACEMENT_NOWHERE;           /* a fiber that becomes ready from here on goes on elsewhere */
+    w->placement = WEFT_PLACEMENT_NOWHERE;           /* fibers that become ready from here on go to other workers */
     weft__lock(&r->lock);
     r->leaves = goes_on;
     weft__unlock(&r->lock);

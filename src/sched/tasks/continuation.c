@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Continuation stealing, an option of a cluster: a fork runs the child at once, on a separate stack, and thieves can
- * steal the parent meanwhile. So one worker runs the program in its serial order, and however many calls are forked
- * before the first join, no more stacks are in use than calls are nested.
+ * Continuation stealing, an option of a cluster: a fork runs the call at once, in a child fiber with a stack of its
+ * own, and thieves can steal the parent meanwhile. So a single worker runs the program in its serial order. However
+ * many calls are forked before the first join, no more stacks are in use than calls are nested.
  *
- *   the fork                                        the child, when it has run
- *   1. pushes the parent onto the worker's deque    1. pops its parent
- *      of parents                                   2. it is there: goes back to it, as a call returns
- *   2. switches to a child, which runs the call     3. it was stolen, and all older parents with it: says DONE in
- *   3. goes on here or elsewhere: returns              the call, wakes the parent if it joins already, and
- *                                                      looks for something else to run
+ *   the fork, in the parent                         the child, after it has run the call
+ *   1. pushes the parent onto the worker's deque    1. pops the parent
+ *      of parents                                   2. if it got the parent: switches to it, as a call returns
+ *   2. switches to a child, which runs the call     3. if the parent was stolen (all older parents were, too): stores
+ *   3. goes on, here or on another worker:             DONE in the call, wakes the parent if that waits in the join,
+ *      returns                                         and switches to another fiber
  *
- * A worker keeps finished children with their stacks, each suspended in its loop (run_calls). To use a child is a push,
- * a switch, and the call. The deque of a child (tasks.h) has its fiber as `owner` and its call as `stolen`. While a
- * child is kept, its record has an even generation, like a free record: a thread that visits all fibers does not find
- * it, and each call is another life, which old handles do not fit. A record that is worn out is not used for another
- * call; the next flush frees it.
+ * A worker keeps finished children with their stacks, each suspended in its loop (run_calls). Using such a child takes
+ * a push, a switch, and the call. The deque of a child (tasks.h) has its fiber as `owner` and its call as `stolen`.
+ * While a child is kept its record has an even generation, like a free record, so a thread that visits all fibers does
+ * not find it. Each call gets a new generation, so handles of earlier calls are stale. A record that has used up its
+ * generations runs no other call, and the next flush removes it.
  *
  * The calls of a fiber are in its deque as usual, but no thief steals from that deque: the variant `kept` closes the
  * fast paths, so that generic and typed forks come here. A call is TAKEN from its fork until it is DONE.
  *
- * A fiber that parks gives away the worker of the parents that wait there: these become ready.
+ * When a fiber parks, the worker will run other fibers. So the parents that wait at this worker become ready.
  */
 #include "sched/dispatch/dispatch.h"
 #include "sched/life/spawn.h"
@@ -42,7 +42,7 @@ static struct weft__fiber **parent_in(struct weft_call *c) { return (struct weft
 
 /* --- parents ---------------------------------------------------------------------------------------- */
 
-/* The thief has its fiber from there: the slot can be used again. */
+/* The parent of this slot was stolen. Waits until the thief has read the slot, and frees it. */
 static void forget_stolen(struct weft__deque *p, struct weft_call *c) {
     unsigned turn = 0;
     while (load_acq(weft__call_state(c)) != WEFT_CALL_DONE) weft__backoff(&turn); /* pairs with weft__parents_steal */
@@ -50,7 +50,7 @@ static void forget_stolen(struct weft__deque *p, struct weft_call *c) {
     p->variant->forget(p, c);
 }
 
-/* The youngest parent of the worker, or NULL: none, or all were stolen. */
+/* Pops the youngest parent of the worker. NULL: there is none, or all were stolen. */
 static inline struct weft__fiber *pop_parent(struct weft__deque *p) {
     struct weft_call *c = p->in.head;
     while (c-- > p->calls) {
@@ -63,8 +63,10 @@ static inline struct weft__fiber *pop_parent(struct weft__deque *p) {
 }
 
 /*
- * The deque stays with the worker, where workers that go to sleep ask it, so a push to its first slot is like any
- * other: a fiber that forks in a loop pushes there only. The first push comes by for workers that sleep already.
+ * Makes sure that the worker has a deque of parents. The deque stays with the worker, so workers that go to sleep ask
+ * it for work, and a push to its first slot need not take the slow path as in other deques. That matters because a
+ * fiber that forks in a loop uses only the first slot. Only the very first push takes the slow path, for workers that
+ * sleep already.
  */
 static bool have_parents(struct weft__worker *w) {
     struct weft__deque *p = load_rlx(&w->calls.parents);
@@ -76,7 +78,7 @@ static bool have_parents(struct weft__worker *w) {
     return true;
 }
 
-/* All parents of the worker, the oldest first. */
+/* Removes all parents from the worker's deque and chains them, the oldest first. */
 WEFT_COLD struct weft__link *weft__parents_take(struct weft__worker *w) {
     struct weft__deque *p = load_rlx(&w->calls.parents);
     struct weft__link *chain = NULL;
@@ -97,7 +99,7 @@ static void make_all_ready(struct weft__worker *w, struct weft__link *chain) {
     weft__notify(w);
 }
 
-/* The running fiber gives the worker away. Its parents become ready. */
+/* The running fiber parks: makes the parents that wait at this worker ready. */
 WEFT_COLD void weft__parents_ready(struct weft__worker *w) { make_all_ready(w, weft__parents_take(w)); }
 
 WEFT_COLD void weft__parents_put(struct weft__worker *w, struct weft__link *chain) {
@@ -110,7 +112,7 @@ WEFT_COLD void weft__parents_put(struct weft__worker *w, struct weft__link *chai
     while (chain) {
         struct weft_call *slot = parents->in.head;
         *parent_in(slot) = weft__fiber_of_link(chain);
-        chain = chain->next; /* before a thief can take this parent, and run it */
+        chain = chain->next; /* read before the push: then a thief may take this parent, and run it */
         weft__task_push(&parents->in, slot);
     }
     weft__notify(w);
@@ -156,10 +158,10 @@ static void continuation_keep(struct weft__worker *w, struct weft__deque *child)
 }
 
 /*
- * A child is cancelled with its parent, by the parent's root (cancel_root.c), which is in the chain of the root of the
- * parent's parent, and so on. A fork does nothing for that: the wait word of a child has LOOK from the beginning, so
- * its first wait comes here, and opens the roots that are missing. The path up may be long, so it is gone again and
- * again, and the highest roots that are missing are opened each time.
+ * A child is cancelled with its parent. For that it must be a member of the parent's root (cancel_root.c), which is in
+ * the chain of the root of the parent's parent, and so on. A fork does none of this. Instead the wait word of a child
+ * has LOOK from the beginning, so its first wait calls weft__child_member, which opens the roots that are missing. The
+ * path to the top may be long. So root_of_parent walks it several times, and opens the highest missing roots each time.
  */
 static struct weft__region *continuation_member_of(struct weft__deque *child) {
     return (struct weft__region *)(void *)&child->member;
@@ -167,7 +169,7 @@ static struct weft__region *continuation_member_of(struct weft__deque *child) {
 
 static void *run_calls(void *deque);
 
-/* Is the scope around its root the root of its parent? Else its own deque knows which. */
+/* Is the scope around its root the root of its parent? Otherwise that scope is d->around. */
 static bool is_child_of_root(const struct weft__deque *d) { return fiber_of(d)->fn == run_calls && !d->mark[0].what; }
 
 static struct weft__scope *root_of_parent(struct weft__deque *parent) {
@@ -189,13 +191,13 @@ WEFT_COLD struct weft__region *weft__child_member(struct weft__fiber *me) {
     struct weft__region *m = continuation_member_of(child);
     *m = (struct weft__region){.frame = {.kind = WEFT_FRAME_MEMBER}, .fiber = me};
     m->scope = root_of_parent(child->next);
-    uintptr_t *bottom = &me->frames; /* clean-up handlers may have come before */
+    uintptr_t *bottom = &me->frames; /* below clean-up handlers that the fiber has pushed before */
     for (struct weft__frame *f; (f = weft__frame_top(*bottom));) bottom = &f->below;
     *bottom = weft__frames_with(&m->frame);
     return m;
 }
 
-/* Resets what the next life of the fiber must not inherit. */
+/* Resets what the next call in this fiber must not inherit: its membership, its local values, its wait word. */
 static WEFT_COLD void clean_continuation(struct weft__deque *child) {
     struct weft__fiber *f = fiber_of(child);
     struct weft__region *m = continuation_member_of(child);
@@ -205,7 +207,7 @@ static WEFT_COLD void clean_continuation(struct weft__deque *child) {
     weft__wait_anew(f, WEFT_WAIT_LOOK);
 }
 
-/* The parent has a scope or a shield open. */
+/* Runs the call in a child whose parent has a scope or a shield open. */
 static WEFT_COLD void run_in_region(struct weft__deque *child, struct weft_call *c) {
     struct weft__region member;
     struct weft__scope *scope = weft__call_scope(NULL, child->mark[0].what);
@@ -219,7 +221,7 @@ static WEFT_COLD void run_in_region(struct weft__deque *child, struct weft_call 
     child->around = child->mark[0].what = NULL;
 }
 
-/* Runs the call of its child. The worker, which may be another then. */
+/* Runs the call in the child. Returns the worker, which may have changed. */
 static struct weft__worker *run_call(struct weft__deque *child, struct weft_call *c) {
     struct weft__fiber *f = fiber_of(child);
     if (likely(!child->mark[0].what))
@@ -249,8 +251,9 @@ static void *run_calls(void *deque) {
         struct weft__deque *parents = load_rlx(&w->calls.parents);
         struct weft__fiber *next = likely(parents != NULL) ? pop_parent(parents) : NULL;
         continuation_keep(w, child);
-        if (likely(next != NULL)) {                         /* which says which fiber owns the deque */
-            store_rel(weft__call_state(c), WEFT_CALL_DONE); /* the parent has not gone on, so it does not wait */
+        if (likely(next != NULL)) {
+            /* The parent is suspended in its fork, so it does not wait for the call. */
+            store_rel(weft__call_state(c), WEFT_CALL_DONE);
             store_rlx(&next->context.on_stack, WEFT_STOOD_ON);
             store_rel(&w->current, next); /* pairs with weft__sharing_end_by_force */
         } else
@@ -305,7 +308,8 @@ void weft__children_flush(struct weft__worker *w, bool all) {
     if (all) give_parents_back(w);
 }
 
-/* A child with a stack like the parent's; NULL: none can be had, or the parent cannot go elsewhere. */
+/* A child with a stack of the parent's size. NULL: no memory, or the parent must stay on this worker: it is pinned, for
+ * example, or handles an exception. */
 static inline struct weft__deque *take_child(struct weft__worker *w, struct weft__fiber *parent) {
     struct weft__deque *child = w->tasks.children;
     if (unlikely(weft__has_wishes(w, parent) || w->carrier.exceptions->caught || w->carrier.exceptions->uncaught))
@@ -346,7 +350,7 @@ __attribute__((noinline)) void weft__continue_fork(struct weft__deque *d, struct
     struct weft__deque *parents = load_rlx(&w->calls.parents);
     struct weft_call *slot = parents->in.head;
     *parent_in(slot) = me;
-    weft__task_push(&parents->in, slot); /* from here on it can be stolen; no carrier enters it before it is left */
+    weft__task_push(&parents->in, slot); /* thieves may take the parent now, but enter it only after the switch */
     san_leave(&me->stack->san, &f->stack->san, false);
     w = weft__switch(&me->context, &f->context, w);
     san_enter(&me->stack->san, &w->home.san);

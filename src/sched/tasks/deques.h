@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of this area share: the deques that a worker has at hand, and the scopes of calls. */
+/* What the files of this area share: a worker's cache of deques, and the scopes of calls. */
 #ifndef WEFT_SCHED_TASKS_DEQUES_H
 #define WEFT_SCHED_TASKS_DEQUES_H
 
@@ -8,7 +8,7 @@
 
 #define WEFT_DEQUES_CACHED 4
 
-/* One at hand, so that taking it cannot fail. */
+/* Makes sure that the worker has a deque in its cache, so that taking it cannot fail. False: no memory. */
 static inline bool weft__tasks_have_deque(struct weft__worker *w) {
     if (likely(w->tasks.deques != NULL)) return true;
     if (!(w->tasks.deques = weft__deque_get(w->cluster->tasks.variant))) return false;
@@ -38,11 +38,11 @@ static inline void weft__tasks_put_deque(struct weft__worker *w, struct weft__de
     w->tasks.count++;
 }
 
-/* A scope or shield of the fiber has begun, or ended. (task_scopes.c) */
+/* Called when a scope or shield of the deque's fiber has begun or ended. (task_scopes.c) */
 void weft__tasks_mark_region(struct weft__deque *d, bool begun);
-/* The scope that cancels a call that we have taken; NULL: none does. (task_scopes.c) */
+/* The scope whose cancellation cancels a call that we have taken; NULL: there is none. (task_scopes.c) */
 struct weft__scope *weft__tasks_scope_of(struct weft__deque *d, const struct weft_call *c);
-/* The worker, which is awake: could it do anything else at the moment? (tasks.c) */
+/* Could the calling worker, whose fiber waits in a join, do anything else at the moment? (tasks.c) */
 bool weft__tasks_has_other_work(struct weft__worker *w);
 
 #endif

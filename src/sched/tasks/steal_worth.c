@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether it pays a worker to steal forked calls. The worker's own; nothing here is shared, and an old value costs time
- * only.
+ * Does it pay for a worker to steal forked calls? Each worker judges its own steals. Other threads only read the
+ * result, and an old value costs them nothing but time.
  *
- * A steal takes some hundred nanoseconds, and the owner as much again when it finds its call taken. So a steal is in
- * vain if the call returns within WEFT_STEAL_PAYS, or parks within WEFT_PARK_PAYS: a call that only waits needs no core
- * of its own. It is judged when the worker next searches. A call that computes takes a single dispatch. A call that
- * wakes others, which then run here, is the first of many, and is in vain if these take less than WEFT_TURN_PAYS each.
+ * A steal takes some hundred nanoseconds, and the owner loses as much again when it finds its call taken. So a steal is
+ * in vain if the call returns within WEFT_STEAL_PAYS, or parks within WEFT_PARK_PAYS: a call that only waits needs no
+ * core of its own. The worker judges a steal when it next searches. A call that computes takes a single dispatch. If
+ * the call has woken fibers that then ran here, too, there were more dispatches, and the steal was in vain if these
+ * took less than WEFT_TURN_PAYS each.
  *
- * After a few vain steals in a row the worker lets calls wait, each time twice as long, and takes only those that are
- * still there then. Two steals that pay end that. So short calls, and calls that wait for each other, stay where
- * they were forked, and one long call among them is found within WEFT_PATIENCE_MOST or a tick of the watchman.
+ * After a few vain steals in a row the worker leaves calls alone for a while, each time twice as long, and takes only
+ * calls that are still there afterwards. Two steals that pay end that. So short calls, and calls that wait for each
+ * other, stay where they were forked. A long call among them is found within WEFT_PATIENCE_MOST or a tick of the
+ * watchman.
  */
 #include "sched/tasks/tasks.h"
 

@@ -5,15 +5,15 @@
  * A thief takes one call and makes a fiber for it, with a stack of the victim's size and a deque of its own. It obtains
  * all of these before it takes the call, so a call that was taken will run.
  *
- *   the thief's fiber                               the owner's join, when pop said that it was taken
- *   1. state: FREE -> TAKEN, or finds `by`          1. begins a wait
- *      (or SELF: nothing to run)                    2. state: FREE or TAKEN -> by; or it is DONE
- *   2. runs it; the result is in the call           3. parks
- *   3. swaps DONE into the state; what was
- *      there says which to wake                     4. state = FREE: the slot can be used again
+ *   the thief's fiber                               the owner's join, when it cannot pop the call
+ *   1. state: FREE -> TAKEN, or finds `by`.         1. begins a wait
+ *      If it finds SELF there is nothing to run     2. state: FREE or TAKEN -> by. If it finds DONE it goes to 4
+ *   2. runs the call; the result is in the call     3. parks
+ *   3. swaps DONE into the state. If it was `by`,   4. state = FREE: the slot can be used again
+ *      wakes that fiber
  *
- * A join that waits runs nothing else on its stack. Otherwise it could run, on top of its own frame, a call that waits
- * for it (a dead join). Its worker runs other fibers meanwhile, or steals.
+ * A join that waits runs no other call on its stack. Otherwise it could run, on top of its own frame, a call that waits
+ * for the joining fiber, and neither would ever end. Instead its worker runs other fibers, or steals.
  */
 #include "sched/life/spawn.h"
 #include "sched/life/stack_shortage.h"
@@ -38,18 +38,18 @@ static uint64_t calls_unmoved(struct weft__worker *w, struct weft__worker *other
     return now - seen->public_at;
 }
 
-/* The owner that waits for it may go on, and use the slot again. */
+/* The call has run: lets its owner go on, and use the slot again. */
 void weft__call_finish(struct weft_call *c) {
     uint64_t was = xchg_ar(weft__call_state(c), WEFT_CALL_DONE); /* pairs with weft__tasks_await, and the next use */
     struct weft__fiber *joiner = was > WEFT_CALL_SELF ? weft__join_win(was) : NULL;
     if (joiner) weft__make_ready(joiner);
 }
 
-/* False: the owner has run it itself. */
+/* False: the owner has run the call itself. */
 bool weft__call_begin(struct weft_call *c) {
     uint64_t state = WEFT_CALL_FREE;
     if (cas_ar(weft__call_state(c), &state, WEFT_CALL_TAKEN)) return true; /* pairs with a join out of order */
-    return state != WEFT_CALL_SELF && c->run; /* no `run`: the owner waits only for us to have seen that */
+    return state != WEFT_CALL_SELF && c->run; /* without `run` there is nothing to run; the owner waits for our DONE */
 }
 
 WEFT_CALLS void weft__generic_run(struct weft_deque *d, struct weft_call *c) {
@@ -57,7 +57,8 @@ WEFT_CALLS void weft__generic_run(struct weft_deque *d, struct weft_call *c) {
     weft__generic_call(c);
 }
 
-/* A typed call holds a pointer to the deque. A generic one may have left its deque to the worker when it returns. */
+/* A typed call has a pointer to the deque, so its fiber must keep the deque until it returns (`entered`). The fiber of
+ * a generic call may give the deque back to the worker earlier. */
 static void task_run(struct weft__deque *d, struct weft_call *c) {
     bool typed = c->run != weft__generic_run;
     if (!typed) weft__exit_must_look(d->owner);
@@ -82,14 +83,14 @@ static void *run_stolen(void *deque) {
     return NULL;
 }
 
-/* Without a guard of its own only if there is no other way. */
+/* Takes a stack without a guard of its own only if there is no other. */
 static struct weft__stack *get_stack(struct weft__worker *w, unsigned class) {
     struct weft__stack *s = weft__stack_get(w->cache.stacks, class);
     return likely(s != NULL) || load_rlx(&weft__stack_is_scarce) ? s : weft__stack_get_any(w->cache.stacks, class);
 }
 
-/* Steals from the deque, and wraps it into a fiber that can be entered; NULL: nothing to be had. now: the steal is
- * judged later (steal_worth.c); 0: it is not. */
+/* Steals a call from the deque and makes a fiber for it. NULL: there is no call to steal, or no memory. now: the time
+ * of the steal, which is judged later (steal_worth.c); 0: it is not judged. */
 static struct weft__fiber *steal_into_fiber(struct weft__worker *w, struct weft__deque *victim, uint64_t now) {
     if (!victim->variant->ready(victim) || !weft__tasks_have_deque(w)) return NULL;
     unsigned class = w->cluster->stack_class;
@@ -99,7 +100,7 @@ static struct weft__fiber *steal_into_fiber(struct weft__worker *w, struct weft_
     count_add(&w->numbers.steals_tried, 1);
     struct weft_call *call = victim->variant->steal(victim);
     if (!call) goto put_fiber;
-    /* From here on the owner cannot end before it has run. */
+    /* From here on the owner cannot end before the call has run. */
     struct weft__fiber *owner = victim->owner;
     struct weft__deque *d = weft__tasks_take_deque(w);
     d->owner = f;
@@ -148,10 +149,10 @@ struct weft__fiber *weft__tasks_steal(struct weft__worker *w, struct weft__worke
 }
 
 /*
- * The deque's fiber may go on just now; stealing from it is all right anyway.
+ * The fiber of the deque may go on at this moment; stealing from it is safe anyway.
  *
  * A worker that takes no calls makes one exception: a fiber that is parked for anything else than a join may wait for
- * the very call that it has forked, and cannot run it itself.
+ * a call that it has forked itself, and cannot run that call while it is parked.
  */
 struct weft__fiber *weft__tasks_steal_suspended(struct weft__worker *w, uint64_t now) {
     struct weft__tasks *t = &w->cluster->tasks;
@@ -162,7 +163,7 @@ struct weft__fiber *weft__tasks_steal_suspended(struct weft__worker *w, uint64_t
     return d ? steal_into_fiber(w, d, is_here ? 0 : now) : NULL;
 }
 
-/* The worker has run dry just now: calls of fibers that have parked here need no search. */
+/* For a worker that has just run dry: calls of fibers that have parked here need no search. */
 WEFT_COLD struct weft__fiber *weft__tasks_steal_here(struct weft__worker *w) {
     if (!w->cluster->stealing || !weft__takes_calls(w)) return NULL;
     bool is_here;
@@ -171,8 +172,9 @@ WEFT_COLD struct weft__fiber *weft__tasks_steal_here(struct weft__worker *w) {
 }
 
 /*
- * The thief may be done in a moment. While the worker could do nothing else, its fiber waits here: it goes on at
- * once, and where its data is. Parked, it would go on where the thief is. True: it is done.
+ * The thief may finish the call in a moment. While the worker could do nothing else, the joining fiber spins here. Then
+ * it goes on at once, and on the core that has its data. If it parked, it would go on at the thief's worker. True: the
+ * call is done.
  */
 static bool done_soon(struct weft__worker *w, struct weft_call *c) {
     uint64_t now = weft__clock(), end = now + WEFT_JOIN_PATIENCE;

@@ -2,17 +2,17 @@
 /*
  * Forked calls of fibers that are suspended: the cluster's list of their deques, and which worker takes from it.
  *
- * The worker that a fiber parked on is the deque's home. It has nothing of the fiber to fetch from another core, so it
- * takes the calls first, as soon as it has no ready fiber. The other workers leave them to it:
+ * The worker on which a fiber parked is the home of the fiber's deque. Its core has the fiber's data in its cache, so
+ * it takes the calls first, as soon as it has no ready fiber. The other workers leave the calls to it for a while:
  *
- *   a single call    for WEFT_HOME_STALE, as a queue of one is left alone (steal.c)
- *   several calls    from one look to the next
- *   any              for as long as the worker waits because its last steals did not pay (steal_worth.c)
+ *   a single call    for WEFT_HOME_STALE, as a queue with a single fiber is left alone (steal.c)
+ *   several calls    until they look the second time
+ *   any calls        for as long as they leave calls alone because their last steals did not pay (steal_worth.c)
  *
- * Without that, two forked siblings that wait for each other, by a channel say, are torn apart all the time: each round
- * then takes two trips between cores instead of a few hundred nanoseconds. A home that does not come by, because it
- * computes, is stuck, or is no longer wanted, does not keep its calls: the others look again, and sleep only if one of
- * them is the watchman, which looks at least once in a millisecond.
+ * Otherwise two forked siblings that wait for each other, by a channel for example, would always run on two workers:
+ * each round would take two trips between cores instead of a few hundred nanoseconds. A home that does not take its
+ * calls, because it computes, is stuck, or is no longer wanted, does not keep them: the other workers look again, and
+ * sleep only if one of them is the watchman, which looks at least once in a millisecond.
  */
 #include "base/assert.h"
 #include "sched/tasks/tasks.h"
@@ -20,7 +20,7 @@
 
 #define WEFT_HOME_STALE (20 * WEFT_MICROSECOND)
 
-/* Locked. */
+/* Adds n to the counts that this deque belongs to. Locked. */
 static void count_suspended(struct weft__tasks *t, const struct weft__deque *d, unsigned n) {
     store_rlx(&t->suspended, load_rlx(&t->suspended) + n);
     if (!d->joining) store_rlx(&t->parked, load_rlx(&t->parked) + n);
@@ -39,7 +39,7 @@ void weft__suspended_put(struct weft__worker *w, struct weft__deque *d) {
     weft__unlock(&t->lock);
 }
 
-/* Locked. */
+/* Removes the deque from the list, if it is in it. Locked. */
 static void unlist_suspended(struct weft__tasks *t, struct weft__deque *d) {
     WEFT_ASSERT(weft__lock_is_held(&t->lock));
     if (!d->listed) return;
@@ -68,7 +68,7 @@ static bool has_several(struct weft__deque *d) {
     return d->variant->several ? d->variant->several(d) : d->variant->ready(d);
 }
 
-/* Will the worker that it was suspended on come by, and take calls? */
+/* Can the deque's home still take its calls? */
 static bool has_home(struct weft__deque *d) {
     struct weft__worker *home = d->home;
     return weft__is_wanted(home) && weft__takes_calls(home) && !load_rlx(&home->rescue.is_stuck);
@@ -76,7 +76,7 @@ static bool has_home(struct weft__deque *d) {
 
 bool weft__suspended_is_for_home(struct weft__deque *d) { return has_home(d) && !has_several(d); }
 
-/* Does w leave the calls to their home, for now? */
+/* Does w leave these calls to their home for now? */
 static bool is_left(struct weft__worker *w, struct weft__deque *d, uint64_t now) {
     struct weft__worth *own = &w->worth;
     if (d->home == w || !d->variant->several || !has_home(d)) return false;
@@ -91,16 +91,16 @@ static bool is_left(struct weft__worker *w, struct weft__deque *d, uint64_t now)
     return now - own->seen_at < patience;
 }
 
-/* Is it one of those that are asked for, of those that have calls? */
+/* Is d one of the deques that w asks for? */
 static bool is_wanted_by(struct weft__worker *w, const struct weft__deque *d, enum weft__suspended which) {
     return which == WEFT_SUSPENDED_HERE ? d->home == w : which == WEFT_SUSPENDED_ALL || !d->joining;
 }
 
-/* The deque that has waited longest comes first. Deques that have nothing left leave the list. */
+/* Returns the deque that has waited longest. Deques without calls are removed from the list. */
 struct weft__deque *weft__suspended_find(struct weft__worker *w, enum weft__suspended which, uint64_t now,
                                          bool *is_here) {
     struct weft__tasks *t = &w->cluster->tasks;
-    bool looked = false; /* at a deque that is left to its home: of these only the first is remembered */
+    bool looked = false; /* at a deque that is left to its home. w->worth remembers only the first of these */
     weft__lock(&t->lock);
     struct weft__deque *d = t->first;
     for (struct weft__deque *next; d; d = next) {
@@ -114,12 +114,12 @@ struct weft__deque *weft__suspended_find(struct weft__worker *w, enum weft__susp
         if (!is_left(w, d, now)) break;
         looked = true;
     }
-    *is_here = d && d->home == w; /* the fiber may go on, and be suspended elsewhere, once the lock is free */
+    *is_here = d && d->home == w; /* read under the lock: later the fiber may be suspended on another worker */
     weft__unlock(&t->lock);
     return d;
 }
 
-/* With a watchman, single calls that have a home are no reason to stay awake. */
+/* Single calls that have a home do not keep a worker awake if there is a watchman. */
 bool weft__suspended_in_sight(struct weft__worker *w) {
     struct weft__tasks *t = &w->cluster->tasks;
     if (likely(!load_rlx(&t->suspended))) return false;

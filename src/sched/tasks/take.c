@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Forked calls that another process may run. libweft-mpi calls these functions, from a fiber: it takes calls that no
- * worker has begun, as a thief does, but makes no fiber of them. It sends them to another process, or runs them itself,
- * and finishes them when their results are there. See src/dist/README.md.
+ * Forked calls that another process may run. libweft-mpi calls these functions from a fiber: it takes calls that no
+ * worker has begun, as a thief does, but makes no fibers for them. It sends them to another process, or runs them
+ * itself, and finishes them when their results have arrived. See src/dist/README.md.
  *
  * The calls of suspended fibers come first: they are the oldest, so the largest pieces of work are among them. Of the
  * caller's own calls the older half is taken, of the others only what is public. A worker whose fiber has no public
@@ -11,7 +11,7 @@
 #include "sched/core/self.h"
 #include "sched/tasks/tasks.h"
 
-/* The owner may have run a call out of order; then only its slot is given back. */
+/* Takes up to n calls from the deque. If the owner has run a call out of order, only its slot is given back. */
 static unsigned take_from(struct weft__deque *d, struct weft__stolen *stolen, unsigned n) {
     unsigned taken = 0;
     while (taken < n && d->variant->ready(d)) {

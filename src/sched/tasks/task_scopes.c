@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scopes of calls: a stolen call is cancelled with the scope in which it was forked, or with its forker
- * (cancel_root.c).
+ * Scopes of calls: a stolen call is cancelled with the scope in which it was forked or, outside of any scope, with the
+ * fiber that forked it (cancel_root.c).
  *
- * A fork does not note its scope. Instead the deque has marks: when a scope begins or ends, a mark says from which slot
- * on the new scope holds. A join may free slots below the last mark, of calls that were forked earlier. The next fork
- * in such a slot belongs to the present scope. So such a join, which takes the slow path, moves the marks down to the
- * head.
+ * A fork does not write down its scope. Instead the deque has marks: when a scope begins or ends, a mark records the
+ * scope and the first slot that belongs to it. A join may free slots below the last mark. The next fork in such a slot
+ * belongs to the present scope. So such a join takes the slow path, and moves the marks down to the head.
  */
 #include "sched/dispatch/forking.h"
 #include "sched/life/spawn.h"
@@ -28,7 +27,7 @@ static struct weft__deque_mark *innermost_mark(struct weft__deque *d) {
 
 void weft__tasks_mark_region(struct weft__deque *d, bool begun) {
     uint32_t head = weft__deque_index(d, d->in.head);
-    weft__lock(&d->lock); /* against thieves that look */
+    weft__lock(&d->lock); /* against thieves that read the marks */
     if (begun) {
         if (++d->marks < WEFT_DEQUE_MARKS) d->mark[d->marks] = (struct weft__deque_mark){head, weft__fork_scope()};
         weft__deque_set_floor(d, innermost_mark(d)->index);
@@ -50,7 +49,7 @@ void weft__tasks_based(struct weft__deque *d) {
     weft__unlock(&d->lock);
 }
 
-/* A call at the head or above is free, and a call below keeps its mark. */
+/* Moves the marks above the head down to it: slots at the head and above are free, and calls below keep their marks. */
 WEFT_COLD void weft__tasks_sank(struct weft__deque *d) {
     uint32_t head = weft__deque_index(d, d->in.head);
     weft__lock(&d->lock); /* as above */

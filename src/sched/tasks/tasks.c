@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tasks and workers: which fiber uses which deque, and how thieves hear of calls. stolen.c takes the calls and runs
+ * Tasks and workers: which fiber uses which deque, and how thieves learn of calls. stolen.c takes the calls and runs
  * them.
  *
  * A deque belongs to a fiber, so that a join pops what the same fiber has pushed, on whichever worker it runs. While
- * the fiber runs, its deque is in worker->calls.deque. A fiber that gives its worker away (weft__suspend_forking) with
- * nothing outstanding leaves the deque to the worker, in a cache. Otherwise the fiber keeps it, its calls become
- * public, and thieves take them from the cluster's list.
+ * the fiber runs, its deque is in worker->calls.deque. When a fiber without outstanding calls gives its worker away
+ * (weft__suspend_forking), the deque goes into the worker's cache. A fiber with outstanding calls keeps its deque: the
+ * calls become public, and thieves find the deque in the cluster's list.
  *
- * The search of thieves costs an owner nothing: they look only at public calls, and ask for more (deque.h). Before a
- * worker goes to sleep it asks all deques in use. After its fence, either the fork sees that a worker asks, calls
- * weft__tasks_pushed and wakes a sleeper; or the sleeper sees the call (idle.c). The first fork of a fiber always does
- * this. Without membarrier a sleeper can miss a fork, because a fork has no fence: then the next fork sees that a
- * worker asks, and the watchman looks in any case.
+ * Thieves cost an owner nothing while they search: they look only at public calls, and ask for more (deque.h). Before a
+ * worker goes to sleep it asks all deques in use. After its fence, either the next fork sees that a worker asks, calls
+ * weft__tasks_pushed and wakes a sleeper; or the sleeper sees the call (idle.c). The first fork of a fiber always calls
+ * weft__tasks_pushed. Without membarrier a sleeper can miss a fork, because a fork has no fence. Then the next fork
+ * sees that a worker asks, and the watchman looks in any case.
  *
- * Whether a wake-up is worth it cannot be known at a fork. If workers that were woken have stolen nothing, or nothing
- * that paid (steal_worth.c), the next so many forks that come by wake no worker, twice as many each time; the watchman
- * looks all the same.
+ * A fork cannot know whether a wake-up pays. If the workers that were woken have stolen no call, or none that paid
+ * (steal_worth.c), then a number of forks wake no worker; the number doubles each time. The watchman looks all the
+ * same.
  *
- * No more workers run calls than there are processors (weft__is_crowd). A fork wakes none beyond that number, and a
- * worker beyond it goes to sleep although there are calls. That loses no call: one of the workers that are awake, each
- * of which looks before it sleeps, finds itself within the number. A worker beyond it takes only calls that nothing has
+ * No more workers run calls than there are processors (weft__is_crowd). A fork wakes no worker beyond that number, and
+ * a worker beyond it goes to sleep although calls wait. That loses no call: every worker looks before it sleeps, so the
+ * last of the workers that are awake is within the number. A worker beyond it takes only calls in a deque that has not
  * moved for WEFT_CALLS_UNMOVED: calls of fibers that block or compute, or that wait for each other without parking. The
- * watchman comes by for these, so the limit holds only while there is one: without one a sleeper is woken, finds
- * nothing that it may take, and sleeps again as the watchman.
+ * watchman comes for these calls, so the limit holds only while there is a watchman. Without a watchman a sleeper is
+ * woken, finds no call that it may take, and sleeps again as the watchman.
  */
 #include "sched/tasks/tasks.h"
 #include "sched/dispatch/forking.h"
@@ -65,7 +65,7 @@ WEFT_COLD _Noreturn void weft__tasks_left(struct weft__fiber *f) {
     weft__die("%s ended before it had joined all that it forked", weft__describe(f, &text));
 }
 
-/* A fiber ends. */
+/* Called when a fiber with a deque ends. */
 static WEFT_COLD void end_forking(struct weft__worker *w, struct weft__fiber *f) {
     struct weft__deque *d = load_rlx(&w->calls.deque);
     if (in_use(d)) weft__tasks_left(f);
@@ -75,7 +75,8 @@ static WEFT_COLD void end_forking(struct weft__worker *w, struct weft__fiber *f)
 
 /* --- waking for calls --------------------------------------------------------------------------- */
 
-/* The workers that were woken found no calls that were worth the wake-up: the next forks wake no worker. */
+/* The workers that were woken found no calls that were worth the wake-up. So the next forks wake no worker, twice as
+ * many as the last time. */
 static void wait_longer(struct weft__tasks *t) {
     unsigned patience = load_rlx(&t->patience) * 2 + 1;
     store_rlx(&t->patience, patience < WEFT_WAKE_PATIENCE_MOST ? patience : WEFT_WAKE_PATIENCE_MOST);
@@ -84,10 +85,11 @@ static void wait_longer(struct weft__tasks *t) {
 /* Is there a watchman, which looks for calls that wait? */
 static bool calls_are_watched(struct weft__cluster *c) { return load_rlx(&c->idle.state) & WEFT_IDLE_WATCHED; }
 
-/* Do as many workers run as there are processors? Only if there is a watchman. */
+/* Are as many workers awake as can run at once? False if there is no watchman: then one more must wake up. */
 static bool enough_are_awake(struct weft__cluster *c) { return weft__is_crowd(c, 0) && calls_are_watched(c); }
 
-/* Without a watchman a sleeper is woken in any case. If it finds nothing, it is the watchman. */
+/* Wakes a sleeper for calls if that seems to pay. Without a watchman it wakes a sleeper in any case: if that finds
+ * nothing, it becomes the watchman. */
 static void consider_waking(struct weft__cluster *c) {
     struct weft__tasks *t = &c->tasks;
     unsigned looks = load_rlx(&t->looks);
@@ -114,8 +116,9 @@ void weft__tasks_stolen(struct weft__cluster *c, bool paid) {
 /* --- suspended fibers ------------------------------------------------------------------------------ */
 
 /*
- * Calls of a fiber that parks are public. A single one is left to this worker, which takes it when it has nothing else;
- * the watchman comes if it does not. For several a sleeper is woken, unless nothing came of that before.
+ * The calls of a fiber that parks have become public. A single call is left to this worker, which takes it when it has
+ * nothing else; if it does not, the watchman takes it. For several calls a sleeper is woken, unless the last wake-ups
+ * did not pay.
  */
 static void notify_of_suspended(struct weft__cluster *c, struct weft__deque *d) {
     weft__fence_light(); /* pairs with the fence of a worker that announces its sleep */
@@ -149,11 +152,11 @@ static WEFT_SWITCHES struct weft__worker *suspend_forking(struct weft__worker *w
 }
 
 void weft__tasks_reset(struct weft__cluster *c) {
-    weft__suspended_reset(&c->tasks); /* of fibers that were moved, or abandoned */
+    weft__suspended_reset(&c->tasks); /* deques of fibers that were moved or abandoned */
     store_rlx(&c->tasks.patience, 0);
 }
 
-/* --- forks that a sleeper should know of ------------------------------------------------------------ */
+/* --- forks that may wake a sleeper ------------------------------------------------------------------ */
 
 WEFT_COLD int weft__tasks_pushed(struct weft__deque *d, struct weft_call *c) {
     if (unlikely(weft__deque_is_full(d, c))) return -ENOSPC;
@@ -179,7 +182,7 @@ static WEFT_NOINLINE void pushed_slowly(struct weft__deque *d, struct weft_call 
         no_room(d);
 }
 
-/* Under continuation stealing every fork comes here, and every join to pop: neither has a frame. */
+/* Under continuation stealing every fork calls this function. So its fast path needs no stack frame. */
 WEFT_PUBLIC void weft__task_pushed(struct weft_deque *in, struct weft_call *c) {
     struct weft__deque *d = weft__deque_of(in);
     if (likely(d->variant == &weft__deque_kept && weft__deque_is_touched(d, c)))
@@ -195,7 +198,7 @@ static void deque_ask(struct weft__deque *d, uint64_t now) {
 void weft__tasks_slept(struct weft__cluster *c) {
     struct weft__tasks *t = &c->tasks;
     if (!load_rlx(&t->woken)) return;
-    store_rlx(&t->woken, false); /* for nothing */
+    store_rlx(&t->woken, false); /* the wake-up was in vain */
     wait_longer(t);
 }
 
@@ -215,7 +218,7 @@ static bool any_calls_wait(struct weft__cluster *c) {
     return false;
 }
 
-/* The same, if w would take them. */
+/* The same, but false for calls that w would leave to the watchman. */
 static bool calls_wait(struct weft__worker *w) {
     if (weft__worth_patience(w) && calls_are_watched(w->cluster)) return false; /* the watchman looks */
     return any_calls_wait(w->cluster);
@@ -232,7 +235,7 @@ bool weft__tasks_in_sight(struct weft__worker *w) {
     return likely(!enough_are_awake(c)) && calls_wait(w);
 }
 
-/* The worker, which is awake: could it do anything else at the moment? */
+/* Could the calling worker, whose fiber waits in a join, do anything else at the moment? */
 bool weft__tasks_has_other_work(struct weft__worker *w) {
     if (weft__has_ready(w) || weft__tasks_other_work(w)) return true;
     return w->cluster->stealing && weft__takes_calls(w) && !weft__is_crowd(w->cluster, 1) && calls_wait(w);
