@@ -80,7 +80,7 @@ int *weft_errno_location(void);
  *
  * This struct, weft_attr, weft_stats and weft_delays may grow at their ends. Functions that take one also pass the size
  * that the program was compiled with. So an older program works with a newer library. A newer program that sets a
- * member unknown to an older library gets -E2BIG. Therefore always initialise the whole struct.
+ * member unknown to an older library gets -E2BIG. So always initialise the whole struct.
  */
 struct weft_config {
     unsigned workers;       /* kernel threads that run fibers; 0: as many as the affinity mask and CPU quota allow */
@@ -103,7 +103,7 @@ struct weft_config {
 enum {
     WEFT_DEQUE_SPLIT,     /* no fence and no locked instruction as long as no worker looks for work; the default */
     WEFT_DEQUE_CHASE_LEV, /* one fence for each join */
-    WEFT_DEQUE_ABP,       /* one fence for each join; bounded: beyond the bound only the oldest tasks can be stolen */
+    WEFT_DEQUE_ABP,       /* one fence for each join; if a fiber has very many tasks, only the oldest can be stolen */
     WEFT_DEQUE_LOCKED,    /* one lock for each fork and each join */
     WEFT_DEQUES           /* the number of kinds */
 };

@@ -3,9 +3,9 @@
  * Files by name, and directories: the rest of the file calls that may wait for a disk or a server. weft.h says how to
  * read this header. weft/io.h has those that read, write, open, close, rename and remove.
  *
- * The calls do what their originals do, with -1 and errno. What the ring of the kernel cannot do is done by the pool of
- * threads of weft_blocking: the fiber parks, and a call that has begun is not cancelled. All paths of POSIX's older
- * calls can be reached by the forms with `at`: use AT_FDCWD.
+ * The calls do what their originals do, with -1 and errno. Calls that io_uring cannot make are made by the thread pool
+ * of weft_blocking: the fiber parks, and a call that has begun is not cancelled. For calls without `at` that are
+ * missing here, use the form with `at` and AT_FDCWD.
  */
 #ifndef WEFT_FILE_H
 #define WEFT_FILE_H
@@ -24,7 +24,7 @@ extern "C" {
  * ------------------------------------------------------------------------------------------ */
 
 /*
- * Tell about a file, as stat, lstat, fstat and fstatat do.
+ * Read the attributes of a file, as stat, lstat, fstat and fstatat do.
  *
  * Errors: those of the original, EFAULT if result is NULL, and ENOMEM.
  * [fiber thread; parks, cancel]
@@ -109,7 +109,7 @@ WEFT_MUST_USE int weft_flock(int fd, int operation);
  *     weft_closedir(dir);
  * ------------------------------------------------------------------------------------------ */
 
-/* A directory that is read. */
+/* An open directory. */
 struct weft_dir;
 
 /*
@@ -121,8 +121,8 @@ struct weft_dir;
 WEFT_MUST_USE struct weft_dir *weft_opendir(const char *path);
 
 /*
- * Returns the next entry, as readdir does, or NULL: at the end errno is then left as it is. The entry stays until the
- * next call. Many entries are read at a time, so most calls do not wait.
+ * Returns the next entry, as readdir does. Returns NULL at the end, with errno unchanged, and after an error, with
+ * errno set. The entry is valid until the next call. Many entries are read at a time, so most calls do not wait.
  *
  * Errors: those of readdir, and EINVAL if dir is NULL.
  * [fiber thread; parks, cancel]

@@ -92,10 +92,10 @@ WEFT_MUST_USE ssize_t weft_read_until(int fd, void *buffer, size_t size, uint64_
 WEFT_MUST_USE ssize_t weft_write_until(int fd, const void *buffer, size_t size, uint64_t deadline);
 
 /*
- * Sends bytes of the file `in` to `out`, as sendfile does, but all of them unless the file ends first. Without a copy
- * and without another thread if `out` is a socket, a pipe or a terminal; parts of the file that are not in memory are
- * then read while the worker waits. Otherwise a thread of the pool does it. Closing either descriptor ends the call
- * with EBADF.
+ * Sends bytes of the file `in` to `out`, as sendfile does, but all of them unless the file ends first. If `out` is a
+ * socket, a pipe or a terminal, the bytes are not copied and no other thread is needed; but the worker waits while
+ * parts of the file that are not in memory are read. Otherwise a thread of the pool sends them. Closing either
+ * descriptor ends the call with EBADF.
  *
  * Errors: those of sendfile(2), and ENOMEM.
  * [fiber thread; parks, cancel]
@@ -576,8 +576,8 @@ WEFT_MUST_USE int weft_getaddrinfo(const char *node, const char *service, const 
 const char *weft_io_engine(void);
 
 /*
- * Returns how weft does I/O, with the reason, for people: "io_uring, woken by eventfd: no futex wait in the ring", or
- * "epoll: io_uring_setup: Operation not permitted". "none" before the first operation.
+ * Returns how weft does I/O and why, as a text for messages: "io_uring, woken by eventfd: no futex wait in the ring",
+ * or "epoll: io_uring_setup: Operation not permitted". "none" before the first operation.
  *
  * Errors: none.
  * [fiber thread]

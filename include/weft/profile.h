@@ -3,16 +3,16 @@
  * Profiles: where a program spends its CPU time, and where its fibers wait.
  *
  * `weft profile PID` makes a profile from outside, of any process. These calls make a profile from inside, of a part of
- * a program's work, without the tool and without any permission. The environment variable WEFT_PROFILE names a file
- * to which weft writes a profile of the whole run: of folded stacks if the name ends in ".folded", else for pprof.
+ * a program's work, without the tool and without any permission. The environment variable WEFT_PROFILE names a file to
+ * which weft writes a profile of the whole run: folded stacks if the name ends in ".folded", otherwise for pprof.
  *
  *     weft_profile_begin(0);
  *     work();
  *     weft_profile_end(fd, WEFT_PROFILE_PPROF);
  *
- * A timer of each worker counts its CPU time and sends SIGPROF; the handler copies the innermost part of the stack. A
- * thread of weft's makes frames of that, and looks at all fibers that wait now and then. A program that uses SIGPROF
- * keeps its handler: weft calls it for signals that are not weft's.
+ * Each worker has a timer that counts its CPU time and sends SIGPROF. The handler copies the innermost part of the
+ * stack. A thread of weft's finds the frames in these copies; now and then it also looks at all fibers that wait. A
+ * program that uses SIGPROF keeps its handler: weft calls it for signals that are not weft's.
  */
 #ifndef WEFT_PROFILE_H
 #define WEFT_PROFILE_H
@@ -47,7 +47,7 @@ enum weft_profile_format {
 int weft_profile_begin(unsigned hz) WEFT_MUST_USE;
 
 /*
- * Ends the profile and writes it to fd. The profile is gone then, also if it could not be written.
+ * Ends the profile, writes it to fd, and frees it, even if it could not be written.
  *
  *   fd   an open file; -1: the profile is dropped
  *

@@ -101,8 +101,8 @@ static inline int weft_scope_spawn_at(struct weft_scope *scope, const struct wef
 
 /*
  * Cancel an open scope: weft_scope_fail as a failure with `err`, weft_scope_cancel with -ECANCELED. Any child may call
- * them, and any other caller that knows that the scope has not ended. They return after telling the first few hundred
- * fibers; the rest follows.
+ * them, and any other caller that knows that the scope has not ended. They return when the first few hundred fibers are
+ * cancelled; another fiber cancels the rest.
  *
  *   err   a negative errno
  *

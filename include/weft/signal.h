@@ -9,7 +9,7 @@
  *     while (weft_signals_next(&s, NULL) == SIGHUP) reload();
  *     weft_signals_end(&s);
  *
- * Signals that arrive between two calls are kept: for each number, the first one and a count. Every subscription
+ * Signals that arrive between two calls are kept: for each number, the first signal and a count. Every subscription
  * receives every signal. When several callers wait on one subscription, one of them receives it.
  *
  * From the first subscription to a signal until the last one ends, weft's handler is installed for it, with SA_RESTART,

@@ -40,7 +40,7 @@ extern "C" {
  *   -EAGAIN    the name server does not answer
  *   -EPERM     the caller is not a fiber
  *   -ENOMEM    out of memory
- *   other      what the last attempt failed with: -ECONNREFUSED, -ENETUNREACH, -EMFILE ...
+ *   other      the error of the last attempt: -ECONNREFUSED, -ENETUNREACH, -EMFILE ...
  * [fiber; parks, cancel]
  */
 WEFT_MUST_USE int weft_tcp_dial(const char *host, const char *service, uint64_t deadline);
@@ -103,8 +103,8 @@ WEFT_MUST_USE int weft_unix_listen(const char *path, int backlog);
  * ------------------------------------------------------------------------------------------ */
 
 /*
- * Reads until the buffer is full, and returns its size; at the end of the file it returns the bytes that were left, 0
- * if there were none. After an error bytes that were read before it are lost.
+ * Reads until the buffer is full, and returns its size. At the end of the file it returns the number of bytes that were
+ * left; 0 if there were none. After an error the bytes that were read before it are lost.
  *
  * Errors: those of weft_read, as negative numbers.
  * [fiber thread; parks, cancel]
@@ -126,7 +126,8 @@ WEFT_MUST_USE int weft_fd_write_all(int fd, const void *buffer, size_t size);
  * writes; two must not read, or write, at the same time. For a deadline, use a scope (weft/scope.h).
  * ------------------------------------------------------------------------------------------ */
 
-/* How a stream reads and writes: as read and write do, with -1 and errno. For TLS there is weft_tls_stream_open. */
+/* The functions by which a stream reads and writes. They return what read and write do, -1 and errno after an error.
+ * For TLS there is weft_tls_stream_open. */
 struct weft_stream_calls {
     ssize_t (*read)(void *handle, void *buffer, size_t size);
     ssize_t (*write)(void *handle, const void *buffer, size_t size);
@@ -168,8 +169,8 @@ WEFT_MUST_USE int weft_stream_open_calls(struct weft_stream *stream, const struc
                                          void *handle, size_t size);
 
 /*
- * Writes what is in the buffer, frees the buffers, and closes what is below. Everything is freed and closed also if an
- * error is returned. Zeros are a stream that was never opened: nothing is done.
+ * Writes the bytes in the buffer, frees the buffers, and closes the descriptor or handle. Frees and closes everything
+ * even if it returns an error. Does nothing for a zeroed struct.
  *
  * Errors: -EINVAL if stream is NULL; those of weft_stream_flush, and of close.
  * [fiber thread; parks, cancel]
@@ -177,7 +178,7 @@ WEFT_MUST_USE int weft_stream_open_calls(struct weft_stream *stream, const struc
 int weft_stream_close(struct weft_stream *stream);
 
 /*
- * Waits until there is something, stores at most `size` bytes, and returns how many; 0 at the end.
+ * Waits until there are bytes to read, stores at most `size` of them, and returns how many; 0 at the end.
  *
  * Errors: -EINVAL if stream is NULL or not open; those of the read below.
  * [fiber thread; parks, cancel]
@@ -201,13 +202,13 @@ WEFT_MUST_USE ssize_t weft_stream_read_exactly(struct weft_stream *stream, void 
  *   -EINVAL     stream or line is NULL, or the stream is not open
  *   -ENODATA    the end: there is no further line
  *   -EMSGSIZE   the line is longer than the buffer; the next read goes on in it
- *   other       those of the read below; what has been read of the line stays, and the call can be repeated
+ *   other       errors of the read; the part of the line that was read is kept, and the call can be repeated
  * [fiber thread; parks, cancel]
  */
 WEFT_MUST_USE ssize_t weft_stream_line(struct weft_stream *stream, char **line);
 
 /*
- * Writes bytes into the buffer, and the buffer to what is below when it is full.
+ * Writes bytes into the buffer. Writes the buffer to the descriptor or handle when it is full.
  *
  * Errors: -EINVAL if stream is NULL or not open; those of the write below. Then nothing more can be written: the same
  * error is returned again.
@@ -216,7 +217,7 @@ WEFT_MUST_USE ssize_t weft_stream_line(struct weft_stream *stream, char **line);
 WEFT_MUST_USE int weft_stream_write(struct weft_stream *stream, const void *bytes, size_t size);
 
 /*
- * Writes what is in the buffer to what is below.
+ * Writes the bytes in the buffer to the descriptor or handle.
  *
  * Errors: as weft_stream_write.
  * [fiber thread; parks, cancel]

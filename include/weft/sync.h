@@ -4,8 +4,8 @@
  *
  * Every object here works between fibers of all clusters and threads, and serves waiters in order of arrival. It may
  * live anywhere, also on a stack. Initialise it with its macro or with zeros; there is nothing to destroy. Its memory
- * may be freed when the last call that uses it has returned. docs/SYNC.md says what a cancelled or late wait leaves
- * behind.
+ * may be freed when the last call that uses it has returned. docs/SYNC.md says what state a cancelled or late wait
+ * leaves behind.
  */
 #ifndef WEFT_SYNC_H
 #define WEFT_SYNC_H

@@ -6,14 +6,14 @@
  * `weft trace PID` records any process from outside. These calls record from inside. The environment variable
  * WEFT_TRACE names a file to which weft writes all events, from the start of the runtime to its end. WEFT_TRACE_LAST
  * names a file for the last events only: weft keeps them in memory, and writes them when the program aborts, a stack
- * overflows, or a fiber waits longer than the cluster's bound allows.
+ * overflows, or a ready fiber waits for a worker longer than delay_limit allows.
  *
  *     weft_span_begin("parse");
  *     parse(text);
  *     weft_span_end();
  *
- * `weft trace FILE` prints a summary of a file, and turns it into a page or into a trace for Perfetto. While nothing is
- * recorded, a call of weft_span_begin and the like is a test of one word.
+ * `weft trace FILE` prints a summary of a file, and turns it into a page or into a trace for Perfetto. While weft does
+ * not record, a call of weft_span_begin or of its relatives only tests one word.
  */
 #ifndef WEFT_TRACE_H
 #define WEFT_TRACE_H
@@ -45,7 +45,7 @@ extern "C" {
 int weft_trace_begin(int fd) WEFT_MUST_USE;
 
 /*
- * Ends the recording, and writes what is left to its file.
+ * Ends the recording, and writes the remaining events to its file.
  *
  * Errors:
  *   -ESRCH   no recording has begun
@@ -68,9 +68,10 @@ int weft_trace_end(void) WEFT_MUST_USE;
 int weft_trace_save(int fd) WEFT_MUST_USE;
 
 /*
- * A span of the calling fiber or thread begins. Spans nest; a fiber may park within a span, and go on elsewhere.
+ * Begins a span of the calling fiber or thread. Spans nest. A fiber may park within a span, and continue on another
+ * worker.
  *
- *   name   a string that stays as it is until the recording ends: a literal. NULL: no name
+ *   name   a string that does not change until the recording ends, such as a literal. NULL: no name
  *
  * Errors: none.
  * [fiber thread timer]
@@ -78,7 +79,7 @@ int weft_trace_save(int fd) WEFT_MUST_USE;
 void weft_span_begin(const char *name);
 
 /*
- * The youngest span of the caller ends. Without an open span nothing happens.
+ * Ends the youngest span of the caller. Does nothing if no span is open.
  *
  * Errors: none.
  * [fiber thread timer]
@@ -86,7 +87,7 @@ void weft_span_begin(const char *name);
 void weft_span_end(void);
 
 /*
- * Something has happened at this moment.
+ * Records that something has happened at this moment.
  *
  *   name   as for weft_span_begin
  *
@@ -96,7 +97,7 @@ void weft_span_end(void);
 void weft_instant(const char *name);
 
 /*
- * A counter has this value from now on: a curve in the timeline.
+ * Records that a counter has this value from now on. The timeline shows a counter as a curve.
  *
  *   name   as for weft_span_begin
  *

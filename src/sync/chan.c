@@ -55,7 +55,7 @@ WEFT_NOINLINE uint64_t weft__chan_lock_slow(struct weft_chan *c) {
 
 /* --- waiting ---------------------------------------------------------------------------------- */
 
-/* After a deadline or cancellation. */
+/* Leaves the chain after a deadline or cancellation. Returns err. */
 static WEFT_COLD int chan_leave(struct weft_chan *c, struct weft__party *p, bool sends, int err) {
     weft__chan_leave(c, p, sends);
     return err;
@@ -107,7 +107,7 @@ static inline bool chan_put(struct weft_chan *c, uint64_t word, const void *item
     return true;
 }
 
-/* Without waiting. -EAGAIN: not possible. */
+/* Sends without waiting. -EAGAIN: it would have to wait. */
 static WEFT_NOINLINE int send_now(struct weft_chan *c, uint64_t word, const void *item) {
     return weft__chan_can_send(c, word) ? weft__chan_transfer(c, unconst(item), true) : -EAGAIN;
 }

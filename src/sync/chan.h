@@ -55,7 +55,7 @@ static inline _Atomic uint64_t *weft__chan_word(const struct weft_chan *c) {
 }
 static inline uint32_t weft__chan_items(uint64_t word) { return (uint32_t)(word >> WEFT_CHAN_ITEM_SHIFT); }
 
-/* Can it complete without waiting? */
+/* Can a send complete without waiting? */
 static inline bool weft__chan_can_send(const struct weft_chan *c, uint64_t word) {
     return (word & (WEFT_CHAN_RECEIVERS | WEFT_CHAN_CLOSED)) || weft__chan_items(word) < c->capacity;
 }
@@ -63,7 +63,7 @@ static inline bool weft__chan_can_receive(uint64_t word) {
     return (word & (WEFT_CHAN_SENDERS | WEFT_CHAN_CLOSED)) || weft__chan_items(word);
 }
 
-/* When another core holds the lock. */
+/* Locks a channel whose lock is held by another core. */
 uint64_t weft__chan_lock_slow(struct weft_chan *c);
 static inline uint64_t weft__chan_lock(struct weft_chan *c) {
     uint64_t w = load_rlx(weft__chan_word(c));
@@ -96,7 +96,7 @@ static inline void weft__chan_enter(struct weft_chan *c, struct weft__party *p, 
     if (likely(*chain == &p->waiter)) store_rlx(weft__chan_first_fiber(c), p->waiter.fiber);
 }
 
-/* The wait has ended for another reason: leave the chain, if still in it. */
+/* The wait was not ended by a partner: removes the party from the chain, if it is still there. */
 static inline void weft__chan_leave(struct weft_chan *c, struct weft__party *p, bool sends) {
     uint64_t word = weft__chan_lock(c);
     weft__chain_take_out(weft__chan_chain(c, sends), &p->waiter);
@@ -187,7 +187,7 @@ static inline int weft__chan_transfer_locked(struct weft_chan *c, uint64_t *word
     return sends ? weft__chan_send_locked(c, word, item, won) : weft__chan_recv_locked(c, word, item, won);
 }
 
-/* The same, with lock and unlock, for callers that do not wait. */
+/* The same with lock and unlock, for callers that do not wait. */
 static inline int weft__chan_transfer(struct weft_chan *c, void *item, bool sends) {
     struct weft__fiber *won = NULL;
     weft__chan_prefetch(c);

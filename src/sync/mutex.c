@@ -43,7 +43,7 @@
 #define WEFT_MUTEX_PAUSES 16
 #endif
 
-/* May the heir, or another fiber, take it now? */
+/* May the caller take the mutex now? heir: the caller is the heir. */
 static inline bool is_free(uint64_t w, bool heir) {
     return !(w & (WEFT_MUTEX_HELD | WEFT_QUEUE_LOCKED)) && (heir || w < WEFT_MUTEX_FULL);
 }
@@ -112,7 +112,7 @@ static WEFT_SWITCHES int wait_for_it(struct weft_mutex *m, struct weft__fiber *m
     return 0;
 }
 
-/* The caller holds the mutex already. */
+/* The caller holds the mutex already: locks a recursive mutex again. */
 static WEFT_COLD int take_again(struct weft_mutex *m, int refusal) {
     if (!(m->flags & WEFT_MUTEX_RECURSIVE)) return refusal;
     if (m->depth == UINT32_MAX) return -EAGAIN;
@@ -176,7 +176,7 @@ WEFT_PUBLIC int weft_mutex_try(struct weft_mutex *mutex) {
     return -EBUSY;
 }
 
-/* There are waiters, or were: wakes the first, unless there is an heir already. */
+/* Unlocks a mutex that has or had waiters: wakes the first waiter, unless there is an heir already. */
 static WEFT_NOINLINE int unlock_slow(struct weft_mutex *m) {
     struct weft_queue *q = &m->queue;
     _Atomic uint64_t *word = weft__wait_queue_word(q);

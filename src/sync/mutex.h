@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What condition variables and tests know of a mutex. See mutex.c. */
+/* The parts of a mutex that condition variables and tests use. See mutex.c. */
 #ifndef WEFT_SYNC_MUTEX_H
 #define WEFT_SYNC_MUTEX_H
 

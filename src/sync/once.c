@@ -16,7 +16,8 @@ struct attempt {
     int result;
 };
 
-/* Also runs when an exception, or the end of the thread, leaves fn: that is a failure. */
+/* Records the outcome. This also runs when an exception leaves fn or the thread ends in fn, which counts as a failure.
+ */
 static void end_attempt(struct attempt *attempt) {
     struct weft_queue *q = &attempt->once->queue;
     struct weft__list won = {NULL, NULL};

@@ -59,7 +59,8 @@ static WEFT_NOINLINE void rwlock_pass_on(struct weft_rwlock *l, uint64_t w, bool
 
 /* --- readers ------------------------------------------------------------------------------------------ */
 
-/* True: the reader holds the lock. False: a writer is in the way, or the word is locked. */
+/* Locks for reading without waiting. False: a writer holds the lock, or callers wait, or the word is
+ * locked. */
 static inline bool come_in(struct weft_rwlock *l) {
     uint64_t w = load_rlx(word_of(l));
     while (!(w & (WEFT_RW_WRITER | WEFT_QUEUE_BUSY)))

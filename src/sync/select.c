@@ -8,15 +8,15 @@
  *      the other, never two at once. Under each lock look at the case again. If it can complete now, the wait must
  *      end first: the select wins its own ticket. Then no other thread can complete one of its cases, and the
  *      select completes this case, still under the lock.
- *        - the ticket was won already: a partner has completed a case entered before
- *        - the partner is gone when it is to be won: repeat from step 2
+ *        - if the ticket was won already, a partner has completed a case that was entered before
+ *        - if the partner has been won by another fiber in the meantime, repeat from step 2
  *   3. Block, at most until the earliest time among the cases. The winner of the ticket has completed its case and
- *      written the result. If there is none by then: step 1, where a time that has passed is an ordinary case.
+ *      written the result. If that time passes first, repeat from step 1, which treats a time as an ordinary case.
  *   4. Leave all chains.
  *
- * Two selects may find each other on two channels after each has ended its own wait: then both fail and both repeat.
- * With the same order of channels that could not happen. Each starts at a random case, anew every time, so it does not
- * go on for ever.
+ * Two selects may meet on two channels after each has ended its own wait. Then both fail, and both repeat. That could
+ * not happen if all selects used one order of channels. Instead each round starts at a new random case, so the two
+ * selects do not go on like this for ever.
  *
  * To add a kind of case, extend three functions: can_be_done, enter and leave.
  */
@@ -40,20 +40,21 @@ static bool case_sends(const struct weft_case *c) { return c->kind == WEFT_CASE_
 
 /* A descriptor is encoded as a pointer that is never NULL. */
 static int descriptor_of(const struct weft_case *c) { return (int)(intptr_t)c->on - 1; }
-/* So is a time. */
+/* A time is encoded in the same way. */
 static uint64_t time_of(const struct weft_case *c) { return (uint64_t)(uintptr_t)c->on - 1; }
 static short events_of(const struct weft_case *c) { return (short)(intptr_t)c->item; }
 
 /* --- 1: cases that can complete --------------------------------------------------------------- */
 
-/* A descriptor that is ready, or a time that has passed. */
+/* Is the descriptor of this case ready, or has its time passed? */
 static WEFT_NOINLINE bool has_come(struct weft_case *c) {
     if (c->kind == WEFT_CASE_SLEEPS) return time_of(c) <= weft__clock();
     select_case_of(c)->seen = (uint64_t)weft__readiness_poll(descriptor_of(c), events_of(c));
     return select_case_of(c)->seen != 0;
 }
 
-/* Looks at a case, and remembers what it saw. Acquire: the next look is not older; see unchanged. */
+/* Looks at a case, and remembers the word that it saw. Acquire, so that the next look is not older; see
+ * cases_unchanged. */
 static inline bool can_be_done(struct weft_case *c) {
     if (!c->on) return false;
     if (c->kind >= WEFT_CASE_AWAITS) return c->kind == WEFT_CASE_AWAITS ? weft__future_is_done(c->on) : has_come(c);
@@ -71,7 +72,7 @@ static uint32_t draw_random(uint32_t below) {
     return weft__random_below(&state, below);
 }
 
-/* A case that can complete, each with the same probability; -1: none. */
+/* Chooses one of the cases that can complete, each with the same probability; -1: none can. */
 static inline int select_choose(struct weft_case *cases, unsigned n) {
     int chosen = -1;
     uint32_t possible = 0;
@@ -80,7 +81,7 @@ static inline int select_choose(struct weft_case *cases, unsigned n) {
     return chosen;
 }
 
-/* 0: completed, the result is in the case. -EAGAIN: it can no longer complete. */
+/* Completes a case, and stores the result in it. -EAGAIN: the case can no longer complete. */
 static inline int do_it(struct weft_case *c) {
     switch (c->kind) {
     case WEFT_CASE_AWAITS: c->result = weft__future_result(c->on, c->item); return 0;
@@ -99,10 +100,10 @@ static inline int do_one(struct weft_case *cases, unsigned n) {
 }
 
 /*
- * select_choose() has looked at the cases in turn: none could complete when it was looked at, but perhaps there was no
- * moment at which none could. If all channels are unchanged, there was such a moment: between the two looks. For
- * futures and times a second look is enough: not done now means not done before. For a descriptor that was ready for a
- * moment in between, it makes no difference.
+ * Was there a moment at which no case could complete? select_choose has looked at the cases one after the other, and
+ * none could complete when it was looked at. If all channels are still unchanged, none could complete between the two
+ * looks. For futures and times a second look is enough: if they are not done now, they were not done before. Whether a
+ * descriptor was ready for a moment in between does not matter.
  */
 static bool cases_unchanged(struct weft_case *cases, unsigned n) {
     for (unsigned i = 0; i < n; i++) {

@@ -7,10 +7,10 @@
  *
  *   opaque[0]   the call, while it is outstanding; NULL: joined, or never forked; RAN: the fork ran it
  *
- * Joins in another order than youngest first: the owner claims the call by its state, as a thief would (FREE -> SELF),
- * runs it, and leaves a hole in the deque: a call without `run`. Later joins drop holes at the head; while there are
- * holes, every join takes the slow path. A hole that was stolen meanwhile is waited for like any stolen call, because
- * the thief may still read it.
+ * Joins in another order than youngest first: the owner claims the call by its state (FREE -> SELF), so that no thief
+ * begins it, runs it, and leaves a hole in the deque: a call without `run`. Later joins drop holes at the head. While
+ * there are holes, every join takes the slow path. If a thief has stolen a hole, the owner waits for it as for any
+ * stolen call, because the thief may still read it.
  *
  * A typed frame knows the head without reading it. So between WEFT_RUN and its end, the head must not go below the
  * position where WEFT_RUN began, the base. A join of a generic task below the base takes the slow path, as if younger
@@ -26,7 +26,7 @@
 
 /* --- fork ----------------------------------------------------------------------------------------- */
 
-/* There is no room for it: run it at once. */
+/* There is no room for the call: runs it at once. */
 static WEFT_COLD WEFT_CALLS int fork_by_running(struct weft_task *task, void (*fn)(void *), void *arg) {
     WEFT_BARRIER(barrier, "weft_task_fork");
     fn(arg);
@@ -48,7 +48,7 @@ static WEFT_NOINLINE int fork_slowly(struct weft__deque *d, struct weft_call *c,
     return 0;
 }
 
-/* Returns the call. */
+/* Writes the call into the slot at the head, and returns it. */
 static inline struct weft_call *push_into(struct weft__deque *d, struct weft_task *task, void (*fn)(void *),
                                           void *arg) {
     struct weft_call *c = d->in.head;
@@ -92,7 +92,7 @@ int weft__task_fork_quietly(struct weft_task *task, void (*fn)(void *), void *ar
 
 /* --- join ----------------------------------------------------------------------------------------- */
 
-/* A thief has taken the youngest call, c: wait until it has run. Its slot is free then. */
+/* A thief has taken the youngest call, c: waits until c has run, and frees its slot. */
 static void task_collect(struct weft__deque *d, struct weft_call *c) {
     store_rlx(weft__deque_head(d), c + 1); /* it is outstanding until it has run, so the deque must not look empty */
     weft__tasks_await(d, c);
@@ -117,7 +117,7 @@ static void drop_holes(struct weft__deque *d) {
     }
 }
 
-/* The head is at c. True: the owner runs the call. */
+/* The slow path of a join; the head is at c. True: the caller must run c. False: a thief has run it. */
 static WEFT_NOINLINE bool task_take_back(struct weft__deque *d, struct weft_call *c) {
     bool mine = d->variant->pop(d, c);
     if (!mine) task_collect(d, c);
@@ -144,7 +144,7 @@ WEFT_PUBLIC int weft__task_pop(struct weft_deque *in, struct weft_call *c) {
     return likely(pop_ran(d, c)) ? false : pop_slowly(d, c);
 }
 
-/* For a call that is not the youngest. */
+/* Joins a call that is not the youngest. */
 static WEFT_COLD WEFT_CALLS void join_out_of_order(struct weft__deque *d, struct weft_call *c) {
     struct weft__generic g = *weft__generic_of(c);
     uint64_t state = WEFT_CALL_FREE;
@@ -197,7 +197,7 @@ WEFT_PUBLIC WEFT_ALIGNED_CODE WEFT_CALLS int weft_task_join(struct weft_task *ta
     struct weft__deque *d = likely(w != NULL) ? load_rlx(&w->calls.deque) : NULL;
     struct weft_call *c = task->opaque[0];
     if (unlikely(!d || (uintptr_t)c + sizeof *c != (uintptr_t)d->in.head))
-        return join_slowly(w, task); /* or it is NULL */
+        return join_slowly(w, task); /* c is not the youngest, or is NULL */
     task->opaque[0] = NULL;
     if (likely(take_generic(d, c))) weft__generic_call(c);
     return 0;
