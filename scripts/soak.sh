@@ -77,6 +77,7 @@ look                 programs at work are looked at four thousand times; the pag
 dist                 libweft-mpi on Open MPI and MPICH, whole; the policy with 8,192 ranks
 posix                libraries that block, with the servers that they are for
 ffi                  every inline function and macro is a symbol; programs in Rust and Python
+instructions         weft.hpp takes no more instructions than the C calls
 starves              the tests of starvation do not pass without helping
 EOF
 }
@@ -151,6 +152,17 @@ counted() { # build part workers unit many
     echo "$2: 1 passed, 0 failed"
 }
 
+# Each row of the table of bench/instructions.sh: C++ beside C. A hundredth more is allowed, because timers interrupt.
+no_dearer() { # build
+    bench/instructions.sh cpp "$1" >"$log.cpp"
+    cat "$log.cpp"
+    awk -F'|' '$3 + 0 > 0 { if ($4 + 0 <= $3 * 1.01) passed++; else failed++ }
+        END { print "instructions: " passed + 0 " passed, " failed + 0 " failed"; exit !passed || failed }' "$log.cpp"
+    status=$?
+    rm -f "$log.cpp"
+    return "$status"
+}
+
 # The tests of starvation are worth something: workers that only steal do not pass them.
 stealing_alone() { # build
     if WEFT_HELPING=0 WEFT_RESCUE=0 timeout 30 "$1/tests/fiber/starvation" a_leader >"$log.plain" 2>&1; then
@@ -217,6 +229,7 @@ run_part() { # name
     tasks-in-deques) built release && tasks_in_deques build/release ;;
     resizes) built release && counted build/release resize 8 resizes 100000 ;;
     lives) built release && counted build/release lives 4 lives 100000 ;; # each with resizes and clusters
+    instructions) built release && ninja -C build/release libweft.a && no_dearer build/release ;;
     starves) built release && stealing_alone build/release ;;
     model-whole) models '^[a-z_]+$' ;;
     model-queues) models '^queue-' ;;
