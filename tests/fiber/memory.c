@@ -178,6 +178,31 @@ static void handles(void *unused) {
 }
 TEST_WITHIN(handles_stay_stale, 60) { test_in_fiber(2, handles, NULL); }
 
+/* What a fiber has done in its life does not keep its record: calls that it forked leave a mark there. */
+static void call(void *unused) { (void)unused; }
+static void *fork_and_wait(void *unused) {
+    struct weft_task task;
+    weft_task_fork(&task, call, NULL);
+    weft_task_join(&task);
+    CHECK_EQ(weft_sem_wait(&go), 0);
+    return unused;
+}
+static void records_with_marks(void *unused) {
+    (void)unused;
+    enum { N = 2000 };
+    static struct weft_fiber f[N];
+    for (int i = 0; i < N; i++) f[i] = spawn(fork_and_wait, NULL);
+    for (int i = 0; i < N; i++) CHECK_EQ(weft_sem_post(&go), 0);
+    for (int i = 0; i < N; i++) join(f[i]);
+    int gone = 0;
+    while (gone < N / 2) { /* others are in pages with records that are in use, or kept at hand */
+        CHECK_EQ(weft_sleep_for(10 * WEFT_MILLISECOND), 0);
+        gone = 0;
+        for (int i = 0; i < N; i++) gone += has_no_memory(weft__life_index(f[i].id));
+    }
+}
+TEST_WITHIN(records_of_fibers_that_forked_go_back, 60) { test_in_fiber(2, records_with_marks, NULL); }
+
 /* Stale handles are used by threads all the time, while records come and go; and no fiber takes harm. */
 static _Atomic uint64_t known[1024];
 static void *use_stale(void *number) {

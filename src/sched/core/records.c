@@ -11,12 +11,13 @@
 
 /*
  * A thread may write to a free record: a cancellation by a stale handle takes the fiber's own lock before it sees that
- * the handle is stale. So that lock is the seal. The epoch of the wait word is never reset.
+ * the handle is stale. So that lock is the seal. The flags beside it mean nothing in a free record: CALLS outlasts the
+ * fiber. The epoch of the wait word is never reset.
  */
 static bool record_seal(struct weft__slot *slot) {
-    uint8_t open = 0;
-    return cas_ar(&container_of(slot, struct weft__fiber, slot)->context.open, &open,
-                  WEFT_OPEN_LOCKED); /* with unlock */
+    _Atomic uint8_t *flags = &container_of(slot, struct weft__fiber, slot)->context.open;
+    uint8_t open = load_rlx(flags);
+    return !(open & WEFT_OPEN_LOCKED) && cas_ar(flags, &open, WEFT_OPEN_LOCKED); /* with unlock */
 }
 
 static void unseal_records(struct weft__slot *slot) {
