@@ -7,8 +7,8 @@
  *   the canceller                                the fiber
  *   1. cancelled = true                          1. writes its handle into the operation
  *   -- fence --                                  -- fence --
- *   2. a handle? cancel that fiber; else cancel  2. cancelled? then it does nothing
- *      the ring's request
+ *   2. if there is a handle, cancels that fiber; 2. if `cancelled` is set, does nothing
+ *      otherwise cancels the ring's request
  */
 #define _GNU_SOURCE
 #include "io/async.h"
@@ -25,7 +25,7 @@ void weft__io_complete(struct weft__io *io, ssize_t result) {
         weft_future_set(&io->future, (void *)(intptr_t)result);
 }
 
-/* Detached: the handle of an ended fiber is stale and does no harm. */
+/* The fiber is detached, so after its end the handle is stale, and cancelling it does no harm. */
 static void *make_it(void *arg) {
     struct weft__io *io = arg;
     store_rlx(&io->fiber, weft_self().id);

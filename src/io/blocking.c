@@ -4,14 +4,14 @@
  * call, under its lock:
  *
  *   the waiter                                    the thread
- *   1. put: WAITED_FOR                            1. makes the call
- *   2. waits; if it is cancelled, it takes the    2. WAITED_FOR: sets ENDED and wins the waiter. After
- *      job back, if no thread runs it yet            that the call's memory belongs to the waiter
- *   3. else it waits on, uncancellable. Or, if       ABANDONED: the thread frees the memory
- *      the call owns its arguments: sets
- *      ABANDONED and returns
+ *   1. state = WAITED_FOR; enqueues the job       1. makes the call
+ *   2. waits. If it is cancelled before a thread  2. if WAITED_FOR: sets ENDED and wins the waiter.
+ *      runs the job, takes the job back              After that the call's memory belongs to the waiter.
+ *   3. if a thread runs it: waits on,                If ABANDONED: frees the memory
+ *      uncancellable. But if the call owns its
+ *      arguments: sets ABANDONED and returns
  *
- * A running call is never interrupted: it is code of the program or the C library, and neither expects that.
+ * A running call is never interrupted, because neither the program's functions nor the C library expect that.
  */
 #define _GNU_SOURCE
 #include "io/blocking.h"
@@ -59,7 +59,7 @@ static void blocking_run(struct weft__job *job) {
 
 /* --- the waiter --------------------------------------------------------------------------------------- */
 
-/* Cancelled, but a thread runs the call: wait until it has ended. */
+/* The waiter was cancelled, but a thread runs the call: waits until the call has ended. */
 static WEFT_SWITCHES void wait_on(struct call *c) {
     struct weft__fiber *me = c->fiber;
     weft__lock(&c->lock);
@@ -70,7 +70,7 @@ static WEFT_SWITCHES void wait_on(struct call *c) {
     if (!ended) weft__wait_block_for(me, ticket, WEFT_FOREVER, weft__for(WEFT_ON_JOB, NULL));
 }
 
-/* True: the call runs on, and frees itself. */
+/* Gives up a call that owns its arguments. True: the call still runs, and frees its memory at its end. */
 static bool abandon_call(struct call *c) {
     weft__lock(&c->lock);
     bool runs = c->state != ENDED;
@@ -79,8 +79,8 @@ static bool abandon_call(struct call *c) {
     return runs;
 }
 
-/* 0: a thread has made the call or is making it; *cause is the error that ended the wait, or 0. Otherwise the call was
- * not made. */
+/* Lets a thread make the call, and waits. 0: a thread has made the call or is making it; *cause is the error that ended
+ * the wait, or 0. An error: the call was not made. */
 static WEFT_SWITCHES int make_call(struct call *c, int *cause) {
     struct weft__fiber *me = c->fiber = weft__me();
     *cause = 0;
@@ -98,7 +98,7 @@ static WEFT_SWITCHES int make_call(struct call *c, int *cause) {
     return 0;
 }
 
-/* The plain form: the call uses the caller's memory, so the caller waits. */
+/* Makes a call that uses the caller's memory. So the caller waits for its end, even if it is cancelled. */
 static int call_and_wait(struct call *c) {
     int cause, err = make_call(c, &cause);
     if (!err && cause) wait_on(c);

@@ -8,7 +8,7 @@
 /* Returns the request's result. -ECANCELED, -ETIMEDOUT, -EAGAIN: the request was not made. Once a thread makes it, the
  * fiber waits for its end, because the request may use the caller's memory. */
 ssize_t weft__blocking_run(const struct weft__request *r);
-/* 0, and *result. An error: the request was not made. */
+/* The same. Returns 0 and stores the result in *result. An error: the request was not made. */
 int weft__blocking_perform(const struct weft__request *r, ssize_t *result);
 
 #endif

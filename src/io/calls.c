@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls that look like POSIX: each builds a request. What the originals do beyond that is here, too. */
+/* The look-alikes of POSIX calls. Each builds a request. This file also does what the originals do besides: it checks
+ * arguments, continues short writes, and so on. */
 #define _GNU_SOURCE
 #include "io/engine.h"
 #include "io/fd_generation.h"
@@ -96,8 +97,8 @@ WEFT_PUBLIC ssize_t weft_pwrite(int fd, const void *buffer, size_t size, off_t o
         .code = WEFT_IO_WRITE, .fd = fd, .memory = (void *)buffer, .size = size, .offset = offset});
 }
 
-/* The kernel refuses a negative count, but checks the descriptor first. By syscall(), because the compiler refuses the
- * constant, too. */
+/* Returns the kernel's error for a negative count, which depends on the descriptor. Calls syscall(), because the
+ * compiler refuses the constant in the C library's function. */
 static ssize_t refuse_parts(long call, int fd, const struct iovec *parts, int n) {
     return syscall(call, fd, parts, (long)n);
 }
@@ -248,8 +249,8 @@ WEFT_PUBLIC ssize_t weft_sendto(int fd, const void *buffer, size_t size, int fla
         fd, &(struct msghdr){.msg_name = (void *)to, .msg_namelen = length, .msg_iov = &part, .msg_iovlen = 1}, flags);
 }
 
-/* 0, -EFAULT, or -EINVAL for a negative length. The original reports that only after it has received. A futex wait that
- * returns at once tells whether the pointer is bad. */
+/* Reads a length from the program's memory. -EFAULT: the pointer is bad, which a futex wait that returns at once finds
+ * out. -EINVAL: the length is negative. The original reports these only after it has received. */
 static int read_length(const socklen_t *length, socklen_t *value) {
     const struct timespec now = {0, 0};
     if (!length) return -EFAULT;
@@ -284,13 +285,13 @@ static int look_at_all(struct pollfd *fds, nfds_t n) {
     return found < 0 ? errno == EINTR ? 0 : -errno : found;
 }
 
-/* One of them is a regular file with an event that it never has: it cannot be waited for. */
+/* For a poll that includes a file which cannot be waited for: looks again after a while. */
 static int calls_look_later(uint64_t deadline) {
     uint64_t now = weft_now(), soon = now + 10 * WEFT_MILLISECOND;
     return now >= deadline ? -ETIMEDOUT : weft_sleep_until(soon < deadline ? soon : deadline);
 }
 
-/* Waits for the first of them, and then polls all: several may be ready by then. */
+/* Waits until one of the descriptors is ready, and then polls all of them, because several may be ready by then. */
 static int calls_wait_for_any(struct pollfd *fds, nfds_t n, uint64_t deadline) {
     struct weft_case *cases = weft__alloc(n * sizeof *cases);
     if (!cases) return -ENOMEM;
@@ -306,7 +307,7 @@ static int calls_wait_for_any(struct pollfd *fds, nfds_t n, uint64_t deadline) {
             found = err;
         else
             found = look_at_all(fds, n);
-        if (!found && err == -EBADF) fds[which].revents = POLLNVAL, found = 1; /* it is being closed right now */
+        if (!found && err == -EBADF) fds[which].revents = POLLNVAL, found = 1; /* another fiber is closing it */
     }
     weft__free(cases);
     return found;
@@ -328,7 +329,7 @@ WEFT_PUBLIC pid_t weft_waitpid(pid_t pid, int *status, int options) {
     return (pid_t)RUN(.code = WEFT_IO_WAIT, .fd = pid, .memory = status, .flags = (uint32_t)options);
 }
 
-/* 0, -EFAULT or -EINVAL: the kernel checks it as the limit of a wait that does not begin. */
+/* Checks a time by passing it to the kernel as the limit of a wait that ends at once. 0, -EFAULT, -EINVAL. */
 static int check_time(const struct timespec *time) {
     static uint32_t word;
     if (!time) return -EFAULT;

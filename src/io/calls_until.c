@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls with a deadline. Each runs in a scope with that deadline. So bytes that the kernel has transferred by then
- * count, and the kernel does not touch the memory after the call has returned, as with every cancellation. Only for
- * fibers.
+ * Calls with a deadline, for fibers. Each runs in a scope with that deadline. So the rules of a cancellation hold:
+ * bytes that the kernel has transferred before the deadline count, and the kernel does not touch the memory after the
+ * call has returned.
  */
 #define _GNU_SOURCE
 #include "io/engine.h"

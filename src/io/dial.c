@@ -72,7 +72,7 @@ static void begin_next(struct dial *d) {
     d->futures[d->begun++] = &a->io.future;
 }
 
-/* The attempt is done: its socket, or an error. */
+/* Takes the result of an attempt that is done: its socket, or an error. */
 static int dial_finish(struct dial *d, unsigned which) {
     struct attempt *a = &d->attempts[which];
     ssize_t result = weft_io_wait(&a->io);
@@ -170,13 +170,15 @@ static int listen_at(const struct sockaddr *address, socklen_t length, int backl
     if (fd < 0) return -errno;
     if (address->sa_family != AF_UNIX) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (address->sa_family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-    if (!bind(fd, address, length) && !listen(fd, backlog ? backlog : 1 << 20)) return fd; /* the kernel's bound */
+    if (!bind(fd, address, length) && !listen(fd, backlog ? backlog : 1 << 20))
+        return fd; /* the kernel applies its limit */
     int err = -errno;
     close(fd);
     return err;
 }
 
-/* At the first address that can be had. A socket of IPv6 takes IPv4 as well, so those come first. */
+/* Listens at the first address that can be bound. A socket of IPv6 takes connections of IPv4 as well, so addresses of
+ * IPv6 come first. */
 static int listen_at_one(const struct addrinfo *addresses, int backlog) {
     static const int families[] = {AF_INET6, AF_INET};
     int fd = -ENOENT;
@@ -212,7 +214,8 @@ WEFT_PUBLIC int weft_tcp_port(int fd) {
     return -EAFNOSUPPORT;
 }
 
-/* Is a socket there at which no program listens? It refuses connections; so do files that are no sockets. */
+/* Is there a socket at this path at which no program listens? Then a connection is refused. Other files refuse it, too,
+ * so the type is checked first. */
 static bool is_deserted(const struct sockaddr_un *address) {
     struct stat about;
     if (lstat(address->sun_path, &about) || !S_ISSOCK(about.st_mode)) return false;

@@ -8,21 +8,21 @@
  *   - weft_close closes it. If the C library closes it and the number is reused, the new file is not watched.
  *     readiness.c notices that, late; from then on the process registers no more descriptors this way.
  *
- * A bit "ready" would not do: two readers could set and clear it in each other's way. Each descriptor counts its
- * reports instead:
+ * A bit "ready" is not enough: one reader could clear it while another one relies on it. So each descriptor counts its
+ * reports:
  *
  *   the reader                                      the thread that handles a report
  *   1. seen = reports                               1. reports + 1, under the waiters' lock
  *   2. an attempt: no data, or less than requested  2. wakes the waiters
- *   3. under that lock: reports == seen? wait.
- *      Else repeat from 1.
+ *   3. under that lock: if reports == seen, waits.
+ *      Otherwise repeats from 1
  *
  * Data that arrives after the attempt causes a report after step 1, and that report is counted after step 1: step 3
  * sees it, or the report wakes the reader.
  *
- * A receive from a stream that returns less than requested has emptied the socket. So the next receive need not try if
- * `reports` is the same as before that attempt (`drained`). This does not hold after urgent data, an error or the end
- * of the stream, which may follow the received bytes: then every receive tries (WEFT_EDGE_ODD).
+ * A receive from a stream that returns less than requested has emptied the socket. So the next receive need not make an
+ * attempt if `reports` has not changed since (`drained`). This does not hold after urgent data, an error or the end of
+ * the stream, which may follow the received bytes: then every receive makes an attempt (WEFT_EDGE_ODD).
  */
 #ifndef WEFT_IO_EDGE_H
 #define WEFT_IO_EDGE_H
@@ -48,7 +48,7 @@ enum { WEFT_EDGE_MADE = 1, WEFT_EDGE_ON = 2, WEFT_EDGE_ODD = 4, WEFT_EDGE_GENERA
 
 static inline bool weft__edge_covers(int fd) { return (unsigned)fd < WEFT_EDGES; }
 
-/* Step 1. */
+/* Step 1 of the reader. */
 static inline uint32_t weft__edge_count_reports(int fd) {
     return likely(weft__edge_covers(fd)) ? load_acq(&weft__edges[fd].reports) : 0; /* pairs with weft__edge_report */
 }
@@ -75,7 +75,7 @@ static inline void weft__edge_set_drained(int fd, uint32_t seen) {
 
 /* weft has made this connection: the earlier file of that number is gone. */
 void weft__edge_note_connection(int fd);
-/* The descriptor is closed, or is armed for single reports from now on. */
+/* Ends the edge reports of a descriptor: it is being closed, or will be armed for single reports from now on. */
 void weft__edge_end(int fd);
 /* The round of its edge reports, if it is on. */
 uint32_t weft__edge_get_round(int fd);
@@ -85,7 +85,7 @@ uint32_t weft__edge_register(int fd);
 /* Counts a report of this round. False: the report is about an earlier file. */
 bool weft__edge_report(int fd, uint32_t round, uint32_t events);
 
-/* The C library has closed a registered descriptor: stop registering descriptors. */
+/* The C library has closed a registered descriptor: the process registers no more descriptors. */
 void weft__edge_disable(void);
 
 unsigned weft__edges_limit(void); /* no number at or above this was ever used */

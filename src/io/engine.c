@@ -46,7 +46,8 @@ static const struct weft__engine *decide_without_ring(int err) {
                  : decide_engine(&weft__engine_epoll, ": io_uring_setup: ", weft__error_text(err));
 }
 
-/* If memory or descriptors are short right now: epoll for this request, and the next request tries again. */
+/* Decides for one engine. If memory or descriptors are short at the moment, uses epoll for this request only, and the
+ * next request decides. */
 static WEFT_COLD const struct weft__engine *choose_engine(void) {
     const char *wish = getenv("WEFT_IO");
     int err;
@@ -79,8 +80,8 @@ WEFT_PUBLIC const char *weft_io_engine_why(void) {
     return text ? text : "none";
 }
 
-/* See fd_generation.h. Increment the generation before reading the engine: a request in an engine that is decided later
- * sees the new generation. */
+/* Closes a descriptor as fd_generation.h says. It increments the generation before it reads the engine, so that a
+ * request in an engine that is chosen later sees the new generation. */
 static ssize_t close_it(const struct weft__request *r) {
     weft__readiness_close(r->fd);
     const struct weft__engine *engine = load_sc(&decided); /* pairs with decide */
@@ -93,8 +94,8 @@ static ssize_t close_it(const struct weft__request *r) {
     return n;
 }
 
-/* Errors and urgent data are there or not: the kernel never waits for them. Local sockets have no such errors, and
- * datagrams no urgent data: there it is an ordinary receive. */
+/* Is this a receive for which the kernel never waits: of a queued error, or of urgent data? Local sockets have no such
+ * errors, and datagrams no urgent data, so there it is an ordinary receive. */
 static WEFT_COLD bool never_waits(const struct weft__request *r) {
     int domain = 0;
     socklen_t size = sizeof domain;
@@ -102,8 +103,8 @@ static WEFT_COLD bool never_waits(const struct weft__request *r) {
     return weft__request_is_stream(r->fd);
 }
 
-/* The caller asked not to wait. For a splice that is only about the pipe: the call could still wait at the other
- * end. */
+/* Has the caller asked not to wait? For a splice the flag is only about the pipe, so the call may still wait for the
+ * other descriptor. */
 static bool must_not_wait(const struct weft__request *r) {
     if (r->code < WEFT_IO_SEND || r->code > WEFT_IO_RECVMSG)
         return r->code == WEFT_IO_SPLICE && r->flags & SPLICE_F_NONBLOCK;
@@ -118,7 +119,7 @@ static ssize_t at_once(const struct weft__request *r) {
 
 static ssize_t make_request(struct weft__fiber *me, const struct weft__request *r);
 
-/* Converts a datagram with its address to a message: one call for both directions, which a ring has. */
+/* Converts a sendto or recvfrom to a message, which a ring can send and receive. */
 static ssize_t make_message(struct weft__fiber *me, const struct weft__request *r) {
     bool sends = r->code == WEFT_IO_SENDTO;
     socklen_t *length = sends ? NULL : (socklen_t *)(intptr_t)r->offset;
@@ -153,8 +154,8 @@ static ssize_t make_request(struct weft__fiber *me, const struct weft__request *
     return engine->run(me, r);
 }
 
-/* A fiber that always finds data never parks. It yields from time to time all the same. Less often if it accepts: the
- * fibers of all accepted connections would run in between. */
+/* A fiber that always finds data never parks. So it yields from time to time. It yields less often while it accepts,
+ * because a yield lets the fibers of all accepted connections run. */
 static void take_turns(const struct weft__request *r) {
     enum { CALLS = 16, ACCEPTS = 256 };
     unsigned turn = r->code == WEFT_IO_ACCEPT ? ACCEPTS : CALLS;
@@ -165,7 +166,7 @@ static inline bool is_plain_write(const struct weft__request *r) {
     return (r->code == WEFT_IO_WRITE || r->code == WEFT_IO_WRITEV) && r->offset == WEFT_IO_HERE;
 }
 
-/* Sends what is written to a socket, so that a vanished peer causes an error and no signal. False: it is no socket. */
+/* Makes a write to a socket as a send, so that a vanished peer causes an error and no signal. False: no socket. */
 static bool run_as_message(const struct weft__request *r, unsigned known, ssize_t *result) {
     struct msghdr m = {.msg_iov = r->memory, .msg_iovlen = r->size};
     struct weft__request own = *r;

@@ -4,7 +4,7 @@
  * decides which is used (engine.c).
  *
  *   engine_uring.c    submits requests to the worker's ring (driver/uring.h)
- *   engine_epoll.c    makes the calls itself: at once if they do not block, else when the descriptor is ready
+ *   engine_epoll.c    makes the calls itself: at once if they do not block, otherwise when the descriptor is ready
  *                     (readiness.h), or on a thread of the pool (blocking.h)
  */
 #ifndef WEFT_IO_ENGINE_H
@@ -50,7 +50,8 @@ static inline uint32_t weft__request_generation(const struct weft__request *r) {
     return likely(!r->generation) ? weft__fd_generation_read(r->fd) : r->generation;
 }
 
-/* The first attempt. A request that was begun earlier is for the file of that time, as an attempt after a wait is. */
+/* Makes the first attempt. If the request was begun earlier (`begun` is not 0), the attempt must meet the file of that
+ * time, as an attempt after a wait must. */
 static inline ssize_t weft__request_attempt_first(const struct weft__request *r, uint32_t begun) {
     return likely(!begun) ? weft__request_attempt(r) : weft__request_attempt_again(r, begun);
 }

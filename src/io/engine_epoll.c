@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine without a ring. It attempts a request at once. If that would block, the fiber waits until the descriptor
- * is ready and tries again. If readiness cannot be told, a thread of the pool makes the call.
+ * The engine without a ring. It makes an attempt at once. If the call would block, the fiber waits until the descriptor
+ * is ready, and makes another attempt. If the kernel cannot report readiness, a thread of the pool makes the call.
  *
- * Only a receive after a receive that emptied the socket does not try first: that nearly always finds no data, and
- * would be one system call in four of a server.
+ * There is one exception: after a receive that emptied the socket, the next receive waits first. An attempt would
+ * nearly always find no data, and would be one system call in four of a server.
  *
  * Connections that weft has made can be registered with the poller once, so that a wait needs no system call: see
  * edge.h.
  *
  * A request never affects a descriptor that was closed since the call began, even if the number is in use again: see
- * fd_generation.h. Only the moment of the first attempt itself remains, as between threads.
+ * fd_generation.h. Only a close during the first attempt itself can go wrong, as it can between threads.
  */
 #define _GNU_SOURCE
 #include "io/blocking.h"
@@ -21,10 +21,10 @@
 #include "io/waitpid.h"
 
 /*
- * The result of a pending connect, from a second connect that was made when the descriptor was ready. For TCP that is
- * the result, and it leaves the socket as a blocking call would: getsockopt of SO_ERROR alone would leave it
- * connecting, so that the next connect succeeds once more or fails for another reason. Other sockets do not accept a
- * second connect.
+ * The result of a pending connect. `again` is the result of a second connect, made when the descriptor was ready. For
+ * TCP it is the result of the first, too, and it leaves the socket in the state in which a blocking call would. After
+ * getsockopt of SO_ERROR alone the socket would still be connecting, and the next connect would succeed again or fail
+ * for another reason. Other sockets do not accept a second connect.
  */
 static ssize_t connect_result(int fd, ssize_t again) {
     int err = 0;
@@ -33,21 +33,22 @@ static ssize_t connect_result(int fd, ssize_t again) {
     return getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &size) ? -errno : -err;
 }
 
-/* The kernel does not report when a local socket's queue has room, or when more data arrives than was there. So look
- * again, less and less often. */
+/* Waits a little, for events that the kernel does not report: the queue of a local socket has room, or more data has
+ * arrived than before. Each wait is longer than the last. */
 static int epoll_look_later(uint64_t *pause) {
     *pause = *pause ? *pause * 2 : 50 * WEFT_MICROSECOND;
     if (*pause > 10 * WEFT_MILLISECOND) *pause = 10 * WEFT_MILLISECOND;
     return weft_sleep_for(*pause);
 }
 
-/* Sets *seen if the descriptor is registered for edges. */
+/* Will the request probably have to wait, so that an attempt is useless? Sets *seen if the descriptor is registered for
+ * edges. */
 static bool most_likely_waits(const struct weft__request *r, uint32_t *seen) {
     if (!weft__request_takes_bytes(r)) return false;
     return weft__edge_is_on(r->fd) ? weft__edge_is_drained(r->fd, seen) : weft__fd_is_drained(r->fd);
 }
 
-/* all_there_was: the receive returned less than requested. */
+/* Notes how a receive ended. all_there_was: it returned less than requested, so the socket is empty. */
 static void note_received(const struct weft__request *r, bool all_there_was, uint32_t seen) {
     if (!weft__edge_is_on(r->fd))
         weft__fd_note_receive(r->fd, all_there_was);
@@ -55,14 +56,14 @@ static void note_received(const struct weft__request *r, bool all_there_was, uin
         weft__edge_set_drained(r->fd, seen);
 }
 
-/* A wait without an attempt before it was cancelled: take data that is there all the same. */
+/* A fiber that waited without an attempt was cancelled: it still takes data that has arrived. */
 static WEFT_COLD ssize_t epoll_unless_at_once(const struct weft__request *r, uint32_t generation, ssize_t ended) {
     if (ended != -ECANCELED && ended != -ETIMEDOUT) return ended;
     ssize_t n = weft__request_attempt_first(r, generation);
     return n == -EAGAIN ? ended : n;
 }
 
-/* Waits for what the attempt needs. */
+/* Waits until the next attempt can succeed. */
 static int await_next(const struct weft__request *r, uint32_t generation, uint32_t seen) {
     struct weft__awaited at = {r->fd, 0};
     weft__request_poll_target(r, &at);
@@ -115,7 +116,8 @@ static ssize_t receive_all(struct weft__request r) {
     }
 }
 
-/* The first attempt fills in the parts of a message; the rest is bytes, part after part. */
+/* Receives all requested bytes into several parts. The first attempt receives a message; the rest is received as bytes,
+ * one part after the other. */
 static ssize_t receive_all_parts(const struct weft__request *r) {
     const struct msghdr *m = r->memory;
     uint32_t generation = weft__fd_generation_read(r->fd);

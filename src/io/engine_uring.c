@@ -3,12 +3,15 @@
  * The engine with rings. A request becomes an entry of the worker's ring, and the fiber parks until it has completed.
  * See sched/rings/rings.h for the steps, driver/uring.h for the ring.
  *
- * Requests that probably need not wait are tried first by a plain system call: an entry costs more than that, unless it
- * shares its way into the kernel with others. Sending nearly always finds room, and a file that was read before is in
- * memory. If other fibers are ready as well, entries will share the way into the kernel, so sends go through the ring,
- * too. Receiving often has to wait for the answer to the last message. The engine learns that for each descriptor:
- * after a receive that had to wait, the next one asks the kernel to wait first, which saves an attempt that finds
- * nothing. Only in a crowd, and if the last receive did not wait, a plain receive is tried first.
+ * If a request probably need not wait, the engine first makes an attempt by a plain system call. An entry of the ring
+ * costs more than a system call, unless several entries are submitted by one call.
+ *
+ *   sends      nearly always find room. If other fibers are ready, entries will be submitted together, so sends go
+ *              through the ring then
+ *   reads      of a file that was read before find it in memory
+ *   receives   often have to wait for the answer to the last message. The engine learns that for each descriptor:
+ *              after a receive that had to wait, the next receive asks the kernel to wait first, which saves an attempt
+ *              that finds nothing. Only in a crowd, and if the last receive did not wait, it makes an attempt first
  */
 #define _GNU_SOURCE
 #include "io/async.h"
@@ -60,7 +63,7 @@ static void uring_fill(struct io_uring_sqe *e, const struct weft__request *r) {
     case WEFT_IO_RECVMSG: e->len = 1; break;
     case WEFT_IO_SYNC: e->fsync_flags = r->flags ? IORING_FSYNC_DATASYNC : 0; break;
     case WEFT_IO_OPEN:
-        e->flags = IOSQE_ASYNC; /* else the kernel would try with O_NONBLOCK, which opens a pipe without a peer */
+        e->flags = IOSQE_ASYNC; /* otherwise the kernel would try O_NONBLOCK first, which opens a pipe without a peer */
     /* fall through */
     case WEFT_IO_MKDIR: e->len = (uint32_t)r->size; break;
     case WEFT_IO_STAT:
@@ -78,7 +81,7 @@ static void uring_fill(struct io_uring_sqe *e, const struct weft__request *r) {
     }
 }
 
-/* Requests with two descriptors do not go by the ring: a close could end them for one descriptor only. */
+/* May the request go through the ring? Not if it has two descriptors: the close of only one of them could end it. */
 static bool goes_by_ring(const struct weft__request *r) {
     bool two = r->code == WEFT_IO_RENAME && r->other >= 0 && r->other != r->fd;
     return opcodes[r->code] && !two && !weft__request_peeks_all(r) && !weft__request_is_out_of_band(r);
@@ -86,7 +89,7 @@ static bool goes_by_ring(const struct weft__request *r) {
 
 /* --- requests that need not wait ---------------------------------------------------------------------- */
 
-/* Sends go through the ring if several fibers are ready. (Echo, 64 connections: 7.2 -> 6.8 us of the server; 9,000:
+/* Are several fibers ready? Then sends go through the ring. (Echo, 64 connections: 7.2 -> 6.8 us of the server; 9,000:
  * 10.2 -> 9.3.) */
 static bool is_crowded(void) {
     enum { CROWD = 3 };
@@ -94,10 +97,11 @@ static bool is_crowded(void) {
 }
 
 /*
- * With so many fibers queued, the peer has probably sent its next message since this fiber ran last. Then a receive is
- * tried first: it saves an entry, a park, and a second turn for each message, at which socket and stack are in no
- * cache again. (Echo, 1,000 connections: 5.95 -> 5.65 us of the server; 10,000: 9.6 -> 8.7. weft serve, 10,000: 14.6
- * -> 12.0.) If it finds nothing, it is not tried again until a receive by the ring has not had to wait.
+ * Has the next message probably arrived? If very many fibers are queued, the peer has probably sent it since this fiber
+ * ran last. Then an attempt to receive saves an entry, a park, and a second turn for each message, for which socket and
+ * stack must be loaded into the cache again. (Echo, 1,000 connections: 5.95 -> 5.65 us of the server; 10,000: 9.6 ->
+ * 8.7. weft serve, 10,000: 14.6 -> 12.0.) If the attempt finds nothing, there is no further attempt until a receive by
+ * the ring has not had to wait.
  */
 static bool is_probably_there(const struct weft__request *r) {
     enum { QUEUE = 16 };
@@ -126,7 +130,8 @@ static bool is_tried_first(const struct weft__request *r) {
 
 /* --- for a fiber that waits -------------------------------------------------------------------------- */
 
-/* more: fills in what the request does not say, or is NULL. -ENOTSUP: the kernel has no such operation. */
+/* Pushes an entry for the request. more: a function that fills in further fields of the entry, or NULL. -ENOTSUP: the
+ * kernel has no such operation. */
 static int uring_push(struct weft__op *op, const struct weft__request *r, uint32_t generation,
                       int (*more)(struct weft__op *, struct weft__uring *, struct io_uring_sqe *)) {
     int err;
@@ -182,10 +187,10 @@ static void came_at_once(struct weft__op *op, int result, unsigned flags) {
 }
 
 /*
- * The same for an accept on a blocking socket, which cannot be tried by a plain call. Submits it now, and takes its
- * result now if there is one. So a fiber that accepts in a loop takes all waiting connections in one turn. If it parked
- * for each, each connection would wait for the turns of all connections accepted before: of 4,000 clients that came at
- * once, the last waited for seconds.
+ * The same for an accept on a blocking socket, for which a plain call would block. Submits the entry at once, and takes
+ * the result at once if there is one. So a fiber that accepts in a loop takes all waiting connections in one turn. If
+ * it parked for each connection, that would wait for the turns of all connections accepted before: of 4,000 clients
+ * that connected at the same time, the last waited for seconds.
  */
 static WEFT_SWITCHES int accept_once(struct weft__fiber *me, const struct weft__request *r, uint32_t generation,
                                      struct weft__op *op) {
@@ -212,8 +217,8 @@ static WEFT_SWITCHES int accept_once(struct weft__fiber *me, const struct weft__
     return op->result < 0 ? err : 0;
 }
 
-/* The same, but a close of the other descriptor ends it as well: that is waited for by readiness.h, with the same
- * ticket. */
+/* The same for a request with two descriptors: closing the other one ends it, too. readiness.h waits for that close,
+ * with the same ticket. */
 static WEFT_SWITCHES int once_of_two(struct weft__fiber *me, const struct weft__request *r, uint32_t generation,
                                      struct weft__op *op) {
     struct weft__descriptor also = {
@@ -235,8 +240,8 @@ static WEFT_SWITCHES int once_of_two(struct weft__fiber *me, const struct weft__
     return err && op->result < 0 ? err : 0;
 }
 
-/* A ring reads some arguments before it checks the descriptor or the flags. The system call would return another
- * error. */
+/* The error that the system call would return. A ring may return another one, because it reads some arguments before it
+ * checks the descriptor or the flags. */
 static WEFT_COLD ssize_t error_of_call(const struct weft__request *r, int error) {
     const uint32_t flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH | AT_STATX_SYNC_TYPE;
     int type;
@@ -249,20 +254,21 @@ static WEFT_COLD ssize_t error_of_call(const struct weft__request *r, int error)
     return errno == EBADF || is_message ? -errno : error;
 }
 
-/* -ECANCELED without a cancellation of the fiber: the descriptor was closed. */
+/* The result of a request. -ECANCELED although the fiber was not cancelled means that the descriptor was closed. */
 static ssize_t uring_result_of(const struct weft__request *r, int result) {
     if (likely(result >= 0)) return result;
     return result == -ECANCELED ? -EBADF : error_of_call(r, result);
 }
 
-/* Cancelled before it was submitted: a request that need not wait is made all the same. */
+/* The fiber was cancelled before the request was submitted. If the request need not wait, it is made all the same. */
 static WEFT_COLD ssize_t unless_at_once(const struct weft__request *r, int err) {
     if (r->code == WEFT_IO_CONNECT) return err; /* it would be pending, and the caller would not know */
     ssize_t n = weft__request_attempt(r);
     return n == -EAGAIN || n == -ENOTSUP ? err : n;
 }
 
-/* The guess was that the file has no position: see engine.c. Notes it if that is so and there is no data. */
+/* Does the file have a position, although the guess said that it has none (engine.c)? If it has none and there is no
+ * data, notes that reads wait. */
 static bool is_stored_after_all(const struct weft__request *r, ssize_t attempt) {
     bool reads = r->code == WEFT_IO_READ || r->code == WEFT_IO_READV;
     return reads && attempt == -EAGAIN ? !weft__fd_note_read_waits(r->fd) : weft__fd_is_stored(r->fd);
@@ -306,7 +312,7 @@ static ssize_t uring_run(struct weft__fiber *me, const struct weft__request *r) 
         if (likely(op.result != -EAGAIN && op.result != -EINTR)) return uring_result_of(r, op.result);
         if (r->code == WEFT_IO_OPEN && op.result == -EINTR) continue;
         if (r->code == WEFT_IO_OPEN) return op.result; /* another process has a lease on the file */
-        /* The ring does not wait for it, because of the descriptor's flags. */
+        /* The ring has not waited, because the descriptor has O_NONBLOCK. */
         int ready = weft__readiness_await(r->fd, weft__request_poll_events(r), generation);
         if (ready < 0) return ready;
         if (unlikely(weft__fd_generation_is_stale(r->fd, generation))) return -EBADF;
@@ -315,7 +321,7 @@ static ssize_t uring_run(struct weft__fiber *me, const struct weft__request *r) 
 
 /* --- in the background -------------------------------------------------------------------------------- */
 
-/* If the ring did not wait, a fiber does. */
+/* Completes an operation in the background. If the ring did not wait, a fiber makes the request. */
 static void uring_completed(struct weft__op *op, int result, unsigned flags) {
     struct weft__io *io = container_of(op, struct weft__io, op);
     (void)flags;
@@ -356,7 +362,8 @@ static int into_lent(struct weft__op *op, struct weft__uring *ring, struct io_ur
     return err;
 }
 
-/* 0: the lease names the buffer, if any. The kernel may have taken a buffer also for a result without bytes. */
+/* Receives into a buffer of the ring. 0: the lease names the buffer, if the kernel has taken one. It may have taken one
+ * even if there are no bytes. */
 static int receive_once(struct weft__fiber *me, const struct weft__request *r, struct lent_op *l,
                         struct weft_lease *lease) {
     int err = uring_once(me, r, weft__fd_generation_read(r->fd), &l->op, into_lent);
@@ -449,7 +456,7 @@ static int submit_parts(const struct io_uring_sqe *entries, struct part *parts, 
     return 0;
 }
 
-/* Many parts take a page, which is a lot on a fiber's stack. */
+/* An array for many parts is on the heap: it takes a page, which is much on a fiber's stack. */
 static int uring_submit(const struct io_uring_sqe *entries, int *results, unsigned n) {
     enum { FEW = 8 };
     struct part few[FEW], *parts = few;

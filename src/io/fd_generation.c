@@ -60,7 +60,8 @@ unsigned weft__fd_guess(int fd) {
 
 bool weft__fd_reads_wait(int fd) { return load_rlx(guess_of(fd)) & WEFT_FD_READS_WAIT; }
 
-/* A stored file that is not in memory now may be the next time; a pipe or socket will probably have no data again. */
+/* Only for descriptors that are not stored files: a pipe or socket will probably have no data the next time, either. A
+ * stored file that is not in memory now may be in memory then. */
 bool weft__fd_note_read_waits(int fd) {
     if (weft__fd_is_stored(fd)) return false;
     store_rlx(guess_of(fd), load_rlx(guess_of(fd)) | WEFT_FD_READS_WAIT);
@@ -88,7 +89,7 @@ int weft__fd_check_socket(int fd) {
     return 0;
 }
 
-/* A close takes a few microseconds, and its fiber does not switch meanwhile. */
+/* Waits while a close is under way. That takes a few microseconds, and the closing fiber does not switch meanwhile. */
 WEFT_COLD uint32_t weft__fd_generation_read_slow(int fd) {
     unsigned turn = 0;
     uint32_t word;

@@ -9,8 +9,8 @@
  *   1. reads the generation; waits while a close    1. weft__fd_begin_close: a new generation, marked as closing;
  *      is under way                                    under the waiters' lock
  *   2. an attempt                                   2. ends the waits in the wait queue or ring
- *   3. under that lock: same generation? enter      3. close
- *      the wait queue or ring                       4. weft__fd_end_close
+ *   3. under that lock: if the generation is the    3. close
+ *      same, enters the wait queue or ring          4. weft__fd_end_close
  *
  * With a ring, a close does not take the ring's lock if no request is pending. There the waiter counts its request
  * before step 3; so step 2 sees the request, or the waiter sees the new generation.
@@ -23,10 +23,11 @@
  * earlier and is made only now. A close waits for holders between its steps 2 and 3, so that the attempt uses the
  * intended file. Such an attempt never blocks.
  *
- * The guesses tell what an attempt is likely to meet. They are renewed from time to time, because a program may close
- * and open descriptors without weft. A wrong guess costs time. A file that is wrongly guessed to be a socket causes a
- * wait instead of an error. If reads of a file are wrongly guessed to wait, it is read without the lock of its position
- * about sixty times (file_position.h). Asking the kernel each time would cost a sixth of a byte's way through a pipe.
+ * The guesses say what kind of file an attempt will probably meet. They are renewed from time to time, because a
+ * program may close and open descriptors without weft. A wrong guess costs time. A wrong guess SOCKET causes a wait
+ * instead of an error. A wrong guess READS_WAIT lets about sixty reads of a file use its position without the lock
+ * (file_position.h). Without guesses weft would ask the kernel each time, which would take a sixth of the time that a
+ * byte needs through a pipe.
  */
 #ifndef WEFT_IO_FD_GENERATION_H
 #define WEFT_IO_FD_GENERATION_H

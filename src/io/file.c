@@ -82,7 +82,7 @@ static long by_pool(struct plain p) {
 }
 #define BY_POOL(call, ...) by_pool((struct plain){.number = SYS_##call, .arguments = {__VA_ARGS__}})
 
-/* The kernel's calls without flags, as the C library makes them where there are none. */
+/* Makes the kernel's call without flags if there are none, as the C library does. */
 WEFT_PUBLIC int weft_faccessat(int dir, const char *path, int mode, int flags) {
     if (!flags) return (int)BY_POOL(faccessat, dir, (long)path, mode);
     return (int)BY_POOL(faccessat2, dir, (long)path, mode, flags);
@@ -119,7 +119,7 @@ WEFT_PUBLIC ssize_t weft_copy_file_range(int in, off_t *in_offset, int out, off_
     return BY_POOL(copy_file_range, in, (long)in_offset, out, (long)out_offset, (long)size, (long)flags);
 }
 
-/* The C library does for AT_SYMLINK_NOFOLLOW what older kernels cannot, so this one is its call. */
+/* Calls the C library, which can do AT_SYMLINK_NOFOLLOW although older kernels cannot. */
 struct chmod_call {
     int dir;
     const char *path;
@@ -146,7 +146,8 @@ WEFT_PUBLIC int weft_fchmodat(int dir, const char *path, mode_t mode, int flags)
 
 #define WEFT_FLOCK_PAUSE (10 * WEFT_MILLISECOND)
 
-/* The kernel tells no poller when a lock is free, and threads of the pool that wait for locks could be all of them. */
+/* Tries again and again: the kernel does not report to a poller that a lock is free, and waiting for locks might occupy
+ * all threads of the pool. */
 WEFT_PUBLIC int weft_flock(int fd, int operation) {
     if (!weft_self().id || (operation & LOCK_NB)) return flock(fd, operation);
     for (uint64_t pause = WEFT_MILLISECOND;; pause = pause < WEFT_FLOCK_PAUSE / 2 ? 2 * pause : WEFT_FLOCK_PAUSE) {
@@ -196,7 +197,7 @@ WEFT_PUBLIC struct dirent *weft_readdir(struct weft_dir *dir) {
     if (dir->next == dir->end) {
         int before = errno;
         long n = BY_POOL(getdents64, dir->fd, (long)dir->entries, sizeof dir->entries);
-        if (n == 0) errno = before; /* which may be another thread's now */
+        if (n == 0) errno = before; /* set again, because the fiber may be on another thread now */
         if (n <= 0) return NULL;
         dir->next = 0;
         dir->end = (size_t)n;

@@ -13,7 +13,7 @@
 enum { WEFT_POSITION_LOCKS = 1024 };
 static struct weft_mutex locks[WEFT_POSITION_LOCKS];
 
-/* A file without a position is a stream, whatever else it is: some files of the kernel's tracing are. */
+/* Has the file a position? Some regular files do not, such as files of the kernel's tracing: they are streams. */
 static bool is_at_a_position(int fd) { return weft__fd_is_stored(fd) && lseek(fd, 0, SEEK_CUR) >= 0; }
 
 static bool run_locked(const struct weft__request *r, uint32_t begun, ssize_t *result) {

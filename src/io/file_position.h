@@ -2,8 +2,8 @@
 /*
  * Reads and writes at the current position of a stored file. All users of the open file share its position. System
  * calls take the kernel's lock for it, but entries of a ring do not: two of them may use the same position, and an
- * entry that meets a full disk leaves the position unchanged. So these requests never go through a ring. weft tries
- * them at once, and a thread of the pool does the rest with the plain call.
+ * entry that meets a full disk leaves the position unchanged. So these requests never go through a ring. weft makes a
+ * non-blocking attempt first, and a thread of the pool makes the rest by the plain call.
  *
  * Meanwhile the fiber holds a lock of weft for the descriptor number. So a request that takes two steps is still
  * atomic, and no fiber blocks its worker in the kernel's lock while a thread of the pool reads from the disk. Two

@@ -4,11 +4,12 @@
  * them. Without a ring each fiber accepts by itself.
  *
  *   a fiber that accepts                           the ring, for each connection, under its lock
- *   1. the list is empty, and no request is        1. lock; append to the list; if the request ends,
- *      pending: lock, make a request                  it is no longer pending; unlock
- *   2. wait for the semaphore                      2. post
- *   3. lock; remove an entry; unlock; if other
- *      fibers wait and no request is pending: 1.
+ *   1. if the list is empty and no request is      1. locks; appends the connection to the list; if the
+ *      pending: locks, makes a request                request has ended, it is no longer pending; unlocks
+ *   2. waits for the semaphore                     2. posts the semaphore
+ *   3. locks; removes an entry; unlocks. If other
+ *      fibers wait and no request is pending:
+ *      repeats step 1 for them
  *
  * A request ends with an error, which is appended to the list, or because the kernel had no room for its next
  * completion. So each fiber learns of the error that it runs into, and none waits for a connection that will not come.

@@ -2,9 +2,9 @@
 /*
  * Requests as system calls that do not block, whatever the descriptor's flags say. See request.h.
  *
- *   bytes           RWF_NOWAIT, if the file supports it. Terminals, and pipes that were spliced, do not: poll first
- *   bytes to other  one write is one record, so it must not be cut into pieces. Not all devices can say whether
- *   devices         they are ready: not possible
+ *   bytes           RWF_NOWAIT, if the file supports it. Terminals, and pipes that were spliced, do not: polls first
+ *   bytes to other  not possible: one write is one record, so it must not be cut into pieces, and not all devices can
+ *   devices         say whether they are ready
  *   messages        MSG_DONTWAIT
  *   accept,         there is no such flag, only O_NONBLOCK of the file. If it is not set, it is set during the call,
  *   connect,        under a lock of weft, so that two fibers do not clear it for each other. Another process or
@@ -12,7 +12,7 @@
  *   splice of
  *   a socket or
  *   a device
- *   splice of       SPLICE_F_NONBLOCK, by another thread when the pipe is ready: the disk may have to be waited for
+ *   splice of       SPLICE_F_NONBLOCK, by another thread when the pipe is ready, because the call may wait for the disk
  *   a file
  *   names, fsync    not possible
  */
@@ -94,7 +94,7 @@ bool weft__request_is_record(const struct weft__request *r) {
     return writes && !fstat(r->fd, &s) && S_ISCHR(s.st_mode) && !isatty(r->fd);
 }
 
-/* Where the next byte would go. With O_APPEND that is the end, whatever the offset says. Negative: no position. */
+/* The position of the next byte. With O_APPEND that is the end, whatever the offset says. Negative: no position. */
 static off_t next_place(const struct weft__request *r) {
     struct stat s;
     int flags = fcntl(r->fd, F_GETFL);
@@ -110,7 +110,7 @@ bool weft__request_is_at_limit(const struct weft__request *r) {
     return at >= 0 && (rlim_t)at >= limit.rlim_cur;
 }
 
-/* Held for the few microseconds of a call that does not block. */
+/* Locks that are held for the few microseconds of a call that does not block. */
 enum { WEFT_FLAG_LOCKS = 256 };
 static struct weft__lock locks[WEFT_FLAG_LOCKS];
 
@@ -234,8 +234,9 @@ static ssize_t move_into_socket(const struct weft__request *r) {
     return n;
 }
 
-/* For the end that is not a pipe; SPLICE_F_NONBLOCK is about pipes. A device may not know the flag, so poll it first. A
- * file itself never waits, but the disk does: that is for a thread, when the pipe is ready. */
+/* Splices from or to a descriptor that is not a pipe, for which SPLICE_F_NONBLOCK has no effect. A device may not know
+ * O_NONBLOCK, so it is polled first. A file may have to wait for the disk, so a thread makes the call when the pipe is
+ * ready. */
 static ssize_t attempt_at_end(const struct weft__request *r, int end, mode_t kind, short events) {
     int pipe_end = end == r->fd ? r->other : r->fd;
     short pipe_events = events == POLLIN ? POLLOUT : POLLIN;
@@ -247,8 +248,8 @@ static ssize_t attempt_at_end(const struct weft__request *r, int end, mode_t kin
     return is_stored ? -ENOTSUP : call_nonblocking(r, end);
 }
 
-/* The kernel answers these before it checks whether an end is ready: no bytes, unknown flags, an offset for a file that
- * has none. */
+/* Does the kernel answer before it checks whether an end is ready? It does so for no bytes, unknown flags, and an
+ * offset for a file without positions. */
 static bool is_answered_at_once(const struct weft__request *r) {
     const uint32_t flags = SPLICE_F_MOVE | SPLICE_F_NONBLOCK | SPLICE_F_MORE | SPLICE_F_GIFT;
     if (!r->size || r->flags & ~flags) return true;
@@ -267,7 +268,7 @@ static ssize_t attempt_splice(const struct weft__request *r) {
     return -ENOTSUP;
 }
 
-/* Into a pipe it is a splice, and the source may have to be waited for. Elsewhere only files can be sent. */
+/* A sendfile into a pipe is a splice, and may have to wait for the source. Elsewhere only files can be sent. */
 static ssize_t attempt_sendfile(const struct weft__request *r) {
     struct stat in, out;
     if (fstat(r->fd, &out)) return -errno;
@@ -316,7 +317,7 @@ static ssize_t attempt_all(const struct weft__request *r) {
     return n;
 }
 
-/* The rest of a file may have to be waited for: nothing is held by then. */
+/* Adds the rest of a file, for which the call may wait. The caller holds no lock by then. */
 static inline ssize_t with_the_rest(const struct weft__request *r, ssize_t n) {
     bool reads = r->code == WEFT_IO_READ || r->code == WEFT_IO_READV;
     return reads && n > 0 && (size_t)n < weft__request_size(r) ? perhaps_more(r, (size_t)n) : n;

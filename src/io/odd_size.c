@@ -17,8 +17,9 @@ static void as_message(struct weft__request *r) {
     r->flags = MSG_NOSIGNAL | (is_packet ? MSG_EOR : 0);
 }
 
-/* Some kinds of file answer at once (EINVAL, 0), others wait, as inotify does: attempts and readiness tell. A write to
- * a terminal or device may wait for another write even if it has no bytes: a thread makes it. */
+/* Asks the file. Some kinds answer at once (EINVAL, 0), others wait, as inotify does; so we make attempts and wait for
+ * readiness. A write to a terminal or device may wait for another write even if it has no bytes, so a thread makes it.
+ */
 static ssize_t odd_size_ask(struct weft__fiber *me, const struct weft__request *r, mode_t mode) {
     if (S_ISFIFO(mode) || S_ISSOCK(mode) || S_ISDIR(mode)) return weft__request_perform(r);
     return r->code == WEFT_IO_READ ? weft__engine_epoll.run(me, r) : weft__blocking_run(r);

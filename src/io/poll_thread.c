@@ -78,7 +78,7 @@ static void end_doze(void) { store_rel(&dozing, false); /* pairs with end_if_idl
 /* Only the thread handles signals and its own end. The end of the poller ends a doze. */
 static bool has_duties(void) { return load_rlx(&heard) || load_acq(&quits); /* pairs with give_duty */ }
 
-/* Makes the thread look at something that was just changed. */
+/* Notifies the thread of a change that it must handle. */
 static void give_duty(void) {
     fence_sc(); /* pairs with weft__poll_duty_hold_back: the thread sees the change, or this thread sees that it holds
                    back */
@@ -117,7 +117,8 @@ static int poll_thread_start(void) {
     return err;
 }
 
-/* A runtime may start meanwhile: its fibers see that the thread has ended, or this thread sees that it runs. */
+/* Ends the thread if it is not needed. If a runtime starts at the same time, its fibers see that the thread has ended,
+ * or the thread sees the runtime. */
 static void end_if_idle(void) {
     if (!load_rlx(&serving) || holders) return;
     store_rlx(&serving, false);

@@ -110,7 +110,7 @@ static bool check_wait(int fd, struct weft__list *won) {
 
 static void check_all(void *unused);
 
-/* False: no worker can see to it. The caller is no fiber, or its worker ends. */
+/* Arms the timer for a check. False: not possible, because the caller is no fiber, or its worker ends. */
 static WEFT_COLD bool check_later(void) {
     struct weft__worker *w = weft__self();
     if (!w) return false;
@@ -123,9 +123,9 @@ static WEFT_COLD bool check_later(void) {
 
 /*
  *   the timer                              a fiber that begins a wait
- *   1. is not armed any more               1. watch = NEW
+ *   1. fires: it is no longer armed        1. watch = NEW
  *   -- fence --                            -- fence --
- *   2. looks at each watch                 2. is the timer armed? Else the fiber arms it
+ *   2. looks at each watch                 2. if the timer is not armed, arms it
  *
  * So the timer sees the wait, or the fiber arms the timer again.
  */

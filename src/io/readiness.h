@@ -5,11 +5,12 @@
  * for different events. A fiber may have several waiters; one of them ends the wait.
  *
  *   the waiter                                    the poll thread
- *   1. begin the wait, with WEFT_WAIT_OUTSIDE
- *   2. enter: into the chain; arm a new round     1. a report: fire. Waiters of this round that it is for
- *      for all waiters of this descriptor            leave the chain with the found events, and are won
- *   3. block                                      2. arm again for the others
- *   4. leave                                      3. make the fibers that were won ready
+ *   1. begins the wait, with WEFT_WAIT_OUTSIDE
+ *   2. enters the chain, and arms the descriptor  1. on a report (weft__readiness_fire): removes the waiters of
+ *      in a new round for all its waiters            this round that wait for these events from the chain,
+ *   3. blocks                                        stores the events, and wins them
+ *   4. leaves the chain                           2. arms the descriptor again for the other waiters
+ *                                                 3. makes the fibers that were won ready
  *
  * The chains are in a table of wait queues, indexed by the descriptor number. A queue's lock is held while arming, so
  * the last arm always covers all waiters in the chain.
@@ -39,9 +40,9 @@ int weft__readiness_poll(int fd, short events);
 bool weft__readiness_is_valid(short events);
 short weft__readiness_filter(short events); /* the valid part of these events */
 
-/* Steps 2 and 4 of a waiter. The poll thread is held. enter: -EPERM: this kind of file cannot be waited for. -EBADF,
- * -ENOMEM, -ENOSPC. 1, only with `tries`: there was a report since the attempt, and the waiter has not entered. leave:
- * true: the waiter was won, and `got` is set. */
+/* Steps 2 and 4 of a waiter. The caller holds the poll thread. enter returns 0; -EPERM: this kind of file cannot be
+ * waited for; -EBADF, -ENOMEM or -ENOSPC; or 1, only with `tries`: there was a report since the attempt, and the waiter
+ * has not entered. leave returns true if the waiter was won; then `got` is set. */
 int weft__readiness_enter(struct weft__descriptor *d);
 bool weft__readiness_leave(struct weft__descriptor *d);
 

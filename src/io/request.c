@@ -76,7 +76,7 @@ ssize_t weft__request_call(const struct weft__request *r) {
     return errno = ENOSYS, -1;
 }
 
-/* An interrupted close has closed the descriptor. */
+/* Does not repeat an interrupted close: the kernel has closed the descriptor. */
 ssize_t weft__request_perform(const struct weft__request *r) {
     ssize_t n;
     do n = weft__request_call(r);

@@ -8,9 +8,9 @@
  *      in `missed`, and writes an empty record      or stores it there
  *                                                3. when the pipe is empty: the same for `missed`
  *
- * A handler may do little more than write, and the write wakes the poll thread. The poll thread may have emptied the
- * pipe and looked at `missed` before the handler sets the bit: then the second write succeeds and wakes it again. If
- * the second write finds the pipe full, step 3 is still to come.
+ * A handler may do little more than write, and the write wakes the poll thread. Suppose the poll thread has emptied the
+ * pipe and looked at `missed` before the handler sets the bit. Then the handler's second write succeeds and wakes it
+ * again. If the second write finds the pipe full, the poll thread has not done its step 3 yet.
  *
  * Why not signalfd: it receives a signal only while every thread of the process blocks it, and a library cannot make
  * existing threads do so. With a handler any thread may receive it.
@@ -19,7 +19,7 @@
  *
  *   the handler                                  the end
  *   1. inside + 1                                1. removes the pipe
- *   2. is there a pipe? writes                   2. waits until inside is 0
+ *   2. if there is a pipe, writes                2. waits until inside is 0
  *   3. inside - 1                                3. closes the pipe
  *
  * The memory of a subscription belongs to the program, and may be gone as soon as its end has returned. So no thread
@@ -82,7 +82,7 @@ static bool signals_note(int sig, const siginfo_t *info) {
             static const struct weft_signal nothing;
             or_rel(&missed, WEFT_SIGNAL(sig)); /* pairs with deliver */
             ssize_t n = write(to, &nothing, sizeof nothing);
-            (void)n; /* full again: step 3 is still to come */
+            (void)n; /* full again: the poll thread still has to do step 3 */
         }
     }
     add_ar(&inside, -1); /* pairs with close_pipe */
@@ -295,7 +295,7 @@ static int signals_take(struct weft_signals *s, struct weft_signal *got) {
     return number;
 }
 
-/* After a deadline or cancellation. The subscription exists as long as this waiter is in its chain. */
+/* Leaves the chain after a deadline or cancellation. The subscription exists as long as this waiter is in its chain. */
 static WEFT_COLD int signals_leave(struct weft_signals *s, struct weft_waiter *w, int err) {
     weft__lock(&lock);
     weft__chain_take_out(&s->first, w);
@@ -321,7 +321,7 @@ static WEFT_SWITCHES int signals_wait(struct weft_signals *s, struct weft_signal
     return me.got.number;
 }
 
-/* Without waiting; 0: no signal has come. */
+/* Takes a signal without waiting; 0: there is none. */
 static int next_now(struct weft_signals *s, struct weft_signal *got) {
     weft__lock(&lock);
     int found = signals_take(s, got);

@@ -13,7 +13,7 @@
 
 #include <fcntl.h>
 
-/* After a wait, or for a request that was begun earlier. See weft__request_attempt_again. */
+/* Makes an attempt after a wait, or for a request that was begun earlier. See weft__request_attempt_again. */
 static ssize_t splice_again(const struct weft__request *r) {
     if (!weft__fd_hold(r->other, r->other_generation)) return -EBADF;
     ssize_t n = weft__request_attempt_again(r, r->generation);
@@ -21,7 +21,7 @@ static ssize_t splice_again(const struct weft__request *r) {
     return n;
 }
 
-/* Waits until one of them is ready. Returns the events or a negative errno. */
+/* Waits until the descriptor that the next attempt needs is ready. Returns the events or a negative errno. */
 static ssize_t splice_wait(const struct weft__engine *engine, struct weft__fiber *me, const struct weft__request *r) {
     struct weft__awaited at;
     weft__request_poll_target(r, &at);

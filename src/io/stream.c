@@ -38,7 +38,7 @@ static ssize_t read_below(struct weft_stream *s, void *buffer, size_t size) {
     return n < 0 ? -errno : n;
 }
 
-/* A write that comes to nothing would be repeated for ever. */
+/* Writes all bytes to the descriptor or handle. A write of 0 bytes is an error: repeating it would take for ever. */
 static int write_below(struct weft_stream *s, const char *bytes, size_t size) {
     if (s->failed) return s->failed;
     while (size) {
@@ -124,7 +124,8 @@ WEFT_PUBLIC ssize_t weft_stream_read_exactly(struct weft_stream *stream, void *b
     }
 }
 
-/* Reads more behind what is there; moves that to the front if there is no room. -ENODATA: the end. */
+/* Reads more bytes behind those in the buffer. If there is no room, moves these to the front first. -ENODATA: the end.
+ */
 static int read_more(struct weft_stream *s) {
     if (s->begin) {
         memmove(s->in, s->in + s->begin, s->end - s->begin);
@@ -138,7 +139,7 @@ static int read_more(struct weft_stream *s) {
     return 0;
 }
 
-/* The line that begins at the front and has so many bytes; so many more belong to its end. */
+/* Returns the line at the front of the buffer. length: its bytes; newline: the bytes of the end of the line. */
 static ssize_t give_line(struct weft_stream *s, char **line, size_t length, size_t newline) {
     char *text = s->in + s->begin;
     s->begin += length + newline;

@@ -46,7 +46,7 @@ static void forget_idle(struct helper *me) {
     if (*at) *at = me->below;
 }
 
-/* Idle until a call. Locked on entry and exit. False: no call came within the timeout. */
+/* Sleeps until another thread calls this one. Locked on entry and exit. False: no call came within the timeout. */
 static bool pool_rest(struct helper *me, uint64_t *value) {
     uint64_t until = weft__clock() + WEFT_POOL_PATIENCE;
     store_rlx(&me->called, 0);
@@ -127,7 +127,7 @@ static int pool_make(struct helper *h) {
     return err;
 }
 
-/* No thread could be created. If there are others, they will take the job. */
+/* No thread could be created. Other threads will take the job. If there are none, removes it and returns -EAGAIN. */
 static int do_without(struct helper *h, struct weft__job *job) {
     uint64_t value = weft__wait_queue_lock(&jobs);
     h->runs = false;

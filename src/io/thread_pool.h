@@ -5,10 +5,10 @@
  * and all threads end with the runtime. They receive no signals.
  *
  *   the submitter                                 a thread
- *   1. put: enqueues the job; wakes the thread    1. dequeues the first job and runs it
- *      that became idle last, or creates one      2. if there is none: idle, until a wake-up or the
- *   2. weft__thread_pool_take_back, to give the        timeout
- *      job up
+ *   1. enqueues the job; wakes the thread that    1. dequeues the first job and runs it
+ *      became idle last, or creates a thread      2. if there is none: is idle until a wake-up or the
+ *   2. weft__thread_pool_take_back gives the job      timeout
+ *      up
  *
  * A thread checks the queue and becomes idle, or ends, under one lock: so it sees a job, or the submitter sees it idle.
  */

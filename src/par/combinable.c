@@ -38,7 +38,7 @@ static unsigned slot_here(void) {
     return w ? w->index % WEFT_COMBINABLE_SLOTS : WEFT_COMBINABLE_SLOTS - 1;
 }
 
-/* If several callers come at once, the first makes it. */
+/* Makes the table. If several callers do so at the same time, the first wins, and the others use its table. */
 static WEFT_COLD struct table *make_table(struct weft_combinable *c) {
     struct table *none = NULL, *t = weft__alloc_aligned(WEFT_APART, sizeof *t);
     if (!t || cas_ar(table_of(c), &none, t)) return t; /* pairs with weft_combinable_take */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Entering a loop from a thread: a fiber is made that runs it, and the thread waits for that fiber. The request is on
- * the thread's stack, so the wait must not fail: all resources are acquired before, and a shield keeps a cancellation
- * of the thread's scope away. The fiber is cancelled instead.
+ * Entering a loop from a thread: a new fiber runs the loop, and the thread waits for that fiber. The request is on the
+ * thread's stack, so the wait must not fail: all resources are acquired before, and a shield keeps a cancellation of
+ * the thread's scope away. The fiber is cancelled instead.
  *
- * Also: fibers that work for another fiber, and how a loop yields. A loop keeps its worker for WEFT_TURN, or one piece,
- * at a time.
+ * This file also makes fibers that work for another fiber, and lets a loop yield. A loop keeps its worker for WEFT_TURN
+ * or one piece at a time.
  */
 #include "par/par.h"
 

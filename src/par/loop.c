@@ -10,9 +10,9 @@
  *          recently took `budget` on this worker and for this piece.
  *   lazy   Runs `grain` elements at a time from the left. When a worker looks for work, half of the rest is forked.
  *          While a body runs, which may wait, all of the rest is forked, and taken back when the body returns. With
- *          continuation stealing it runs morsel by morsel: a fork leaves a caller behind, which becomes ready when
- *          the loop yields, and with a caller for each cut other fibers would have to wait behind all of these. The
- *          rest is not forked there.
+ *          continuation stealing it runs morsel by morsel, and does not fork the rest: a fork leaves a caller behind,
+ *          which becomes ready when the loop yields, and other fibers would have to wait behind the callers of all
+ *          cuts.
  *   probe  A morsel loop over many elements first runs a few of them alone, until a quarter of a budget has passed.
  *          A loop that is over by then has woken no worker. If a body waits, the rest continues meanwhile.
  *   known  A morsel loop with the function and length of an earlier loop is not probed: the cost of its elements is
@@ -54,7 +54,7 @@ struct piece {
     bool parts;          /* begin and end count parts */
 };
 
-/* What a worker knows of the elements that it runs. */
+/* What a worker has measured about the elements that it runs. */
 struct pace {
     size_t step;   /* elements for the next piece */
     uint64_t cost; /* ns of WEFT_COST elements in the last piece; 0: unknown */
@@ -125,7 +125,7 @@ static size_t loop_cut(const struct weft__loop *loop, size_t begin, size_t end) 
     return at_line(loop, begin, end, begin + (n < 16 ? n / 2 : n / 16 * 7));
 }
 
-/* Where part k starts. */
+/* The index at which part k starts. */
 static size_t part_begin(const struct weft__loop *loop, size_t k) {
     size_t n = loop->end - loop->begin, each = n / loop->parts, more = n % loop->parts;
     if (k == 0 || k == loop->parts) return k ? loop->end : loop->begin;
@@ -150,8 +150,8 @@ static void run_left(struct weft__loop *loop, size_t begin, size_t mid, void *va
 static void loop_run_parts(struct weft__loop *loop, size_t first, size_t end, void *value, struct pace *pace);
 
 /*
- * The next fork may be a morsel away, and thieves should not have to ask and wait for it: if no forked call is public,
- * all become public. The join then takes a lock, which is little compared with a morsel.
+ * Makes all forked calls public if none is. Otherwise thieves would ask for calls and wait until the next fork, which
+ * may be a morsel away. The join of a public call takes a lock, which costs little compared with a morsel.
  */
 static void loop_offer(void) {
     struct weft__deque *d = load_rlx(&weft__self()->calls.deque);
@@ -205,7 +205,8 @@ static void cut_in_two(struct weft__loop *loop, struct range r, void *value, str
     if (loop->size) loop->combine(value, room, loop->arg);
 }
 
-/* For a large value. Without memory, both parts run one after the other into the same value. */
+/* The same for a large value, with memory from the heap. Without memory, both parts run one after the other into the
+ * same value. */
 static WEFT_COLD void cut_with_memory(struct weft__loop *loop, struct range r, void *value, struct pace *pace) {
     void *room = weft__alloc(loop->size);
     if (room)
@@ -250,7 +251,8 @@ struct rest {
     bool ran;          /* a thief has run it */
 };
 
-/* A thief that comes when the owner wants it back may run it or not. `ran` tells, ordered by the join. */
+/* Run by a thief, or by the join of the owner. If the owner already wants the rest back, a thief may run it or not;
+ * `ran` says whether it did, and the join orders that. */
 static void run_rest(void *p) {
     struct rest *rest = p;
     if (load_rlx(&rest->back)) return;
@@ -373,9 +375,10 @@ static size_t elements_in(uint64_t nanoseconds, uint64_t cost) {
 }
 
 /*
- * A loop like an earlier one: its duration is known, so it need not be probed. A loop that is over before another
- * worker could have begun is run alone. Otherwise each worker gets an equal part at once, and begins with its own:
- * loops over the same memory, one after the other, find it where it was. A worker that is done steals from the others.
+ * Runs a loop like an earlier one, whose duration is known, so it need not be probed. If the loop would be over before
+ * another worker could begin, it runs alone. Otherwise each worker gets an equal part at once, and begins with its own
+ * part, so that loops over the same memory find it in the caches of the same workers. A worker that is done steals from
+ * the others.
  */
 static void run_known(struct weft__loop *loop, uint64_t cost, void *value, struct pace *pace) {
     size_t n = loop->end - loop->begin, least = elements_in(WEFT_PIECE_LEAST, cost);

@@ -9,7 +9,7 @@
 
 struct weft__loop {
     const char *name; /* public function that the user has called */
-    /* For a loop, or for a reduction. */
+    /* One of the two: `body` for a loop, `fold` for a reduction. */
     int (*body)(size_t begin, size_t end, void *arg);
     int (*fold)(size_t begin, size_t end, void *value, void *arg);
     void *arg;

@@ -66,14 +66,15 @@ static void run_share(void *share);
 
 static void spread_complete(struct share *share) { weft_counter_complete(&share->sent->alive); }
 
-/* The worker has found its mail. The scope is the sender's, which may leave it when the last share is complete. */
+/* Called on the worker that has found its mail. The scope is the sender's, which may leave it when the last share is
+ * complete. */
 static void run_mailed(void *p) {
     struct share *share = p;
     weft__fiber_group_run(share->sent, run_share, share);
     spread_complete(share);
 }
 
-/* Through the deque, or by the sender, if the mail was not found. Both are in the scope already. */
+/* Called by a thief or by the sender, if the mail was not found yet. Both are in the scope already. */
 static void run_otherwise(struct share *share) {
     share->settled = true;
     if (share->proxy && !weft__proxy_claim(share->proxy)) return;

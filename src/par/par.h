@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What loops and algorithms share: entering from a thread, fibers that work for a caller, and two questions to the
- * scheduler between pieces.
+ * What loops and algorithms share: entering from a thread, fibers that work for a caller, and questions to the
+ * scheduler between pieces: does another worker need work, and must the loop yield?
  */
 #ifndef WEFT_PAR_PAR_H
 #define WEFT_PAR_PAR_H
