@@ -19,6 +19,7 @@ command -v clang >/dev/null || packages="$packages clang"
 command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || packages="$packages nginx-light"
 command -v memcached >/dev/null || packages="$packages memcached"
 command -v wrk >/dev/null || packages="$packages wrk"
+command -v valgrind >/dev/null || packages="$packages valgrind"
 [ -e /usr/include/liburing.h ] || packages="$packages liburing-dev"
 if [ -n "$packages" ]; then
     root=''
@@ -85,6 +86,7 @@ cp bench/peers/io/nginx.sh "$out/io-nginx"
 cp bench/peers/io/nginx.sh "$out/io-nginx-deferred"
 cp bench/peers/io/memcached.sh "$out/io-memcached"
 ln -sf "$(command -v wrk)" "$out/io-wrk"
+cp bench/peers/cachegrind.sh "$out/cachegrind"
 GO111MODULE=off GOFLAGS='' GOCACHE="$PWD/build/go-cache" go build -o "$out/io-go" ./bench/peers/io/go
 
 echo 'peers: building weft with counters'

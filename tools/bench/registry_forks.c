@@ -32,6 +32,13 @@
 #define OWN(system, program, measurement) \
     { system, program, "", measurement, NULL }
 
+#define MISSES(what) \
+    { \
+        LESS("thousand misses of the first level, " what, "k"), \
+            ALSO("thousand misses of the last level, " what, "k", "last k"), \
+            ALSO("million references to data, " what, "", "M refs") \
+    }
+
 const struct bench benches_of_forks[] = {
     {
         .name = "fib",
@@ -406,6 +413,28 @@ const struct bench benches_of_forks[] = {
         .entrants = {SYSTEM("weft", "counted", ""), SYSTEM("chase-lev", "counted", "deque=chase-lev"),
                      SYSTEM("abp", "counted", "deque=abp"), SYSTEM("locked", "counted", "deque=locked")},
         .workers = {1, 2},
+    },
+    {
+        .name = "deque-misses",
+        .summary = "cache misses of fib and matmul with each kind of deque, on simulated caches",
+        .does = "each: weft's typed tasks on another kind of deque, run by cachegrind",
+        .measurement = "misses",
+        .variants = {{.params = "work=fib n=25 cutoff=0", .metrics = MISSES("fib")},
+                     {.params = "work=matmul n=128 leaf=16", .metrics = MISSES("matmul")}},
+        .entrants = {SYSTEM("weft", "cachegrind", ""), SYSTEM("chase-lev", "cachegrind", "deque=chase-lev"),
+                     SYSTEM("abp", "cachegrind", "deque=abp"), SYSTEM("locked", "cachegrind", "deque=locked")},
+        .workers = {1, 2},
+    },
+    {
+        .name = "retrieval",
+        .summary = "getting an item that another thread has left: from a mailbox, and from each kind of deque",
+        .does = "weft: takes all that is in a worker's mailbox; the others: steals from a deque of this kind",
+        .measurement = "retrieval",
+        .variants = {{.params = "contended=0", .metrics = {LESS("ns an item, the sender rests", "ns")}},
+                     {.params = "contended=1", .metrics = {LESS("ns an item, one box and both at work", "ns")}}},
+        .entrants = {WEFT, SYSTEM("chase-lev", NULL, "box=chase-lev"), SYSTEM("abp", NULL, "box=abp"),
+                     SYSTEM("locked", NULL, "box=locked")},
+        .workers = {1},
     },
     {.name = NULL},
 };

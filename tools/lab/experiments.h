@@ -44,6 +44,7 @@ struct experiment {
     bool crowded;
     bool relative;                 /* GROUPS: figures over weft's */
     unsigned metric;               /* which of the metrics is drawn */
+    unsigned also;                 /* lines: a further metric, in figures of its own; 0: none */
     const char *sample;            /* CURVE, TAIL, SERVICE, BOX: which sample */
     const char *x_label, *y_label; /* NULL: of the metric */
     bool log_x, log_y;

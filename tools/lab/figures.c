@@ -26,15 +26,16 @@ static bool is_drawn(const struct experiment *e, const struct panel *p, const st
     return !strcmp(r->metric, e->sample ? e->sample : metric);
 }
 
-/* The metric that the panel draws: its number is an index into the panel's values. */
-static const struct row *drawn_metric(const struct experiment *e, const struct panel *p, const struct data *data) {
+/* The metric of that number: an index into the panel's values. */
+static const struct row *find_metric(const struct experiment *e, const struct panel *p, const struct data *data,
+                                     unsigned number) {
     const char *last = NULL;
     unsigned n = 0;
     for (const struct row *r = data->rows; r < data->rows + data->count; r++) {
         if (strcmp(r->experiment, e->id) || strcmp(r->part, p->part) || r->sample || !strncmp(r->metric, "count.", 6))
             continue;
         if (last && !strcmp(last, r->metric)) continue;
-        if (n++ == e->metric) return r;
+        if (n++ == number) return r;
         last = r->metric;
     }
     return NULL;
@@ -90,18 +91,20 @@ static void add_points(struct series *s, enum picture figure, const struct row *
     if (s) s->plain = r->count > 24;
 }
 
-static void draw_lines(const struct experiment *e, const struct panel *p, const struct data *data,
+/* Times of a further metric have a logarithmic axis: they are of interest where they become long. */
+static void draw_lines(const struct experiment *e, const struct panel *p, const struct data *data, unsigned number,
                        void (*draw)(const struct plot *, const char *, void *), void *arg) {
-    const struct row *metric = drawn_metric(e, p, data);
+    const struct row *metric = find_metric(e, p, data, number);
+    bool further = number != e->metric;
     char title[160], y_label[200], id[96];
     if (!metric) return;
     snprintf(title, sizeof title, "%s: %s", e->title, p->part);
     label_of(metric, y_label, sizeof y_label);
     struct plot plot = {.form = PLOT_LINES, .title = title, .log_x = e->log_x || e->figure == TAIL};
-    plot.log_y = e->log_y || e->figure == TAIL;
+    plot.log_y = e->figure == TAIL || (further ? strcmp(metric->unit, "%") != 0 : e->log_y);
     plot.from_zero = e->figure != BOX;
     plot.x_label = e->x_label && *e->x_label ? e->x_label : "workers";
-    plot.y_label = e->y_label ? e->y_label : y_label;
+    plot.y_label = e->y_label && !further ? e->y_label : y_label;
     for (const struct row *r = data->rows; r < data->rows + data->count; r++) {
         if (!is_drawn(e, p, r, metric->metric)) continue;
         struct series *s = plot_series(&plot, r->system);
@@ -110,7 +113,7 @@ static void draw_lines(const struct experiment *e, const struct panel *p, const 
     }
     if (!p->bench) add_measured(&plot, data);
     if (e->figure == SCALE) add_ideal(&plot, metric->unit);
-    snprintf(id, sizeof id, "%s-%d", e->id, (int)(p - e->panels) + 1);
+    snprintf(id, sizeof id, "%s%s-%d", e->id, further ? "-also" : "", (int)(p - e->panels) + 1);
     if (plot.series_count) draw(&plot, id, arg);
     plot_free(&plot);
 }
@@ -128,7 +131,7 @@ static void draw_groups(const struct experiment *e, const struct data *data, uns
     plot.log_y = e->log_y;
     plot.from_zero = true;
     for (const struct panel *p = e->panels; p < e->panels + PANELS && p->part; p++) {
-        const struct row *metric = drawn_metric(e, p, data);
+        const struct row *metric = find_metric(e, p, data, e->metric);
         if (!metric) continue;
         double x = (double)plot.category_count;
         categories[plot.category_count++] = p->part;
@@ -154,7 +157,9 @@ void figures_of(const struct experiment *e, const struct data *data,
                 void (*draw)(const struct plot *, const char *, void *), void *arg) {
     if (e->figure != GROUPS && e->figure != BOX) {
         for (const struct panel *p = e->panels; p < e->panels + PANELS && p->part; p++)
-            draw_lines(e, p, data, draw, arg);
+            draw_lines(e, p, data, e->metric, draw, arg);
+        for (const struct panel *p = e->panels; e->also && p < e->panels + PANELS && p->part; p++)
+            draw_lines(e, p, data, e->also, draw, arg);
         return;
     }
     for (size_t i = 0; i < 8 && e->workers[i]; i++) draw_groups(e, data, e->workers[i], draw, arg);

@@ -25,6 +25,7 @@ static const struct measurement own[] = {
     {"reduce-in", typed_reduce_in, false},
     {"select", own_select, false},
     {"scope", own_scope, false},
+    {"retrieval", own_retrieval, true},
     {"file", own_file, true},
     {"clients", own_clients, true},
     {"http-wrk", own_http_wrk, true},

@@ -12,7 +12,7 @@ extern const struct measurement typed_measurements[], generic_measurements[];
 measure_fn typed_sort, typed_sort_by, typed_pointers, typed_pointers_by, typed_scan, typed_scan_by, typed_reduce,
     typed_scan_in, typed_reduce_in;
 
-measure_fn own_switch, own_migration, own_timers, own_idle, own_startstop, own_select, own_scope;
+measure_fn own_switch, own_migration, own_timers, own_idle, own_startstop, own_select, own_scope, own_retrieval;
 
 /* A server and its client, and weft as such a server. */
 measure_fn own_echo, own_accept, own_serve_echo, own_serve_accept, own_file, own_http, own_http_wrk, own_clients,
