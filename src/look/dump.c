@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * weft_dump: the report of this process, written by itself; and on a signal, if WEFT_DUMP names one.
+ * weft_dump: a report of this process, written by the process itself. If WEFT_DUMP names a signal, that signal writes
+ * the report, too.
  *
- * A thread of its own writes it: fibers have small stacks. It reads by process_vm_readv, as from outside: what is
- * looked at changes meanwhile, and a wrong address must be an error and no fault.
+ * A separate thread writes the report, because fibers have small stacks. It reads by process_vm_readv, as a tool in
+ * another process does: the records change meanwhile, so a wrong address must cause an error, not a fault.
  *
  *   the handler of the signal               the thread that waits for it
- *   1. asked + 1                            1. asked has changed: writes the report
+ *   1. asked + 1                            1. if `asked` has changed: writes the report
  *   2. wakes the thread                     2. sleeps until it changes
  */
 #define _GNU_SOURCE
@@ -137,7 +138,7 @@ void weft__dump_watch(void) {
     }
     store_rlx(&asked, 0);
     store_rlx(&quits, false);
-    if (weft__thread_create_masked(&watcher, watch_main, NULL)) return; /* a wish */
+    if (weft__thread_create_masked(&watcher, watch_main, NULL)) return; /* without the thread there are no reports */
     watches = true;
     sigaction(watched, NULL, &before);
     sigaction(watched, &action, NULL);
@@ -153,7 +154,7 @@ void weft__dump_unwatch(void) {
     pthread_join(watcher, NULL);
 }
 
-/* The thread that would answer is not there. */
+/* In a forked child: the thread that would answer does not exist there. */
 static void dump_after_fork(void) { watches = false; }
 static struct weft__layer layer = {.stopped = weft__dump_unwatch, .forked = dump_after_fork};
 __attribute__((constructor)) static void register_dump(void) { weft__layer_add(&layer); }

@@ -8,8 +8,8 @@
 void weft__dump_watch(void);
 void weft__dump_unwatch(void);
 
-/* Writes to standard error why nothing happens any more; no thread of the program can do anything. False: it could not
- * be written. */
+/* Writes to standard error why all fibers wait for ever. Called when no thread of the program can wake them, either.
+ * False: the report could not be written. */
 bool weft__explain_self(void);
 
 #endif

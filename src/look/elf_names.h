@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions and variables of an ELF file by its own table of symbols: the dynamic linker knows only those that are
- * exported, a program's own functions mostly are not. A stripped file has no table.
+ * Names of functions and variables, from the symbol table of an ELF file. The dynamic linker knows only exported
+ * symbols, and most functions of a program are not exported. A stripped file has no table.
  */
 #ifndef WEFT_LOOK_ELF_NAMES_H
 #define WEFT_LOOK_ELF_NAMES_H

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why does nothing happen, or too little? The fibers that wait, and what holds what they wait for, make a graph:
+ * Why does a program make no progress, or too little? The waiting fibers make a graph. Its edges lead from a waiting
+ * fiber to the fiber that can end the wait:
  *
- *   - A fiber that waits for a mutex, for the writer of a reader-writer lock, for a weft_once or for the end of a fiber
- *     has an edge to that fiber. A fiber that waits for the children of a scope has an edge to each child.
+ *   - A fiber that waits for a mutex, for the writer of a reader-writer lock or for a weft_once has an edge to the
+ *     fiber that holds it. A fiber that joins has an edge to the fiber that it joins. A fiber that waits for the
+ *     children of a scope has an edge to each child.
  *   - A circle of edges is a deadlock. It is certain if no member has a deadline.
- *   - Where a chain of edges ends, that fiber is what holds the others up: it sleeps, computes, blocks in C, has ended
- *     without an unlock, or waits for something that has no owner.
- *   - Waits without an owner are hopeless if nothing else can happen: no fiber can run, none waits for a time or for
- *     something outside.
+ *   - The fiber at the end of a chain of edges holds up the others. It sleeps, computes, blocks in C, has ended without
+ *     an unlock, or waits for something that has no owner.
+ *   - Waits without an owner are hopeless if no fiber can run, and no fiber waits for a time, for input or output, or
+ *     for a signal.
  *
- * Each finding is said to be certain or likely.
+ * Each finding says whether it is certain or likely.
  */
 #include "look/explain.h"
 
@@ -30,7 +32,7 @@
 #define WEFT_FINDINGS 100
 
 struct node {
-    uint64_t scope;         /* it is a member of this scope; 0: of none */
+    uint64_t scope;         /* the scope of which the fiber is a member; 0: none */
     struct weft__seen seen; /* with its innermost frames only */
 };
 
@@ -51,7 +53,7 @@ struct graph {
 
 /* --- collecting ----------------------------------------------------------------------------------------- */
 
-/* The scope that a fiber is a member of: in the stack of what it has open, the lowest. */
+/* The scope of which a fiber is a member: the lowest entry of its stack of open scopes and shields. */
 static uint64_t scope_of(struct weft__look *look, const struct weft__seen *f) {
     uint64_t frames = f->frames_word;
     for (unsigned i = 0; i < WEFT_REGIONS && (frames & WEFT_FRAMES_TAG); i++) {
@@ -95,7 +97,7 @@ static void collect_nodes(const struct weft__seen *f, void *arg) {
     g->timed += f->state == WEFT_SEEN_WAITING && f->deadline;
 }
 
-/* Where the fiber with this handle stands, or would. */
+/* The index of the node of the fiber with this handle; if there is none, the index where it would be. */
 static size_t node_index_of(const struct graph *g, uint64_t id) {
     uint32_t index = weft__life_index(id);
     size_t low = 0, high = g->count;
@@ -127,7 +129,7 @@ static bool sort_members(struct graph *g) {
     return true;
 }
 
-/* The k-th that it waits for: the owner, or a child of its scope; NULL: there are no more. */
+/* The k-th fiber for which the fiber waits: the owner, or a child of its scope. NULL: there are no more. */
 static struct node *awaited_node(const struct graph *g, const struct node *n, size_t k) {
     const struct weft__seen *f = &n->seen;
     if (f->owner) return k ? NULL : find_graph_node(g, f->owner);
@@ -146,7 +148,7 @@ static struct node *awaited_node(const struct graph *g, const struct node *n, si
 
 /* --- saying it ------------------------------------------------------------------------------------------ */
 
-/* The first frame outside of weft. */
+/* Writes the first frame outside of weft. */
 static void say_place(struct weft__report *r, const struct weft__seen *f) {
     struct weft__site site;
     unsigned i = 0;
@@ -211,7 +213,7 @@ static bool is_lock(unsigned on) {
     return on == WEFT_ON_MUTEX || on == WEFT_ON_READ || on == WEFT_ON_WRITE || on == WEFT_ON_ONCE;
 }
 
-/* The owner is no fiber that was seen: it has ended, or is a thread that runs. */
+/* Is the owner a running thread? It is no fiber that was seen, so the owner may also have ended. */
 static bool is_thread(struct graph *g, uint64_t id) {
     struct weft__look *look = g->report->look;
     const struct weft__layout *l = &look->layout;
@@ -235,7 +237,8 @@ static void say_waiters(struct graph *g, const struct node *first) {
     if (count > named) weft__out(&g->report->out, "    and %llu more\n", (unsigned long long)(count - named));
 }
 
-/* Why the owner does not release the object. NULL: it is about to run, or waits itself, in a cycle or for another. */
+/* Why the owner does not release the object. NULL: the owner will run soon, or waits itself, so that its own wait is
+ * reported. */
 static const char *held_by(const struct weft__seen *owner, bool *certain) {
     *certain = false;
     if (owner->state == WEFT_SEEN_ENDED) {
@@ -274,7 +277,8 @@ static void find_holders(struct graph *g) {
     }
 }
 
-/* Readers are not known: a lock that is to be written and has no writer is read. */
+/* Finds locks that readers hold. The lock does not record its readers; but if a writer waits and there is no writer,
+ * readers hold it. */
 static void find_readers(struct graph *g) {
     for (size_t i = 0; i < g->count && g->findings < WEFT_FINDINGS; i++) {
         const struct weft__seen *f = &g->node[i]->seen;
@@ -312,7 +316,8 @@ static const char *what_lacks(unsigned on) {
     }
 }
 
-/* Reported only if nothing else can happen: a fiber that runs, or returns from a blocking call, may end any wait. */
+/* Finds waits that nothing can end. Reports them only if no fiber runs or is in a blocking call, because such a fiber
+ * may end any wait. */
 static void find_hopeless(struct graph *g) {
     if (g->runs || g->ready || g->outside || g->timed) return;
     for (size_t i = 0; i < g->count && g->findings < WEFT_FINDINGS; i++) {
@@ -370,7 +375,7 @@ static void say_starved(struct graph *g, const struct weft__starved *s) {
         (unsigned long long)s->count, s->seconds, (unsigned long long)s->low, (unsigned long long)s->switches);
 }
 
-/* Ready fibers that do not run. */
+/* Finds ready fibers that do not run. */
 static void find_starved(struct graph *g) {
     const struct weft__seen **ready = weft__alloc((g->ready + 1) * sizeof *ready);
     struct weft__starved s = {0};
@@ -393,7 +398,7 @@ static void find_starved(struct graph *g) {
 static void find_outside(struct graph *g) {
     uint64_t count = 0;
     if (g->runs || g->ready || !g->outside || weft__has_worked(g->report))
-        return; /* at work, and looked at in a pause */
+        return; /* the program works; the look met a moment of rest */
     say_finding(g, "outside", false);
     weft__out(&g->report->out, "no fiber can run: %llu wait for something outside", (unsigned long long)g->outside);
     if (g->timed) weft__out(&g->report->out, ", and %llu for a time", (unsigned long long)g->timed);
@@ -403,7 +408,7 @@ static void find_outside(struct graph *g) {
     if (count > WEFT_NAMED) weft__out(&g->report->out, "    and %llu more\n", (unsigned long long)(count - WEFT_NAMED));
 }
 
-/* A timer's function: the worker is busy, runs no fiber, and calls functions of timers. */
+/* Finds workers that a timer's function keeps: such a worker is busy, runs no fiber, and expires timers. */
 static void find_timers(struct graph *g) {
     const struct weft__look *look = g->report->look;
     for (unsigned i = 0; i < look->workers; i++) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Why nothing happens, or too little. See explain.c. */
+/* Why a program makes no progress. See explain.c. */
 #ifndef WEFT_LOOK_EXPLAIN_H
 #define WEFT_LOOK_EXPLAIN_H
 
 #include "look/report.h"
 
-/* Writes what it finds. How many findings, or -errno. alone: it is known that no thread besides weft's can do
- * anything. */
+/* Writes the findings. Returns how many there are, or -errno. alone: the caller knows that no thread of the program can
+ * wake a fiber. */
 int weft__explain(struct weft__report *report, bool alone);
 
 #endif

@@ -56,7 +56,7 @@ static enum weft__state state_of(const struct weft__seen *f) {
     return f->wait & WEFT_WAIT_OUTSIDE ? WEFT_SEEN_OUTSIDE : WEFT_SEEN_WAITING;
 }
 
-/* False: it is no fiber now. */
+/* Decodes a record. False: the record is not in use. */
 static bool decode_record(const struct weft__layout *l, const char *r, uint64_t address, struct weft__seen *f,
                           uint64_t *stack) {
     uint64_t life = weft__u64(r, l->fiber_life);
@@ -89,7 +89,7 @@ static bool has_frames(const struct weft__seen *f) {
            (f->state == WEFT_SEEN_READY || f->state == WEFT_SEEN_WAITING || f->state == WEFT_SEEN_OUTSIDE);
 }
 
-/* Bounds of its stack, from the stack's record. */
+/* Reads the limits of the fiber's stack from the stack's record. */
 static void set_stack(const struct weft__layout *l, const char *s, struct weft__seen *f) {
     unsigned class = weft__u8(s, l->stack_class);
     uint64_t low = weft__u64(s, l->stack_low);
@@ -104,7 +104,7 @@ static size_t window_size(const struct weft__seen *f) {
     return size < WEFT_WINDOW ? (size_t)size : WEFT_WINDOW;
 }
 
-/* Which worker runs it, and since when. */
+/* Finds the worker that runs the fiber, and since when. */
 static void find_worker(const struct weft__look *look, struct weft__seen *f) {
     for (unsigned i = 0; i < look->workers; i++) {
         const struct weft__worker_seen *w = &look->worker[i];
@@ -128,7 +128,7 @@ static void complete_fiber(struct weft__look *look, struct weft__seen *f, const 
 /* --- a chunk of records ------------------------------------------------------------------------------ */
 
 struct batch {
-    char *records, *again; /* as they were read, and as they are after that */
+    char *records, *again; /* the records as first read, and their heads as read after the stacks */
     char *windows, *stacks;
     struct weft__seen *seen;
     struct weft__want *wants;
@@ -160,7 +160,7 @@ static bool make_batch(struct batch *b) {
     return false;
 }
 
-/* A record by itself, for those that changed while they were read. False: it is no fiber any more. */
+/* Reads a single record and its stack, for a fiber that ran while the batch was read. False: it has ended. */
 static bool read_alone(struct weft__look *look, uint64_t address, struct weft__seen *f) {
     const struct weft__layout *l = &look->layout;
     char record[WEFT_RECORD_MOST], head[WEFT_HEAD], stack[STACK_RECORD], bytes[WEFT_WINDOW];
@@ -188,7 +188,7 @@ static unsigned add_want(struct batch *b, unsigned n, uint32_t i, uint64_t at, v
     return n + 1;
 }
 
-/* The stacks of those that have one, and pieces of them; then the heads of the records again. */
+/* Reads the stack records of the batch, pieces of the stacks, and then the heads of the fibers' records again. */
 static void read_stacks(struct weft__look *look, struct batch *b, unsigned n) {
     unsigned wants = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -197,7 +197,7 @@ static void read_stacks(struct weft__look *look, struct batch *b, unsigned n) {
     look->memory->read(look->memory, b->wants, wants);
     for (unsigned k = 0; k < wants; k++) {
         struct weft__seen *f = &b->seen[b->which[k]];
-        f->low = 0; /* it was the address of the stack's record */
+        f->low = 0; /* until now the address of the stack's record */
         if (b->wants[k].ok) set_stack(&look->layout, b->stacks + b->which[k] * STACK_RECORD, f);
     }
     unsigned pieces = 0;

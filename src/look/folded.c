@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A profile as folded stacks, which flame graph programs read: the functions from the outermost inward, then
- * microseconds. The first word says whether it is CPU or waiting; the last one of a wait says for what.
+ * A profile as folded stacks, which flame graph programs read. A line has the functions from the outermost inward, and
+ * then microseconds. Its first word says whether it is CPU time or waiting time. For waiting time, the last word says
+ * what the fiber waited for.
  */
 #include "base/sys.h"
 #include "look/interned.h"
@@ -44,7 +45,7 @@ struct folding {
     uint32_t function[FUNCTIONS_MOST]; /* the innermost first */
 };
 
-/* A semicolon or the end of a line in a name would make two of it. */
+/* Replaces semicolons and ends of lines in a name, because they would divide it in two. */
 static void add_function(const struct weft__symbol *s, void *arg) {
     struct folding *f = arg;
     char name[256];

@@ -43,7 +43,7 @@ static uint64_t interned_hash_of(const char *text) {
     return hash ^ hash >> 32;
 }
 
-/* The place of a string, or the free place that it would have. */
+/* The slot of a string in the table; if it is not there, the free slot for it. */
 static size_t interned_slot_of(const struct weft__interned *s, const char *text) {
     size_t i = interned_hash_of(text) & (s->size - 1);
     while (s->table[i] && strcmp(weft__interned_text(s, s->table[i]), text)) i = (i + 1) & (s->size - 1);

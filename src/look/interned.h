@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes that grow, and strings with numbers: what the writers of profiles are made of. An error stays: the caller asks
- * at the end.
+ * A buffer of bytes that grows, and strings with numbers, for the writers of profiles. An error is remembered, so the
+ * caller checks once, at the end.
  */
 #ifndef WEFT_LOOK_INTERNED_H
 #define WEFT_LOOK_INTERNED_H
@@ -20,7 +20,7 @@ struct weft__bytes {
 void weft__bytes_add(struct weft__bytes *b, const void *bytes, size_t n);
 void weft__bytes_free(struct weft__bytes *b);
 
-/* Each different string has a number, from 1 on; the empty one has 0. */
+/* Gives each different string a number, from 1 on. The empty string has the number 0. */
 struct weft__interned {
     struct weft__bytes text;   /* all of them, each with its zero */
     struct weft__bytes starts; /* size_t: where each begins */

@@ -14,7 +14,7 @@
 /* A stack that was seen: its frames, behind one another in one array. */
 struct stack {
     uint64_t hash;
-    uint32_t first, depth; /* depth 0: a free place */
+    uint32_t first, depth; /* depth 0: a free slot */
     uint32_t number;
 };
 
@@ -162,7 +162,7 @@ static void put_frame(const struct weft__symbol *s, void *arg) {
     weft__out(f->out, "%s}", s->inlined ? ",\"inlined\":true" : "");
 }
 
-/* In the order of their numbers, which is that of their frames. */
+/* Writes the stacks in the order of their numbers, in which their frames were appended. */
 static void put_json_stacks(struct stacks *s) {
     struct weft__report *r = s->report;
     uint32_t *depth = weft__alloc((s->used + 1) * sizeof *depth);

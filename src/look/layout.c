@@ -35,9 +35,9 @@ __attribute__((visibility("default"), used)) const struct weft__layout weft__lay
     WEFT_LAYOUT_OFFSETS(OFFSET)};
 
 /*
- * How the table is found in a program that was stripped, or that has the library inside: a note, which stays in the
- * file and in memory. It says how far away the table is, by a name that no other library can take over, so that nothing
- * is left for the loader to fill in.
+ * An ELF note says where the table is. It stays in the file and in memory, even if the program was stripped or has the
+ * library inside. The note has the distance to the table, computed from a hidden name that no other library can
+ * replace, so that the loader need not fill in anything.
  */
 extern __attribute__((alias("weft__layout"), visibility("hidden"), used)) const struct weft__layout weft__layout_here;
 __asm__(".pushsection .note.weft, \"a\", %note\n\t"

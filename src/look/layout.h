@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The layout: one table, in the library, that says where in memory the records are and how they are laid out. Something
- * that looks at a process from outside (`weft dump`, a core file, gdb) finds the table by an ELF note, checks its
- * version, and reads records with the offsets that it gives. The table is constant; nothing in the library reads it.
+ * The layout: a table in the library that says where in memory the records are and how they are laid out. A tool that
+ * looks at a process or a core file (`weft dump`, gdb) finds the table by an ELF note, checks its version, and reads
+ * records with the offsets in the table. The table is constant, and no code of the runtime needs it.
  *
- * An offset that moves needs no new version: the table carries it. A field that means something else does.
+ * If a field moves, the version stays, because the table has the new offset. If a field gets another meaning, the
+ * version must change.
  */
 #ifndef WEFT_LOOK_LAYOUT_H
 #define WEFT_LOOK_LAYOUT_H
@@ -98,7 +99,7 @@ struct weft__layout {
     uint32_t version;
     uint32_t size;        /* of this table */
     char release[20];     /* of the library: "0.1.0" */
-    const void *fibers;   /* the slab of records; an address in the process that is looked at */
+    const void *fibers;   /* the slab of records; an address in the target process */
     const void *recorder; /* struct weft__recorder (sched/record/record.h) */
     const void *clusters; /* an array of pointers to clusters, some of them NULL */
     uint32_t clusters_most, workers_most;

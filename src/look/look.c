@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Beginning to look at a process: weft's table is found and checked, and the workers are read. */
+/* Begins to look at a process: finds and checks weft's table, and reads the workers. */
 #include "look/look.h"
 
 #include "base/sys.h"
@@ -33,7 +33,7 @@ static int read_process_layout(struct weft__memory *m, uint64_t at, struct weft_
     return layout_fits(to) ? 0 : -EPROTO;
 }
 
-/* A program may have more than one: that which has fibers is meant. */
+/* A process may have several copies of weft. Chooses the copy that has fibers. */
 static int find_process_layout(struct weft__look *look) {
     int err = -ENOENT;
     for (unsigned i = 0; i < look->modules.count; i++) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looking at a process: the calling process, another process, or a core file. All its data are read through `memory`,
- * and checked against limits: they may be torn or garbage, and must lead to a wrong word in the report at worst. The
- * process that is looked at is never written to.
+ * Looking at a process: the calling process, another process, or a core file. All its data are read through `memory`
+ * and checked against limits. They may be torn or garbage, and then lead to a wrong word in the report at worst. These
+ * files never write to the target process; only the recorder's reader does (memory.c).
  *
- *   memory    from where bytes come: a process (memory.c) or a core file (tools/look/core.c)
+ *   memory    the source of bytes: a process (memory.c) or a core file (tools/look/core.c)
  *   mapping   a part of a file that is mapped, as in /proc/PID/maps
  *   module    an ELF file that is mapped: where its code is, and its unwind tables
- *   seen      what was seen of a fiber
+ *   seen      the state of a fiber, as it was read
  *
- * The library uses it for weft_dump and for the report of a deadlock; the tool for all the rest.
+ * The library uses this for weft_dump and for the report of a deadlock, and the tool for everything else.
  */
 #ifndef WEFT_LOOK_LOOK_H
 #define WEFT_LOOK_LOOK_H
@@ -25,7 +25,7 @@
 
 /* --- memory (memory.c) ---------------------------------------------------------------------------- */
 
-/* One of several reads that are made together; of all bytes, or `ok` is false. */
+/* One of several reads that are made together. ok: all bytes were read. */
 struct weft__want {
     uint64_t at;
     void *to;
@@ -49,7 +49,7 @@ static inline uint64_t weft__peek64(struct weft__memory *m, uint64_t at) {
     uint64_t v;
     return weft__peek(m, at, &v, sizeof v) ? v : 0;
 }
-/* A string of less than `size` bytes; cut off where it ends or cannot be read. */
+/* Reads a string of less than `size` bytes. Cuts it off where memory cannot be read. */
 void weft__peek_string(struct weft__memory *m, uint64_t at, char *to, size_t size);
 
 /* Fields of bytes that were read already. */
@@ -73,8 +73,8 @@ struct weft__mapping {
 };
 
 struct weft__module {
-    uint64_t begin, end; /* of all that is mapped of it */
-    uint64_t bias;       /* address in memory, less that in the file's headers */
+    uint64_t begin, end; /* the range of its mappings */
+    uint64_t bias;       /* address in memory minus address in the file's headers */
     uint64_t unwind;     /* .eh_frame_hdr, or 0 */
     uint64_t layout;     /* weft's table, or 0 */
     char path[256];
@@ -96,7 +96,7 @@ const struct weft__module *weft__module_at(const struct weft__modules *modules, 
 
 #define WEFT_LOOK_FRAMES 64
 
-/* A piece of a stack that was read already. */
+/* A piece of a stack that was read. */
 struct weft__window {
     uint64_t begin;
     size_t size;
@@ -105,13 +105,14 @@ struct weft__window {
 
 struct weft__registers {
     uint64_t pc, sp, fp;
-    uint64_t link; /* where to the innermost function returns, if that is in this register only; 0: unknown */
+    uint64_t link; /* the return address of the innermost function, if it is only in this register; 0: unknown */
 };
 
-struct weft__unwinder; /* what is known of places in the code */
+struct weft__unwinder; /* known rules of addresses in the code */
 struct weft__unwinder *weft__unwinder_make(struct weft__memory *m, const struct weft__modules *modules);
 void weft__unwinder_free(struct weft__unwinder *u);
-/* The addresses from the innermost on; at most WEFT_LOOK_FRAMES. Where it must stop it stops. low, top: of the stack */
+/* Stores the addresses of the frames, the innermost first, at most WEFT_LOOK_FRAMES. Returns how many it found before
+ * it had to stop. low, top: the limits of the stack. */
 unsigned weft__unwind(struct weft__unwinder *u, struct weft__registers at, const struct weft__window *window,
                       uint64_t low, uint64_t top, uint64_t *frames);
 
@@ -119,12 +120,12 @@ unsigned weft__unwind(struct weft__unwinder *u, struct weft__registers at, const
 
 enum weft__state {
     WEFT_SEEN_FRESH,   /* ready, has not begun */
-    WEFT_SEEN_READY,   /* stands in a queue */
-    WEFT_SEEN_RUNNING, /* a carrier stands on its stack */
+    WEFT_SEEN_READY,   /* in a queue */
+    WEFT_SEEN_RUNNING, /* a carrier runs on its stack */
     WEFT_SEEN_WAITING,
     WEFT_SEEN_OUTSIDE, /* waits for something outside: input, output, a signal, a call in the pool */
-    WEFT_SEEN_ENDED,   /* and nothing has joined it */
-    WEFT_SEEN_THREAD,  /* no fiber: a thread that waits as fibers do */
+    WEFT_SEEN_ENDED,   /* has ended, and was not joined */
+    WEFT_SEEN_THREAD,  /* no fiber: a thread that waits in weft */
     WEFT_SEEN_STATES,
 };
 
@@ -132,7 +133,8 @@ static inline bool weft__state_waits(enum weft__state state) {
     return state == WEFT_SEEN_WAITING || state == WEFT_SEEN_OUTSIDE || state == WEFT_SEEN_THREAD;
 }
 
-/* What it waits for: enum weft__wait_object (sched/wait/wait_chain.h), or one of those in sched/core/waits_for.h. */
+/* The name of what a fiber waits for: enum weft__wait_object (sched/wait/wait_chain.h), or WEFT_WAITS_ in
+ * sched/core/waits_for.h. */
 const char *weft__waits_name(unsigned on); /* "mutex" */
 
 #define WEFT_LOOK_CASES 8
@@ -148,15 +150,15 @@ struct weft__seen {
     uint8_t on_stack, kind;
     uint32_t place;
     enum weft__state state;
-    bool torn;         /* it changed whenever it was read: what is said of it may not fit together */
+    bool torn;         /* the record changed whenever it was read, so the fields may not fit together */
     unsigned on;       /* what it waits for; WEFT_ON_NOTHING: it does not wait */
-    uint64_t object;   /* the address of that; 0: unknown */
-    uint64_t owner;    /* the fiber that has it, or that is joined; 0: unknown, or none */
+    uint64_t object;   /* the address of the object; 0: unknown */
+    uint64_t owner;    /* the fiber that holds the object, or that is joined; 0: unknown, or none */
     uint64_t deadline; /* ns, of the monotonic clock; 0: none is known */
     int fd, events;    /* of a descriptor; -1 */
-    unsigned worker;   /* that it runs on, + 1; 0: none */
-    uint64_t since;    /* it has run since then at least; 0: unknown */
-    bool blocks;       /* it runs, and its thread has been asleep in the kernel */
+    unsigned worker;   /* the worker that runs it, + 1; 0: none */
+    uint64_t since;    /* it has run at least since this time; 0: unknown */
+    bool blocks;       /* it runs, and its thread was asleep in the kernel */
     unsigned cases;    /* of a select: */
     struct {
         uint8_t on;
@@ -186,31 +188,31 @@ struct weft__look {
     unsigned sleeping; /* workers at rest */
     uint64_t injected;
     uint64_t records;
-    uint64_t unread;             /* of these, so many could not be read: a core file lacks them */
+    uint64_t unread;             /* number of fibers that could not be read: a core file lacks them */
     struct weft__joined *joined; /* which record joins which fiber, by record */
     size_t joins;
     struct weft__hint *hints;
     bool stacks; /* are backtraces wanted? */
-    /* The backtrace of a fiber that runs, if that can be had; NULL: it cannot. */
+    /* Gets the backtrace of a running fiber. NULL: not possible. */
     void (*running)(struct weft__look *look, struct weft__seen *f);
-    /* The caller knows all of this fiber from an earlier look: it is not read further and not handed out. NULL: none.
+    /* Does the caller know everything about this fiber from an earlier look? Then the fiber is skipped. NULL: no.
      */
     bool (*is_known)(struct weft__look *look, const struct weft__seen *f);
     void *data; /* the caller's own */
 };
 
-/* Where on the stack of a fiber that waits at a place in the code the address of the object stands. */
+/* Where the address of the object is on the stack of a fiber, for fibers that wait at a certain address in the code. */
 struct weft__hint {
     uint64_t pc;
     uint16_t word;
-    bool chain;             /* of its chain, that is */
+    bool chain;             /* the word is the address of the object's chain */
     uint8_t on;             /* the last object that was found so, for this kind of wait: */
     uint64_t object, owner; /* many fibers wait for the same, and need not be looked at again */
     bool known;
 };
 
-/* Finds the table and checks it. -ENOENT: there is no weft in it. -EPROTO: another version; the layout's release says
- * which. -EPERM, -ESRCH, -EIO: not readable. */
+/* Finds the table and checks it. -ENOENT: the process does not use weft. -EPROTO: another version; the layout's release
+ * says which. -EPERM, -ESRCH, -EIO: not readable. */
 int weft__look_begin(struct weft__look *look, struct weft__memory *m);
 void weft__look_end(struct weft__look *look);
 /* Reads workers. 0, -EIO. */
@@ -219,7 +221,7 @@ int weft__look_workers(struct weft__look *look);
 int weft__look_fibers(struct weft__look *look, void (*fn)(const struct weft__seen *, void *), void *arg);
 /* Reads one fiber, by its handle. False: it has ended. */
 bool weft__look_fiber(struct weft__look *look, uint64_t id, struct weft__seen *f);
-/* Between these files. */
+/* Shared by the files of this directory. */
 #define WEFT_RECORD_MOST 256
 #define WEFT_HEAD 64 /* bytes of a record that change whenever it runs */
 struct weft__hint *weft__hint_of(struct weft__look *look, uint64_t pc);

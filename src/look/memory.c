@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading the memory of a process, this one included: process_vm_readv, which needs no help from it. The recorder is
- * the only thing that is written there. */
+/* Reads the memory of a process, also of the calling process, by process_vm_readv, which needs no help from the target.
+ * Writes only fields of the recorder. */
 #define _GNU_SOURCE
 #include "look/trace.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * weft_metrics: the numbers of the runtime as Prometheus reads them. Each worker's counters are a line with its
- * number; what is summed up is summed up by the reader.
+ * weft_metrics: the numbers of the runtime in the form that Prometheus reads. Each counter of a worker is a line with
+ * the worker's number. The reader adds them up.
  */
 #include "base/sys.h"
 #include "look/report.h"
@@ -112,8 +112,8 @@ static bool metric_add(struct weft__cluster *c, void *arg) {
     return true;
 }
 
-/* Eight buckets of delay.c make one: up to a power of two of nanoseconds. The sum is not kept; it is that of the upper
- * ends. */
+/* Writes the histogram of delays. Eight buckets of delay.c make one bucket, up to a power of two of nanoseconds. The
+ * workers keep no sum, so the sum is computed from the upper ends of the buckets. */
 static void put_delays(struct weft__out *o, const struct sums *s) {
     enum { FIRST = 9, LAST = 34 }; /* a microsecond, half a minute */
     uint64_t below = 0;

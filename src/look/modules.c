@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which ELF files are mapped, where their unwind tables are, and where weft's table is. All of it is read from the
- * process's memory: the files may have been replaced since.
+ * Finds which ELF files are mapped, where their unwind tables are, and where weft's table is. All of this is read from
+ * the memory of the process, because the files may have been replaced since.
  */
 #define _GNU_SOURCE
 #include "base/sys.h"
@@ -18,7 +18,7 @@
 
 /* --- notes ---------------------------------------------------------------------------------------- */
 
-/* The address of weft's table, if one of the notes says it. */
+/* The address of weft's table, if there is a note that says it; otherwise 0. */
 static uint64_t find_layout(const char *notes, size_t size, uint64_t at) {
     for (size_t i = 0; i + sizeof(Elf64_Nhdr) <= size;) {
         Elf64_Nhdr n;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A profile in pprof's format: a protobuf message in gzip. The message is written by hand: a field is its number and
- * kind as a varint, then a varint, or a length and so many bytes. gzip allows stored blocks, so nothing is compressed.
+ * A profile in pprof's format: a protobuf message in gzip. This file encodes the message itself: a field is its number
+ * and kind as a varint, followed by a varint, or by a length and so many bytes. gzip allows stored blocks, so nothing
+ * is compressed.
  *
- * Four values a sample: CPU samples and nanoseconds, waits and nanoseconds. A wait has a label that says for what.
+ * A sample has four values: CPU samples and nanoseconds, waits and nanoseconds. A wait has a label that says what the
+ * fiber waited for.
  */
 #include "base/sys.h"
 #include "look/interned.h"
@@ -63,7 +65,7 @@ enum {
 
 struct place {
     uint64_t pc; /* 0: free */
-    uint32_t id; /* 0: a place that is left out */
+    uint32_t id; /* 0: a location that is left out */
 };
 
 struct writer {
@@ -93,7 +95,7 @@ static uint32_t function_of(struct writer *w, const struct weft__symbol *s) {
     return id;
 }
 
-/* A line of a location: a function that stands at the address. Inlined functions come first. */
+/* Adds a line to a location: a function at the address. Inlined functions come first. */
 static void add_line(const struct weft__symbol *s, void *arg) {
     struct writer *w = arg;
     if (weft__symbol_is_plumbing(s)) return;
@@ -206,14 +208,14 @@ static void put_mappings(struct writer *w) {
         put_number(&w->inner, 2, m->begin);
         put_number(&w->inner, 3, m->end);
         put_number(&w->inner, 5, path);
-        /* Has functions; files, lines, inlined functions. Else pprof would look for names itself, in a file whose parts
-         * are not mapped as it expects. */
+        /* The mapping has functions, and perhaps files, lines and inlined functions. Otherwise pprof would look for
+         * names itself, in a file whose parts are not mapped as it expects. */
         for (unsigned field = 7; field <= (w->names->has_lines ? 10 : 7); field++) put_number(&w->inner, field, 1);
         put_message(&w->out, MAPPING, &w->inner);
     }
 }
 
-/* Last: only now all strings are known. The first one is the empty one. */
+/* Writes the strings. Called last, when all strings are known. The first string is empty. */
 static void put_strings(struct writer *w) {
     put_bytes(&w->out, STRING, "", 0);
     for (uint32_t i = 1; i <= w->strings.count; i++) {

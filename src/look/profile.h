@@ -3,7 +3,7 @@
  * A profile: CPU time by stack, and waiting time by stack. Samples come from outside (tools/look/profile.c) or from
  * signals in the process itself (sampler.c); the waits come from looks at all fibers, one after the other (track.h).
  *
- *   pprof.c    as pprof reads it: protobuf in gzip
+ *   pprof.c    the format of pprof: protobuf in gzip
  *   folded.c   a line for each stack: "cpu;main;parse 120", the number is microseconds
  */
 #ifndef WEFT_LOOK_PROFILE_H
@@ -21,7 +21,7 @@ struct weft__profile {
     uint64_t lost;           /* samples that could not be kept */
 };
 
-/* A sample: a thread at these frames, that has used so much CPU time since its last sample. */
+/* Adds a sample: a thread at these frames has used so much CPU time since its last sample. */
 void weft__profile_sample(struct weft__profile *p, const struct weft__seen *f, uint64_t ns);
 void weft__profile_free(struct weft__profile *p);
 
@@ -29,7 +29,7 @@ void weft__profile_free(struct weft__profile *p);
 int weft__profile_pprof(const struct weft__profile *p, struct weft__names *names, int fd);
 int weft__profile_folded(const struct weft__profile *p, struct weft__names *names, int fd);
 
-/* Calls fn with each stack of the profile that has weight: once for CPU, once for waiting. */
+/* Calls fn with each stack that has CPU time, and then with each stack that has waiting time. */
 void weft__profile_each(const struct weft__profile *p, void (*fn)(const struct weft__group *g, bool waits, void *arg),
                         void *arg);
 

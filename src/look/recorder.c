@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * weft_trace_begin, _end and _save: the flight recorder of this process, by itself; WEFT_TRACE and WEFT_TRACE_LAST.
+ * weft_trace_begin, _end and _save, and the variables WEFT_TRACE and WEFT_TRACE_LAST: a process records itself.
  *
  * A thread visits the tapes as a tool in another process would (tapes.c): it writes what is new, and finds rules for
  * stacks. Workers do not wait for it. If it is too slow, events are lost and counted.
@@ -86,7 +86,7 @@ static void abort_watch(void) {
 
 /* --- the thread --------------------------------------------------------------------------------------------- */
 
-/* A tape that was a quarter full at a visit is visited twice as often. */
+/* The pause until the next visit. If a tape was a quarter full, the visits become twice as frequent. */
 static uint64_t pause_after(uint64_t pause, const struct weft__trace_writer *w) {
     if (w->rules) return WEFT_VISIT_SOON;
     if (w->most > WEFT_TAPE_EVENTS / 4) pause /= 2;
@@ -102,7 +102,7 @@ static void recorder_visits(struct weft__trace_writer *w) {
         int err = weft__trace_drain(w);
         if (err && !recording.result) recording.result = err;
         pause = pause_after(pause, w);
-        if (last_path && late != load_rlx(&weft__recorder.late)) save_last("a bound was missed");
+        if (last_path && late != load_rlx(&weft__recorder.late)) save_last("a fiber was ready for too long");
         late = load_rlx(&weft__recorder.late);
     }
 }
@@ -128,7 +128,7 @@ static void recorder_release(void) {
     weft__look_end(&recording.look);
 }
 
-/* In a thread: fibers have small stacks. */
+/* Runs in a separate thread, because fibers have small stacks. */
 static void *recorder_prepare_main(void *unused) {
     (void)unused;
     struct recording *r = &recording;
@@ -242,7 +242,7 @@ static void recorder_stopped(void) {
     pthread_mutex_unlock(&lock);
 }
 
-/* The thread is not there. */
+/* In a forked child: the thread does not exist there. */
 static void recorder_after_fork(void) {
     pthread_mutex_init(&lock, NULL);
     is_on = false;
@@ -257,7 +257,7 @@ __attribute__((constructor)) static void register_recorder(void) { weft__layer_a
 
 /* --- the program's own events ------------------------------------------------------------------------------------- */
 
-/* The thread, if the caller is no fiber. */
+/* The number of the calling thread, if the caller is no fiber; otherwise 0. */
 static uint64_t thread_of(uint64_t fiber) { return fiber ? 0 : (uint64_t)gettid(); }
 
 static WEFT_NOINLINE void user_event(enum weft__happened kind, const char *name, uint64_t value) {

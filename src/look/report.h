@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report of a look: fibers in groups that stand at the same place, as text; or each fiber, as JSON.
+ * The report of a look: as text, with fibers of the same stack in groups; or as JSON, with each fiber.
  */
 #ifndef WEFT_LOOK_REPORT_H
 #define WEFT_LOOK_REPORT_H
@@ -17,9 +17,9 @@ struct weft__out {
 };
 
 void weft__out(struct weft__out *o, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* A string of JSON, with its quotes. */
+/* Writes a string of JSON, with its quotes. */
 void weft__out_quoted(struct weft__out *o, const char *text);
-/* Writes the rest; 0, or -errno of any write. */
+/* Writes the rest of the buffer. 0, or -errno of any write so far. */
 int weft__out_end(struct weft__out *o);
 
 /* --- names of addresses ------------------------------------------------------------------------------ */
@@ -33,21 +33,22 @@ struct weft__symbol {
     const char *module;
 };
 
-/* Functions of weft that every fiber stands in: what switches, and what calls its first function. (line.c) */
+/* Is this a function of weft that is in every stack: one that switches, or calls the fiber's function? (line.c) */
 bool weft__symbol_is_plumbing(const struct weft__symbol *s);
 
 struct weft__names {
-    /* Calls `one` for the address, the innermost inlined function first. call: it is a return address. */
+    /* Calls `one` for each function at the address, the innermost inlined function first. call: pc is a return
+     * address. */
     void (*code)(struct weft__names *names, uint64_t pc, bool call, void (*one)(const struct weft__symbol *, void *),
                  void *arg);
-    /* The variable that lies at an address; false: unknown. */
+    /* The name of the variable at an address; false: unknown. */
     bool (*data)(struct weft__names *names, uint64_t at, char *to, size_t size);
     const struct weft__modules *modules;
     struct weft__elf_names *files; /* of this process; NULL: none */
-    bool has_lines;                /* all that can be known is known: files, lines and inlined functions */
+    bool has_lines;                /* files, lines and inlined functions are known */
 };
 
-/* None at all: addresses, and the files that they are in. */
+/* No names: only addresses, and the files in which they are. */
 struct weft__names weft__names_none(const struct weft__modules *modules);
 /* Names in this process, by its files and its dynamic linker. (names.c) */
 struct weft__names weft__names_own(const struct weft__modules *modules);
@@ -64,7 +65,7 @@ struct weft__report {
     bool plumbing;                   /* shows frames inside of weft that only switch */
     unsigned most;                   /* fibers of a group that are named */
     uint64_t now;                    /* of the process: ns; 0: unknown */
-    bool has_stopped;                /* a core: nothing goes on */
+    bool has_stopped;                /* the report is about a core file */
     const struct weft__track *track; /* an earlier look, which knows since when fibers wait; NULL: none */
 };
 

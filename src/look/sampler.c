@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * weft_profile_begin and _end: a profile of this process, by itself.
+ * weft_profile_begin and _end: a process profiles itself.
  *
- * Each carrier has a timer of its CPU time, which sends SIGPROF to that carrier. The handler copies the registers and
- * the innermost part of the stack into a slot: nothing that a handler must not do. A thread empties the slots, unwinds
- * the copies (unwind.c), arms timers for new carriers, and looks at the fibers that wait (track.c).
+ * Each carrier has a timer of its CPU time, which sends SIGPROF to that carrier. The handler only copies the registers
+ * and the innermost part of the stack into a slot. A thread empties the slots, unwinds the copies (unwind.c), arms
+ * timers for new carriers, and looks at the fibers that wait (track.c).
  *
  *   the handler                                    the thread
- *   1. slot FREE -> TAKEN; else it is lost         1. slot FULL: unwinds the copy
- *   2. copies, -> FULL                             2. -> FREE
+ *   1. slot FREE -> TAKEN; if none is free, the    1. slot FULL: unwinds the copy
+ *      sample is lost                              2. -> FREE
+ *   2. copies, -> FULL
  *
- * The end: the timers are deleted; SIGPROF is ignored for a moment, which drops the signals that are still under way,
- * for its default action would end the process; then the program's own handler is back.
+ * The end of a profile deletes the timers. Then it ignores SIGPROF for a moment, which drops signals that are still
+ * under way: the default action would end the process. Then it restores the program's own handler.
  */
 #define _GNU_SOURCE
 #include "weft/profile.h"
@@ -91,7 +92,7 @@ static struct weft__registers registers_of(const void *context) {
 #endif
 }
 
-/* The end of the stack that the stack pointer is in: that of the fiber, or of the carrier; 0: of neither. */
+/* The end of the stack that contains the stack pointer: the stack of the fiber or of the carrier; 0: neither. */
 static WEFT_MAY_RACE uintptr_t end_of_stack(struct carrier *c, struct weft__worker *w, uintptr_t sp, uint64_t *where) {
     const struct weft__fiber *f = load_rlx(&w->current);
     const struct weft__stack *s = f ? *(struct weft__stack *const volatile *)&f->stack : NULL;
@@ -103,7 +104,7 @@ static WEFT_MAY_RACE uintptr_t end_of_stack(struct carrier *c, struct weft__work
     return sp >= load_rlx(&c->low) && sp < top ? top : 0;
 }
 
-/* Word by word: a sanitizer would complain about the bytes between the variables. */
+/* Copies word by word, without checks by sanitizers, which would complain about the bytes between variables. */
 static __attribute__((noinline, no_sanitize("address"))) WEFT_MAY_RACE void sampler_copy(uint64_t *to, uintptr_t from,
                                                                                          size_t words) {
     const volatile uint64_t *word = (const volatile uint64_t *)from;
@@ -148,7 +149,7 @@ static bool has_timer(const struct weft__worker *w) {
     return false;
 }
 
-/* A timer that cannot be had is not needed: that worker is not sampled. */
+/* Creates the timer of a worker. If that fails, the worker is not sampled. */
 static void sampler_arm(struct weft__worker *w) {
     pthread_attr_t attr;
     clockid_t clock;
@@ -172,7 +173,7 @@ static void sampler_arm(struct weft__worker *w) {
     sampler.armed++;
 }
 
-/* Under the lock no carrier ends. */
+/* While we hold the lock, no carrier ends. */
 static bool arm_all(struct weft__cluster *c, void *unused) {
     (void)unused;
     if (pthread_mutex_trylock(&c->resizing)) return true; /* the next time */
@@ -190,7 +191,7 @@ static void sampler_drain(void) {
         struct weft__window window = {s->at.sp & ~UINT64_C(7), s->size, (const char *)s->words};
         f->state = WEFT_SEEN_RUNNING;
         f->where = s->where;
-        /* What lies beyond the copy may have changed: the walk ends there. */
+        /* The walk ends at the end of the copy, because the stack beyond it may have changed. */
         f->depth = weft__unwind(sampler.look.unwinder, s->at, &window, s->at.sp, window.begin + s->size, f->frame);
         weft__profile_sample(&sampler.profile, f, s->periods * sampler.period);
         store_rel(&s->state, FREE); /* pairs with take_sample */
@@ -244,7 +245,7 @@ static void sampler_release(void) {
     weft__look_end(&sampler.look);
 }
 
-/* A handler may still be at work when its profile has ended. So the slots stay for the next one. */
+/* A handler may still use the slots when its profile has ended. So they are kept, and the next profile uses them. */
 static bool sampler_make_room(void) {
     if (!sampler.slots) sampler.slots = weft__alloc(WEFT_SLOTS * sizeof *sampler.slots);
     if (!sampler.slots) return false;
@@ -275,7 +276,7 @@ static int sampler_prepare(void) {
     return 0;
 }
 
-/* In a thread: fibers have small stacks. */
+/* Runs in a separate thread, because fibers have small stacks. */
 static void *prepare_main(void *unused) {
     (void)unused;
     sampler.result = sampler_prepare();
@@ -358,7 +359,7 @@ static void sampler_stopped(void) {
     pthread_mutex_unlock(&lock);
 }
 
-/* The thread and the timers are not there. */
+/* In a forked child: the thread and the timers do not exist there. */
 static void sampler_after_fork(void) {
     pthread_mutex_init(&lock, NULL);
     is_on = false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See site.h. The innermost frame of a fiber that waits is inside of weft. Where files are known, the directory of that
- * frame's file tells weft's functions from others. Else their names do: the call site is the first function outside of
- * those that begin with "weft".
+ * See site.h. The innermost frame of a waiting fiber is inside of weft. If files are known, the directory of that
+ * frame's file tells weft's functions from others. Otherwise their names do: the call site is the first function whose
+ * name does not begin with "weft".
  */
 #include "look/site.h"
 
@@ -22,7 +22,7 @@ static void take_site(struct search *s, const struct weft__symbol *symbol) {
     to->found = true;
 }
 
-/* The directory above that of a file; false: it has none. */
+/* Remembers the directory above that of the file; false: there is none. */
 static bool learn_directory(struct search *s, const char *file) {
     const char *cut = strrchr(file, '/');
     while (cut && cut > file && *--cut != '/') {

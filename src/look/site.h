@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The call site of a fiber: the innermost place outside of weft, and the function of weft that was called there. */
+/* The call site of a fiber: the innermost frame outside of weft, and the function of weft that it has called. */
 #ifndef WEFT_LOOK_SITE_H
 #define WEFT_LOOK_SITE_H
 

@@ -37,7 +37,7 @@ static void put_chunk(struct weft__trace_writer *w, enum weft__chunk_type type, 
 
 #define FIELD(w, name) ((w)->recorder + offsetof(struct weft__recorder, name))
 
-/* Both clocks at one moment, nearly. The processor's counter is the same in all processes. */
+/* Writes the values of both clocks at nearly the same moment. The processor's counter is the same in all processes. */
 static void put_clock(struct weft__trace_writer *w) {
     uint64_t begin = weft__peek64(w->memory, FIELD(w, begin)), begin_ns = weft__peek64(w->memory, FIELD(w, begin_ns));
     uint64_t before = weft__ticks(), now = weft__clock(), after = weft__ticks();
@@ -46,7 +46,7 @@ static void put_clock(struct weft__trace_writer *w) {
 
 /* --- rules -------------------------------------------------------------------------------------------- */
 
-/* The rule first and then its place, each by a system call: see sched/record/stacks.h. */
+/* Writes a rule and then its address into the table, each by a system call: see sched/record/stacks.h. */
 static void rule_publish(struct weft__trace_writer *w, uint64_t rules, uint64_t pc) {
     struct weft__stack_rule rule = {.pc = 0};
     size_t head = sizeof rule.pc;
@@ -75,7 +75,7 @@ static void rules_serve(struct weft__trace_writer *w) {
     }
 }
 
-/* An earlier reader may have left rules. */
+/* Reads the rules that earlier readers have left. */
 static void rules_recall(struct weft__trace_writer *w) {
     uint64_t rules = weft__peek64(w->memory, FIELD(w, rules));
     for (size_t slot = 0; rules && slot < WEFT_RULES_MOST; slot++) {
@@ -89,7 +89,7 @@ static void rules_recall(struct weft__trace_writer *w) {
 
 /* --- stacks and names ----------------------------------------------------------------------------------- */
 
-/* A table that only grows: reads it again when its count has changed. */
+/* Has a table grown? Tables only grow, so a table is read again when its count has changed. */
 static bool has_grown(struct weft__trace_writer *w, uint64_t count_at, uint64_t *known) {
     uint64_t now = weft__peek64(w->memory, count_at);
     bool grown = now != *known;
@@ -142,7 +142,7 @@ static bool find_tapes(struct weft__trace_writer *w, bool from_now) {
     return true;
 }
 
-/* A piece of a tape, as the protocol in tape.h says. False: it cannot be read. */
+/* Reads a piece of a tape by the protocol in tape.h, and writes it to the file. False: it cannot be read. */
 static bool drain_piece(struct weft__trace_writer *w, unsigned number, uint64_t head_at, uint64_t h) {
     const struct weft__tape *t = &w->tape[number];
     uint64_t size = t->mask + 1, from = w->next[number], lost = 0;
@@ -172,7 +172,7 @@ static bool drain_tape(struct weft__trace_writer *w, unsigned number) {
     return true;
 }
 
-/* Names and stacks after the events that name them: they are in the tables by then. */
+/* Reads names and stacks after the events that refer to them, because they are in the tables by then. */
 int weft__trace_drain(struct weft__trace_writer *w) {
     rules_serve(w);
     if (w->fd < 0) return 0;
@@ -207,7 +207,7 @@ static void put_tape_fiber(const struct weft__seen *f, void *arg) {
     put_chunk(w, WEFT_CHUNK_FIBER, 0, each->after, 0, &to, sizeof to);
 }
 
-/* A fiber that runs when the recording begins is on no tape until it leaves its worker. */
+/* Writes the fibers that ran when the recording began: they are on no tape until they leave their workers. */
 static void put_running(struct weft__trace_writer *w, const struct weft__look *look) {
     for (unsigned i = 0; i < look->workers; i++) {
         const struct weft__worker_seen *s = &look->worker[i];

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 struct group {
-    struct group *next; /* in its place of the hash table */
+    struct group *next; /* in its slot of the hash table */
     uint64_t hash, count;
     struct weft__seen *member; /* some of them */
     unsigned members, room;
@@ -67,7 +67,7 @@ static bool add_member(struct group *g, const struct weft__seen *f, unsigned mos
     return true;
 }
 
-/* A copy; the frames of the first. */
+/* Copies member i to *to, with the frames of the first member. */
 static void member_of(const struct group *g, unsigned i, struct weft__seen *to) {
     if (!i)
         *to = g->member[0];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Trace files, and the reader of the recorder's tapes that writes them (tapes.c). The library writes files of its own
- * process, `weft trace PID` those of another: both by copying memory with system calls, so that the program which is
- * recorded takes no part.
+ * Trace files, and the reader of the recorder's tapes that writes them (tapes.c). The library writes trace files of its
+ * own process, and `weft trace PID` writes those of another process. Both copy memory by system calls, so the recorded
+ * program takes no part.
  *
  * A file is a sequence of chunks: a head of 32 bytes, and then so many bytes, rounded up to 8. Numbers are
  * little-endian. A file that ends in the middle of a chunk is valid up to there. Chunks of an unknown type are skipped.
@@ -20,7 +20,7 @@ enum weft__chunk_type {
     WEFT_CHUNK_HEAD = 1, /* a: WEFT_TRACE_MAGIC, b: version; struct weft__trace_head. The first chunk */
     WEFT_CHUNK_CLOCK,    /* a: ticks, b: ns, both since the recorder began: one pair early, one late */
     WEFT_CHUNK_TAPE,     /* number; a: cluster, b: worker */
-    WEFT_CHUNK_EVENTS,   /* number of the tape; a: so many were lost before these; struct weft__event[] */
+    WEFT_CHUNK_EVENTS,   /* number of the tape; a: how many events were lost before these; struct weft__event[] */
     WEFT_CHUNK_MODULE,   /* struct weft__trace_module */
     WEFT_CHUNK_STACK,    /* number; a: depth, WEFT_STACK_IS_CUT; uint64_t[] */
     WEFT_CHUNK_NAME,     /* number; text */
@@ -39,8 +39,8 @@ struct weft__chunk {
 struct weft__trace_head {
     uint64_t pid;
     uint64_t begin_ns; /* the monotonic clock when the recorder began */
-    uint64_t wall_ns;  /* the real time when this file was begun, */
-    uint64_t wall_at;  /* which was so many ns after begin_ns */
+    uint64_t wall_ns;  /* the real time when this file was begun */
+    uint64_t wall_at;  /* the monotonic clock at that moment, less begin_ns */
     char release[24];
 };
 
@@ -69,8 +69,8 @@ struct weft__trace_writer {
     int fd;  /* -1: nothing is written, only rules are found */
     int err; /* of a write */
     uint64_t events, lost;
-    unsigned rules; /* so many were found at the last visit: the next one should come soon */
-    uint64_t most;  /* the most that was found on a tape at once */
+    unsigned rules; /* number of rules found at the last visit; if there were any, the next visit should come soon */
+    uint64_t most;  /* the largest number of events found on a tape at a visit */
     uint32_t tapes;
     uint64_t known_stacks, known_names;
     struct weft__tape tape[WEFT_TAPES_MOST];
@@ -80,20 +80,21 @@ struct weft__trace_writer {
     struct weft__event buffer[16384];
 };
 
-/* whole: from the oldest event on that the tapes hold; else from now on. Writes the head. The writer is of the heap: it
- * is large. 0, -EIO: the recorder was never on, or cannot be read; -EPROTO: another version. */
+/* Begins a file and writes its head. whole: begins with the oldest event that the tapes hold; otherwise with the next.
+ * The writer is large, so it must be on the heap. 0; -EIO: the recorder was never on, or cannot be read; -EPROTO:
+ * another version. */
 int weft__trace_writer_begin(struct weft__trace_writer *w, struct weft__memory *m, uint64_t recorder,
                              const struct weft__modules *modules, int fd, bool whole);
 /* Writes the events since the last call, and finds unwind rules for their stacks. 0, or -errno of a write; -ESRCH: the
  * process has ended. */
 int weft__trace_drain(struct weft__trace_writer *w);
-/* All fibers that wait, if there are not too many. after: the recording ends. */
+/* Writes all fibers that wait, if there are not too many. after: the recording ends. */
 int weft__trace_fibers(struct weft__trace_writer *w, struct weft__look *look, bool after);
 int weft__trace_writer_end(struct weft__trace_writer *w);
 
-/* (unwind.c) The rule for a place in the code. */
+/* Finds the rule for an address in the code. (unwind.c) */
 void weft__unwind_rule(struct weft__unwinder *u, uint64_t pc, struct weft__stack_rule *to);
-/* (memory.c) Writes to the memory of a process. */
+/* Writes to the memory of a process. (memory.c) */
 bool weft__poke(struct weft__memory *m, uint64_t at, const void *from, size_t size);
 
 #endif

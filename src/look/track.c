@@ -88,10 +88,10 @@ static bool make_track_room(struct weft__track *t, size_t index) {
     return true;
 }
 
-/* The number of the wait; what else the word holds may change during a wait. */
+/* The number of the wait. The other bits of the word may change during a wait. */
 static uint64_t wait_of(const struct weft__seen *f) { return f->wait & WEFT_WAIT_EPOCH; }
 
-/* Is it in the wait that an earlier look has seen? */
+/* The entry of the fiber, if it is still in the wait that an earlier look has seen; otherwise NULL. */
 static struct weft__tracked *find_tracked(const struct weft__track *t, const struct weft__seen *f) {
     uint32_t index = weft__life_index(f->id);
     struct weft__tracked *k = index < t->fibers ? &t->fiber[index] : NULL;

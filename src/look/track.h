@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fibers over time: a process is looked at again and again, and the fibers of each look are compared with those of the
- * last. If the record of a fiber and the number of its wait are the same, the fiber has not run meanwhile, and its
- * stack is not read again. So a look at a million parked fibers reads their records only.
+ * Fibers over time: the caller looks at a process again and again, and each look is compared with the last. If the
+ * record of a fiber and the number of its wait are the same, the fiber has not run meanwhile, and its stack is not read
+ * again. So a look at a million parked fibers reads only their records.
  *
- *   group     fibers with the same state, kind of wait, place of spawning and stack
- *   track     all groups, and for each record the group that its fiber was in
+ *   group     fibers with the same state, kind of wait, spawning line and stack
+ *   track     all groups, and for each record the group in which its fiber was
  */
 #ifndef WEFT_LOOK_TRACK_H
 #define WEFT_LOOK_TRACK_H
@@ -13,8 +13,8 @@
 #include "look/look.h"
 
 struct weft__group {
-    struct weft__group *next;  /* in its place of the hash table */
-    struct weft__group *other; /* the next one of all */
+    struct weft__group *next;  /* in its slot of the hash table */
+    struct weft__group *other; /* in the list of all groups */
     uint64_t hash;
     uint64_t count;         /* fibers, at the last look */
     uint64_t arrivals;      /* of these, so many were not in that wait at the look before */
@@ -44,7 +44,7 @@ struct weft__track {
 int weft__track_look(struct weft__track *t, struct weft__look *look, uint64_t now);
 /* The group of such a fiber; NULL: out of memory, or there are too many. */
 struct weft__group *weft__track_group(struct weft__track *t, const struct weft__seen *f);
-/* Since when a fiber has been in its wait, as far as was seen; 0: it is not known. */
+/* The first look that saw the fiber in its present wait; 0: unknown. */
 uint64_t weft__track_since(const struct weft__track *t, const struct weft__seen *f);
 void weft__track_free(struct weft__track *t);
 

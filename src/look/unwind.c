@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Unwinding by the tables that compilers write for exceptions (.eh_frame), read from the memory of the process that is
- * looked at. What is needed of them is little: how to go from one place in the code to its caller, with the stack
- * pointer and the frame pointer. That is a rule of a few words, and is remembered for each place: a million fibers
- * stand in a few hundred places.
+ * Unwinds by the tables that compilers write for exceptions (.eh_frame), read from the memory of the target process.
+ * Little of them is needed: how to find the caller of an address in the code, with the stack pointer and the frame
+ * pointer. That is a rule of a few words. Rules are remembered by address, because a million fibers wait at a few
+ * hundred addresses.
  *
- * Bounded everywhere: a table is at most so long, an entry too, and the stack pointer only grows.
+ * Garbage cannot cause endless work: tables and entries have a largest size, and the stack pointer only grows.
  */
 #include "base/sys.h"
 #include "look/trace.h"
@@ -26,7 +26,7 @@ struct rule {
     int32_t cfa, ra, fp;
     uint8_t base; /* STOPS ... */
     bool fp_saved;
-    bool by_link; /* the return address is not on the stack */
+    bool by_link; /* the return address is in a register, not on the stack */
 };
 
 struct weft__unwinder {
@@ -34,7 +34,7 @@ struct weft__unwinder {
     const struct weft__modules *modules;
     struct rule *rules; /* a hash table, a power of two */
     size_t size, used;
-    char *entry; /* WEFT_ENTRY_MOST bytes, twice: an entry, and what it has in common with others */
+    char *entry; /* two buffers of WEFT_ENTRY_MOST bytes: an entry, and the part that it shares with others */
 };
 
 /* --- reading an entry ------------------------------------------------------------------------------- */
@@ -114,7 +114,7 @@ static bool open_entry(struct weft__unwinder *u, uint64_t at, char *to, struct c
     return true;
 }
 
-/* What entries have in common. */
+/* The part that several entries share. */
 struct common {
     uint64_t code_step;
     int64_t data_step;
