@@ -32,6 +32,13 @@
 #define OWN(system, program, measurement) \
     { system, program, "", measurement, NULL }
 
+#define COUNTS(what) \
+    { \
+        LESS("full fences a thousand forks, " what, ""), \
+            ALSO("locked instructions a thousand forks, " what, "", "locked"), \
+            ALSO("steals that found nothing a thousand forks, " what, "", "failed"), \
+            ALSO("transfers of cache lines a thousand forks, " what, "", "transfers") \
+    }
 #define MISSES(what) \
     { \
         LESS("thousand misses of the first level, " what, "k"), \
@@ -403,13 +410,12 @@ const struct bench benches_of_forks[] = {
     },
     {
         .name = "deque-counts",
-        .summary = "fences, locked instructions and failed steals of fib with each kind of deque",
+        .summary = "fences, locked instructions, failed steals and transfers of cache lines with each kind of deque",
         .does = "each: weft's typed tasks on another kind of deque, built to count",
         .measurement = "counts",
-        .variants = {{.params = "n=27 cutoff=0",
-                      .metrics = {LESS("full fences a thousand forks", ""),
-                                  ALSO("locked instructions a thousand forks", "", "locked"),
-                                  ALSO("steals that found nothing a thousand forks", "", "failed")}}},
+        .variants = {{.params = "work=fib n=27", .metrics = COUNTS("fib")},
+                     {.params = "work=matmul n=512", .metrics = COUNTS("matmul")},
+                     {.params = "work=mail n=64", .metrics = COUNTS("mailed loops")}},
         .entrants = {SYSTEM("weft", "counted", ""), SYSTEM("chase-lev", "counted", "deque=chase-lev"),
                      SYSTEM("abp", "counted", "deque=abp"), SYSTEM("locked", "counted", "deque=locked")},
         .workers = {1, 2},
