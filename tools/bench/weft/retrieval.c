@@ -23,7 +23,7 @@
 #include <string.h>
 
 #define ITEMS 1000
-#define ROOM 2048 /* of a deque that has them all: a power of two */
+#define ROOM 2048     /* of a deque that has them all: a power of two */
 #define ROUNDS 200000 /* at most */
 #define PATIENT 1000  /* looks before the processor is given up */
 
