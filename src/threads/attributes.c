@@ -24,7 +24,7 @@ REAL(pthread_getcpuclockid);
 static struct weft__thread *find_attributes(pthread_t thread, int *err) {
     struct weft__thread *t = weft__thread_of(thread);
     *err = t->state == WEFT_THREAD_NONE ? 0 : ESRCH;
-    return t->state == WEFT_THREAD_NONE || t->state == WEFT_THREAD_COLLECTED || load_acq(&t->over) ? NULL : t;
+    return t->state == WEFT_THREAD_NONE || t->state >= WEFT_THREAD_COLLECTED || load_acq(&t->over) ? NULL : t;
 }
 
 WEFT_INTERPOSED int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr) {

@@ -63,7 +63,7 @@ WEFT_INTERPOSED int pthread_setcanceltype(int type, int *before) {
 WEFT_INTERPOSED int pthread_cancel(pthread_t thread) {
     struct weft__thread *t = weft__thread_of(thread);
     if (t->state == WEFT_THREAD_NONE) return real(pthread_cancel)(thread);
-    if (t->state == WEFT_THREAD_COLLECTED) return ESRCH;
+    if (t->state >= WEFT_THREAD_COLLECTED) return ESRCH;
     if (load_acq(&t->over)) return 0; /* pairs with weft__thread_announce */
     atomic_store(&t->is_cancelled, true);
     if (t == weft__thread_self()) {

@@ -60,7 +60,7 @@ void weft__thread_finish(struct weft__thread *t) {
 void weft__thread_announce(struct weft__thread *t) {
     uint32_t state = WEFT_THREAD_JOINABLE;
     if (!cas_ar(&t->state, &state, WEFT_THREAD_ENDED)) { /* pairs with join and detach */
-        store_rlx(&t->state, WEFT_THREAD_COLLECTED);
+        store_rlx(&t->state, WEFT_THREAD_GONE);
         thread_put(t);
         return;
     }
@@ -213,18 +213,20 @@ WEFT_INTERPOSED void pthread_exit(void *result) {
     real(pthread_exit)(result);
 }
 
+static bool is_detached(uint32_t state) { return state == WEFT_THREAD_DETACHED || state == WEFT_THREAD_GONE; }
+
 static int thread_join(struct weft__thread *t, void **result, uint64_t deadline) {
     uint32_t state = load_acq(&t->state);
     if (t == weft__thread_self()) return EDEADLK;
     if (state == WEFT_THREAD_COLLECTED) return ESRCH;
-    if (state == WEFT_THREAD_DETACHED) return EINVAL;
+    if (is_detached(state)) return EINVAL;
     while (!load_acq(&t->over)) { /* pairs with weft__thread_announce */
         int err = weft__lot_wait(&t->over, 0, deadline, WEFT_LOT_CANCEL);
         if (err == ECANCELED) weft__cancel_point();
         if (err == ETIMEDOUT) return err;
     }
     state = WEFT_THREAD_ENDED;
-    if (!cas_ar(&t->state, &state, WEFT_THREAD_COLLECTED)) return state == WEFT_THREAD_DETACHED ? EINVAL : ESRCH;
+    if (!cas_ar(&t->state, &state, WEFT_THREAD_COLLECTED)) return is_detached(state) ? EINVAL : ESRCH;
     if (result) *result = t->result;
     thread_put(t);
     return 0;
@@ -239,7 +241,7 @@ WEFT_INTERPOSED int pthread_join(pthread_t thread, void **result) {
 WEFT_INTERPOSED int pthread_tryjoin_np(pthread_t thread, void **result) {
     struct weft__thread *t = weft__thread_of(thread);
     if (t->state == WEFT_THREAD_NONE) return real(pthread_tryjoin_np)(thread, result);
-    return t->state != WEFT_THREAD_COLLECTED && !load_acq(&t->over) ? EBUSY : thread_join(t, result, WEFT_FOREVER);
+    return t->state < WEFT_THREAD_COLLECTED && !load_acq(&t->over) ? EBUSY : thread_join(t, result, WEFT_FOREVER);
 }
 WEFT_INTERPOSED int pthread_clockjoin_np(pthread_t thread, void **result, clockid_t clock, const struct timespec *at) {
     struct weft__thread *t = weft__thread_of(thread);
@@ -257,7 +259,7 @@ WEFT_INTERPOSED int pthread_detach(pthread_t thread) {
     uint32_t state = WEFT_THREAD_JOINABLE;
     if (t->state == WEFT_THREAD_NONE) return real(pthread_detach)(thread);
     if (cas_ar(&t->state, &state, WEFT_THREAD_DETACHED)) return 0; /* pairs with weft__thread_announce */
-    if (state == WEFT_THREAD_DETACHED) return EINVAL;
+    if (is_detached(state)) return EINVAL;
     if (state != WEFT_THREAD_ENDED || !cas_ar(&t->state, &state, WEFT_THREAD_COLLECTED)) return ESRCH;
     unsigned turn = 0; /* the thread that ends may not have woken its joiners yet */
     while (!load_acq(&t->over)) weft__backoff(&turn);

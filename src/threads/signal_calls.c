@@ -134,7 +134,7 @@ WEFT_INTERPOSED int pause(void) {
 WEFT_INTERPOSED int pthread_kill(pthread_t thread, int signal) {
     struct weft__thread *t = weft__thread_of(thread);
     if (t->state == WEFT_THREAD_NONE) return real(pthread_kill)(thread, signal);
-    if (t->state == WEFT_THREAD_COLLECTED) return ESRCH;
+    if (t->state >= WEFT_THREAD_COLLECTED) return ESRCH;
     return weft__signals_send(t, signal, NULL);
 }
 WEFT_INTERPOSED int pthread_sigqueue(pthread_t thread, int signal, const union sigval value) {

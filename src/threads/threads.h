@@ -45,7 +45,9 @@ enum {
     WEFT_THREAD_JOINABLE,  /* runs */
     WEFT_THREAD_DETACHED,  /* runs, and is freed when it ends */
     WEFT_THREAD_ENDED,     /* waits for its joiner */
-    WEFT_THREAD_COLLECTED, /* its joiner has come, or it was detached: the block is free */
+    /* The block is free. A call that still names the thread learns no less than from glibc. */
+    WEFT_THREAD_COLLECTED, /* its joiner has come, or it was detached after its end */
+    WEFT_THREAD_GONE,      /* it was detached, and has ended */
 };
 
 struct weft__thread {

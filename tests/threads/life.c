@@ -74,6 +74,13 @@ static void attributes(void) {
     sem_init(&done, 0, 0);
     CHECK(!pthread_create(&t, &attr, has_attributes, &done));
     while (sem_wait(&done)) continue;
+    /* Whether it has ended or not. */
+    CHECK(!pthread_attr_setstacksize(&attr, 65536));
+    for (int i = 0; i < 200; i++) {
+        CHECK(!pthread_create(&t, &attr, returns, NULL));
+        if (i % 2) sched_yield();
+        CHECK(pthread_join(t, NULL) == EINVAL && pthread_detach(t) == EINVAL);
+    }
     t = start(waits, NULL);
     CHECK(!pthread_detach(t) && pthread_detach(t) == EINVAL && pthread_join(t, NULL) == EINVAL);
     sem_post(&go);
