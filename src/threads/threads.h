@@ -41,10 +41,10 @@ long __wrap_syscall(long number, ...);
 
 /* What has become of a thread. */
 enum {
-    WEFT_THREAD_NONE,      /* no thread of the program that is a fiber: a carrier, or weft is not at work */
-    WEFT_THREAD_JOINABLE,  /* runs */
-    WEFT_THREAD_DETACHED,  /* runs, and is freed when it ends */
-    WEFT_THREAD_ENDED,     /* waits for its joiner */
+    WEFT_THREAD_NONE,     /* no thread of the program that is a fiber: a carrier, or weft is not at work */
+    WEFT_THREAD_JOINABLE, /* runs */
+    WEFT_THREAD_DETACHED, /* runs, and is freed when it ends */
+    WEFT_THREAD_ENDED,    /* waits for its joiner */
     /* The block is free. A call that still names the thread learns no less than from glibc. */
     WEFT_THREAD_COLLECTED, /* its joiner has come, or it was detached after its end */
     WEFT_THREAD_GONE,      /* it was detached, and has ended */
