@@ -63,7 +63,7 @@ struct weft_dist_config {
  *
  * Errors:
  *   -EINVAL       main is NULL, the configuration is out of range, or the program differs between ranks
- *   -EPROTO       MPI could not be initialised with MPI_THREAD_FUNNELED or better
+ *   -EPROTO       MPI could not be initialised with MPI_THREAD_FUNNELED or better, or mpirun belongs to another MPI
  *   -ENOTCONN     the ranks cannot connect to each other
  *   -EBUSY        a runtime is already running
  *   -ENOMEM       out of memory
@@ -358,7 +358,7 @@ struct weft_dist_stats {
     uint64_t bytes;     /* bytes of these */
     uint64_t wakeups;   /* times that a message had to wake this rank */
     uint64_t lost;      /* ranks that were lost, as far as this rank knows */
-    uint64_t cpu_ns;    /* CPU time of the process */
+    uint64_t cpu_ns;    /* CPU time of the process since the ranks have found each other: without the start of MPI */
     uint64_t ran_ns;    /* time that calls of other ranks took here */
 };
 

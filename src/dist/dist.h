@@ -180,6 +180,7 @@ struct weft__dist {
     _Atomic bool running, ended;
     int status; /* the result of main */
     uint64_t token, detect;
+    uint64_t cpu_begun; /* CPU time of the process when the ranks had found each other */
     bool print_stats;
     const char *trace; /* rank 0: the file, or NULL */
     struct weft__dist_peer *peers;
@@ -288,6 +289,7 @@ void weft__dist_numbers_free(void);
 void weft__dist_data_message(unsigned from, const struct weft__dist_head *head, char *payload);
 void weft__dist_data_lost(unsigned rank);
 void weft__dist_data_free(void);
+uint64_t weft__dist_cpu_time(void);
 void weft__dist_stats_own(struct weft_dist_stats *stats);
 
 /* --- trace.c --- */

@@ -256,6 +256,12 @@ static uint64_t from_environment(const char *name) {
     return text ? strtoull(text, NULL, 10) : 0;
 }
 
+/* How many processes an mpirun has started, as it tells them: Open MPI's, or one that speaks PMI, as MPICH's. */
+static uint64_t started_by_mpirun(void) {
+    uint64_t ranks = from_environment("OMPI_COMM_WORLD_SIZE");
+    return ranks ? ranks : from_environment("PMI_SIZE");
+}
+
 static int begin_mpi(struct start *s, const struct weft_dist_config *config) {
     int level = MPI_THREAD_FUNNELED, is_there = 0;
     MPI_Initialized(&is_there);
@@ -274,6 +280,13 @@ static int begin_mpi(struct start *s, const struct weft_dist_config *config) {
     int rank, ranks;
     MPI_Comm_rank(s->comm, &rank);
     MPI_Comm_size(s->comm, &ranks);
+    if (ranks == 1 && !config->comm && started_by_mpirun() > 1) {
+        weft__dist_say(
+            "mpirun has started %llu processes, and each is alone: mpirun belongs to another MPI than the one "
+            "that this program is linked with",
+            (unsigned long long)started_by_mpirun());
+        return -EPROTO;
+    }
     weft__dist.rank = (unsigned)rank;
     weft__dist.ranks = (unsigned)ranks;
     atomic_store(&weft__dist.living, (unsigned)ranks);
@@ -374,6 +387,7 @@ WEFT_EXPORT int weft__dist_run(int (*main)(void *), void *arg, const struct weft
     if (err) return err;
     ignore_news_of_death(&s);
     err = prepare_rank(&s, &known);
+    weft__dist.cpu_begun = weft__dist_cpu_time();
     if (!err) err = weft_run(run_rank, &s, known.runtime);
     clean_up(&s);
     return err;

@@ -6,13 +6,17 @@
 
 #include <time.h>
 
-void weft__dist_stats_own(struct weft_dist_stats *stats) {
+uint64_t weft__dist_cpu_time(void) {
     struct timespec cpu;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+    return (uint64_t)cpu.tv_sec * WEFT_SECOND + (uint64_t)cpu.tv_nsec;
+}
+
+void weft__dist_stats_own(struct weft_dist_stats *stats) {
     const uint64_t *from = (const uint64_t *)&weft__dist.stats;
     for (size_t i = 0; i < sizeof *stats / sizeof *from; i++)
         ((uint64_t *)stats)[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
-    stats->cpu_ns = (uint64_t)cpu.tv_sec * WEFT_SECOND + (uint64_t)cpu.tv_nsec;
+    stats->cpu_ns = weft__dist_cpu_time() - weft__dist.cpu_begun;
 }
 
 WEFT_EXPORT int weft_dist_stats_read(unsigned rank, struct weft_dist_stats *stats) {

@@ -3,6 +3,7 @@
  * Jobs that must end badly: in one line, on all ranks.
  *   differs large   a result that no memory can hold
  *   differs die     rank 0 dies while the others work
+ *   differs unregistered
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,8 @@ static struct weft_remote large = {
 
 static int run(void *what) {
     char result;
+    static const struct weft_remote unregistered = {.name = "unregistered", .fn = make};
+    if (!strcmp(what, "unregistered")) return weft_dist_on(1, &unregistered, NULL, 0, NULL, 0) ? 1 : 0;
     if (!strcmp(what, "large")) return weft_dist_on(1, &large, NULL, 0, &result, 1) ? 1 : 0;
     weft_sleep_for(50 * WEFT_MILLISECOND);
     _exit(3);
