@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sockets between ranks. Rank 0 has one to every rank: it breaks when a rank dies. Ranks on different nodes have
- * one to each other for all their messages. The higher rank connects; it names itself and shows the job's token, which
- * MPI has carried, so no other program gets in.
+ * The sockets between ranks. Rank 0 has a socket to every rank, which breaks when that rank dies. Ranks on different
+ * nodes have a socket to each other for all their messages. The higher rank connects. It sends its number and the job's
+ * token, which it got by MPI, so no other program can connect.
  */
 #define _GNU_SOURCE
 #include "dist/dist.h"
@@ -18,7 +18,7 @@
 
 #define WEFT_CONNECT_MS 60000
 
-/* The address that other nodes reach this one by: WEFT_DIST_ADDRESS, or the first that is not the loopback's. */
+/* The address by which other nodes reach this node: WEFT_DIST_ADDRESS, or the first that is not the loopback's. */
 static struct in_addr own_address(bool only_node) {
     struct in_addr address = {htonl(INADDR_LOOPBACK)};
     const char *given = getenv("WEFT_DIST_ADDRESS");
@@ -62,7 +62,7 @@ int weft__dist_listen(struct sockaddr_in *address, bool only_node) {
     return -EADDRINUSE;
 }
 
-/* A dead machine is noticed by the kernel; a dead process breaks the socket at once. */
+/* Lets the kernel find out that the other machine is dead. A dead process breaks the socket at once. */
 static void set_options(int fd) {
     int one = 1, seconds = (int)(weft__dist.detect / WEFT_SECOND) + 1, probes = 3;
     unsigned ms = (unsigned)(weft__dist.detect / WEFT_MILLISECOND);
@@ -106,7 +106,7 @@ static int dial_rank(unsigned rank, const struct sockaddr_in *address) {
     return 0;
 }
 
-/* A connection that does not show the token is a stranger's. */
+/* Accepts a connection. If it does not send the token, it belongs to another program, and is closed. */
 static int admit_connection(int fd) {
     struct weft__dist *d = &weft__dist;
     struct weft__dist_head hello = {0};

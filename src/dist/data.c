@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read-only data that a rank fetches once, when it first needs them.
+ * Read-only data. A rank fetches them once, when it first needs them.
  */
 #include "dist/dist.h"
 

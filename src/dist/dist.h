@@ -6,7 +6,8 @@
  *   rank       a process of the job
  *   peer       another rank, as this rank sees it
  *   link       a stream of bytes to and from a peer: two rings in shared memory, or a socket
- *   bell       a word in shared memory: something is to be looked at. Forks read it. A datagram wakes a sleeping rank
+ *   bell       a word in shared memory that says that there is a message or a waiting peer. Forks read it. A sleeping
+ *              rank is woken by a datagram instead
  *   shipped    a call of this rank that a peer has taken; known until its result is here, or the peer is lost
  *   received   a call of a peer that this rank has taken
  *   batch      the calls that came in one message, and the fiber that runs them
@@ -37,7 +38,7 @@ enum weft__dist_type {
     WEFT_MSG_NONE,      /* the answer: nothing to give */
     WEFT_MSG_CALLS,     /* a: how many; the payload has a struct weft__dist_entry for each */
     WEFT_MSG_RESULT,    /* a: id of the call; the payload is the result */
-    WEFT_MSG_ON,        /* as CALLS, one call that this rank must run */
+    WEFT_MSG_ON,        /* as CALLS, but a single call that the receiver must run itself */
     WEFT_MSG_DATA_GET,  /* a: id of the data */
     WEFT_MSG_DATA,      /* a: id, b: 1 if there are such data; the payload */
     WEFT_MSG_DATA_END,  /* a: id */
@@ -100,7 +101,7 @@ struct weft__dist_link {
     unsigned rank; /* of the peer */
     int fd;        /* -1: a ring */
     struct weft__dist_ring *to, *from;
-    struct weft_mutex lock; /* for what is to be sent */
+    struct weft_mutex lock; /* for the queue of bytes to send */
     struct weft__dist_out *first, *last;
     _Atomic bool queued; /* is there something in the queue? */
     _Atomic bool ready;  /* a socket may have bytes, or room */
@@ -112,11 +113,11 @@ struct weft__dist_link {
 
 struct weft__dist_peer {
     struct weft__dist_link *data;    /* all messages but those of the next */
-    struct weft__dist_link *control; /* between rank 0 and others: life and death. NULL: none */
+    struct weft__dist_link *control; /* between rank 0 and others: pings and losses. NULL: none */
     _Atomic bool lost;
     bool waits;     /* it has a lifeline to this rank, and waits */
     unsigned local; /* its index on this node, or UINT_MAX */
-    uint64_t rang;  /* when this rank last sent a datagram to wake it without need */
+    uint64_t rang;  /* when this rank last sent a datagram to this peer although it did not sleep */
     uint64_t heard; /* rank 0: when it last answered */
     struct sockaddr_in address;
 };
@@ -165,7 +166,7 @@ struct weft__dist_batch {
 
 /* --- the job ---------------------------------------------------------------------------------------- */
 
-/* Where this rank is between having work and waiting for it. Only the fiber that talks changes it, and the arrival of
+/* Whether this rank has work, asks for it, or waits for it. The talker changes the state, and so does the arrival of
  * calls, under the lock. */
 enum weft__dist_state {
     WEFT_DIST_BUSY,    /* has work, as far as it knows; a worker that runs dry changes that */
@@ -228,7 +229,7 @@ static inline bool weft__dist_is_lost(unsigned rank) {
     return atomic_load_explicit(&weft__dist.peers[rank].lost, memory_order_relaxed);
 }
 
-/* One line, and the end of this rank, which ends the job. (start.c) */
+/* Prints one line and ends this rank, which ends the job. (start.c) */
 _Noreturn void weft__dist_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void weft__dist_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -236,7 +237,7 @@ void weft__dist_say(const char *format, ...) __attribute__((format(printf, 1, 2)
 size_t weft__dist_segment_size(unsigned locals);
 void weft__dist_segment_use(void *segment);
 size_t weft__dist_ring_write(struct weft__dist_ring *ring, const char *bytes, size_t size);
-/* Tells a peer on this node that there is a message in its ring. */
+/* Notifies a peer on this node of a message in its ring. */
 void weft__dist_ring_bell(struct weft__dist_peer *peer);
 
 /* --- link.c: messages --- */
@@ -245,7 +246,7 @@ void weft__dist_send(unsigned to, uint32_t type, uint32_t flags, uint64_t a, uin
                      size_t size);
 /* The same over the control link. */
 void weft__dist_control(unsigned to, uint32_t type, uint64_t a, uint64_t b);
-/* Handles all messages that are there. A fiber calls it. */
+/* Handles all messages that have arrived. Called by a fiber. */
 void weft__dist_progress(void);
 void weft__dist_link_free(struct weft__dist_link *link);
 void weft__dist_handle(unsigned from, const struct weft__dist_head *head, char *payload);
@@ -302,7 +303,7 @@ enum weft__dist_trace_kind {
     WEFT_TRACE_KINDS
 };
 int weft__dist_trace_begin(void);
-/* Something ends that has begun then. Does nothing if there is no trace. */
+/* Adds a span to the trace, which ends now and has begun at `begun`. Does nothing if there is no trace. */
 void weft__dist_trace(enum weft__dist_trace_kind kind, uint64_t begun, unsigned peer, unsigned n);
 void weft__dist_trace_send(unsigned to, uint64_t cookie);
 void weft__dist_trace_write(const char *path);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The doorman: a kernel thread that sleeps until a datagram or a socket has something for this rank. It only rings the
- * bell and makes the talker ready; fibers handle the messages. So a rank that computes hears of a message at its next
- * fork, and a rank that sleeps is woken.
+ * The doorman: a kernel thread that sleeps until a datagram or a message on a socket arrives for this rank. It only
+ * rings the bell and makes the talker ready; fibers handle the messages. So a rank that computes sees a message at its
+ * next fork, and a rank that sleeps wakes up.
  */
 #define _GNU_SOURCE
 #include "dist/dist.h"

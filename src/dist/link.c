@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Messages: written to a link, and put together from the bytes that come out of it.
+ * Messages: this file writes them to a link, and puts them together from the bytes that arrive on a link.
  *
- * Any fiber sends. What does not fit into the ring or socket waits in the queue of the link; weft__dist_progress goes
- * on with it. Any fiber may handle messages: one at a time, under the lock of the job.
+ * Any fiber may send. Bytes that do not fit into the ring or socket wait in the queue of the link; weft__dist_progress
+ * sends them later. Any fiber may handle messages, but only one at a time, under the lock of the job.
  */
 #include "dist/dist.h"
 
@@ -56,7 +56,8 @@ static void flush_locked(struct weft__dist_link *l) {
     atomic_store_explicit(&l->queued, l->first != NULL, memory_order_relaxed);
 }
 
-/* The ring is full: the reader rings our bell when there is room. It may have made room just now. */
+/* The ring is full: asks the reader to ring our bell when there is room. It may have made room in the meantime, so
+ * looks again. */
 static void wait_for_room(struct weft__dist_link *l) {
     if (l->fd >= 0 || !l->first) return;
     atomic_store_explicit(&l->to->full, 1, memory_order_seq_cst);
@@ -106,7 +107,7 @@ static void take_message(struct weft__dist_link *l) {
     free(payload);
 }
 
-/* Bytes have arrived. */
+/* Takes bytes that have arrived on a link, and handles the messages that are complete. */
 static void feed_link(struct weft__dist_link *l, const char *bytes, size_t n) {
     while (n) {
         size_t in_head = l->have < sizeof l->head ? sizeof l->head - l->have : 0;
@@ -188,7 +189,7 @@ static void drain_links(void) {
     }
 }
 
-/* If another fiber handles messages just now, the bell stays rung, and the next fork or idle worker looks again. */
+/* If another fiber handles messages at the moment, the bell stays set, and the next fork or idle worker looks again. */
 void weft__dist_progress(void) {
     struct weft__dist *d = &weft__dist;
     while (atomic_load_explicit(&d->bell->rung, memory_order_relaxed) & WEFT_BELL_MESSAGE) {

@@ -6,8 +6,8 @@
  * A process that neither dies nor answers is found by pings, which rank 0 sends only while other ranks have calls of
  * its own: all work of a job is below such calls, so an idle job sends nothing.
  *
- * Once a rank is lost, nothing that it sends counts any more, so it does not matter whether it has really died. A rank
- * that learns that it was taken for lost ends.
+ * The other ranks ignore all messages of a lost rank, so it does not matter whether it has really died. A rank that
+ * learns that it counts as lost ends.
  */
 #include "dist/dist.h"
 
@@ -59,7 +59,7 @@ void weft__dist_link_broke(struct weft__dist_link *l) {
     if (!d->rank) weft__dist_lose(l->rank); /* rank 0 notifies the other ranks */
 }
 
-/* A ping to every rank a quarter of the time after which it counts as lost. */
+/* Sends a ping to every rank. Called four times in the period after which a silent rank counts as lost. */
 static void ping_rank(uint64_t now) {
     struct weft__dist *d = &weft__dist;
     weft_mutex_lock(&d->lock);

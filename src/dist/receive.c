@@ -54,7 +54,8 @@ static void run_received_call(struct weft_deque *deque, struct weft__dist_receiv
     free(r);
 }
 
-/* A forked call of a batch: by its fiber, by another worker, or after the rank that had taken it was lost. */
+/* Runs a forked call of a batch. Called by the fiber of the batch, by another worker, or after the loss of the rank
+ * that had taken the call. */
 void weft__dist_run_received(struct weft_deque *deque, struct weft_call *call) {
     struct weft__dist_received *r;
     memcpy(&r, call->data, sizeof r);

@@ -29,7 +29,7 @@ static void mix_checksum(uint64_t *hash, const void *bytes, size_t size) {
     for (size_t i = 0; i < size; i++) *hash = (*hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(1099511628211);
 }
 
-/* The program itself. Ranks with different code would misunderstand each other's calls. */
+/* Adds the program's code to the hash, because ranks with different code would misunderstand each other's calls. */
 static void mix_program(uint64_t *hash) {
     char bytes[1024];
     FILE *f = fopen("/proc/self/exe", "rb");
@@ -61,7 +61,7 @@ int weft__dist_remotes_order(uint64_t *hash) {
 
 /* --- fork and join --------------------------------------------------------------------------------------- */
 
-/* On the rank of the fork: by its fiber, by another worker, or after a loss. */
+/* Runs a call on the rank of the fork. Called by its fiber, by another worker, or after a loss. */
 void weft__dist_call_run(void *call) {
     struct weft_dist_call *c = call;
     c->remote->fn(c->arg, c->result);

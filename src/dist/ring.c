@@ -2,15 +2,15 @@
 /*
  * Shared memory between the ranks of a node: a ring of bytes for each ordered pair, and a bell for each rank.
  *
- * A ring has one writer and one reader, so a rank that dies in the middle of a write leaves nothing locked: what it had
- * not published was never there.
+ * A ring has one writer and one reader. So a rank that dies in the middle of a write leaves nothing locked, and readers
+ * do not see bytes that it had not published.
  *
  * The bell and sleep:
  *   the sender                                   the receiver that is about to sleep
  *   1. writes to the ring                        1. asleep = 1
  *   2. from |= its bit, rung |= MESSAGE          2. full fence
- *   3. full fence                                3. rung? then it does not sleep
- *   4. asleep? then it sends a datagram
+ *   3. full fence                                3. if rung, does not sleep
+ *   4. if asleep, sends a datagram
  * A receiver that runs sees `rung` at its next fork. A receiver that computes without forks gets a datagram, too, when
  * it has not looked for WEFT_BELL_PATIENCE. Then the doorman makes the talker ready, and a spare worker runs it.
  */

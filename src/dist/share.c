@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What rank 0 keeps for all: shared numbers and committed keys; and questions that wait for an answer.
+ * The data that rank 0 keeps for all ranks: shared numbers and committed keys. Also questions that wait for an answer.
  */
 #include "dist/dist.h"
 
@@ -19,7 +19,7 @@ void weft__dist_wait_begin(struct weft__dist_wait *wait, unsigned to) {
     weft_mutex_unlock(&d->lock);
 }
 
-/* A cancelled caller waits, too: the answer comes soon. */
+/* Waits for the answer, even if the caller is cancelled, because it comes soon. */
 int weft__dist_wait_end(struct weft__dist_wait *wait) {
     struct weft_shield shield;
     weft_shield_begin(&shield);
@@ -168,7 +168,7 @@ void weft__dist_numbers_free(void) {
     keys_used = keys_room = 0;
 }
 
-/* To rank 0, which may be this rank. */
+/* Sends a message to rank 0, which may be this rank. */
 static void to_first(uint32_t flags, uint64_t a, uint64_t b) {
     struct weft__dist *d = &weft__dist;
     struct weft__dist_head head = {WEFT_MSG_NUMBER, flags, 0, a, b};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Statistics of all ranks.
+ * Collects the statistics of all ranks.
  */
 #include "dist/dist.h"
 

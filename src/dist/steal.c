@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls leave this rank, and their results come back.
+ * Sends calls of this rank to other ranks, and takes their results.
  *
- * The call stays where it was forked, taken from its owner as by a thief (weft__task_steal), until its result is here:
- * then it is done. If the rank that has it is lost, a fiber runs it here instead. So nothing is copied for the case of
- * a loss: a typed call's arguments are in the deque of its fiber, those of others in the frame that forked it.
+ * A call stays in memory where it was forked. This file takes it from its owner as a thief does (weft__task_steal), and
+ * marks it as done when the result has arrived. If the rank that has the call is lost, a fiber runs it here instead. So
+ * nothing is copied for the case of a loss: the arguments of a typed call are in the deque of its fiber, and those of
+ * other calls in the frame that forked them.
  */
 #include "dist/dist.h"
 
@@ -183,7 +184,7 @@ void weft__dist_give(unsigned to, unsigned most, bool lifeline) {
         weft__dist_send(to, WEFT_MSG_NONE, 0, 0, 0, NULL, 0);
 }
 
-/* A fiber forks, so this rank has work: a peer that waits gets some of it. */
+/* Called when a fiber forks while a peer waits: gives some calls to that peer. */
 void weft__dist_feed(void) {
     struct weft__dist *d = &weft__dist;
     static unsigned next;

@@ -15,7 +15,7 @@
 
 void weft__dist_woken(void) { weft_unpark(weft__dist.talker); }
 
-/* Outside of any fiber. See ring.c for the handshake. */
+/* Called by a worker before it sleeps, outside of any fiber. See ring.c for the handshake. */
 int weft__dist_before_sleep(void) {
     struct weft__dist *d = &weft__dist;
     if (!atomic_load_explicit(&d->running, memory_order_acquire)) return 0;
@@ -29,7 +29,7 @@ int weft__dist_before_sleep(void) {
     return weft_unpark(d->talker) == 0;
 }
 
-/* A fork has seen the bell. */
+/* Called by a fork that has seen the bell. */
 WEFT_EXPORT void weft__dist_poll(void) {
     weft__dist_progress();
     if (atomic_load_explicit(&weft__dist.bell->rung, memory_order_relaxed) & WEFT_BELL_FEED) weft__dist_feed();
@@ -61,7 +61,7 @@ static void notify_lifelines(void) {
     for (unsigned i = 0; i < n; i++) weft__dist_send(lines[i], WEFT_MSG_STEAL, 0, WEFT_POLICY_CALLS, 1, NULL, 0);
 }
 
-/* One round: some ranks, one after the other, then the lifelines. */
+/* Asks some ranks for work, one after the other, and then the lifelines. */
 static void ask_others(void) {
     struct weft__dist *d = &weft__dist;
     int busy = WEFT_DIST_BUSY;
@@ -84,7 +84,7 @@ static void ask_others(void) {
     }
 }
 
-/* Steals have not paid lately: the others are left alone for a while. */
+/* If the last steals did not pay, pauses before the next round. */
 static void pause_before(void) {
     struct weft__dist *d = &weft__dist;
     int busy = WEFT_DIST_BUSY;

@@ -40,7 +40,7 @@ static size_t own_size(void) {
     return (n < WEFT_TRACE_EVENTS ? n : WEFT_TRACE_EVENTS) * sizeof *events;
 }
 
-/* The answer to rank 0: the time here, and the events. */
+/* Answers rank 0 with the time of this rank, and its events. */
 void weft__dist_trace_send(unsigned to, uint64_t cookie) {
     weft__dist_send(to, WEFT_MSG_TRACE, 0, cookie, weft_now(), events, events ? own_size() : 0);
 }
@@ -92,7 +92,7 @@ static unsigned fetch_trace(FILE *f, unsigned rank, unsigned id) {
     return id;
 }
 
-/* Rank 0, at the end. */
+/* Writes the trace. Called by rank 0 at the end of the job. */
 void weft__dist_trace_write(const char *path) {
     FILE *f = fopen(path, "w");
     if (!f) {

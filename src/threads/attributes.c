@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a program may ask and tell about a thread: its name, stack, scheduling, affinity, clock. Policies and priorities
- * are remembered, and have no effect. Affinity is that of the process.
+ * Attributes of a thread that a program may read and set: its name, stack, scheduling, affinity, clock. Policies and
+ * priorities are remembered, but have no effect. A thread's affinity is that of the process.
  */
 #define _GNU_SOURCE
 #include "sched/core/self.h"
@@ -20,7 +20,7 @@ REAL(pthread_setaffinity_np);
 REAL(pthread_getaffinity_np);
 REAL(pthread_getcpuclockid);
 
-/* The record; or NULL, and *err: 0 if it is a kernel thread, else ESRCH. */
+/* The record of a thread. NULL: *err is 0 if it is a kernel thread, otherwise ESRCH. */
 static struct weft__thread *find_attributes(pthread_t thread, int *err) {
     struct weft__thread *t = weft__thread_of(thread);
     *err = t->state == WEFT_THREAD_NONE ? 0 : ESRCH;
@@ -104,7 +104,7 @@ WEFT_INTERPOSED int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_se
     if (!t) return err ? err : real(pthread_getaffinity_np)(thread, size, set);
     return sched_getaffinity(0, size, set) ? errno : 0;
 }
-/* Time of the kernel thread that it runs on when it asks. */
+/* The clock is that of the kernel thread on which the caller runs. */
 WEFT_INTERPOSED int pthread_getcpuclockid(pthread_t thread, clockid_t *clock) {
     int err;
     struct weft__thread *t = find_attributes(thread, &err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Barriers, once, spin locks. Barriers that are shared between processes are glibc's: ours carry a mark. */
+/* Barriers, once, spin locks. glibc serves barriers that are shared between processes; our own barriers have a mark. */
 #define _GNU_SOURCE
 #include "threads/threads.h"
 
@@ -23,7 +23,7 @@ _Static_assert(sizeof(struct barrier) <= sizeof(pthread_barrier_t), "fits");
 static struct barrier *barrier_inside(pthread_barrier_t *b) { return (struct barrier *)(void *)b; }
 static bool is_glibcs_barrier(pthread_barrier_t *b) { return barrier_inside(b)->mark != MARK; }
 
-/* Lets other fibers run, or, called by a kernel thread, other threads. */
+/* Lets other fibers run. If the caller is a kernel thread, lets other threads run. */
 static void let_others(unsigned *turn) {
     weft__thread_enter();
     if (weft__caller_parks())
@@ -101,7 +101,7 @@ WEFT_INTERPOSED int pthread_once(pthread_once_t *once, void (*fn)(void)) {
 
 /* --- spin locks ----------------------------------------------------------------------------------------------- */
 
-/* The lock itself is glibc's. The holder may be a fiber that waits for this worker: so spinning soon yields. */
+/* Uses glibc's lock. The holder may be a fiber that waits for this worker, so the caller soon yields. */
 WEFT_INTERPOSED int pthread_spin_lock(pthread_spinlock_t *lock) {
     enum { SPINS = 100 };
     unsigned turn = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The start. A program that makes no thread is left alone. When it makes the first one, the thread that calls becomes a
- * fiber where it stands, with its stack and its storage, and its kernel thread becomes the receiver of signals:
+ * The start. Nothing happens until the program creates a thread. Then the calling thread becomes a fiber in the middle
+ * of the call, with its stack and its storage, and its kernel thread becomes the receiver of signals:
  *
  *   the first thread            its kernel thread                          a fiber, on a carrier
  *   1. starts the runtime
@@ -13,7 +13,7 @@
  *                                                                          7. switches to its stack
  *   8. goes on, as a fiber
  *
- * The same happens in a forked child that makes threads: there the thread that forked is the first.
+ * The same happens in a forked child that creates threads. There the thread that forked is the first thread.
  */
 #define _GNU_SOURCE
 #include "arch/switch.h"
@@ -107,8 +107,8 @@ static bool start_runtime(uint64_t mask) {
     return refuse_program("the runtime cannot start");
 }
 
-/* Takes the signals over that are pending in the kernel for the only thread. Signals that were sent to the thread
- * become pending for it here. Returns the others, which were sent to the process. */
+/* Takes over the signals that are pending in the kernel for the only thread. Signals that were sent to the thread
+ * become pending in its record. Returns the signals that were sent to the process. */
 static uint64_t take_pending(uint64_t mask) {
     struct timespec none = {0, 0};
     uint64_t set = mask & ~WEFT_FAULT_SIGNALS, for_process = 0;
@@ -137,7 +137,7 @@ bool weft__threads_begin_fibers(void) {
     struct sched_param param;
     if (!sched_getparam(0, &param)) first->priority = param.sched_priority;
     first->policy = sched_getscheduler(0);
-    weft__rseq_leave(weft__thread_pointer()); /* else it would hold the number of the receiver's CPU */
+    weft__rseq_leave(weft__thread_pointer()); /* otherwise it would have the number of the receiver's CPU */
     weft__setxid_begin();
     uint64_t pending = take_pending(mask);
     store_rlx(&weft__threads_on, true);
@@ -154,7 +154,7 @@ _Noreturn void weft__threads_end_first(void) { weft__switch_away(&fiber_context,
 
 static main_function *program_main;
 
-/* The program's main; catches pthread_exit, before the C library's caller of main ends the kernel thread. */
+/* Runs the program's main, and catches pthread_exit before the C library's caller of main ends the kernel thread. */
 static int run_main(int argc, char **argv, char **environment) {
     __pthread_unwind_buf_t buffer;
     memset(&buffer, 0, sizeof buffer);
@@ -180,7 +180,7 @@ WEFT_INTERPOSED int __libc_start_main(main_function *program, int argc, char **a
 
 /* --- fork ---------------------------------------------------------------------------------------------------- */
 
-/* In the child the caller is the only thread, and no fiber: it has its own mask, and what waits is not there. */
+/* In a forked child the caller is the only thread, and no fiber: it uses its own mask, and no thread waits. */
 static void begin_in_child(void) {
     struct weft__thread *t = weft__thread_self();
     weft__threads_forks++;

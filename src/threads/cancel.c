@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cancellation. State and type are glibc's own, in the thread's descriptor. The request is ours: a flag in the record.
- * A cancelled thread acts on it itself, by pthread_exit, which unwinds and runs clean-up handlers as ever.
+ * Cancellation. State and type are where glibc has them, in the thread's descriptor. The request is a flag in our
+ * record. The cancelled thread itself acts on it, by pthread_exit, which unwinds and runs clean-up handlers as usual.
  */
 #define _GNU_SOURCE
 #include "threads/threads.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Times of POSIX as deadlines of weft, which are of CLOCK_MONOTONIC. */
+/* Converts times of POSIX to deadlines of weft, which are times of CLOCK_MONOTONIC. */
 #include "threads/threads.h"
 
 bool weft__time_is_bad(const struct timespec *t) { return t->tv_nsec < 0 || t->tv_nsec >= 1000000000; }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Conditions. A waiter waits in the lot while the sequence number is what it was under the mutex. A signal changes the
- * number and wakes one waiter. Process-shared conditions are glibc's.
+ * Conditions. A waiter reads the sequence number under the mutex, and waits in the lot while it is unchanged. A signal
+ * changes the number and wakes one waiter. glibc serves process-shared conditions.
  */
 #define _GNU_SOURCE
 #include "threads/locks.h"
@@ -72,8 +72,8 @@ static int cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t dead
     return err == ETIMEDOUT ? ETIMEDOUT : 0;
 }
 
-/* glibc's. A thread that may not wait there pauses, and wakes up without a reason: programs expect that of a condition,
- * and look at what they wait for again. */
+/* For glibc's conditions. A thread that may not wait in glibc pauses, and returns without a signal. Programs expect
+ * such spurious wake-ups, and check their condition again. */
 static int pause_for(pthread_mutex_t *mutex, uint64_t deadline) {
     enum { LONG = 6 };
     uint32_t depth = 0;

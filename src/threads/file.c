@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stored files: reading and writing at a position, making it durable, locking. Fibers of the program's own park while a
- * disk works. Threads of an unmodified program park only in the calls that usually take long: fsync, flock.
+ * Stored files: reading and writing at a position, syncing, locking. The program's own fibers park while a disk works.
+ * Threads of an unmodified program park only in calls that usually take long: fsync, flock.
  */
 #undef _FILE_OFFSET_BITS /* it makes one name of pread and pread64 */
 #define _GNU_SOURCE

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * syscall(2): programs and libraries that use futexes themselves, for instance Rust's standard library and libgomp's
- * peers. Private futexes are words of the lot.
+ * syscall(2), for programs and libraries that use futexes themselves, such as Rust's standard library. Waits for
+ * private futexes use the lot.
  */
 #define _GNU_SOURCE
 #include "threads/threads.h"
@@ -23,7 +23,7 @@ static long futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline
     return err ? futex_fail(err) : 0;
 }
 
-/* False: the kernel is to do it. */
+/* Makes a futex call. False: the kernel must make it. */
 static bool futex_call(const long *a, long *result) {
     _Atomic uint32_t *word = (_Atomic uint32_t *)a[0]; /* arguments of a system call */
     int operation = (int)a[1] & FUTEX_CMD_MASK;
@@ -61,7 +61,7 @@ WEFT_INTERPOSED long syscall(long number, ...) {
     return __wrap_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-/* The number in the thread's descriptor: no kernel thread has it, except that of the first thread. */
+/* Returns the number in the thread's descriptor. No kernel thread has this number, except that of the first thread. */
 WEFT_INTERPOSED pid_t gettid(void) {
     struct weft__thread *t = weft__thread_self();
     if (!t) return (pid_t)__wrap_syscall(SYS_gettid);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits in weft (I/O, descriptors) that a signal or a cancellation of the thread ends. Such a wait stands in a scope of
- * weft. The interrupter cancels that scope, so the kernel has let go of buffers when the wait returns.
+ * Waits in weft (I/O, descriptors) that a signal or a cancellation of the thread ends. Such a wait is inside a scope of
+ * weft. The interrupter cancels that scope. So when the wait returns, the kernel no longer uses the buffers.
  *
  *   the waiter                                      the interrupter
- *   1. publishes the scope                          1. says what is pending
- *   2. looks whether something is pending           2. locks; cancels the scope, if there is one
+ *   1. publishes the scope                          1. sets the bit of the pending signal
+ *   2. checks whether a signal is pending           2. locks; cancels the scope, if there is one
  *   3. waits; takes the scope back, locked
  */
 #define _GNU_SOURCE
@@ -24,7 +24,7 @@ static bool is_pending(struct weft__thread *t) {
     return load_rlx(&t->pending) & ~load_rlx(&t->mask) || weft__cancel_is_due(t);
 }
 
-/* A fiber of the program's own: the scope is for the deadline, signals are not its business. */
+/* For the program's own fibers: the scope is only for the deadline, because they receive no signals. */
 static void begin_posix(struct weft__interruptible *i, uint64_t deadline) {
     i->has_scope = deadline != WEFT_FOREVER;
     if (i->has_scope) weft_scope_begin(&i->scope, deadline);

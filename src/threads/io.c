@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading, writing and connecting. Each call first does what does not wait. Only if that is not possible, it asks the
- * kernel whether the descriptor is to block: then the thread parks in weft's call of the same name.
+ * Reading, writing and connecting. Each call first makes an attempt that does not wait. If that is not possible, it
+ * asks the kernel whether the descriptor is blocking. If so, the thread parks in weft's call of the same name.
  *
- *   a socket      tried with MSG_DONTWAIT
+ *   a socket      the attempt uses MSG_DONTWAIT
  *   others        the flags of the descriptor decide
- *   stored files  never wait for a peer, but for a disk: threads of an unmodified program do so on their worker, fibers
- *                 of the program's own park
+ *   stored files  never wait for a peer, but for a disk: threads of an unmodified program block their worker then, and
+ *                 the program's own fibers park
  *
- * Which descriptors are sockets is remembered by number. A wrong guess costs a system call, no more.
+ * A table remembers by number which descriptors are sockets. A wrong guess only costs a system call.
  */
 #define _GNU_SOURCE
 #include "weft/io.h"
@@ -71,7 +71,7 @@ static bool is_nonblocking(int fd) {
     return flags < 0 || flags & O_NONBLOCK;
 }
 
-/* True: a call that reads or writes is not to park. */
+/* Must a call that reads or writes not park? */
 static bool is_direct(int fd, uint8_t kind) {
     return kind == STORED ? !weft__posix : kind == UNKNOWN || is_nonblocking(fd);
 }
@@ -86,7 +86,8 @@ static uint64_t deadline_of(int fd, int option) {
     return weft_now() + (uint64_t)t.tv_sec * WEFT_SECOND + (uint64_t)t.tv_usec * WEFT_MICROSECOND;
 }
 
-/* Runs a call of weft until it is done, its time is over, or a signal ends it. late: the errno for too late. */
+/* Runs a call of weft until it is done, its deadline passes, or a signal ends it. late: errno if the deadline
+ * passes. */
 #define PARK(fd, option, late, call) \
     ({ \
         struct weft__interruptible interruptible_; \
@@ -101,7 +102,7 @@ static uint64_t deadline_of(int fd, int option) {
         result_; \
     })
 
-/* A socket: tried at once, then parked for. `flags` of the call are known not to contain MSG_DONTWAIT. */
+/* A call on a socket: makes an attempt, and parks if that would block. The flags do not contain MSG_DONTWAIT. */
 #define SOCKET_CALL(fd, option, attempt, parked) \
     ({ \
         __typeof__(attempt) done_ = attempt; \
@@ -110,7 +111,7 @@ static uint64_t deadline_of(int fd, int option) {
         done_; \
     })
 
-/* True: the call may be made as it is. */
+/* May the C library make the call? */
 static bool is_plain(int fd) {
     if (!weft__caller_parks()) return true;
     weft__cancel_point();
@@ -162,7 +163,8 @@ WEFT_INTERPOSED ssize_t recvmsg(int fd, struct msghdr *message, int flags) {
     return SOCKET_CALL(fd, SO_RCVTIMEO, real(recvmsg)(fd, message, flags | MSG_DONTWAIT),
                        weft_recvmsg(fd, message, flags));
 }
-/* A send of a stream may be cut short when it does not wait, and the program expects all: the rest is sent by weft. */
+/* A program expects a blocking send of a stream to send all bytes. An attempt may send only a part; weft sends the
+ * rest. */
 WEFT_INTERPOSED ssize_t send(int fd, const void *buffer, size_t size, int flags) {
     if (is_plain(fd) || flags & MSG_DONTWAIT || is_nonblocking(fd)) return real(send)(fd, buffer, size, flags);
     return PARK(fd, SO_SNDTIMEO, EAGAIN, weft_send(fd, buffer, size, flags));
@@ -188,8 +190,8 @@ WEFT_INTERPOSED int connect(int fd, const struct sockaddr *address, socklen_t le
     if (is_plain(fd) || is_nonblocking(fd)) return real(connect)(fd, address, length);
     return PARK(fd, SO_SNDTIMEO, EINPROGRESS, weft_connect(fd, address, length));
 }
-/* The compiler knew the size of the buffer (_FORTIFY_SOURCE). Without a call of weft: the C library checks the size.
- */
+/* Calls of programs that were compiled with _FORTIFY_SOURCE, which know the size of the buffer. If weft does not make
+ * the call, the C library checks the size. */
 WEFT_INTERPOSED ssize_t __read_chk(int fd, void *buffer, size_t size, size_t room) {
     return size > room ? real(__read_chk)(fd, buffer, size, room) : read(fd, buffer, size);
 }
@@ -202,7 +204,7 @@ WEFT_INTERPOSED ssize_t __recvfrom_chk(int fd, void *buffer, size_t size, size_t
                        : recvfrom(fd, buffer, size, flags, from, length);
 }
 
-/* The number refers to another file from now on. */
+/* dup2 makes the number refer to another file. */
 WEFT_INTERPOSED int dup2(int fd, int to) {
     int result = real(dup2)(fd, to);
     forget_kind(to);
@@ -213,7 +215,7 @@ WEFT_INTERPOSED int dup3(int fd, int to, int flags) {
     forget_kind(to);
     return result;
 }
-/* Waits of other threads for this descriptor end, as in weft; with kernel threads they would go on. */
+/* Ends waits of other threads for this descriptor, as weft_close does. With kernel threads they would continue. */
 WEFT_INTERPOSED int close(int fd) {
     forget_kind(fd);
     if (!weft__caller_parks()) return real(close)(fd);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kicks: a signal to every carrier. The handler looks whether the thread that runs there has a signal or a cancellation
- * to act on, and is not inside weft.
+ * Kicks: a signal to every carrier. The handler checks whether the thread that runs there must act on a signal or a
+ * cancellation, and acts on it unless the thread is inside weft.
  *
- * The handler may run between two fibers, when the storage in force belongs to a fiber that has left this carrier
- * (sched/dispatch/own_tls.c). So it first compares the worker that it finds there with the kernel thread that it is on.
+ * The handler may run between two fibers, when the thread pointer still points to the storage of a fiber that has left
+ * this carrier (sched/dispatch/own_tls.c). So it first compares the worker in that storage with its kernel thread.
  */
 #define _GNU_SOURCE
 #include "sched/core/cluster.h"

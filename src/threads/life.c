@@ -3,10 +3,11 @@
  * The life of a thread: create, begin, exit, join, detach.
  *
  *   the thread that ends                          its joiner                    pthread_detach
- *   1. destructors, on its own block              1. waits for `over`           1. JOINABLE to DETACHED; or,
- *   2. leaves its block and its stack             2. ENDED to COLLECTED         if it has ended:
- *   3. DETACHED: frees the block;                 3. takes the result,          2. ENDED to COLLECTED, frees
- *      JOINABLE to ENDED: `over`, wakes joiners      frees the block               the block
+ *   1. runs destructors, on its own block         1. waits for `over`           1. JOINABLE -> DETACHED; or,
+ *   2. leaves its block and its stack             2. ENDED -> COLLECTED            if it has ended:
+ *   3. if DETACHED: frees the block; otherwise    3. takes the result,          2. ENDED -> COLLECTED, frees
+ *      JOINABLE -> ENDED, sets `over` and            frees the block               the block
+ *      wakes joiners
  */
 #define _GNU_SOURCE
 #include "arch/thread_pointer.h"
@@ -129,7 +130,7 @@ static size_t default_stack(void) {
     return size;
 }
 
-/* Is this the size that glibc gives to a thread without attributes? Few threads need that much address space. */
+/* Is this glibc's default size? Few threads need that much address space, so weft uses its own default then. */
 static bool is_usual(size_t size) {
     pthread_attr_t attr;
     size_t usual = 0;
@@ -150,7 +151,7 @@ static void read_attributes(struct weft__thread *t, const pthread_attr_t *attr) 
     store_rlx(&t->state, how == PTHREAD_CREATE_DETACHED ? WEFT_THREAD_DETACHED : WEFT_THREAD_JOINABLE);
     pthread_attr_getstacksize(attr, &size);
     if (!is_usual(size)) t->stack_size = size;
-    /* Without a stack of the program's, glibc answers with an address that is the size below 0. */
+    /* If the program has set no stack, glibc returns the address -size. */
     if (!pthread_attr_getstack(attr, &stack, &size) && stack && (uintptr_t)stack + size != 0) {
         t->stack = stack;
         t->stack_size = size;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What conditions need of mutexes. */
+/* The parts of mutexes that conditions use. */
 #ifndef WEFT_THREADS_LOCKS_H
 #define WEFT_THREADS_LOCKS_H
 

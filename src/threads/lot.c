@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lot: where threads of the program wait for a word in memory, as with a futex. A fiber parks, a kernel thread (a
- * notification of a timer, for instance) sleeps in the kernel. All locks of this library stand on it.
+ * The lot: threads of the program wait here for a word in memory, as with a futex. A fiber parks. A kernel thread, such
+ * as the thread that notifies of a timer, sleeps in the kernel. All locks of this library use the lot.
  *
  *   a waiter                                     a waker
  *   1. counts itself in its bucket; fence        1. changes the word; fence
  *   2. locks the bucket, looks at the word       2. looks at the count
- *   3. begins its wait, enqueues itself,         3. locks, takes waiters out, unlocks
- *      unlocks, parks                            4. says `woken`, wins the wait
+ *   3. begins its wait, enqueues itself,         3. locks, dequeues waiters, unlocks
+ *      unlocks, parks                            4. sets `woken`, wins the wait
  *
- * After step 4 of the waker the waiter's frame may be gone: what is needed of it is read before. A ticket that comes
- * late wins nothing.
+ * After step 4 of the waker the waiter's frame may no longer exist, so the waker reads its fields before. A late ticket
+ * wins nothing.
  *
- * A signal or a cancellation of a thread ends its wait by weft_unpark. The permits of fibers that the program has made
- * itself are the program's: their waits here end by a wake-up or the deadline only.
+ * A signal or a cancellation of a thread ends its wait by weft_unpark. The permits of the program's own fibers belong
+ * to the program, so their waits here end only by a wake-up or the deadline.
  */
 #define _GNU_SOURCE
 #include "sched/dispatch/make_ready.h"
@@ -51,7 +51,7 @@ static void lot_dequeue(struct bucket *b, struct waiter *w) {
     *(w->next ? &w->next->previous : &b->last) = w->previous;
 }
 
-/* Locks the bucket that the waiter is in; it may have been moved to another word. NULL: a waker has taken it out. */
+/* Locks the bucket in which the waiter is now: a requeue may have moved it. NULL: a waker has dequeued it. */
 static struct bucket *lock_bucket(struct waiter *w) {
     for (;;) {
         _Atomic uint32_t *word = __atomic_load_n(&w->word, __ATOMIC_ACQUIRE); /* pairs with weft__lot_requeue */
@@ -63,7 +63,7 @@ static struct bucket *lock_bucket(struct waiter *w) {
     }
 }
 
-/* The wait ends without a wake-up. False: a waker was faster. */
+/* Ends a wait without a wake-up. False: a waker was faster. */
 static bool lot_withdraw(struct waiter *w) {
     struct bucket *b = lock_bucket(w);
     if (b) {
@@ -72,17 +72,17 @@ static bool lot_withdraw(struct waiter *w) {
         weft__unlock(&b->lock);
         return true;
     }
-    unsigned turn = 0;                                 /* taken out, and about to be notified */
+    unsigned turn = 0;                                 /* the waker has dequeued us, and will set `woken` */
     while (!load_acq(&w->woken)) weft__backoff(&turn); /* pairs with tell */
     return false;
 }
 
 static uint64_t lot_ways(void) { return weft__posix ? WEFT_WAIT_OUTSIDE : WEFT_WAIT_BY_PERMIT; }
 
-/* Begins the wait, locked. False: a permit was there, and is taken. */
+/* Begins the wait. False: a permit was present, and is consumed. Locked. */
 static bool begin_wait(struct waiter *w) { return !w->fiber || !weft__wait_begin(w->fiber, lot_ways(), &w->ticket); }
 
-/* Something else has ended the wait, and it goes on. */
+/* Begins the wait again after something else than a wake-up has ended it. */
 static void begin_again(struct waiter *w, bool *begun) {
     struct bucket *b = lock_bucket(w);
     *begun = b && begin_wait(w);
@@ -96,7 +96,7 @@ static WEFT_SWITCHES int sleep_on(struct waiter *w, uint64_t deadline) {
     return errno == EINTR ? EINTR : 0; /* a handler has run, in the kernel's way */
 }
 
-/* Has something else come that ends the wait? */
+/* Must the wait end without a wake-up, for a signal or a cancellation? */
 static int lot_look_about(struct weft__thread *t, int until, uint32_t handled) {
     if (!t) return 0;
     if (unlikely(load_rlx(&t->pending) & ~load_rlx(&t->mask))) {
@@ -110,7 +110,7 @@ static int lot_look_about(struct weft__thread *t, int until, uint32_t handled) {
     return until & WEFT_LOT_CANCEL && weft__cancel_is_due(t) ? ECANCELED : 0;
 }
 
-/* Enqueues the waiter, if the word has the value. *begun: its wait has begun; else a permit was there. */
+/* Enqueues the waiter, if the word has the value. *begun: its wait has begun; otherwise a permit was present. */
 static bool lot_enter(struct waiter *w, uint32_t value, bool *begun) {
     struct bucket *b = lot_bucket_of(w->word);
     add_rlx(&b->count, 1);
@@ -153,7 +153,7 @@ int weft__lot_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline, in
     return err;
 }
 
-/* Takes up to n waiters for the word out of the bucket. */
+/* Dequeues up to n waiters for the word. */
 static struct waiter *lot_take(struct bucket *b, const _Atomic uint32_t *word, int n, int *taken) {
     struct waiter *chain = NULL, *last = NULL;
     for (struct waiter *w = b->first, *next; w && *taken < n; w = next) {
@@ -204,7 +204,7 @@ int weft__lot_requeue(_Atomic uint32_t *word, int n, _Atomic uint32_t *to, int m
     int woken = weft__lot_wake(word, n), moved = 0;
     struct bucket *from = lot_bucket_of(word), *b = lot_bucket_of(to);
     weft__thread_enter();
-    /* In the order of their addresses, so that two that move in opposite directions do not wait for each other. */
+    /* Locks both in the order of their addresses, so that two requeues in opposite directions cannot deadlock. */
     weft__lock(from < b ? &from->lock : &b->lock);
     if (from != b) weft__lock(from < b ? &b->lock : &from->lock);
     for (struct waiter *w = from->first, *next; w && moved < m; w = next) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Mutexes, in the program's pthread_mutex_t. The kind is where glibc has it, so all static initialisers work. The lock
- * word is 0: free, 1: held, 2: held, and threads may wait. Process-shared and robust mutexes are glibc's, whole.
- * Priorities have no effect on fibers: protocols are accepted, and do nothing.
+ * word is 0: free, 1: held, or 2: held, and threads may wait. glibc serves process-shared and robust mutexes.
+ * Priorities have no effect on fibers, so priority protocols are accepted and ignored.
  */
 #define _GNU_SOURCE
 #include "threads/locks.h"
@@ -28,7 +28,7 @@ enum { SPINS = 40, CEILING_LEAST = 1, CEILING_MOST = 99 };
 
 struct mutex {
     _Atomic uint32_t lock;
-    uint32_t depth; /* of a recursive one, less one */
+    uint32_t depth; /* how often the owner has locked a recursive mutex, minus one */
     uint32_t unused[2];
     int kind;
     int ceiling;
@@ -96,7 +96,7 @@ static int mutex_unlock(struct mutex *m) {
 
 /* --- glibc's mutexes -------------------------------------------------------------------------------------- */
 
-/* The kind decides what becomes of a mutex that the caller holds itself. */
+/* Locks a mutex that the caller already holds. The kind decides what happens. */
 static int mutex_try_shared(pthread_mutex_t *mutex) {
     int err = real(pthread_mutex_trylock)(mutex);
     return err == EBUSY && mutex->__data.__owner == ours(gettid)() ? real(pthread_mutex_lock)(mutex) : err;

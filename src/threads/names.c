@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of hosts. The C library looks them up with calls of its own, which no library can interpose: so a thread of
- * weft's pool makes the whole call, and the fiber parks.
+ * Names of hosts. The C library looks them up by internal calls that no library can interpose. So a thread of weft's
+ * pool makes the whole call, and the fiber parks.
  */
 #define _GNU_SOURCE
 #include "threads/threads.h"
@@ -19,7 +19,7 @@ REAL(gethostbyname_r);
 REAL(gethostbyname2_r);
 REAL(gethostbyaddr_r);
 
-/* errno and h_errno are those of the pool's thread: they come along. */
+/* A question for the pool. errno and h_errno of the pool's thread are returned with the answer. */
 struct question {
     int (*ask)(struct question *);
     int answer, error, host_error;
@@ -41,10 +41,10 @@ static void *ask_resolver(void *arg) {
     return NULL;
 }
 
-/* Outside of this library a compiler may keep the address of h_errno, but not across this call. */
+/* In a function of its own: a compiler may keep the address of h_errno, but not across this call. */
 static WEFT_NOINLINE void set_host_error(int error) { h_errno = error; }
 
-/* The answer; or `failed`, if there is no thread for it, or the caller was cancelled. */
+/* Returns the answer; or `failed` if there is no thread for it, or the caller was cancelled. */
 static int ask_pool(struct question *q, int failed) {
     weft__thread_enter();
     int err = weft_blocking(ask_resolver, q, NULL);
@@ -129,7 +129,7 @@ WEFT_INTERPOSED int gethostbyaddr_r(const void *address, socklen_t length, int f
     return ask_r(&q, host_error);
 }
 
-/* These answer in memory of the C library's own, which all threads share. */
+/* These return static memory of the C library, which all threads share. */
 static int ask_by_name(struct question *q) { return !(*q->found = real(gethostbyname2)(q->name, q->family)); }
 static int ask_by_address(struct question *q) {
     return !(*q->found = real(gethostbyaddr)(q->address, q->length, q->family));

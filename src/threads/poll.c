@@ -42,7 +42,7 @@ static uint64_t after_milliseconds(int n) {
     return n < 0 ? WEFT_FOREVER : n ? weft_now() + (uint64_t)n * WEFT_MILLISECOND : 0;
 }
 
-/* A time relative to now; 0: do not wait. */
+/* Converts a time relative to now to a deadline. *deadline is 0 if the call must not wait. */
 static int deadline_after(const struct timespec *time, uint64_t *deadline) {
     *deadline = WEFT_FOREVER;
     if (!time) return 0;
@@ -60,7 +60,8 @@ WEFT_INTERPOSED int poll(struct pollfd *fds, nfds_t n, int milliseconds) {
     return poll_until(fds, n, after_milliseconds(milliseconds));
 }
 
-/* Runs a wait with another mask; signals that this lets in end the wait. Fibers of the program's own have no masks. */
+/* Runs a wait with another signal mask. A signal that this mask lets in ends the wait. The program's own fibers have no
+ * masks. */
 #define MASKED(mask, call) \
     ({ \
         sigset_t before_; \
@@ -83,7 +84,7 @@ WEFT_INTERPOSED int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *t
     return MASKED(mask, poll_until(fds, n, deadline));
 }
 
-/* The compiler knew the size of the list (_FORTIFY_SOURCE). */
+/* The call of programs that were compiled with _FORTIFY_SOURCE, which know the size of the list. */
 WEFT_INTERPOSED int __poll_chk(struct pollfd *fds, nfds_t n, int milliseconds, size_t room) {
     return n > room / sizeof *fds ? real(__poll_chk)(fds, n, milliseconds, room) : poll(fds, n, milliseconds);
 }
@@ -118,7 +119,7 @@ static int select_until(int n, fd_set *in, fd_set *out, fd_set *other, uint64_t 
     int result = poll_until(list, list_sets(list, n, in, out, other), deadline), err = errno;
     free(list);
     errno = err;
-    /* The kernel fills in the sets: the same descriptors are ready, or were closed. */
+    /* Lets the kernel fill in the sets: the descriptors are ready now, or were closed. */
     return result < 0 ? result : real(select)(n, in, out, other, &none);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs that are written for weft, and call libraries that block. libweft-posix is linked to such a program; or
- * libweft-threads is preloaded, with WEFT_POSIX=1. Both have the whole of weft inside, so weft's own calls never come
- * here. All weft_ functions of the process must then be theirs: the library comes before libweft in the order in which
- * the loader looks for symbols.
+ * For programs that are written for weft and call libraries that block. Such a program is linked with libweft-posix, or
+ * runs with libweft-threads preloaded and WEFT_POSIX=1. Both libraries contain the whole of weft, so weft's own calls
+ * never come here. The process must use their weft_ functions, so the library must come before libweft in the order in
+ * which the loader looks for symbols.
  */
 #define _GNU_SOURCE
 #include "base/message.h"
@@ -18,7 +18,7 @@
 
 bool weft__posix = WEFT_POSIX_LINKED;
 
-/* Where the program's calls of weft lead. */
+/* Checks that the program's calls of weft lead to this library. */
 static void check_order(void) {
     void *theirs = dlsym(RTLD_DEFAULT, "weft_version");
     if (theirs && theirs != (void *)(uintptr_t)weft_version)

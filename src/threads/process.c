@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Other programs and libraries: they are started with the mask of the thread, not that of its carrier; children are
- * waited for without holding the worker; libraries that are loaded find every thread's storage.
+ * Other programs and libraries. A program is started with the mask of the thread, not that of its carrier. A thread
+ * that waits for a child does not keep its worker. Libraries that are loaded later get storage in every thread.
  */
 #define _GNU_SOURCE
 #include "threads/threads.h"
@@ -26,7 +26,8 @@ REAL(wait4);
 REAL(dlopen);
 REAL(dlclose);
 
-/* Runs a call with the thread's mask as the kernel's. Kicks stay blocked, so that no handler of the program runs. */
+/* Makes a call while the kernel thread has the mask of the thread. Kicks stay blocked, so that no handler of the
+ * program runs. */
 #define WITH_OWN_MASK(call) \
     ({ \
         struct weft__thread *t_ = weft__thread_self(); \
@@ -79,7 +80,7 @@ WEFT_INTERPOSED pid_t wait4(pid_t pid, int *status, int options, struct rusage *
     return wait_for_child(pid, status, options);
 }
 
-/* The caller is named by its return address: RTLD_NEXT and relative paths are by it. Here that is only the path. */
+/* dlopen finds its caller by the return address, and uses the caller's search path. Here the caller is this library. */
 WEFT_INTERPOSED void *dlopen(const char *path, int mode) {
     void *handle = real(dlopen)(path, mode);
     if (handle && (load_rlx(&weft__threads_on) || weft__posix)) weft__libc_heed_libraries(true);

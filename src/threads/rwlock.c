@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reader-writer locks: a small lock around a count of readers and the writer. Threads that must wait
- * do so for the next change. Process-shared locks are glibc's.
+ * Reader-writer locks: a small lock protects a count of readers and the writer. Threads that must wait do so until the
+ * next change. glibc serves process-shared locks.
  */
 #define _GNU_SOURCE
 #include "threads/shared.h"
@@ -54,7 +54,7 @@ static void rwlock_enter(struct rwlock *r, bool writes) {
         r->readers++;
 }
 
-/* With a deadline of 0: tries. */
+/* Locks. A deadline of 0 means not to wait. */
 static int rwlock_acquire(pthread_rwlock_t *l, bool writes, uint64_t deadline) {
     struct rwlock *r = rwlock_inside(l);
     int err = 0;

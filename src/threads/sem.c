@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Semaphores. Those that sem_init made for this process are ours, and carry a mark; named and process-shared
- * semaphores are glibc's.
+ * Semaphores. Our own are those that sem_init has made for this process; they have a mark. glibc serves named and
+ * process-shared semaphores.
  */
 #define _GNU_SOURCE
 #include "threads/shared.h"

@@ -37,7 +37,7 @@ static bool look_in(struct weft__cluster *c, void *arg) {
     return !s->found;
 }
 
-/* The storage that this kernel thread was made with. */
+/* The storage with which this kernel thread was created. */
 static void *home_of(void *now) {
     struct search s = {(int)__wrap_syscall(SYS_gettid), NULL};
     if (now == weft__threads_receiver_block) return weft__threads_first_block;
@@ -59,7 +59,7 @@ void weft__setxid_begin(void) {
     if ((uintptr_t)glibcs.handler > 1) __wrap_syscall(SYS_rt_sigaction, SETXID, &a, NULL, sizeof a.mask);
 }
 
-/* No wait inside: the fiber stays on its carrier. */
+/* Makes a call with the carrier's own storage. The call must not park, because the fiber must stay on its carrier. */
 #define AS_CARRIER(call) \
     ({ \
         int result_, err_ = 0; \

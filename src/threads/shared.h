@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waiting for objects that are glibc's: locks that are shared between processes, or robust. Such a wait blocks the
- * carrier, and there are only so many spare workers. So only a few threads at a time wait in glibc. Further
- * threads park for a moment, and try again.
+ * Waiting for objects that glibc serves: locks that are shared between processes, or robust. Such a wait blocks the
+ * carrier, and the number of spare workers is limited. So only a few threads at a time wait in glibc. Further threads
+ * park for a moment, and try again.
  */
 #ifndef WEFT_THREADS_SHARED_H
 #define WEFT_THREADS_SHARED_H

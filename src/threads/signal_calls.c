@@ -65,7 +65,7 @@ static bool park_for_signal(struct weft__thread *t, uint64_t deadline, int *err)
     return weft__signals_run(t, &restarts) > 0;
 }
 
-/* One of the set; or -1 with errno EINTR or EAGAIN. */
+/* Waits for a signal of the set and returns its number; -1 with errno EINTR or EAGAIN. */
 static int sigwait_until(struct weft__thread *t, uint64_t set, siginfo_t *info, uint64_t deadline) {
     weft__cancel_point();
     int signal = weft__signals_take(t, set, info);
@@ -151,7 +151,7 @@ WEFT_INTERPOSED int raise(int signal) {
     if (err) errno = err;
     return err ? -1 : 0;
 }
-/* To the own process: the caller takes it before the call returns, if it does not block it. */
+/* If the signal is for this process and the caller does not block it, the caller handles it before kill returns. */
 WEFT_INTERPOSED int kill(pid_t pid, int signal) {
     struct weft__thread *t = weft__thread_self();
     bool own = t && pid == getpid() && signal > 0 && signal <= 64 && signal != SIGKILL && signal != SIGSTOP;
@@ -162,7 +162,8 @@ WEFT_INTERPOSED int kill(pid_t pid, int signal) {
     return 0;
 }
 
-/* The kernel's are those of carriers. A handler that asks for one runs on the thread's own stack. */
+/* Alternate stacks in the kernel belong to carriers. A handler with SA_ONSTACK runs on the stack that the thread has
+ * set here. */
 WEFT_INTERPOSED int sigaltstack(const stack_t *set, stack_t *before) {
     struct weft__thread *t = weft__thread_self();
     if (!t) return (int)__wrap_syscall(SYS_sigaltstack, set, before);

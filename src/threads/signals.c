@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signals, by thread. The kernel knows carriers, not threads. So carriers block all signals but those of faults. The
- * receiver takes the signals of the process and dispatches each to a thread that waits for it or does not block it; if
- * there is none, it stays pending here. Masks and pending signals are fields of the thread.
+ * Signals for threads. The kernel knows carriers, not threads. So carriers block all signals except those of faults.
+ * The receiver takes the signals of the process and gives each to a thread that waits for it or does not block it. If
+ * there is no such thread, the signal stays pending here. Masks and pending signals are fields of the thread's record.
  *
  *   a sender                                   the thread
- *   1. locks; sets the bit in `pending`        parked: woken, looks at `pending` where it waits
- *   2. unlocks                                 in weft's I/O: its scope is cancelled (interrupt.c)
- *   3. ends its wait; kicks all carriers       running: the kick's handler looks (kick.c); inside: when it leaves
+ *   1. locks; sets the bit in `pending`        if parked: is woken, and looks at `pending` in its wait
+ *   2. unlocks                                 if in weft's I/O: its scope is cancelled (interrupt.c)
+ *   3. ends its wait; kicks all carriers       if running: the handler of the kick looks (kick.c), or the thread looks
+ *                                              when it is no longer inside
  */
 #define _GNU_SOURCE
 #include "threads/threads.h"
@@ -20,7 +21,7 @@
 static struct weft__lock lock;       /* of the list, of what is pending for the process, and of what is awaited */
 static struct weft__thread *all;     /* threads that live */
 static _Atomic uint64_t for_process; /* pending, and blocked by every thread */
-static siginfo_t infos[65];          /* of the last of each */
+static siginfo_t infos[65];          /* details of the last signal of each number */
 
 static void lock_all(void) {
     weft__thread_enter();
@@ -95,7 +96,7 @@ static void call_handler(struct weft__thread *t, int signal, const struct sigact
     errno = err;
 }
 
-/* Takes signals over that are pending for the process and that this thread does not block. */
+/* Takes over the signals that are pending for the process and that this thread does not block. */
 static void adopt_pending(struct weft__thread *t) {
     if (!(load_rlx(&for_process) & ~load_rlx(&t->mask))) return;
     lock_all();
@@ -109,7 +110,7 @@ static bool is_ignored_by_default(int signal) {
     return signal == SIGCHLD || signal == SIGCONT || signal == SIGURG || signal == SIGWINCH;
 }
 
-/* The kernel does what is usual, with the whole process. */
+/* Lets the kernel do the default action, which affects the whole process. */
 static void do_default(int signal) {
     if (is_ignored_by_default(signal)) return;
     uint64_t before = weft__signals_set_kernel_mask(~WEFT_BIT(signal));

@@ -12,7 +12,8 @@ REAL(usleep);
 REAL(sleep);
 REAL(sched_yield);
 
-/* 0; or EINTR: a handler has run. A fiber of the program's own: ECANCELED, or ETIMEDOUT for the deadline of a scope. */
+/* Sleeps. 0; EINTR: a handler has run. For the program's own fibers also ECANCELED, or ETIMEDOUT for the deadline of a
+ * scope. */
 static int thread_sleep_until(uint64_t deadline) {
     if (!weft__thread_self()) return -weft_sleep_until(deadline);
     _Atomic uint32_t never = 0;

@@ -4,12 +4,12 @@
  *
  *   thread    a thread of the program. It is a fiber with a block of its own (libc/block.c), and its record is a
  *             thread-local of that block: so pthread_t leads to the record, and the record is gone with the block.
- *   first     the thread that was there before others: the main thread, or the thread that forked. It becomes a fiber
- *             when the program makes a second thread.
- *   receiver  the kernel thread that the first thread began on. It takes the signals of the process.
+ *   first     the first thread of the process: the main thread or, in a forked child, the thread that forked. It
+ *             becomes a fiber when the program creates a second thread.
+ *   receiver  the kernel thread on which the first thread began. It receives the signals of the process.
  *   inside    a thread is inside while it runs code of weft or of this library. Handlers of the program's signals do
  *             not run then; they run when it leaves.
- *   lot       where threads wait, by address: a futex for fibers.
+ *   lot       the table of threads that wait, by address: a futex for fibers.
  *
  * With `weft__posix` the library serves a program that is written for weft: threads stay kernel threads, and calls that
  * block park the program's own fibers. Then there are no records of threads, and no signals or cancellations of
@@ -30,23 +30,22 @@
 #include <time.h>
 
 #define WEFT_INTERPOSED __attribute__((visibility("default")))
-/* The C library's function of that name. Its prototype is that of the header. */
+/* The C library's function of this name, with the prototype of its header. */
 #define real(name) __wrap_##name
 long __wrap_syscall(long number, ...);
 #define REAL(name) extern __typeof__(name) __wrap_##name
-/* The function of this library of that name, from another file: the linker turns the plain name into the C library's.
- */
+/* This library's function of this name, when another file calls it: the plain name would mean the C library's. */
 #define ours(name) __real_##name
 #define OURS(name) extern __typeof__(name) __real_##name
 
-/* What has become of a thread. */
+/* The states of a thread. */
 enum {
-    WEFT_THREAD_NONE,     /* no thread of the program that is a fiber: a carrier, or weft is not at work */
+    WEFT_THREAD_NONE,     /* not a fiber: a carrier, or threads are still kernel threads */
     WEFT_THREAD_JOINABLE, /* runs */
     WEFT_THREAD_DETACHED, /* runs, and is freed when it ends */
     WEFT_THREAD_ENDED,    /* waits for its joiner */
-    /* The block is free. A call that still names the thread learns no less than from glibc. */
-    WEFT_THREAD_COLLECTED, /* its joiner has come, or it was detached after its end */
+    /* The block is free in the following states. Calls with the thread's handle return the errors that glibc returns. */
+    WEFT_THREAD_COLLECTED, /* it was joined, or detached after its end */
     WEFT_THREAD_GONE,      /* it was detached, and has ended */
 };
 
@@ -67,8 +66,8 @@ struct weft__thread {
     /* signals.c */
     _Atomic uint64_t mask, pending;
     uint64_t awaited;         /* by sigwait, under the lock */
-    _Atomic int got;          /* what came of it */
-    _Atomic uint32_t handled; /* so many handlers have run */
+    _Atomic int got;          /* the signal that sigwait got; 0: none yet */
+    _Atomic uint32_t handled; /* number of handlers that have run */
     stack_t alternate;
     /* interrupt.c: the wait in weft that a signal or a cancellation ends; under `waits` */
     struct weft__lock waits;
@@ -79,9 +78,9 @@ struct weft__thread {
 };
 
 extern __thread struct weft__thread weft__thread __attribute__((tls_model("initial-exec")));
-/* Fibers have taken over from threads. */
+/* Are the program's threads fibers? Set when it creates its first thread. */
 extern _Atomic bool weft__threads_on;
-/* How often the process has forked; for a pthread_once that the parent was in. */
+/* How often the process has forked, for a pthread_once that a thread of the parent was running. */
 extern uint32_t weft__threads_forks;
 
 /* The calling thread, or NULL if it is no fiber. A thread's record never moves: the compiler may keep its address. */
@@ -91,10 +90,10 @@ static inline struct weft__thread *weft__thread_self(void) {
 
 /* --- posix.c: the fibers of a program that is written for weft ------------------------------------------------ */
 
-/* The program is written for weft. Set before main, and never again. */
+/* Is the program written for weft? Set before main, and constant afterwards. */
 extern bool weft__posix;
 
-/* The fiber that calls, or NULL: a kernel thread, or a carrier between two fibers. */
+/* The calling fiber. NULL: the caller is a kernel thread, or a carrier between two fibers. */
 static inline struct weft__fiber *weft__caller_fiber(void) {
     struct weft__worker *w = weft__self();
     return w ? load_rlx(&w->current) : NULL;
@@ -113,10 +112,11 @@ static inline uintptr_t weft__caller(void) {
 
 /* The thread of a pthread_t; its state is NONE if it is a kernel thread. */
 struct weft__thread *weft__thread_of(pthread_t thread);
-/* As pthread_t. */
+/* The pthread_t of a thread. */
 pthread_t weft__thread_id(const struct weft__thread *t);
 
-/* Both do nothing for a caller that is no thread of the program: it may go on on another carrier in between. */
+/* Enter and leave: see `inside` above. Both do nothing for a caller that is no thread of the program, because it may
+ * move to another carrier in between. */
 static inline void weft__thread_enter(void) {
     if (likely(weft__thread_self() != NULL)) weft__thread.inside++;
     fence_compiler();
@@ -134,22 +134,22 @@ static inline void weft__thread_leave(void) {
 bool weft__threads_begin_fibers(void);
 /* The first thread ends by pthread_exit: its fiber ends. */
 _Noreturn void weft__threads_end_first(void);
-/* Where the program's descriptors of the first thread and of the receiver are; see setxid.c. */
+/* The storage of the first thread and of the receiver; see setxid.c. */
 extern void *weft__threads_first_block, *weft__threads_receiver_block;
 
 /* --- life.c -------------------------------------------------------------------------------------------- */
 
-/* The function has returned: destructors, and the end of the process if this was the last thread. */
+/* Called when the thread's function has returned: runs destructors, and ends the process if no other thread is left. */
 void weft__thread_finish(struct weft__thread *t);
-/* In a forked child: one thread lives. */
+/* In a forked child: forgets all threads but the caller. */
 void weft__threads_live_after_fork(void);
-/* The last steps, on the carrier's storage. */
+/* The last steps of a thread's end, on the carrier's storage. */
 void weft__thread_announce(struct weft__thread *t);
 
 /* --- lot.c --------------------------------------------------------------------------------------------- */
 
-/* What ends a wait besides a wake-up and the deadline. Of a fiber of the program's own: CANCEL is weft's cancellation.
- */
+/* What ends a wait besides a wake-up and the deadline. For the program's own fibers CANCEL means weft's
+ * cancellation. */
 enum { WEFT_LOT_PLAIN, WEFT_LOT_CANCEL = 1, WEFT_LOT_SIGNAL = 2 };
 /* Waits while *word is value. 0: woken, or the value differs; or ETIMEDOUT, ECANCELED, EINTR. */
 int weft__lot_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline, int until);
@@ -164,14 +164,14 @@ void weft__lot_after_fork(void);
 bool weft__time_is_bad(const struct timespec *t);
 /* An absolute time of that clock as a deadline of weft. */
 uint64_t weft__time_deadline(const struct timespec *t, clockid_t clock);
-/* From now on. */
+/* A time from now on as a deadline. */
 uint64_t weft__time_after(const struct timespec *t);
 
 /* --- cancel.c ------------------------------------------------------------------------------------------ */
 
-/* Has the thread been cancelled, and lets itself be? */
+/* Was the thread cancelled, with cancellation enabled? */
 bool weft__cancel_is_due(struct weft__thread *t);
-/* Acts on it, and does not return; or returns. */
+/* Ends the calling thread if it was cancelled; otherwise returns. */
 void weft__cancel_point(void);
 /* Is the cancellation type asynchronous? */
 bool weft__cancel_is_async(void);
@@ -184,12 +184,12 @@ struct weft__interruptible {
     bool restarts;
     bool has_scope; /* of a fiber of the program's own */
 };
-/* Begins such a wait. Signals that are there already are handled first. */
+/* Begins a wait that signals can end. Handles pending signals first. */
 void weft__interrupt_begin(struct weft__interruptible *i, uint64_t deadline);
-/* Ends it. True: nothing has interrupted the call, or all handlers restart calls. errno survives. */
+/* Ends such a wait. True: nothing has interrupted the call, or all handlers restart calls. Leaves errno unchanged. */
 bool weft__interrupt_end(struct weft__interruptible *i);
-/* The call in the wait has failed. Sets errno to what the original of that call would say: `late` if the deadline has
- * passed, EINTR (and true) if a signal or a cancellation ended the wait. */
+/* Called when the call in such a wait has failed. Sets errno as the original call would: `late` if the deadline has
+ * passed; EINTR if a signal or a cancellation has ended the wait, and then returns true. */
 bool weft__interrupt_explain(uint64_t deadline, int late);
 /* Ends the wait of another thread. */
 void weft__interrupt(struct weft__thread *t);
@@ -197,34 +197,36 @@ void weft__interrupt(struct weft__thread *t);
 /* --- signals.c ----------------------------------------------------------------------------------------- */
 
 #define WEFT_BIT(s) (UINT64_C(1) << ((s)-1))
-#define WEFT_KICK SIGSTKFLT /* tells a carrier to look; real-time signals would queue */
-/* Carriers take these; the rest goes to the receiver. */
+#define WEFT_KICK SIGSTKFLT /* makes a carrier look; real-time signals would queue */
+/* Carriers receive these signals. The receiver receives all others. */
 #define WEFT_FAULT_SIGNALS \
     (WEFT_BIT(SIGSEGV) | WEFT_BIT(SIGBUS) | WEFT_BIT(SIGFPE) | WEFT_BIT(SIGILL) | WEFT_BIT(SIGTRAP) | \
      WEFT_BIT(SIGSYS) | WEFT_BIT(SIGABRT) | WEFT_BIT(SIGPIPE) | WEFT_BIT(SIGKILL) | WEFT_BIT(SIGSTOP) | WEFT_BIT(32) | \
      WEFT_BIT(33) | WEFT_BIT(WEFT_KICK))
 void weft__signals_add(struct weft__thread *t);
 void weft__signals_remove(struct weft__thread *t);
-/* A signal for the process has come. */
+/* Gives a signal for the process to a thread. */
 void weft__signals_dispatch(int signal, const siginfo_t *info);
-/* Runs handlers of what is pending for the caller and not blocked. How many; *restarts: all of them restart calls. */
+/* Runs the handlers of signals that are pending for the caller and not blocked. Returns how many; *restarts: all of
+ * them restart calls. */
 int weft__signals_run(struct weft__thread *t, bool *restarts);
 uint64_t weft__signals_set_kernel_mask(uint64_t mask);
 void weft__signals_after_fork(void);
-/* The mask has shrunk: what was blocked may be due. */
+/* Called when a mask has changed: signals that were blocked may be due. */
 void weft__signals_recheck(struct weft__thread *t);
 /* Sends a signal to one thread, as pthread_kill does. */
 int weft__signals_send(struct weft__thread *t, int signal, const siginfo_t *info);
 /* Takes one of these signals that is pending for the thread or the process. 0: none is. */
 int weft__signals_take(struct weft__thread *t, uint64_t set, siginfo_t *info);
-/* The thread waits for these from now on, or no longer (0). False: one has come meanwhile. */
+/* The thread waits for this set of signals from now on; 0: it waits no longer. False: one of them has come
+ * meanwhile. */
 bool weft__signals_await(struct weft__thread *t, uint64_t set);
 uint64_t weft__signals_pending(struct weft__thread *t);
-/* The information on what the thread got. */
+/* The details of the signal that the thread got. */
 void weft__signals_info(int signal, siginfo_t *info);
 /* Installs the handler for kicks. (kick.c) */
 void weft__kick_begin(void);
-/* The thread may run on some carrier: lets it look. (kick.c) */
+/* Makes every carrier look, because a thread with a pending signal may run on it. (kick.c) */
 void weft__kick_all(void);
 
 /* --- setxid.c ------------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What weft/stream.h offers for sockets, for TLS: connections by name, and buffered streams. */
+/* The functions of weft/stream.h for TLS: connections by name, and buffered streams. */
 #include "tls.h"
 #include "weft/stream.h"
 

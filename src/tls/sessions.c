@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a client needs to resume: the last few sessions of each server, by name and port, in a table of fixed size.
+ * The sessions that a client can resume: the last few of each server, by name and port, in a table of fixed size.
  * Servers with the same hash replace each other. A session of TLS 1.3 is used once, as its specification asks, so that
  * an observer cannot tell that two connections belong to the same client.
  */

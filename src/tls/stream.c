@@ -173,7 +173,7 @@ void weft__tls_leave(struct weft_tls *tls) {
 
 /* --- the end ---------------------------------------------------------------------------------------------- */
 
-/* 0: close_notify was sent. The caller has its turn to write. */
+/* Sends close_notify. 0: it was sent. The caller has its turn to write. */
 static int say_last_word(struct weft_tls *tls) {
     for (;;) {
         enum tls_next next = TLS_FAILED;
@@ -218,7 +218,7 @@ WEFT_PUBLIC int weft_tls_shutdown(struct weft_tls *tls) {
     return error ? -1 : 0;
 }
 
-/* Best effort: a close does not wait. */
+/* Sends close_notify if that needs no wait, because a close does not wait. */
 static void try_last_word(struct weft_tls *tls) {
     if (!load_rlx(&tls->established) || tls->shut || tls->broken || tls->cut) return;
     ERR_clear_error();

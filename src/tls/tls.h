@@ -5,10 +5,11 @@
  *   context     settings, and the certificates built from them (context.c, certificates.c)
  *   stream      a connection: an SSL, a socket, turns (stream.c, transfer.c, sendfile.c, info.c)
  *   transport   how OpenSSL reaches the socket: a BIO that never waits (transport.c)
- *   sessions    what a client needs to resume (sessions.c)
+ *   sessions    the sessions that a client can resume (sessions.c)
  *
- * The main rule: no fiber parks while a function of OpenSSL is on its stack. The transport says "not now" instead,
- * OpenSSL returns, and the stream waits outside and calls again. So OpenSSL never continues on another kernel thread.
+ * The main rule: no fiber parks while a function of OpenSSL is on its stack. Instead the transport reports that it
+ * would block, OpenSSL returns, and the stream waits outside and calls again. So OpenSSL never continues on another
+ * kernel thread.
  * Its error queue, its random generators and errno, which belong to the thread, stay correct; its locks are never held
  * by a parked fiber; and its frames do not stay on the stack of a waiting connection.
  */
@@ -67,7 +68,7 @@ void weft__tls_context_leave(struct weft_tls_context *context);
  * ticket keys of `old` (may be NULL) are kept. */
 SSL_CTX *weft__tls_context_build(const struct weft_tls_context *context, SSL_CTX *old, char reason[TLS_REASON]);
 
-/* Describes OpenSSL's error queue for people, and empties it. */
+/* Describes OpenSSL's error queue in words, and empties it. */
 void weft__tls_read_errors(char reason[TLS_REASON]);
 
 /* --- sessions ------------------------------------------------------------------------------------------------- */

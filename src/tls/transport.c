@@ -121,8 +121,8 @@ static void make_method(void) {
         BIO_meth_free(made);
 }
 
-/* Without it the kernel takes no keys. SSL_set_fd would do it, which is not used here. The socket works as before until
- * OpenSSL hands the keys over; if that fails, it goes on without. */
+/* Prepares the socket for kernel TLS; otherwise the kernel takes no keys. SSL_set_fd would do this, but it is not used
+ * here. The socket works as before until OpenSSL gives the keys to the kernel. If that fails, OpenSSL encrypts. */
 static void offer_kernel(const struct weft_tls *tls) {
     if (SSL_get_options(tls->ssl) & SSL_OP_ENABLE_KTLS)
         (void)setsockopt(tls->fd, IPPROTO_TCP, TCP_ULP, "tls", sizeof "tls");
@@ -143,7 +143,7 @@ bool weft__tls_transport_attach(struct weft_tls *tls) {
     return true;
 }
 
-/* Asked once: a kernel that supports it reports an error for an unconnected socket. */
+/* Does the kernel offer TLS? Asked once: a kernel that does so reports an error for an unconnected socket. */
 static bool kernel_offers;
 static void ask_kernel(void) {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
