@@ -52,8 +52,8 @@
 #define SITE_METRICS(what) \
     { \
         MORE("thousand requests a second answered, " what, "k/s"), \
-            ALSO("of a hundred requests, not answered in time, " what, "%", "missed %"), \
-            ALSO("ms until the answer, 99th percentile, " what, "ms", "p99 ms"), \
+            ALSO("of a hundred requests not answered in time, " what, "%", "missed %"), \
+            ALSO("99th percentile until the answer, " what, "ms", "p99 ms"), \
             ALSO("CPU us of the server a request, " what, "us", "CPU us") \
     }
 #define SITE(asked, more, what) \
@@ -193,7 +193,7 @@ const struct bench benches_of_io[] = {
         .variants = {{.params = "size=1024 span=1000 updates=3 connections=64 rate=50",
                       .metrics = {MORE("thousand requests a second answered, 50 asked for", "k/s"),
                                   ALSO("us until the answer, median, 50 asked for", "us", "p50 us"),
-                                  ALSO("us until the answer, 99th percentile, 50 asked for", "us", "p99 us"),
+                                  ALSO("99th percentile until the answer, 50 asked for", "us", "p99 us"),
                                   ALSO("CPU us of the server, 50 asked for", "us", "CPU us")}}},
         .entrants = {WEFT, WEFT_EPOLL, SERVER("memcached", "io-memcached", "")},
         .workers = {1},
