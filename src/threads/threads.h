@@ -44,7 +44,7 @@ enum {
     WEFT_THREAD_JOINABLE, /* runs */
     WEFT_THREAD_DETACHED, /* runs, and is freed when it ends */
     WEFT_THREAD_ENDED,    /* waits for its joiner */
-    /* The block is free in the following states. Calls with the thread's handle return the errors that glibc returns. */
+    /* In the following states the block is free. Calls with the thread's handle return the errors of glibc. */
     WEFT_THREAD_COLLECTED, /* it was joined, or detached after its end */
     WEFT_THREAD_GONE,      /* it was detached, and has ended */
 };
