@@ -4,6 +4,7 @@
 #include "threads.h"
 
 #include "../state.h"
+#include "sched/dispatch/priority.h"
 
 static struct weft_cluster create(unsigned workers) {
     struct weft_config config = {.workers = workers};
@@ -357,6 +358,50 @@ TEST(ended_under_one_that_leaves) {
     CHECK(err == 0 || err == -EBUSY);
     join(f);
     if (err) CHECK_EQ(weft_cluster_destroy(c), 0);
+    test_stop();
+}
+
+/*
+ * Two fibers leave a cluster, which then ends: the first still runs there, and the second is ready in the queue of the
+ * same worker. The worker runs the second, too, before it ends, although it is called home all the time.
+ */
+static struct weft__worker *summoned;
+static void *summons(void *goes_on) {
+    while (LOAD((int *)goes_on)) weft__worker_summon(summoned);
+    return goes_on;
+}
+static void *holds_the_worker(void *second) {
+    CHECK_EQ(weft_unpark(*(struct weft_fiber *)second), 0);
+    STORE(&told, 1);
+    while (LOAD(&told) < 2) {
+    }
+    return second;
+}
+static void end_with_a_ready_fiber(void) {
+    int started = 0, goes_on = 1;
+    struct weft_cluster c = create(1);
+    struct weft__cluster *record = weft__cluster_find(c);
+    struct weft_fiber f[2];
+    STORE(&told, 0);
+    summoned = record->workers[0];
+    f[1] = spawn_in(c, parks, &started);
+    test_await(&started, 1);
+    await_state(state_waits, f[1]);
+    f[0] = spawn_in(c, holds_the_worker, &f[1]);
+    test_await(&told, 1);
+    for (int i = 0; i < 2; i++) CHECK_EQ(weft_cluster_move(f[i], (struct weft_cluster){0}), 0);
+    pthread_t end = thread_start(destroys, &c), call = thread_start(summons, &goes_on);
+    while (!load_acq(&record->stopping)) test_nap_ms(0);
+    STORE(&told, 2);
+    for (int i = 0; i < 2; i++) join(f[i]); /* hangs where the second was left behind */
+    CHECK_EQ((intptr_t)thread_join(end), 0);
+    STORE(&goes_on, 0);
+    thread_join(call);
+}
+TEST_WITHIN(ended_with_a_ready_fiber_that_has_left, 60) {
+    no_rescue(); /* no spare takes the second while the first runs */
+    test_start(1);
+    for (unsigned n = 300 / test_scale(); n > 0; n--) end_with_a_ready_fiber();
     test_stop();
 }
 

@@ -125,6 +125,10 @@ static bool searches_once(struct weft__worker *w) {
     return unlikely(load_rlx(&before_sleep) != NULL) && load_rlx(&w->cluster->wanted) == 1;
 }
 
+/* May the carrier, which has found no fiber, end? Not with a fiber in its own queue. weft__next may leave a fiber there
+ * that has become ready in the last search: the fiber is the timed fiber, or the monitor has summoned the worker. */
+static bool may_end(struct weft__worker *w) { return load_rlx(&w->cluster->stopping) && !weft__has_ready(w); }
+
 /* The next fiber to enter; NULL: the runtime stops. */
 static struct weft__fiber *carrier_find(struct weft__worker *w) {
     bool woken = true;
@@ -140,7 +144,7 @@ static struct weft__fiber *carrier_find(struct weft__worker *w) {
         if (!f && unlikely(!weft__is_wanted(w)) && !load_rlx(&w->cluster->stopping)) continue;
         if (!f) f = find_slowly(w, !woken || searches_once(w));
         if (f && (weft__reserve_leaves(w, f) || !try_enter(w, f, &turn))) continue;
-        if (f || load_rlx(&w->cluster->stopping)) {
+        if (f || may_end(w)) {
             now_busy(w);
             return f;
         }
