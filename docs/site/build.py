@@ -53,14 +53,15 @@ class Site:
         self.guide = self.in_order("docs/guide")
         self.design = sorted(f"docs/{f}" for f in os.listdir(f"{ROOT}/docs") if f.endswith(".md"))
         self.decisions = sorted(f"docs/decisions/{f}" for f in os.listdir(f"{ROOT}/docs/decisions") if f.endswith(".md"))
-        self.examples = sorted(f"examples/{f}" for f in os.listdir(f"{ROOT}/examples") if f.endswith((".c", ".cpp")))
+        self.examples = sorted(os.path.relpath(f"{directory}/{f}", ROOT) for directory, _, files in os.walk(f"{ROOT}/examples")
+                               for f in files if f.endswith((".c", ".h", ".cpp", ".rs", ".py")))
         self.where = {}  # of a file in the tree: its page
         for path in self.guide:
             self.where[path] = "guide/" + os.path.basename(path)[:-3] + ".html"
         for path in self.design + self.decisions:
             self.where[path] = path[:-3] + ".html"
         for path in self.examples:
-            self.where[path] = "examples/" + os.path.basename(path).replace(".", "_") + ".html"
+            self.where[path] = path.replace(".", "_") + ".html"
         self.where["docs/guide/README.md"] = self.where["docs/guide/"] = self.where["docs/guide"] = "index.html"
 
     @staticmethod
@@ -171,7 +172,7 @@ class Site:
             self.document(path, "design")
         for path in self.examples:
             page = self.where[path]
-            code = highlight.code(read(path), self.link_name(page))
+            code = highlight.shell(read(path)) if path.endswith(".py") else highlight.code(read(path), self.link_name(page))
             self.write(page, path, f'<h1>{path}</h1><pre class="c"><code>{code}</code></pre>')
             self.found.append((path, "example", page, ""))
         ref = reference.Reference(self.headers, self.link_name("reference/x"))

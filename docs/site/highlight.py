@@ -7,7 +7,8 @@ KEYWORDS = set("""auto break case const continue default do else enum extern for
 short signed sizeof static struct switch typedef union unsigned void volatile while char float double bool size_t
 ssize_t uint64_t uint32_t uint8_t int64_t uintptr_t intptr_t pthread_t true false NULL class template namespace using
 auto public private new delete func go chan select defer range package import var type map""".split())
-TOKEN = re.compile(r"""(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<string>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')
+# Code in comments of headers cannot contain comments: words behind a statement and three spaces are one, too.
+TOKEN = re.compile(r"""(?P<comment>/\*.*?\*/|//[^\n]*|(?<=[;)}][ ]{3})[ ]*[^\s/\\][^\n]*)|(?P<string>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')
 |(?P<directive>^[ \t]*\#[ \t]*\w+)|(?P<number>\b\d[\w.]*)|(?P<word>[A-Za-z_]\w*)""", re.S | re.M | re.X)
 
 
