@@ -174,7 +174,7 @@ int weft_dist_fork(struct weft_dist_call *call, const struct weft_remote *remote
  *   other     the error of result_unpack
  * [fiber; parks]
  */
-int weft_dist_join(struct weft_dist_call *call);
+WEFT_MUST_USE int weft_dist_join(struct weft_dist_call *call);
 
 /*
  * Runs a remote function on one rank and waits for it. For what belongs to a rank, such as a part of the program that

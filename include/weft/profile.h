@@ -6,9 +6,10 @@
  * a program's work, without the tool and without any permission. The environment variable WEFT_PROFILE names a file to
  * which weft writes a profile of the whole run: folded stacks if the name ends in ".folded", otherwise for pprof.
  *
- *     weft_profile_begin(0);
+ *     int err = weft_profile_begin(0);
+ *     if (err) return err;
  *     work();
- *     weft_profile_end(fd, WEFT_PROFILE_PPROF);
+ *     return weft_profile_end(fd, WEFT_PROFILE_PPROF);
  *
  * Each worker has a timer that counts its CPU time and sends SIGPROF. The handler copies the innermost part of the
  * stack. A thread of weft's finds the frames in these copies; now and then it also looks at all fibers that wait. A
@@ -44,7 +45,7 @@ enum weft_profile_format {
  *   -ENOMEM   out of memory
  * [fiber thread; blocks the kernel thread]
  */
-int weft_profile_begin(unsigned hz) WEFT_MUST_USE;
+WEFT_MUST_USE int weft_profile_begin(unsigned hz);
 
 /*
  * Ends the profile, writes it to fd, and frees it, even if it could not be written.
@@ -59,7 +60,7 @@ int weft_profile_begin(unsigned hz) WEFT_MUST_USE;
  *   other     errors of write(2)
  * [fiber thread; blocks the kernel thread]
  */
-int weft_profile_end(int fd, enum weft_profile_format format) WEFT_MUST_USE;
+WEFT_MUST_USE int weft_profile_end(int fd, enum weft_profile_format format);
 
 #ifdef __cplusplus
 }

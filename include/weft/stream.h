@@ -170,12 +170,12 @@ WEFT_MUST_USE int weft_stream_open_calls(struct weft_stream *stream, const struc
 
 /*
  * Writes the bytes in the buffer, frees the buffers, and closes the descriptor or handle. Frees and closes everything
- * even if it returns an error. Does nothing for a zeroed struct.
+ * even if it returns an error: what was written before may then be lost. Does nothing for a zeroed struct.
  *
  * Errors: -EINVAL if stream is NULL; those of weft_stream_flush, and of close.
  * [fiber thread; parks, cancel]
  */
-int weft_stream_close(struct weft_stream *stream);
+WEFT_MUST_USE int weft_stream_close(struct weft_stream *stream);
 
 /*
  * Waits until there are bytes to read, stores at most `size` of them, and returns how many; 0 at the end.

@@ -42,7 +42,7 @@ extern "C" {
  *   -ENOMEM   out of memory
  * [fiber thread; blocks the kernel thread]
  */
-int weft_trace_begin(int fd) WEFT_MUST_USE;
+WEFT_MUST_USE int weft_trace_begin(int fd);
 
 /*
  * Ends the recording, and writes the remaining events to its file.
@@ -52,7 +52,7 @@ int weft_trace_begin(int fd) WEFT_MUST_USE;
  *   other    errors of write(2), of any write since weft_trace_begin
  * [fiber thread; blocks the kernel thread]
  */
-int weft_trace_end(void) WEFT_MUST_USE;
+WEFT_MUST_USE int weft_trace_end(void);
 
 /*
  * Writes the last events of a recording that keeps them in memory. The recording goes on.
@@ -65,7 +65,7 @@ int weft_trace_end(void) WEFT_MUST_USE;
  *   other    errors of write(2)
  * [fiber thread; blocks the kernel thread]
  */
-int weft_trace_save(int fd) WEFT_MUST_USE;
+WEFT_MUST_USE int weft_trace_save(int fd);
 
 /*
  * Begins a span of the calling fiber or thread. Spans nest. A fiber may park within a span, and continue on another

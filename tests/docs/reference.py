@@ -23,6 +23,15 @@ import headers as reader  # noqa: E402
 
 # Functions of these headers need no example each: the pages of the headers show programs.
 WITHOUT_EXAMPLES = ("weft/dist.h", "weft/mpi.h", "weft/profile.h", "weft/trace.h")
+# Results that a program may ignore, although a correct program can get an error: of sleeps; of calls that end something or
+# give it back; of reports; of locks and scopes, which fail only if a new thread gets no record; of macros whose function is
+# marked; and of calls for other languages.
+MAY_BE_IGNORED = set("""weft_sleep weft_usleep weft_nanosleep weft_sleep_for weft_sleep_until
+weft_stop weft_scope_end weft_signals_end weft_close weft_shutdown weft_unlinkat weft_tls_shutdown weft_readdir
+weft_dump weft_metrics weft_hogs_backtrace weft_tcp_port
+weft_mutex_lock weft_rwlock_read weft_rwlock_write weft_scope_begin weft_shield_begin
+weft_spawn weft_scope_spawn weft_ffi_python_run weft_ffi_python_spawn""".split())
+MISUSE = set("EINVAL EPERM ESRCH EBUSY EDEADLK EBADF EOVERFLOW EALREADY EEXIST ENOENT".split())
 passed = failed = 0
 
 
@@ -68,6 +77,22 @@ def check_headers(pages):
                     check(any(kind == "code" for kind, _ in entry.doc.blocks) or shown.of(entry), names[0],
                           "has an example: code in its comment, or a function in docs/site/examples")
     return described
+
+
+def check_results(pages):
+    """The compiler warns if a program ignores the result of a call that can fail in a correct program."""
+    text = "".join(open(f"{INCLUDE}/{page[0]}", encoding="utf-8").read() for page in reader.pages(INCLUDE))
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    marked = set(re.findall(r"\b(weft_\w+)\(", " ".join(re.findall(r"^WEFT_MUST_USE\b([^;{]*)", text, re.M))))
+    for page in pages:
+        for entry in page.entries():
+            errors = str(entry.doc.errors)
+            fails = "cancel" in (entry.doc.callers or "") or re.search(r"\bthose\b|\bother\b|\bas weft", errors) or \
+                set(re.findall(r"\bE[A-Z0-9]{3,}\b", errors)) - MISUSE
+            for symbol in entry.symbols:
+                if symbol.kind == "function" and fails and not symbol.code.startswith(("void ", "struct weft_case ")):
+                    check(symbol.name in marked | MAY_BE_IGNORED, symbol.name, "is WEFT_MUST_USE")
+                    check(not {symbol.name} & marked & MAY_BE_IGNORED, symbol.name, "is marked, and may be ignored")
 
 
 def check_cpp():
@@ -166,6 +191,7 @@ def main():
     for name in sorted(defined()):
         check(name in described, name, "is a macro that is not described")
     check_names(described)
+    check_results(pages)
     check_cpp()
     with tempfile.TemporaryDirectory() as scratch:
         check_man(described, scratch + "/man")

@@ -24,7 +24,7 @@ static void *count_lines(void *p) {
         if (weft_stream_write(&stream, text, (size_t)size) || weft_stream_flush(&stream)) break; /* it has closed */
     }
     lines->ended = n;
-    (void)weft_stream_close(&stream);
+    (void)!weft_stream_close(&stream);
     return NULL;
 }
 
