@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Adds up what the programs of a `meson test` run have said: count.py LOG.json...
 
-A line a program, with its seconds; then what the failed ones wrote; at last "N passed, N failed". A program that ends in
-"...: N passed, N failed" counts with these numbers, any other one as one test case. Status 1 if one failed, or none ran.
+Prints a line for each program, with its seconds; then the output of the programs that failed; at last "N passed, N
+failed". A program that ends in "...: N passed, N failed" counts with these numbers, any other program as one test case.
+Status 1 if a test case failed, or none ran.
 
 A program that failed runs three times more, with nothing beside it. If it passes each time, the machine was too busy for
 it, or it shows a rare mistake: its output is printed, but it counts as passed. WEFT_TEST_STRICT=1 counts it as failed."""

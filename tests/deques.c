@@ -48,7 +48,7 @@ static bool kind_push(void *q, void *item) {
     return true;
 }
 
-/* What was stolen is waited for, until the thief has looked at it; below it all was stolen. */
+/* Waits for a stolen item until the thief has looked at it. All items below it were stolen, too. */
 static void *kind_pop(void *q) {
     struct weft__deque *d = q;
     while (!weft__deque_is_empty(d)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All deques as one thing: the three queues by themselves (chase_lev, abp, locked), which can begin with
- * few slots and near the wrap of their indices; and the four kinds that tasks wait in, each behind the
- * contract of queue/deque.h, driven as forks and joins drive it.
+ * All deques behind one interface. The three queues by themselves (chase_lev, abp, locked) can begin with few slots and
+ * with indices that soon wrap. The four kinds that hold tasks implement the contract of queue/deque.h, and are driven
+ * as forks and joins drive them.
  */
 #ifndef WEFT_TESTS_DEQUES_H
 #define WEFT_TESTS_DEQUES_H

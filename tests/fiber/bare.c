@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks on kernels that can, or may, make no guard for each: before Linux 6.13, or where a filter forbids it. Fibers
- * run as ever, and an overflow still ends the program with one line that names the fiber.
+ * Stacks without guards of their own: on kernels before Linux 6.13, or where a seccomp filter forbids guards. Fibers
+ * run as usual, and an overflow still ends the program with one line that names the fiber.
  */
 #define _GNU_SOURCE
 #include "../forbid.h"
@@ -62,8 +62,8 @@ static void *overflow_handler(void *depth) {
 struct overflow {
     void *(*how)(void *);
     int depth, error;
-    bool protected; /* gaps can be made inaccessible, at the price of mappings */
-    size_t others;  /* so many fibers before */
+    bool protected; /* makes gaps inaccessible; each costs mappings */
+    size_t others;  /* the number of fibers that begin before */
 };
 
 static void *parked(void *unused) {
@@ -107,7 +107,7 @@ TEST(a_recursion_without_end) {
     check_overflow((struct overflow){overflow_and_end, WITHOUT_END, EINVAL, false, 50});
     check_overflow((struct overflow){overflow_and_end, WITHOUT_END, EPERM, false, 0});
 }
-/* Behind so many stacks that no more gaps can be guards: an overflow that runs over other stacks reaches a guard. */
+/* After so many fibers that no further gap can be a guard. An overflow that runs over other stacks reaches a guard. */
 TEST_WITHIN(a_recursion_without_end_among_many, 60) {
     if (test_fibers(40000) < 40000) test_skip("too few fibers");
     check_overflow((struct overflow){overflow_and_end, WITHOUT_END, EINVAL, true, 40000});

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Barriers: no party continues before all have come, one is the serial party, a party that gives up does not count. */
+/* Barriers: no party continues before all have arrived; exactly one party is the serial party; a party that gives up
+ * does not count. */
 #include "chain.h"
 
 enum { PARTIES = 6 };
@@ -27,7 +28,7 @@ static void *goes_round(void *unused) {
         ADD(&arrived, 1);
         int r = weft_barrier_wait(&b);
         CHECK(r == 0 || r == WEFT_BARRIER_SERIAL);
-        CHECK(LOAD(&arrived) >= (i + 1) * PARTIES); /* all have come */
+        CHECK(LOAD(&arrived) >= (i + 1) * PARTIES); /* all have arrived */
         CHECK(LOAD(&arrived) <= (i + 2) * PARTIES); /* and no party is two rounds ahead */
         if (r) ADD(&serials, 1);
     }
@@ -46,7 +47,7 @@ TEST_WITHIN(rounds_of_fibers_and_threads, 60) {
     test_stop();
 }
 
-/* --- a party that gives up takes its arrival back ----------------------------------------------------------------- */
+/* --- a party that gives up takes its arrival back --------------------------------------------- */
 
 static struct weft_barrier three = WEFT_BARRIER_INIT(3);
 static void *waits(void *wanted) {
@@ -65,7 +66,7 @@ TEST(a_cancelled_one_was_never_there) {
     join(second);
     await_chain(&three.queue, 1);
     CHECK_EQ(weft_barrier_wait_until(&three, weft_now() + WEFT_MILLISECOND), -ETIMEDOUT);
-    CHECK_EQ(LOAD(&arrived), 1); /* the cancelled one returned, the first did not */
+    CHECK_EQ(LOAD(&arrived), 1); /* the cancelled fiber has returned, the first fiber has not */
     second = spawn(waits, &zero);
     await_chain(&three.queue, 2);
     CHECK_EQ(weft_barrier_wait(&three), WEFT_BARRIER_SERIAL);
@@ -75,7 +76,7 @@ TEST(a_cancelled_one_was_never_there) {
     test_stop();
 }
 
-/* Deadlines that pass just when the last one comes: all of a round have passed it, or none. */
+/* Deadlines that expire just when the last party arrives: either all parties of a round pass the barrier, or none. */
 static int passed_round, given_up;
 static void *is_impatient(void *seed) {
     uint64_t random = (uint64_t)(uintptr_t)seed;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deadlines and cancellation of every call that waits: each way out leaves what was waited for as
- * it was, and the same objects work afterwards.
+ * Deadlines and cancellation of every call that waits. Whatever ends the wait, the object is as it was before, and it
+ * still works afterwards.
  */
 #include "fiber.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What there is to wait for; nothing of it is to be had. */
+/* The objects to wait for. None of them is available. */
 static struct objects {
     struct weft_sem sem;
     struct weft_mutex held, own;
@@ -168,7 +168,7 @@ static void prepare(void) {
     await_yielding(&o.stage, 1);
 }
 
-/* Nothing was taken, no fiber is in a chain any more, and everything still works. */
+/* The ended waits have taken nothing, no fiber is left in a chain, and every object still works. */
 static void check_untouched(void) {
     CHECK_EQ(weft_sem_try(&o.sem), -EAGAIN);
     CHECK_EQ(weft_sem_post(&o.sem), 0); /* no fiber waits, so it stays */
@@ -248,7 +248,7 @@ static void cancelled_while_parked(void *unused) {
         await_yielding(&waiting, 1);
         settle();
         CHECK_EQ(weft_cancel(f), 0);
-        CHECK_EQ(weft_cancel(f), 0); /* twice is once */
+        CHECK_EQ(weft_cancel(f), 0); /* a second request has no effect */
         join(f);
         check_untouched();
     }
@@ -268,7 +268,7 @@ static void cancelled_before(void *unused) {
 }
 TEST(cancelled_before_the_wait) { each_size(cancelled_before); }
 
-/* The same by a scope, for each of its reasons; what the waits end with follows from that. */
+/* The same by a scope, for each reason. The reason decides the error with which the waits end. */
 struct in_scope {
     const struct wait *wait;
     int wanted;
@@ -289,7 +289,7 @@ static void wait_in_scope(const struct wait *w, int reason) {
     uint64_t deadline = reason == -ETIMEDOUT ? weft_now() + 2 * WEFT_MILLISECOND : WEFT_FOREVER;
     CHECK_EQ(weft_scope_begin(&scope, deadline), 0);
     int err = weft_scope_spawn(&scope, NULL, waits_in_scope, &in);
-    CHECK(!err || weft_now() >= deadline); /* so slow that it was over already */
+    CHECK(!err || weft_now() >= deadline); /* the machine is so slow that the deadline has already passed */
     if (reason != -ETIMEDOUT) {
         await_yielding(&waiting, 1);
         for (int i = 0; i < 5; i++) weft_yield();
@@ -308,7 +308,7 @@ static void by_a_scope(void *unused) {
 }
 TEST(cancelled_by_a_scope) { each_size(by_a_scope); }
 
-/* Many in one chain, every other one cancelled; the rest is served, in order. */
+/* Many waiters in one chain. Every second waiter is cancelled; the others are served in order. */
 enum { CROWD = 40 };
 static int order[CROWD], served;
 static void *waits_in_a_crowd(void *arg) {
@@ -348,13 +348,13 @@ static void *goes_on(void *unused) {
     struct weft_mutex mutex = WEFT_MUTEX_INIT;
     struct weft_counter counter = WEFT_COUNTER_INIT;
     while (!weft_cancelled()) weft_yield();
-    /* What need not wait completes. */
+    /* A call that need not wait completes. */
     CHECK_EQ(weft_sem_wait(&sem), 0);
     CHECK_EQ(weft_mutex_lock(&mutex), 0);
     CHECK_EQ(weft_counter_wait(&counter, 0), 0);
     CHECK_EQ(weft_unpark(weft_self()), 0);
     CHECK_EQ(weft_park(), 0);
-    /* What gives something back does, too. */
+    /* So does a call that releases something. */
     CHECK_EQ(weft_sem_post(&sem), 0);
     CHECK_EQ(weft_mutex_unlock(&mutex), 0);
     CHECK_EQ(weft_chan_close(&o.chan), 0);
@@ -391,7 +391,7 @@ static void relock_completes(void *unused) {
     await_yielding(&waiting, 1);
     CHECK_EQ(weft_mutex_lock(&o.own), 0);
     CHECK_EQ(weft_cancel(f), 0);
-    settle(); /* it is at the mutex now */
+    settle(); /* it waits for the mutex now */
     STORE(&o.stage, 7);
     CHECK_EQ(weft_mutex_unlock(&o.own), 0);
     join(f);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Mistakes that the interface makes harmless: results that a cancelled fiber ignores, timers with functions that still
- * run, fibers that are left behind, programs of other versions. */
+/* Mistakes that the interface makes harmless: a cancelled fiber ignores results, a timer ends while its function runs,
+ * fibers are left behind at the stop, a program was compiled for another version. */
 #include "fiber.h"
 
 #include "weft/io.h"
@@ -54,7 +54,7 @@ static void sections_stay_closed(void *unused) {
     struct weft_scope scope;
     inside = sections = 0;
     CHECK_EQ(weft_scope_begin(&scope, WEFT_FOREVER), 0);
-    weft_mutex_lock(&mutex); /* until all are there, and are cancelled */
+    weft_mutex_lock(&mutex); /* until all have come and have been cancelled */
     for (int i = 0; i < FIBERS; i++) CHECK_EQ(weft_scope_spawn(&scope, NULL, enters_only_the_mutex, NULL), 0);
     for (int i = 0; i < 2 * FIBERS; i++) weft_yield();
     CHECK_EQ(weft_scope_cancel(&scope), 0);
@@ -112,7 +112,7 @@ static void others_run(void *unused) {
         struct weft_fiber f = spawn(loops[i], NULL);
         weft_cancel(f);
         while (LOAD(&rounds) < 1000) weft_yield();
-        weft_mutex_lock(&mutex); /* the loop around a condition lets go of it */
+        weft_mutex_lock(&mutex); /* the loop around the condition wait releases the mutex */
         STORE(&stop, 1);
         weft_mutex_unlock(&mutex);
         join(f);
@@ -152,7 +152,7 @@ static void stops_timers(void *unused) {
         int seen = LOAD(&begun);
         for (int i = 0; i < 100; i++) weft_yield();
         weft_sleep_for(WEFT_MILLISECOND);
-        CHECK_EQ(LOAD(&begun), seen); /* nor is it called again */
+        CHECK_EQ(LOAD(&begun), seen); /* and it is not called again */
     }
 }
 TEST(a_stopped_timer_has_returned) { each_size(stops_timers); }
@@ -184,7 +184,7 @@ static void grace(void *unused) {
     CHECK_EQ(got, -ETIMEDOUT);
     join(f);
 
-    /* A later deadline instead of a near one, and no deadline instead of any; errno is left alone. */
+    /* Replaces a near deadline by a later one, and any deadline by none. errno does not change. */
     CHECK_EQ(weft_scope_begin(&late, weft_now() + WEFT_SECOND), 0);
     CHECK_EQ(weft_scope_set_deadline(&late, weft_now() + 3600 * WEFT_SECOND), 0);
     CHECK_EQ(weft_scope_set_deadline(&late, WEFT_FOREVER), 0);
@@ -256,7 +256,7 @@ TEST(fibers_in_the_background_do_not_keep_the_runtime) {
         CHECK_EQ(told, -ECANCELED);
     }
 }
-/* An operation under way keeps the runtime, also if fibers in the background have requests of their own. */
+/* An operation under way keeps the runtime from stopping, even if background fibers have requests of their own. */
 static int quiet_pipe[2], late_pipe[2];
 static struct weft_io operation;
 static ssize_t late_result;
@@ -283,7 +283,7 @@ static int leaves_an_operation(void *unused) {
 }
 static void *writes_late(void *unused) {
     while (LOAD(&background_began) < 4) test_nap_ms(1);
-    test_nap_ms(50); /* so long the stop has only the operation, and the background */
+    test_nap_ms(50); /* until then the stop waits only for the operation and the background fibers */
     CHECK_EQ(write(late_pipe[1], "x", 1), 1);
     return unused;
 }

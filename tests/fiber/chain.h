@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How many wait in a queue: looked at under its own lock, so that the look is no race. */
+/* How many waiters a queue has. Reads it under the queue's own lock, so the read is not a data race. */
 #ifndef WEFT_TESTS_CHAIN_H
 #define WEFT_TESTS_CHAIN_H
 
@@ -23,7 +23,7 @@ static inline bool chain_is(void *arg) {
     struct chain_wanted *w = arg;
     return chain_length(w->queue) == w->length;
 }
-/* From a thread: naps until so many wait. */
+/* From a thread: naps until the queue has this many waiters. */
 static inline void await_chain(struct weft_queue *q, int length) {
     struct chain_wanted w = {q, length};
     test_until(chain_is, &w);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Until so many stand in a chain of the channel. */
+/* Waits until a chain of the channel has this many waiters. */
 static void await_parties(struct weft_chan *c, struct weft_waiter **chain, int n) {
     for (;;) {
         int there = 0;
@@ -244,7 +244,8 @@ static void *is_late(void *chan) {
     CHECK_EQ(weft_chan_send_until(&out, &x, weft_now() + WEFT_MILLISECOND), -ETIMEDOUT);
     return NULL;
 }
-/* A cancelled receiver, a late one and a patient one, side by side: the item goes to the last. */
+/* A cancelled receiver, a receiver whose deadline has passed and a receiver without a deadline wait together. The last
+ * gets the item. */
 static void leaving(void *unused) {
     (void)unused;
     line = out = (struct weft_chan)WEFT_CHAN_INIT(sizeof(int));
@@ -365,7 +366,7 @@ TEST_WITHIN(many_to_many_without_a_buffer, 60) { many_to_many(0); }
 TEST_WITHIN(many_to_many_with_room_for_one, 60) { many_to_many(1); }
 TEST_WITHIN(many_to_many_with_room_for_a_hundred, 60) { many_to_many(100); }
 
-/* Of two that send all the time, and two that receive, none is left out for ever. */
+/* Two fibers send all the time and two receive. None of the four waits for ever. */
 static int stop_now;
 static void *sends_all_the_time(void *count) {
     while (!weft_chan_send(&line, &(int){0})) ADD((uint64_t *)count, 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Clean-up handlers, and what a fiber that ends has open: each run once, in the right order. What is told of it.
+ * Clean-up handlers, and the scopes and shields that a fiber leaves open at its end. Each handler runs once, in the
+ * right order. The messages about it.
  */
 #include "../state.h"
 #include "fiber.h"
@@ -39,7 +40,7 @@ static void *pops(void *unused) {
 static void popped(void *unused) { run(pops, unused); }
 TEST(a_pop_runs_it_or_not) { each_size(popped); }
 
-/* Nor does it matter which fiber runs a handler: the fiber was cancelled, and the handler may wait. */
+/* The fiber was cancelled, but the handler may still wait. */
 static void waits_a_little(void *unused) {
     (void)unused;
     CHECK_EQ(weft_cancelled(), 0);
@@ -58,7 +59,7 @@ static void *pops_cancelled(void *unused) {
 static void popped_when_cancelled(void *unused) { run(pops_cancelled, unused); }
 TEST(a_pop_runs_it_in_a_shield) { each_size(popped_when_cancelled); }
 
-/* A frame that is open is not opened again, wherever it is, and continues as if it had not been asked. */
+/* Opening a frame that is already open has no effect, whatever its position. */
 static void *opens_twice(void *unused) {
     struct weft_cleanup a, b;
     struct weft_scope s;
@@ -90,7 +91,7 @@ static void deep_exit(void) {
     CHECK_EQ(weft_cleanup_push(&c, note, C), 0);
     weft_fiber_exit(order);
 }
-/* In turn with the ends of scopes: what was pushed inside one comes before its end. */
+/* Handlers and ends of scopes take turns: a handler that was pushed inside a scope runs before the scope ends. */
 static void *exits(void *unused) {
     (void)unused;
     struct weft_cleanup a, b;
@@ -109,7 +110,7 @@ static void exit_unwinds(void *unused) {
 }
 TEST(an_exit_runs_them_from_the_last_to_the_first) { each_size(exit_unwinds); }
 
-/* They may wait, although the fiber was cancelled. */
+/* Handlers may wait, although the fiber was cancelled. */
 static void *stops_when_told(void *unused) {
     struct weft_cleanup c;
     weft_fiber_exit_if_cancelled();
@@ -143,14 +144,15 @@ static void told_by_deadline(void *unused) {
     struct weft_scope s;
     order[0] = 0;
     CHECK_EQ(weft_scope_begin(&s, weft_now() + 2 * WEFT_MILLISECOND), 0);
-    bool made = !weft_scope_spawn(&s, NULL, stops_in_scope, NULL); /* not if all that was slow */
+    bool made = !weft_scope_spawn(&s, NULL, stops_in_scope, NULL); /* not if the machine was slow */
     weft_sem_wait(&never);
     CHECK_EQ(weft_scope_end(&s), -ETIMEDOUT);
     CHECK_EQ(order[0] == 'a', made);
 }
 TEST(a_child_ends_where_it_asks_to) { each_size(told_by_deadline); }
 
-/* Handlers that are not in its frames run when it returns; the others would be rubbish. */
+/* Handlers whose records are not in the fiber's frames run when it returns. Records in its frames would be garbage by
+ * then. */
 static void *returns_with_one(void *cleanup) { return weft_cleanup_push(cleanup, note, A), cleanup; }
 static void on_return(void *unused) {
     (void)unused;
@@ -242,7 +244,7 @@ static void told_of(void *unused) {
     struct weft_fiber f = spawn_with(&(struct weft_attr){.name = "asked"}, stops_when_told, NULL);
     settle();
     CHECK_EQ(weft_cancel(f), 0);
-    CHECK_EQ(weft_cancel(f), 0); /* told once */
+    CHECK_EQ(weft_cancel(f), 0); /* reported once */
     join(f);
     CHECK_EQ(weft_cancellations(list, 1), 1);
     CHECK_EQ(list[0].why, WEFT_BY_REQUEST);
@@ -276,7 +278,7 @@ TEST(who_was_cancelled_is_told) {
     CHECK_HAS(child.said, "cancelled by a failure");
 }
 
-/* Of one runtime; a thread tells, and a fiber. */
+/* In one runtime. First a thread cancels, then a fiber. */
 static void tells_one(void *unused) {
     (void)unused;
     struct weft_cancellation list[4];

@@ -44,7 +44,7 @@ TEST(made_and_ended) {
     CHECK_EQ(weft_cluster_workers(own), -ESRCH);
     CHECK_EQ(weft_cluster_workers(c), 3);
     CHECK_EQ(weft_workers(), 2);
-    struct weft_cluster again = create(1); /* the same place, another handle */
+    struct weft_cluster again = create(1); /* the same record, another handle */
     CHECK(again.id != own.id);
     CHECK_EQ(weft_cluster_resize(own, 2), -ESRCH);
     CHECK_EQ(weft_cluster_drain(own), -ESRCH);
@@ -54,7 +54,7 @@ TEST(made_and_ended) {
     test_stop();
     CHECK_EQ(weft_cluster_workers(c), -ESRCH);
     test_start(1);
-    CHECK_EQ(weft_cluster_workers(c), -ESRCH); /* of the runtime before */
+    CHECK_EQ(weft_cluster_workers(c), -ESRCH); /* a handle of the previous runtime */
     CHECK_EQ(weft_cluster_workers(again), -ESRCH);
     c = create(1);
     test_stop();
@@ -70,7 +70,7 @@ TEST(not_while_fibers_live_in_it) {
     test_await(&started, 1);
     CHECK_EQ(weft_cluster_destroy(c), -EBUSY);
     CHECK_EQ((intptr_t)join(spawn_in((struct weft_cluster){0}, destroys, &c)), -EBUSY);
-    CHECK_EQ((intptr_t)join(spawn_in(c, nothing, (void *)3)), 3); /* it goes on as before */
+    CHECK_EQ((intptr_t)join(spawn_in(c, nothing, (void *)3)), 3); /* it works as before */
     CHECK_EQ(weft_unpark(f), 0);
     join(f);
     CHECK_EQ((intptr_t)join(spawn_in((struct weft_cluster){0}, destroys, &c)), 0);
@@ -100,10 +100,11 @@ static void *pair_of(void *cluster) {
     for (intptr_t i = 0; i < 4; i++) CHECK_EQ((intptr_t)join(f[i]), i);
     return NULL;
 }
-/* Joined, and ended at once, by a thread or by a fiber of another cluster: nothing is left, and the stop sees it. */
+/* A thread, or a fiber of another cluster, joins the fibers of a cluster and destroys it at once. Nothing is left, and
+ * the stop sees that. */
 TEST_WITHIN(a_thousand_times_without_a_trace, 60) {
     size_t rss = 0, files = 0, rounds = test_size(1000);
-    no_rescue(); /* a spare worker of the first cluster would stay */
+    no_rescue(); /* otherwise a spare worker of the first cluster would stay */
     test_start(2);
     size_t threads = test_threads();
     for (size_t i = 0; i < rounds; i++) {
@@ -116,12 +117,12 @@ TEST_WITHIN(a_thousand_times_without_a_trace, 60) {
         files = test_open_files();
     }
     if (!TEST_TSAN && !TEST_ASAN && !test_emulated() && !test_valgrind()) CHECK(test_rss_kib() < rss + 2048);
-    while (test_open_files() != files) test_nap_ms(1); /* the monitor looks at one now and then */
+    while (test_open_files() != files) test_nap_ms(1); /* the monitor looks at a cluster now and then */
     await_threads(threads);
     test_stop();
 }
 
-/* The end is known to the waiter before it is counted. */
+/* The waiter learns of the end before the end is counted. */
 static void *waits_and_destroys(void *unused) {
     (void)unused;
     for (size_t i = test_size(3000); i > 0; i--) {
@@ -135,7 +136,7 @@ static void *waits_and_destroys(void *unused) {
     }
     return NULL;
 }
-/* Several do so; the ends of all fibers are counted all the same, or the stop would not end. */
+/* Several fibers do this. The ends of all fibers are still counted, or the stop would not return. */
 TEST_WITHIN(ended_as_soon_as_its_last_fiber, 60) {
     pthread_t t[2];
     test_start(2);
@@ -188,7 +189,7 @@ TEST_WITHIN(each_has_its_own_threads, 60) {
     test_stop();
 }
 
-/* What a fiber of a cluster spawns without saying where, and its pins and stacks, are of that cluster. */
+/* If a fiber spawns without naming a cluster, the new fiber belongs to the spawner's cluster. So do pins and stacks. */
 static void *inherits(void *cluster) {
     struct weft_cluster c = *(struct weft_cluster *)cluster;
     CHECK_EQ(weft_cluster_self().id, c.id);
@@ -212,8 +213,7 @@ TEST(spawned_where_the_spawner_is) {
     test_stop();
 }
 
-/* --- moves ---------------------------------------------------------------------------------------------------------
- */
+/* --- moves ------------------------------------------------------------------------------------ */
 
 static void *goes_round(void *unused) {
     (void)unused;
@@ -251,7 +251,7 @@ static void *reports(void *started) {
     }
     return NULL;
 }
-/* While it waits: where it goes on is where it was moved to last. */
+/* Moves it while it waits: it continues in the cluster to which it was moved last. */
 TEST(moved_while_it_waits) {
     int started = 0;
     test_start(1);
@@ -280,7 +280,7 @@ static void *until_told(void *where) {
     }
     return NULL;
 }
-/* While it runs, yields, or is pinned; and back. */
+/* Moves it while it runs, yields, or is pinned; and back. */
 TEST(moved_while_it_runs) {
     uint64_t where[3] = {0, 0, 0};
     test_start(2);
@@ -315,7 +315,7 @@ static void *waits_with_a_deadline(void *started) {
     ADD(&slept, 1);
     return NULL;
 }
-/* A deadline is kept, whatever becomes of the cluster in which the wait began. */
+/* A deadline is kept, even if the cluster in which the wait began has ended. */
 TEST(its_deadline_moves_along) {
     struct weft_fiber f[2];
     int started = 0;
@@ -328,7 +328,7 @@ TEST(its_deadline_moves_along) {
     for (int i = 0; i < 2; i++) CHECK_EQ(weft_cluster_move(f[i], (struct weft_cluster){0}), 0);
     int err = weft_cluster_destroy(c);
     CHECK(err == 0 || err == -EBUSY);
-    for (int i = 0; i < 2; i++) join(f[i]); /* hangs where the deadline was lost */
+    for (int i = 0; i < 2; i++) join(f[i]); /* hangs if the deadline is lost */
     CHECK_EQ(slept, 2);
     if (err) CHECK_EQ(weft_cluster_destroy(c), 0);
     test_stop();
@@ -339,14 +339,15 @@ static void *moves_back_late(void *cluster) {
     ADD(&told, 1);
     while (LOAD(&told) < 2) {
     }
-    test_nap_ms(20); /* on the kernel thread: the other is in the destroy by now */
+    test_nap_ms(20); /* sleeps on the kernel thread: by then the other fiber is in the destroy */
     struct weft_cluster c;
     CHECK_EQ(weft_cluster_create(&c, NULL), 0);
     CHECK_EQ(weft_cluster_destroy(c), 0);
-    CHECK_EQ(weft_sleep_for(10 * WEFT_MILLISECOND), 0); /* its deadline stands where it was, at first */
+    CHECK_EQ(weft_sleep_for(10 * WEFT_MILLISECOND), 0); /* its deadline stays in the wheel of the old worker at first */
     return cluster;
 }
-/* Moved out, it still runs on a thread of the old one, makes clusters and sleeps, while that is ended. */
+/* A fiber that was moved out still runs on a thread of the old cluster, makes clusters and sleeps, while the old
+ * cluster is destroyed. */
 TEST(ended_under_one_that_leaves) {
     test_start(1);
     struct weft_cluster c = create(1);
@@ -405,8 +406,7 @@ TEST_WITHIN(ended_with_a_ready_fiber_that_has_left, 60) {
     test_stop();
 }
 
-/* --- waits between them ---------------------------------------------------------------------------------------------
- */
+/* --- waits between them ----------------------------------------------------------------------- */
 
 static struct weft_mutex mutex = WEFT_MUTEX_INIT;
 static struct weft_cond cond = WEFT_COND_INIT;
@@ -424,7 +424,7 @@ static void *uses_all(void *number) {
         CHECK_EQ(weft_mutex_unlock(&mutex), 0);
         CHECK_EQ(weft_sem_post(&sem), 0);
         CHECK_EQ(weft_sem_wait(&sem), 0);
-        CHECK_EQ(weft_mutex_lock(&mutex), 0); /* in turns round the clusters */
+        CHECK_EQ(weft_mutex_lock(&mutex), 0); /* in all clusters, in turns */
         while (turn % 3 != n) CHECK_EQ(weft_cond_wait(&cond, &mutex), 0);
         turn++;
         CHECK_EQ(weft_cond_broadcast(&cond), 0);
@@ -452,8 +452,7 @@ TEST_WITHIN(they_wait_for_each_other, 60) {
     test_stop();
 }
 
-/* --- the stop
- * --------------------------------------------------------------------------------------------------------- */
+/* --- the stop --------------------------------------------------------------------------------- */
 
 TEST(a_stop_waits_for_all_clusters) {
     int started = 0;
@@ -505,7 +504,7 @@ TEST(a_run_cancels_who_is_blocked_elsewhere) {
     await_alone();
 }
 
-/* A wait that no request ends: for a mutex after a condition, and its holder has ended. */
+/* A wait that no cancellation ends: for a mutex after a condition wait. The holder of the mutex has ended. */
 static struct weft_mutex kept = WEFT_MUTEX_INIT;
 static struct weft_cond silent = WEFT_COND_INIT;
 static void *waits_for_ever(void *unused) {
@@ -538,7 +537,7 @@ TEST(a_run_abandons_who_does_not_end_elsewhere) {
     static struct test_child child;
     test_child(&child, run_abandons, NULL);
     if (!test_child_exited(&child, 0)) test_fail(__FILE__, __LINE__, "%s", child.said);
-    CHECK_EQ(test_lines_with(child.said, "blocked"), 2); /* before the request, and after it */
+    CHECK_EQ(test_lines_with(child.said, "blocked"), 2); /* before the cancellation, and after it */
 }
 
 static int handed_over;
@@ -547,7 +546,8 @@ static void *hands_over(void *cluster) {
     if (last >= 200) return NULL;
     CHECK_EQ(weft_sleep_for(100 * WEFT_MICROSECOND), 0);
     struct weft_attr attr = {.cluster = clusters[last % 2]};
-    CHECK_EQ(weft_spawn(NULL, &attr, hands_over, (void *)(intptr_t)(last + 1)), 0); /* a fiber may, while it stops */
+    /* A fiber may, while the runtime stops. */
+    CHECK_EQ(weft_spawn(NULL, &attr, hands_over, (void *)(intptr_t)(last + 1)), 0);
     ADD(&handed_over, 1);
     return NULL;
 }
@@ -575,7 +575,7 @@ static void *makes_and_ends(void *unused) {
     }
     return NULL;
 }
-/* Threads make and end clusters; starts and stops go on regardless, and nothing is left. */
+/* Threads make and destroy clusters while the runtime starts and stops. Nothing is left. */
 TEST_WITHIN(stopped_while_others_make_clusters, 60) {
     pthread_t t[2];
     for (int i = 0; i < 2; i++) t[i] = thread_start(makes_and_ends, NULL);

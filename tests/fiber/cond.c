@@ -23,7 +23,7 @@ static void *waits(void *arg) {
     return NULL;
 }
 
-/* All spawned fibers are in the wait: a fiber that has counted itself and unlocked the mutex is. */
+/* Waits until all spawned fibers are in the wait: a fiber has counted itself, and its wait has unlocked the mutex. */
 static void all_wait(int n) {
     for (;;) {
         CHECK_EQ(weft_mutex_lock(&m), 0);
@@ -110,7 +110,7 @@ static void without_the_mutex(void *unused) {
 TEST(the_mutex_must_be_held) { each_size(without_the_mutex); }
 TEST(the_mutex_must_be_held_by_a_thread) { without_the_mutex(NULL); }
 
-/* A queue with a bound: items of many makers to many users, fibers and threads, some impatient. */
+/* A queue with a limit. Many producers send items to many consumers, fibers and threads, some with deadlines. */
 enum { ROOM = 4, MAKERS = 4, USERS = 4 };
 static struct weft_cond not_full, not_empty;
 static int queue[ROOM], length, made_all;

@@ -15,7 +15,7 @@ static void *waits_for(void *arg) {
     CHECK_EQ(weft_counter_wait(&c, w->at_most), 0);
     CHECK(weft_counter_value(&c) <= w->at_most); /* no fiber adds meanwhile */
     ADD(&total, 1);
-    STORE(&woken[w->number], 1); /* a fiber that sees this sees that it is counted */
+    STORE(&woken[w->number], 1); /* a fiber that sees this also sees the count */
     return NULL;
 }
 
@@ -26,7 +26,7 @@ static void reset(uint64_t n) {
     CHECK_EQ(weft_counter_add(&c, n), 0);
 }
 
-/* Waiters for 0 .. 9, in an order that is not theirs; each completion wakes exactly one. */
+/* Waiters for 0 to 9 come in another order. Each completion wakes exactly one waiter. */
 static void thresholds(void *unused) {
     (void)unused;
     static struct waiter w[10];
@@ -48,7 +48,7 @@ static void thresholds(void *unused) {
 }
 TEST(each_waits_for_its_own_value) { each_size(thresholds); }
 
-/* Several for the same value are all woken by one completion. */
+/* One completion wakes all waiters for the same value. */
 static void together(void *unused) {
     (void)unused;
     static struct waiter w[8];
@@ -87,7 +87,7 @@ static void numbers(void *unused) {
 TEST(values_and_their_bounds) { each_size(numbers); }
 TEST(without_a_runtime) { numbers(NULL); }
 
-/* The same limits while a fiber waits: another path. */
+/* The same limits while a fiber waits, which takes another path. */
 static void *expects_cancel(void *unused) {
     (void)unused;
     CHECK_EQ(weft_counter_wait(&c, 0), -ECANCELED);
@@ -107,7 +107,7 @@ TEST(bounds_while_somebody_waits) {
     test_stop();
 }
 
-/* Work handed out by threads and fibers, waited for by both. */
+/* Threads and fibers hand out work, and both wait for it. */
 static void *completes(void *n) {
     for (intptr_t i = (intptr_t)n; i > 0; i--) {
         CHECK_EQ(weft_counter_complete(&c), 0);
@@ -147,7 +147,7 @@ TEST_WITHIN(fibers_and_threads, 60) {
     test_stop();
 }
 
-/* Freed the moment the wait has returned: the last completion must not touch it any more. */
+/* The counter is freed as soon as the wait returns: the last completion must not touch it any more. */
 static void *completes_one(void *counter) {
     CHECK_EQ(weft_counter_complete(counter), 0);
     return NULL;

@@ -40,7 +40,7 @@ template <class F> static std::string thrown_by(F f) {
     return "";
 }
 
-/* Counts the objects that are alive: nothing is destroyed twice, or not at all. */
+/* Counts the objects that are alive: each object is destroyed exactly once. */
 struct counted {
     static std::atomic<int> alive;
     int value;
@@ -206,7 +206,7 @@ TEST(functions_and_results_may_be_aligned) {
 extern "C" const char *__lsan_default_suppressions(void);
 extern "C" const char *__lsan_default_suppressions(void) { return "leak:an_exit_in_the_way_of_c"; }
 
-/* Neither has a result to give: the join says why, and does not take the value of the exit for one. */
+/* Neither fiber has a result. The join says why, and does not return the exit value as a result. */
 TEST(an_exit_in_the_way_of_c_is_an_error_of_the_join) {
     each_size([] {
         auto none = weft::spawn([] { weft_fiber_exit(nullptr); });
@@ -421,7 +421,7 @@ TEST(conditions) {
         lock.unlock();
         waits.cancel();
         CHECK(thrown_by([&] { waits.join(); }) == "cancelled");
-        CHECK(mutex.try_lock()); /* the cancelled one has let it go */
+        CHECK(mutex.try_lock()); /* the cancelled fiber has released it */
         mutex.unlock();
     });
 }
@@ -645,7 +645,8 @@ TEST(sorts) {
         sorted<int>([](int i) { return i; });
         sorted<double>([](int i) { return i / 2.0; });
         sorted<std::string>([](int i) { return "key " + std::to_string(i); });
-        std::vector<std::pair<int, int>> pairs; /* by the first alone: the second tells whether it is stable */
+        /* Compares only the first: the second shows whether the sort is stable. */
+        std::vector<std::pair<int, int>> pairs;
         for (int i = 0; i < 10000; i++) pairs.emplace_back(i * 7919 % 13, i);
         weft::sort(pairs, [](const auto &a, const auto &b) { return a.first < b.first; });
         for (size_t i = 1; i < pairs.size(); i++) CHECK(pairs[i - 1] < pairs[i]);

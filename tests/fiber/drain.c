@@ -49,8 +49,7 @@ static void drain_bursts_in_fiber(void *unused) {
     drain_bursts(test_size(50));
 }
 
-/* --- from everywhere -----------------------------------------------------------------------------------------------
- */
+/* --- from everywhere -------------------------------------------------------------------------- */
 
 TEST(by_a_thread) {
     for (unsigned workers = 1; workers <= 4; workers *= 2) {
@@ -93,8 +92,8 @@ TEST(of_a_cluster_whose_size_changes) {
     test_stop();
 }
 
-/* Soon after it is quiet: a drain that is only noticed by chance is late nearly every time. On a busy machine some are
- * late in any case. */
+/* The drain returns soon after the cluster is quiet. If only chance ended it, it would be late nearly every time. On a
+ * busy machine some drains are late in any case. */
 static void drain_quickly(void *unused) {
     (void)unused;
     for (size_t quick = 0, enough = 1 + test_size(300) / 10; quick < enough;) {
@@ -106,8 +105,7 @@ static void drain_quickly(void *unused) {
 }
 TEST_WITHIN(at_once, 60) { each_size(drain_quickly); }
 
-/* --- what counts
- * ------------------------------------------------------------------------------------------------------ */
+/* --- what counts ------------------------------------------------------------------------------ */
 
 TEST(who_waits_does_not_count) {
     struct weft_fiber f[10];
@@ -148,12 +146,12 @@ static void *arms(void *unused) {
 }
 static void *cancels(void *unused) {
     while (!LOAD(&timed_out)) weft_yield();
-    CHECK_EQ(weft_sleep_for(300 * WEFT_MILLISECOND), 0); /* the workers have nothing to get up for any more */
+    CHECK_EQ(weft_sleep_for(300 * WEFT_MILLISECOND), 0); /* the workers have nothing to wake up for any more */
     CHECK_EQ(weft_timer_cancel(&far), 0);
     while (!LOAD(&over)) weft_yield(); /* its own cluster does not become quiet */
     return unused;
 }
-/* The last timer is taken back, by a thread or by a fiber of a cluster that goes on working. */
+/* A thread, or a fiber of a cluster that goes on working, cancels the last timer. */
 static void drain_cancelled(bool by_fiber) {
     test_start(1);
     struct weft_cluster c = create(1);
@@ -177,8 +175,7 @@ static void drain_cancelled(bool by_fiber) {
 TEST(the_last_timer_is_cancelled_by_a_thread) { drain_cancelled(false); }
 TEST(the_last_timer_is_cancelled_by_a_fiber) { drain_cancelled(true); }
 
-/* --- deadlines, cancellation
- * --------------------------------------------------------------------------------------------- */
+/* --- deadlines, cancellation ------------------------------------------------------------------ */
 
 static void *yields(void *unused) {
     while (!LOAD(&over)) weft_yield();
@@ -229,9 +226,7 @@ TEST(cancelled) {
     test_stop();
 }
 
-/* --- many
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* --- many ------------------------------------------------------------------------------------- */
 
 static void *drains_many(void *random_of) {
     uint64_t random = (uintptr_t)random_of;
@@ -267,7 +262,7 @@ TEST_WITHIN(many_drain_another, 60) {
     test_stop();
 }
 
-/* The other cluster never rests; its fibers come and go, and their records are used in both. */
+/* The other cluster is always busy. Its fibers begin and end, and both clusters use their records. */
 static void *keeps_spawning(void *unused) {
     while (!LOAD(&over)) {
         struct weft_attr there = {.cluster = drained};
@@ -301,7 +296,7 @@ static void *drains_once(void *unused) {
     CHECK_EQ(weft_cluster_drain(own), 0);
     return unused;
 }
-/* A fiber that drains is not blocked for ever. */
+/* A fiber in a drain does not count as blocked for ever. */
 TEST_WITHIN(while_the_runtime_stops, 60) {
     for (size_t i = test_size(2000); i > 0; i--) {
         test_start(1 + (unsigned)i % 3);

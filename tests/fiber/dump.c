@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * weft_dump: what it says of fibers that wait, in a program at rest and in one at work; and on a signal.
+ * weft_dump: what it prints about waiting fibers, in an idle program and in a busy one; and on a signal.
  */
 #define _GNU_SOURCE
 #include "fiber.h"
@@ -28,7 +28,7 @@ static const char *dump(void) {
     return text;
 }
 
-/* Two strings of which the second comes after the first, in one line. */
+/* Finds a line with both strings, the second after the first. */
 static void check_line(const char *said, const char *begin, const char *rest) {
     const char *at = strstr(said, begin);
     if (!at) CHECK_HAS(said, begin);
@@ -95,7 +95,7 @@ static struct weft_fiber named(const char *name, void *(*fn)(void *), void *arg)
     return spawn_with(&(struct weft_attr){.name = name}, fn, arg);
 }
 
-/* It waits, and has left its stack. */
+/* The fiber waits, and its carrier has left its stack. */
 static bool rests(struct weft_fiber f) {
     struct weft__fiber *r = weft__fiber_of(f);
     return state_waits(f) && load_acq(&r->context.on_stack) == WEFT_AT_REST;

@@ -75,12 +75,11 @@ TEST(each_cluster_has_its_own_number) {
     test_stop();
 }
 
-/* --- which workers run --------------------------------------------------------------------------------------------
- */
+/* --- which workers run ------------------------------------------------------------------------ */
 
 static struct threads seen;
 static int looking, yielders; /* how many of these there are */
-static int looked[2];         /* how many have seen that no worker looks, and that a worker does */
+static int looked[2];         /* how many have seen that no worker looks, and that a worker looks */
 static void *yields(void *unused) {
     for (int saw = 0; !LOAD(&over); ADD(&ran, 1)) {
         int look = LOAD(&looking);
@@ -92,8 +91,8 @@ static void *yields(void *unused) {
     return unused;
 }
 
-/* The threads that run these fibers, in a window of some ten milliseconds in which all of them run. None is
- * still inside when it closes, whatever kept its thread. */
+/* Counts the threads that run these fibers during a window of about ten milliseconds, in which all of them run. No
+ * fiber is still inside when the window closes, even if the kernel interrupted its thread. */
 static void turn_to(int look) {
     STORE(&looked[look], 0);
     STORE(&looking, look);
@@ -124,7 +123,7 @@ static void shrinks(const struct weft_attr *attr) {
     static const unsigned sizes[] = {8, 3, 1, 4, 1, 2, 1};
     for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         CHECK_EQ(weft_cluster_resize(own, most = sizes[i]), 0);
-        test_until(few_enough, NULL); /* hangs if one does not leave */
+        test_until(few_enough, NULL); /* hangs if a fiber does not leave */
         int before = LOAD(&ran);
         test_await(&ran, before + 1000);
     }
@@ -136,7 +135,7 @@ TEST(the_others_stop_running_work) { shrinks(NULL); }
 TEST(also_if_it_is_urgent) { shrinks(&(struct weft_attr){.priority = WEFT_HIGH}); }
 TEST(also_if_it_is_not) { shrinks(&(struct weft_attr){.priority = WEFT_LOW}); }
 
-/* Fibers that are pinned to a removed worker still run there; no others do. */
+/* Fibers that are pinned to a removed worker still run there. Other fibers do not. */
 static struct threads pinned_seen;
 static int pinned_ran;
 static void *yields_pinned(void *unused) {
@@ -158,9 +157,9 @@ TEST(only_what_is_pinned_runs_on_a_removed_worker) {
     for (int i = 20; i < 22; i++) f[i] = spawn_with(&(struct weft_attr){.pinned = 2}, yields_pinned, NULL);
     CHECK_EQ(weft_cluster_resize(own, most = 1), 0);
     int before = LOAD(&pinned_ran);
-    test_await(&pinned_ran, before + 1000); /* it has come home since, and knows */
+    test_await(&pinned_ran, before + 1000); /* it has been home since, and knows */
     test_until(few_enough, NULL);
-    for (int i = 0; i < 20; i++) CHECK(look() <= most); /* and none comes back to it */
+    for (int i = 0; i < 20; i++) CHECK(look() <= most); /* and no fiber returns to it */
     before = LOAD(&pinned_ran);
     test_await(&pinned_ran, before + 1000);
     STORE(&over, 1);
@@ -168,7 +167,7 @@ TEST(only_what_is_pinned_runs_on_a_removed_worker) {
     test_stop();
 }
 
-/* Pinned fibers that are woken, spawned, or sleep on a removed worker. */
+/* Pinned fibers are woken and spawned, and sleep, on a removed worker. */
 static void *wakes_now_and_then(void *worker) {
     for (int i = 0; i < 40; i++) {
         CHECK_EQ(weft_worker(), (int)(intptr_t)worker);
@@ -225,7 +224,7 @@ TEST(timers_of_removed_workers_fire) {
     for (unsigned i = 0; i < 16; i++) join(f[i]);
     test_await(&ran, 32);
     for (unsigned i = 0; i < 16; i++) CHECK_EQ(weft_timer_cancel(&timer[i]), -EALREADY);
-    /* And those that threads arm, wherever they come to stand. */
+    /* And timers that threads arm, in whichever wheel. */
     for (unsigned i = 0; i < 16; i++)
         CHECK_EQ(weft_timer_arm(&timer[i], weft_now() + WEFT_MILLISECOND, fires, NULL), 0);
     test_await(&ran, 48);
@@ -258,9 +257,9 @@ TEST(calls_forked_on_a_removed_worker_run) { test_in_fiber(32, forks_and_shrinks
 
 /* --- one and back ---------------------------------------------------------------------------------------------------
  *
- * A worker that is the only one takes from its queue in a cheaper way. Others come and go, sleep, and
- * are called by their timers, while it does: each turn of each fiber is counted, so a fiber that ran
- * twice at once, or never again, is found.
+ * The only running worker takes from its queue without a swap. Meanwhile other workers join and retire, sleep, and wake
+ * for their timers. Each turn of each fiber is counted, so the test notices a fiber that ran twice at once, or never
+ * again.
  */
 enum { TURNERS = 200 };
 static int inside[TURNERS], turns[TURNERS];
@@ -277,7 +276,7 @@ static void *takes_turns(void *number) {
     }
     return NULL;
 }
-static void *ticks(void *unused) { /* leaves a deadline in the wheel of whatever worker it is on */
+static void *ticks(void *unused) { /* leaves a deadline in the wheel of the worker that it is on */
     while (!LOAD(&over)) CHECK_EQ(weft_sleep_for(100 * WEFT_MICROSECOND), 0);
     return unused;
 }
@@ -303,8 +302,7 @@ TEST_WITHIN(from_one_and_back, 60) {
     test_stop();
 }
 
-/* --- a stop, other callers -----------------------------------------------------------------------------------------
- */
+/* --- a stop, other callers -------------------------------------------------------------------- */
 
 static void *resizes_until_told(void *seed) {
     uint64_t random = (uint64_t)(uintptr_t)seed;
@@ -330,8 +328,7 @@ TEST_WITHIN(during_starts_and_stops, 60) {
     await_alone();
 }
 
-/* --- not enough threads
- * ----------------------------------------------------------------------------------------------- */
+/* --- not enough threads ----------------------------------------------------------------------- */
 
 static bool cannot_have_more_threads(void) {
     struct rlimit limit = {0, 0};
@@ -341,8 +338,7 @@ TEST(as_many_as_can_be_had) {
     struct rlimit limit;
     test_start(2);
     for (unsigned i = 1; i <= 2; i++)
-        join(spawn_with(&(struct weft_attr){.pinned = i}, nothing, NULL)); /* both have
-                                                     what memory a thread takes */
+        join(spawn_with(&(struct weft_attr){.pinned = i}, nothing, NULL)); /* now both have its memory */
     if (geteuid() == 0) { /* a privileged user has no limit of number, so memory is limited */
         CHECK(!getrlimit(RLIMIT_AS, &limit));
         char line[256];
@@ -368,14 +364,13 @@ TEST(as_many_as_can_be_had) {
     for (int i = 0; i < 20; i++) f[i] = spawn(yields, NULL);
     yielders = 20;
     most = 2;
-    test_until(few_enough, NULL); /* the number is what counts, not what could not be had */
+    test_until(few_enough, NULL); /* the wanted number is stored, though not all threads could be made */
     STORE(&over, 1);
     for (int i = 0; i < 20; i++) join(f[i]);
     test_stop();
 }
 
-/* --- left to weft
- * ------------------------------------------------------------------------------------------------------- */
+/* --- left to weft ----------------------------------------------------------------------------- */
 
 static unsigned automatic(void) {
     unsetenv("WEFT_WORKERS");
@@ -393,7 +388,7 @@ TEST(zero_is_as_many_as_the_machine_has) {
     test_stop();
 }
 
-/* A number that the program chose stays, for longer than it takes to look at the quota again. */
+/* A number that the program chose stays, even after weft has read the quota again. */
 static void stays(unsigned n) {
     struct weft_fiber f = spawn(yields, NULL);
     for (int i = 0; i < 25; i++) {
@@ -415,10 +410,9 @@ TEST(a_number_from_the_environment_stays) {
     test_stop();
 }
 
-/* --- the quota
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- the quota -------------------------------------------------------------------------------- */
 
-/* A group of this process's own, of either version of control groups. */
+/* A control group for this process, of version 1 or 2. */
 static char mount[64], group[128];
 static const char *quota_file, *no_quota, *less_than_one;
 
@@ -441,7 +435,7 @@ static void choose_version(void) {
     less_than_one = second ? "90000 100000" : "90000";
 }
 
-/* Runs fn in a child that is in the group; so the group goes, however that ends. */
+/* Runs fn in a child that is in the group, so the group can be removed, however fn ends. */
 static void enter_and_call(void *fn) {
     CHECK(write_to(group, "cgroup.procs", "0"));
     alarm(100);

@@ -15,13 +15,13 @@ static struct weft_fiber spawn(void *(*fn)(void *), void *arg) {
 }
 static void join(struct weft_fiber f) { CHECK_EQ(weft_join(f, nullptr), 0); }
 
-/* Gives the worker away, and with some luck continues on another worker. */
+/* Yields the worker, and perhaps continues on another worker. */
 static void wander(uint64_t i) {
     weft_yield();
     if (i % 3 == 0) CHECK_EQ(weft_sleep_for(i % 7 * 10000), 0);
 }
 
-/* fn in many fibers at once, so that their exceptions mix, on 1, 2 and 4 workers. */
+/* Runs fn in many fibers at once, so that their exceptions overlap, on 1, 2 and 4 workers. */
 static void *(*body)(void *);
 static void all(void *) {
     struct weft_fiber f[20];
@@ -105,7 +105,7 @@ static void *nests(void *arg) {
 }
 TEST(nested_handlers) { each_size(nests); }
 
-/* Unwinding runs destructors, and these park: the exception is on its way meanwhile. */
+/* Unwinding runs destructors, and these park while the exception is in flight. */
 struct wanderer {
     uintptr_t n;
     int *left;
@@ -114,7 +114,7 @@ struct wanderer {
             wander(n + (uint64_t)k);
             CHECK_EQ(std::uncaught_exceptions(), 1);
         }
-        try { /* one inside another's way */
+        try { /* an exception during the unwinding of another */
             throw 5;
         } catch (int five) {
             wander(n);
@@ -144,7 +144,7 @@ static void *parks_while_unwinding(void *arg) {
 }
 TEST(parked_while_unwinding) { each_size(parks_while_unwinding); }
 
-/* A fiber that ends inside a handler takes its handling with it. */
+/* A fiber ends inside a handler: the state of the handler ends with it. */
 static void *exits_in_a_handler(void *arg) {
     try {
         throw 1;

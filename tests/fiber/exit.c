@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How a process ends while a runtime runs: from a fiber, from main, from elsewhere. Each in a child, which must end. */
+/* How a process ends while a runtime runs: a fiber, main or another thread ends it. Each case runs in a child, which
+ * must end. */
 #define _GNU_SOURCE
 #include "fiber.h"
 
@@ -31,14 +32,14 @@ static void *parks(void *unused) {
     return unused;
 }
 static void start_with_others(void) {
-    alarm(TEST_TSAN || TEST_ASAN ? 60 : 15); /* a hang is a death */
+    alarm(TEST_TSAN || TEST_ASAN ? 60 : 15); /* a hang counts as a failure */
     test_start(4);
     for (int i = 0; i < 8; i++) spawn_detached(churns, NULL);
     for (int i = 0; i < 8; i++) spawn_detached(parks, NULL);
     test_nap_ms(2);
 }
 
-/* --- handlers ----------------------------------------------------------------------------------------------------- */
+/* --- handlers --------------------------------------------------------------------------------- */
 
 static void uses_the_library(void) {
     char *text = malloc(100);
@@ -52,7 +53,7 @@ static void calls_weft(void) {
     CHECK(weft_workers() == 4);
     CHECK_EQ(weft_mutex_lock(&m), 0);
     CHECK_EQ(weft_mutex_unlock(&m), 0);
-    CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0); /* parks, if it is a fiber that exits */
+    CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0); /* parks, if a fiber calls exit */
     CHECK_EQ(weft_spawn(NULL, NULL, parks, NULL), 0);
     say("called\n");
 }
@@ -64,8 +65,7 @@ static void stops(void) {
 }
 static void add_handlers(void) { CHECK(!atexit(stops) && !atexit(calls_weft) && !atexit(uses_the_library)); }
 
-/* --- exit from a fiber -----------------------------------------------------------------------------------------------
- */
+/* --- exit from a fiber ------------------------------------------------------------------------ */
 
 static void *exits(void *how) {
     void (*fn)(int) = *(void (**)(int))how;
@@ -116,10 +116,9 @@ TEST(abort_from_a_fiber) {
     CHECK(test_child_aborted(&child));
 }
 
-/* --- exit from elsewhere
- * ------------------------------------------------------------------------------------------------ */
+/* --- exit from elsewhere ---------------------------------------------------------------------- */
 
-/* All fibers are churning or parked: main's handler must not wait for them, so it stops nothing here. */
+/* All fibers are running or parked. main's handler must not wait for them, so it does not stop the runtime here. */
 static void main_returns(void *unused) {
     (void)unused;
     start_with_others();
@@ -147,7 +146,7 @@ TEST(a_handler_that_stops_it) {
     CHECK_HAS(child.said, "busy\n");
 }
 
-/* Inside weft_run: the handler runs on a carrier, main waits for a fiber that does not come back. */
+/* Inside weft_run: the handler runs on a carrier, and main waits for a fiber that does not return. */
 static int exits_in_run(void *unused) {
     (void)unused;
     stop_says = -EDEADLK;

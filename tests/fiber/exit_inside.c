@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Which fiber exits, in the child process: any, only another than the caller, only the caller. */
+/* Which fiber exits in the child process: any fiber, any but the caller, only the caller. */
 static enum { ANYWHERE, ELSEWHERE, HERE } where_it_exits;
 static struct weft_fiber caller;
 enum { NEVER = 2 };
-static int exited; /* 1: a fiber does */
+static int exited; /* 1: a fiber is exiting */
 
-/* One fiber exits. The others wait for that, so that a thief takes the calls that the caller does not run. */
+/* One fiber exits. The other fibers wait for that, so that a thief takes the calls that the caller does not run. */
 static void leave(void) {
     bool here = weft_self().id == caller.id;
     if (where_it_exits == (here ? ELSEWHERE : HERE) || __atomic_exchange_n(&exited, 1, __ATOMIC_ACQ_REL))
@@ -71,7 +71,7 @@ static void joined_after_an_inner_one(void) {
     CHECK_EQ(weft_task_fork(&task, outer_call, NULL), 0);
     CHECK_EQ(weft_task_join(&task), 0);
 }
-/* Its deque is given back while it waits. */
+/* Its deque is returned while it waits. */
 static void waiting_call(void *unused) {
     CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0);
     call(unused);

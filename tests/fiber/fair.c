@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every fiber gets to run: yields in turn, work beside a fiber that computes, wake-ups of workers
- * that sleep. Where one of these is broken the test hangs, so no times are asserted.
+ * Every fiber gets to run: fibers that yield take turns, work runs beside a fiber that computes, sleeping workers are
+ * woken. If any of that is broken the test hangs, so no times are asserted.
  */
 #include "fiber.h"
 
@@ -56,7 +56,7 @@ static void all_move(void *unused) {
 }
 TEST(nobody_is_starved_by_yields) { each_size(all_move); }
 
-/* A single fiber that yields for ever: what comes from outside, and timers, are still seen. */
+/* A single fiber yields for ever. Its worker still sees injected fibers and timers. */
 static int seen;
 static void *sees(void *unused) {
     (void)unused;
@@ -120,9 +120,9 @@ static void spin_until(const int *flag, int value) {
 }
 
 /*
- * Before round i: the workers are just awake, asleep for a moment, or so long that they have given
- * their memory back, too. Until then a sleeping worker gets up for that, and would find what it had
- * overslept: late, but without a hang.
+ * Before round i the workers have just been awake, have slept for a moment, or have slept so long that they have also
+ * returned their memory. Before it returns memory, a sleeping worker wakes up for that, and would find work that it had
+ * missed: late, but without a hang.
  */
 static void let_sleep(int i) {
     if (i % 10 == 9)
@@ -138,7 +138,7 @@ static void let_sleep(int i) {
 #define NEEDS_STEALING() ((void)0)
 #endif
 
-/* It makes others ready and then does not come by; another worker sleeps, and has to find them. */
+/* The fiber makes others ready and then keeps its worker. Another worker sleeps, and has to find them. */
 static void *hogs(void *arg) {
     int n = (int)(intptr_t)arg;
     for (int i = 0; i < n; i++) spawn_detached(sees, NULL);
@@ -157,7 +157,7 @@ TEST_WITHIN(work_of_a_worker_that_computes_is_found, 60) {
     test_stop();
 }
 
-/* All workers but one compute, each waiting for a fiber that it has made ready. */
+/* All workers but one compute. Each waits for a fiber that it has made ready. */
 struct hog {
     int seen;
 };
@@ -189,7 +189,7 @@ TEST_WITHIN(one_free_worker_is_enough, 60) {
     test_in_fiber(4, one_is_free, NULL);
 }
 
-/* Two that wait for each other by spinning: both must run at once, on two workers. */
+/* Two fibers wait for each other by spinning: both must run at the same time, on two workers. */
 static int meeting;
 static void *meets(void *unused) {
     (void)unused;
@@ -225,7 +225,7 @@ TEST_WITHIN(two_fibers_of_one_spawner_meet, 60) {
     test_in_fiber(2, meet_in_fiber, NULL);
 }
 
-/* --- spawn, then block; the other worker is asleep ---------------------------------------------------------------- */
+/* --- spawn, then block; the other worker is asleep -------------------------------------------- */
 
 static struct weft_sem answer;
 static void *answers(void *unused) {
@@ -247,7 +247,7 @@ static void spawns_and_blocks(void *unused) {
 }
 TEST_WITHIN(spawn_and_block_with_the_others_asleep, 60) { each_size(spawns_and_blocks); }
 
-/* Everything sleeps; a thread hands in one fiber, again and again. */
+/* All workers sleep. A thread hands in one fiber, again and again. */
 TEST_WITHIN(one_fiber_for_sleeping_workers, 60) {
     for (unsigned workers = 1; workers <= 4; workers *= 2) {
         test_start(workers);

@@ -22,7 +22,7 @@ struct peer {
     char in[ROOM];
 };
 
-/* How many bytes the first request has; 0: not all of it is there. */
+/* How many bytes the first request has; 0: it is not complete. */
 static size_t request_size(struct peer *p) {
     if (p->server->speaks == FAULTY_ECHO) return p->have >= p->server->size ? p->server->size : 0;
     bool http = p->server->speaks == FAULTY_HTTP;
@@ -57,7 +57,7 @@ static size_t answer_memcached(struct faulty *s, enum faulty_way way, const char
     return n + s->sizes[key] + (size_t)sprintf(out + n + s->sizes[key], "\r\nEND\r\n");
 }
 
-/* The first request was right; a fault that only a get can have waits for one. */
+/* The first request gets a right answer. A fault that only a get can have waits for a get. */
 static enum faulty_way way_now(struct faulty *s, const char *request) {
     if (s->way == FAULTY_NOT || ++s->requests % s->every) return FAULTY_NOT;
     if (s->speaks == FAULTY_MEMCACHED && request[0] == 's') {
@@ -68,7 +68,7 @@ static enum faulty_way way_now(struct faulty *s, const char *request) {
     return s->way;
 }
 
-/* False: the connection is at its end. */
+/* False: the connection has ended. */
 static bool answer(struct peer *p, size_t size) {
     struct faulty *s = p->server;
     char out[ROOM + 64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A server with planted faults, on threads of its own, for the tests of the load generator: it answers
- * echo, HTTP or memcached rightly, but every so many requests in one of the ways below, and counts those.
+ * A server with planted faults, on threads of its own, for the tests of the load generator. It speaks echo, HTTP or
+ * memcached. Every `every` requests it makes one of the faults below, and counts it.
  */
 #ifndef TESTS_FAULTY_H
 #define TESTS_FAULTY_H
@@ -15,10 +15,10 @@ enum faulty_way {
     FAULTY_NOT,
     FAULTY_CLOSES,  /* the connection, instead of an answer */
     FAULTY_SHORT,   /* half of the answer, and closes */
-    FAULTY_WRONG,   /* a byte is another one */
+    FAULTY_WRONG,   /* a byte is wrong */
     FAULTY_MORE,    /* than it was asked for */
     FAULTY_STATUS,  /* an error message */
-    FAULTY_LENGTH,  /* tells, and sends, another length */
+    FAULTY_LENGTH,  /* announces and sends another length */
     FAULTY_MISSING, /* memcached: the key is not there */
     FAULTY_SILENT,  /* no answer */
     FAULTY_PAUSES,  /* all connections stand still for a while; then the answer is right */
@@ -30,7 +30,7 @@ enum faulty_way {
 struct faulty {
     enum faulty_speaks speaks;
     enum faulty_way way;
-    unsigned every;    /* so many requests; the first one is always right */
+    unsigned every;    /* a fault in each group of this many requests; the first answer is always right */
     uint64_t pause_ns; /* FAULTY_PAUSES */
     size_t size;       /* FAULTY_ECHO: of a message */
     /* its own */
@@ -45,7 +45,7 @@ struct faulty {
 };
 
 void faulty_start(struct faulty *server);
-/* Takes no more connections, and waits until those that there are have been closed. */
+/* Accepts no more connections, and waits until the existing connections have been closed. */
 void faulty_stop(struct faulty *server);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of behaviour share: spawns and joins that are checked, and rounds of workers. */
+/* Shared by the tests of behaviour: checked spawns and joins, and runs with several numbers of workers. */
 #ifndef WEFT_TESTS_FIBER_H
 #define WEFT_TESTS_FIBER_H
 
@@ -40,7 +40,7 @@ static inline void check_aborts(void (*fn)(void *), const char *said) {
 
 static inline void spawn_detached(void *(*fn)(void *), void *arg) { CHECK_EQ(weft_spawn(NULL, NULL, fn, arg), 0); }
 
-/* Runs fn(NULL) as a fiber of runtimes of 1, 2 and 4 workers: one finds orders, several find races. */
+/* Runs fn(NULL) as a fiber of runtimes of 1, 2 and 4 workers: one worker shows orders, several show races. */
 static inline void each_size(void (*fn)(void *)) {
     for (unsigned workers = 1; workers <= 4; workers *= 2) test_in_fiber(workers, fn, NULL);
 }
@@ -51,14 +51,14 @@ static inline void each_size(void (*fn)(void *)) {
  */
 static inline void no_rescue(void) { CHECK(!setenv("WEFT_RESCUE", "0", 1)); }
 
-/* Mostly until the other ready fibers, and those that they make ready, are all waiting. On a busy machine not
- * always: what a test proves may be less then, but it must not fail. See state.h. */
+/* Usually returns when the other ready fibers, and the fibers that they make ready, all wait. On a busy machine it may
+ * return earlier: then a test shows less, but it must not fail. See state.h. */
 static inline void settle(void) {
     for (int i = 0; i < 20; i++) weft_yield();
     CHECK_EQ(weft_sleep_for(2 * WEFT_MILLISECOND), 0);
 }
 
-/* A fiber's or thread's own way of waiting for a flag. */
+/* Waits for a flag, as a fiber or thread does. */
 static inline void await_yielding(const int *flag, int value) {
     while (LOAD(flag) < value) weft_yield();
 }

@@ -99,7 +99,7 @@ static void pipelines(void *unused) {
             CHECK_EQ(run_pipeline(n, tokens[t]), 0);
             CHECK_EQ(arrived, n);
             CHECK_EQ(under_way, 0);
-            /* The item that finds the end counts, too. */
+            /* The call that finds no further item counts, too. */
             if (tokens[t]) CHECK(most_under_way <= (int)tokens[t]);
         }
 }
@@ -112,7 +112,7 @@ static void failing(void *unused) {
     drops = 0;
     for (size_t tokens = 1; tokens <= 64; tokens *= 4) {
         CHECK_EQ(run_pipeline(1000, tokens), -EIO);
-        CHECK_EQ(arrived, made - 1); /* all that were made went on to the end, but for one */
+        CHECK_EQ(arrived, made - 1); /* all items but one went through to the end */
         CHECK_EQ(under_way, 0);
         CHECK(made <= 51 + (int)tokens);
     }
@@ -126,7 +126,7 @@ static void failing(void *unused) {
 }
 TEST_WITHIN(items_that_fail_or_go_no_further, 60) { each_size(failing); }
 
-/* As many wait in a stage at once as there are tokens, whatever the number of workers. */
+/* As many items wait in a stage at once as there are tokens, whatever the number of workers. */
 static struct weft_sem gate;
 static int waiting_there;
 static int wait_for_all(void **item, void *tokens) {
@@ -300,7 +300,7 @@ TEST(values_from_threads) {
     CHECK_EQ(weft_combinable_put(&c, a), 0);
     CHECK_EQ(weft_combinable_put(&c, b), 0);
     char *again = weft_combinable_take(&c);
-    CHECK(again == a || again == b); /* no more than were needed at once */
+    CHECK(again == a || again == b); /* no more than were used at the same time */
     CHECK_EQ(weft_combinable_put(&c, again), 0);
     CHECK_EQ(weft_combinable_clear(&c), 0);
 }

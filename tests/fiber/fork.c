@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fork: what a child can do, from a fiber, from a thread, under load, and what the parent notices: nothing. */
+/* fork: what a child can do, forked by a fiber, by a thread, and under load. The parent notices nothing. */
 #define _GNU_SOURCE
 #include "fiber.h"
 
@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The sanitizers' own allocators may be locked by another thread when a process forks, and then the child hangs:
- * there, only processes in which nothing moves are forked. */
+/* When a process forks, another thread may hold a lock of the sanitizer's allocator, and then the child hangs. So with
+ * a sanitizer only idle processes are forked. */
 #define SANITIZED (TEST_ASAN || TEST_TSAN)
 static void leave_out_if_sanitized(void) {
     if (SANITIZED) test_skip("a sanitizer's locks are not freed in a child");
@@ -34,7 +34,7 @@ static pid_t child_of(void (*fn)(int), int *from) {
     CHECK(pid >= 0);
     if (!pid) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        alarm(TEST_TSAN || TEST_ASAN ? 60 : 20); /* a child that hangs is killed, and noticed */
+        alarm(TEST_TSAN || TEST_ASAN ? 60 : 20); /* a child that hangs is killed, and the test fails */
         close(p[0]);
         fn(p[1]);
         _exit(0);
@@ -44,7 +44,7 @@ static pid_t child_of(void (*fn)(int), int *from) {
     return pid;
 }
 
-/* The child ended well and said this number. */
+/* The child has exited with status 0 and written this number. */
 static void expect_number(pid_t pid, int from, long wanted) {
     long got = -1;
     int status;
@@ -83,7 +83,7 @@ static int adds_one(void *unused) {
     return n;
 }
 
-/* ThreadSanitizer cannot start threads in the child of a process that had some. */
+/* ThreadSanitizer cannot start threads in the child of a process that had threads. */
 static int runs_here(int (*fn)(void *), int wanted, unsigned workers) {
     return TEST_TSAN ? wanted : weft_run(fn, NULL, &(struct weft_config){.workers = workers});
 }
@@ -232,8 +232,8 @@ TEST_WITHIN(hundreds_from_threads_under_load, 120) {
     load_end(&l);
     test_stop();
 }
-/* Fibers are cancelled all the time, also by threads and when they have ended; the child's first cancellation does not
- * wait for one of theirs, and none of theirs is the child's. */
+/* Fibers and threads cancel fibers all the time, also ended fibers. The first cancellation in the child does not wait
+ * for a cancellation of the parent, and no cancellation of the parent reaches the child. */
 static void *waits_for_ever(void *unused) {
     while (!weft_sleep_for(WEFT_FOREVER)) {
     }
@@ -302,7 +302,7 @@ TEST_WITHIN(while_a_runtime_comes_and_goes, 120) {
     thread_join(t);
 }
 
-/* --- what was the parent's --------------------------------------------------------------------------------------- */
+/* --- what belonged to the parent -------------------------------------------------------------- */
 
 static struct weft_fiber parked, self;
 static struct weft_sem shared;
@@ -327,7 +327,7 @@ static void meets_the_parents(int fd) {
     if (self.id) CHECK_EQ(weft_cancel(self), -ESRCH);
     CHECK_EQ(weft_cluster_workers(second), -ESRCH);
     CHECK_EQ(weft_timer_cancel(&timer), 0);
-    CHECK_EQ(weft_sem_post(&shared), 0); /* to a copy of the parent's fiber: no fiber here */
+    CHECK_EQ(weft_sem_post(&shared), 0); /* to a copy of the parent's fiber, which is no fiber here */
     CHECK_EQ(runs_here(nothing, 0, 0), 0);
     CHECK_EQ(weft_sem_post(&shared), 0);
     CHECK_EQ(weft_sem_wait(&shared), 0);
@@ -359,7 +359,7 @@ TEST(the_parents_things) {
     test_stop();
 }
 
-/* What the forking fiber holds is still its own. */
+/* The forking fiber still owns what it holds. */
 static struct weft_mutex held;
 static void holds_it_still(int fd) {
     CHECK(weft_local_get(key) == &held);
@@ -384,8 +384,7 @@ TEST(what_the_forking_fiber_holds) {
     forks_holding(NULL);
 }
 
-/* --- how a child ends ----------------------------------------------------------------------------------------------
- */
+/* --- how a child ends ------------------------------------------------------------------------- */
 
 static struct test_child child;
 
@@ -447,7 +446,7 @@ TEST(exit_in_the_child) {
     test_stop();
 }
 
-/* --- waiting for descriptors -------------------------------------------------------------------------------------- */
+/* --- waiting for descriptors ------------------------------------------------------------------ */
 
 static int ends[2];
 static void *waits_for_byte(void *unused) {
@@ -477,7 +476,8 @@ TEST(descriptors_are_waited_for_anew) {
     size_t files = test_open_files();
     test_start(2);
     struct weft_fiber f = spawn(waits_for_byte, NULL);
-    await_state(state_waits, f);                                            /* what it needs for that is there */
+    /* The descriptors that this needs are open. */
+    await_state(state_waits, f);
     for (int i = 0; i < 5; i++) fork_once(waits_in_child, (long)files + 1); /* and its end of the pipe */
     CHECK_EQ(write(ends[1], "x", 1), 1);
     join(f);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One kernel thread at a time is frozen, by a tracer, at any instruction: inside a fiber, inside the
- * scheduler, in the middle of a switch. The others go on meanwhile, and when all is thawed every item has
- * come out once.
+ * A tracer freezes one kernel thread at a time, at any instruction: inside a fiber, inside the scheduler, in the middle
+ * of a switch. The other threads go on meanwhile. After the last thaw every item has come out exactly once.
  *
- * The tracer is a child. It interrupts a thread of the runtime at a random moment, lets it do some
- * instructions one by one, so that it stops anywhere and not only where a signal would be taken, holds
- * it for some milliseconds, and lets it go.
+ * The tracer is a child. It interrupts a thread of the runtime at a random moment and single-steps it for some
+ * instructions, so that the thread stops anywhere and not only where a signal would interrupt it. It holds the thread
+ * for some milliseconds, and lets it go.
  */
 #define _GNU_SOURCE
 #include "threads.h"
@@ -28,8 +27,8 @@ static struct shared {
     int over, failed;
     int held;            /* how often a thread was frozen */
     int progress;        /* grows with every item */
-    int holding;         /* a thread is being held now */
-    int moved_meanwhile; /* how often others did something while one was held */
+    int holding;         /* a thread is held now */
+    int moved_meanwhile; /* how often other threads did something while a thread was held */
     int tids[64], count;
 } * shared;
 
@@ -40,7 +39,8 @@ static bool wait_for_stop(int tid) {
     return waitpid(tid, &status, __WALL) == tid && WIFSTOPPED(status);
 }
 
-/* Can it do an instruction more without going into the kernel? It might stay there, and a step end later. */
+/* Can the thread execute one more instruction without entering the kernel? There it might stay, and the step would end
+ * later. */
 static bool may_step(int tid) {
 #if defined(__x86_64__)
     struct user_regs_struct regs;
@@ -53,7 +53,7 @@ static bool may_step(int tid) {
 #endif
 }
 
-/* Stops it somewhere, holds it, and lets it go; false: it has ended, or cannot be traced. */
+/* Stops the thread somewhere, holds it, and lets it go. False: the thread has ended, or cannot be traced. */
 static bool freeze(int tid, uint64_t *random) {
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) return false;
     bool stopped = !ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) && wait_for_stop(tid);
@@ -156,7 +156,8 @@ static void *works(void *number) {
     return NULL;
 }
 
-/* Mostly nothing moves while one is held; a hang if that stays so. A busy machine may hold all of them. */
+/* Often nothing moves while a thread is held. The test hangs if that never changes. A busy machine may hold all
+ * threads. */
 static bool they_wait_for_it(void) { return LOAD(&shared->moved_meanwhile) <= LOAD(&shared->held) / 4; }
 
 static void run_frozen(unsigned workers, bool pinned, bool resizes) {

@@ -119,10 +119,10 @@ static void several(void *unused) {
     CHECK_EQ(weft_future_any_until(all, 3, weft_now() + 1000), -ETIMEDOUT);
     CHECK_EQ(weft_future_any_until(NULL, 0, 0), -ETIMEDOUT);
     spawn_detached(sets, &f[31]);
-    CHECK_EQ(weft_future_any(all, MANY), 31); /* so many that they are kept on the heap */
+    CHECK_EQ(weft_future_any(all, MANY), 31); /* so many waiters that their records are on the heap */
     CHECK_EQ(weft_future_any(all, MANY), 31);
     spawn_detached(fails, &f[7]);
-    CHECK_EQ(weft_future_any(all, 10), 7); /* and here on the stack */
+    CHECK_EQ(weft_future_any(all, 10), 7); /* here the records are on the stack */
     CHECK_EQ(weft_future_all(&all[31], 1), 0);
     CHECK_EQ(weft_future_all(&all[7], 1), -ENOENT);
     for (int i = 0; i < MANY; i++)
@@ -136,7 +136,7 @@ static void several(void *unused) {
 }
 TEST(several) { each_size(several); }
 
-/* By a timer's function: between fibers. */
+/* A timer's function completes it. */
 static void on_time(void *future) { CHECK_EQ(weft_future_set(future, NULL), 0); }
 static void by_a_timer(void *unused) {
     (void)unused;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The programs that Go's channels are tested with, expressed anew: test/chan (sieve1, sieve2, fifo, nonblock, select*,
+ * The programs that test Go's channels, written anew: test/chan (sieve1, sieve2, fifo, nonblock, select*,
  * doubleselect, goroutines, powser1, zerosize, sendstmt) and the runtime's chan_test.
  */
 #include "fiber.h"
@@ -220,7 +220,7 @@ static void doubleselect(void *unused) {
 }
 TEST_WITHIN(doubleselect, 60) { each_size(doubleselect); }
 
-/* --- powser1: streams of coefficients, on demand ------------------------------------------------------------------ */
+/* --- powser1: streams of coefficients, on demand ---------------------------------------------- */
 
 enum { TERMS = 12 };
 struct series { /* a coefficient for each request */
@@ -285,8 +285,7 @@ static void powser1(void *unused) {
 }
 TEST(powser1) { each_size(powser1); }
 
-/* --- the runtime's: multi-consumer ---------------------------------------------------------------------------------
- */
+/* --- the runtime's: multi-consumer ------------------------------------------------------------ */
 
 static struct weft_chan *questions, *answers;
 static const int multiply[] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 27, 31};
@@ -323,8 +322,7 @@ static void multi_consumer(void *unused) {
 }
 TEST_WITHIN(multi_consumer, 60) { each_size(multi_consumer); }
 
-/* --- select stress: four channels, ten fibers, each item of four kinds of senders and receivers ----------------------
- */
+/* --- select stress: four channels, ten fibers, each item of four kinds of senders and receivers ---- */
 
 static struct weft_chan *c[4];
 static int hits[4];
@@ -336,7 +334,7 @@ static void *receives_on(void *number) {
     for (size_t i = test_size(4000); i > 0; i--) get(c[(intptr_t)number]);
     return NULL;
 }
-/* Uses each channel so many times, and then no more. */
+/* Uses each channel the same number of times, and then no more. */
 static void use_all(bool sends) {
     size_t left[4];
     struct weft_case cases[4];
@@ -374,8 +372,7 @@ static void select_stress(void *unused) {
 }
 TEST_WITHIN(select_stress, 60) { each_size(select_stress); }
 
-/* --- a send and a receive that race with a select's barrier (TestChanSendSelectBarrier)
- * ------------------------------- */
+/* --- a send and a receive that race with a select's barrier (TestChanSendSelectBarrier) ------- */
 
 struct barrier {
     struct weft_chan *go, *done;
@@ -418,8 +415,7 @@ static void barrier(void *unused) {
 }
 TEST(send_and_select_are_barriers) { each_size(barrier); }
 
-/* --- TestPseudoRandomSend: a select of two sends into a buffer chooses both
- * -------------------------------------------- */
+/* --- TestPseudoRandomSend: a select of two sends into a buffer chooses both ------------------- */
 
 static void pseudo_random_send(void *unused) {
     (void)unused;
@@ -443,8 +439,7 @@ static void pseudo_random_send(void *unused) {
 }
 TEST(pseudo_random_send) { each_size(pseudo_random_send); }
 
-/* --- TestNonblockSelectRace2: one is closed meanwhile
- * ------------------------------------------------------------------- */
+/* --- TestNonblockSelectRace2: one is closed meanwhile ----------------------------------------- */
 
 static void *must_find_one(void *unused) {
     struct weft_case cases[] = {WEFT_CASE_RECV(c2, NULL), WEFT_CASE_RECV(c1, NULL)};
@@ -468,8 +463,7 @@ static void nonblock_select_race(void *unused) {
 }
 TEST_WITHIN(nonblock_select_race, 60) { each_size(nonblock_select_race); }
 
-/* --- zerosize, sendstmt
- * -------------------------------------------------------------------------------------------------- */
+/* --- zerosize, sendstmt ----------------------------------------------------------------------- */
 
 TEST(zerosize) {
     struct weft_chan *ch = weft_chan_make(0, 2);
@@ -481,7 +475,7 @@ TEST(zerosize) {
     CHECK_EQ(weft_chan_free(ch), 0);
 }
 
-/* What is sent is what the item was when it was sent. */
+/* The receiver gets the value that the item had at the send. */
 TEST(sendstmt) {
     struct {
         char text[12];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fibers that keep their workers: which are listed, which fibers are said to wait behind them, how long
- * those waited, and what a hog is doing when another fiber asks.
+ * Fibers that keep their workers: which hogs are listed, which fibers are reported to wait behind them and for how
+ * long, and the backtrace of a hog.
  */
 #define _GNU_SOURCE
 #include "fiber.h"
@@ -20,7 +20,7 @@
 static const struct weft_cluster first = {0};
 static int go_on, hogging, spinning;
 
-/* A sanitizer hands a signal on only when the program calls something that it knows: the clock. */
+/* A sanitizer delivers a signal only when the program calls a function that it intercepts, such as the clock. */
 __attribute__((noinline)) static void spin(const int *until) {
     STORE(&spinning, 1);
     while (!LOAD(until)) CHECK(weft_now() > 0);
@@ -64,12 +64,12 @@ TEST(who_computes_and_who_blocks_is_listed) {
         int which = strcmp(hogs[i].name, "computes") ? 1 : 0;
         CHECK(!strcmp(hogs[i].name, which ? "blocks" : "computes"));
         CHECK_EQ(hogs[i].fiber.id, f[which].id);
-        CHECK(hogs[i].worker < 3 + 2); /* others may run in their place */
+        CHECK(hogs[i].worker < 3 + 2); /* spare workers may run in their place */
         CHECK(hogs[i].since + 4 * WEFT_MILLISECOND >= begun && hogs[i].since < weft_now());
         CHECK_HAS(hogs[i].where, "hogs.c:");
     }
     struct weft_hog one[2] = {{.worker = 4711}, {.worker = 4711}};
-    CHECK_EQ(weft_hogs(first, one, 1), 2); /* there are two, of which one is told */
+    CHECK_EQ(weft_hogs(first, one, 1), 2); /* there are two hogs, and the array has room for one */
     CHECK(one[0].worker != 4711 && one[1].worker == 4711);
     CHECK_EQ(weft_hogs(first, NULL, 0), 2);
     STORE(&go_on, 1);
@@ -89,7 +89,7 @@ TEST(who_yields_is_not_listed) {
     struct weft_fiber a = spawn(yields, &go_on), b = spawn(yields, &go_on);
     for (int i = 0; i < 20; i++) {
         test_nap_ms(2);
-        /* Unless the kernel kept its thread from running for that long. */
+        /* Unless the kernel did not run its thread for that long. */
         if (weft_hogs(first, hogs, 8)) await_hogs(0);
     }
     STORE(&go_on, 1);
@@ -118,7 +118,8 @@ TEST(delays_are_timed) {
     test_until(much_is_timed, &n);
     STORE(&go_on, 1);
     for (int i = 0; i < 8; i++) join(f[i]);
-    CHECK_EQ(weft_delays_read(first, &delays), 0); /* of workers at rest: what one is just noting is half noted */
+    /* Of idle workers: a busy worker may have stored only a part of a sample. */
+    CHECK_EQ(weft_delays_read(first, &delays), 0);
     CHECK(delays.max > 0);
     CHECK(delays.p50 <= delays.p99 && delays.p99 <= delays.p999);
     CHECK(delays.p999 <= delays.max + delays.max / 8 + 1); /* the end of a bucket */
@@ -129,7 +130,7 @@ TEST(delays_are_timed) {
     test_stop();
 }
 
-/* Those in other lists than the queue are, too. */
+/* Fibers in the lists beside the queue are timed, too. */
 static void *does_nothing(void *unused) { return unused; }
 TEST(delays_of_other_lists_are_timed) {
     static const struct weft_attr kinds[] = {{.priority = WEFT_HIGH}, {.priority = WEFT_LOW}, {.pinned = 1}};
@@ -151,7 +152,7 @@ static void *is_late(void *unused) {
     ADD(&seen, 1);
     return NULL;
 }
-/* One worker: it goes on only when the monitor has seen it, and had another worker run in its place. */
+/* One worker: the hog goes on only after the monitor has seen it and a spare runs in its place. */
 static void *keeps_it_waiting(void *unused) {
     struct weft_fiber f = spawn_with(&(struct weft_attr){.name = "the late one"}, is_late, NULL);
     spin(&seen);
@@ -171,7 +172,7 @@ static void limit_child(void *limit) {
 TEST_WITHIN(a_limit_that_is_broken_is_reported_with_both_fibers, 60) {
     static struct test_child child;
     uint64_t limit = WEFT_MILLISECOND, took;
-    do { /* a busy machine may be late in ways of its own, and that is reported first */
+    do { /* a busy machine may cause delays of its own, and these are reported first */
         took = weft_now();
         test_child(&child, limit_child, &limit);
         took = weft_now() - took;
@@ -184,7 +185,8 @@ TEST_WITHIN(a_limit_that_is_broken_is_reported_with_both_fibers, 60) {
     CHECK_HAS(line, "\"the hog\" spawned at ");
     CHECK_EQ(test_lines_with(line, "hogs.c:"), 1);
     CHECK(strstr(line, "the late one") < strstr(line, "behind") && strstr(line, "behind") < strstr(line, "the hog"));
-    CHECK(test_lines_with(child.said, "late:") <= 1 + took / (100 * WEFT_MILLISECOND)); /* so far apart */
+    /* The least time between two reports. */
+    CHECK(test_lines_with(child.said, "late:") <= 1 + took / (100 * WEFT_MILLISECOND));
 }
 TEST_WITHIN(without_a_limit_nothing_is_reported, 60) {
     static struct test_child child;
@@ -199,12 +201,12 @@ TEST_WITHIN(without_a_limit_nothing_is_reported, 60) {
 
 /* --- backtraces ------------------------------------------------------------------------------------------ */
 
-/* valgrind 3.19 goes on at a wrong place after a handler that ran on a signal stack. */
+/* valgrind 3.19 continues at a wrong address after a handler that ran on a signal stack. */
 static void needs_signal_stacks(void) {
     if (test_valgrind()) test_skip("valgrind does not come back from signal stacks");
 }
 
-/* The address in brackets of each line, within so many bytes of the function's beginning? */
+/* Is the address in brackets in some line within `bytes` bytes after the beginning of the function? */
 static bool has_frame_of(const char *text, const void *function, size_t bytes) {
     for (const char *at = text; (at = strstr(at, "[0x")); at++) {
         uintptr_t address = strtoull(at + 1, NULL, 16), begin = (uintptr_t)function;
@@ -229,7 +231,7 @@ static const char *contents(int fd) {
 struct asks {
     int fd, least;
 };
-/* A busy machine may let a hog run so late that it does not answer in time. */
+/* On a busy machine a hog may run so late that it does not answer in time. */
 static bool writes_so_many(void *arg) {
     struct asks *a = arg;
     CHECK(!ftruncate(a->fd, 0) && !lseek(a->fd, 0, SEEK_SET));
@@ -289,7 +291,7 @@ TEST_WITHIN(asked_about_itself, 60) {
     test_in_fiber(1, of_itself, NULL);
 }
 
-/* A read is restarted; a nap ends early, as the header says. */
+/* A read is restarted. A nap ends early, as the header says. */
 static void *naps(void *unused) {
     (void)unused;
     struct timespec t = {3600, 0};
@@ -376,7 +378,7 @@ TEST_WITHIN(signals_of_the_program_are_passed_on, 60) {
         CHECK(!sigaction(SIGURG, &mine, NULL));
         test_start(2);
         CHECK(!sigaction(SIGURG, NULL, &now));
-        CHECK(now.sa_handler == mine.sa_handler); /* before the first request it is the program's */
+        CHECK(now.sa_handler == mine.sa_handler); /* before the first request the signal belongs to the program */
         backtrace_of_one(NULL);
         CHECK_EQ(LOAD(&others), plain);
         CHECK(!sigaction(SIGURG, NULL, &now));
@@ -392,7 +394,7 @@ TEST_WITHIN(signals_of_the_program_are_passed_on, 60) {
     }
 }
 
-/* --- while they come and go ---------------------------------------------------------------------------------- */
+/* --- while hogs come and go ---------------------------------------------------------------------------------- */
 
 static int over, asked;
 static void *asks_always(void *unused) {
@@ -410,7 +412,7 @@ static void *asks_always(void *unused) {
     close(fd);
     return NULL;
 }
-/* Computes for a little more or less than it takes to be noticed, switches in between, ends. */
+/* Computes for a little more or less than the monitor needs to notice a hog, switches in between, and ends. */
 static void *comes_and_goes(void *seed) {
     uint64_t random = (uintptr_t)seed, end;
     for (int i = 0; i < 6; i++) {
@@ -422,7 +424,7 @@ static void *comes_and_goes(void *seed) {
     }
     return NULL;
 }
-/* The text is shared: one thread asks; another one only makes requests meet. */
+/* The text is shared, so one thread uses it. Another thread asks only so that requests coincide. */
 static void *asks_for_nothing(void *fd) {
     while (!LOAD(&over)) {
         int n = weft_hogs_backtrace(first, *(int *)fd);
@@ -450,7 +452,7 @@ TEST_WITHIN(while_hogs_come_and_go, 120) {
     }
 }
 
-/* A stop, and a cluster's end, do not wait for a request, nor the other way round. */
+/* A stop and the end of a cluster do not wait for a request for a backtrace, and a request does not wait for them. */
 static void *asks_until_over(void *fd) {
     while (!LOAD(&over)) {
         int n = weft_hogs_backtrace(first, *(int *)fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tests of input and output share. They know nothing but the public header, so that they hold for every
- * engine; meson.build makes a test of each: WEFT_TEST_IO=uring, epoll, forbidden: the ring, by a filter for system
+ * Shared by the tests of input and output. They use only the public header, so they hold for every engine. meson.build
+ * runs each program on each engine: WEFT_TEST_IO=uring, epoll, forbidden: the ring, by a filter for system
  * calls that every test sets for itself before it starts a runtime; or older: the ring of Linux 5.19.
  */
 #ifndef WEFT_TESTS_FIBER_IO_H
@@ -49,7 +49,7 @@ __attribute__((constructor)) static inline void choose_engine(void) {
 
 /* --- ends of all kinds ----------------------------------------------------------------------------------- */
 
-/* Descriptors that are connected, the first to read from, the second to write to; and whether they block. */
+/* Connected descriptors, the first to read from, the second to write to; and whether they block. */
 enum ends { PIPE, PIPE_NONBLOCKING, LOCAL, LOCAL_NONBLOCKING, TCP, TCP_NONBLOCKING, ENDS };
 
 static inline void make_listener(int *fd, struct sockaddr_in *address, int flags) {
@@ -90,9 +90,8 @@ static inline bool goes_in(int fd) {
         while (write(fd, much, piece) > 0) any = true;
     return any;
 }
-/* Until nothing more goes in. The two ends of a TCP connection move bytes between their buffers at any later time, and
- * make their buffers larger. So their sizes are fixed here, and the sender is tried again after the kernel had time to
- * move what it holds. */
+/* Writes until the buffers are full. The two ends of a TCP connection may later move bytes between their buffers, and
+ * enlarge these. So this fixes the sizes, and tries the sender again after the kernel had time to move the bytes. */
 static inline void fill_up(const int ends[2]) {
     int flags = fcntl(ends[1], F_GETFL), small = 8192;
     CHECK(!fcntl(ends[1], F_SETFL, flags | O_NONBLOCK));
@@ -121,7 +120,7 @@ static inline int make_file(void) {
 /* -errno, if it is -1. */
 static inline long long told(long long n) { return n < 0 ? -errno : n; }
 
-/* Mostly, until the fiber waits; there is nothing to be seen from outside. */
+/* Usually returns when the fiber waits. Nothing outside shows that for certain. */
 static inline void let_it_wait(void) {
     for (int i = 0; i < 10; i++) weft_yield();
     weft_sleep_for(2 * WEFT_MILLISECOND);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls that block: on another thread, bounded, in order; given up or not; threads that come and go. */
+/* Calls that block: on another thread, limited in number, in order; abandoned or not; threads that begin and end. */
 #define _GNU_SOURCE
 #include "io.h"
 
@@ -87,16 +87,16 @@ static void few_are_left(void *unused) {
     for (int i = 0; i < 8; i++) join(f[i]);
     CHECK(test_threads() > before);
     while (test_threads() > before) weft_sleep_for(50 * WEFT_MILLISECOND);
-    CHECK_EQ(weft_blocking(naps, NULL, NULL), 0); /* and another one is made when it is needed */
+    CHECK_EQ(weft_blocking(naps, NULL, NULL), 0); /* and another thread is made when it is needed */
 }
 TEST(idle_threads_end) {
     if (test_emulated()) test_skip("there are others");
     if (TEST_TSAN) test_skip("it has a thread of its own");
-    no_rescue(); /* a spare worker would stay */
+    no_rescue(); /* otherwise a spare worker would stay */
     test_in_fiber(2, few_are_left, NULL);
 }
 
-/* --- the pool is in use: those beyond the bound wait in line ---------------------------------------------------- */
+/* --- the pool is in use: calls beyond the limit wait in line ---------------------------------------------------- */
 
 static int gate, taken, line[64], in_line;
 static void *stays(void *unused) {
@@ -145,8 +145,7 @@ static void cancelled_in_line(void *unused) {
 }
 TEST(who_waits_in_line_can_be_cancelled) { each_runtime(cancelled_in_line); }
 
-/* --- the plain form stays ------------------------------------------------------------------------------------------
- */
+/* --- the plain form stays --------------------------------------------------------------------- */
 
 static int begun;
 static void *writes_late(void *memory) {
@@ -158,7 +157,7 @@ static void *writes_late(void *memory) {
 static void *calls_writes_late(void *unused) {
     char memory[8] = "early";
     void *result = NULL;
-    CHECK_EQ(weft_blocking(writes_late, memory, &result), 0); /* it was made: that counts */
+    CHECK_EQ(weft_blocking(writes_late, memory, &result), 0); /* the call has run: that counts */
     CHECK(result == memory && !strcmp(memory, "late"));
     CHECK_EQ(weft_sleep_for(WEFT_FOREVER), -ECANCELED);
     return unused;
@@ -175,16 +174,15 @@ static void plain_stays(void *unused) {
     uint64_t until = weft_now() + 10 * WEFT_MILLISECOND;
     CHECK_EQ(weft_scope_begin(&scope, until), 0);
     int err = weft_blocking(writes_late, memory, NULL);
-    CHECK(!err || (err == -ETIMEDOUT && weft_now() >= until)); /* so slow that it was over before */
+    CHECK(!err || (err == -ETIMEDOUT && weft_now() >= until)); /* so slow that the call was over before */
     CHECK(!strcmp(memory, err ? "early" : "late"));
-    CHECK_EQ(weft_sleep_for(WEFT_FOREVER), -ETIMEDOUT); /* now it is over */
+    CHECK_EQ(weft_sleep_for(WEFT_FOREVER), -ETIMEDOUT); /* now the call is over */
     CHECK_EQ(weft_blocking(writes_late, memory, NULL), -ETIMEDOUT);
     CHECK_EQ(weft_scope_end(&scope), -ETIMEDOUT);
 }
 TEST(a_call_that_has_begun_is_waited_for) { each_runtime(plain_stays); }
 
-/* --- the other form goes -------------------------------------------------------------------------------------------
- */
+/* --- the other form goes ---------------------------------------------------------------------- */
 
 static int destroyed;
 static void destroy(void *memory) {
@@ -203,12 +201,12 @@ static void owned_goes(void *unused) {
     struct weft_fiber f = spawn(calls_owned, NULL);
     await_yielding(&begun, 1);
     CHECK_EQ(weft_cancel(f), 0);
-    int given = (intptr_t)join(f) == -ECANCELED; /* unless it was through before */
+    int given = (intptr_t)join(f) == -ECANCELED; /* unless the call was over before */
     test_await(&destroyed, given);
     CHECK(!join(spawn(calls_owned, NULL)));
-    CHECK_EQ(destroyed, given); /* it was the caller's again */
+    CHECK_EQ(destroyed, given); /* the memory belonged to the caller again */
     CHECK_EQ(weft_cancel(weft_self()), 0);
-    CHECK_EQ((intptr_t)calls_owned(NULL), -ECANCELED); /* told before it began */
+    CHECK_EQ((intptr_t)calls_owned(NULL), -ECANCELED); /* cancelled before it began */
     CHECK_EQ(destroyed, given + 1);
 }
 TEST(an_owned_call_is_given_up) { each_runtime(owned_goes); }
@@ -218,7 +216,7 @@ static void gives_up(void *unused) {
     (void)unused;
     struct weft_scope scope;
     CHECK_EQ(weft_scope_begin(&scope, weft_now() + 5 * WEFT_MILLISECOND), 0);
-    if (calls_owned(NULL)) ADD(&given_up, 1); /* on a busy machine it may be through before */
+    if (calls_owned(NULL)) ADD(&given_up, 1); /* on a busy machine it may be over before */
     weft_scope_end(&scope);
 }
 TEST(a_stop_waits_for_what_was_given_up) {
@@ -244,8 +242,7 @@ static void owned_in_line(void *unused) {
 }
 TEST(given_up_before_its_turn) { each_runtime(owned_in_line); }
 
-/* --- fork -----------------------------------------------------------------------------------------------------------
- */
+/* --- fork ------------------------------------------------------------------------------------- */
 
 static int in_child(void *unused) {
     (void)unused;
@@ -274,8 +271,7 @@ TEST(a_forked_child_has_a_pool_of_its_own) {
     test_in_fiber(2, forks, NULL);
 }
 
-/* --- names
- * --------------------------------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
 static void names(void *unused) {
     (void)unused;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every call that waits, ended by a request, by a scope that is cancelled, by a scope's deadline, and told before it
- * begins: it ends with that error, has done nothing, and the memory it was given is not touched afterwards.
+ * Every call that waits, ended by weft_cancel, by a cancelled scope, by the deadline of a scope, or cancelled before it
+ * begins. It returns that error, has done nothing, and its memory is not touched afterwards.
  */
 #define _GNU_SOURCE
 #include "io.h"
 
 #include <sys/wait.h>
 
-/* What a call waits at, and its memory, between two canaries. */
+/* The descriptor at which a call waits, and its memory between two canaries. */
 struct at {
     int ends[2], listener;
     struct sockaddr_in address;
@@ -171,7 +171,7 @@ static void check_call(struct job *j, long long wanted) {
     long long got = calls[j->call].fn(&a);
     if (got != wanted)
         test_fail(__FILE__, __LINE__, "%s, way %d: %lld, not %lld", calls[j->call].name, (int)j->way, got, wanted);
-    /* If anything still wrote there, it would do so now. */
+    /* A late write to that memory would happen now. */
     ssize_t ignored = write(a.ends[1], "late", 4);
     (void)ignored;
     weft_yield();
@@ -219,7 +219,7 @@ static void each_call(void *unused) {
 }
 TEST_WITHIN(every_wait_ends, 60) { each_runtime(each_call); }
 
-/* --- what was done counts ---------------------------------------------------------------------------------------- */
+/* --- a completed part counts ------------------------------------------------------------------ */
 
 static int written;
 static void *writes_too_much(void *fd) {
@@ -258,6 +258,6 @@ static void told_before(void *unused) {
     CHECK_EQ(weft_write(e[1], "x", 1), 1); /* it need not wait */
     CHECK_EQ(weft_recv(e[0], &c, 1, MSG_DONTWAIT), 1);
     CHECK_EQ(told(weft_read(e[0], &c, 1)), -ECANCELED);
-    close_ends(e); /* which is never refused */
+    close_ends(e); /* a close is never refused */
 }
 TEST(what_need_not_wait_is_done) { each_runtime(told_before); }

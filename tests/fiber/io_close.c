@@ -6,7 +6,7 @@
 
 #include "../state.h"
 
-enum { NUMBER = 700 }; /* that no other code uses, not even weft itself */
+enum { NUMBER = 700 }; /* a number that no other code uses, not even weft */
 static int fd_in_question, begun;
 static long long reads(void) {
     char c;
@@ -36,7 +36,8 @@ static void *closes(void *unused) {
     return unused;
 }
 
-/* Three of each, some of them closed by a thread that is no fiber. A late fiber finds it closed. */
+/* Three fibers wait for each kind of descriptor. Some descriptors are closed by a thread that is not a fiber. A fiber
+ * that comes late finds the descriptor closed. */
 static void is_closed(long long (*fn)(void), int fd, bool by_thread) {
     struct weft_fiber f[3];
     CHECK_EQ(fd_in_question = dup3(fd, NUMBER, O_CLOEXEC), NUMBER);
@@ -79,8 +80,7 @@ static void all_kinds(void *unused) {
 }
 TEST(who_waits_ends) { each_runtime(all_kinds); }
 
-/* --- the next user of the number ------------------------------------------------------------------------------------
- */
+/* --- the next user of the number -------------------------------------------------------------- */
 
 static int own, none;
 struct number {
@@ -88,7 +88,7 @@ struct number {
     unsigned char tag;
 };
 
-/* Reads one byte; what it gets is of the life in which it began, or nothing. */
+/* Reads one byte. It gets a byte of the file that was open when it began, or none. */
 static void *reads_one(void *arg) {
     struct number *n = arg;
     unsigned char c = 0;
@@ -110,11 +110,11 @@ static void reused(void *unused) {
         make_ends(round % ENDS, e);
         struct number n = {e[0], (unsigned char)(round % 251)};
         for (int i = 0; i < READERS; i++) f[i] = spawn(reads_one, &n);
-        for (int i = 0; i < READERS; i++) await_state(waits_or_ended, f[i]); /* they have begun with this one */
+        for (int i = 0; i < READERS; i++) await_state(waits_or_ended, f[i]); /* they have begun with this file */
         int bytes = (int)test_below(&random, READERS), had = LOAD(&own);
         for (int i = 0; i < bytes; i++) CHECK_EQ(weft_write(e[1], &n.tag, 1), 1);
-        while (bytes && round % 8 == 0 && LOAD(&own) == had) weft_yield(); /* now and then one has got it */
-        close_ends(e); /* some are woken by a byte, and have not got it yet */
+        while (bytes && round % 8 == 0 && LOAD(&own) == had) weft_yield(); /* now and then a fiber has got the byte */
+        close_ends(e); /* some fibers were woken by a byte, and have not read it yet */
         make_ends((round + round / ENDS) % ENDS, next);
         CHECK_EQ(weft_write(next[1], "\xff\xff\xff\xff\xff\xff\xff\xff", 8), 8); /* not for them */
         for (int i = 0; i < READERS; i++) join(f[i]);
@@ -126,8 +126,7 @@ TEST_WITHIN(a_number_that_is_used_again, 40) {
     CHECK(own > 0 && none > 0);
 }
 
-/* --- what has two descriptors, names in a directory, and what a fiber makes later ------------------------------------
- */
+/* --- calls with two descriptors, names in a directory, and calls that a fiber makes later ----- */
 
 static int other_ends[2];
 static void *splices(void *from) {
@@ -189,7 +188,8 @@ static void directories(void *unused) {
 }
 TEST(a_directory_is_the_one_that_was_meant) { each_runtime(directories); }
 
-/* On one worker, what a fiber of its own makes is made after the close; on several, perhaps while it is closed. */
+/* On one worker, a call that a separate fiber makes runs after the close. On several workers it may run during the
+ * close. */
 static void once_later(int file) {
     struct weft_io io[2];
     char c = 0;
@@ -219,7 +219,8 @@ static void later(void *unused) {
 }
 TEST(operations_are_about_what_was_there_when_they_began) { each_runtime(later); }
 
-/* A thread that hands over what others have filled takes it along when it ends. */
+/* When a thread ends, the kernel cancels what it has submitted, also the entries of other fibers. These must not
+ * notice. */
 static void *asks_late(void *fd) {
     char c;
     CHECK_EQ(weft_recv(*(int *)fd, &c, 1, 0), 1);
@@ -247,10 +248,9 @@ TEST(a_thread_closes_and_ends) {
     for (int i = 0; i < 5; i++) each_runtime(thread_ends);
 }
 
-/* --- at any moment
- * ---------------------------------------------------------------------------------------------------- */
+/* --- at any moment ---------------------------------------------------------------------------- */
 
-/* The number is not used again before all have ended: whatever they are about to do, they end. */
+/* The number is not used again before all waits have ended. They end, whatever they are about to do. */
 static void at_any_moment(void *unused) {
     (void)unused;
     enum { READERS = 4, ROUNDS = 1000 };

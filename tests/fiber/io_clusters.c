@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Clusters that end while something that was begun there is under way: it goes on elsewhere. */
+/* Clusters that end while a request that was begun there is under way: it continues in another cluster. */
 #define _GNU_SOURCE
 #include "../state.h"
 #include "io.h"
@@ -111,7 +111,7 @@ static void async_moves(void *unused) {
         struct weft_cluster c = create();
         join(spawn_with(&(struct weft_attr){.cluster = c}, begins, &u));
         int err;
-        while ((err = weft_cluster_destroy(c)) == -EBUSY) weft_yield(); /* without a ring a fiber of c makes it */
+        while ((err = weft_cluster_destroy(c)) == -EBUSY) weft_yield(); /* without a ring a fiber of c makes the call */
         if (!strcmp(weft_io_engine(), "io_uring")) CHECK_EQ(err, 0);
         if (cancelled)
             CHECK_EQ(weft_io_cancel(&u.io), 0);
@@ -176,7 +176,7 @@ static void leases_move(void *unused) {
     (void)unused;
     int ends[2];
     make_ends(TCP, ends);
-    struct weft_fiber f = begun_elsewhere(takes_a_lease, &ends[0]); /* before it comes, */
+    struct weft_fiber f = begun_elsewhere(takes_a_lease, &ends[0]); /* before it arrives, */
     CHECK_EQ(weft_send(ends[1], "hello", 5, 0), 5);
     join(f);
     CHECK_EQ(weft_send(ends[1], "hello", 5, 0), 5);
@@ -193,7 +193,7 @@ static void leases_move(void *unused) {
 }
 TEST(memory_that_is_lent_stays) { each_runtime(leases_move); }
 
-/* How much of a chain was done, only its maker can tell: it is told what was not. */
+/* Only the code that made a chain can tell how much of it was done: it learns what was not done. */
 static void *chains(void *ends) {
     struct io_uring_sqe e = {.opcode = IORING_OP_READ, .fd = *(int *)ends, .off = UINT64_MAX};
     char got[8];
@@ -213,7 +213,7 @@ static void chain_moves(void *unused) {
 }
 TEST(a_chain_is_cut_short) { each_runtime(chain_moves); }
 
-/* Moved while it runs: it goes on where it was until it waits, and so do those that it spawns. */
+/* Moved while it runs: it stays where it was until it waits. The same holds for fibers that it spawns. */
 struct runner {
     int ends[2], started, go;
     struct weft_fiber child;
@@ -250,7 +250,7 @@ static void children_move(void *unused) {
 }
 TEST(children_of_one_that_was_moved_are_not_lost) { each_runtime(children_move); }
 
-/* Many at once, again and again; each byte arrives. */
+/* Many moves at once, again and again. Each byte arrives. */
 static void storm(void *unused) {
     (void)unused;
     enum { PIPES = 16, ROUNDS = 40 };

@@ -61,7 +61,8 @@ static void dial_and_talk(const char *listen_at, const char *dial) {
 static void dials(void *unused) {
     (void)unused;
     dial_and_talk("127.0.0.1", "127.0.0.1");
-    dial_and_talk("127.0.0.1", "localhost"); /* which may be ::1 first: refused, and the next one is tried */
+    /* The first address may be ::1, which refuses: then the next address is tried. */
+    dial_and_talk("127.0.0.1", "localhost");
     dial_and_talk(NULL, "127.0.0.1");
     dial_and_talk(NULL, NULL);
 }
@@ -125,7 +126,7 @@ static void local_sockets(void *unused) {
     weft_close(second);
     unlink(path);
     close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-    CHECK_EQ(weft_unix_listen(path, 0), -EADDRINUSE); /* a file that is no socket stays */
+    CHECK_EQ(weft_unix_listen(path, 0), -EADDRINUSE); /* a file that is not a socket stays */
     CHECK_EQ(access(path, F_OK), 0);
     memset(longest, 'x', sizeof longest - 1);
     CHECK_EQ(weft_unix_listen(longest, 0), -ENAMETOOLONG);
@@ -164,7 +165,7 @@ static void lines(void *unused) {
         CHECK_EQ(weft_stream_line(&stream, &line), -ENODATA);
         CHECK_EQ(weft_join(writer, NULL), 0);
         CHECK_EQ(weft_stream_close(&stream), 0);
-        CHECK_EQ(weft_stream_close(&stream), 0); /* it is none any more */
+        CHECK_EQ(weft_stream_close(&stream), 0); /* it is no stream any more */
         CHECK_EQ(weft_stream_line(&stream, &line), -EINVAL);
     }
 }
@@ -183,7 +184,7 @@ static void too_long(void *unused) {
     CHECK_EQ(byte, '\n');
     CHECK_EQ(weft_stream_line(&stream, &line), 4);
     CHECK(!strcmp(line, "next"));
-    /* A line of which half has come, when the deadline does: it is not lost. */
+    /* Half of a line has come at the deadline. It is not lost. */
     struct weft_scope scope;
     CHECK_EQ(weft_fd_write_all(ends[1], "half", 4), 0);
     weft_scope_begin(&scope, weft_now() + 2 * WEFT_MILLISECOND);
@@ -197,7 +198,7 @@ static void too_long(void *unused) {
 }
 TEST(lines_that_are_too_long_or_late) { each(too_long, NULL); }
 
-/* Pieces of all sizes are written by one fiber and read by another: every byte, in order. */
+/* One fiber writes pieces of all sizes, another reads them: every byte arrives, in order. */
 static void *reads_all(void *arg) {
     struct weft_stream *stream = arg;
     unsigned char piece[3000];

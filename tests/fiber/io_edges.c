@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Connections that weft has made itself: without a ring the poller is told of them only once (io/edge.h). */
+/* Connections that weft has made itself: without a ring the poller reports each change only once (io/edge.h). */
 #define _GNU_SOURCE
 #include "../state.h"
 #include "io.h"
@@ -49,7 +49,7 @@ static ssize_t end(struct weft_fiber f, struct receive *r) {
     join(f);
     return r->got;
 }
-/* Waits once, so that it is registered, and emptied by the last receive. */
+/* Waits once, so that the socket is registered, and the last receive has emptied it. */
 static void use(const int ends[2]) {
     struct receive r;
     for (int i = 0; i < 2; i++) {
@@ -59,7 +59,7 @@ static void use(const int ends[2]) {
     }
 }
 
-/* --- what may stand behind bytes that were received ----------------------------------------------------------- */
+/* --- what may follow bytes that were received ----------------------------------------------------------- */
 
 static void end_behind(void *unused) {
     (void)unused;
@@ -70,7 +70,7 @@ static void end_behind(void *unused) {
         use(ends);
         struct weft_fiber f;
         if (waits) f = begin(&r, ends[0], sizeof r.bytes);
-        CHECK_EQ(send(ends[1], "bye", 3, MSG_MORE), 3); /* with the end in one segment */
+        CHECK_EQ(send(ends[1], "bye", 3, MSG_MORE), 3); /* in one segment with the end */
         CHECK_EQ(shutdown(ends[1], SHUT_WR), 0);
         if (!waits) {
             r = (struct receive){.fd = ends[0], .room = sizeof r.bytes};
@@ -128,7 +128,7 @@ static void share(void *unused) {
         size_t size = (size_t)i % 13 + 1;
         CHECK_EQ(weft_send(ends[1], "0123456789abcdef", size, 0), size);
         out += size;
-        if (i % 16 == 0) /* all of it must arrive, or a reader waits beside what is there */
+        if (i % 16 == 0) /* all bytes must arrive, or a reader waits although there are bytes */
             while (atomic_load(&bytes_in) < out) weft_yield();
     }
     CHECK_EQ(weft_shutdown(ends[1], SHUT_WR), 0);
@@ -159,7 +159,7 @@ static void level(void *unused) {
 }
 TEST(readiness_is_told_as_long_as_it_lasts) { each_runtime(level); }
 
-/* --- numbers that are used again ---------------------------------------------------------------------------------- */
+/* --- numbers that are used again -------------------------------------------------------------- */
 
 static void closed(void *unused) {
     (void)unused;
@@ -174,7 +174,7 @@ static void closed(void *unused) {
 }
 TEST(a_close_ends_the_wait) { each_runtime(closed); }
 
-/* The file stays open under another number, and is still reported as the number that it had. */
+/* The file stays open under another number, and is still reported under its old number. */
 static void doubled(void *unused) {
     (void)unused;
     int ends[2], next[2];
@@ -188,7 +188,7 @@ static void doubled(void *unused) {
     if (next[0] != number && next[1] != number) CHECK(dup3(next[0], number, O_CLOEXEC) == number);
     struct weft_fiber f = begin(&r, next[0], sizeof r.bytes);
     use(ends);
-    CHECK(state_waits(f)); /* what came for the first one is not for this one */
+    CHECK(state_waits(f)); /* events of the first file are not for this file */
     CHECK_EQ(weft_send(next[1], "mine", 4, 0), 4);
     CHECK_EQ(end(f, &r), 4);
     if (next[0] != number && next[1] != number) CHECK_EQ(weft_close(number), 0);
@@ -197,7 +197,8 @@ static void doubled(void *unused) {
 }
 TEST(a_file_under_another_number_does_not_disturb) { each_runtime(doubled); }
 
-/* The number is another file's, and weft was not told. Once a process: it does not trust again. */
+/* The number belongs to another file now, and weft was not told. This works once in a process: then weft no longer
+ * relies on edges. */
 static void closed_unseen(void *kind) {
     int ends[2], next[2];
     struct receive r;
@@ -214,7 +215,7 @@ static void closed_unseen(void *kind) {
 TEST(a_local_socket_that_got_the_number_unseen_is_watched) { test_in_fiber(2, closed_unseen, &(enum ends){LOCAL}); }
 TEST(a_connection_that_got_the_number_unseen_is_watched) { test_in_fiber(1, closed_unseen, &(enum ends){TCP}); }
 
-/* Closed by the C library, and the numbers used again by weft: it notices. */
+/* The C library closes the files, and weft uses the numbers again: weft notices. */
 static void closed_by_library(void *unused) {
     (void)unused;
     for (int i = 0; i < 4; i++) {
@@ -226,8 +227,7 @@ static void closed_by_library(void *unused) {
 }
 TEST(numbers_that_the_library_has_closed_are_used_again) { each_runtime(closed_by_library); }
 
-/* --- another runtime, another process ------------------------------------------------------------------------------
- */
+/* --- another runtime, another process --------------------------------------------------------- */
 
 static int kept[2];
 static int keeps(void *unused) {
@@ -258,7 +258,7 @@ TEST(a_connection_outlives_the_runtime) {
     }
 }
 
-/* --- sending ------------------------------------------------------------------------------------------------------ */
+/* --- sending ---------------------------------------------------------------------------------- */
 
 enum { MUCH = 4 << 20 };
 static char much[MUCH];

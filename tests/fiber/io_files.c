@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Regular files: bytes at positions, in memory or not; names; errors as the originals have them. */
+/* Regular files: bytes at positions, in memory or not; names; the same errors as the POSIX calls. */
 #define _GNU_SOURCE
 #include "../state.h"
 #include "io.h"
@@ -32,7 +32,7 @@ static void bytes(void *unused) {
     CHECK_EQ(weft_fsync(fd), 0);
     CHECK_EQ(weft_fdatasync(fd), 0);
     CHECK_EQ(lseek(fd, 0, SEEK_CUR), 13);
-    int last = fcntl(fd, F_DUPFD_CLOEXEC, 500); /* a number that no other open gets meanwhile */
+    int last = fcntl(fd, F_DUPFD_CLOEXEC, 500); /* a number that no other open returns meanwhile */
     CHECK_EQ(weft_close(fd), 0);
     CHECK_EQ(weft_close(last), 0);
     CHECK_EQ(told(weft_pread(last, got, 1, 0)), -EBADF);
@@ -42,7 +42,7 @@ TEST(bytes_at_positions) {
     bytes(NULL); /* a thread */
 }
 
-/* Some pages of it are in memory, others are not: all the bytes are read. */
+/* Some pages of the file are in memory, others are not: all the bytes are read. */
 static void cold(void *unused) {
     (void)unused;
     enum { SIZE = 1 << 20, PIECE = 1 << 18 };
@@ -69,8 +69,8 @@ TEST(what_is_not_in_memory_is_read) { each_runtime(cold); }
 
 /* --- several at one position ------------------------------------------------------------------------------------ */
 
-/* A record is in one piece, and stands in the file once. Two pages and some more: read in several steps, if only some
- * pages of it are in memory. */
+/* Each record is in one piece, and in the file once. It is longer than two pages, so a read takes several steps if only
+ * some of its pages are in memory. */
 enum { WRITERS = 8, EACH = 40, RECORD = 8192 + 100 };
 struct record {
     int number;
@@ -168,7 +168,7 @@ static void one_position_under_way(void *unused) {
 }
 TEST(several_operations_at_one_position) { each_runtime(one_position_under_way); }
 
-/* What does not fit is not written, and what does stays where it is. */
+/* Bytes that do not fit are not written; the other bytes keep their places. */
 static void no_room(void *unused) {
     (void)unused;
     enum { MOST = 100000, MUCH = 200000 };
@@ -286,7 +286,7 @@ TEST(fifos_are_waited_for_when_they_are_opened) { each_runtime(fifo); }
 
 static void too_many(void *unused) {
     (void)unused;
-    weft_close(weft_open("/dev/null", O_RDONLY)); /* whatever has to be open is */
+    weft_close(weft_open("/dev/null", O_RDONLY)); /* by now all that has to be open is open */
     struct rlimit before;
     CHECK(!getrlimit(RLIMIT_NOFILE, &before));
     CHECK(!setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, before.rlim_max}));

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes that are moved from one descriptor to another, by splice and sendfile, between ends of all kinds: whichever of
- * the two is waited for, a cancellation ends the call, and a close of either does; and nothing is moved from or to the
- * next file that gets a number.
+ * splice and sendfile move bytes between descriptors of all kinds. Whichever of the two the call waits for, a
+ * cancellation or a close of either ends it. Nothing is moved from or to the next file that gets the number.
  */
 #define _GNU_SOURCE
 #include "../state.h"
@@ -14,9 +13,9 @@
 enum { IN = 710, OUT = 711 }; /* numbers that no other code uses */
 enum { MUCH = 4000000 };
 
-/* --- ends at which a call has to wait ----------------------------------------------------------------------- */
+/* --- descriptors at which a call has to wait -------------------------------------------------- */
 
-static int kept[4], kept_count; /* the other ends of those: they stay open meanwhile */
+static int kept[4], kept_count; /* the other ends of these stay open meanwhile */
 static void keep(int fd) { kept[kept_count++] = fd; }
 static void let_go(void) {
     while (kept_count) CHECK(!close(kept[--kept_count]));
@@ -134,7 +133,7 @@ static void ends_so(intptr_t way, enum ending how) {
     if (how == OUT_CLOSED) CHECK_EQ(weft_close(OUT), 0);
     intptr_t got = (intptr_t)join(f);
     if (got <= 0 && got != results[how]) fprintf(stderr, "%s\n", ways[way].name);
-    if (got <= 0) CHECK_EQ(got, results[how]); /* else some had been moved before */
+    if (got <= 0) CHECK_EQ(got, results[how]); /* otherwise some bytes had been moved before */
     if (how != IN_CLOSED) CHECK_EQ(weft_close(IN), 0);
     if (how != OUT_CLOSED) CHECK_EQ(weft_close(OUT), 0);
     let_go();
@@ -180,16 +179,16 @@ static void used_again(void *unused) {
         if (!way) CHECK_EQ(sent, MUCH);
         if (way) CHECK(sent < MUCH && (under_way == -EBADF || (under_way > 0 && under_way < MUCH)));
         CHECK_EQ(weft_close(OUT), 0);
-        CHECK_EQ((intptr_t)join(reader), 0); /* bytes of the other one */
+        CHECK_EQ((intptr_t)join(reader), 0); /* bytes of the other file */
         CHECK(!weft_close(IN) && !weft_close(end));
     }
     CHECK_EQ(weft_close(other), 0);
 }
 TEST(a_number_that_is_used_again) { each_runtime(used_again); }
 
-/* --- what is moved ------------------------------------------------------------------------------------------------ */
+/* --- what is moved ---------------------------------------------------------------------------- */
 
-/* A file, a pipe, a file: more than the pipe holds, so each of the two waits for the other. */
+/* From a file through a pipe to a file, more than the pipe holds: so the writer and the reader wait for each other. */
 static int through[2];
 static void *into_pipe(void *file) {
     off_t at = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The look-alikes beside their originals: kinds of descriptors by calls by arguments (same_kinds.h, same_calls.h). Each
- * original is called on a descriptor that was made for it, then each look-alike on another, which blocks or does not;
- * and what they return, errno, and what can be seen afterwards has to be the same: bytes in the buffer, what has come
- * out at the other end, the file's size, position and flags, signals.
+ * Compares weft's calls with the POSIX calls of the same name, for all kinds of descriptors and arguments
+ * (same_kinds.h, same_calls.h). The test makes a descriptor and calls the original on it, then another descriptor,
+ * blocking or not, and calls the look-alike on that. The results, errno and all visible effects must be the same: bytes
+ * in the buffer, bytes at the other end, the file's size, position and flags, signals.
  *
- * Where the original would block for ever, a timer interrupts it; the look-alike has a deadline.
+ * If the original would block for ever, a timer interrupts it. The look-alike has a deadline.
  */
 #define _GNU_SOURCE
 #include "same_calls.h"
@@ -28,8 +28,7 @@ struct outcome {
     uint64_t arrived_how; /* how they came */
 };
 
-/* --- what can be seen -----------------------------------------------------------------------------------------------
- */
+/* --- what can be seen ------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t signals_seen, alarms_seen;
 static void on_signal(int number) {
@@ -51,7 +50,7 @@ static void fill_buffer(char *b) {
     for (int i = 0; i < ROOM; i++) b[i] = (char)('a' + i % 8);
 }
 
-/* What stands there to be read, message by message. */
+/* Reads all that has arrived, message by message. */
 static void look_at_peer(int fd, struct outcome *o) {
     char got[65536];
     struct pollfd p = {fd, POLLIN, 0};
@@ -88,13 +87,12 @@ static struct outcome run(const struct call *c, struct made *m, char *b, bool we
     errno = 0;
     o.result = c->run(weft, m, b);
     o.error = o.result < 0 ? errno : 0;
-    o.signals = (unsigned)signals_seen - before; /* perhaps those of others, if it blocks */
+    o.signals = (unsigned)signals_seen - before; /* the flags may have changed for others, if it blocks */
     if (c->closes && !o.result) m->fd = -1;
     return o;
 }
 
-/* --- the originals
- * ---------------------------------------------------------------------------------------------------- */
+/* --- the originals ---------------------------------------------------------------------------- */
 
 static void set_alarm(long milliseconds) {
     struct itimerval t = {{0, milliseconds * 1000}, {0, milliseconds * 1000}};
@@ -119,7 +117,7 @@ static struct outcome original_within(const struct kind *k, const struct call *c
     return o;
 }
 
-/* A call that was interrupted may only have had to wait for the machine: it gets more time. */
+/* Perhaps the call was interrupted only because the machine is busy: it gets more time. */
 static struct outcome original(const struct kind *k, const struct call *c, char *b) {
     struct outcome o = original_within(k, c, b, 2);
     for (long more = 10; o.blocks && more <= (o.was_interrupted ? 40 : 160); more *= 4) {
@@ -132,7 +130,7 @@ static struct outcome original(const struct kind *k, const struct call *c, char 
 
 static struct outcome expected[KINDS][CALLS], expected_of_none[CALLS_ABOUT_NONE];
 
-/* The kinds that are looked at. */
+/* The kinds that this process compares. */
 static const struct kind *first_kind = kinds;
 static int kinds_looked_at = KINDS;
 
@@ -147,8 +145,7 @@ static void ask_originals(void) {
     CHECK(signal(SIGALRM, SIG_DFL) != SIG_ERR);
 }
 
-/* --- the look-alikes
- * -------------------------------------------------------------------------------------------------- */
+/* --- the look-alikes -------------------------------------------------------------------------- */
 
 static unsigned differences;
 
@@ -167,8 +164,8 @@ static bool is_same(const struct outcome *a, const struct outcome *b) {
 }
 
 /*
- * What differs, and is left so (docs/IO.md, "Differences"): a full eventfd is waited for before the kernel looks at
- * what is written; of two mistakes in one call another may be reported; a writev of no bytes to a socket is a message.
+ * Accepted differences (docs/IO.md, "Differences"): weft waits for a full eventfd before the kernel checks the value;
+ * of two mistakes in one call weft may report the other; a writev of no bytes to a socket sends a message.
  */
 static bool is_known_to_differ(const char *kind, const char *call, bool is_socket) {
     static const char *const known[][2] = {
@@ -225,7 +222,7 @@ static struct outcome look_alike(struct try t) {
     return o;
 }
 
-/* A busy machine may be late with what the kernel does behind a call. A true difference shows again. */
+/* On a busy machine the kernel may be late with the effects of a call. A real difference shows again. */
 static void *try_one(void *arg) {
     const struct try t = *(struct try *)arg;
     struct outcome o;
@@ -236,7 +233,7 @@ static void *try_one(void *arg) {
     return NULL;
 }
 
-/* Those that block do so side by side. */
+/* Calls that block run side by side. */
 static void try_all(void *unused) {
     (void)unused;
     enum { TOGETHER = 100 };
@@ -274,7 +271,8 @@ static void all_the_same(unsigned workers) {
     if (differences) test_fail(__FILE__, __LINE__, "%u differences", differences);
 }
 
-/* Most of the time is spent waiting, to see that a call waits. So all are compared side by side, a process for each. */
+/* Most of the time the test waits to see that a call waits. So all kinds are compared side by side, each in its own
+ * process. */
 static unsigned processes;
 static void compare_beside(unsigned workers, const char *operations_missing) {
     fflush(NULL);
@@ -307,7 +305,7 @@ TEST_WITHIN(as_the_originals, 120) {
     compare_all();
 }
 
-/* A file may have so many bytes: a write is cut there, and the next one is answered by SIGXFSZ. */
+/* The limit of a file's size: a write is cut there, and the next write raises SIGXFSZ. */
 TEST_WITHIN(files_at_their_limit, 60) {
     struct rlimit before, limit;
     need_originals();
@@ -323,7 +321,7 @@ TEST_WITHIN(files_at_their_limit, 60) {
     CHECK(!setrlimit(RLIMIT_FSIZE, &before));
 }
 
-/* Each operation that weft uses is missing in turn, and all of them. At a smaller size: all, and some. */
+/* The ring lacks each operation that weft uses in turn, then all of them. At a smaller size: all, and some. */
 TEST_WITHIN(without_operations_of_the_ring, 240) {
     static const int operations[] = {
         IORING_OP_READV,    IORING_OP_WRITEV,  IORING_OP_FSYNC,   IORING_OP_POLL_ADD, IORING_OP_SENDMSG,

@@ -116,8 +116,7 @@ static void refused(void *unused) {
 }
 TEST(nobody_listens) { each_runtime(refused); }
 
-/* --- many ----------------------------------------------------------------------------------------------------------
- */
+/* --- many ------------------------------------------------------------------------------------- */
 
 enum { MANY = 1000 };
 static int pairs[MANY][2];
@@ -153,7 +152,7 @@ static void many(void *unused) {
 }
 TEST(a_thousand_at_once) { each_runtime(many); }
 
-/* --- what is there or is not, and is not waited for ------------------------------------------------------------- */
+/* --- calls that do not wait, whether there is data or not ------------------------------------- */
 
 static void not_waited_for(void *unused) {
     (void)unused;
@@ -189,8 +188,7 @@ static void not_waited_for(void *unused) {
 }
 TEST(what_is_never_waited_for) { each_runtime(not_waited_for); }
 
-/* --- all of it, and it stays ----------------------------------------------------------------------------------------
- */
+/* --- MSG_WAITALL and MSG_PEEK ----------------------------------------------------------------- */
 
 static void *peeks(void *fd) {
     char got[8] = "";
@@ -226,7 +224,7 @@ static void peeks_all(void *unused) {
 }
 TEST(what_is_looked_at_is_all_there_and_stays) { each_runtime(peeks_all); }
 
-/* --- a listener that is in use ------------------------------------------------------------------------------------ */
+/* --- a listener that is in use ---------------------------------------------------------------- */
 
 static void *asks(void *listener) { return (void *)(intptr_t)weft_listener_accept(listener); }
 static void in_use(void *unused) {
@@ -277,14 +275,14 @@ static void *accepts_from_listener(void *fd) {
     CHECK_EQ(weft_listener_end(&l), 0);
     return NULL;
 }
-/* All of them stand in the kernel's queue when the first is accepted. */
+/* All connections are in the kernel's queue when the first is accepted. */
 static void connect_newcomers(const struct sockaddr_in *address) {
     for (int i = 0; i < NEWCOMERS; i++) {
         int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         CHECK(fd >= 0 && !connect(fd, (const struct sockaddr *)address, sizeof *address) && !close(fd));
     }
 }
-/* A fiber that accepts does not wait for the turns of the others, one by one. */
+/* A fiber that accepts does not wait for a turn of each busy connection in between. */
 static void beside_busy_ones(void *(*fn)(void *), int flags) {
     struct weft_fiber f[BUSY], g[BUSY];
     struct sockaddr_in address;

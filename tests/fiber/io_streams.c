@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pipes and sockets, whether they block or not: what is sent arrives, all of it and in order; ends, and peers that
- * vanish. */
+/* Pipes and sockets, blocking and non-blocking: all bytes arrive in order; ends of streams, and peers that vanish. */
 #define _GNU_SOURCE
 #include "io.h"
 
@@ -28,7 +27,7 @@ static void waits_for_bytes(void *unused) {
         let_it_wait();
         CHECK_EQ(weft_write(e[1], "hello", 5), 5);
         join(f);
-        CHECK_EQ(fcntl(e[0], F_GETFL), flags); /* they are as they were */
+        CHECK_EQ(fcntl(e[0], F_GETFL), flags); /* the flags are unchanged */
         CHECK_EQ(weft_write(e[1], "hello", 5), 5);
         reads(&e[0]); /* without a wait */
         CHECK_EQ(weft_read(e[0], NULL, 0), 0);
@@ -82,7 +81,7 @@ static void much(void *unused) {
 }
 TEST(a_write_writes_all) { each_runtime(much); }
 
-/* --- receiving all ------------------------------------------------------------------------------------------------ */
+/* --- receiving all ---------------------------------------------------------------------------- */
 
 static void *sends_slowly(void *fd) {
     for (int i = 0; i < 10; i++) {
@@ -215,10 +214,10 @@ static void shared(void *unused) {
 }
 TEST(several_read_one_end) { each_runtime(shared); }
 
-/* --- devices ------------------------------------------------------------------------------------------------------ */
+/* --- devices ---------------------------------------------------------------------------------- */
 
-/* A write is a record of the kernel's log, as it is a reply of a file system: whole, in one write. The log may drop a
- * record, or show it later, but none of them is a part of one. */
+/* Each write to the kernel's log is a record, as each reply of a file system is: it must arrive whole, in one write.
+ * The log may drop a record or show it later, but it never shows a part of a record. */
 static void records(void *unused) {
     (void)unused;
     enum { SIZE = 600 };
@@ -245,7 +244,7 @@ static void records(void *unused) {
 }
 TEST(a_record_for_a_device_is_in_one_piece) { test_in_fiber(2, records, NULL); }
 
-/* --- terminals ---------------------------------------------------------------------------------------------------- */
+/* --- terminals -------------------------------------------------------------------------------- */
 
 static void *types(void *fd) {
     weft_sleep_for(3 * WEFT_MILLISECOND);
@@ -269,7 +268,7 @@ static void terminal(void *unused) {
 }
 TEST(terminals) { each_runtime(terminal); }
 
-/* Lines that are written in several parts, by several fibers: no line has another's part in it. */
+/* Several fibers write lines in several parts. No line contains a part of another. */
 enum { LINES = 100, LINE = 30, TYPISTS = 4 };
 static int screen_of_all;
 static void *writes_lines(void *letter) {

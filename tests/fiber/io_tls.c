@@ -154,7 +154,7 @@ static void parts_and_files(void *unused) {
 }
 TEST(parts_and_files_are_sent) { test_in_fiber(2, parts_and_files, NULL); }
 
-/* A thread that is no fiber waits in the kernel. */
+/* A thread that is not a fiber waits in the kernel. */
 static void *thread_talks(void *p) {
     struct pair *pair = p;
     char got[16];
@@ -180,7 +180,7 @@ static void threads(void *unused) {
 }
 TEST(threads_may_use_it) { test_in_fiber(1, threads, NULL); }
 
-/* --- told to stop ----------------------------------------------------------------------------------------- */
+/* --- cancelled ----------------------------------------------------------------------------------------- */
 
 static ssize_t read_in_time(struct weft_tls *tls, uint64_t milliseconds) {
     struct weft_scope scope;
@@ -191,13 +191,13 @@ static ssize_t read_in_time(struct weft_tls *tls, uint64_t milliseconds) {
     return n;
 }
 
-/* A read that is told to stop has taken nothing, whatever part of a record had come. */
+/* A cancelled read has taken nothing, even if a part of a record had come. */
 static void stopped_reads(void *unused) {
     (void)unused;
     struct both b;
     struct pair pair;
     begin_both(&b);
-    CHECK_EQ(weft_tls_context_kernel(b.client, 0), 0); /* the kernel would encrypt the pieces once more */
+    CHECK_EQ(weft_tls_context_kernel(b.client, 0), 0); /* the kernel would encrypt the pieces again */
     meet_well(&pair, &b);
     CHECK_EQ(read_in_time(pair.server, 5), -ETIMEDOUT);
     pass_on(pair.client, pair.server, "after");
@@ -240,7 +240,7 @@ static void stopped_writes(void *unused) {
     CHECK(weft_tls_write(pair.server, much, 1) < 0 && errno == EPIPE);
     CHECK(weft_tls_shutdown(pair.server) < 0 && errno == EPIPE);
     CHECK_EQ(weft_tls_close(pair.server), 0);
-    /* What was said to have been sent arrives; then it is known that this was not all. */
+    /* All bytes that the send reported arrive. Then the reader learns that the stream was cut. */
     ssize_t all = 0, n;
     while ((n = weft_tls_read(pair.client, got, sizeof got)) > 0) all += n;
     CHECK(n < 0 && errno == ECONNABORTED);
@@ -251,7 +251,7 @@ static void stopped_writes(void *unused) {
 }
 TEST(a_write_that_is_stopped_breaks_the_stream) { test_in_fiber(2, stopped_writes, NULL); }
 
-/* A handshake can be gone on with. */
+/* A cancelled handshake can be continued. */
 static void stopped_handshakes(void *unused) {
     (void)unused;
     struct both b;
@@ -283,7 +283,7 @@ static void ends_of_all_kinds(void *unused) {
     char byte;
     begin_both(&b);
     meet_well(&pair, &b);
-    CHECK_EQ(weft_tls_close(pair.client), 0); /* says so */
+    CHECK_EQ(weft_tls_close(pair.client), 0); /* says that it ends */
     CHECK_EQ(weft_tls_read(pair.server, &byte, 1), 0);
     CHECK_EQ(weft_tls_read(pair.server, &byte, 1), 0);
     CHECK_EQ(weft_tls_close(pair.server), 0);
@@ -292,7 +292,7 @@ static void ends_of_all_kinds(void *unused) {
     CHECK(weft_tls_read(pair.server, &byte, 1) < 0 && errno == ECONNABORTED);
     CHECK_HAS(weft_tls_reason(pair.server), "last word");
     CHECK(weft_tls_read(pair.server, &byte, 1) < 0 && errno == ECONNABORTED);
-    pass_on(pair.server, pair.client, "the other way"); /* and our last word can still be said */
+    pass_on(pair.server, pair.client, "the other way"); /* and we can still announce our end */
     CHECK_EQ(weft_tls_close(pair.server), 0);
     CHECK_EQ(weft_tls_read(pair.client, &byte, 1), 0);
     CHECK_EQ(weft_tls_close(pair.client), 0);
@@ -302,7 +302,7 @@ static void ends_of_all_kinds(void *unused) {
     CHECK_EQ(weft_tls_write(pair.server, "x", 1), 1);
     CHECK_EQ(weft_close(dup(weft_tls_fd(pair.client))), 0);
     close_pair(&pair);
-    /* Bytes that are no TLS. */
+    /* Bytes that are not TLS. */
     open_pair(&pair, &b, "a.test");
     CHECK_EQ(send(weft_tls_fd(pair.client), "GET / HTTP/1.1\r\n\r\n", 18, 0), 18);
     CHECK(weft_tls_handshake(pair.server) < 0 && errno == EPROTO);
@@ -314,7 +314,7 @@ static void ends_of_all_kinds(void *unused) {
 }
 TEST(an_end_that_was_not_said_is_an_error) { test_in_fiber(2, ends_of_all_kinds, NULL); }
 
-/* Clients that say only so much of a handshake, and go. */
+/* Clients that send only a part of a handshake, and vanish. */
 static void vanishing(void *unused) {
     (void)unused;
     struct both b;
@@ -421,7 +421,7 @@ static void lives(void *unused) {
     CHECK_EQ(test_open_files(), open_before);
 }
 TEST(streams_outlive_their_context) {
-    setenv("WEFT_RESCUE", "0", 1); /* on a busy machine a spare may begin, and open a ring */
+    setenv("WEFT_RESCUE", "0", 1); /* on a busy machine a spare worker may begin, and open a ring */
     test_in_fiber(1, lives, NULL);
 }
 

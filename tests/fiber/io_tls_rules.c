@@ -15,7 +15,7 @@ static void check_refused(const struct both *b, const char *host, const char *wh
     close_pair(&pair);
 }
 
-/* The server shows that certificate from now on. */
+/* The server presents this certificate from now on. */
 static void show(struct both *b, struct wanted wanted) {
     issue(&b->issuer, wanted);
     CHECK_EQ(weft_tls_context_reload(b->server), 0);
@@ -45,7 +45,7 @@ static void certificates(void *unused) {
 }
 TEST(certificates_are_checked) { test_in_fiber(2, certificates, NULL); }
 
-/* Without an issuer of one's own, the system's are asked. */
+/* Without an issuer of its own, a context uses the system's issuers. */
 static void system_store(void *unused) {
     (void)unused;
     struct both b;
@@ -80,7 +80,7 @@ TEST(servers_may_ask_for_certificates) { test_in_fiber(2, clients, NULL); }
 
 /* --- names ------------------------------------------------------------------------------------------------ */
 
-/* The name of the file in which the certificate is that the client got, and the kind of its key. */
+/* The file with the certificate that the client got, and the kind of its key. */
 static void check_shown(const struct both *b, const char *host, const char *file, int kind) {
     struct pair pair;
     char name[64];
@@ -176,7 +176,7 @@ TEST(versions_and_ciphers_have_bounds) { test_in_fiber(2, versions, NULL); }
 
 /* --- sessions --------------------------------------------------------------------------------------------- */
 
-/* A server of one address, because sessions go by that. */
+/* A server with one address, because clients store sessions by address. */
 static int again(struct both *b, int listener, const struct sockaddr_in *address) {
     struct pair pair = {0};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -212,7 +212,7 @@ static void sessions(void *unused) {
     CHECK_EQ(weft_tls_context_stats(b.server, &stats), 0);
     CHECK_EQ(stats.handshakes, 12);
     CHECK_EQ(stats.resumed, 10);
-    CHECK_EQ(weft_tls_context_reload(b.client), 0); /* other rules may hold now */
+    CHECK_EQ(weft_tls_context_reload(b.client), 0); /* the rules may have changed */
     CHECK_EQ(again(&b, listener, &address), 0);
     CHECK_EQ(weft_tls_context_resumption(b.server, 0), 0);
     CHECK_EQ(again(&b, listener, &address), 0);
@@ -243,7 +243,7 @@ static void files(void *unused) {
     write_text(path_of(&b.issuer, "a.pem"), "nothing of use");
     CHECK(weft_tls_context_reload(b.server) < 0 && errno == EPROTO);
     CHECK_HAS(weft_tls_context_reason(b.server), "a.pem");
-    check_shown(&b, "a.test", "a.pem", EVP_PKEY_EC); /* the old one is still there */
+    check_shown(&b, "a.test", "a.pem", EVP_PKEY_EC); /* the old certificate is still in use */
     CHECK(weft_tls_context_trust(b.client, "/nowhere") < 0 && errno == ENOENT);
     issue(&b.issuer, (struct wanted){.file = "a.pem", .names = "DNS:a.test", .rsa = true});
     CHECK_EQ(weft_tls_context_reload(b.server), 0);

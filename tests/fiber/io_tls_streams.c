@@ -4,7 +4,7 @@
 #include "tls.h"
 #include "weft/stream.h"
 
-/* A server that answers each line by its length, and says at the end how its client has ended. */
+/* A server that answers each line with its length, and reports how its client has ended. */
 struct lines {
     struct both both;
     int listener;
@@ -60,12 +60,12 @@ static void by_name(void *unused) {
     CHECK(!strcmp(weft_tls_host(tls), "localhost"));
     CHECK_EQ(weft_stream_close(&stream), 0);
     join(server);
-    CHECK_EQ(lines.ended, -ENODATA); /* the end was said: it is no connection that was cut */
+    CHECK_EQ(lines.ended, -ENODATA); /* the peer announced its end: the connection was not cut */
     end_lines(&lines);
 }
 TEST(lines_by_name) { each_runtime(by_name); }
 
-/* What goes wrong is told, and nothing is left open. */
+/* Errors are reported, and nothing is left open. */
 static void refused(void *unused) {
     (void)unused;
     struct lines lines;
@@ -99,7 +99,8 @@ static void refused(void *unused) {
 }
 TEST(what_goes_wrong_is_told) { test_in_fiber(2, refused, NULL); }
 
-/* The client says that it ends, and is gone. The server can say its own end to no peer: an error, and not a loop. */
+/* The client announces its end, and is gone. The server cannot announce its own end to any peer: that is an error, not
+ * a loop. */
 static void gone(void *unused) {
     (void)unused;
     struct both b;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Polling, splicing, sending files, children, sleeping, operations under way, and which engine it is. */
+/* Polling, splicing, sending files, children, sleeping, operations under way, and the choice of the engine. */
 #define _GNU_SOURCE
 #include "../state.h"
 #include "io.h"
@@ -27,7 +27,8 @@ TEST(the_engine) {
     each_runtime(is_chosen);
 }
 
-/* The reason that is told where the kernel lacks something. A process for each: the choice is made once. */
+/* The reason that weft prints if the kernel lacks something. Each case runs in its own process, because the choice is
+ * made once. */
 static void reads_a_byte(void *unused) {
     (void)unused;
     int e[2];
@@ -72,8 +73,7 @@ TEST(the_reason_for_the_engine) {
     }
 }
 
-/* --- what is not so -------------------------------------------------------------------------------------------------
- */
+/* --- wrong arguments -------------------------------------------------------------------------- */
 
 static void not_so(void *unused) {
     (void)unused;
@@ -95,8 +95,7 @@ static void not_so(void *unused) {
 }
 TEST(what_is_not_so_is_said) { each_runtime(not_so); }
 
-/* --- turns ---------------------------------------------------------------------------------------------------------
- */
+/* --- turns ------------------------------------------------------------------------------------ */
 
 static int others_turns;
 static void *has_a_turn(void *unused) {
@@ -117,8 +116,7 @@ static void never_waits(void *unused) {
 }
 TEST(a_fiber_that_never_has_to_wait_lets_others_in) { test_in_fiber(1, never_waits, NULL); }
 
-/* --- polling --------------------------------------------------------------------------------------------------------
- */
+/* --- polling ---------------------------------------------------------------------------------- */
 
 static void *writes_later(void *fd) {
     weft_sleep_for(3 * WEFT_MILLISECOND);
@@ -131,7 +129,7 @@ static void polls(void *unused) {
     make_ends(PIPE, a);
     make_ends(TCP, b);
     int low = a[0];
-    a[0] = fcntl(low, F_DUPFD_CLOEXEC, 500); /* a number that no other open gets when it is closed */
+    a[0] = fcntl(low, F_DUPFD_CLOEXEC, 500); /* a number that no other open returns after the close */
     close(low);
     struct pollfd p[3] = {{a[0], POLLIN, 0}, {b[0], POLLIN, 0}, {-1, POLLIN, 0}};
     CHECK_EQ(weft_poll(p, 3, 0), 0);
@@ -139,7 +137,7 @@ static void polls(void *unused) {
     CHECK_EQ(weft_poll(p, 3, 5), 0);
     CHECK(weft_now() - start >= 5 * WEFT_MILLISECOND);
     CHECK_EQ(weft_poll(NULL, 0, 1), 0);
-    p[2].fd = -7; /* any negative number is not looked at */
+    p[2].fd = -7; /* negative numbers are ignored */
     CHECK_EQ(weft_poll(p, 3, 1), 0);
     struct weft_fiber f = spawn(writes_later, &b[1]);
     CHECK_EQ(weft_poll(p, 3, -1), 1);
@@ -157,8 +155,7 @@ static void polls(void *unused) {
 }
 TEST(polling) { each_runtime(polls); }
 
-/* --- from here to there ---------------------------------------------------------------------------------------------
- */
+/* --- from one descriptor to another ----------------------------------------------------------- */
 
 static char bytes[200000];
 static void *drains(void *fd) {
@@ -195,7 +192,7 @@ static void *writes_all(void *fd) {
     CHECK_EQ(weft_close(*(int *)fd), 0);
     return NULL;
 }
-/* A socket, a pipe, another pipe, a socket; and a file in the end. */
+/* From a socket through two pipes to a socket; and to a file at the end. */
 static void splices(void *unused) {
     (void)unused;
     for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (char)(i * 17 >> 3);
@@ -238,7 +235,8 @@ static void splices(void *unused) {
 }
 TEST(splicing) { each_runtime(splices); }
 
-/* Nothing there, and the caller does not want to wait at the pipe: nor does it at the socket. */
+/* There are no bytes, and the caller does not want to wait for the pipe: then it does not wait for the socket either.
+ * */
 static void splices_now(void *unused) {
     (void)unused;
     int from[2], to[2];
@@ -250,8 +248,7 @@ static void splices_now(void *unused) {
 }
 TEST(splicing_without_a_wait) { each_runtime(splices_now); }
 
-/* --- children --------------------------------------------------------------------------------------------------------
- */
+/* --- children --------------------------------------------------------------------------------- */
 
 static pid_t child(unsigned ms, int status) {
     pid_t pid = fork();
@@ -259,7 +256,7 @@ static pid_t child(unsigned ms, int status) {
     usleep(ms * 1000);
     _exit(status);
 }
-/* Until the other end of the pipe is closed. */
+/* Runs until the other end of the pipe is closed. */
 static pid_t held_child(int ends[2], int status) {
     CHECK(!pipe2(ends, O_CLOEXEC));
     pid_t pid = fork();
@@ -276,7 +273,7 @@ static void waits_for_children(void *unused) {
     CHECK_EQ(weft_waitpid(pid, &status, 0), pid);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
     CHECK_EQ(told(weft_waitpid(pid, &status, 0)), -ECHILD);
-    pid_t two[2] = {child(10, 1), child(30, 2)}, one = weft_waitpid(-1, &status, 0); /* the first, mostly */
+    pid_t two[2] = {child(10, 1), child(30, 2)}, one = weft_waitpid(-1, &status, 0); /* usually the first */
     CHECK(one == two[0] || one == two[1]);
     CHECK_EQ(weft_waitpid(0, NULL, 0), one == two[0] ? two[1] : two[0]);
     CHECK_EQ(told(weft_waitpid(-1, NULL, 0)), -ECHILD);
@@ -297,7 +294,7 @@ static void is_cancelled(int options) {
     CHECK_EQ(weft_cancel(f), 0);
     CHECK_EQ((intptr_t)join(f), -ECANCELED);
 }
-/* Children of which no signal tells. */
+/* Children whose end raises no signal. */
 static void unheard_children(void *unused) {
     (void)unused;
     int held[2];
@@ -328,8 +325,7 @@ static void many_children(void *unused) {
 }
 TEST(many_children_at_once) { each_runtime(many_children); }
 
-/* --- time
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- time ------------------------------------------------------------------------------------- */
 
 static void sleeps(void *unused) {
     (void)unused;
@@ -347,8 +343,7 @@ static void sleeps(void *unused) {
 }
 TEST(sleeping) { each_runtime(sleeps); }
 
-/* --- operations under way
- * ------------------------------------------------------------------------------------------------ */
+/* --- operations under way --------------------------------------------------------------------- */
 
 static void under_way(void *unused) {
     (void)unused;
@@ -379,7 +374,7 @@ static void under_way(void *unused) {
         CHECK_EQ(weft_io_wait(&a), 1);
         CHECK_EQ(weft_io_close(&a, e[0]), 0);
         CHECK_EQ(weft_io_wait(&a), 0);
-        CHECK_EQ(weft_io_read(&a, -1, got[0], 8), 0); /* the number itself may be in use again */
+        CHECK_EQ(weft_io_read(&a, -1, got[0], 8), 0); /* the number may already be in use again */
         CHECK_EQ(weft_io_wait(&a), -EBADF);
         CHECK_EQ(weft_close(e[1]), 0);
         close_ends(other);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Latches: closed until so many have counted down, open for ever after. */
+/* Latches: closed until the count is zero, then open for ever. */
 #include "fiber.h"
 
 static struct weft_latch latch;
@@ -27,7 +27,7 @@ TEST(values) { each_size(values); }
 TEST(values_of_a_thread) { values(NULL); }
 
 static void *counts_down(void *arg) {
-    if (arg) done++; /* one writes, all see it */
+    if (arg) done++; /* one fiber writes, all fibers see it */
     CHECK_EQ(weft_latch_count_down(&latch, 1), 0);
     return NULL;
 }

@@ -176,7 +176,7 @@ static void refused(void *unused) {
 }
 TEST(one_joins_and_others_are_refused) { each_size(refused); }
 
-/* The fiber has ended, its joiner is ready but has not run: the join is still that joiner's. */
+/* The fiber has ended, and its joiner is ready but has not run: no other fiber can join it. */
 static struct weft_fiber contended;
 static void *joins_contended(void *arg) {
     int (*call)(struct weft_fiber) = (int (*)(struct weft_fiber))(uintptr_t)arg;
@@ -195,7 +195,7 @@ static void late_joiner(void *unused) {
         struct weft_fiber a = spawn(joins_contended, (void *)(uintptr_t)just_join);
         weft_yield();
         weft_yield();
-        CHECK_EQ(weft_unpark(contended), 0); /* it ends before b runs, and a stands behind b */
+        CHECK_EQ(weft_unpark(contended), 0); /* it ends before b runs, and a is behind b in the queue */
         struct weft_fiber b = spawn(joins_contended, (void *)(uintptr_t)late[i]);
         intptr_t second = (intptr_t)join(b), first = (intptr_t)join(a);
         CHECK_EQ(first, 0);
@@ -267,7 +267,7 @@ static void *where_am_i(void *unused) {
     (void)unused;
     for (int i = 0; i < 100; i++) {
         int w = weft_worker();
-        CHECK(w >= 0); /* it may be a spare one, in place of a worker that is stuck */
+        CHECK(w >= 0); /* it may be a spare, in place of a stuck worker */
         weft_yield();
     }
     return NULL;
@@ -287,13 +287,14 @@ static void bad_spawns(void *unused) {
     CHECK_EQ(weft_spawn(&f, NULL, NULL, NULL), -EINVAL);
     CHECK_EQ(weft_spawn(&f, &large, same, NULL), -EINVAL);
     CHECK_EQ(weft_spawn(&f, &pinned, same, NULL), -EINVAL);
-    CHECK_EQ(f.id, 0); /* after a spawn that failed it is none */
+    CHECK_EQ(f.id, 0); /* after a failed spawn the handle is empty */
 }
 TEST(bad_attributes) { each_size(bad_spawns); }
 
 /* --- handles for ever --------------------------------------------------------------------------------- */
 
-/* The next fiber in the record of a fiber that has ended. One worker: the last record back is the first out. */
+/* Spawns the next fiber in the record of a fiber that has ended. With one worker, the last returned record is used
+ * first. */
 static struct weft_fiber spawn_in_record(struct weft_fiber of) {
     struct weft_fiber f = spawn(parked, NULL);
     CHECK_EQ(weft__life_index(f.id), weft__life_index(of.id));
@@ -308,7 +309,7 @@ static void check_stale(struct weft_fiber f) {
     CHECK_EQ(weft_cluster_move(f, weft_cluster_self()), -ESRCH);
 }
 
-/* Generations that have many low bits in common with those of the handle: no part of it may be left out. */
+/* Generations whose low bits are those of the handle: a comparison must use all bits. */
 static void many_lives(void *unused) {
     (void)unused;
     for (unsigned bit = 1; bit < 64 - WEFT_LIFE_INDEX_BITS; bit++) {
@@ -317,7 +318,8 @@ static void many_lives(void *unused) {
         struct weft__fiber *record = weft__fiber_at(weft__life_index(old.id));
         uint64_t then = old.id + (WEFT_LIFE_ONE << bit);
         if (then < old.id) then = old.id - (WEFT_LIFE_ONE << bit);
-        store_rlx(&record->slot.life, then - WEFT_LIFE_ONE); /* free, and the next life is that one */
+        /* The record is free, and its next life has this generation. */
+        store_rlx(&record->slot.life, then - WEFT_LIFE_ONE);
         struct weft_fiber f = spawn_in_record(old);
         CHECK_EQ(f.id, then);
         check_stale(old);
@@ -329,7 +331,7 @@ static void many_lives(void *unused) {
 }
 TEST(a_stale_handle_is_stale_for_ever) { test_in_fiber(1, many_lives, NULL); }
 
-/* The last life of a record: joined, detached, or the record of a fiber that is never joined. */
+/* The last life of a record: the fiber is joined, detached, or never joined. */
 static void last_life(void *unused) {
     (void)unused;
     for (unsigned how = 0; how < 3; how++) {
@@ -338,7 +340,7 @@ static void last_life(void *unused) {
         struct weft__fiber *record = weft__fiber_at(weft__life_index(old.id));
         store_rlx(&record->slot.life, (WEFT_LIFE_LAST - WEFT_LIFE_ONE) | weft__life_index(old.id));
         struct weft_fiber f = spawn_in_record(old);
-        CHECK_EQ(f.id + WEFT_LIFE_ONE, weft__life_index(f.id)); /* there is none after it */
+        CHECK_EQ(f.id + WEFT_LIFE_ONE, weft__life_index(f.id)); /* no life follows */
         if (how == 1) CHECK_EQ(weft_detach(f), 0);
         CHECK_EQ(weft_unpark(f), 0);
         if (how == 2) await_state(state_ended, f);

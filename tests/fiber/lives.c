@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lives of the runtime and of clusters, changed by several threads at once: what one call promises holds whatever the
- * others do.
+ * Several threads start and stop the runtime, make and destroy clusters, at the same time: each call keeps its promise,
+ * whatever the others do.
  */
 #define _GNU_SOURCE
 #include "threads.h"
@@ -40,7 +40,7 @@ static void await_stop(void) {
     while (weft_spawn(NULL, NULL, counts, NULL) != -ESRCH) test_nap_ms(1);
 }
 
-/* --- a stop, and what is made or spawned meanwhile --------------------------------------------------------------- */
+/* --- a stop, and clusters and fibers that are made meanwhile ---------------------------------- */
 
 static int stop_has_begun;
 static struct weft_cluster made_by_fiber;
@@ -73,7 +73,7 @@ TEST(threads_make_nothing_during_a_stop) {
     CHECK_EQ(weft_cluster_workers(before), -ESRCH);
 }
 
-/* After a stop that was in vain, they make and spawn again. */
+/* After a failed stop, clusters and fibers can be made again. */
 static void *parks(void *unused) {
     CHECK_EQ(weft_park(), 0);
     return unused;
@@ -110,7 +110,7 @@ static void *makes_and_spawns(void *unused) {
         CHECK(err == 0 || err == -ESRCH);
         if (!err) {
             ADD(&accepted, 1);
-            join(f); /* hangs where an accepted fiber is not run */
+            join(f); /* hangs if an accepted fiber does not run */
         }
         err = weft_cluster_destroy(c);
         CHECK(err == 0 || err == -ESRCH);
@@ -130,7 +130,7 @@ TEST_WITHIN(clusters_are_made_during_stops, 60) {
     CHECK_EQ(ran, accepted);
 }
 
-/* What the function of a timer spawns at the moment of the stop runs to its end, also if it waits. */
+/* The function of a timer spawns a fiber at the moment of the stop. The fiber runs to its end, even if it waits. */
 static void *sleeps(void *unused) {
     CHECK_EQ(weft_sleep_for(50 * WEFT_MICROSECOND), 0);
     return counts(unused);
@@ -161,7 +161,7 @@ static void arms_again(void *unused) {
     CHECK_EQ(weft_timer_arm(&again, 0, arms_again, unused), 0);
 }
 static void *yields_a_while(void *unused) {
-    test_await(&ran, 10); /* on the kernel thread: the other worker has the timer */
+    test_await(&ran, 10); /* sleeps on the kernel thread: the other worker has the timer */
     return unused;
 }
 TEST(a_stop_beside_a_busy_timer) {
@@ -176,8 +176,7 @@ TEST(a_stop_beside_a_busy_timer) {
     }
 }
 
-/* --- what could still wake it ---------------------------------------------------------------------------------------
- */
+/* --- what could still wake a fiber ------------------------------------------------------------ */
 
 static struct weft_sem sem = WEFT_SEM_INIT(0);
 static struct weft_fiber blocked;
@@ -215,7 +214,8 @@ TEST(a_run_waits_for_a_thread_that_wakes) {
     thread_join(helper);
 }
 
-/* Threads that wait in weft, for what only a fiber could do, wake nothing; nor do those that have ended. */
+/* Threads that wait in weft for something that only a fiber could do wake nothing. Threads that have ended wake nothing
+ * either. */
 static struct weft_sem never = WEFT_SEM_INIT(0);
 static int waiting;
 static void *waits_for_fibers(void *way) {
@@ -235,7 +235,7 @@ static void stop_beside_threads_that_wait(void *unused) {
     blocked = spawn(waits, NULL);
     for (intptr_t i = 0; i < 4; i++) t[i] = thread_start(waits_for_fibers, (void *)i);
     test_await(&waiting, 4);
-    for (int i = 0; i < 3; i++) CHECK_EQ(weft_stop(), -EBUSY); /* hangs where one of them counts */
+    for (int i = 0; i < 3; i++) CHECK_EQ(weft_stop(), -EBUSY); /* hangs if such a thread counts */
     CHECK_EQ(weft_sem_post(&never), 0);
     CHECK_EQ(weft_sem_post(&sem), 0);
     for (int i = 0; i < 4; i++) thread_join(t[i]);
@@ -249,7 +249,7 @@ TEST(a_stop_does_not_wait_for_threads_that_wait) {
     CHECK_EQ(test_lines_with(child.said, "nothing is left to wake it"), 3);
 }
 
-/* Nor does a thread that the kernel keeps to serve io_uring. */
+/* A thread that the kernel keeps to serve io_uring does not count either. */
 static void *syncs(void *file) {
     CHECK_EQ(weft_fsync(fileno(file)), 0);
     return NULL;
@@ -273,7 +273,7 @@ TEST(a_stop_does_not_wait_for_io_workers) {
     if (!test_child_exited(&child, 0)) test_fail(__FILE__, __LINE__, "%s", child.said);
 }
 
-/* A job that was given up still runs, and is the program's. */
+/* An abandoned job still runs, and belongs to the program. */
 static int job_runs, job_ends;
 static void *job(void *unused) {
     STORE(&job_runs, 1);
@@ -300,7 +300,7 @@ TEST(a_stop_waits_for_a_job_that_wakes) {
     CHECK_EQ(ran, 1);
 }
 
-/* A child says this while it hangs, and in the same line that; then it is killed. */
+/* A child prints a line with both strings while it hangs. Then it is killed. */
 static void check_says(void (*fn)(void), const char *text, const char *more) {
     char said[4096];
     size_t used = 0;
@@ -323,7 +323,7 @@ static void check_says(void (*fn)(void), const char *text, const char *more) {
     }
     kill(pid, SIGKILL);
     CHECK_EQ(waitpid(pid, NULL, 0), pid);
-    CHECK_HAS(test_line_with(said, text), more); /* a line is written in one go */
+    CHECK_HAS(test_line_with(said, text), more); /* a line is written with one call */
 }
 
 static void *naps(void *unused) {
@@ -354,7 +354,7 @@ TEST(a_main_that_is_blocked_is_named) {
     check_says(runs_into_a_deadlock, "waits for semaphore", "\"main\"");
 }
 
-/* --- destroying --------------------------------------------------------------------------------------------------- */
+/* --- destroying ------------------------------------------------------------------------------- */
 
 static struct weft_cluster shared;
 static void *destroys(void *unused) {
@@ -364,7 +364,7 @@ static void *destroys(void *unused) {
     }
     return unused;
 }
-/* A destroy that is refused disturbs no spawn. It has many fibers to look at before it finds that one lives there. */
+/* A refused destroy disturbs no spawn. It looks at many fibers before it finds a live fiber in the cluster. */
 TEST(a_refused_destroy_disturbs_nothing) {
     enum { ELSEWHERE = 2000 };
     static struct weft_fiber elsewhere[ELSEWHERE];
@@ -387,7 +387,7 @@ TEST(a_refused_destroy_disturbs_nothing) {
     test_stop();
 }
 
-/* Nor is it taken in by fibers that only live for long enough to spawn the next one. */
+/* A destroy is not deceived by fibers that live only long enough to spawn the next fiber. */
 static void *spawns_the_next(void *unused) {
     CHECK_EQ(weft_cluster_self().id, shared.id);
     ADD(&ran, 1);
@@ -410,8 +410,7 @@ TEST(not_while_fibers_beget_fibers) {
     test_stop();
 }
 
-/* --- what is read while it changes: for ThreadSanitizer -------------------------------------------------------------
- */
+/* --- reads of changing values, for ThreadSanitizer -------------------------------------------- */
 
 static uint64_t newest;
 static void *asks(void *unused) {
@@ -446,8 +445,8 @@ TEST_WITHIN(numbers_are_asked_for_during_starts_and_stops, 60) {
     thread_join(t);
 }
 
-/* A thread wakes a fiber that is pinned, by mail to its worker. By the time that it looks whether that worker sleeps,
- * the fiber may have ended, and the runtime have been stopped and started again. */
+/* A thread wakes a pinned fiber by mail to its worker. Before the thread checks whether that worker sleeps, the fiber
+ * may have ended, and the runtime may have been stopped and started again. */
 static void *wakes_the_newest(void *unused) {
     while (!LOAD(&over)) {
         int err = weft_unpark((struct weft_fiber){LOAD(&newest)});
@@ -468,10 +467,9 @@ TEST_WITHIN(mail_is_posted_during_stops, 60) {
     thread_join(t);
 }
 
-/* --- handles of earlier lives ---------------------------------------------------------------------------------------
- */
+/* --- handles of earlier lives ----------------------------------------------------------------- */
 
-/* A cluster is made as another ends, in the same place: what is meant for the old one leaves the new one alone. */
+/* A cluster is made in the record of another that ends. Calls with the old handle do not touch the new cluster. */
 static uint64_t old;
 static void *uses_old_handles(void *unused) {
     while (!LOAD(&over)) {
@@ -501,16 +499,16 @@ TEST_WITHIN(a_resize_of_one_that_has_ended, 60) {
     test_stop();
 }
 
-/* The record of a fiber that has ended is used for the next one at once. Of the lives of a record, every second one is
- * moved, if it still lives; the others never. */
+/* The record of an ended fiber is used for the next fiber at once. Every second life of a record is moved, if it has
+ * not ended; the others are never moved. */
 static struct weft_cluster here, there;
 static uint64_t latest;
-static bool is_to_move(uint64_t id) { return id / (2 * WEFT_LIFE_ONE) & 1; } /* a life in use, and one between */
+static bool is_to_move(uint64_t id) { return id / (2 * WEFT_LIFE_ONE) & 1; } /* a life in use, and a life in between */
 
 static void *says_where(void *unused) {
     uint64_t id = weft_self().id;
     STORE(&latest, id);
-    for (int i = 0; i < 300; i++) weft_yield(); /* for long enough that it is moved now and then */
+    for (int i = 0; i < 300; i++) weft_yield(); /* long enough that it is moved now and then */
     if (weft_cluster_self().id != here.id) CHECK(is_to_move(id));
     return unused;
 }
@@ -539,14 +537,13 @@ TEST_WITHIN(a_move_of_one_that_has_ended, 60) {
     test_stop();
 }
 
-/* --- sizes ----------------------------------------------------------------------------------------------------------
- */
+/* --- sizes ------------------------------------------------------------------------------------ */
 
 static bool rest(void *unused) {
     (void)unused;
     return weft__idle_resting(load_acq(&weft__cluster.idle.state)) == load_acq(&weft__cluster.count);
 }
-/* Only workers for which something changes are woken. */
+/* Only workers whose state changes are woken. */
 TEST(a_resize_wakes_few) {
     enum { MANY = 40, ROUNDS = 10 };
     no_rescue();
@@ -563,8 +560,7 @@ TEST(a_resize_wakes_few) {
     test_stop();
 }
 
-/* --- statistics -----------------------------------------------------------------------------------------------------
- */
+/* --- statistics ------------------------------------------------------------------------------- */
 
 static int pipe_ends[2];
 static void *prints(void *unused) {
@@ -586,7 +582,7 @@ static void *empties(void *unused) {
     }
     return unused;
 }
-/* Standard error is a pipe that is full: the caller that prints the statistics waits, and nothing else does. */
+/* Standard error is a full pipe: only the caller that prints the statistics waits. */
 static void print_to_a_full_pipe(bool by_fiber) {
     int err = dup(STDERR_FILENO);
     CHECK(!pipe(pipe_ends));

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The load generator against a server that does not always do what it should: each planted fault is
- * counted, once, as what it is; and a server that stands still shows in the times of all requests that would
- * have come meanwhile.
+ * The load generator against a faulty server. Each planted fault is counted once, as its kind. A pause of the server
+ * shows in the times of all requests that were due meanwhile.
  */
 #define _GNU_SOURCE
 #include "load.h"
@@ -35,7 +34,7 @@ static struct load_plan plan_for(const struct faulty *server) {
     return plan;
 }
 
-/* Only faults of this kind, and as many as were planted; LOAD_FINE: none. */
+/* The report has only faults of this kind, and as many as were planted; LOAD_FINE: none. */
 static void check_faults(const struct load_tally *tally, enum load_fault kind, uint64_t planted) {
     if (tally->problem) test_fail(__FILE__, __LINE__, "%s", tally->problem);
     CHECK(tally->answers > 0 && tally->bytes > 0 && tally->elapsed > 0);
@@ -44,7 +43,7 @@ static void check_faults(const struct load_tally *tally, enum load_fault kind, u
     CHECK(!kind || planted);
 }
 
-/* Again, if the machine had so little time for us that it did not come to a fault. */
+/* Runs again if the machine was so busy that no fault occurred. */
 static void run_to_a_fault(const struct load_plan *plan, struct load_tally *tally, struct faulty *server) {
     uint64_t planted;
     do {
@@ -115,7 +114,7 @@ TEST(nobody_there) {
     load_run(&plan, &tally);
     CHECK(!tally.problem && !tally.answers && tally.faults[LOAD_REFUSED] >= plan.connections);
     CHECK_EQ(load_faults(&tally), tally.faults[LOAD_REFUSED]);
-    server.speaks = FAULTY_HTTP; /* it has to be asked first what is right */
+    server.speaks = FAULTY_HTTP; /* it has to learn the right answer first */
     plan = plan_for(&server);
     load_run(&plan, &tally);
     CHECK(tally.problem && !tally.answers);
@@ -125,7 +124,7 @@ TEST(nobody_there) {
     CHECK(tally.problem && !tally.answers);
 }
 
-/* More than one at a time on a connection, and a connection for each. */
+/* Several requests at a time on a connection, and a connection for each request. */
 TEST(depth_and_one_request) {
     for (int speaks = FAULTY_ECHO; speaks <= FAULTY_MEMCACHED; speaks++) {
         struct faulty server = {.speaks = (enum faulty_speaks)speaks, .size = MESSAGE};
@@ -147,8 +146,8 @@ TEST(depth_and_one_request) {
 }
 
 /*
- * A server of HTTP that says one thing, in two pieces that are cut anywhere; from the fourth time on, another one if it
- * is given. One connection at a time.
+ * An HTTP server that always sends the same answer, in two pieces that are cut anywhere. From the fourth time on it
+ * sends `then`, if that is given. One connection at a time.
  */
 struct plain {
     const char *answer, *then;
@@ -205,7 +204,7 @@ static void run_plain(struct plain *s, unsigned depth, struct load_tally *tally)
     do {
         __atomic_store_n(&s->answers, 0, __ATOMIC_RELAXED); /* the first one of a run is to be right */
         load_run(&plan, tally);
-    } while (!tally->problem && (s->then ? !load_faults(tally) : !tally->answers)); /* a machine with no time for us */
+    } while (!tally->problem && (s->then ? !load_faults(tally) : !tally->answers)); /* the machine was too busy */
     shutdown(s->listener, SHUT_RDWR);
     pthread_join(s->thread, NULL);
     close(s->listener);
@@ -284,8 +283,8 @@ TEST(faults_of_answers_without_a_length) {
     }
 }
 
-/* A thousand a second for a second; in the middle the server stands still for 300 ms. Three hundred are due
- * meanwhile, though four connections can have but four under way. */
+/* A thousand requests a second for a second. In the middle the server pauses for 300 ms. Three hundred requests are due
+ * meanwhile, though four connections can have only four under way. */
 TEST(a_pause_is_charged_to_all_who_come_meanwhile) {
     struct faulty server = {.speaks = FAULTY_ECHO, .way = FAULTY_PAUSES, .every = 400, .size = MESSAGE};
     static struct load_tally tally;

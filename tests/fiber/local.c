@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fiber-local values: each fiber's own, wherever it runs, destroyed at its end. */
+/* Fiber-local values: each fiber has its own, on whichever worker it runs, and they are destroyed at its end. */
 #include "fiber.h"
 
 static struct weft_key key, plain;
@@ -54,7 +54,7 @@ static void at_exit(void *unused) {
 }
 TEST(destroyed_at_exit) { each_size(at_exit); }
 
-/* A destructor is still the fiber: it may park, and move. */
+/* A destructor runs in the fiber: it may park, and move to another worker. */
 static struct weft_sem sem;
 static struct weft_fiber ends;
 static void destroy_parking(void *value) {
@@ -84,7 +84,7 @@ static void parking(void *unused) {
 }
 TEST(a_destructor_may_park) { each_size(parking); }
 
-/* A record that is used again has no values of its last life. */
+/* A reused record has no values of its last life. */
 static void *sees_none(void *arg) {
     CHECK(!weft_local_get(key));
     CHECK_EQ(weft_local_set(key, arg), 0);

@@ -68,7 +68,7 @@ static void more_workers_than_cpus(void *unused) {
 }
 TEST_WITHIN(oversubscribed, 60) { test_in_fiber(32, more_workers_than_cpus, NULL); }
 
-/* A range that is too long to visit: so the pieces must be large. */
+/* A range that is too long for small pieces. */
 static uint64_t covered;
 static int add_up(size_t begin, size_t end, void *arg) {
     (void)arg;
@@ -91,7 +91,7 @@ static void huge(void *unused) {
 }
 TEST(all_numbers_there_are) { each_size(huge); }
 
-/* Pieces begin where cache lines do. */
+/* Pieces begin at cache lines. */
 static int at_lines(size_t begin, size_t end, void *element) {
     size_t bytes = *(size_t *)element;
     CHECK(begin * bytes % 64 == 0 || begin == 3);
@@ -112,7 +112,7 @@ static void aligned(void *unused) {
 }
 TEST(pieces_begin_at_cache_lines) { each_size(aligned); }
 
-/* A grain by hand is heeded: at most so many, or at least. */
+/* A given grain is obeyed: it is the largest size of a piece, or the least. */
 static int at_most_10(size_t begin, size_t end, void *unused) {
     CHECK(end - begin <= 10);
     return unused != NULL;
@@ -138,7 +138,7 @@ static void grains(void *unused) {
 TEST(grains_by_hand) { each_size(grains); }
 
 /*
- * While a body of a lazy loop waits, the others begin, also on one worker: the first one waits for the last. Not with
+ * While a body of a lazy loop waits, the others begin, also on one worker: the first body waits for the last. Not with
  * continuation stealing, where only the caller of a fork can be taken.
  */
 static struct weft_sem last_began;
@@ -169,7 +169,7 @@ TEST(others_begin_while_a_lazy_body_waits) {
     if (!getenv("WEFT_CONTINUATIONS")) each_size(lazy_rest);
 }
 
-/* The same of a loop that first runs some elements alone, to learn what they cost. */
+/* The same for a loop that first runs some elements alone, to measure their cost. */
 #define PROBED 10000
 static int first_piece_waits(size_t begin, size_t end, void *unused) {
     (void)unused;
@@ -195,7 +195,8 @@ TEST(others_begin_while_a_probed_body_waits) {
     if (!getenv("WEFT_CONTINUATIONS")) each_size(probed_rest);
 }
 
-/* Loops of the same function and length: what the first has taught must not matter but for time. */
+/* Loops of the same function and length: the cost that the first loop has measured may change only the time of the
+ * others. */
 static size_t dear_from;
 static int costs_something(size_t begin, size_t end, void *unused) {
     for (size_t i = begin; i < end; i++)
@@ -239,7 +240,7 @@ static void errors(void *unused) {
         CHECK_EQ(weft_for(0, 100000, stops_at, &at, &kinds[k]), -EIO);
         calls = 0;
         CHECK_EQ(weft_for(0, 100000, stops_at_once, NULL, &kinds[k]), 42);
-        if (weft_workers() == 1) CHECK_EQ(calls, 1); /* no other was begun */
+        if (weft_workers() == 1) CHECK_EQ(calls, 1); /* no other piece was begun */
         at = 99999;
         CHECK_EQ(weft_for(0, 100000, stops_at, &at, &kinds[k]), -EIO);
     }
@@ -266,7 +267,7 @@ static int outer(size_t begin, size_t end, void *unused) {
     for (size_t i = begin; i < end; i++) CHECK_EQ(weft_for(0, 64, inner, cells[i], inner_options), 0);
     return 0;
 }
-enum { WITHOUT_AFFINITY = KINDS - 2 }; /* one loop at a time may use that */
+enum { WITHOUT_AFFINITY = KINDS - 2 }; /* only one loop at a time may use it */
 static void nested(void *unused) {
     (void)unused;
     for (unsigned k = 0; k < KINDS; k++)
@@ -312,7 +313,7 @@ static void blocking(void *unused) {
 }
 TEST_WITHIN(bodies_that_wait, 60) { each_size(blocking); }
 
-/* A fiber that is ready gets its turn while a loop computes, also with one worker. */
+/* A ready fiber gets its turn while a loop computes, also with one worker. */
 static int turns, over;
 static void *takes_turns(void *unused) {
     while (!LOAD(&over)) {
@@ -345,12 +346,12 @@ static void lets_in(void *unused) {
 }
 TEST(ready_fibers_are_let_in) { test_in_fiber(1, lets_in, NULL); }
 
-/* And so it does while one worker scans, sorts, or calls side by side; none of these would park. */
+/* The same while one worker scans, sorts or runs weft_invoke. None of these would park. */
 #define WEFT_SORT_NAME sort_numbers
 #define WEFT_SORT_TYPE uint64_t
 #define WEFT_SORT_LESS(a, b, arg) (*(a) < *(b))
 #include <weft/sort.h>
-enum { NUMBERS = TEST_TSAN ? 3000 : 100000 }; /* each piece may get a fiber, which is dear there */
+enum { NUMBERS = TEST_TSAN ? 3000 : 100000 }; /* each piece may get a fiber, which costs much there */
 static uint64_t numbers[NUMBERS];
 static int compare_numbers(const void *a, const void *b, void *unused) {
     (void)unused;
@@ -449,7 +450,7 @@ static void in_order(void *unused) {
     static const size_t sizes[] = {0, 1, 2, 17, 1000, 50000};
     for (unsigned k = 0; k < KINDS; k++)
         for (unsigned s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-            struct word wanted = {5, 3}, got = {5, 3}; /* what it begins with counts */
+            struct word wanted = {5, 3}, got = {5, 3}; /* the initial value counts */
             spell(10, 10 + sizes[s], &wanted, NULL);
             CHECK_EQ(weft_reduce(10, 10 + sizes[s], &got, &spelling, NULL, &kinds[k]), 0);
             CHECK(got.hash == wanted.hash && got.power == wanted.power);
@@ -457,8 +458,8 @@ static void in_order(void *unused) {
 }
 TEST_WITHIN(reductions_keep_the_order, 60) { each_size(in_order); }
 
-/* Repeated reductions begin with a part for each worker, and each worker with its own part: the callers are on
- * several workers, and more than there are processors. */
+/* Repeated reductions begin with a part for each worker, and each worker begins with its own part. The callers are on
+ * several workers, and there are more callers than processors. */
 static int spell_slowly(size_t begin, size_t end, void *value, void *unused) {
     for (size_t i = begin; i < end; i++)
         for (volatile int k = 0; k < 50; k++) {
@@ -488,7 +489,7 @@ TEST_WITHIN(reductions_like_earlier_ones_keep_the_order, 60) {
     }
 }
 
-/* Values of every size, also such as do not fit a stack. */
+/* Values of every size, also of sizes that do not fit on a stack. */
 enum { LARGE = 5000 };
 struct histogram {
     uint32_t count[LARGE];
@@ -526,7 +527,7 @@ static void reduction_errors(void *unused) {
 }
 TEST(a_fold_ends_the_reduction) { each_size(reduction_errors); }
 
-/* Values are aligned as by malloc, also if their size is no multiple of that. */
+/* Values are aligned as by malloc, also if their size is not a multiple of the alignment. */
 struct tagged {
     double sum;
     char tag[5];
@@ -555,7 +556,7 @@ static void aligned_values(void *unused) {
 }
 TEST(values_are_aligned) { each_size(aligned_values); }
 
-/* The same brackets each time: rounding does not differ. */
+/* The same grouping each time, so the rounding is the same. */
 static int sum_doubles(size_t begin, size_t end, void *value, void *unused) {
     (void)unused;
     for (size_t i = begin; i < end; i++) *(double *)value += 1.0 / (double)(i + 1);
@@ -641,7 +642,7 @@ TEST_WITHIN(parts_are_mailed_to_workers, 60) {
     test_in_fiber(5, directed, NULL);
 }
 
-/* An affinity from a runtime with more workers, or that was never used, is no harm. */
+/* An affinity from a runtime with more workers, or an unused affinity, does no harm. */
 TEST(affinity_outlives_the_runtime) {
     struct weft_affinity kept = WEFT_AFFINITY_INIT;
     struct weft_for_options options = {.affinity = &kept};
@@ -652,7 +653,7 @@ TEST(affinity_outlives_the_runtime) {
     }
 }
 
-/* Mail to a worker that does not come by: the others do what it was sent, and it finds nothing to do. */
+/* Mail to a worker that does not come home: the others run its parts, and later it finds nothing to do. */
 static int hog_runs;
 static void *hogs_worker(void *unused) {
     STORE(&hog_runs, 1);
@@ -684,8 +685,8 @@ TEST(mail_that_is_found_late) {
 }
 
 /*
- * A loop that lets others in still runs in its serial order on one worker, so with the parents stolen it needs no more
- * stacks than its tree is deep.
+ * A loop that gives turns to other fibers still runs in serial order on one worker. So with continuation stealing it
+ * needs no more stacks than its tree is deep.
  */
 enum { STACKS_MOST = 1000 };
 static uintptr_t stacks[STACKS_MOST];
@@ -711,7 +712,7 @@ static void few_stacks(void *unused) {
     STORE(&loop_is_over, 1);
     join(other);
     CHECK(stacks_seen <
-          (TEST_TSAN ? 500 : 100)); /* its frames are large, and its slow calls let others in more often */
+          (TEST_TSAN ? 500 : 100)); /* its frames are large, and its slow calls give turns to other fibers more often */
 }
 TEST(few_stacks_beside_a_fiber_that_yields) {
     no_rescue();

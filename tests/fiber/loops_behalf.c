@@ -14,7 +14,7 @@ enum { MOST = 16 };
 static int together, arrived;
 static void (*what)(void);
 
-/* A body: waits until all are there, then does what the test is about. */
+/* A body: waits until all bodies have begun, then calls the function that the test sets. */
 static void body(void) {
     ADD(&arrived, 1);
     await_yielding(&arrived, together);
@@ -58,7 +58,7 @@ static void of_branch(void *arg) {
 /* --- the ways --------------------------------------------------------------------------------------- */
 
 static int loop_with(struct weft_for_options *options) {
-    options->partition = WEFT_FOR_STATIC; /* a part a worker: as many as run together */
+    options->partition = WEFT_FOR_STATIC; /* a part for each worker, so all parts run at the same time */
     return weft_for(0, (size_t)together, of_loop, NULL, options);
 }
 static int by_loop(void) { return loop_with(&(struct weft_for_options)WEFT_FOR_INIT); }
@@ -109,14 +109,14 @@ static void run_way(const struct way *way, void (*todo)(void)) {
     CHECK_EQ(LOAD(&arrived), together);
 }
 
-/* With as many bodies as there are workers, by as many workers. */
+/* As many bodies as workers. */
 static void each_number(void (*fn)(void *)) {
     for (together = 2; together <= 4; together++) test_in_fiber((unsigned)together, fn, NULL);
 }
 
 /* --- stacks ------------------------------------------------------------------------------------------ */
 
-/* More than a fiber has that asked for no size. */
+/* More stack than a fiber of the default size has. */
 static void use_stack(unsigned pages) {
     volatile char page[4096];
     page[0] = 1;
@@ -137,8 +137,8 @@ TEST(stack) { each_number(check_stacks); }
 
 /* --- scopes ------------------------------------------------------------------------------------------ */
 
-/* All wait, and then the caller is asked to stop: by its scope, or itself. Nothing is left to be begun, so that is no
- * error. Cancelled earlier: loops_cancelled.c. */
+/* All bodies wait, and then the caller is cancelled, by its scope or directly. No piece is left to begin, so the call
+ * returns 0. For earlier cancellations see loops_cancelled.c. */
 static void be_told(void) {
     CHECK_EQ(weft_sleep_for(3600 * WEFT_SECOND), -ECANCELED);
     CHECK_EQ(weft_cancelled(), WEFT_BY_REQUEST);
@@ -180,7 +180,7 @@ static void check_asked(void *unused) {
 }
 TEST(caller_that_is_cancelled) { each_number(check_asked); }
 
-/* A shield is the caller's, too. */
+/* A shield of the caller protects the bodies, too. */
 static void not_be_told(void) { CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0); }
 static void check_shielded(void *unused) {
     (void)unused;
@@ -195,7 +195,7 @@ static void check_shielded(void *unused) {
 }
 TEST(shield) { each_number(check_shielded); }
 
-/* A thread's scope: the bodies are told, and the thread waits for them all the same. */
+/* A thread's scope: the bodies are cancelled, and the thread still waits for them. */
 TEST(scope_of_a_thread) {
     together = 3;
     test_start((unsigned)together);
@@ -205,7 +205,7 @@ TEST(scope_of_a_thread) {
 
 /* --- names ------------------------------------------------------------------------------------------- */
 
-/* The message of a fiber that ends and has forked. */
+/* The message about a fiber that ends without joining a call. */
 static struct weft_fiber caller;
 static void leave_task(void) {
     static struct weft_task task;

@@ -134,7 +134,7 @@ static void *run_way(void *way) {
     return NULL;
 }
 
-/* In a fiber of its own, which is cancelled at some time and then of no more use. */
+/* Runs in a separate fiber, because a cancelled fiber cannot be used again. */
 static int run_in_new_fiber(const struct way *way, void (*todo)(void)) {
     what = todo;
     STORE(&began, 0);
@@ -149,7 +149,7 @@ static void *run_cancelled(void *way) {
     CHECK_EQ(weft_cancel(weft_self()), 0);
     result = ((const struct way *)way)->run();
     CHECK_EQ(LOAD(&began), 0);
-    CHECK_EQ(weft_for(7, 7, of_loop, NULL, NULL), 0); /* all of nothing was run */
+    CHECK_EQ(weft_for(7, 7, of_loop, NULL, NULL), 0); /* the range was empty, so everything has run */
     return NULL;
 }
 static void cancelled_before(void *unused) {
@@ -182,12 +182,12 @@ TEST(nothing_is_begun_for_a_thread_whose_time_is_up) {
     test_stop();
 }
 
-/* --- cancelled by a body ------------------------------------------------------------------------------------------ */
+/* --- cancelled by a body ---------------------------------------------------------------------- */
 
 enum { ENOUGH = 10 };
 static int asks;         /* a body makes the request */
-static int began_before; /* the request was made */
-/* One body makes it. A second request may return while the first is still on its way to the calls. */
+static int began_before; /* the cancellation was requested */
+/* One body requests it. A second request may return while the first is still being passed to the calls. */
 static void cancel_when_enough(void) {
     int none = 0;
     if (LOAD(&began) < ENOUGH || LOAD(&asks)) return;
@@ -195,7 +195,8 @@ static void cancel_when_enough(void) {
     CHECK_EQ(weft_cancel(caller), 0);
     STORE(&began_before, LOAD(&began));
 }
-/* Of each worker, one more may have been about to begin. A scan of an array calls the operation many times a block. */
+/* Each worker may have been about to begin one more. A scan of an array calls the operation many times in each block.
+ * */
 static void cancelled_in_the_middle(void *workers) {
     for (unsigned i = 0; i < WAYS; i++) {
         if (ways[i].run == by_array) continue;
@@ -212,7 +213,7 @@ TEST(nothing_more_is_begun) {
         test_in_fiber((unsigned)workers, cancelled_in_the_middle, &workers);
 }
 
-/* --- cancelled from outside --------------------------------------------------------------------------------------- */
+/* --- cancelled from outside ------------------------------------------------------------------- */
 
 static int untold;
 static void wait_long(void) {
@@ -220,7 +221,7 @@ static void wait_long(void) {
 }
 static void *cancel_when_some_wait(void *unused) {
     await_yielding(&began, 1);
-    for (int i = 0; i < 10; i++) weft_yield(); /* mostly until several wait */
+    for (int i = 0; i < 10; i++) weft_yield(); /* usually until several wait */
     CHECK_EQ(weft_cancel(caller), 0);
     return unused;
 }
@@ -238,7 +239,7 @@ static void cancelled_from_outside(void *unused) {
 }
 TEST_WITHIN(waits_of_bodies_end, 60) { each_size(cancelled_from_outside); }
 
-/* --- shields ------------------------------------------------------------------------------------------------------ */
+/* --- shields ---------------------------------------------------------------------------------- */
 
 static void not_be_told(void) {
     if (LOAD(&began) % 1000 == 0) CHECK_EQ(weft_sleep_for(1000), 0);
@@ -259,8 +260,7 @@ static void shielded(void *unused) {
 }
 TEST_WITHIN(a_shield_keeps_it_off, 60) { each_size(shielded); }
 
-/* --- loops in loops ------------------------------------------------------------------------------------------------
- */
+/* --- loops in loops --------------------------------------------------------------------------- */
 
 enum { OUTER = 20, INNER = 200 };
 static int wrong_result;
@@ -292,8 +292,7 @@ static void nested(void *unused) {
 }
 TEST(loops_in_loops) { each_size(nested); }
 
-/* --- sorts: in some order, but complete
- * ------------------------------------------------------------------------------- */
+/* --- sorts: unordered, but complete ----------------------------------------------------------- */
 
 static int compared, cancel_at;
 static bool is_less(const void *a, const void *b) {

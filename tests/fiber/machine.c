@@ -10,7 +10,7 @@
 
 /* --- the entry --------------------------------------------------------------------------------------------- */
 
-/* A fiber's function that returns its stack pointer as it was at its first instruction. */
+/* The function of a fiber: returns its stack pointer at its first instruction. */
 void *stack_pointer_at_entry(void *arg);
 #if defined(__x86_64__)
 __asm__(".text\n.globl stack_pointer_at_entry\n.type stack_pointer_at_entry, @function\n"
@@ -35,7 +35,7 @@ static void *aligned_locals(void *arg) {
 
 static void alignment(void *unused) {
     (void)unused;
-    for (int i = 0; i < 10; i++) { /* a new stack, and a stack that is handed on */
+    for (int i = 0; i < 10; i++) { /* a new stack, and a reused stack */
         struct weft_fiber a = spawn(stack_pointer_at_entry, NULL), b = spawn(stack_pointer_at_entry, NULL);
         CHECK_EQ((uintptr_t)join(a) % 16, ENTRY_OFFSET);
         CHECK_EQ((uintptr_t)join(b) % 16, ENTRY_OFFSET);
@@ -46,7 +46,7 @@ TEST(the_stack_is_aligned_at_the_entry) { each_size(alignment); }
 
 /* --- sizes --------------------------------------------------------------------------------------------------- */
 
-/* The frames of weft and of this function need a little, and a sanitizer's need more. */
+/* The frames of weft and of this function need some space, and more with a sanitizer. */
 #define FRAMES (TEST_ASAN || TEST_TSAN ? 14000 : 4000)
 
 static void *uses_its_stack(void *arg) {
@@ -84,7 +84,7 @@ TEST(a_stack_size_by_configuration) {
 
 /* --- what a switch must keep --------------------------------------------------------------------------------- */
 
-/* Enough live values of both kinds to fill every register that a compiler has, across switches. */
+/* Enough live integers and floating-point values to fill every register of the compiler, across switches. */
 static void *keeps_registers(void *arg) {
     uint64_t n = (uint64_t)(uintptr_t)arg, a = n + 1, b = n * 3, c = n ^ 5, d = n << 2, e = n + 7, f = n * 11,
              g = n - 1;
@@ -108,7 +108,7 @@ TEST(values_survive_a_switch) { each_size(registers); }
 /* --- errno ----------------------------------------------------------------------------------------------------- */
 
 /*
- * The address of errno from before a switch is another thread's after it. Here errno is used on both
+ * After a switch, the address of errno from before the switch may belong to another thread. Here errno is used on both
  * sides of a switch, in one function, so that an optimiser could keep the address; after a move the
  * failing call sets the new thread's errno, and the test must read that errno.
  */
@@ -161,7 +161,7 @@ static void *jumps(void *arg) {
         volatile int passes = 0;
         int came = setjmp(buf);
         passes++;
-        weft_yield(); /* goes on elsewhere, perhaps */
+        weft_yield(); /* perhaps continues on another worker */
         if (!came) {
             CHECK_EQ(passes, 1);
             weft_yield();

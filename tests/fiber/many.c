@@ -23,7 +23,7 @@ static void ready_at_once(void *unused) {
     for (size_t i = 0; i < n; i++) CHECK_EQ(weft_spawn(NULL, &attr, runs, (void *)i), 0);
     CHECK_EQ(weft_counter_wait(&counter, 0), 0);
     for (size_t i = 0; i < n; i++) CHECK_EQ(times[i], 1);
-    CHECK(weft__stack_count_in_use() < 2000); /* those that do not park hand their stack on */
+    CHECK(weft__stack_count_in_use() < 2000); /* fibers that do not park pass their stack on */
     free(times);
 }
 TEST_WITHIN(a_million_ready, 120) {
@@ -59,7 +59,7 @@ TEST_WITHIN(a_million_parked, 180) {
     free(f);
 }
 
-/* The memory of a crowd goes back when the runtime has been idle for a while; a hang if it does not. */
+/* The memory of many fibers goes back when the runtime has been idle for a while. The test hangs if it does not. */
 static bool holds_at_most(void *kib) { return test_rss_kib() <= *(size_t *)kib; }
 TEST_WITHIN(memory_goes_back, 60) {
     size_t n = test_fibers(50000);

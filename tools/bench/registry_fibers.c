@@ -57,7 +57,7 @@ const struct bench benches_of_fibers[] = {
     {
         .name = "cycle",
         .summary = "rings of five fibers, each wakes the next and waits",
-        .does = "each: posts the next one's semaphore, waits at its own (go: channels with room for one); weft-park: "
+        .does = "each: posts the semaphore of the next, waits at its own (go: channels with room for one); weft-park: "
                 "bare unpark and park; pthread-futex: a plain futex",
         .measurement = "cycle",
         .variants =
@@ -238,7 +238,7 @@ const struct bench benches_of_fibers[] = {
     {
         .name = "starve",
         .summary = "how late a fiber is that wants to run every 100 us, among 99 a worker that spin 1 us and yield",
-        .does = "each: reads the clock until 1 us is over, and yields; the late one yields until it is due",
+        .does = "each: reads the clock until 1 us is over, and yields; the measured fiber yields until it is due",
         .measurement = "starve",
         .variants =
             {
@@ -253,7 +253,7 @@ const struct bench benches_of_fibers[] = {
     {
         .name = "rescue",
         .summary = "how late a fiber is that sleeps 1 ms at a time, beside a fiber that blocks or computes",
-        .does = "each: one sleeps by the system's own call; the other sits in nanosleep, or computes",
+        .does = "each: one fiber sleeps by the system's own call; the other sits in nanosleep, or computes",
         .measurement = "rescue",
         .quick = "span=300",
         .variants =

@@ -201,8 +201,8 @@ const struct bench benches_of_io[] = {
     {
         .name = "file",
         .summary = "reads of 4 KiB at random places: in the page cache, and with O_DIRECT; 1, 32 and 128 at a time",
-        .does = "weft: weft_pread in so many fibers; pread: plain calls by one thread; io_uring: one ring with as many "
-                "under way",
+        .does = "weft: weft_pread in several fibers; pread: plain calls by one thread; io_uring: one ring with as many "
+                "requests at a time",
         .measurement = "file",
         .quick = "span=300",
         .variants =
