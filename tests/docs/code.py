@@ -12,7 +12,8 @@ The info string of a code block says what is done with it:
     ```sh run                  commands: run in a directory that holds the files of the page so far
     ```go                      vetted, if go is there
 
-Programs, and those of examples/, are also compiled strictly: by gcc and clang, for C11 to C23 or C++17 to C++23.
+Programs, and those of examples/, are also compiled strictly: by gcc and clang, for C11 to C23 or C++17 to C++23. With
+WEFT_TEST_SCALE above 1, gcc compiles them only for the oldest standard, and clang only for the newest.
 
 needs=PACKAGE: left out if pkg-config does not know it. <!-- prelude ... --> holds declarations for the fragments that
 follow on the page; they are not shown. A line ... in an output stands for any lines, and ... in a line for any text.
@@ -39,6 +40,7 @@ COMMON = "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n" + "".join(f"#inclu
 PEDANTIC = STRICT + ["-pedantic", "-Wconversion", "-Wshadow", "-fsyntax-only"]
 STANDARDS = {"c": ("c11", "c17", "c2x"), "cpp": ("c++17", "c++20", "c++2b")}
 COMPILERS = {"c": ("gcc", "clang"), "cpp": ("g++", "clang++")} # the latter define _GNU_SOURCE by themselves
+BRIEF = int(os.environ.get("WEFT_TEST_SCALE", "1")) > 1
 os.environ["PKG_CONFIG_PATH"] = BUILD + "/meson-uninstalled:" + os.environ.get("PKG_CONFIG_PATH", "")
 
 
@@ -140,14 +142,21 @@ def judged(block, status, out, said):
     return None
 
 
+def strict_compilers(language):
+    """Each compiler and standard for which programs are compiled."""
+    old, new = COMPILERS[language]
+    if BRIEF and shutil.which(old) and shutil.which(new):
+        return [(old, STANDARDS[language][0]), (new, STANDARDS[language][-1])]
+    return [(compiler, standard) for compiler in filter(shutil.which, COMPILERS[language]) for standard in STANDARDS[language]]
+
+
 def compile_strictly(language, path, packages, directory):
-    """What the compilers say of a program, or None."""
-    for compiler in filter(shutil.which, COMPILERS[language]):
-        for standard in STANDARDS[language]:
-            options = [o for o in flags_for(packages) if not o.startswith(("-l", "-L"))] + ["-D_GNU_SOURCE="] * (language == "c")
-            status, _, said = call([compiler, "-std=" + standard, *PEDANTIC, path, *options], directory)
-            if status:
-                return f"{compiler} -std={standard}: {said}"
+    """The complaints of the first compiler that refuses a program, or None."""
+    options = [o for o in flags_for(packages) if not o.startswith(("-l", "-L"))] + ["-D_GNU_SOURCE="] * (language == "c")
+    for compiler, standard in strict_compilers(language):
+        status, _, said = call([compiler, "-std=" + standard, *PEDANTIC, path, *options], directory)
+        if status:
+            return f"{compiler} -std={standard}: {said}"
     return None
 
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of a burst of fibers goes back to the kernel, also while every worker wakes up again and again, or never
- * rests. Handles of fibers that were in the burst stay what they are. A test that waits for memory to go back hangs if
- * it does not.
+ * Memory of a burst of fibers goes back to the kernel, also while every worker wakes up again and again, or is always
+ * busy. Handles of fibers of the burst keep their meaning. A test that waits for memory to go back hangs if it does
+ * not.
  */
 #define _GNU_SOURCE
 #include "fiber.h"
@@ -14,8 +14,8 @@
 
 static struct weft_sem go;
 static struct weft_counter left;
-static size_t touched; /* so many of the burst have their pages */
-static int enough;     /* for those that keep workers awake */
+static size_t touched; /* how many fibers of the burst have touched their pages */
+static int enough;     /* for the fibers that keep workers awake */
 
 /* --- the burst --------------------------------------------------------------------------------------------- */
 
@@ -27,7 +27,7 @@ static void *touch_and_wait(void *unused) {
     CHECK_EQ(weft_sem_wait(&go), 0);
     return unused;
 }
-/* From a fiber: all have begun, and then all have ended. What that has taken. */
+/* Called in a fiber: all fibers of the burst begin, and then all end. Returns how much memory that took. */
 static size_t burst(size_t n, struct weft_fiber *handles) {
     struct weft_attr attr = {.counter = &left};
     size_t before = test_rss_kib();
@@ -79,7 +79,7 @@ static void goes_back(void *beside) {
     on_each_worker(fn);
     until_at_most(before + took / 10);
     STORE(&enough, 1);
-    took = burst(N, NULL); /* and it can be had again */
+    took = burst(N, NULL); /* and it can be allocated again */
     CHECK(took > N * 8 / 2);
     on_each_worker(fn);
     until_at_most(before + took / 10);
@@ -93,7 +93,7 @@ TEST_WITHIN(it_goes_back_when_all_rest, 60) { with_beside(NULL); }
 TEST_WITHIN(it_goes_back_while_workers_wake_up, 60) { with_beside(wake_up); }
 TEST_WITHIN(it_goes_back_while_workers_never_rest, 60) { with_beside(never_rest); }
 
-/* What one worker has kept for itself goes back, too: large stacks that are touched to their end. */
+/* The memory in the cache of a worker goes back, too: large stacks that are touched to their end. */
 static void *touch_much(void *unused) {
     char pages[900 * 1024];
     memset(pages, 1, sizeof pages);
@@ -122,7 +122,8 @@ TEST_WITHIN(it_goes_back_from_the_caches_of_workers, 60) {
 /* --- records, and queues -------------------------------------------------------------------------------------- */
 
 static void *nothing(void *unused) { return unused; }
-/* All are ready at once, and each hands its stack on to the next: records, and the ring of the ready queue. */
+/* All fibers are ready at once, and each passes its stack on to the next. So only records and the slots of the ready
+ * queue grow. */
 static void records(void *unused) {
     (void)unused;
     enum { N = 300000 };
@@ -132,7 +133,7 @@ static void records(void *unused) {
     for (int i = 0; i < N; i++) CHECK_EQ(weft_spawn(NULL, &attr, nothing, NULL), 0);
     size_t took = test_rss_kib() - before;
     CHECK_EQ(weft_counter_wait(&left, 0), 0);
-    if (weft_workers() == 1) CHECK(took > N / 1024 * (128 + 8)); /* others begin with them meanwhile */
+    if (weft_workers() == 1) CHECK(took > N / 1024 * (128 + 8)); /* other fibers begin on them meanwhile */
     on_each_worker(wake_up);
     until_at_most(before + took / 10);
     STORE(&enough, 1);
@@ -178,7 +179,7 @@ static void handles(void *unused) {
 }
 TEST_WITHIN(handles_stay_stale, 60) { test_in_fiber(2, handles, NULL); }
 
-/* What a fiber has done in its life does not keep its record: calls that it forked leave a mark there. */
+/* Records go back also if their fibers have forked calls, which marks the record. */
 static void call(void *unused) { (void)unused; }
 static void *fork_and_wait(void *unused) {
     struct weft_task task;
@@ -195,7 +196,7 @@ static void records_with_marks(void *unused) {
     for (int i = 0; i < N; i++) CHECK_EQ(weft_sem_post(&go), 0);
     for (int i = 0; i < N; i++) join(f[i]);
     int gone = 0;
-    while (gone < N / 2) { /* others are in pages with records that are in use, or kept at hand */
+    while (gone < N / 2) { /* the others share pages with records that are in use or cached */
         CHECK_EQ(weft_sleep_for(10 * WEFT_MILLISECOND), 0);
         gone = 0;
         for (int i = 0; i < N; i++) gone += has_no_memory(weft__life_index(f[i].id));
@@ -203,7 +204,7 @@ static void records_with_marks(void *unused) {
 }
 TEST_WITHIN(records_of_fibers_that_forked_go_back, 60) { test_in_fiber(2, records_with_marks, NULL); }
 
-/* Stale handles are used by threads all the time, while records come and go; and no fiber takes harm. */
+/* Threads use stale handles all the time, while records are used and freed. No fiber is affected. */
 static _Atomic uint64_t known[1024];
 static void *use_stale(void *number) {
     uint64_t random = (uintptr_t)number + 1;

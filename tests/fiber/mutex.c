@@ -146,7 +146,8 @@ TEST(first_come_first_served_fibers_and_threads) {
 
 /* --- passing the waiters -------------------------------------------------------------------------------- */
 
-/* On one worker no other fiber runs in between: the first waiter is passed so often, and then the mutex is reserved. */
+/* On one worker no other fiber runs in between: other fibers pass the first waiter a given number of times, and then
+ * the mutex is reserved for it. */
 static void passes_exactly(void *unused) {
     (void)unused;
     m = (struct weft_mutex)WEFT_MUTEX_INIT;
@@ -161,7 +162,7 @@ static void passes_exactly(void *unused) {
     } while (!weft_mutex_try(&m));
     CHECK_EQ(passes, WEFT_MUTEX_PASSES);
     CHECK_EQ(served, 0);
-    CHECK_EQ(weft_mutex_lock(&m), 0); /* behind the other one */
+    CHECK_EQ(weft_mutex_lock(&m), 0); /* behind the other waiter */
     CHECK_EQ(served, 1);
     CHECK_EQ(weft_mutex_unlock(&m), 0);
     join(f);
@@ -169,7 +170,7 @@ static void passes_exactly(void *unused) {
 }
 TEST(the_first_is_passed_so_often_and_no_more) { test_in_fiber(1, passes_exactly, NULL); }
 
-/* An heir that runs, and finds the mutex held by a fiber that does not run, is passed no more. */
+/* An heir that runs, and finds the mutex held by a fiber that does not run, is not passed again. */
 static void passes_once(void *unused) {
     (void)unused;
     m = (struct weft_mutex)WEFT_MUTEX_INIT;
@@ -242,13 +243,13 @@ TEST_WITHIN(nobody_is_passed_more_often, 60) {
     test_stop();
 }
 
-/* An heir that gives up, by its deadline or by cancellation, leaves the next one in its place. */
+/* If an heir gives up, by its deadline or by cancellation, the next waiter becomes the heir. */
 static void *gives_up(void *arg) {
     uint64_t *deadline = arg;
     CHECK_EQ(weft_mutex_lock_cancellable(&m, *deadline), *deadline == WEFT_FOREVER ? -ECANCELED : -ETIMEDOUT);
     return NULL;
 }
-/* Or for so long as the first one is there: on a slow machine its time may be up before. */
+/* Or as long as the first waiter waits: on a slow machine its deadline may pass earlier. */
 static void await_line(int n, uint64_t deadline) {
     while (chain_length(&m.queue) < n && weft_now() < deadline) weft_yield();
 }
@@ -265,7 +266,7 @@ static void heirs_give_up(void *unused) {
         await_line(2, deadline);
         CHECK_EQ(weft_mutex_unlock(&m), 0);
         CHECK_EQ(weft_mutex_lock(&m), 0);
-        await_line(2, deadline); /* the heir has been there */
+        await_line(2, deadline); /* the heir has run */
         if (by_cancel) CHECK_EQ(weft_cancel(first), 0);
         join(first);
         CHECK(chain_length(&m.queue) == 1 || weft_now() >= deadline);

@@ -3,9 +3,8 @@
  * Workers and CPUs: fibers that name a memory node, workers that are bound to CPUs, clusters a node.
  *
  * This machine may have only one node. So most tests describe one (WEFT_TOPOLOGY) in which the lower
- * half of the CPU numbers is one node and the upper half another. Where a fiber runs is seen by the
- * affinity mask of the thread under it. Without stealing, so that what is said of where a fiber
- * begins, or of a pin, holds however busy the machine is.
+ * half of the CPU numbers is one node and the upper half another. The affinity mask of its carrier shows where a fiber
+ * runs. Stealing is off, so that the promises about first workers and pins hold however busy the machine is.
  */
 #define _GNU_SOURCE
 #include "fiber.h"
@@ -36,7 +35,7 @@ static unsigned nth_cpu(unsigned n) {
 static unsigned nodes_of(void) { return weft__topology()->nodes; }
 static unsigned node_of(unsigned cpu) { return weft__topology_locate(weft__topology(), cpu)->node; }
 
-/* So many nodes, of so many CPUs each. */
+/* Describes a machine with this many nodes of this many CPUs each. */
 static void describe(unsigned nodes, unsigned each) {
     char text[64];
     snprintf(text, sizeof text, "package:%u numa:1 core:%u pu:1", nodes, each);
@@ -104,7 +103,7 @@ TEST(bound_workers_stay_on_their_cpus) {
         check_bound(workers);
         test_stop();
         cpu_set_t mine = mask_here();
-        CHECK(CPU_EQUAL(&mine, &usable)); /* the program's own threads are as they were */
+        CHECK(CPU_EQUAL(&mine, &usable)); /* the program's own threads keep their masks */
     }
 }
 TEST(bound_by_the_environment) {
@@ -121,7 +120,7 @@ TEST(workers_that_come_later_are_bound) {
     check_bound(4);
     test_stop();
 }
-/* What a bound fiber makes may run anywhere. */
+/* Threads that a fiber on a bound worker makes may run anywhere. */
 static void *has_all_cpus(void *unused) {
     cpu_set_t mine = mask_here();
     CHECK(CPU_EQUAL(&mine, &usable));
@@ -148,7 +147,7 @@ TEST(what_a_bound_fiber_makes_is_not_bound) {
     test_stop();
 }
 
-/* Those CPUs that the process may use, whatever else there is. */
+/* Workers use only the CPUs that the process may use. */
 TEST(bound_within_the_mask_of_the_process) {
     look_at_the_machine();
     cpu_set_t one;
@@ -191,7 +190,7 @@ static void *idles(void *unused) {
     for (int i = 0; i < 5; i++) CHECK_EQ(weft_sleep_for(2 * WEFT_MILLISECOND), 0);
     return NULL;
 }
-/* A worker looks only now and then where it is, and has not yet when it was just made. */
+/* A worker checks only now and then on which CPU it runs, and a new worker has not done so yet. */
 static void let_them_look(unsigned workers) {
     struct weft_fiber f[16];
     for (unsigned i = 0; i < workers; i++) f[i] = spawn_with(&(struct weft_attr){.pinned = i + 1}, idles, NULL);
@@ -227,7 +226,7 @@ TEST(a_fiber_begins_on_the_node_that_it_names) {
     }
 }
 
-/* A pin is stronger. */
+/* A pin takes precedence. */
 static void *is_on_cpu(void *cpu) {
     cpu_set_t set = mask_here();
     CHECK_EQ(CPU_COUNT(&set), 1);
@@ -284,7 +283,7 @@ TEST(a_node_without_a_worker) {
     test_stop();
 }
 
-/* With all that may move a fiber: each runs exactly once, wherever it named. */
+/* With everything that may move fibers: each fiber runs exactly once, whichever node it named. */
 static int counts[200];
 static void *counts_one(void *count) {
     ADD((int *)count, 1);
@@ -320,7 +319,7 @@ TEST_WITHIN(many_fibers_on_eight_workers, 60) {
     }
 }
 
-/* It runs in place of another and may use every CPU; asked for as one of two, it gets a CPU of its own. */
+/* A spare may use every CPU. When it becomes a regular worker, it gets a CPU of its own. */
 static int spare_runs, let_go;
 static void *keeps_its_worker(void *unused) {
     while (!LOAD(&let_go)) {
@@ -358,7 +357,7 @@ TEST(a_spare_that_becomes_a_regular_worker_is_bound) {
 
 /* --- a cluster a node ------------------------------------------------------------------------------------- */
 
-/* Of the node of the fiber's cluster, those CPUs that the process may use. */
+/* The CPUs of the node of the fiber's cluster that the process may use. */
 struct where {
     unsigned node, begun;
 };
@@ -379,7 +378,7 @@ static void *runs_there(void *arg) {
     }
     return NULL;
 }
-/* Keeps its worker until the other one has run: on a worker in its place, which belongs there, too. */
+/* Keeps its worker until the other fiber has run. That fiber runs on a spare, which belongs to the same node. */
 static void *waits_for_others(void *arg) {
     struct where *where = arg;
     struct weft_attr attr = {.cluster = weft_cluster_self()};
@@ -436,7 +435,7 @@ static void make_clusters(void) {
     makes_clusters(NULL);
     makes_clusters(&config);
     join(spawn(makes_clusters, NULL));
-    struct weft_fiber f = spawn(is_free, NULL); /* the first one goes anywhere */
+    struct weft_fiber f = spawn(is_free, NULL); /* the first fiber goes anywhere */
     join(f);
     test_stop();
 }
@@ -489,7 +488,7 @@ TEST(errors_of_a_cluster_a_node) {
     CHECK_EQ(weft_cluster_per_node(clusters, 1, NULL), -ESRCH);
 }
 
-/* None is left behind when there is no room for all. */
+/* If there is no room for all clusters, none is left. */
 TEST_WITHIN(all_or_none, 60) {
     struct weft_config small = {.workers = 1};
     struct weft_cluster others[64];
@@ -500,7 +499,7 @@ TEST_WITHIN(all_or_none, 60) {
     CHECK_EQ(weft_cluster_per_node(clusters, 2, NULL), -ENOMEM);
     CHECK_EQ(weft_cluster_destroy(others[--n]), 0);
     CHECK_EQ(weft_cluster_per_node(clusters, 2, NULL), -ENOMEM); /* room for one */
-    CHECK_EQ(weft_cluster_create(&others[n], &small), 0);        /* is there still */
+    CHECK_EQ(weft_cluster_create(&others[n], &small), 0);        /* still exists */
     n++;
     for (int i = 0; i < 2; i++) CHECK_EQ(weft_cluster_destroy(others[--n]), 0);
     CHECK_EQ(weft_cluster_per_node(clusters, 2, NULL), 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Once: done by one, seen by all; what fails is tried again. */
+/* Once: one fiber runs the function, all see its effects; a failed attempt is repeated. */
 #include "chain.h"
 
 static struct weft_once once;
@@ -49,7 +49,7 @@ static void errors(void *unused) {
     once = (struct weft_once)WEFT_ONCE_INIT;
     STORE(&calls, 0);
     CHECK_EQ(weft_once_run(&once, fails, &error), -EIO);
-    CHECK_EQ(weft_once_run(&once, again, NULL), -EDEADLK); /* of the inner call, and so a failure of the outer */
+    CHECK_EQ(weft_once_run(&once, again, NULL), -EDEADLK); /* of the inner call, and so the outer call fails, too */
     CHECK_EQ(weft_once_run_until(&once, fails, &error, 0), -EIO);
     CHECK_EQ(weft_once_run(&once, fails, &fine), 0);
     CHECK_EQ(weft_once_run(&once, fails, &error), 0);
@@ -58,7 +58,7 @@ static void errors(void *unused) {
 TEST(what_fails_is_tried_again) { each_size(errors); }
 TEST(what_fails_is_tried_again_by_a_thread) { errors(NULL); }
 
-/* Many try, each a few times: every attempt but the last fails, and each failure is one caller's. */
+/* Many fibers try, each a few times. Every attempt but the last fails, and each failure is reported to one caller. */
 static int succeeds_late(void *unused) {
     (void)unused;
     weft_yield();
@@ -106,10 +106,10 @@ TEST(cancellation_and_deadlines) {
     join(waiter);
     next = spawn(runs_it, &fine);
     await_chain(&once.queue, 1);
-    CHECK_EQ(weft_cancel(runner), 0); /* it runs: that goes on, and is told to fail */
+    CHECK_EQ(weft_cancel(runner), 0); /* the function runs: it goes on, and is made to fail */
     STORE(&hold, 0);
     join(runner);
-    join(next); /* it did it */
+    join(next); /* this call ran the function */
     CHECK_EQ(weft_once_run(&once, holds, NULL), 0);
     test_stop();
 }

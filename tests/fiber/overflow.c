@@ -16,7 +16,7 @@ static struct test_child child;
 
 /* --- overflow ---------------------------------------------------------------------------------------------------- */
 
-/* Not inlined into itself: the size of the frame is what is tested. */
+/* Not inlined into itself, because the size of the frame matters. */
 __attribute__((noinline)) static int recurse(int n) {
     volatile char frame[400];
     frame[n % 400] = (char)n;
@@ -74,8 +74,7 @@ TEST(of_the_main_fiber) {
     CHECK_HAS(test_line_with(child.said, "stack overflow"), "main");
 }
 
-/* --- faults that are not ours --------------------------------------------------------------------------------------
- */
+/* --- faults of the program -------------------------------------------------------------------- */
 
 static char *forbidden; /* a page */
 static void *volatile fault_address;
@@ -149,11 +148,12 @@ TEST(the_handler_is_back_after_the_stop) {
     CHECK((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == repair);
 }
 
-/* A handler that the program installs later and that passes on: through any number of restarts. */
+/* A handler that the program installs later, and that passes faults on to weft's handler, through any number of
+ * restarts of the runtime. */
 static struct sigaction passed_on;
 static int depth;
 static void passes_on(int sig, siginfo_t *info, void *context) {
-    if (++depth > 3) _exit(8); /* in a circle */
+    if (++depth > 3) _exit(8); /* it would call itself */
     if (passed_on.sa_flags & SA_SIGINFO)
         passed_on.sa_sigaction(sig, info, context);
     else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fibers with thread-local storage of their own: what belongs to the fiber, wherever it runs, and what happens to it at
- * the end. Beside them, fibers without.
+ * Fibers with thread-local storage of their own: the storage follows the fiber to any worker, and is destroyed at its
+ * end. They run beside fibers without such storage.
  */
 #define _GNU_SOURCE
 #include "../state.h"
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #undef errno
-#define errno (*__errno_location()) /* as a library that knows nothing of weft has it */
+#define errno (*__errno_location()) /* as in a library that does not know weft */
 
 static __thread int number = 7;
 static __thread char text[100];
@@ -29,7 +29,7 @@ static struct weft_fiber spawn_owning(void *(*fn)(void *), void *arg) {
     return f;
 }
 
-/* Sanitizers, valgrind and static programs have no such fibers: the spawn says so. */
+/* Under sanitizers and valgrind, and in static programs, the spawn of such a fiber fails with an error that says so. */
 static bool is_possible(void) {
     struct weft_fiber f;
     int err = weft_spawn(&f, &owning, (void *(*)(void *))getenv, "HOME");
@@ -68,7 +68,7 @@ static void keep(void *unused) {
     struct weft_fiber own[50], others[50];
     (void)unused;
     if (!is_possible()) return;
-    for (int round = 0; round < 3; round++) { /* the second finds storage that was used */
+    for (int round = 0; round < 3; round++) { /* the second fiber gets storage that was used before */
         for (int i = 0; i < 50; i++) {
             own[i] = spawn_owning(keeps, (void *)(intptr_t)(i + 1));
             others[i] = spawn(plain, NULL);

@@ -6,19 +6,19 @@ static void permits(void *unused) {
     (void)unused;
     struct weft_fiber me = weft_self();
     uint64_t before;
-    CHECK_EQ(weft_park_until(0), -ETIMEDOUT); /* at first it is not there */
+    CHECK_EQ(weft_park_until(0), -ETIMEDOUT); /* at first there is no permit */
     CHECK_EQ(weft_unpark(me), 0);
     CHECK_EQ(weft_park(), 0); /* an unpark before the park is not lost */
     CHECK_EQ(weft_unpark(me), 0);
     CHECK_EQ(weft_unpark(me), 0);
-    CHECK_EQ(weft_park(), 0); /* and two are one */
+    CHECK_EQ(weft_park(), 0); /* and two unparks make one permit */
     CHECK_EQ(weft_park_until(0), -ETIMEDOUT);
     CHECK_EQ(weft_unpark(me), 0);
     CHECK_EQ(weft_park_until(0), 0); /* the permit counts before the deadline */
     before = weft_now();
     CHECK_EQ(weft_park_until(before + 3 * WEFT_MILLISECOND), -ETIMEDOUT);
     CHECK(weft_now() >= before + 3 * WEFT_MILLISECOND);
-    CHECK_EQ(weft_unpark(me), 0); /* and what came after a deadline is the next one's */
+    CHECK_EQ(weft_unpark(me), 0); /* and an unpark after the deadline is the permit of the next park */
     CHECK_EQ(weft_park(), 0);
 }
 TEST(one_permit) { each_size(permits); }
@@ -50,7 +50,7 @@ static void during_other_waits(void *unused) {
 }
 TEST(other_waits_leave_it_alone) { each_size(during_other_waits); }
 
-/* What was written before the unpark is seen after the park, without any atomic in between. */
+/* After the park, the fiber sees everything that was written before the unpark, without any atomic in between. */
 struct pair {
     struct weft_fiber fiber[2];
     int turns, value;
@@ -87,7 +87,7 @@ static void ping_pong(void *unused) {
 }
 TEST_WITHIN(ping_pong, 60) { each_size(ping_pong); }
 
-/* One unpark too many from everywhere at once: the parks are never more than the unparks. */
+/* Surplus unparks from several fibers and threads: there are never more parks than unparks. */
 enum { WAKERS = 4 };
 static struct weft_fiber target;
 static int wakers_done, unparks, parks;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pinned fibers: always on their worker, woken from anywhere, in turns with the others. */
+/* Pinned fibers: always on their worker, woken from anywhere, in turns with other fibers. */
 #include "fiber.h"
 
 static struct weft_sem sem;
@@ -64,7 +64,7 @@ TEST(woken_by_a_thread_while_all_sleep) {
     for (intptr_t i = 0; i < 3; i++)
         f[i] = spawn_with(&(struct weft_attr){.pinned = (unsigned)i + 1}, is_woken, (void *)i);
     for (int i = 0; i < 20; i++) {
-        if (i % 4 == 0) test_nap_ms(i % 8 ? 3 : 250); /* the long one: they have given memory back, too */
+        if (i % 4 == 0) test_nap_ms(i % 8 ? 3 : 250); /* after the long pause they have also returned memory */
         for (int k = 0; k < 3; k++) CHECK_EQ(weft_unpark(f[k]), 0);
         test_await(&woken, 3 * (i + 1)); /* hangs if a wake-up is lost */
     }
@@ -72,10 +72,10 @@ TEST(woken_by_a_thread_while_all_sleep) {
     test_stop();
 }
 
-/* Neither kind keeps the other from running, however much it yields. */
+/* Neither pinned nor ordinary fibers keep the others from running, however much they yield. */
 static int pinned_turns, other_turns, all_there, enough;
 static void *yields(void *turns) {
-    await_yielding(&all_there, 1); /* none has a start */
+    await_yielding(&all_there, 1); /* none begins earlier */
     while (!LOAD(&enough)) {
         ADD((int *)turns, 1);
         weft_yield();
@@ -97,7 +97,7 @@ TEST(pinned_and_others_take_turns) {
     test_stop();
 }
 
-/* With stealing switched off a fiber stays where it was made ready, and all still end. */
+/* With stealing switched off, a fiber stays on the worker on which it became ready, and all fibers still end. */
 static void *counts(void *n) {
     ADD((int *)n, 1);
     weft_yield();

@@ -18,7 +18,7 @@ static void *arrives(void *priority) {
     order[arrived++] = (int)(intptr_t)priority;
     return NULL;
 }
-/* Where those of a kind came, summed. */
+/* The sum of the positions of the fibers of a kind. */
 static int places(int priority) {
     int sum = 0;
     for (int i = 0; i < 3 * EACH; i++) sum += order[i] == priority ? i : 0;
@@ -39,7 +39,7 @@ static void in_order(void *unused) {
     int high = 0, low = 0;
     for (int i = 0; i < EACH; i++) high += order[i] == WEFT_HIGH;
     for (int i = 0; i < 2 * EACH; i++) low += order[i] == WEFT_LOW;
-    CHECK(high >= EACH * 2 / 3); /* a quarter of the turns is the others' */
+    CHECK(high >= EACH * 2 / 3); /* a quarter of the turns belongs to the other kinds */
     CHECK(low <= 2 * EACH / 32 + 2);
 }
 TEST(high_before_normal_before_low) {
@@ -80,8 +80,7 @@ TEST(no_such_priority) {
     test_stop();
 }
 
-/* --- no fiber starves ------------------------------------------------------------------------------------------------
- */
+/* --- no fiber starves ------------------------------------------------------------------------- */
 
 static int turns[3];
 static void *takes_turns(void *priority) {
@@ -109,7 +108,7 @@ TEST(under_endless_high_ones_low_ones_run) { starve(1, (const int[]){0, 20, 1});
 TEST(under_endless_normal_ones_low_ones_run) { starve(1, (const int[]){20, 0, 1}); }
 TEST(on_several_workers_all_run) { starve(4, (const int[]){10, 20, 10}); }
 
-/* A fiber that is new, or wakes, among endless fibers of the other kinds. */
+/* A fiber that is new, or wakes, beside endless fibers of the other kinds. */
 static int came;
 static void *comes(void *unused) {
     ADD(&came, 1);
@@ -132,10 +131,9 @@ TEST(newcomers_run_among_endless_ones) {
     test_stop();
 }
 
-/* --- kept -----------------------------------------------------------------------------------------------------------
- */
+/* --- kept ------------------------------------------------------------------------------------- */
 
-/* A single fiber of a kind against many normal fibers: how many turns of a hundred it gets, after all sorts of waits.
+/* A single fiber of a kind beside many normal fibers: how many of a hundred turns it gets, after different waits.
  */
 static int own, others;
 static void *normal_turns(void *unused) {
@@ -181,7 +179,7 @@ TEST(a_low_one_stays_low) { share(LOW, 1, 6); }
 /* --- on another worker
  * ---------------------------------------------------------------------------------------------------
  *
- * The worker they are ready on computes until they have run. The other one sleeps, or is never out of work.
+ * The worker on which they are ready computes until they have run. The other worker sleeps, or always has work.
  */
 static int ran;
 static void *runs(void *unused) {

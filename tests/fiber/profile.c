@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weft_profile_begin and _end: what a profile says, wrong calls, and programs that are not disturbed by one. */
+/* weft_profile_begin and _end: the content of a profile, wrong calls, and programs that a profile does not disturb. */
 #define _GNU_SOURCE
 #include "fiber.h"
 
@@ -17,7 +17,7 @@
 static char text[1 << 20];
 static struct weft_sem sem = WEFT_SEM_INIT(0);
 
-/* The profile that ends, as folded stacks. */
+/* Ends the profile, and returns it as folded stacks. */
 static const char *end_profile(void) {
     int fd = memfd_create("profile", 0);
     CHECK(fd >= 0);
@@ -81,7 +81,7 @@ TEST(wrong_calls_are_refused) {
     each_size(wrong_calls);
 }
 
-/* A profile that goes on when the runtime stops is dropped, and the next runtime can have one. */
+/* A profile that still runs when the runtime stops is dropped, and the next runtime can begin another. */
 static void leaves_one(void *unused) {
     (void)unused;
     CHECK_EQ(weft_profile_begin(0), 0);
@@ -99,7 +99,7 @@ static void *churns(void *arg) {
     return arg;
 }
 
-/* The default action of SIGPROF ends a process: no late signal may meet it. */
+/* The default action of SIGPROF ends a process, so no signal may come late. */
 TEST_WITHIN(profiles_begin_and_end_again_and_again, 60) {
     struct weft_fiber f[4];
     test_start(4);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What docs/SCHEDULING.md promises, under hostile loads: everything that may wait for a worker, beside everything that
- * may keep it, on one worker, two and eight. A neighbour goes on until all that waits has run, so a broken promise is a
- * hang. Where only counts tell the difference, the bound is many times what is usual.
+ * The promises of docs/SCHEDULING.md under hostile loads: everything that may wait for a worker, beside everything that
+ * may keep it busy, on one worker, two and eight. A neighbour continues until all waiters have run, so a broken promise
+ * is a hang. Where only counts show the difference, the limit is many times the usual count.
  */
 #define _GNU_SOURCE
 #include "threads.h"
@@ -17,11 +17,11 @@
 #include <unistd.h>
 
 static int over;            /* the neighbours may end */
-static int started;         /* so many neighbours have begun */
-static int ran;             /* so many of those that wait have run */
-static _Atomic long slices; /* that neighbours have made */
+static int started;         /* how many neighbours have begun */
+static int ran;             /* how many waiters have run */
+static _Atomic long slices; /* progress of the neighbours */
 
-/* Relaxed: many spin on it, and an acquire would delay the store under ThreadSanitizer, which takes a lock. */
+/* Relaxed, because many fibers spin on it: under ThreadSanitizer an acquire takes a lock and would delay the store. */
 static bool is_over(void) { return __atomic_load_n(&over, __ATOMIC_RELAXED); }
 
 static void spin_us(unsigned us) {
@@ -30,7 +30,7 @@ static void spin_us(unsigned us) {
     }
 }
 
-/* --- neighbours --------------------------------------------------------------------------------------------------- */
+/* --- neighbours ------------------------------------------------------------------------------- */
 
 static int gate[2]; /* a pipe */
 
@@ -115,8 +115,7 @@ static const struct neighbour one_computes = {computes, {0}, 1}, many_compute = 
                               slow_high = {yields_slowly, {.priority = WEFT_HIGH}, 3},
                               quick_then_slow = {turns_slow, {0}, 3}, none = {NULL, {0}, 0};
 
-/* --- what waits ----------------------------------------------------------------------------------------------------
- */
+/* --- what waits ------------------------------------------------------------------------------- */
 
 static void *runs(void *unused) {
     ADD(&ran, 1);
@@ -137,7 +136,7 @@ static void *waits_for_bell(void *unused) {
     CHECK_EQ(weft_sem_wait(&bell), 0);
     return runs(unused);
 }
-/* Only the call that it has forked wakes it. */
+/* Only its forked call wakes it. */
 static void wakes(void *fiber) { CHECK_EQ(weft_unpark(*(struct weft_fiber *)fiber), 0); }
 static void *waits_for_own_call(void *unused) {
     struct weft_fiber me = weft_self();
@@ -161,7 +160,7 @@ static const struct weft_attr kinds[] = {{.priority = WEFT_NORMAL}, {.priority =
 enum { KINDS = sizeof kinds / sizeof *kinds, TIMERS = 4 };
 static struct weft_timer timers[TIMERS];
 
-/* All of it is in one cluster: the first, or another. */
+/* All waiters are in one cluster: the first, or another. */
 static struct weft_cluster home;
 static struct weft_fiber spawn_home(const struct weft_attr *attr, void *(*fn)(void *)) {
     struct weft_attr there = *attr;
@@ -174,7 +173,7 @@ static void spawn_home_detached(const struct weft_attr *attr, void *(*fn)(void *
     CHECK_EQ(weft_spawn(NULL, &there, fn, NULL), 0);
 }
 
-/* A fiber that is there before the neighbours, makes others ready beside them; and a thread does the same. */
+/* A fiber that began before the neighbours makes other fibers ready beside them. So does a thread. */
 static void make_ready(struct weft_timer *two) {
     for (unsigned k = 0; k < KINDS; k++) spawn_home_detached(&kinds[k], runs_more);
     CHECK_EQ(weft_sem_post(&bell), 0);
@@ -201,7 +200,7 @@ static int start_neighbours(const struct neighbour *n, unsigned workers) {
     return count;
 }
 
-/* How many of them block, once. */
+/* How many of them block once. */
 static int blockers(const struct neighbour *n, unsigned workers) {
     return n->fn == blocks || n->fn == computes_then_blocks ? n->each * (int)workers : 0;
 }
@@ -241,7 +240,7 @@ static void beside_in_another_cluster(const struct neighbour *a, const struct ne
 }
 static void beside(const struct neighbour *a, const struct neighbour *b) {
     static const unsigned workers[] = {2, 1, 8};
-    unsigned sizes = test_scale() < 20 ? 3 : 1; /* it is the same in every build, and sanitizers are slow */
+    unsigned sizes = test_scale() < 20 ? 3 : 1; /* the count is the same in every build, and sanitizers are slow */
     CHECK(!pipe(gate) && !pipe(pipe_of_byte));
     CHECK_EQ(weft_sem_init(&bell, 0), 0);
     for (unsigned i = 0; i < sizes; i++) {
@@ -313,10 +312,9 @@ TEST_WITHIN(every_kind_beside_every_other, 60) {
     test_stop();
 }
 
-/* --- slices that become slow ---------------------------------------------------------------------------------------
- */
+/* --- slices that become slow ------------------------------------------------------------------ */
 
-/* Nothing is a hog here, and no spare comes: the worker itself must look, long before 61 slices are over. */
+/* There is no hog here, and no spare comes. The worker itself must look, long before 61 slices are over. */
 static void *sleeps_once(void *unused) {
     CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0);
     return runs(unused);
@@ -345,11 +343,11 @@ TEST_WITHIN(slices_that_become_slow_let_timers_in, 60) {
     test_stop();
 }
 
-/* --- behind a hog, beside a worker with much to do -------------------------------------------------------------------
- */
+/* --- behind a hog, beside a worker with much to do -------------------------------------------- */
 
-/* It waits for its turn: a round of those that were ready before, on the other worker or on a spare. Not for longer,
- * although the other worker's fibers wait as long. A busy machine may stop the monitor, so most rounds count. */
+/* The fiber waits for its turn: one round of the fibers that were ready before it, on the other worker or on a spare.
+ * It does not wait longer, although the other worker's fibers wait as long. A busy machine may hold up the monitor, so
+ * the test asks only for most rounds. */
 enum { SLOW = 200, ROUNDS = 5 };
 static int hogging, in_turn;
 static void *spawns_slow_ones(void *unused) {
@@ -389,7 +387,8 @@ TEST_WITHIN(behind_a_hog_beside_a_worker_with_much_to_do, 60) {
     test_stop();
 }
 
-/* The spares that come for the hog also run slow slices, and go again; what waits must not lose its place each time. */
+/* The spares that come for the hog also run slow slices, and retire again. The waiting fibers must not go to the end of
+ * the queue each time. */
 enum { SLOW_ONES = 12, STRANDS = 15 };
 static int slow;
 static void *strands(void *first) {
@@ -426,8 +425,7 @@ TEST_WITHIN(behind_a_hog_beside_slices_that_turn_slow, 60) {
     test_stop();
 }
 
-/* --- forked calls ----------------------------------------------------------------------------------------------------
- */
+/* --- forked calls ----------------------------------------------------------------------------- */
 
 static struct threads callers;
 WEFT_TASK_1(long, seen_fib, int, n) {
@@ -447,7 +445,7 @@ static void *ticks(void *unused) {
     STORE(&over, 1);
     return unused;
 }
-/* Spares serve the ticker, and take no calls; so they do not become hogs that need spares again. */
+/* Spares serve the ticker, and take no calls. So they do not become hogs that need further spares. */
 TEST_WITHIN(calls_of_one_worker_run_on_one_thread, 60) {
     test_start(1);
     struct weft_fiber f = spawn(forks_and_is_seen, NULL);
@@ -458,7 +456,7 @@ TEST_WITHIN(calls_of_one_worker_run_on_one_thread, 60) {
     test_stop();
 }
 
-/* The worker that could take a call always has fibers of its own. Each call waits for another one to begin. */
+/* The worker that could take a call always has fibers of its own. Each call waits until another call begins. */
 static int begun;
 static void meets(void *unused) {
     (void)unused;
@@ -482,8 +480,7 @@ TEST_WITHIN(a_busy_worker_takes_calls_that_wait, 60) {
     test_stop();
 }
 
-/* --- the monitor is not held up -------------------------------------------------------------------------------------
- */
+/* --- the monitor is not held up --------------------------------------------------------------- */
 
 static void fill_standard_error(void) {
     int ends[2];
@@ -503,7 +500,7 @@ static void *prints(void *unused) {
     return unused;
 }
 
-/* Nothing more can be said, but all that waits runs. */
+/* No further message can be written, but all waiters run. */
 static void beside_full_output(void *bound) {
     fill_standard_error();
     struct weft_config config = {.workers = 1, .delay_limit = bound ? 1 : 0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Readiness of descriptors: what is found, which fibers wake, deadlines, cancellation, and the thread behind it. */
+/* Readiness of descriptors: which events are found, which fibers wake, deadlines, cancellation, and the poll thread. */
 #define _GNU_SOURCE
 #include "threads.h"
 
@@ -113,7 +113,7 @@ TEST(between_a_thread_and_a_fiber) {
     close_both(fd + 2);
 }
 
-/* The only worker comes to sleep in the poller, and no thread stands between. A thread wakes it there, by a permit. */
+/* The only worker sleeps in the poller itself, without the poll thread. A thread wakes it there with a permit. */
 static void *echoes(void *fds) {
     int *fd = fds;
     char c = 0;
@@ -153,7 +153,7 @@ TEST(a_worker_that_sleeps_in_the_poller) {
     close_both(fd + 2);
 }
 
-/* No worker runs dry: descriptors that have become ready are reported all the same. */
+/* No worker runs out of work. Descriptors that become ready are still reported. */
 static int is_over;
 static void *computes(void *unused) {
     while (!LOAD(&is_over)) {
@@ -178,7 +178,7 @@ TEST(between_threads_while_all_workers_compute) {
     close_both(fd + 2);
 }
 
-/* Different events of one descriptor: each is woken by its own. */
+/* Different events of one descriptor: each waiter is woken by its own event. */
 static void several(void *unused) {
     (void)unused;
     int s[2];
@@ -308,7 +308,7 @@ static void closing(void *unused) {
         f[i] = spawn(waits, &w[i]);
     }
     for (int i = 0; i < 3; i++) {
-        do weft__readiness_close(p[0]); /* they may not wait yet */
+        do weft__readiness_close(p[0]); /* perhaps they do not wait yet */
         while (weft_join_until(f[i], NULL, weft_now() + 2 * WEFT_MILLISECOND) == -ETIMEDOUT);
         CHECK_EQ(w[i].got, -EBADF);
     }
@@ -316,7 +316,7 @@ static void closing(void *unused) {
 }
 TEST(who_closes_can_wake_all) { each_size(closing); }
 
-/* A copy keeps the old file open, and armed, when its number has become another file's. */
+/* A duplicate keeps the old file open, and armed, after its number belongs to another file. */
 static void reused(void *unused) {
     (void)unused;
     int p[2], other[2];
@@ -371,7 +371,7 @@ TEST(select_over_descriptors) {
     selects(NULL); /* a thread, and no runtime */
 }
 
-/* Items by a channel and bytes by pipes, taken by selects that time out and are cancelled: each once. */
+/* Items of a channel and bytes of pipes, taken by selects that time out and are cancelled: each is taken once. */
 enum { PIPES = 4, ITEMS = 300, SELECTORS = 6 };
 static int pipes[PIPES][2], sent, received;
 static struct weft_chan items;
@@ -454,7 +454,7 @@ static void many(void *unused) {
 }
 TEST_WITHIN(thousands_at_once, 60) { test_in_fiber(2, many, NULL); }
 
-/* --- the thread behind it --------------------------------------------------------------------------------------- */
+/* --- the poll thread --------------------------------------------------------------------------------------- */
 
 static size_t extra(void) { return TEST_TSAN || test_emulated() ? 1 : 0; }
 
@@ -463,7 +463,7 @@ static void waits_a_little(void *unused) {
     int p[2];
     make_pipe(p);
     CHECK_EQ(weft_ready_until(p[0], POLLIN, weft_now() + WEFT_MILLISECOND), -ETIMEDOUT);
-    CHECK(test_threads() >= 4 + extra()); /* we, the carrier, the monitor, the service */
+    CHECK(test_threads() >= 4 + extra()); /* this thread, the carrier, the monitor, the poll thread */
     close_both(p);
 }
 TEST(its_thread_comes_and_goes_with_the_runtime) {
@@ -484,7 +484,7 @@ TEST(threads_wait_without_a_runtime) {
     pthread_t t[2] = {thread_start(thread_waits, &w[0]), thread_start(thread_waits, &w[1])};
     thread_join(t[1]);
     CHECK_EQ(w[1].got, -ETIMEDOUT);
-    test_start(2); /* a runtime that comes and goes meanwhile is none of their business */
+    test_start(2); /* a runtime that starts and stops meanwhile does not affect them */
     test_stop();
     put_byte(p[1]);
     thread_join(t[0]);
@@ -500,14 +500,14 @@ static uint64_t cpu_ns(void) {
     return (uint64_t)t.tv_sec * WEFT_SECOND + (uint64_t)t.tv_nsec;
 }
 
-/* No time is asserted: a thread that spins would use all of the half second, a thread that ticks some of it. */
+/* A thread that spins would use all of the half second, a thread that ticks some of it. */
 TEST(waiting_uses_no_cpu) {
     int p[2];
     make_pipe(p);
     test_start(2);
     struct waiter w = {p[0], POLLIN, 0, 0};
     struct weft_fiber f = spawn(waits, &w);
-    test_nap_ms(200); /* the monitor rests by then, memory has been given back */
+    test_nap_ms(200); /* by then the monitor rests, and memory has been returned */
     uint64_t before = cpu_ns();
     test_nap_ms(500);
     CHECK(cpu_ns() - before < 100 * WEFT_MILLISECOND);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel refuses membarrier while the runtime runs, as after a seccomp filter: everything goes on. */
+/* The kernel refuses membarrier while the runtime runs, as with a seccomp filter: everything still works. */
 #include "../forbid.h"
 #include "fiber.h"
 

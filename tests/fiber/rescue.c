@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A fiber that does not come back - it sits in a blocking call, or computes - keeps no other fiber waiting:
- * what is ready behind it, mailed to its worker, pinned there or due there runs all the same.
- * Everything here is a hang where that is broken.
+ * A fiber that keeps its worker, because it sits in a blocking call or computes, keeps no other fiber waiting. Fibers
+ * that are ready behind it, mailed to its worker or pinned there, and timers that are due there, all run. If that is
+ * broken, each test here hangs.
  */
 #define _GNU_SOURCE
 #include "threads.h"
@@ -55,12 +55,11 @@ static void *sleeps(void *unused) {
     return runs(unused);
 }
 
-/* --- one worker, and everything that may wait for it ---------------------------------------------------------------
- */
+/* --- one worker, and everything that may wait for it ------------------------------------------ */
 
 static struct weft_timer timers[2];
 
-/* Ready, and due, before the hog begins, and without another thread's doing. */
+/* Fibers and timers that are ready and due before the hog begins, without another thread. */
 static void *prepares_and_hogs(void *hog) {
     struct weft_attr pinned = {.pinned = 1}, high = {.priority = WEFT_HIGH}, low = {.priority = WEFT_LOW};
     spawn_detached(runs, NULL);
@@ -86,7 +85,7 @@ static void one_worker(hog_fn *hog) {
         }
         f = spawn(prepares_and_hogs, (void *)hog);
         test_await(&hogging, 1);
-        test_await(&ran, 6 + 2); /* what it prepared, and the sleepers */
+        test_await(&ran, 6 + 2); /* the fibers that it prepared, and the sleepers */
         for (int i = 0; i < 2; i++) CHECK_EQ(weft_unpark(parked[i]), 0);
         CHECK_EQ(weft_spawn(NULL, NULL, runs_more, NULL), 0);
         CHECK_EQ(weft_spawn(NULL, &pinned, runs_more, NULL), 0);
@@ -124,7 +123,7 @@ static void behind_pinned(hog_fn *hog) {
 TEST(behind_a_pinned_one_that_blocks) { behind_pinned(blocks); }
 TEST(behind_a_pinned_one_that_computes) { behind_pinned(computes); }
 
-/* In a second cluster the same. */
+/* The same in a second cluster. */
 TEST(in_another_cluster) {
     struct weft_cluster c;
     open_gate();
@@ -144,8 +143,7 @@ TEST(in_another_cluster) {
     test_stop();
 }
 
-/* --- the other worker is never out of work
- * ----------------------------------------------------------------------------- */
+/* --- the other worker always has work --------------------------------------------------------- */
 
 static void *yields(void *unused) {
     while (!LOAD(&over)) weft_yield();
@@ -174,10 +172,9 @@ static void others_busy(hog_fn *hog) {
 TEST_WITHIN(beside_a_busy_worker_behind_one_that_blocks, 30) { others_busy(blocks); }
 TEST_WITHIN(beside_a_busy_worker_behind_one_that_computes, 30) { others_busy(computes); }
 
-/* --- several hogs
- * -------------------------------------------------------------------------------------------------------- */
+/* --- several hogs ----------------------------------------------------------------------------- */
 
-/* Each of them is on the spare that ran in place of the previous worker. */
+/* Each hog is on the spare that ran in place of the previous worker. */
 static void nested(unsigned workers, int hogs) {
     struct weft_fiber f[200];
     open_gate();
@@ -197,7 +194,7 @@ TEST(a_spare_that_blocks_too) { nested(1, 2); }
 TEST(ten_block_on_one_worker) { nested(1, 10); }
 TEST(thirty_block_on_two_workers) { nested(2, 30); }
 
-/* More than there may be: it is said, once, and those that are too many wait, and lose nothing. */
+/* More hogs than spares: weft prints one line, and the surplus fibers wait, and are not lost. */
 static void too_many(void *unused) {
     enum { HOGS = 280, SPARES = 256 };
     (void)unused;
@@ -205,7 +202,7 @@ static void too_many(void *unused) {
     open_gate();
     test_start(1);
     for (int i = 0; i < HOGS; i++) f[i] = spawn(blocks, NULL);
-    test_await(&hogging, 1 + SPARES); /* the worker, and those in its place */
+    test_await(&hogging, 1 + SPARES); /* the worker and its spares */
     for (int i = 0; i < 20; i++) CHECK_EQ(weft_spawn(NULL, NULL, runs, NULL), 0);
     while (weft_hogs((struct weft_cluster){0}, NULL, 0) < 1 + SPARES) test_nap_ms(1);
     test_nap_ms(100);
@@ -224,8 +221,7 @@ TEST(more_than_there_may_be) {
     CHECK_HAS(child.said, "stuck");
 }
 
-/* --- afterwards
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- afterwards ------------------------------------------------------------------------------- */
 
 static struct threads seen;
 static int looking;
@@ -268,7 +264,7 @@ static void retire(unsigned workers) {
 TEST(spares_retire_again_one) { retire(1); }
 TEST(spares_retire_again_two) { retire(2); }
 
-/* No fiber waits for the worker that blocks; but the other worker has more than it can run. */
+/* No fiber waits for the blocked worker, but the other worker has more than it can run. */
 static bool two_run(void *unused) {
     (void)unused;
     return threads_count(&seen) >= 2; /* or more, where the machine makes others look blocked */
@@ -278,7 +274,7 @@ TEST(a_worker_that_is_missed) {
     struct weft_cluster own = {0};
     open_gate();
     test_start(2);
-    CHECK_EQ(weft_cluster_resize(own, 0), 0); /* as many as there are processors for */
+    CHECK_EQ(weft_cluster_resize(own, 0), 0); /* as many as there are processors */
     if (weft_workers() < 2) test_skip("there is one processor");
     CHECK_EQ(weft_cluster_resize(own, 2), 0);
     f = spawn(blocks, NULL);
@@ -294,7 +290,7 @@ TEST(a_worker_that_is_missed) {
     test_stop();
 }
 
-/* Hogs and a resize: the number is the program's, the spares come on top. */
+/* Hogs and a resize: the program sets the number, and the spares come in addition. */
 TEST(a_resize_while_one_hogs) {
     struct weft_fiber f;
     open_gate();
@@ -318,7 +314,7 @@ TEST(a_resize_while_one_hogs) {
     test_stop();
 }
 
-/* A stop waits for the hog and for all behind it; also for those that become ready by it. */
+/* A stop waits for the hog, for all fibers behind it, and for fibers that the hog makes ready. */
 static void *lets_through_late(void *unused) {
     test_await(&ran, 10);
     let_through(1);
@@ -341,10 +337,9 @@ TEST(a_stop_while_one_hogs) {
     await_alone();
 }
 
-/* --- what belongs to the kernel thread
- * ---------------------------------------------------------------------------------------- */
+/* --- values of the kernel thread -------------------------------------------------------------- */
 
-static __thread int mine; /* the thread's own number, once a fiber has come by */
+static __thread int mine; /* the thread's own number, after a fiber has stored it */
 
 static __attribute__((noinline)) int *where_mine(void) {
     int *p = &mine;
@@ -383,7 +378,7 @@ TEST(thread_locals_stay_with_the_thread) {
     test_stop();
 }
 
-/* What a stuck worker's caches hold is no other's: fibers end and begin beside it as ever. */
+/* No other worker uses the caches of a stuck worker: fibers end and begin beside it as usual. */
 static void *spawns_tree(void *depth) {
     intptr_t d = (intptr_t)depth;
     if (!d) return runs(NULL);

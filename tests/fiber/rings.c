@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What can go wrong between workers and their rings: a stuck worker with requests that were not yet handed to
- * the kernel, a full ring, the ring of a worker that retires, stops or was left behind by a fork, and a wake-up of a
- * worker that sleeps in its ring. The tests pass without rings, too.
+ * Special states of workers and their rings: a stuck worker with requests that are not submitted yet, a full ring, the
+ * ring of a worker that retires, stops or exists only in the parent of a fork, and a wake-up of a worker that sleeps in
+ * its ring. The tests pass without rings, too.
  */
 #define _GNU_SOURCE
 #include "../scratch.h"
@@ -35,7 +35,7 @@ static void *waits_and_tells(void *unused) {
     return unused;
 }
 
-/* Its own request, not handed over yet, is what the flag depends on. */
+/* The flag depends on its own request, which is not submitted yet. */
 static void spins(void *unused) {
     (void)unused;
     flag = 0;
@@ -75,8 +75,7 @@ TEST(a_request_of_a_worker_that_blocks_is_handed_over_by_another) {
     test_in_fiber(2, blocks, NULL);
 }
 
-/* --- tiny rings ----------------------------------------------------------------------------------------------------
- */
+/* --- tiny rings ------------------------------------------------------------------------------- */
 
 enum { MANY = 200, ROUNDS = 20 };
 
@@ -121,7 +120,7 @@ TEST(a_burst_does_not_fit_a_tiny_ring) {
     }
 }
 
-/* More completions than fit at once: the kernel keeps them, and we must ask for them. */
+/* More completions than fit: the kernel keeps the rest, and weft must ask for them. */
 static void many_ready(void *unused) {
     (void)unused;
     static struct weft_io reads[MANY];
@@ -145,7 +144,7 @@ TEST(more_completions_than_there_is_room_for) {
     test_in_fiber(4, many_ready, NULL);
 }
 
-/* The request that accepts for all ends when there is no room for what it brings. */
+/* A multishot accept ends when there is no room for its completions. */
 static struct weft_listener listener;
 static void *asks_listener(void *unused) {
     int fd = weft_listener_accept(&listener);
@@ -193,8 +192,7 @@ TEST(a_chain_does_not_fit_a_tiny_ring) {
     test_in_fiber(1, too_many, NULL);
 }
 
-/* --- the worker goes away -------------------------------------------------------------------------------------------
- */
+/* --- the worker goes away --------------------------------------------------------------------- */
 
 static void *reads_four(void *unused) {
     CHECK_EQ(weft_read(pipes[0], got, sizeof got), 4);
@@ -258,15 +256,14 @@ TEST(a_forked_child_has_rings_of_its_own) {
     test_in_fiber(2, talks_in_child, NULL);
 }
 
-/* --- asleep in the ring, and woken
- * ------------------------------------------------------------------------------------ */
+/* --- asleep in the ring, and woken ------------------------------------------------------------ */
 
 static void *adds(void *n) {
     ADD((int *)n, 1);
     return NULL;
 }
 
-/* Wakes its worker by I/O, while others do so by hand. */
+/* Wakes its worker by I/O, while others wake it by unparks. */
 static void *talks_on(void *unused) {
     int ends[2];
     char c;
@@ -305,8 +302,7 @@ TEST(a_worker_that_sleeps_in_its_ring_is_woken_by_threads) {
     CHECK_EQ(weft_stop(), 0);
 }
 
-/* --- operations that the kernel has not ---------------------------------------------------------------------------
- */
+/* --- operations that the kernel lacks --------------------------------------------------------- */
 
 enum { NONE = -1, ALL = -2 };
 static const int operations[] = {
@@ -360,7 +356,7 @@ static void receives_without(int number) {
         CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));
         struct weft_fiber f = spawn(ways[way], &ends[0]);
         await_state(state_waits, f);
-        if (number == IORING_OP_RECV && way != 1) CHECK_EQ(in_ring(), 0); /* the memory is waited for by a poll */
+        if (number == IORING_OP_RECV && way != 1) CHECK_EQ(in_ring(), 0); /* a poll waits for the memory */
         if (number == ALL) CHECK_EQ(in_ring(), 0);
         if (number == NONE && !strcmp(weft_io_engine(), "io_uring")) CHECK_EQ(in_ring(), 1);
         CHECK_EQ(weft_send(ends[1], "text", 4, 0), 4);
@@ -407,7 +403,7 @@ static void makes_do(void *number) {
     files_without();
 }
 TEST(an_operation_that_the_kernel_has_not) {
-    no_rescue(); /* the ring that is looked at belongs to the only worker */
+    no_rescue(); /* this ring belongs to the only worker */
     open_pipe();
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
         int number = operations[i];

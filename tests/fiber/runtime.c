@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Start, stop and run: a thousand times, with work left, with others handing work in. */
+/* Start, stop and run: a thousand times, with work left, with threads that hand work in. */
 #include "threads.h"
 
 #include <stdio.h>
@@ -85,7 +85,7 @@ static void once_round(unsigned workers) {
     test_stop();
     CHECK_EQ(n, 20);
 }
-/* AddressSanitizer gives each thread a signal stack of its own, which weft replaces, and has to put back. */
+/* AddressSanitizer gives each thread a signal stack. weft replaces it, and has to restore it. */
 static int mappings(void) {
     FILE *f = fopen("/proc/self/maps", "r");
     int lines = 0;
@@ -95,7 +95,7 @@ static int mappings(void) {
     return lines;
 }
 TEST_WITHIN(a_thousand_times_without_a_leak, 120) {
-    size_t threads = test_threads() + (TEST_TSAN ? 2 : 0);        /* which has its own, from the first on */
+    size_t threads = test_threads() + (TEST_TSAN ? 2 : 0);        /* which has its own signal stack */
     for (int i = 0; i < 50; i++) once_round(1 + (unsigned)i % 8); /* caches fill */
     size_t rss = test_rss_kib(), files = test_open_files();
     int maps = mappings();
@@ -178,7 +178,7 @@ TEST(stop_waits_for_sleepers) {
     CHECK_EQ(done, 1);
 }
 
-/* And for a fiber that a timer wakes; it ends in -EBUSY when the timer is cancelled instead. */
+/* It also waits for a fiber that a timer will wake. It returns -EBUSY if the timer is cancelled instead. */
 static void unpark_it(void *f) { weft_unpark(*(struct weft_fiber *)f); }
 static struct weft_timer timer;
 static void *cancels(void *unused) {
@@ -257,14 +257,14 @@ static void run_with_stubborn(void *unused) {
     (void)unused;
     CHECK_EQ(weft_run(leaves_a_stubborn_one, NULL, &(struct weft_config){.workers = 1}), -EBUSY);
     CHECK_EQ(weft_workers(), 0);
-    once_round(2); /* and there may be another one */
+    once_round(2); /* and another runtime can begin */
 }
 TEST(run_abandons_who_does_not_end) {
     static struct test_child child;
     test_child(&child, run_with_stubborn, NULL);
     if (!test_child_exited(&child, 0)) test_fail(__FILE__, __LINE__, "%s", child.said);
     CHECK_HAS(child.said, "blocked");
-    /* It says once why, and once what became of them. */
+    /* It prints the reason once, and the outcome once. */
     CHECK_EQ(test_lines_with(child.said, "main has returned, and nothing can happen any more"), 1);
     CHECK_EQ(test_lines_with(child.said, "did not end when they were cancelled, and are abandoned"), 1);
     CHECK_EQ(test_lines_with(child.said, "nothing is left to wake it"), 0);

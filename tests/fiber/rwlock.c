@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reader-writer locks: which fibers may be inside together, which is next, and none is kept out. */
+/* Reader-writer locks: which fibers may be inside together, which is next, and that none waits for ever. */
 #include "fiber.h"
 
 #include "sched/wait/wait_queue.h"
@@ -33,7 +33,7 @@ static void errors(void *unused) {
 TEST(errors_of_one_caller) { each_size(errors); }
 TEST(errors_of_a_thread) { errors(NULL); }
 
-/* --- phases: readers r and writers w that come one by one, and in which order they are served ----------- */
+/* --- phases: readers r and writers w come one by one; the order in which they get the lock ----------- */
 
 static int chain_length(struct weft_waiter **chain) {
     int n = 0;
@@ -62,7 +62,7 @@ static void *writes(void *arg) {
     CHECK_EQ(weft_rwlock_unlock_write(&l), 0);
     return NULL;
 }
-/* Odd numbers are writers. A writer that leaves lets in all readers; the writers follow in order. */
+/* Odd numbers are writers. After a writer all waiting readers enter; then the writers follow in order. */
 TEST(phases_of_fibers_and_threads) {
     test_start(2);
     struct weft_fiber f[6];
@@ -86,11 +86,11 @@ TEST(phases_of_fibers_and_threads) {
     test_stop();
 }
 
-/* A reader that comes while a writer waits stands behind it. */
+/* A reader that comes while a writer waits gets the lock after the writer. */
 static void *reads_late(void *unused) {
     CHECK_EQ(weft_rwlock_read_try(&l), -EBUSY);
     CHECK_EQ(weft_rwlock_read(&l), 0);
-    CHECK_EQ(LOAD(&served), 1); /* the writer was here */
+    CHECK_EQ(LOAD(&served), 1); /* the writer was inside */
     CHECK_EQ(weft_rwlock_unlock_read(&l), 0);
     return unused;
 }
@@ -108,7 +108,7 @@ TEST(a_writer_that_waits_keeps_readers_out) {
     test_stop();
 }
 
-/* --- a writer that gives up lets those behind it go on ----------------------------------------------------- */
+/* --- a writer that gives up lets the waiters behind it go on ----------------------------------------------------- */
 
 static void *gives_up(void *deadline) {
     uint64_t until = *(uint64_t *)deadline;
@@ -187,8 +187,8 @@ static void reader_among_writers(void *unused) { is_served(keeps_writing, NULL),
 TEST_WITHIN(a_writer_among_readers, 60) { each_size(writer_among_readers); }
 TEST_WITHIN(a_reader_among_writers, 60) { each_size(reader_among_writers); }
 
-/* How many phases a writer waits at most: one of readers for each writer before it. A reader waits for one
- * writer: on one worker this can be counted. */
+/* A writer waits at most for one phase of readers for each writer before it. A reader waits for one writer. On one
+ * worker this can be counted. */
 static int written;
 static void *writes_and_counts(void *unused) {
     for (int i = 0; i < 20; i++) {

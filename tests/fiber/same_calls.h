@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Calls with arguments of all kinds, for io_same.c: the original, or the look-alike with the same arguments. b has 64
- * bytes, "abcdefgh" again and again, and nothing can be read or written behind them.
+ * bytes, "abcdefgh" repeated. The memory behind them is inaccessible.
  */
 #ifndef WEFT_TESTS_FIBER_SAME_CALLS_H
 #define WEFT_TESTS_FIBER_SAME_CALLS_H
@@ -30,7 +30,7 @@ struct call {
     bool closes; /* the descriptor, if it can */
 };
 
-/* Once as it is, and once with weft_ before it. */
+/* The call as it is, and the call with the prefix weft_. */
 #define EITHER(name, ...) (weft ? (long)weft_##name(__VA_ARGS__) : (long)name(__VA_ARGS__))
 #define CALL(id, expression) \
     static long id(bool weft, struct made *m, char *b) { \
@@ -155,7 +155,7 @@ CALL(recvmsg_many, EITHER(recvmsg, m->fd, MESSAGE(.msg_iov = PARTS({b, 3}), .msg
 
 /* --- connections ------------------------------------------------------------------------------------------------- */
 
-/* A descriptor that comes of it is not compared by its number. */
+/* If the result is a descriptor, its number is not compared. */
 static inline long any_fd(long fd) {
     if (fd < 0) return fd;
     weft_close((int)fd);
@@ -176,7 +176,7 @@ CALL(connect_long, EITHER(connect, m->fd, SA(m), 1000))
 CALL(connect_nowhere,
      EITHER(connect, m->fd, (struct sockaddr *)&(struct sockaddr_in){.sin_family = AF_UNSPEC}, SIZE_OF_SA))
 CALL(connect_odd, EITHER(connect, m->fd, (struct sockaddr *)&(struct sockaddr_in){.sin_family = 77}, SIZE_OF_SA))
-/* To a port without a listener, and then again: what is left of a connection that failed. */
+/* Twice to a port without a listener: the second call meets the state of a failed connection. */
 #define CLOSED_PORT \
     ((struct sockaddr *)&(struct sockaddr_in){ \
         .sin_family = AF_INET, .sin_port = htons(1), .sin_addr = {htonl(INADDR_LOOPBACK)}})
@@ -191,8 +191,7 @@ CALL(shutdown_write, EITHER(shutdown, m->fd, SHUT_WR))
 CALL(shutdown_both, EITHER(shutdown, m->fd, SHUT_RDWR))
 CALL(shutdown_odd, EITHER(shutdown, m->fd, 7))
 
-/* --- others ----------------------------------------------------------------------------------------------------------
- */
+/* --- others ----------------------------------------------------------------------------------- */
 
 static inline long ready(bool weft, int fd, short events) {
     struct pollfd p = {fd, events, 0};
@@ -253,8 +252,7 @@ CALL(mkdirat_null, EITHER(mkdirat, m->fd, NOTHING, 0700))
 CALL(renameat_nothing, EITHER(renameat, m->fd, "no such name", m->fd, "another"))
 CALL(renameat_bad, EITHER(renameat, m->fd, BAD, m->fd, "another"))
 
-/* --- about no descriptor: made for the first kind only
- * ------------------------------------------------------------------ */
+/* --- calls without a descriptor: only for the first kind -------------------------------------- */
 
 static int status;
 CALL(waitpid_none, EITHER(waitpid, -1, &status, 0))

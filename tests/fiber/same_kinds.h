@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptors of all kinds, each in a certain state, for io_same.c. A kind is made afresh for every call: the
- * descriptor that is called on, its other end if it has one, and what is needed to call it. All are closed by
- * weft_close: what weft knows of a number must not outlive the file.
+ * Descriptors of all kinds, each in a certain state, for io_same.c. A kind is made anew for every call: the descriptor,
+ * its other end if it has one, and whatever else the call needs. All are closed with weft_close, because weft stores
+ * facts about a number, which must not outlive the file.
  */
 #ifndef WEFT_TESTS_FIBER_SAME_KINDS_H
 #define WEFT_TESTS_FIBER_SAME_KINDS_H
@@ -22,7 +22,7 @@
 
 struct made {
     int fd, peer;
-    int more[8];                /* others that have to be there; -1: none */
+    int more[8];                /* other descriptors that must stay open; -1: none */
     struct sockaddr_in address; /* where a socket listens or is bound */
 };
 
@@ -119,7 +119,7 @@ static inline void make_terminal(struct made *m, int which) {
     cfmakeraw(&raw);
     CHECK(!tcsetattr(slave, TCSANOW, &raw));
     m->fd = which == TERMINAL_MASTER ? master : slave;
-    keep(m, which == TERMINAL_MASTER ? slave : master); /* bytes arrive there at some time: nothing to compare */
+    keep(m, which == TERMINAL_MASTER ? slave : master); /* bytes arrive there at any time: nothing to compare */
     if (which == TERMINAL_SLAVE_HAS)
         CHECK(write(master, "hello", 5) == 5 && poll(&(struct pollfd){slave, POLLIN, 0}, 1, -1) == 1);
 }
@@ -148,7 +148,7 @@ static inline void make_connected(struct made *m, int which) {
     if (which == END_HAS) CHECK(send(m->peer, "hello", 5, 0) == 5);
     if (which == END_FULL) {
         fill_up((int[2]){m->peer, m->fd});
-        keep(m, m->peer); /* what it reads, and when, is not the same twice */
+        keep(m, m->peer); /* its reads differ from run to run */
         m->peer = -1;
     }
     if (which == END_HUNG_UP) {

@@ -52,7 +52,7 @@ TEST(from_a_thread) {
     test_stop();
 }
 
-/* The same with the operation in line. */
+/* The same with the operation inlined. */
 static struct word appended(struct word left, struct word right) {
     append(&left, &right, NULL);
     return left;
@@ -133,7 +133,7 @@ static void ranges(void *unused) {
 }
 TEST_WITHIN(ranges_with_functions, 60) { each_size(ranges); }
 
-/* Values are aligned as by malloc, also if their size is no multiple of that. */
+/* Values are aligned as by malloc, also if their size is not a multiple of the alignment. */
 struct tagged {
     uint64_t sum;
     char tag[5];

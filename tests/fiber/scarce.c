@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * More fibers than stacks can be had for. Address space is short in a child of the test; the fibers that have a stack
- * keep it until they are told. What must hold: nothing that was spawned is lost, nothing spins, and when stacks come
- * back everything works again, whichever worker has them.
+ * More fibers than available stacks. A child of the test limits its address space, and the fibers that have a stack
+ * keep it until the test releases them. No spawned fiber may be lost, no worker may spin, and when stacks come back
+ * everything must work again, whichever worker has them.
  */
 #define _GNU_SOURCE
 #include "fiber.h"
@@ -19,7 +19,7 @@ static struct test_child child;
 static struct weft_sem go;
 static int began, ended, ran;
 
-/* --- a lack ---------------------------------------------------------------------------------------------- */
+/* --- a shortage ---------------------------------------------------------------------------------------------- */
 
 static void limit(size_t more) {
     struct rlimit l;
@@ -44,8 +44,9 @@ static bool are_scarce(void *unused) {
 }
 static bool are_not_scarce(void *unused) { return !are_scarce(unused); }
 
-/* Fibers that hold a stack each, until there are no more: then at least one waits for one, and spawns are refused, also
- * when all workers have handed in what they had. From a thread or a fiber. How many were spawned. */
+/* Spawns fibers that each keep a stack, until there are no more stacks: then at least one fiber waits for a stack, and
+ * spawns are refused, even after all workers have returned their cached stacks. Called by a thread or a fiber. Returns
+ * how many fibers were spawned. */
 static int exhaust(size_t size) {
     struct weft_attr attr = {.stack_size = size, .detached = 1};
     int before = LOAD(&began), n = 0, refused = 0;
@@ -64,7 +65,7 @@ static void let_go(int n) {
 }
 static bool all_ended(void *n) { return LOAD(&ended) >= *(int *)n; }
 
-/* Every spawn works, of this size. */
+/* Every spawn with this size works. */
 static void check_spawns(size_t size) {
     struct weft_attr attr = {.stack_size = size};
     int before = LOAD(&ran);
@@ -80,7 +81,7 @@ static void start(unsigned workers) {
 }
 
 static void in_child(void (*fn)(void *), unsigned workers) {
-    if (TEST_ASAN || TEST_TSAN || test_valgrind() || test_emulated()) test_skip("address space is the tool's");
+    if (TEST_ASAN || TEST_TSAN || test_valgrind() || test_emulated()) test_skip("the tool uses the address space");
     test_child(&child, fn, &workers);
     if (!test_child_exited(&child, 0)) test_fail(__FILE__, __LINE__, "status %x: %s", child.status, child.said);
 }
@@ -88,7 +89,7 @@ static void with_each(void (*fn)(void *)) {
     for (unsigned workers = 1; workers <= 4; workers *= 2) in_child(fn, workers);
 }
 
-/* --- it passes ------------------------------------------------------------------------------------------- */
+/* --- the shortage ends ------------------------------------------------------------------------------------------- */
 
 static void passes(void *workers) {
     start(*(unsigned *)workers);
@@ -109,7 +110,7 @@ TEST(a_lack_passes) {
     CHECK_HAS(test_line_with(child.said, "weft: "), "no more stacks");
 }
 
-/* The same among fibers: the fiber that spawns has its own stack. */
+/* The same with a fiber that spawns, which has a stack itself. */
 static void *spawn_and_let_go(void *unused) {
     int n = exhaust(0);
     let_go(n);
@@ -125,7 +126,7 @@ static void passes_inside(void *workers) {
 }
 TEST(a_lack_among_fibers_passes) { with_each(passes_inside); }
 
-/* Many are queued before any has begun: they begin one after the other, as stacks come back. */
+/* Many fibers are queued before any has begun. They begin one after the other, as stacks come back. */
 static void *spawn_all_at_once(void *count) {
     struct weft_attr attr = {.detached = 1};
     int n = 0;
@@ -165,7 +166,8 @@ TEST(address_space_that_comes_back_is_noticed) { with_each(comes_back); }
 
 /* --- where the stacks are ----------------------------------------------------------------------------------- */
 
-/* Worker 1 has had all stacks, keeps some, and sleeps. Only worker 0 may run the fiber that needs one. */
+/* Worker 1 has used all stacks, has some in its cache, and sleeps. Only worker 0 may run the fiber that needs a stack.
+ * */
 static void other_cache(void *unused) {
     (void)unused;
     start(2);
@@ -202,7 +204,7 @@ static void larger_ones(void *unused) {
     (void)unused;
     start(1);
     int n = exhaust(LARGE), few = n - LOAD(&began) + 1;
-    let_go(few); /* those that wait begin, and one stack is free, of an arena that cannot be unmapped */
+    let_go(few); /* the waiting fibers begin, and one stack is free, in an arena that cannot be unmapped */
     test_until(all_ended, &few);
     test_until(are_not_scarce, NULL);
     for (int i = 0; i < 50; i++) check_spawns(16384);
@@ -215,7 +217,7 @@ TEST(a_larger_stack_than_was_asked_for) { in_child(larger_ones, 1); }
 
 /* --- the runtime ends --------------------------------------------------------------------------------------- */
 
-/* Quiet while fibers wait for a stack: a worker that tried again and again would never rest. */
+/* Workers sleep while fibers wait for a stack. A worker that retried all the time would never sleep. */
 static void stops(void *workers) {
     int n = 0;
     start(*(unsigned *)workers);
@@ -241,7 +243,7 @@ static int leave_them(void *unused) {
     exhaust(0);
     return 7;
 }
-/* Those that hold stacks are cancelled, and end; then those that waited begin, and are told as well. */
+/* The fibers that hold stacks are cancelled, and end. Then the waiting fibers begin, and are cancelled, too. */
 static void runs(void *workers) {
     struct weft_config config = {.workers = *(unsigned *)workers};
     weft_sem_init(&go, 0);
@@ -262,7 +264,7 @@ static int seven(void *unused) {
 }
 static void no_first(void *workers) {
     struct weft_config config = {.workers = *(unsigned *)workers, .stack_size = (size_t)64 << 20};
-    CHECK_EQ(weft_run(seven, NULL, NULL), 7); /* what the C library needs for threads is there */
+    CHECK_EQ(weft_run(seven, NULL, NULL), 7); /* the C library has allocated what it needs for threads */
     limit((size_t)60 << 20);
     for (int i = 0; i < 3; i++) {
         int err = weft_run(never, NULL, &config);
@@ -276,7 +278,7 @@ static void no_first(void *workers) {
 }
 TEST(a_run_without_the_first_stack) { with_each(no_first); }
 
-/* --- others that need stacks ---------------------------------------------------------------------------------- */
+/* --- other users of stacks ---------------------------------------------------------------------------------- */
 
 static int add(size_t first, size_t last, void *sum) {
     for (; first < last; first++) ADD((size_t *)sum, first);
@@ -302,7 +304,7 @@ static void loops_go_on(void *workers) {
 }
 TEST(loops_and_forks_go_on) { with_each(loops_go_on); }
 
-/* A fiber that waits for a stack has a handle like any other. */
+/* The handle of a fiber that waits for a stack is like any other. */
 static void handles(void *workers) {
     start(*(unsigned *)workers);
     int n = exhaust(0);
@@ -318,7 +320,7 @@ static void handles(void *workers) {
     test_until(all_began, &(int){2});
     n = exhaust(0) + 2;
     CHECK_EQ(weft_unpark(f[0]), 0);
-    CHECK_EQ(weft_cancel(f[1]), 0); /* which ends it: one of those that wait gets its stack */
+    CHECK_EQ(weft_cancel(f[1]), 0); /* which ends it: a waiting fiber gets its stack */
     join(f[1]);
     let_go(n);
     join(f[0]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scopes: what belongs to them, what cancels them, what they end with; nesting, shields.
+ * Scopes: members, cancellation, results; nesting, shields.
  */
 #include "fiber.h"
 
@@ -17,7 +17,7 @@ static int yields(void *unused) {
     return 0;
 }
 static int fails(void *err) { return ADD(&ran, 1), (int)(intptr_t)err; }
-/* Waits until it is told; says what it was told. */
+/* Waits until it is cancelled; returns the error of its wait. */
 static int waits(void *told) {
     ADD(&ran, 1);
     int err = weft_sem_wait(&never);
@@ -33,7 +33,7 @@ static void child(struct weft_scope *s, int (*fn)(void *), void *arg) {
     CHECK_EQ(weft_scope_spawn(s, NULL, fn, arg), 0);
 }
 
-/* A child that waits; or the deadline was so quick that there is none, and the spawn fails instead. */
+/* Spawns a child that waits. If the deadline has already passed, the spawn fails instead. */
 static void waits_in(struct weft_scope *s, int *told) {
     int err = weft_scope_spawn(s, NULL, waits, told);
     CHECK(!err || err == -ECANCELED);
@@ -71,8 +71,8 @@ static void yield_until_ran(int n) {
     while (LOAD(&ran) < n) weft_yield();
 }
 
-/* Children that end before and behind others: of another scope, on stacks of another size, counted by other
- * fibers, and a child that stays for long; each scope ends with its own children, and not with the others. */
+/* Children end before and after other fibers: of another scope, with stacks of another size, counted by other fibers,
+ * and a child that stays long. Each scope ends with its own children, not with the others. */
 static void ends_among_others(void *unused) {
     (void)unused;
     struct weft_sem gate = WEFT_SEM_INIT(0);
@@ -125,7 +125,7 @@ static void first_failure_wins(void *unused) {
 }
 TEST(the_first_failure_cancels_the_rest) { each_size(first_failure_wins); }
 
-/* A child that was made runs, even if it begins in a cancelled scope; then it cannot wait. */
+/* A spawned child runs, even if its scope is cancelled before it begins. Then it cannot wait. */
 static void made_before_the_cancel(void *unused) {
     (void)unused;
     struct weft_scope s;
@@ -171,7 +171,7 @@ static void deadline(void *unused) {
     CHECK_EQ(weft_scope_end(&s), -ETIMEDOUT);
     CHECK_EQ(told, -ETIMEDOUT);
     CHECK_EQ(weft_sleep_for(1), 0);
-    /* Over before it: nothing is left of it. */
+    /* The scope ends before its deadline: nothing of the deadline is left. */
     CHECK_EQ(weft_scope_begin(&s, weft_now() + 3 * WEFT_MILLISECOND), 0);
     int err = weft_scope_end(&s);
     CHECK(!err || weft_now() >= until + 3 * WEFT_MILLISECOND);
@@ -207,7 +207,7 @@ static int nests(void *told) {
     begin(&inner);
     waits_in(&inner, told);
     int err = weft_scope_end(&inner);
-    CHECK(weft_cancelled()); /* the outer state is in force again */
+    CHECK(weft_cancelled()); /* the outer state applies again */
     CHECK(weft_sleep_for(1) < 0);
     return err;
 }
@@ -249,7 +249,7 @@ static void inner_stays_inside(void *unused) {
     CHECK_EQ(weft_sleep_for(1), 0);
     child(&outer, succeeds, NULL);
     CHECK_EQ(weft_scope_end(&outer), 0);
-    /* Begun in one that is cancelled, it is, too. */
+    /* A scope that begins in a cancelled scope is cancelled, too. */
     begin(&outer);
     CHECK_EQ(weft_scope_fail(&outer, -EIO), 0);
     begin(&inner);
@@ -297,7 +297,7 @@ static void *has_scopes(void *unused) {
     STORE(&stage, 1);
     seen[2] = weft_scope_end(&second);
     seen[3] = weft_scope_end(&first);
-    CHECK_EQ(weft_sleep_for(1), -ECANCELED); /* it was asked itself */
+    CHECK_EQ(weft_sleep_for(1), -ECANCELED); /* it was cancelled itself */
     CHECK_EQ(weft_cancelled(), WEFT_BY_REQUEST);
     return unused;
 }
@@ -354,7 +354,7 @@ static void one_child(void *unused) {
 }
 TEST(a_child_that_is_cancelled_fails) { each_size(one_child); }
 
-/* --- shields ------------------------------------------------------------------------------------------------------ */
+/* --- shields ---------------------------------------------------------------------------------- */
 
 static int shielded(void *unused) {
     (void)unused;
@@ -369,7 +369,7 @@ static int shielded(void *unused) {
     CHECK_EQ(weft_shield_end(&shield), -EINVAL);
     CHECK_EQ(weft_shield_end(&inner), 0);
     CHECK_EQ(weft_sleep_for(1), 0);
-    /* A scope in the shield is cancelled by itself only. */
+    /* A scope in the shield is cancelled only directly. */
     CHECK_EQ(weft_scope_begin(&s, weft_now() + 2 * WEFT_MILLISECOND), 0);
     CHECK_EQ(weft_sleep_for(WEFT_FOREVER), -ETIMEDOUT);
     CHECK_EQ(weft_scope_end(&s), -ETIMEDOUT);
@@ -388,7 +388,8 @@ static void in_a_shield(void *unused) {
 }
 TEST(a_shield_keeps_cancellation_off) { each_size(in_a_shield); }
 
-/* Cancelled while it is in the shield: it notices after it. Scopes around the shield are reached all the same. */
+/* The fiber is cancelled while it is in the shield, and notices that after the shield. Scopes around the shield are
+ * still cancelled. */
 static int waits_in_a_shield(void *unused) {
     (void)unused;
     struct weft_scope around;
@@ -426,8 +427,7 @@ static void around_a_shield(void *unused) {
 }
 TEST(what_is_around_a_shield_is_reached) { each_size(around_a_shield); }
 
-/* --- threads
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- threads ---------------------------------------------------------------------------------- */
 
 TEST(a_thread_has_scopes_too) {
     test_start(2);
@@ -451,7 +451,8 @@ TEST(a_thread_has_scopes_too) {
     test_stop();
 }
 
-/* The runtime is stopped under a scope with a deadline: the end does not wait for a timer that is gone. */
+/* The runtime stops while a scope with a deadline is open: the end of the scope does not wait for a timer that no
+ * longer exists. */
 TEST(a_thread_keeps_a_scope_over_a_stop) {
     struct weft_scope s;
     test_start(2);
@@ -477,7 +478,7 @@ TEST(a_stop_leaves_a_thread_its_deadline) {
     uint64_t deadline = weft_now() + 50 * WEFT_MILLISECOND;
     CHECK_EQ(weft_scope_begin(&s, deadline), 0);
     STORE(&ran, 1);
-    CHECK_EQ(weft_sem_wait(&never), -ETIMEDOUT); /* hangs where the deadline went with the runtime */
+    CHECK_EQ(weft_sem_wait(&never), -ETIMEDOUT); /* hangs if the deadline ended with the runtime */
     CHECK(weft_now() >= deadline);
     thread_join(t);
     CHECK_EQ(weft_scope_end(&s), -ETIMEDOUT);
@@ -493,7 +494,7 @@ TEST(a_deadline_without_a_runtime) {
     CHECK_EQ(weft_sem_wait(&never), -ETIMEDOUT);
     CHECK_EQ(weft_scope_end(&s), -ETIMEDOUT);
     CHECK_EQ(weft_cancelled(), 0);
-    /* The inner one's, the outer one's, and the outer one's behind a shield. */
+    /* The deadline of the inner scope, of the outer scope, and of the outer scope outside a shield. */
     for (int i = 0; i < 3; i++) {
         uint64_t sooner = weft_now() + 2 * WEFT_MILLISECOND, later = weft_now() + 3600 * WEFT_SECOND;
         CHECK_EQ(weft_scope_begin(&s, i ? sooner : later), 0);
@@ -506,7 +507,8 @@ TEST(a_deadline_without_a_runtime) {
         CHECK_EQ(weft_scope_end(&s), i ? -ETIMEDOUT : 0);
     }
 }
-/* The runtime comes, or is another one, after the scope began: children are cancelled, also while the thread computes.
+/* The runtime starts, or a new runtime replaces it, after the scope began: children are cancelled, also while the
+ * thread computes.
  */
 TEST(a_deadline_for_the_children_of_a_thread) {
     for (int i = 0; i < 4; i++) {
@@ -528,10 +530,9 @@ TEST(a_deadline_for_the_children_of_a_thread) {
     }
 }
 
-/* --- many
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- many ------------------------------------------------------------------------------------- */
 
-/* More than a call tells at once; others run meanwhile. */
+/* More members than one call cancels by itself. Other fibers run meanwhile. */
 static void a_crowd(void *unused) {
     (void)unused;
     unsigned n = (unsigned)test_fibers(20000);
@@ -546,7 +547,7 @@ static void a_crowd(void *unused) {
 }
 TEST_WITHIN(a_crowd_is_told, 60) { each_size(a_crowd); }
 
-/* Scopes in scopes, deeper than a call goes at once. */
+/* Scopes in scopes, deeper than one call descends. */
 static int digs(void *depth) {
     if (!depth) return waits(NULL);
     struct weft_scope s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Select: one case is done, and only that one; each that can be is as likely. */
+/* Select: exactly one case is done; all cases that can be done are equally likely. */
 #include "fiber.h"
 
 #include "sync/chan.h"
@@ -110,7 +110,7 @@ static void *is_cancelled(void *unused) {
     CHECK_EQ(weft_case_select(cases, 4), -ECANCELED);
     cases[3].on = NULL;
     CHECK_EQ(weft_case_select(cases, 4), -ECANCELED);
-    cases[3] = (struct weft_case)WEFT_CASE_TIME(0); /* what need not wait is done */
+    cases[3] = (struct weft_case)WEFT_CASE_TIME(0); /* a case that need not wait is done */
     CHECK_EQ(weft_case_select(cases, 4), 3);
     return unused;
 }
@@ -142,7 +142,7 @@ static void times(void *unused) {
     CHECK_EQ(weft_case_select_try(past, 3), 1);
     CHECK_EQ(past[1].result, 0);
     CHECK_EQ(weft_case_select_until(past, 3, 0), 1);
-    /* Of several the first that comes; it is not early, and no waiter is left in a chain. */
+    /* Of several times the first ends the select. It is not early, and no waiter is left in a chain. */
     for (int i = 0; i < 3; i++) {
         uint64_t when = weft_now() + 2 * WEFT_MILLISECOND, hour = 3600 * WEFT_SECOND;
         struct weft_case cases[] = {WEFT_CASE_TIME(when + hour), WEFT_CASE_RECV(&none, &x), WEFT_CASE_TIME(when),
@@ -166,7 +166,7 @@ static void times(void *unused) {
 TEST(times) { each_size(times); }
 TEST(times_without_a_runtime) { times(NULL); }
 
-/* One that has come is a case like others. */
+/* A time that has passed is a case like others. */
 static void times_are_fair(void *unused) {
     (void)unused;
     enum { TRIES = 20000 };
@@ -181,7 +181,7 @@ static void times_are_fair(void *unused) {
 }
 TEST(times_are_fair) { each_size(times_are_fair); }
 
-/* Items that come while times pass: each is received once, whatever else was chosen. */
+/* Items arrive while times pass: each item is received once, whichever case was chosen. */
 static void *sends_some(void *n) {
     for (intptr_t i = 0; i < (intptr_t)n; i++) {
         if (i % 8 == 0) CHECK_EQ(weft_sleep_for(20 * WEFT_MICROSECOND), 0);
@@ -208,7 +208,7 @@ TEST(times_pass_meanwhile) { each_size(times_pass_meanwhile); }
 
 /* --- the same channel several times ------------------------------------------------------------------------ */
 
-/* Sends and receives on one channel: never with itself, always with the other. */
+/* A select that sends and receives on one channel never pairs with itself, always with the other select. */
 static int sent, received;
 static void *both_ways(void *number) {
     for (size_t i = test_size(2000); i > 0; i--) {
@@ -246,7 +246,7 @@ TEST_WITHIN(not_its_own_partner, 60) { each_size(not_its_own_partner); }
 
 /* --- fairness ------------------------------------------------------------------------------------------------ */
 
-/* Of the ready ones, wherever they stand, each is as likely; the others never. */
+/* All ready cases, at any index, are equally likely; the others are never chosen. */
 static void fair(void *unused) {
     (void)unused;
     enum { CASES = 6, TRIES = 30000 };
@@ -268,7 +268,7 @@ static void fair(void *unused) {
 TEST(fair) { each_size(fair); }
 TEST(fair_to_threads) { fair(NULL); }
 
-/* Two that always have something to say are both heard. */
+/* Of two channels that always have items, both are served. */
 static void *talks(void *chan) {
     while (!weft_chan_send(chan, &(int){0})) continue;
     return NULL;
@@ -289,7 +289,7 @@ static void hears_both(void *unused) {
 }
 TEST_WITHIN(hears_both, 60) { each_size(hears_both); }
 
-/* --- a moment at which none could be done ---------------------------------------------------------------------- */
+/* --- a moment at which no case could be done -------------------------------------------------- */
 
 /* Of two channels at least one always holds an item: a try must find it. */
 static void *finds_one(void *unused) {

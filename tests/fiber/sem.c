@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Semaphores: units are neither lost nor made, and go to the longest waiter. */
+/* Semaphores: no unit is lost or duplicated, and units go to the longest waiter. */
 #include "chain.h"
 
 static void values(void *unused) {
@@ -103,7 +103,7 @@ TEST_WITHIN(no_unit_is_lost_or_made, 60) {
     test_stop();
 }
 
-/* Posted by a fiber, waited for by a thread that then frees it at once. */
+/* A fiber posts; a thread waits, and then frees the semaphore at once. */
 static void *posts(void *s) {
     CHECK_EQ(weft_sem_post(s), 0);
     return NULL;
@@ -120,7 +120,7 @@ TEST_WITHIN(freed_when_the_wait_has_returned, 60) {
     test_stop();
 }
 
-/* Two fibers that hand one unit to and fro. */
+/* Two fibers pass one unit back and forth. */
 static struct weft_sem ball[2];
 static void *plays(void *arg) {
     intptr_t me = (intptr_t)arg;

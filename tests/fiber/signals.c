@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Signals that fibers wait for: which fiber gets them, what is kept, what was there before, and what is left. */
+/* Signals that fibers wait for: which fiber gets a signal, which signals are kept, and that earlier handlers and masks
+ * are restored. */
 #define _GNU_SOURCE
 #include "threads.h"
 
@@ -16,8 +17,8 @@
 static const uint64_t term_hup = WEFT_SIGNAL(SIGTERM) | WEFT_SIGNAL(SIGHUP);
 static void send(int sig) { CHECK(!kill(getpid(), sig)); }
 
-/* ThreadSanitizer runs a handler only when the thread next calls something that it knows, and a thread that sleeps in
- * weft does not: there, all threads but the service's block what is sent to the process. */
+/* ThreadSanitizer runs a handler only when the thread next calls an intercepted function, and a thread that sleeps in
+ * weft calls none. So there, all threads but the poll thread block signals that are sent to the process. */
 static void let_the_service_take_it(void) {
     static const int sent[] = {SIGTERM, SIGHUP, SIGINT, SIGUSR1, SIGCHLD};
     sigset_t set;
@@ -92,7 +93,7 @@ TEST(from_another_process_while_all_sleep) {
 }
 
 /* Signals that come while no fiber asks are reported to the next fiber that does, each signal once and counted. */
-/* A look from outside, which the lock does not order. */
+/* A read from outside, which the lock does not order. */
 #if TEST_TSAN
 __attribute__((no_sanitize("thread")))
 #endif
@@ -108,7 +109,7 @@ static void kept(void *unused) {
     send(SIGTERM);
     for (int i = 0; i < 5; i++) CHECK(!sigqueue(getpid(), SIGRTMIN, (union sigval){.sival_int = i + 1}));
     test_until(has_come, &s.pending);
-    test_nap_ms(20); /* so that most are kept; the others come when they come */
+    test_nap_ms(20); /* so that most signals are kept; the others may come at any time */
     CHECK_EQ(weft_signals_next(&s, &what), SIGTERM);
     for (uint64_t seen = 0; seen < 5; seen += what.count) { /* those are not coalesced by the kernel */
         CHECK_EQ(weft_signals_next(&s, &what), SIGRTMIN);
@@ -123,7 +124,7 @@ TEST(what_comes_between_two_questions_is_kept) {
     each_size(kept);
 }
 
-/* More than the pipe holds, while the service cannot read: nothing that was sent is not seen. */
+/* More signals than the pipe holds, while the poll thread cannot read. Every sent signal is seen. */
 TEST(a_flood) {
     struct weft_signals s = WEFT_SIGNALS_INIT;
     struct weft_signal what;
@@ -142,7 +143,7 @@ TEST(a_flood) {
 
 /* --- several ---------------------------------------------------------------------------------------------------- */
 
-/* So many of the askers have got this. */
+/* How many of the askers have got this result. */
 static int count(struct asker *a, int n, int what) {
     int found = 0;
     for (int i = 0; i < n; i++) found += LOAD(&a[i].got) == what;
@@ -164,14 +165,14 @@ static void several(void *unused) {
         a[i] = (struct asker){.from = &s};
         f[i] = spawn(asks, &a[i]);
     }
-    send(SIGTERM); /* to one of them, and to the other subscription */
+    send(SIGTERM); /* to one asker, and to the other subscription */
     CHECK_EQ(weft_signals_next(&other, NULL), SIGTERM);
     while (count(a, 4, SIGTERM) < 1) weft_yield();
     CHECK_EQ(weft_signals_end(&other), 0);
     send(SIGTERM); /* s is still subscribed to it */
     while (count(a, 4, SIGTERM) < 2) weft_yield();
     weft_sleep_for(20 * WEFT_MILLISECOND); /* all wait by now */
-    CHECK_EQ(weft_signals_end(&s), 0);     /* the others are told */
+    CHECK_EQ(weft_signals_end(&s), 0);     /* the other waits end */
     for (int i = 0; i < 4; i++) join(f[i]);
     CHECK_EQ(count(a, 4, SIGTERM), 2);
     CHECK_EQ(count(a, 4, -ESRCH) + count(a, 4, -EINVAL), 2);
@@ -181,7 +182,7 @@ TEST(several_ask_and_several_are_subscribed) {
     each_size(several);
 }
 
-/* --- the end, and a question at that moment ---------------------------------------------------------------------- */
+/* --- the end of a subscription, and waits at that moment -------------------------------------- */
 
 /* Memory that must not be touched once a subscription in it has ended. */
 static struct weft_signals *on_a_page(void) {
@@ -195,7 +196,7 @@ static void *asks_in_turn(void *arg) {
     CHECK(a->got == -ETIMEDOUT || a->got == -ESRCH || a->got == -EINVAL || a->got == -ECANCELED);
     return NULL;
 }
-/* All are in their waits, and stop waiting at about the time of the end: by deadline, by cancellation, or by it. */
+/* All fibers wait, and stop waiting at about the time of the end: by deadline, by cancellation, or by the end. */
 static void ended_under_them(void *unused) {
     (void)unused;
     enum { N = 8 };
@@ -210,7 +211,7 @@ static void ended_under_them(void *unused) {
             a[k] = (struct asker){.from = s, .deadline = k % 2 ? 0 : when + test_below(&r, 20000)};
             f[k] = spawn(asks_in_turn, &a[k]);
         }
-        /* In the wait, or through with it: so none looks at the page for the first time when it is gone. */
+        /* In the wait, or after it: so no fiber touches the page for the first time after it was unmapped. */
         for (int k = 0; k < N; k++)
             while (!state_waits(f[k]) && !LOAD(&a[k].got)) weft_yield();
         while (weft_now() < when + test_below(&r, 20000)) {
@@ -283,7 +284,7 @@ TEST(children_that_end) {
     each_size(children);
 }
 
-/* A child that was forked is not subscribed, and what it gets is not the parent's. */
+/* A forked child is not subscribed, and the parent does not see the child's signals. */
 static void subscribes_anew(void) {
     struct weft_signals mine = WEFT_SIGNALS_INIT;
     CHECK_EQ(weft_signals_begin(&mine, WEFT_SIGNAL(SIGHUP)), 0);
@@ -300,7 +301,7 @@ static void not_the_parents(void *unused) {
     pid_t pid = fork();
     if (!pid) {
         CHECK_EQ(weft_signals_next(&s, NULL), -EINVAL);
-        /* epoll, its two bells, both ends of the pipe; a monitor may just have looked at a file */
+        /* epoll, its two event fds, both ends of the pipe; a monitor may have a file open */
         if (!weft_workers()) CHECK_EQ(test_open_files(), files - 5);
         if (!TEST_TSAN) subscribes_anew(); /* which cannot start threads in a child */
         send(SIGTERM);                     /* as if there never was a subscription */
@@ -323,7 +324,8 @@ TEST(a_forked_child_is_not_subscribed) {
 
 /* --- masks and handlers ------------------------------------------------------------------------------------------ */
 
-/* All threads of the program block it: weft's own takes it, and nothing of the program is interrupted. */
+/* All threads of the program block the signal: weft's own thread takes it, and no thread of the program is interrupted.
+ * */
 TEST(blocked_by_all_threads) {
     sigset_t set;
     sigemptyset(&set);
@@ -332,7 +334,7 @@ TEST(blocked_by_all_threads) {
     CHECK(!pthread_sigmask(SIG_BLOCK, &set, NULL));
     struct weft_signals s = WEFT_SIGNALS_INIT;
     test_start(2);
-    send(SIGTERM); /* before there is a subscription: pending, and not lost */
+    send(SIGTERM); /* before the subscription: pending, and not lost */
     CHECK_EQ(weft_signals_begin(&s, term_hup), 0);
     struct asker a = {.from = &s};
     join(spawn(asks, &a));
@@ -345,7 +347,7 @@ TEST(blocked_by_all_threads) {
     test_stop();
 }
 
-/* How many threads of the process block exactly these, of the signals that one can block. */
+/* How many threads of the process block exactly these signals, of all that can be blocked. */
 static int threads_that_block(uint64_t set) {
     const uint64_t can_be = ~(WEFT_SIGNAL(SIGKILL) | WEFT_SIGNAL(SIGSTOP) | WEFT_SIGNAL(32) | WEFT_SIGNAL(33));
     int n = 0;
@@ -375,7 +377,7 @@ static bool so_many_block(void *p) {
 /* Carriers and the monitor have the mask of the thread that started the runtime; the poll thread blocks all signals
  * without a subscription. */
 TEST(who_blocks_what) {
-    if (test_emulated()) test_skip("masks are the emulator's");
+    if (test_emulated()) test_skip("the emulator changes masks");
     enum { WORKERS = 3 };
     const uint64_t ours = WEFT_SIGNAL(SIGUSR2) | WEFT_SIGNAL(SIGWINCH);
     sigset_t set;
@@ -434,7 +436,7 @@ TEST(what_cannot_be_awaited) {
     await_alone();
 }
 
-/* A read that is under way is not disturbed: it goes on. */
+/* A read that is under way is not disturbed. */
 static int ends[2];
 static void *reads(void *unused) {
     char c;
@@ -459,7 +461,7 @@ TEST(blocking_calls_are_restarted) {
     test_stop();
 }
 
-/* --- what is left ------------------------------------------------------------------------------------------------- */
+/* --- what is left ----------------------------------------------------------------------------- */
 
 TEST(nothing_is_left) {
     let_the_service_take_it();
@@ -477,7 +479,7 @@ TEST(nothing_is_left) {
     }
 }
 
-/* Each signal that is sent is seen, whichever subscriptions end and begin meanwhile. */
+/* Each sent signal is seen, whichever subscriptions end and begin meanwhile. */
 static int over;
 static void *comes_and_goes(void *unused) {
     while (!LOAD(&over)) {
