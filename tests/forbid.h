@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Forbids all threads of this process a system call from now on: it answers with the error. */
+/* From now on a system call fails with this error, in all threads of this process. */
 #ifndef WEFT_TESTS_FORBID_H
 #define WEFT_TESTS_FORBID_H
 
@@ -28,7 +28,7 @@ static inline int forbid(long call, int err) {
     return forbid_by(code, sizeof code / sizeof *code);
 }
 
-/* The same, if an argument, counted from 0, is this number. */
+/* The same, but only if an argument, counted from 0, has this value. */
 static inline int forbid_if(long call, unsigned argument, unsigned number, int err) {
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -53,7 +53,7 @@ static inline int forbid_advice(unsigned advice, int err) {
 }
 /* Guards cost mappings, as before Linux 6.13 (EINVAL), or markers are forbidden: MADV_GUARD_INSTALL. */
 static inline int forbid_markers(int err) { return forbid_advice(102, err); }
-/* Nothing that is mapped can be made inaccessible: PROT_NONE. */
+/* No mapping can be made inaccessible (PROT_NONE). */
 static inline int forbid_protection(int err) { return forbid_if(SYS_mprotect, 2, 0, err); }
 
 #endif

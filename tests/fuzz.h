@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For fuzz targets: what must be so, whatever the bytes. */
+/* For fuzz targets: a condition that must hold for any input. */
 #ifndef TESTS_FUZZ_H
 #define TESTS_FUZZ_H
 

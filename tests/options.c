@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the sanitizers behave in tests: they ask the program itself for these, so that no variables need be set. And
- * WEFT_TEST_MEMBARRIER=forbidden: the tests on a kernel without membarrier.
+ * Options of the sanitizers, which ask the program for them, so that no variables need be set. With
+ * WEFT_TEST_MEMBARRIER=forbidden the tests run as on a kernel without membarrier.
  */
 #include "forbid.h"
 #include "test.h"
@@ -18,6 +18,6 @@ __attribute__((constructor)) static void choose_kernel(void) {
 const char *__tsan_default_options(void);
 const char *__tsan_default_options(void) { return "atexit_sleep_ms=20:die_after_fork=0"; }
 
-/* By default undefined behaviour is only reported: a test would pass all the same. */
+/* By default undefined behaviour is only reported, and the test would still pass. */
 const char *__ubsan_default_options(void);
 const char *__ubsan_default_options(void) { return "halt_on_error=1:print_stacktrace=1"; }

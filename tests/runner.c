@@ -19,15 +19,15 @@ void test_add(struct test *test) {
     last = &test->next;
 }
 
-/* Only a hang pays for the patience: a busy machine takes several times as long as an idle one. WEFT_TEST_PATIENCE is
- * more where many tests run at once. */
+/* A large limit costs time only if a test hangs, and a busy machine takes several times as long as an idle machine.
+ * WEFT_TEST_PATIENCE is larger where many tests run at once. */
 static unsigned limit_of(const struct test *t) {
     const char *text = getenv("WEFT_TEST_PATIENCE");
     unsigned patience = text && atoi(text) > 0 ? (unsigned)atoi(text) : 4;
     return patience * t->seconds * (test_valgrind() ? 20 : TEST_TSAN || TEST_ASAN ? 4 : 1);
 }
 
-/* Prints where a child hangs; only on demand, because it takes a while. */
+/* Prints where a child hangs. Only on demand, because it takes a while. */
 static void show_hang(pid_t pid) {
     char command[160];
     if (!getenv("WEFT_TEST_GDB")) return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where tests put files: in the directory for temporary files, whatever it is. */
+/* Tests put their files into the directory for temporary files. */
 #ifndef TESTS_SCRATCH_H
 #define TESTS_SCRATCH_H
 

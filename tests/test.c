@@ -20,7 +20,7 @@
 #define RUNNING_ON_VALGRIND 0
 #endif
 
-/* One write: a fiber's stack may be small, and others may speak, too. */
+/* One write: a fiber's stack may be small, and other threads may write, too. */
 void test_fail(const char *file, int line, const char *format, ...) {
     char text[2048];
     const char *base = strstr(file, "tests/");
@@ -64,7 +64,7 @@ size_t test_size(size_t n) { return n / test_scale() ? n / test_scale() : 1; }
 
 size_t test_fibers(size_t n) {
     size_t k = test_size(n);
-    if (test_emulated() && k > 10000) return 10000; /* each guard is a mapping there, and these are few */
+    if (test_emulated() && k > 10000) return 10000; /* each guard is a mapping there, and mappings are few */
     return TEST_TSAN && k > 5000 ? 5000 : test_valgrind() && k > 1000 ? 1000 : k;
 }
 

@@ -9,7 +9,7 @@
  * failed"; its status is 1 if a test failed. Arguments choose the tests with names that contain them;
  * -l lists them, -n runs without a child (for a debugger), -v tells each test's time.
  *
- * A failed check ends the child at once, from whatever fiber or thread it is called by.
+ * A failed check ends the child at once, in any fiber or thread.
  */
 #ifndef WEFT_TESTS_TEST_H
 #define WEFT_TESTS_TEST_H
@@ -56,7 +56,7 @@ struct test {
 };
 void test_add(struct test *test);
 
-/* Seconds are of a plain build on an idle machine; see limit_of in runner.c for what they are multiplied by. */
+/* The seconds of a plain build on an idle machine; limit_of in runner.c multiplies them. */
 #define TEST_WITHIN(name, limit) \
     static void test_##name(void); \
     static struct test entry_##name = {#name, test_##name, limit, NULL}; \
@@ -95,7 +95,7 @@ size_t test_size(size_t n);
 size_t test_fibers(size_t n);
 bool test_valgrind(void);
 bool test_emulated(void); /* another machine's instructions, by qemu */
-/* Skips where a process with threads cannot be forked and go on with threads of its own. */
+/* Skips the test where the forked child of a process with threads cannot start threads. */
 void test_needs_forks(void);
 
 /* What the process holds, and what the machine has left. */
@@ -109,10 +109,10 @@ size_t test_available_mib(void);
 void test_start(unsigned workers);
 void test_stop(void);
 
-/* A runtime of so many workers around fn(arg), which runs as a fiber. */
+/* Starts a runtime with this many workers, runs fn(arg) as a fiber, and stops it. */
 void test_in_fiber(unsigned workers, void (*fn)(void *), void *arg);
 
-/* Runs fn(arg) in a process of its own; what it wrote to standard error, and how it ended. */
+/* Runs fn(arg) in a process of its own. Returns what it wrote to standard error, and its status. */
 struct test_child {
     int status; /* of waitpid */
     char said[16384];
@@ -122,11 +122,12 @@ bool test_child_aborted(const struct test_child *child);
 bool test_child_exited(const struct test_child *child, int code);
 bool test_child_killed(const struct test_child *child, int signal);
 
-/* The line of the text that has this in it, in a buffer that the next call overwrites. "" if none. */
+/* The first line of the text that contains this string, in a buffer that the next call overwrites; "" if no line does.
+ * */
 const char *test_line_with(const char *text, const char *part);
 unsigned test_lines_with(const char *text, const char *part);
 
-/* Waits, in the kernel, until *flag is not less than value; fails after the test's own limit. */
+/* Waits in the kernel until *flag is at least value. Fails after the test's limit. */
 void test_await(const int *flag, int value);
 /* The same for what a function says. */
 void test_until(bool (*fn)(void *), void *arg);

@@ -43,7 +43,7 @@ static void *child(void *number) {
 
 static void forked(void *count) { atomic_fetch_add((_Atomic int *)count, 1); }
 
-/* More than a deque has room for at first. A fork that lacks memory is a call. */
+/* More than the first slots of a deque hold. A fork without memory runs the call itself. */
 static void fork_many(void) {
     static struct weft_task tasks[TASKS];
     _Atomic int count = 0;
@@ -69,7 +69,7 @@ static void channels(void) {
     MUST(which == MANY - 1);
 }
 
-/* More than one call tells: without memory for a fiber that does the rest, the caller does it. */
+/* More than one call cancels by itself: without memory for a fiber that does the rest, the caller does it. */
 static _Atomic int begun, told;
 static int waits_in_scope(void *unused) {
     (void)unused;
@@ -90,7 +90,7 @@ static void cancel_many(void) {
     MUST(atomic_load(&told) == fibers);
 }
 
-/* The service is made here: its descriptors and its thread. */
+/* Makes the poll thread and its descriptors. */
 static void wait_outside(void) {
     struct weft_signals signals = WEFT_SIGNALS_INIT;
     int ends[2], err;
@@ -161,14 +161,14 @@ static int scenario(long nth) {
     MUST(!weft_stop());
     MUST(atomic_load(&ran) == fibers);
     int outcome = fault_outcome();
-    /* And once more: what failed has left nothing behind. */
+    /* Runs once more: the failed calls have left nothing behind. */
     MUST(!weft_start(&config));
     MUST(!weft_stop());
     return outcome;
 }
 
-/* The other kinds of deques with fewer fibers, because those are the same; and not when sizes are divided: then they
- * are left to the soak. */
+/* Runs the other kinds of deques with fewer fibers, because the fibers do not differ; and only at full size, in the
+ * soak. */
 int main(void) {
     const char *scale = getenv("WEFT_TEST_SCALE");
     int passed = 0, failed = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What failures leave behind. A whole program is run with the Nth call for memory, mappings or threads
- * failing, and then twice as it should be: the process then holds no more than one in which nothing
- * failed. Also: all such calls failing for a while, and a start of which each call fails.
+ * Failures leave nothing behind. A whole program runs with the Nth call for memory, mappings or threads failing, and
+ * then twice without failures: afterwards the process holds no more than a process in which nothing failed. Also: all
+ * such calls fail for a while, and each call of a start fails.
  */
 #define _GNU_SOURCE
 #include "../fiber/threads.h"
@@ -23,7 +23,7 @@ static struct weft_mutex mutex;
 static struct weft_cond cond;
 static int ran, accepted, errors, fired, destroyed, ready;
 
-/* Errors that want of memory or threads may have; everything else is a broken promise. */
+/* The errors that a lack of memory or threads may cause. Every other error breaks a promise. */
 static bool worked(int err) {
     if (!err) return true;
     CHECK(err == -ENOMEM || err == -EAGAIN);
@@ -110,7 +110,7 @@ static void use_everything(void) {
     }
 }
 
-/* Once from nothing to nothing. False: it did not start. */
+/* One whole life of a runtime. False: it did not start. */
 static bool whole_program(void) {
     ran = accepted = fired = destroyed = ready = 0;
     sem = (struct weft_sem)WEFT_SEM_INIT(0);
@@ -134,7 +134,7 @@ static void whole_program_works(void) {
 
 /* --- one failure at a time ------------------------------------------------------------------------------------- */
 
-/* What the process holds at the end, for comparison with one in which nothing failed. */
+/* What the process holds at the end, for comparison with a process in which nothing failed. */
 static struct holdings {
     size_t heap, files;
     long left; /* of the countdown */
@@ -176,19 +176,18 @@ TEST_WITHIN(each_call_fails_once, 300) {
     for (struct holdings with;; n++) {
         with = try_nth(n);
         CHECK_EQ(with.files, without.files);
-        /* Caches differ by what ran where; a leak of the smallest thing a thousand times would show. */
+        /* Caches differ with the workers that ran. A thousand leaks of the smallest object would show. */
         if (with.heap > without.heap + 65536)
             test_fail(__FILE__, __LINE__, "call %ld failing: %zu bytes held, not %zu", n, with.heap, without.heap);
         if (with.left > 0) break;
     }
     fprintf(stderr, "    %ld calls, each failed once\n", n - 1);
-    CHECK(n > 20); /* or the calls do not go through the place where they can fail */
+    CHECK(n > 20); /* otherwise the calls avoid the function that makes them fail */
 }
 
-/* --- all calls fail for a while -------------------------------------------------------------------------------------
- */
+/* --- all calls fail for a while --------------------------------------------------------------- */
 
-/* A runtime that works is starved while it is used; what it accepted is done when there is memory again. */
+/* All calls fail while a runtime is used. Accepted work is done when there is memory again. */
 static void starved(void *unused) {
     (void)unused;
     alarm(60);
@@ -221,14 +220,14 @@ TEST_WITHIN(all_fail_for_a_while, 120) {
     }
 }
 
-/* The first carrier that runs reads the topology, on a thread of its own: when all have run, that has ended. */
+/* The first carrier reads the topology on a separate thread. When all carriers have run, that thread has ended. */
 static void *returns(void *unused) { return unused; }
 static void let_all_run(unsigned workers) {
     for (unsigned i = 1; i <= workers; i++) join(spawn_with(&(struct weft_attr){.pinned = i}, returns, NULL));
 }
 
-/* Start alone, with nothing made yet: every failure is said, and the next start works. Without spares, so that the
- * number of threads is known. */
+/* Only the start, with nothing made yet: every failure is reported, and the next start works. Without spares, so that
+ * the number of threads is known. */
 static void start_fails(void *nth) {
     struct weft_config config = {.workers = 5, .no_rescue = true};
     alarm(20);

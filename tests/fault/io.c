@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every call for memory, descriptors and threads that input and output make fails once, on each engine; see nth.h.
- * Only documented errors occur, each refused call can be tried again, and nothing is lost.
+ * Every call for memory, descriptors and threads in input and output fails once, on each engine; see nth.h. Only
+ * documented errors occur, each refused call can be repeated, and nothing is lost.
  */
 #define _GNU_SOURCE
 #include "../scratch.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A look-alike: -1 and errno. True: it lacked something. */
+/* For calls that return -1 and set errno. True: the call lacked memory, descriptors or threads. */
 static bool lacked(long long n) {
     if (n >= 0) return false;
     MUST(errno == ENOMEM || errno == EAGAIN || errno == EMFILE || errno == ENFILE);
@@ -69,7 +69,7 @@ static void files(void) {
     MUST(!weft_close(fd) && !weft_close(made));
 }
 
-/* From a pipe that is waited for into a file, and back. */
+/* From an empty pipe into a file, and back. */
 static void moves(void) {
     struct weft_fiber f;
     ssize_t n;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loops and algorithms, with the Nth call for memory failing, for N = 1, 2, ... until a run has fewer. What
- * fails says so, has changed nothing, and can be done again; what can do without memory does; nothing is lost.
+ * Loops and algorithms, with the Nth call for memory failing, for N = 1, 2, ... until a run has fewer. A call that
+ * fails returns an error, has changed nothing, and can be repeated. A call that can do without memory succeeds. Nothing
+ * is lost.
  */
 #include "nth.h"
 

@@ -23,20 +23,20 @@ enum { CLEAN = 0, NO_FAULT = 3, WRONG = 4 };
         } \
     } while (0)
 
-/* The errors that a lack of something may have; the call is then made again. */
+/* The errors that a lack of memory, descriptors or threads may cause. The call is then repeated. */
 static inline bool try_again(int err) {
     MUST(err == 0 || err == -ENOMEM || err == -EAGAIN);
     return err != 0;
 }
 
-/* A scenario sets weft__fault_countdown to its argument; what it says in the end: did a call fail? */
+/* A scenario sets weft__fault_countdown to its argument. It returns whether a call failed. */
 static inline int fault_outcome(void) {
     bool happened = load_rlx(&weft__fault_countdown) <= 0;
     store_rlx(&weft__fault_countdown, -1);
     return happened ? CLEAN : NO_FAULT;
 }
 
-/* Runs it for every N, until a run has fewer calls; adds to passed and failed. */
+/* Runs the scenario for every N, until a run has fewer calls. Adds to passed and failed. */
 static inline void each_fault(int (*scenario)(long nth), int *passed, int *failed) {
     for (long nth = 1; *failed < 20; nth++) {
         fflush(NULL);

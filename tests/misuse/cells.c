@@ -36,7 +36,7 @@ static struct weft_fiber inhabit(void) {
     return f;
 }
 
-/* Descriptors: with something to read, with nothing to read for ever, a regular file, closed. */
+/* Descriptors: with bytes to read, without any bytes for ever, a regular file, closed. */
 static int pipe_with(const char *text) {
     int ends[2];
     return pipe2(ends, O_NONBLOCK) || write(ends[1], text, strlen(text)) < 0 ? -1 : ends[0];
@@ -74,7 +74,7 @@ static struct weft_shield shield;
 static struct weft_cleanup cleanup, another;
 static struct weft_cancellation cancellation;
 static int returns_zero(void *arg) { return (void)arg, 0; }
-/* What came out, when what was begun for it has been ended. */
+/* Returns the outcome, after ending whatever was begun for it. */
 static int and_end(int result) { return weft_scope_end(&scope), result; }
 static int and_unshield(int result) { return weft_shield_end(&shield), result; }
 static int out_of_shield(int result) { return weft_shield_end(&shield), and_end(result); }
@@ -88,8 +88,8 @@ static int item;
 #define PASTE(list, call, of, line) PASTE_(list, call, of, line)
 #define FUNCTION(call, of) PASTE(LIST, call, of, __LINE__)
 
-/* First reading: a function a cell, named after its list, call, case and line. A comma's left side may have a
- * value that is not used. */
+/* First pass: a function for each cell, named after its list, call, case and line. The value on a comma's left side may
+ * be unused. */
 #pragma GCC diagnostic ignored "-Wunused-value"
 #define CELL(call, of, in, wanted, expression) \
     static long long FUNCTION(call, of)(void) { return (long long)(expression); }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Files by name, and directories. See misuse.h; told: errno, if it is -1. What a thread of the pool does, a timer
- * cannot. */
+/* Files by name, and directories. See misuse.h; `told` returns -errno instead of -1. A timer cannot make calls that use
+ * a thread of the pool. */
 CELL(stat, null, EITHER, -EFAULT, told(weft_stat("/", NULL)))
 CELL(stat, zero, EITHER, -ENOENT, told(weft_stat("", &about)))
 NONE(stat, stale, state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Look-alikes of the calls for input and output. See misuse.h; told: errno, if it is -1. */
+/* Look-alikes of the calls for input and output. See misuse.h; `told` returns -errno instead of -1. */
 CELL(read, null, EITHER, -EFAULT, told(weft_read(readable(), NULL, 4)))
 CELL(read, zero, EITHER, 0, told(weft_read(readable(), buffer, 0)))
 BAD_DESCRIPTORS(read, buffer, sizeof buffer)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Loops, algorithms, pipelines, graphs, values for each worker. See misuse.h; what is used here: par.h. */
+/* Loops, algorithms, pipelines, graphs, values for each worker. See misuse.h. par.h has the bodies. */
 CELL(for, null, EITHER, -EINVAL, weft_for(0, 10, NULL, NULL, NULL))
 CELL(for, null, EITHER, 0, weft_for(0, 10, all_well, NULL, NULL))
 CELL(for, zero, EITHER, 0, weft_for(0, 0, all_well, NULL, &no_options))

@@ -164,7 +164,7 @@ CELL(trace_save, thread, THREAD, -ESRCH, weft_trace_save(STDERR_FILENO))
 CELL(trace_save, fiber, FIBER, -ESRCH, weft_trace_save(STDERR_FILENO))
 CELL(trace_save, timer, TIMER, -ESRCH, weft_trace_save(STDERR_FILENO))
 
-/* While nothing is recorded, and while it is. */
+/* Without a recording, and during a recording. */
 #define RECORDED(expression) (expression, weft_trace_begin(-1) ? 1 : (expression, weft_trace_end()))
 
 CELL(span_begin, null, EITHER, 0, RECORDED(weft_span_begin(NULL)))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Scopes, shields, clean-up handlers, cancellation by them. See misuse.h. */
+/* Scopes, shields, clean-up handlers, and cancellation by scopes. See misuse.h. */
 OBJECT(scope_begin, WEFT_FOREVER)
 NONE(scope_begin, zero)
 CELL(scope_begin, range, EITHER, -ETIMEDOUT, (weft_scope_begin(&scope, 0), weft_scope_end(&scope)))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the cells of calls for input and output use. */
+/* Descriptors and buffers for the cells of input and output. */
 #ifndef WEFT_TESTS_MISUSE_IO_H
 #define WEFT_TESTS_MISUSE_IO_H
 
@@ -64,7 +64,7 @@ static int talk(const char *text) {
 }
 static int clogged(void) { return fill(talk("")); }
 static int stream(void) { return socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); }
-/* A socket that listens, with so many connections that wait for being accepted. */
+/* A listening socket with this many connections to accept. */
 static int listener(unsigned connections) {
     socklen_t size = sizeof address;
     int fd = stream();
@@ -104,7 +104,7 @@ static pid_t child(void) {
     if (!pid) _exit(0);
     return pid;
 }
-/* It ends with its parent, even if the parent ended before it could ask for that. */
+/* The child ends with its parent, even if the parent ended before the child could ask for that. */
 static pid_t lasting_child(void) {
     pid_t parent = getpid(), pid = fork();
     if (!pid && (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)) _exit(0);
@@ -146,7 +146,7 @@ static int temporary(void) {
     unlink(name);
     return fd;
 }
-/* A descriptor of a file that another one has locked. */
+/* A descriptor of a file that another descriptor has locked. */
 static int locked_file(void) {
     char name[32];
     int fd = temporary();
@@ -161,7 +161,7 @@ static const char *long_name(void) {
     return name;
 }
 
-/* A submission of one's own, where there is a ring. */
+/* A submission of its own, if there is a ring. */
 static bool does_nothing_by_ring(void) {
     int err = weft_uring(&entry, &number, 1);
     return (!err && !number) || err == -ENOTSUP;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs every cell in a process of its own, prints the table of what came out, and checks that every
- * call that the headers declare has a cell for every case. See misuse.h.
+ * Runs every cell in a process of its own, prints the table of outcomes, and checks that every declared call has a cell
+ * for every case. See misuse.h.
  */
 #define _GNU_SOURCE
 #include "misuse.h"
@@ -156,7 +156,7 @@ static void run_job(void *arg) {
     struct weft_timer timer = WEFT_TIMER_INIT;
     alarm(120);
     prepare_objects();
-    if (j->in == NOTHING) { /* there was one: handles and timers of it are left */
+    if (j->in == NOTHING) { /* there was a runtime: its handles and timers are left */
         weft_start(&(struct weft_config){.workers = 2});
         weft_spawn(&fx.stale, NULL, nothing_to_do, NULL);
         weft_join(fx.stale, NULL);
@@ -171,7 +171,7 @@ static void run_job(void *arg) {
     if (j->in == NOTHING || j->in == THREAD) {
         *result = j->cell->run();
     } else if (j->in == FIBER) {
-        /* Joined late: a fiber that is being joined would refuse other joins for that reason. */
+        /* Joins late, because another join of a fiber that is being joined would fail for that reason. */
         weft_spawn(&f, NULL, run_in_fiber, (void *)(uintptr_t)j->cell);
         while (__atomic_load_n(&stage, __ATOMIC_SEQ_CST) < 1000 && !state_ended(f)) test_nap_ms(1);
         weft_join(f, NULL);
@@ -210,7 +210,7 @@ static long long outcome(const struct cell *c, enum surroundings in) {
     return NOT_YET;
 }
 
-/* A sanitizer takes a tenth of a second a cell. At a small size it looks at one in eight, others every time. */
+/* With a sanitizer a cell takes a tenth of a second. At a small size such a build runs every eighth cell. */
 static bool is_left_out(void) {
     static unsigned n;
     return (TEST_ASAN || TEST_TSAN) && test_scale() >= 20 && n++ % 8;
@@ -241,7 +241,7 @@ static bool is_of(const struct cell *c, const char *of) {
     return false;
 }
 
-/* All cells of a call and a case; the outcomes, for the table. False: there is none, a blank. */
+/* Runs all cells of a call and a case; the outcomes, for the table. False: there is no cell. */
 static bool run_cells(const struct cell *list, const char *call, const char *of, char *text, size_t size) {
     bool any = false;
     text[0] = 0;
@@ -257,7 +257,7 @@ static bool run_cells(const struct cell *list, const char *call, const char *of,
     return any;
 }
 
-/* The table: a line a call, as wide as its widest cells. */
+/* Prints the table: a line for each call, in columns as wide as their widest cells. */
 enum { CALLS_MOST = 400 };
 static struct {
     const char *call;
@@ -300,7 +300,8 @@ static void print_table(void) {
     puts("-: the call takes no such input");
 }
 
-/* A macro that adds the caller's source line to the call that has the row: weft_scope_spawn and weft_scope_spawn_at. */
+/* A macro that adds the caller's source line to another call, which has the row: weft_scope_spawn and
+ * weft_scope_spawn_at. */
 static bool is_wrapper_of(const char *macro, const char *call) {
     size_t n = strlen(macro);
     return !strncmp(macro, call, n) && !strcmp(call + n, "_at");
@@ -328,8 +329,8 @@ static void check_header(const char *name) {
     fclose(f);
 }
 
-/* But for TLS, a library of its own that needs larger stacks: tests/fiber/io_tls_rules.c; for libweft-ffi: tests/ffi;
- * and for libweft-mpi: tests/dist. */
+/* All headers, except those of other libraries: TLS, which needs larger stacks (tests/fiber/io_tls_rules.c),
+ * libweft-ffi (tests/ffi) and libweft-mpi (tests/dist). */
 static void check_headers(void) {
     glob_t all;
     CHECK(!glob(WEFT_INCLUDE "/weft.h", 0, NULL, &all));

@@ -1,30 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bad input for every public call: a table of calls by cases. A cell says in which surroundings an
- * expression is evaluated, and what it must come to. The cells are lists (cells_*.h) of
+ * Bad input for every public call: a table of calls by cases. A cell names the surroundings in which an expression is
+ * evaluated, and the value that it must have. The cells are lists (cells_*.h) of
  *
- *     CELL(call, case, surroundings, wanted, expression)
- *     NONE(call, case...)   there is no such input: the call takes no such argument
- *
- * read twice, once for the functions and once for the table. A call and a case may have several
- * cells; every pair must have one. Cells that many calls have alike are one line:
+ *     CELL(call, case, surroundings, wanted, expression) NONE(call, case...)   there is no such input: the call takes
+ *     no such argument * read twice, once for the functions and once for the table. A call and a case may have several
+ *     cells; every pair must have at least one. Cells that are the same for many calls are one line:
  *
  *     ANYWHERE(call, wanted, expression)         no_runtime, thread, fiber and timer
  *     NO_TIMER(call, wanted, expression)         no_runtime, thread and fiber
  *     WITH_RUNTIME(call, wanted, expression)     thread, fiber and timer
- *     THREAD_OR_FIBER(call, wanted, expression)  these two
- *     OBJECT(call, rest...)                      the first argument points to an object: null is -EINVAL, and there is
- *                                                no stale or garbage pointer that could be told from a good one
+ *     THREAD_OR_FIBER(call, wanted, expression)  both
+ *     OBJECT(call, rest...)                      the first argument points to an object: null is -EINVAL; the call
+ *                                                cannot recognize stale or garbage pointers
  *     BAD_DESCRIPTORS(call, rest...)             EBADF for descriptors that are stale, garbage and out of range
  *     BY_POOL(call, wanted, expression)          by a thread of the pool: NO_TIMER, and a timer aborts
  *     OPERATION(call, wanted, fd, rest...)       an operation under way on a descriptor: all but zero and state
  *
  * The cases:
  *
- *     null      a NULL where a pointer is expected        range       numbers at and past their bounds
+ *     null      a NULL where a pointer is expected        range       numbers at and beyond their limits
  *     zero      {0}, zeroed objects                       state       an object or caller in the wrong state
- *     stale     what was valid once                       no_runtime  before a start, after a stop
- *     garbage   what never was                            thread, fiber, timer: called from there, input good
+ *     stale     a handle that was valid once                       no_runtime  before a start, after a stop
+ *     garbage   a handle that was never valid                            thread, fiber, timer: valid input, called there
  */
 #ifndef WEFT_TESTS_MISUSE_H
 #define WEFT_TESTS_MISUSE_H
@@ -37,7 +35,7 @@ enum surroundings {
     NOTHING, /* no runtime; there was one */
     THREAD,
     FIBER,
-    EITHER, /* a fiber, and again a thread: the same comes out */
+    EITHER, /* in a fiber, and then in a thread, with the same outcome */
     TIMER,
 };
 
@@ -86,7 +84,7 @@ extern const struct cell cells_of_runtime[], cells_of_fibers[], cells_of_cluster
     cells_of_locks[], cells_of_scope[], cells_of_tasks[], cells_of_chan[], cells_of_par[], cells_of_process[],
     cells_of_io[], cells_of_io_async[], cells_of_stream[], cells_of_file[];
 
-/* Things in all kinds of states, prepared before the cell runs. */
+/* Objects in all kinds of states, prepared before the cell runs. */
 extern struct fixture {
     struct weft_fiber parked, ended, stale, detached, joined;
     struct weft_sem none, one, full;
@@ -114,12 +112,12 @@ extern struct fixture {
 #define NO_CLUSTER ((struct weft_cluster){0})
 #define GARBAGE_CLUSTER ((struct weft_cluster){UINT64_C(0xdeadbeefcafe1235)})
 #define BEYOND_CLUSTERS ((struct weft_cluster){65}) /* a number that none has */
-/* The record of the calling thread is no fiber's, whatever its handle would look like. */
+/* A handle to the record of the calling thread, which does not belong to a fiber. */
 struct weft_fiber of_this_thread(void);
 void *nothing_to_do(void *arg);
 int returns_seven(void *arg);
 void does_nothing(void *arg);
-/* Asks the calling fiber to stop, and says 0. */
+/* Cancels the calling fiber, and returns 0. */
 int cancel_self(void);
 
 #endif

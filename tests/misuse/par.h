@@ -46,7 +46,7 @@ static void add_exits(void *left, const void *right, void *unused) { (void)left,
 static int compare_exits(const void *a, const void *b, void *unused) { return (void)a, (void)b, node_exits(unused); }
 static int stage_exits(void **item, void *unused) { return (void)item, node_exits(unused); }
 
-/* What a node gets that does something with its own graph. */
+/* The argument of a node that uses its own graph. */
 static int run_on_itself(int (*node)(void *)) {
     two_nodes();
     weft_graph_node(&graph, node, NULL);

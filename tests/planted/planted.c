@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Planted faults, inside fibers. Each must be reported by the tool that looks for it; run.sh checks
- * that. "planted kind" says which tool this binary was built for.
+ * Planted faults inside fibers. The tool for each must report it; run.sh checks that. "planted kind" says which tool
+ * this binary was built for.
  */
 #include "sched/rings/rings.h"
 #include "sched/wait/block.h"
@@ -107,7 +107,7 @@ static void *leaked(void *unused) {
     return NULL;
 }
 
-/* Stands three calls deep in a fiber until a debugger has looked. */
+/* Stays three calls deep in a fiber until a debugger has looked. */
 __attribute__((noinline)) static void third(void) { abort(); }
 __attribute__((noinline)) static void second(void) {
     third();
@@ -121,7 +121,7 @@ static void *deep(void *unused) {
     return NULL;
 }
 
-/* Parked two calls deep; and one on the same worker, which therefore finds it parked, crashes. */
+/* A fiber is parked two calls deep. Another fiber on the same worker then crashes. */
 __attribute__((noinline)) static void inner(void) {
     weft_park();
     __asm__ volatile("");
@@ -140,7 +140,7 @@ static void *parked(void *unused) {
     abort();
 }
 
-/* Locks of the kernel thread, kept by a fiber that gives the thread away. */
+/* Locks of the kernel thread, held by a fiber that parks. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
@@ -188,7 +188,7 @@ static void *ends(void *unused) {
     pthread_rwlock_wrlock(&rwlock);
     return NULL;
 }
-/* And correct fibers: each unlocks in time. Locks that weft itself uses are not reported. */
+/* Correct fibers: each unlocks in time. Locks that weft itself uses are not reported. */
 static void *innocent(void *unused) {
     (void)unused;
     pthread_mutexattr_t attr;
@@ -222,7 +222,7 @@ static void *innocent(void *unused) {
 
 /* --- broken invariants, for builds with assertions ------------------------------------------------------------ */
 
-/* The fiber begins a wait although it is in one. */
+/* The fiber begins a wait although it already waits. */
 static void *waits_twice(void *arg) {
     uint64_t ticket;
     struct weft__fiber *me = weft__me();
@@ -250,7 +250,7 @@ static void *takes_elsewhere(void *arg) {
     weft__next(w->cluster->workers[!w->index]);
     return arg;
 }
-/* The own lock of a fiber is given back, and not held. */
+/* Unlocks a fiber's own lock, which is not locked. */
 static void *unlocks_twice(void *arg) {
     struct weft__fiber *me = weft__me();
     weft__frames_unlock(me, weft__frames_lock(me));
@@ -258,7 +258,7 @@ static void *unlocks_twice(void *arg) {
     return arg;
 }
 
-/* A wait queue is unlocked, and was not locked. */
+/* Unlocks a wait queue that is not locked. */
 static void *unlocks_queue(void *arg) {
     struct weft_sem sem = WEFT_SEM_INIT(1);
     weft__wait_queue_unlock(&sem.queue, 0);

@@ -82,7 +82,7 @@ none)
             echo "the backtrace does not end at the fiber's entry"
             failed=$((failed + 1))
         }
-        # Of a parked fiber, with weft's commands for gdb.
+        # The stack of a parked fiber, with weft's commands for gdb.
         fibers=$(dirname "$0")/../../tools/gdb/weft.py
         expect 'fiber 0x[0-9a-f]* "outer" waiting, spawned at .*planted.c:[0-9]*, in [a-z_]*park[^ ]*, called by inner at ' \
             gdb -batch -ex run -ex "source $fibers" -ex "weft fibers" --args "$program" parked

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * alone: one thread hands in one item at a time, just when the workers are about to fall asleep, and
- * nothing else happens. So a wake-up that is lost stays lost: with more going on, the next one would
- * hide it, and even so a worker that sleeps gets up some time later to give memory back. That is why
- * this part does not wait for a hang but looks: work in a queue, all workers asleep by their own
- * account and by the kernel's, and that for a while.
+ * alone: one thread hands in one item at a time, just when the workers are about to fall asleep, and nothing else
+ * happens. So a lost wake-up stays lost: with more activity, the next wake-up would hide it. Even so a sleeping worker
+ * wakes up some time later to return memory. So this part does not wait for a hang. It looks for work in a queue while
+ * all workers sleep, by their own state and by the kernel's, for a while.
  */
 #define _GNU_SOURCE
 #include "crowd.h"
@@ -37,7 +36,7 @@ static void *wait_and_arrive(void *unused) {
     }
 }
 
-/* Do all workers sleep although there is something to do? And how often did they go to sleep? */
+/* Do all workers sleep although there is work? And how often have they fallen asleep? */
 static bool overslept(uint64_t *sleeps) {
     struct weft__cluster *c = &weft__cluster;
     bool work = load_rlx(&c->injector.length) > 0;
@@ -53,8 +52,8 @@ static bool overslept(uint64_t *sleeps) {
     return work;
 }
 
-/* Does the kernel have no other thread of this process to run? A thread that is due but has had no
- * processor yet only seems to sleep. */
+/* Is no other thread of this process runnable? A thread that is runnable but has no processor yet only seems to sleep.
+ * */
 static bool others_sleep(void) {
     bool all = true;
     DIR *tasks = opendir("/proc/self/task");
@@ -72,9 +71,9 @@ static bool others_sleep(void) {
 }
 
 /*
- * A processor of a virtual machine may be away for a while, and with it the kernel's timers there: a thread
- * that is due still seems to sleep. So this thread goes to each processor in turn, and sleeps there for a moment:
- * everything that was due before has happened by then.
+ * A processor of a virtual machine may stop for a while, and the kernel's timers with it: a thread whose timer has
+ * expired still seems to sleep. So this thread moves to each processor in turn, and sleeps there for a moment. By then
+ * everything that was due before has happened.
  */
 static void visit_all_processors(void) {
     cpu_set_t all, one;
@@ -88,14 +87,14 @@ static void visit_all_processors(void) {
     OK(sched_setaffinity(0, sizeof all, &all));
 }
 
-/* It seems to be. Is it still, when no thread can be on its way any more? */
+/* The workers seem to have missed the item. Is that still so when no thread can be about to run? */
 static bool really_overslept(uint64_t sent, uint64_t seen) {
     uint64_t sleeps;
     visit_all_processors();
     return others_sleep() && overslept(&sleeps) && sleeps == seen && atomic_load(&arrived) < sent;
 }
 
-/* Until the item has arrived; true: it had been overslept. */
+/* Waits until the item has arrived. True: the workers had missed it. */
 static bool await_arrival(uint64_t sent) {
     uint64_t seen = 0, sleeps;
     unsigned same = 0;
@@ -125,8 +124,8 @@ static void one_item(uint64_t *random, struct weft_fiber *parked, struct weft_ti
 }
 
 /*
- * Waits until just before the workers will be asleep. How long that takes after an arrival is
- * measured now and then, and the next items come so much later, or a little less.
+ * Waits until just before the workers fall asleep. It measures now and then how long after an arrival they do, and
+ * hands in the next items after that time, or a little earlier.
  */
 static void aim(uint64_t *random) {
     enum { KEPT = 32 };

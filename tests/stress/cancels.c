@@ -45,7 +45,7 @@ static void use_mutex(uint64_t *random) {
 
 static void *complete_some(void *arg) {
     for (uintptr_t n = (uintptr_t)arg; n; n--) {
-        atomic_fetch_add(&completed, 1); /* first: a waiter that sees the counter at zero sees this, too */
+        atomic_fetch_add(&completed, 1); /* stored first: a waiter that sees the counter at zero sees this, too */
         OK(weft_counter_complete(&counter));
     }
     return NULL;
@@ -65,7 +65,7 @@ static void use_counter(uint64_t *random) {
         complete_some((void *)(uintptr_t)n);
         break;
     case 2: got(weft_counter_wait_until(&counter, below(random, 20), soon(random)), true, false); break;
-    case 3: /* it falls below that again and again, whatever the others do */
+    case 3: /* the counter falls below that again and again, whatever the other fibers do */
         got(weft_counter_wait(&counter, 60), false, false);
         break;
     }

@@ -2,10 +2,10 @@
 /*
  * channels: fibers of two clusters, and threads, send, receive and select on a few channels with and without
  * buffers, with deadlines, tries and cancellations at random; in the end the channels are closed under them. Each item
- * has a number of its own and a mark for each time that a send or a receive of it succeeded: at the end one of each, or
- * none.
+ * has a number, and counts of its successful sends and receives: at the end both are 1, or both are 0.
  *
- * futures: set by several at once, waited for by many in every way: one set succeeds, and all see its value.
+ * futures: several fibers set a future at once, and many wait for it in every way. One set succeeds, and all waiters
+ * see its value.
  */
 #include "crowd.h"
 
@@ -24,7 +24,7 @@ static struct weft_cluster second;
 
 static bool is_over(void) { return !weft_future_try(&finished, NULL); }
 
-/* A new number; the last one may be had again and again, and is not looked at. */
+/* A new number. The last number may be returned many times, and is not checked. */
 static uint32_t number(void) {
     uint32_t n = atomic_fetch_add(&numbered, 1);
     return n < ITEMS - 1 ? n : ITEMS - 1;
@@ -36,7 +36,7 @@ static void mark(uint32_t item, uint8_t how) {
     moved();
 }
 
-/* An outcome that the call may have; true: it was done. */
+/* Checks that the call may have this outcome. True: the call succeeded. */
 static bool done(int err, bool timed, bool tried) {
     if (!err) return true;
     if (err == -ECANCELED)
@@ -84,7 +84,7 @@ static void use_several(uint64_t *random) {
     }
     uint64_t way = below(random, 3);
     struct weft_case end = WEFT_CASE_FUTURE(&finished, NULL);
-    if (way == 0) cases[0] = end; /* or it might wait for channels that are none */
+    if (way == 0) cases[0] = end; /* otherwise it might wait for channels that do not exist */
     int which = way == 0   ? weft_case_select(cases, n)
                 : way == 1 ? weft_case_select_until(cases, n, soon(random))
                            : weft_case_select_try(cases, n);
@@ -117,12 +117,12 @@ static void *work_a_while(void *arg) {
     return NULL;
 }
 
-/* Employs one fiber after another, here or in the other cluster, and cancels some in the middle of what they do. */
+/* Spawns one fiber after another, here or in the other cluster, and cancels some of them at any moment. */
 static void *employ(void *arg) {
     uint64_t *random = arg;
     while (!is_over()) {
         uint64_t seed = roll(random);
-        if (!weft_self().id) { /* a thread cannot be cancelled, it does the work itself */
+        if (!weft_self().id) { /* a thread cannot be cancelled: it does the work itself */
             work_a_while(&seed);
             continue;
         }

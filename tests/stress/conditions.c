@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * conditions: a queue with a bound between makers and users, fibers and threads, with
- * deadlines, cancellations, signals and broadcasts. Every item made is used once.
+ * conditions: a queue with a limit between producers and consumers, fibers and threads, with deadlines, cancellations,
+ * signals and broadcasts. Every item is consumed once.
  */
 #include "crowd.h"
 
@@ -12,7 +12,7 @@ static struct weft_cond not_full, not_empty;
 /* By the mutex. */
 static uint64_t item[ROOM], length, made, sum_made, used, sum_used, makers_left;
 
-/* One wait; false: the caller was cancelled. The mutex is held either way. */
+/* Waits once. False: the caller was cancelled. The caller holds the mutex in both cases. */
 static bool await(struct weft_cond *cond, uint64_t *random) {
     int err = below(random, 2) ? weft_cond_wait(cond, &mutex)
                                : weft_cond_wait_until(cond, &mutex, weft_now() + below(random, 50000));
@@ -24,7 +24,7 @@ static void tell(struct weft_cond *cond, uint64_t *random) {
     WANT(below(random, 8) ? weft_cond_signal(cond) : weft_cond_broadcast(cond), 0);
 }
 
-/* A lock that a cancelled fiber gets, too: by trying. */
+/* Locks by trying, which a cancelled fiber can do, too. */
 static void lock(void) {
     while (weft_mutex_lock(&mutex)) {
         SO(weft_cancelled());
@@ -45,7 +45,7 @@ static void *make_some(void *arg) {
         }
         OK(weft_mutex_unlock(&mutex));
         if (!go_on) {
-            tell(&not_full, &random); /* the signal that it may have been chosen for goes on */
+            tell(&not_full, &random); /* passes on the signal that it may have received */
             break;
         }
     }

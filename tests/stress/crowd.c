@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See crowd.h. And chaos: all other parts at once, on one runtime. */
+/* See crowd.h. The part chaos runs all other parts at once, on one runtime. */
 #include "crowd.h"
 
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static void chaos_round(uint64_t random) {
     unsigned n = 0;
     for (unsigned t = 0; part_tables[t]; t++)
         for (const struct part *p = part_tables[t]; p->name && n < MOST; p++) {
-            /* Not those that compute without end: they leave too little for the rest. */
+            /* Except parts that compute without end: they leave too little time for the rest. */
             if (p->starts_itself || p->greedy || p->round == chaos_round) continue;
             guest[n] = (struct guest){.part = p, .random = roll(&random)};
             OK(pthread_create(&guest[n].thread, NULL, run_guest, &guest[n]));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What parts with many actors share: checked calls, pauses, and crowds of fibers and threads. */
+/* Shared by parts with many actors: checked calls, pauses, and groups of fibers and threads. */
 #ifndef WEFT_TESTS_STRESS_CROWD_H
 #define WEFT_TESTS_STRESS_CROWD_H
 
@@ -25,7 +25,7 @@ static inline void *join(struct weft_fiber f) {
     return result;
 }
 
-/* Often nothing; sometimes a yield, a short sleep, or some work. */
+/* Pauses: often not at all, sometimes by a yield, a short sleep, or some work. */
 static inline void pause_a_bit(uint64_t *random) {
     switch (below(random, 8)) {
     case 0:
@@ -40,18 +40,18 @@ static inline void pause_a_bit(uint64_t *random) {
 
 static inline uint64_t soon(uint64_t *random) { return weft_now() + below(random, 30000); }
 
-/* An outcome that the call may have; true: it was got. */
+/* Checks that the call may have this outcome. True: the call succeeded. */
 static inline bool got(int err, bool timed, bool tried) {
     if (err == 0) return true;
     SO(err == -ECANCELED ? weft_cancelled() : timed ? err == -ETIMEDOUT : tried && (err == -EAGAIN || err == -EBUSY));
     return false;
 }
 
-/* Until the time is over: spawns a fiber that runs work(&seed), and cancels some of them in the middle of whatever
- * they do. A thread cannot be cancelled, it does the work itself. */
+/* Until the time is over: spawns fibers that run work(&seed), and cancels some of them at any moment. A thread cannot
+ * be cancelled: it does the work itself. */
 void employ_one_after_another(uint64_t *random, const struct weft_attr *attr, void *(*work)(void *seed));
 
-/* Runs fn(&each[i]) as `fibers` fibers and then `threads` threads, until all have returned. */
+/* Runs fn(&each[i]) in `fibers` fibers and `threads` threads, until all have returned. */
 void crowd(unsigned fibers, unsigned threads, void *(*fn)(void *), void *each, size_t size);
 
 #endif

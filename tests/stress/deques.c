@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Parts without a runtime: all deques (tests/deques.h), each with an owner and thieves. The queues begin
- * with two slots and with indices just before their wrap. Every item is handed out once, and to a thief
- * in order. A round is a million operations: so many items go in, and come out.
+ * with two slots and with indices just before their wrap. Every item is handed out once, and thieves get items in
+ * order. A round is a million operations: a million items go in, and come out.
  */
 #include "crowd.h"
 
@@ -35,7 +35,7 @@ static void *steal_many(void *random) {
         void *got = s.sort->steal(s.q);
         if (got) {
             uint64_t k = account(got);
-            SO(k > last); /* older items are pushed before, and stolen before */
+            SO(k > last); /* older items are pushed first, and stolen first */
             last = k;
         } else if (below(random, 8) == 0) {
             sched_yield();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints the state of the runtime when nothing moves any more. Reads without locks: no other thread runs. */
+/* Prints the state of the runtime after it has stopped moving. It reads without locks. */
 #include "stress.h"
 
 #include "sched/core/wait_word.h"

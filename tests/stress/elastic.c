@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts in which the machine under the fibers changes: workers come and go, clusters too, fibers block
- * their kernel threads, and not all are equal. */
+/* Parts in which the workers change: workers and clusters come and go, fibers block their kernel threads, and fibers
+ * have priorities. */
 #include "crowd.h"
 
 #include <stdlib.h>
 #include <time.h>
 
-/* Each actor is inside once at a time, and its steps add up: so an actor that ran twice, or never again, is found. */
+/* Each actor is inside at most once at a time, and its steps add up. So the test notices an actor that runs twice at
+ * once, or never again. */
 struct actor {
     uint64_t random;
     unsigned number;
@@ -57,7 +58,7 @@ static void resize(unsigned to) {
 }
 
 static _Atomic uint64_t running;
-static _Atomic bool all_there; /* none is spawned any more, to a worker that there may not be */
+static _Atomic bool all_there; /* no further fiber is spawned, because its worker may not exist */
 
 static void *act(void *arg) {
     struct actor *a = arg;
@@ -106,7 +107,7 @@ static void resize_round(uint64_t random) {
 
 enum { SLOTS = 6, KEEPERS = 6, KEEPER_THREADS = 2, ROAMER_STEPS = 12 };
 static _Atomic uint64_t slots[SLOTS];   /* handles; 0: none */
-static _Atomic uint64_t roamers[SLOTS]; /* some of the fibers under way, by their last spawns */
+static _Atomic uint64_t roamers[SLOTS]; /* some of the running fibers, recorded by their spawners */
 static _Atomic uint64_t born, died, roamer_steps;
 static struct weft_counter roaming;
 
@@ -203,7 +204,7 @@ static void clusters_round(uint64_t random) {
     end_all();
 }
 
-/* --- blockers: fibers sit on their kernel threads, all over the place --------------------------------------------- */
+/* --- blockers: fibers sit on their kernel threads, all over the place ------------------------- */
 
 static void sit(uint64_t *random) {
     uint64_t ns = below(random, 8) ? below(random, 300000) : below(random, 12000000);
@@ -237,8 +238,7 @@ static void blockers_round(uint64_t random) {
     WANT(atomic_load(&steps_done), ACTORS * (uint64_t)(60 / shrink));
 }
 
-/* --- priorities: of all kinds, spawned, woken and waiting for each other -------------------------------------------
- */
+/* --- priorities: of all kinds, spawned, woken and waiting for each other ---------------------- */
 
 struct mixed {
     uint64_t random;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts about fibers themselves: trees of spawns, yields, joins against ends, bursts from threads,
- * pinned beside free fibers, starts and stops. */
+/* Parts about fibers: trees of spawns, yields, joins that race with ends, bursts from threads, pinned fibers beside
+ * others, starts and stops. */
 #include "stress.h"
 
 #include <pthread.h>
@@ -175,7 +175,7 @@ static void *burster(void *random) {
     uint64_t r = (uintptr_t)random, sent = 0;
     for (int burst = 0; burst < 20; burst++) {
         for (uint64_t n = roll(&r) % 30; n > 0; n--, sent++) OK(weft_spawn(NULL, NULL, arrive, NULL));
-        /* A request that must be answered before this thread continues: a lost wake-up stops it. */
+        /* A request that must be answered before this thread continues. A lost wake-up stops the thread. */
         OK(weft_spawn(NULL, NULL, answer, NULL));
         OK(weft_sem_wait(&answers));
         moved();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts about input and output: bytes that are written and read under deadlines and requests to stop, and closes. */
+/* Parts about input and output: bytes that are written and read, with deadlines, cancellations and closes. */
 #define _GNU_SOURCE
 #include "weft/io.h"
 #include "crowd.h"
@@ -36,7 +36,7 @@ struct connection {
 
 static unsigned char byte_at(uint64_t i) { return (unsigned char)(i * 131 ^ i >> 9); }
 
-/* What the call has done; 0 if it was told to stop before it did anything. */
+/* What the call has done; 0 if it was cancelled before it did anything. */
 static ssize_t within_scope(uint64_t *random, ssize_t (*call)(int, void *, size_t), int fd, void *memory, size_t size) {
     struct weft_scope scope;
     OK(weft_scope_begin(&scope, weft_now() + below(random, 300) * WEFT_MICROSECOND));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts about what the kernel tells: readiness of descriptors, and signals. */
+/* Parts about events from the kernel: readiness of descriptors, and signals. */
 #define _GNU_SOURCE
 #include "../test.h"
 #include "crowd.h"
@@ -18,7 +18,7 @@ static void cast(struct role *roles, unsigned n, uint64_t random) {
     for (unsigned i = 0; i < n; i++) roles[i] = (struct role){roll(&random), i};
 }
 
-/* What a wait that returns a number, or an error, has come to; true: it was got. */
+/* Checks the result of a wait that returns a number or an error. True: the wait succeeded. */
 static bool found(int result, bool timed, bool tried) { return got(result > 0 ? 0 : result, timed, tried); }
 
 /* --- readiness --------------------------------------------------------------------------------------
@@ -69,7 +69,7 @@ static void *take_until_over(void *random) {
     return NULL;
 }
 
-/* Goes on until the last taker has got what it waits for. */
+/* Continues until the last taker has got what it waits for. */
 static void *post_some(void *random) {
     uint64_t one = 1;
     while (!over() || atomic_load(&taking)) {
@@ -125,8 +125,8 @@ static void readiness_round(uint64_t random) {
  */
 enum { ASKERS = 4, SENDERS = 2, GUESTS = 2, UNDER_WAY = 64 };
 
-/* ThreadSanitizer keeps one signal of a kind for each thread, until that thread next calls something that it knows.
- * There, all threads but weft's own block the signal, and some are lost. */
+/* ThreadSanitizer keeps one signal of a kind for each thread, until that thread next calls an intercepted function.
+ * There, all threads but weft's own block the signal, and some signals are lost. */
 enum { MERGED = TEST_TSAN };
 
 static struct weft_signals subscription;
@@ -152,7 +152,7 @@ static void *ask_some(void *seed) {
 static void *send_some(void *random) {
     while (!over()) {
         union sigval value = {.sival_int = 1};
-        /* Not more than are kept for certain on their way. */
+        /* Not more signals than are certainly kept while they are under way. */
         if ((MERGED || atomic_load(&sent) - atomic_load(&seen) < UNDER_WAY) && !sigqueue(getpid(), SIGRTMIN, value))
             atomic_fetch_add(&sent, 1);
         else

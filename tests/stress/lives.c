@@ -2,8 +2,8 @@
 /*
  * Lives: threads start and stop the runtime, make, destroy, resize and drain clusters, spawn and move fibers, arm
  * timers and begin scopes, all at once and at random. Each fiber that was spawned successfully runs once, the others
- * never; each timer is called, or its cancellation says that it was not; every call returns one of its documented
- * results.
+ * never. Each timer is called, or its cancellation reports that it was not called. Every call returns a documented
+ * result.
  */
 #include "crowd.h"
 
@@ -17,8 +17,7 @@ enum { THREADS = 6, SLOTS = 4, ERRANDS = 1 << 17, LIVES_A_ROUND = 64 };
 _Atomic uint64_t lives;
 static _Atomic uint64_t lives_left;
 
-/* --- errands: fibers that are accounted for ------------------------------------------------------------------------
- */
+/* --- errands: fibers that are accounted for --------------------------------------------------- */
 
 struct errand {
     _Atomic uint32_t runs;
@@ -40,7 +39,7 @@ static void one_of(int err, int a, int b, int c) {
 
 static void *run_errand(void *errand);
 
-/* Returns whether it was accepted, and then, unless fiber is NULL, is to be joined. */
+/* Returns whether the spawn was accepted. Then the caller joins the fiber, unless `fiber` is NULL. */
 static bool launch(uint64_t *random, struct weft_fiber *fiber) {
     uint32_t n = atomic_fetch_add(&errands_used, 1);
     if (n >= ERRANDS) return false;
@@ -49,7 +48,7 @@ static bool launch(uint64_t *random, struct weft_fiber *fiber) {
     if (below(random, 4) == 0) attr.node = 1;
     errands[n].random = roll(random);
     int err = weft_spawn(fiber, &attr, run_errand, &errands[n]);
-    one_of(err, 0, -ESRCH, -EINVAL); /* -EINVAL: pinned to a worker that there is not */
+    one_of(err, 0, -ESRCH, -EINVAL); /* -EINVAL: pinned to a worker that does not exist */
     errands[n].accepted = !err;
     return !err;
 }
@@ -63,7 +62,7 @@ static void move_some(uint64_t *random) {
     if (f.id) one_of(weft_cluster_move(f, some_cluster(random)), 0, -ESRCH, 0);
 }
 
-/* For a pinned fiber this is mail for a worker that may have ended by the time at which it is looked at. */
+/* For a pinned fiber this sends mail to a worker that may have ended before it reads it. */
 static void unpark_some(uint64_t *random) {
     struct weft_fiber f = {atomic_load(&fibers[below(random, SLOTS)])};
     one_of(weft_unpark(f), 0, -ESRCH, 0);
@@ -94,8 +93,7 @@ static void check_errands(void) {
     for (uint32_t i = 0; i < used && i < ERRANDS; i++) WANT(atomic_load(&errands[i].runs), errands[i].accepted);
 }
 
-/* --- timers ----------------------------------------------------------------------------------------------------------
- */
+/* --- timers ----------------------------------------------------------------------------------- */
 
 struct bell {
     struct weft_timer timer;
@@ -120,8 +118,7 @@ static void set_bell(struct bell *b, uint64_t *random) {
     while (err && atomic_load(&b->rung) == before) weft_yield();
 }
 
-/* --- scopes ----------------------------------------------------------------------------------------------------------
- */
+/* --- scopes ----------------------------------------------------------------------------------- */
 
 struct pupil {
     struct weft_sem never;
@@ -147,13 +144,12 @@ static void keep_a_scope(uint64_t *random) {
         pause_a_bit(random);
     }
     if (below(random, 2)) WANT(weft_sem_wait(&pupil.never), -ETIMEDOUT);
-    int err = weft_scope_end(&scope); /* its time may not have come, if none was told */
+    int err = weft_scope_end(&scope); /* if no pupil was spawned, the deadline may not have passed yet */
     one_of(err, accepted ? -ETIMEDOUT : err, -ETIMEDOUT, 0);
     WANT(atomic_load(&pupil.told), accepted);
 }
 
-/* --- threads ---------------------------------------------------------------------------------------------------------
- */
+/* --- threads ---------------------------------------------------------------------------------- */
 
 static void start_some(uint64_t *random) {
     struct weft_config config = {.workers = 1 + (unsigned)below(random, workers),
@@ -181,7 +177,7 @@ static void run_some(uint64_t *random) {
     if (result == 7) atomic_fetch_add(&lives, 1);
 }
 
-/* A child that has a runtime of its own. The sanitizers cannot have that. */
+/* A child with its own runtime. Sanitizers cannot do that. */
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 static void *return_it(void *arg) { return arg; }
 static void fork_one(void) {
@@ -212,7 +208,7 @@ static void make_some(uint64_t *random) {
     one_of(err, 0, -ESRCH, -ENOMEM); /* -ENOMEM: all that there can be */
     if (err) return;
     one_of(weft_cluster_workers(c), (int)config.workers, -ESRCH,
-           -ESRCH); /* no other thread knows it, or the runtime was stopped */
+           -ESRCH); /* no other thread knows the cluster, or the runtime was stopped */
     if (!atomic_compare_exchange_strong(&clusters[below(random, SLOTS)], &none, c.id))
         one_of(weft_cluster_destroy(c), 0, -ESRCH, 0);
 }

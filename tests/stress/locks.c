@@ -13,14 +13,14 @@
 enum { FIBERS = 20, THREADS = 3, PARTIES = 3, ONCES = 16 };
 #define LATCH (UINT64_C(1) << 40)
 
-static struct weft_cluster second; /* made by the first round, lasts until the stop */
+static struct weft_cluster second; /* the first round makes it, and it lasts until the stop */
 
 static struct weft_mutex mutex = WEFT_MUTEX_RECURSIVE_INIT;
 static uint64_t guarded; /* plain, by the mutex */
 static _Atomic uint64_t locked;
 
 static struct weft_rwlock rwlock;
-static uint64_t left, right; /* plain, by the reader-writer lock: equal whenever no writer is inside */
+static uint64_t left, right; /* plain, protected by the reader-writer lock: equal whenever no writer is inside */
 static _Atomic uint64_t written;
 static _Atomic int readers, writers;
 
@@ -28,7 +28,7 @@ static struct weft_barrier barrier = WEFT_BARRIER_INIT(PARTIES);
 static _Atomic uint64_t passed, serials;
 
 static struct weft_once onces[ONCES];
-static unsigned done[ONCES]; /* plain: a caller that learns that it was done sees it */
+static unsigned done[ONCES]; /* plain: a caller that learns that the once is done sees it */
 
 static struct weft_latch latch;
 static _Atomic uint64_t counted;
@@ -81,7 +81,7 @@ static void write_it(uint64_t *random) {
     atomic_fetch_add(&written, 1);
 }
 
-/* With a deadline: at the end of the round some would be left over. */
+/* With a deadline, because at the end of the round some parties would wait for ever. */
 static void use_barrier(uint64_t *random) {
     int r = weft_barrier_wait_until(&barrier, soon(random));
     if (r == WEFT_BARRIER_SERIAL) atomic_fetch_add(&serials, 1);

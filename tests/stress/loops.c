@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts about loops and algorithms: every index, item and node once, or at most once by fibers that are cancelled
- * meanwhile. */
+/* Parts about loops and algorithms: every index, item and node is processed once, or at most once if the fiber is
+ * cancelled meanwhile. */
 #include "crowd.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ struct looper {
     size_t end_at; /* MOST: to the end */
 };
 
-/* Was it run to the end? If not, the caller was cancelled, and nothing else has gone wrong. */
+/* Did the call run to the end? If not, the caller was cancelled, and nothing else went wrong. */
 static bool is_whole(int result) {
     if (result) WANT(result, -ECANCELED);
     if (result) WANT(weft_cancelled(), WEFT_BY_REQUEST);
@@ -221,7 +221,7 @@ static void *flows(void *p) {
 
 /* --- all at once ----------------------------------------------------------------------------------- */
 
-/* The parts may run at the same time: each has its own. */
+/* The parts may run at the same time, so each has its own. */
 static struct looper of_loops[LOOPERS], of_sorts[LOOPERS], of_flows[LOOPERS];
 
 static void run_loopers(uint64_t random, void *(*fn)(void *), struct looper *loopers) {

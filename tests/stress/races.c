@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts about races for one fiber: for its park, and for a record's next life. */
+/* Parts about races for one fiber: for its park, and for the next life of its record. */
 #include "crowd.h"
 
 /* --- wake ---------------------------------------------------------------------------------------
@@ -153,13 +153,13 @@ static void *disturb(void *arg) {
 }
 
 /*
- * The narrow case: the handle is live when it is looked up, and the fiber ends, is collected and its
- * record begins anew before the call has done its work. The victim is cancelled before it ends, so
- * new_life above or this code notices a request that hits another fiber.
+ * The narrow case: the handle is valid when the call looks it up. Then the fiber ends, is joined, and its record begins
+ * another life, before the call has done its work. The victim is cancelled before it ends, so new_life above or this
+ * code notices a request that reaches another fiber.
  */
 static _Atomic uint64_t victim;
 static void *short_life(void *arg) {
-    SO(!weft_cancelled()); /* of the life before: no other fiber knows this life yet */
+    SO(!weft_cancelled()); /* of the previous life: no other fiber knows this life yet */
     return arg;
 }
 static void *breed(void *arg) {

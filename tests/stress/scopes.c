@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts about scopes: trees of them that grow, fail, time out and are cancelled at random. */
+/* Parts about scopes: trees of scopes that grow, fail, time out and are cancelled at random. */
 #include "crowd.h"
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ struct sapling {
 
 static int grow(struct grove *g, uint64_t *random);
 
-/* Told, and not in a shield; or it got what it waited for. */
+/* The wait was cancelled, and not in a shield; or it succeeded. */
 static void may_have(int err) { SO(!err || ((err == -ECANCELED || err == -ETIMEDOUT) && weft_cancelled())); }
 
 static void clean(void *unused) {
@@ -92,7 +92,7 @@ static void wait_somehow(uint64_t *random) {
     }
 }
 
-/* In a shield nothing ends a wait, and a scope in it is on its own. */
+/* In a shield nothing ends a wait, and a scope in it is independent. */
 static void take_shelter(uint64_t *random) {
     struct weft_shield shield;
     OK(weft_shield_begin(&shield));
@@ -126,7 +126,7 @@ static int begin_grove(unsigned depth, uint64_t *random) {
     return result;
 }
 
-/* What a fiber does in a scope: 0, or a failure. */
+/* The work of a fiber in a scope. Returns 0, or a failure. */
 static int grow(struct grove *g, uint64_t *random) {
     struct weft_cleanup c;
     bool fiber = weft_self().id != 0, has = fiber && below(random, 3) == 0;

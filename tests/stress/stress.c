@@ -26,7 +26,7 @@ void broken(const char *file, int line, const char *what, long long got, long lo
     abort();
 }
 
-/* Long, because only a hang pays for it, and machines may be busy. */
+/* Long: it costs time only if the test hangs, and machines may be busy. */
 #define WATCHED_SECONDS 60
 static void *watchdog(void *unused) {
     (void)unused;
@@ -58,7 +58,7 @@ static const struct part *find(const char *name) {
     return NULL;
 }
 
-/* Prints the names, or compares them with n others: meson.build lists them again, and must forget none. */
+/* Prints the names, or compares them with n others: meson.build lists them again, and must list them all. */
 static int list(int n, char **names) {
     int parts = 0, known = 0;
     for (unsigned t = 0; part_tables[t]; t++)

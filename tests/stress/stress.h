@@ -20,8 +20,8 @@
 
 struct part {
     const char *name;
-    /* Called again and again, on the main thread with the runtime started, until the time is over.
-     * Round r; random numbers follow from the seed and the round. */
+    /* Called for round r on the main thread with the runtime started, again and again until the time is over. Random
+     * numbers follow from the seed and the round. */
     void (*round)(uint64_t random);
     bool starts_itself; /* the runtime is not running when round is called */
     bool greedy;        /* keeps workers from others */
@@ -37,7 +37,7 @@ extern unsigned shrink;                 /* sizes are divided by this: sanitizers
 extern uint64_t end_at;                 /* of weft_now() */
 extern _Atomic uint64_t resizes, lives; /* so many there were; printed at the end */
 void moved(void);                       /* tells the watchdog */
-void dump(void);                        /* what the runtime looks like, to standard error */
+void dump(void);                        /* prints the state of the runtime to standard error */
 _Noreturn void broken(const char *file, int line, const char *what, long long got, long long wanted);
 
 #define WANT(got, wanted) \

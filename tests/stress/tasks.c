@@ -61,7 +61,7 @@ static void *plant(void *arg) {
     return NULL;
 }
 
-/* One fiber after another, some of which are cancelled in the middle. */
+/* Spawns one fiber after another, and cancels some of them at any moment. */
 static void *plant_many(void *arg) {
     uint64_t *random = arg;
     while (!over()) {

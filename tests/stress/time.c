@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts about time: sleeps that are cancelled, timers armed, cancelled and fired. */
+/* Parts about time: cancelled sleeps; timers that are armed, cancelled and expire. */
 #include "stress.h"
 
 #include <stdlib.h>

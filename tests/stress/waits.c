@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts about waiting: permits, semaphores, mutexes, conditions and counters, with deadlines and
- * cancellation fired at random. */
+/* Parts about waiting: permits, semaphores, mutexes, conditions and counters, with deadlines and cancellations at
+ * random. */
 #include "stress.h"
 
 #include <pthread.h>
@@ -27,7 +27,7 @@ static void *taker(void *p) {
     return NULL;
 }
 
-/* Gives the next permit only when the last was taken: then none may be lost, and none may be two. */
+/* Gives the next permit only after the last was taken: then no permit may be lost or count twice. */
 static void *giver(void *p) {
     struct duel *d = p;
     for (uint64_t n = 1; n <= d->times; n++) {
