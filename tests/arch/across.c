@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Values of every kind that live across a context switch, more of each than there are registers. The flow
- * that is switched to fills all registers with something else and comes back. run.sh builds this for several
- * machines, runs what this processor can run, and looks at the code of all (inspect.py).
+ * Values of every kind live across a context switch, more of each kind than there are registers. The other side of the
+ * switch overwrites all registers and switches back. run.sh builds this for several machines, runs the builds that this
+ * processor can run, and inspects the code of all (inspect.py).
  */
 #include "arch/switch.h"
 

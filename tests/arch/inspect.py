@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Looks at assembly (gcc's or clang's, of across.c) whether a register is read after the context switch that was not
-written after it: inspect.py FILE.s. Status 1, and a line for each, if so.
+"""Checks assembly of across.c, by gcc or clang: is a register read after the context switch that was not written after it?
 
-A register that is written and read by one instruction counts as written, so not everything is found that running the
-program finds; what a processor cannot run is looked at all the same."""
+inspect.py FILE.s prints a line for each such register; then the status is 1. A register that one instruction writes and
+reads counts as written, so a run of the program finds more. But the check also works for code that this processor
+cannot run."""
 import re
 import sys
 
@@ -39,7 +39,7 @@ def registers(text, x86):
 
 
 def step(line, x86):
-    """What an instruction reads, and what it writes."""
+    """The registers that an instruction reads and writes."""
     name, _, rest = line.partition("\t")
     parts = operands(rest.split("#")[0].split("//")[0])
     if x86:

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What lives across a context switch, for machines with few and with many registers, by every compiler that is here:
-# run.sh. What this processor, or qemu, can run is run; the code of all is looked at. Ends in "N passed, N failed".
+# Values that live across a context switch, for machines with few and with many registers, by every installed compiler:
+# run.sh. It runs the builds that this processor or qemu can run, and inspects the code of all. Ends in "N passed, N
+# failed".
 here=$(cd "$(dirname "$0")" && pwd)
 src=$here/../../src
 dir=$(mktemp -d) || exit 1
@@ -21,7 +22,7 @@ judge() { # name, command...
     fi
 }
 
-# Has the processor what the machine has? As far as the tests need it.
+# Can this processor run code for the machine, as far as the tests need it?
 can_run() { # machine
     case $1 in
     x86-64) return 0 ;;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libweft-mpi, from inside: what each part promises, on however many ranks mpirun has started. Rank 0 checks, and says
- * "N passed, N failed" at the end.
+ * libweft-mpi as a program uses it: the promise of each part, on any number of ranks. Rank 0 checks, and prints "N
+ * passed, N failed" at the end.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static void check(int ok, const char *what) {
 
 /* --- calls of any size ------------------------------------------------------------------------------------- */
 
-/* Long enough that idle ranks come and take some. */
+/* Long enough that idle ranks take some calls. */
 static void spin(uint64_t ns) {
     for (uint64_t end = weft_now() + ns; weft_now() < end;) {
     }
@@ -95,7 +95,7 @@ static void list_free(void *arg) {
     free(list->words);
     free(list);
 }
-/* The result: all words, joined. A pointer here, its bytes on the way. */
+/* The result: all words, joined. A pointer in memory, the bytes in messages. */
 static size_t text_size(const void *result) { return strlen(*(char *const *)result) + 1; }
 static void text_pack(const void *result, void *bytes) {
     strcpy(bytes, *(char *const *)result);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Jobs that must end badly: in one line, on all ranks.
+ * Jobs that must fail on all ranks, with one line.
  *   differs large   a result that no memory can hold
  *   differs die     rank 0 dies while the others work
  *   differs unregistered

@@ -27,7 +27,8 @@ def program(name):
 def mpirun(ranks, lossy=False):
     if MPI == "openmpi":
         return ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none"] + (["--enable-recovery"] if lossy else []) + ["-n", str(ranks)]
-    # MPICH's mpirun sometimes kills all when a process that it has started dies by a signal: a shell stands between.
+    # MPICH's mpirun sometimes kills all processes when a process that it has started dies by a signal: so it starts a
+    # shell.
     between = ["sh", "-c", 'trap "" USR1; "$0" "$@"; exit 0']
     return ["mpirun.mpich"] + (["-disable-auto-cleanup"] if lossy else []) + ["-n", str(ranks)] + (between if lossy else [])
 
@@ -111,7 +112,7 @@ def hit(pids, victims, number):
 
 
 def lose(ranks, victims, tree, after, stop=None):
-    """Ranks are killed, or stopped for so many seconds, some time after the search has begun."""
+    """Kills ranks, or stops them for a number of seconds, some time after the search has begun."""
     more = {"WEFT_DIST_DETECT": "300"} if stop else {}
     with tempfile.NamedTemporaryFile() as report:
         command = [program("lossy"), tree, report.name]
@@ -145,7 +146,7 @@ def alive(pid):
 
 
 def other_mpi():
-    """The program of the other MPI, if that is here, too."""
+    """The program of the other MPI, if that is also installed."""
     other = program("fib").replace(MPI, "mpich" if MPI == "openmpi" else "openmpi")
     return says(2, [other], "belongs to another MPI", status=1) if os.path.exists(other) else None
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A tree search while ranks are lost: lossy TREE FILE. Writes "ready" to the file when all ranks work together; dist.py
- * kills ranks from then on. The number of nodes is right, whatever happens. Not to standard output: the mpirun of MPICH
- * may crash when ranks die, and then it carries no output any more.
+ * kills ranks from then on. The number of nodes is right, whatever happens. It does not use standard output, because
+ * the mpirun of MPICH may crash when ranks die, and then no output arrives.
  */
 #include <signal.h>
 #include <stdio.h>

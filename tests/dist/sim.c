@@ -6,8 +6,8 @@
  *
  * Virtual time, one thread, seeded. Each rank visits nodes depth first; a node takes node-ns. A message arrives
  * latency-ns after it was sent, and a rank that computes looks at its messages at its next fork, so after each node. A
- * steal takes the older half of the victim's nodes, WEFT_POLICY_CALLS at most, and costs the victim give-ns. Results
- * that travel back take no time of the ranks that compute, and are left out.
+ * steal takes the older half of the victim's nodes, WEFT_POLICY_CALLS at most, and costs the victim give-ns. Returning
+ * results costs the computing ranks no time, and is not simulated.
  *
  * Efficiency is the time that one rank would take, divided by ranks and time.
  */
@@ -18,7 +18,7 @@
 #include "../../examples/dist/uts_tree.h"
 #include "dist/policy.h"
 
-#define QUANTUM 64 /* nodes a rank visits in one step if no message is there; their times are exact all the same */
+#define QUANTUM 64 /* nodes that a rank visits in one step if there is no message; their times are still exact */
 
 enum kind { STEP, STEAL, LIFELINE, NONE, NODES };
 struct event {

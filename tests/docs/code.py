@@ -36,7 +36,7 @@ FRAGMENT = STRICT + ["-Wno-unused-function", "-Wno-unused-variable", "-Wno-unuse
 COMMON = "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n" + "".join(f"#include <{name}>\n" for name in (
     "errno.h", "fcntl.h", "netdb.h", "netinet/in.h", "poll.h", "pthread.h", "signal.h", "stdbool.h", "stdint.h", "stdio.h",
     "stdlib.h", "string.h", "sys/socket.h", "unistd.h", "weft.h", "weft/file.h", "weft/io.h", "weft/stream.h", "weft/tls.h"))
-# What a careful project compiles with, and for which standards of C and C++.
+# The warnings of a careful project, and its standards of C and C++.
 PEDANTIC = STRICT + ["-pedantic", "-Wconversion", "-Wshadow", "-fsyntax-only"]
 STANDARDS = {"c": ("c11", "c17", "c2x"), "cpp": ("c++17", "c++20", "c++2b")}
 COMPILERS = {"c": ("gcc", "clang"), "cpp": ("g++", "clang++")} # the latter define _GNU_SOURCE by themselves
@@ -200,7 +200,7 @@ def check_example(path):
 
 
 def check_program(path):
-    """A program of examples/ compiles strictly. What else it needs is the package that its line in meson.build names."""
+    """A program of examples/ compiles strictly. Its line in meson.build names the package that it also needs."""
     name = re.sub(r"\.\w+$", "", os.path.basename(path))
     built = open(os.path.dirname(path) + "/meson.build", encoding="utf-8").read()
     needs = re.findall(rf"'{name}': '(.+?)'", built)

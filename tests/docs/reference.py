@@ -21,7 +21,7 @@ sys.dont_write_bytecode = True
 import examples  # noqa: E402
 import headers as reader  # noqa: E402
 
-# Functions of these headers need no example each: the pages of the headers show programs.
+# Functions of these headers need no examples of their own: the pages of the headers show programs.
 WITHOUT_EXAMPLES = ("weft/dist.h", "weft/mpi.h", "weft/profile.h", "weft/trace.h")
 # Results that a program may ignore, although a correct program can get an error: of sleeps; of calls that end something or
 # give it back; of reports; of locks and scopes, which fail only if a new thread gets no record; of macros whose function is
@@ -51,7 +51,7 @@ def exported(library):
 
 
 def defined():
-    """The macros that a program has after it has included the headers, by the compiler."""
+    """The macros that the headers define, as listed by the compiler."""
     names = [page[0] for page in reader.pages(INCLUDE) if page[0] not in reader.TEMPLATES]
     text = "#define WEFT_NO_OLD_NAMES\n" + "".join(f"#include <{name}>\n" for name in names if name.endswith(".h"))
     out = subprocess.run(["cc", "-E", "-dM", "-D_GNU_SOURCE", "-I", INCLUDE, "-xc", "-"], input=text, check=True,

@@ -38,7 +38,7 @@ def run(name, *args, **more):
 
 
 class Server:
-    """A program that listens; ends by SIGTERM, and must end well."""
+    """A program that listens. SIGTERM ends it, and its status must be 0."""
 
     def __init__(self, name, *args):
         self.name = name
@@ -88,7 +88,7 @@ def listening(handle):
 
 
 def upper(connection):
-    """Reads everything, then answers: needs the half-closed connection."""
+    """Reads everything, then answers on the half-closed connection."""
     with connection:
         data = b"".join(iter(lambda: connection.recv(65536), b""))
         with contextlib.suppress(OSError):
@@ -198,7 +198,7 @@ def jobs():
     with Server("jobs", "0", "3", "30") as server, connect(server.port) as client:
         client.sendall("".join(f"{n} 5\n" for n in range(60)).encode())
         lines = client.makefile("r")
-        answers = [lines.readline()]  # the first: so they have all been accepted, in one piece
+        answers = [lines.readline()]  # the first answer: so all have been accepted, in one piece
         out = server.stop()
         answers += lines.readlines()
         check(sorted(answers) == sorted(f"done {n}\n" for n in range(60)), "what was accepted is done", len(answers))

@@ -1,4 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* Does not compile with -Werror: the result of a call that can fail is ignored. */
+/* Must not compile with -Werror, because it ignores the result of a call that can fail. */
 #include <weft.h>
 void f(struct weft_sem *sem) { weft_sem_wait(sem); }

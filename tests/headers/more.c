@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* As use.c: the headers that a program includes beside weft.h. */
+/* Like use.c, for the headers that a program includes beside weft.h. */
 #define WEFT_NO_OLD_NAMES
 #include <weft/file.h>
 #include <weft/stream.h>

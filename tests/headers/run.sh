@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Compiles a program that uses weft's headers by every compiler, standard and warning. Each is a test case; compilers
-# and standards that are not there are left out. run.sh [INCLUDE_DIR]
+# Compiles a program that uses weft's headers with every compiler, standard and warning. Each is a test case. Compilers
+# and standards that are not installed are left out. run.sh [INCLUDE_DIR]
 here=$(cd "$(dirname "$0")" && pwd)
 include=${1:-$here/../../include}
 warnings="-Wall -Wextra -pedantic -Werror -Wconversion -Wshadow"
@@ -10,7 +10,7 @@ failed=0
 say=$(mktemp) || exit 1
 trap 'rm -f "$say" "$say.c"' EXIT
 
-compile() { # what is to come out, then the command
+compile() { # the wanted outcome, then the command
     wanted=$1
     shift
     "$@" >"$say" 2>&1
@@ -47,7 +47,7 @@ for family in gcc:g++ clang:clang++; do
         # shellcheck disable=SC2086
         compile compiles "$cxx" -std=$std $warnings -I"$include" -fsyntax-only "$here/use.cpp"
     done
-    # Every header by itself, but those that are parts of others; in C and in the oldest C++.
+    # Each header by itself, except headers that are parts of others; in C and in the oldest C++.
     for header in $(cd "$include" && find . -name '*.h' | sort); do
         case $header in */sort_few.h | */sort_nearly.h | */scope.h | */par.h | */task.h | */sort.h | */scan.h | */old.h) continue ;; esac
         for language in "$cc -std=c11 -x c" "$cxx -std=c++11 -x c++"; do

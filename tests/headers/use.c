@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What a program writes with weft's headers: compiled as C and as C++, by every compiler and standard, see run.sh. */
+/* A program that uses weft's headers. run.sh compiles it as C and as C++, with every compiler and standard. */
 #define WEFT_NO_OLD_NAMES
 #include <weft.h>
 #include <weft/io.h>
 
 #ifdef __cplusplus
-/* No struct shares its name with a function: none of these needs the word struct. */
+/* No struct shares its name with a function, so C++ does not need the word struct here. */
 weft_once once_of_cpp = WEFT_ONCE_INIT;
 weft_stats stats_of_cpp;
 weft_delays delays_of_cpp;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a C++ program writes with weft.hpp: compiled by every compiler and standard from C++17 on, see run.sh. */
+/* A C++ program that uses weft.hpp. run.sh compiles it with every compiler and standard from C++17 on. */
 #include <weft.hpp>
 
 #include <shared_mutex>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What the kernel may answer: run.sh BUILD_DIR [brief]. strace lets every second or seventh call into the ring fail, and
-# every attempt to get one; the tests of rings must pass all the same. Ends in "inject: N passed, N failed".
+# Errors that the kernel may return: run.sh BUILD_DIR [brief]. strace makes every second or seventh call into the ring
+# fail, and every attempt to set one up. The tests of rings must still pass. Ends in "inject: N passed, N failed".
 build=${1:?"usage: run.sh BUILD_DIR"}
 program=$build/tests/fiber/rings
 passed=0

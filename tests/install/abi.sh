@@ -3,9 +3,9 @@
 # Compares the binary interface with that of the last tag vMAJOR.MINOR.PATCH, by abidiff: abi.sh [TAG]
 #
 # Within a MINOR version nothing may go away or change its layout; a new MINOR before 1.0, and a new MAJOR, may break it
-# (docs/VERSIONS.md): then what has changed is printed. As long as there is no tag there is nothing to compare with.
+# (docs/VERSIONS.md): then the changes are printed. Without a tag nothing is compared.
 #
-# In any case the comparison itself is tried: the library is the same as itself, and a member in a public struct, and a
+# The comparison itself is always tested: the library is the same as itself, and a member in a public struct, and a
 # function that is gone, are found.
 cd "$(dirname "$0")/../.." || exit 1
 work=$(mktemp -d) || exit 1

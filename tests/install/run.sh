@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What a user does with weft, from an empty directory: run.sh [PART...]. Each step is a test case.
+# Installs and uses weft as a user would, from an empty directory: run.sh [PART...]. Each step is a test case.
 #
-#   staged=DIR  what is built in DIR, installed below another directory: programs by pkg-config
+#   staged=DIR  installs the build in DIR below another directory; programs by pkg-config
 #   user        make install; programs by pkg-config, shared and static, by gcc and clang; completion; make uninstall
 #   cmake       find_package(weft)
 #   subproject  weft as a subproject of meson, by a wrap file
-#   sanitizers  make asan, make tsan: programs with them, and a program without them that is told so
+#   sanitizers  make asan, make tsan: programs with sanitizers, and the message for a program without them
 #   debian      dpkg-buildpackage, lintian, and the packages' contents
 #   bare        a Debian 12 with nothing else installed, the README's commands word for word; needs root
 #
@@ -55,11 +55,11 @@ compiled() { # compiler, program, text, options, options of pkg-config with the 
     in_dir "$work/user" "$1" $4 -Wall -Wextra -Werror "$2.c" -o "$2" $(pkg-config --cflags --libs $5) && says "$3" "$work/user/$2"
 }
 
-completed() { # words..., of which the last is completed by bash
+completed() { # words...; bash completes the last
     bash -c 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _weft; printf "%s\n" "${COMPREPLY[@]}"' \
         "$prefix/share/bash-completion/completions/weft" "$@"
 }
-completed_by_zsh() { # words...; the functions of zsh that offer words print them
+completed_by_zsh() { # words...; zsh's completion functions print the words that they offer
     zsh -f -c 'compadd() { [[ $1 == -a ]] && print -l -- ${(P)2} || print -l -- $@ }
         _describe() { print -l -- ${(P)4} }; _files() { print files }; _alternative() { print $@ }
         file=$1; shift; words=("$@"); CURRENT=$#; source $file' zsh "$prefix/share/zsh/site-functions/_weft" "$@"
@@ -146,7 +146,7 @@ part_cmake() {
     check "cmake, after the files were moved" cmake -S "$work/user" -B "$work/user/again" "-DCMAKE_PREFIX_PATH=$work/moved"
 }
 
-# The wrap file names a git repository; here it is this repository, as committed, with the changes in the work tree.
+# The wrap file names a git repository. Here that is a commit of this repository with the changes in the work tree.
 part_subproject() {
     user_dir
     cp tests/install/subproject/meson.build "$work/user"
@@ -186,7 +186,7 @@ notice() { # options, text
     in_dir "$work/user" "${compiler:-cc}" ${1% -Wl*} -g hello.c -o notice $(pkg-config --cflags --libs weft) || return 1
     mentions "$2" env TSAN_OPTIONS=exitcode=0 "$work/user/notice" && [ "$(grep -c '^weft: ' "$work/output")" -eq 1 ]
 }
-# Two fibers that meet on two workers, without anything that orders what they do then.
+# Two fibers meet on two workers. Nothing orders their later accesses.
 race_found() { # package
     cat >"$work/user/race.c" <<'END'
 #include <stdatomic.h>

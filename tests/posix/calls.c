@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plain calls of POSIX, from fibers: as a library would make them. */
+/* Plain POSIX calls from fibers, as a library would make them. */
 #define _GNU_SOURCE
 #include "check.h"
 

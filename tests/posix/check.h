@@ -27,7 +27,7 @@ static inline void *finish(struct weft_fiber f) {
     CHECK(!err);
     return result;
 }
-/* Runs fn on so many fibers, with their numbers. */
+/* Runs fn on n fibers, with their numbers. */
 static inline void on_fibers(int n, void *(*fn)(void *)) {
     struct weft_fiber *f = calloc((size_t)n, sizeof *f);
     CHECK(f);

@@ -18,7 +18,7 @@ static sem_t sem;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static long counted, called;
 
-/* Holds locks across calls that park: the fiber goes on on another worker, and is the owner all the same. */
+/* Holds locks across calls that park: the fiber continues on another worker, and is still the owner. */
 static void *locks(void *arg) {
     for (int i = 0; i < ROUNDS; i++) {
         CHECK(!pthread_mutex_lock(&plain));

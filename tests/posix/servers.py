@@ -3,8 +3,8 @@
 """Libraries that block, called from fibers, against real servers: servers.py BUILD [brief].
 
 Starts Redis, PostgreSQL, nginx and weft serve, each on a port of its own, and runs the programs of examples/posix with
-them on one and two workers and on both engines. In brief: fewer fibers, two workers, and what is not installed is left
-out. Otherwise a missing server or program is a failure.
+them on one and two workers and on both engines. In brief: fewer fibers, two workers, and programs whose servers are not
+installed are left out. Otherwise a missing server or program is a failure.
 """
 import os
 import pwd
@@ -67,7 +67,7 @@ def note(title, complaint):
 
 
 def run(name, arguments, expect="done", **environment):
-    """The program on each number of workers and each engine."""
+    """Runs the program on each number of workers and each engine."""
     program = f"{BUILD}/examples/posix/posix_{name}"
     if not os.path.exists(program):
         if not BRIEF:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How fibers are made: what operations of several files use. */
+/* How operations of several files make fibers. */
 #ifndef WEFT_TESTS_RANDOM_ACTORS_H
 #define WEFT_TESTS_RANDOM_ACTORS_H
 
@@ -11,7 +11,7 @@ void choose_attributes(struct program *p, struct actor *a);
 /* In run: completes the attributes of the operation's actor, and notes where it will run. */
 struct weft_attr attributes(struct party *p, struct weft_counter *counter);
 
-/* A spawn failed because the cluster has fewer workers meanwhile: then *attr is without a pin. */
+/* Has a spawn failed because the cluster now has fewer workers? Then this removes the pin from *attr. */
 bool unpinned(struct party *p, int err, struct weft_attr *attr);
 
 #endif

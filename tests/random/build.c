@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* How a program is built from its seed, see random.h; and how operations are left out of it. */
+/* Builds a program from its seed, see random.h, and leaves operations out of it. */
 #include "random.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* --- actors and their steps --------------------------------------------------------------------------------------- */
+/* --- actors and their steps ------------------------------------------------------------------- */
 
 struct actor *actor_new(struct program *p, enum actor_type type, struct op *birth) {
     if (p->n_actors == ACTORS) return NULL;
@@ -38,7 +38,7 @@ static void spread_the_word(struct program *p) {
     }
 }
 
-/* --- parties ------------------------------------------------------------------------------------------------------ */
+/* --- parties ---------------------------------------------------------------------------------- */
 
 static bool fits(const struct kind *k, const struct actor *a) {
     if (!a->live || a->busy) return false;
@@ -47,7 +47,7 @@ static bool fits(const struct kind *k, const struct actor *a) {
     return !(k->flags & NESTED) || a->depth < DEPTH;
 }
 
-/* Fills in actors at random, each once; false: there are too few. */
+/* Chooses actors at random, each at most once. False: there are too few. */
 static bool find_parties(struct program *p, struct op *op) {
     struct actor *fit[ACTORS];
     unsigned n = 0;
@@ -64,8 +64,7 @@ static bool find_parties(struct program *p, struct op *op) {
     return true;
 }
 
-/* --- operations that are open: brackets, and actors that are to be awaited -----------------------------------------
- */
+/* --- operations that are open: brackets, and actors that are to be awaited -------------------- */
 
 static void actor_end(struct program *p, struct actor *a);
 
@@ -74,7 +73,7 @@ static void end_inside(struct program *p, struct op *scope) {
         if (p->actors[i].live && p->actors[i].inside == scope) actor_end(p, &p->actors[i]);
 }
 
-/* Any actor that is there may wait for another's end; the root always is, or a task of its own while it is busy. */
+/* Any existing actor may wait for the end of another. The root always exists, or a task of its own while it is busy. */
 static struct actor *any_actor(struct program *p) {
     for (;;) {
         struct actor *a = &p->actors[choose(p, p->n_actors)];
@@ -135,7 +134,7 @@ static struct op *any_open(struct program *p) {
     return found;
 }
 
-/* --- the list ----------------------------------------------------------------------------------------------------- */
+/* --- the list --------------------------------------------------------------------------------- */
 
 /* Half of the programs know only half of the kinds: so that these meet more often. All know the first, fibers. */
 static bool known(struct program *p, unsigned number) {
@@ -192,7 +191,7 @@ static void close_everything(struct program *p) {
     for (unsigned i = 0; i < p->n_actors; i++) p->actors[i].live = false;
 }
 
-/* --- what it runs on ---------------------------------------------------------------------------------------------- */
+/* --- what it runs on -------------------------------------------------------------------------- */
 
 static unsigned any_workers(struct program *p) {
     static const unsigned some[] = {1, 1, 2, 2, 2, 3, 8, 8, 32};
@@ -261,7 +260,7 @@ void program_free(struct program *p) {
     for (unsigned i = 0; i < p->n_actors; i++) free(p->actors[i].steps);
 }
 
-/* --- leaving out -------------------------------------------------------------------------------------------------- */
+/* --- leaving out ------------------------------------------------------------------------------ */
 
 /* Is the number in a list such as "1,4-7,9"? */
 static bool listed(const char *list, unsigned number) {

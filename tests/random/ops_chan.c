@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Channels, futures and select. Every item is received once, and those of one sender in order. */
+/* Channels, futures and select. Every item is received once, and the items of one sender in order. */
 #include "random.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* --- channels: the first parties send, the others receive as many ---------------------------------------------------
- */
+/* --- channels: the first parties send, the others receive as many ----------------------------- */
 
 enum { ITEMS = 24, EXTRA = 40 }; /* a sender's items; bytes of an item beyond its number */
 
@@ -19,7 +18,8 @@ struct traffic {
     struct weft_chan *chan;
     size_t size;            /* of an item */
     unsigned senders, each; /* items a sender */
-    bool closed;            /* receivers go on until the last sender closes it; else each knows how many it gets */
+    bool closed;            /* receivers continue until the last sender closes the channel; otherwise each knows how
+                             * many items it gets */
     bool heap;
     _Atomic unsigned sending, received, seen[PARTIES * ITEMS];
     struct weft_chan plain;
@@ -101,7 +101,7 @@ static void send_all(struct party *p, struct traffic *t, struct transfer *x) {
     }
 }
 
-/* How many a receiver gets if it knows: the first one takes what cannot be shared evenly. */
+/* How many items a receiver gets, if it knows. The first receiver takes the remainder. */
 static unsigned share_of(struct party *p, struct traffic *t) {
     unsigned all = t->senders * t->each, receivers = p->op->parties - t->senders;
     return all / receivers + (p->role == t->senders ? all % receivers : 0);
@@ -144,8 +144,7 @@ static void check_traffic(struct op *op) {
     if (t->heap) OK(weft_chan_free(t->chan));
 }
 
-/* --- futures: role 0 sets all of them, the others wait in different ways --------------------------------------------
- */
+/* --- futures: role 0 sets all of them, the others wait in different ways ---------------------- */
 
 enum { FUTURES = 6, FAILED = -5000 };
 struct futures {
@@ -206,7 +205,7 @@ static void await_each(struct party *p, struct futures *f) {
     }
 }
 
-/* The case that was found is done; of all cases, the first that failed is reported. */
+/* Completes the case that select has chosen. Reports the first case that failed. */
 static void await_together(struct party *p, struct futures *f) {
     struct awaited a = {.n = f->n};
     int wanted = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Crowds: many fibers of one scope wait for one object, some are served, and the scope is cancelled meanwhile. What was
- * given is taken by one fiber each, or is still there.
+ * Crowds: many fibers of one scope wait for one object, some are served, and the scope is cancelled meanwhile. Each
+ * unit or item that was given is taken by one fiber, or is still there.
  */
 #include "random.h"
 
@@ -23,11 +23,11 @@ struct crowd {
     _Atomic uint64_t turn;
 };
 
-/* What a crowd can wait for. Each returns 0, or an error as the call does. */
+/* The objects for which a crowd can wait. Each function returns 0, or the error of the call. */
 struct object {
     int (*take)(struct crowd *);       /* waits for one */
     void (*give)(struct crowd *);      /* gives one */
-    bool (*take_rest)(struct crowd *); /* a fiber that still lives; false: there is none */
+    bool (*take_rest)(struct crowd *); /* a live fiber; false: there is none */
 };
 
 static int take_sem(struct crowd *c) { return weft_sem_wait(&c->sem); }
@@ -122,8 +122,7 @@ static void run_crowd(struct party *p) {
     WANT(atomic_load(&c->served) + rest, c->given);
 }
 
-/* --- sleepers of all lengths, told at some moment --------------------------------------------------------------------
- */
+/* --- sleepers of all lengths, told at some moment --------------------------------------------- */
 
 struct sleeper {
     struct party *party;
@@ -157,8 +156,7 @@ static void run_sleepers(struct party *p) {
     WANT(atomic_load(&s.slept), made);
 }
 
-/* --- background fibers: served while the runtime lives, cancelled when nothing else is left -------------------------
- */
+/* --- background fibers: served while the runtime lives, cancelled when nothing else is left ---- */
 
 struct background {
     struct weft_sem asked, answered, never;
@@ -175,7 +173,7 @@ static void *serve(void *background) {
     return NULL;
 }
 
-/* In the first cluster: the others are drained, and that waits for all fibers. */
+/* In the first cluster, because other clusters may be drained, and a drain waits for all fibers. */
 static void run_background(struct party *p) {
     struct background *b = p->op->data;
     struct weft_attr attr = {.name = "background", .background = 1, .cluster = p->program->cluster[0]};

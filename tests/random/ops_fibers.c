@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a fiber does by itself, or with another fiber: yield, sleep, park, unpark, local values, errno, statistics. */
+/* Operations of one or two fibers: yield, sleep, park, unpark, local values, errno, statistics. */
 #include "random.h"
 
 #include "weft/io.h"
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* --- yield, sleep ------------------------------------------------------------------------------------------------- */
+/* --- yield, sleep ----------------------------------------------------------------------------- */
 
 static void run_yield(struct party *p) {
     for (uint64_t n = 1 + below(p, 20); n; n--) weft_yield();
@@ -25,15 +25,14 @@ static void run_sleep(struct party *p) {
     if (done_or_told(p, err)) SO(weft_now() >= begun + length);
 }
 
-/* This need not wait, but a fiber that was cancelled is told. */
+/* This need not wait, but a cancelled fiber gets an error. */
 static void run_sleep_past(struct party *p) { done_or_told(p, weft_sleep_until(below(p, weft_now()))); }
 
 static void run_compute(struct party *p) {
     for (uint64_t n = below(p, 20000); n; n--) __asm__ volatile("" ::: "memory");
 }
 
-/* --- spinning: the others come although one spins -------------------------------------------------------------------
- */
+/* --- spinning: the others come although one spins --------------------------------------------- */
 
 struct spin {
     _Atomic unsigned arrived;
@@ -41,8 +40,8 @@ struct spin {
 };
 
 /*
- * Hard: without a yield. Then other fibers run only if another worker takes them over from the stuck worker. That
- * worker takes no forked calls, so the fibers that must run must not need one.
+ * `hard`: without a yield. Then other fibers run only if another worker takes them over from the stuck worker. That
+ * worker takes no forked calls, so these fibers must not wait for a forked call.
  */
 static bool make_spin(struct program *p, struct op *op) {
     struct spin *s = op->data;
@@ -59,7 +58,7 @@ static void run_spin(struct party *p) {
         if (!s->hard) weft_yield();
 }
 
-/* --- park and unpark ---------------------------------------------------------------------------------------------- */
+/* --- park and unpark -------------------------------------------------------------------------- */
 
 struct parking {
     _Atomic uint64_t id; /* of the fiber that parks */
@@ -79,7 +78,7 @@ struct parked {
     struct parking *parking;
     unsigned others;
 };
-/* A permit may be left from another operation, and two unparks are one permit: so it looks at the number. */
+/* A permit may be left from another operation, and two unparks make one permit. So it checks the number. */
 static int wait_for_unparks(void *context, uint64_t deadline) {
     struct parked *w = context;
     int err = 0;
@@ -131,7 +130,7 @@ static void run_nudge(struct party *p) {
     SO(!err || (err == -ESRCH && atomic_load(&target->ended)));
 }
 
-/* --- a burst of fibers -------------------------------------------------------------------------------------------- */
+/* --- a burst of fibers ------------------------------------------------------------------------ */
 
 struct burst {
     struct party *party;
@@ -159,7 +158,7 @@ static void run_burst(struct party *p) {
     WANT(atomic_load(&b.ran), n);
 }
 
-/* --- local values, errno ------------------------------------------------------------------------------------------ */
+/* --- local values, errno ---------------------------------------------------------------------- */
 
 static void count_value(void *value) { atomic_fetch_add((_Atomic unsigned *)value, 1); }
 
@@ -205,7 +204,7 @@ static void run_errno(struct party *p) {
     }
 }
 
-/* --- looking around ----------------------------------------------------------------------------------------------- */
+/* --- looking around --------------------------------------------------------------------------- */
 
 static void run_look(struct party *p) {
     struct weft_stats s, later;
@@ -228,7 +227,7 @@ static void run_look(struct party *p) {
     SO(later.spawned >= s.spawned && later.completed >= s.completed && later.parks >= s.parks);
 }
 
-/* There is one runtime, and a fiber does not stop it. */
+/* There is only one runtime, and a fiber cannot stop it. */
 static int never(void *unused) { return (void)unused, 0; }
 static void refuses_itself(void) {
     int err = weft_join(weft_self(), NULL);

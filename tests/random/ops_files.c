@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files and their names, operations under way while the caller goes on, bytes that are moved between descriptors. */
+/* Files and their names, operations in the background, bytes that are moved between descriptors. */
 #define _GNU_SOURCE
 #include "io.h"
 
@@ -22,8 +22,7 @@ static int open_memory(void) {
     return fd;
 }
 
-/* --- a file's bytes, at places and at its position -------------------------------------------------------------------
- */
+/* --- a file's bytes, at places and at its position -------------------------------------------- */
 
 struct at_place {
     int fd;
@@ -74,8 +73,7 @@ static void run_file(struct party *p) {
     free(bytes);
 }
 
-/* --- names
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- names ------------------------------------------------------------------------------------ */
 
 static char directory[SCRATCH_SIZE];
 static int directory_fd = -1;
@@ -121,8 +119,7 @@ static void run_names(struct party *p) {
     WANT(insist_on(p, call_stat, &n), -ENOENT);
 }
 
-/* --- under way: a read and a write of one pipe
- * ------------------------------------------------------------------------- */
+/* --- under way: a read and a write of one pipe ------------------------------------------------ */
 
 struct under_way {
     struct weft_io read, write;
@@ -135,7 +132,7 @@ static int wait_for_io(void *future, uint64_t deadline) {
     return err ? err : (int)(intptr_t)value;
 }
 
-/* One of the ways to wait; the result, which may be that it was cancelled. */
+/* Waits in one of the possible ways. Returns the result, which may be -ECANCELED. */
 static int end_of(struct party *p, struct weft_io *io, bool gently) {
     if (gently) return insist(p, wait_for_io, &io->future);
     return (int)weft_io_wait(io);
@@ -170,8 +167,7 @@ static void run_async(struct party *p) {
     close_file(fd[1]);
 }
 
-/* --- many at once, awaited by select
- * ------------------------------------------------------------------------------------ */
+/* --- many at once, awaited by select ---------------------------------------------------------- */
 
 enum { MANY = 5 };
 struct many {
@@ -212,8 +208,7 @@ static void run_async_many(struct party *p) {
     free(m);
 }
 
-/* --- bytes that are moved: file to pipe to pipe
- * ------------------------------------------------------------------------ */
+/* --- bytes that are moved: file to pipe to pipe ----------------------------------------------- */
 
 struct moving {
     int in, out;
@@ -255,8 +250,7 @@ static void run_splice(struct party *p) {
     close_file(file);
 }
 
-/* --- entries of one's own
- * ------------------------------------------------------------------------------------------------ */
+/* --- entries of one's own --------------------------------------------------------------------- */
 
 static void run_uring(struct party *p) {
     struct io_uring_sqe entries[4] = {{0}};

@@ -2,8 +2,7 @@
 /* Pipelines and graphs. */
 #include "random.h"
 
-/* --- pipelines: items are numbers; some go no further
- * ----------------------------------------------------------------- */
+/* --- pipelines: items are numbers; some go no further ----------------------------------------- */
 
 enum { STAGES = 5, ITEMS = 60 };
 
@@ -18,7 +17,7 @@ struct pipeline {
     struct party *party;
     struct stage stage[STAGES];
     unsigned n, items, made, tokens;
-    unsigned leaves; /* one in so many items goes no further than the middle; 0: none */
+    unsigned leaves; /* one in this many items goes no further than the middle; 0: none */
     _Atomic unsigned under_way, left;
 };
 
@@ -74,8 +73,7 @@ static void run_pipeline(struct party *p) {
     WANT(l.under_way, 0);
 }
 
-/* --- graphs: an edge goes from a lower number to a higher one
- * ---------------------------------------------------------- */
+/* --- graphs: an edge goes from a lower number to a higher one --------------------------------- */
 
 enum { NODES = 24 };
 struct vertex {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Mutexes, reader-writer locks, semaphores that bound: locks that all actors share. What they protect is plain. */
+/* Mutexes, reader-writer locks and semaphores as limits: locks that all actors share. The protected data are not
+ * atomic. */
 #include "random.h"
 
 enum { LOCKS = 4, RWLOCKS = 2, SEMS = 2 };
 
-/* --- mutexes: several are taken in the order of the array -----------------------------------------------------------
- */
+/* --- mutexes: several are taken in the order of the array ------------------------------------- */
 
 static struct lock {
     struct weft_mutex mutex;
@@ -50,8 +50,7 @@ static void run_mutex(struct party *p) {
     }
 }
 
-/* --- reader-writer locks --------------------------------------------------------------------------------------------
- */
+/* --- reader-writer locks ---------------------------------------------------------------------- */
 
 static struct rwlock {
     struct weft_rwlock lock;
@@ -96,8 +95,7 @@ static void run_rwlock(struct party *p) {
     }
 }
 
-/* --- semaphores that bound ------------------------------------------------------------------------------------------
- */
+/* --- semaphores that bound -------------------------------------------------------------------- */
 
 static struct bounded {
     struct weft_sem sem;
@@ -116,8 +114,7 @@ static void run_bounded(struct party *p) {
     }
 }
 
-/* --- shared locks ---------------------------------------------------------------------------------------------------
- */
+/* --- shared locks ----------------------------------------------------------------------------- */
 
 static void begin(struct program *p) {
     for (unsigned i = 0; i < LOCKS; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Loops, reductions, prefix sums, sorts, calls side by side, values for each worker. */
+/* Loops, reductions, prefix sums, sorts, weft_invoke, values for each worker. */
 #include "random.h"
 
 #include <stdlib.h>
@@ -15,8 +15,7 @@ static size_t any_size(struct party *p) { return below(p, one_in(p, 3) ? MOST : 
 static struct weft_affinity affinity; /* for loops that use it one at a time */
 static struct weft_mutex affinity_mutex;
 
-/* --- loops ----------------------------------------------------------------------------------------------------------
- */
+/* --- loops ------------------------------------------------------------------------------------ */
 
 static struct weft_for_options any_options(struct party *p) {
     static const size_t elements[] = {0, 1, 8, 24};
@@ -61,8 +60,7 @@ static void run_for(struct party *p) {
     free(l.count);
 }
 
-/* --- reductions: the parts of the range are put together in their order
- * ----------------------------------------------- */
+/* --- reductions: the parts of the range are put together in their order ----------------------- */
 
 struct part {
     uint64_t first, next; /* of the numbers [first, next); equal: none */
@@ -104,8 +102,7 @@ static void run_reduce(struct party *p) {
     WANT(all.sum, n ? (2 * from + n - 1) * n / 2 : 0);
 }
 
-/* --- prefix sums
- * ------------------------------------------------------------------------------------------------------ */
+/* --- prefix sums ------------------------------------------------------------------------------ */
 
 static void add_numbers(void *left, const void *right, void *arg) {
     (void)arg;
@@ -129,8 +126,7 @@ static void run_scan(struct party *p) {
     free(room);
 }
 
-/* --- sorts: stable, by the upper half of the number; the lower is the place where it was
- * ------------------------------- */
+/* --- sorts: stable, by the upper half of the number; the lower is the place where it was ------ */
 
 static int compare_keys(const void *a, const void *b, void *arg) {
     uint64_t x = *(const uint64_t *)a >> 32, y = *(const uint64_t *)b >> 32;
@@ -176,8 +172,7 @@ static void run_sort(struct party *p) {
     free(keys);
 }
 
-/* --- calls side by side, values for each worker
- * ----------------------------------------------------------------------- */
+/* --- calls side by side, values for each worker ----------------------------------------------- */
 
 struct invoked {
     struct party *party;

@@ -19,8 +19,7 @@ static void nap(uint64_t nanoseconds) {
     }
 }
 
-/* --- calls that block
- * --------------------------------------------------------------------------------------------------- */
+/* --- calls that block ------------------------------------------------------------------------- */
 
 struct call {
     uint64_t nap;
@@ -65,7 +64,7 @@ static void destroy_owned(void *owned) {
     free(o);
 }
 
-/* The argument is freed once: by the caller, or by the call that goes on without it. */
+/* The argument is freed once: by the caller, or by an abandoned call. */
 static void run_owned(struct party *p) {
     struct outcome *outcome = p->op->data;
     struct owned *o = malloc(sizeof *o);
@@ -107,8 +106,7 @@ static void run_lookup(struct party *p) {
     freeaddrinfo(l.list);
 }
 
-/* --- children
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- children --------------------------------------------------------------------------------- */
 
 struct child {
     pid_t pid;
@@ -172,8 +170,7 @@ static void run_fork(struct party *p) {
     await_child(p, pid, 5);
 }
 
-/* --- signals: role 0 subscribes, the others send; each operation has a signal of its own
- * --------------------------------- */
+/* --- signals: role 0 subscribes, the others send; each operation has a signal of its own ------ */
 
 struct mail {
     struct weft_signals signals;
@@ -230,8 +227,7 @@ static void send_signals(struct party *p, struct mail *m) {
 
 static void run_signals(struct party *p) { (p->role ? send_signals : receive_signals)(p, p->op->data); }
 
-/* --- fibers that keep their worker
- * --------------------------------------------------------------------------------------- */
+/* --- fibers that keep their worker ------------------------------------------------------------ */
 
 static void run_hog(struct party *p) {
     uint64_t until = weft_now() + below(p, 12 * WEFT_MILLISECOND);

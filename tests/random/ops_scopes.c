@@ -2,7 +2,7 @@
 /* Scopes, shields, clean-up handlers, cancellation. */
 #include "actors.h"
 
-/* --- scopes ------------------------------------------------------------------------------------------------------- */
+/* --- scopes ----------------------------------------------------------------------------------- */
 
 struct scope {
     struct weft_scope scope;
@@ -32,9 +32,9 @@ static void run_scope(struct party *p) {
     WANT(weft_scope_end(&s->scope), -EINVAL);
 }
 
-/* --- children ----------------------------------------------------------------------------------------------------- */
+/* --- children --------------------------------------------------------------------------------- */
 
-/* A scope that the actor may spawn into: it has begun it, or it is its child. */
+/* A scope into which the actor may spawn: the actor has begun it, or is its child. */
 static struct op *scope_for(struct program *p, struct actor *a) {
     struct op *found = a->inside;
     unsigned n = found != NULL;
@@ -71,10 +71,10 @@ static int spawn_child(struct party *p, struct weft_attr *attr) {
     return err;
 }
 
-/* Is the scope perhaps over? It took no more children when this one was made. */
+/* Has the scope perhaps ended? It refused this actor as a child. */
 static bool strayed(struct party *p) { return p->actor->stray && p->actor->inside == p->op->needs; }
 
-/* A scope that is cancelled takes no more children: then the child is a fiber of its own. */
+/* A cancelled scope refuses children: then the child is a separate fiber. */
 static void run_child(struct party *p) {
     struct weft_attr attr = attributes(p, NULL);
     if (!strayed(p)) {
@@ -91,7 +91,7 @@ static void run_child(struct party *p) {
     OK(err);
 }
 
-/* --- shields ------------------------------------------------------------------------------------------------------ */
+/* --- shields ---------------------------------------------------------------------------------- */
 
 static void run_shield(struct party *p) {
     struct weft_shield *s = p->op->data;
@@ -103,7 +103,7 @@ static void run_shield(struct party *p) {
     }
 }
 
-/* --- clean-up ----------------------------------------------------------------------------------------------------- */
+/* --- clean-up --------------------------------------------------------------------------------- */
 
 struct cleanup {
     struct weft_cleanup cleanup;
@@ -112,7 +112,7 @@ struct cleanup {
     bool taken_back;
 };
 
-/* The last one pushed is the first to run, in a shield. */
+/* The handlers run in a shield, the last pushed first. */
 static void handler(void *cleanup) {
     struct cleanup *c = cleanup;
     struct actor *a = c->op->actor[0];
@@ -142,7 +142,7 @@ static void check_cleanup(struct op *op) {
     WANT(c->ran, !c->taken_back);
 }
 
-/* --- cancellation ------------------------------------------------------------------------------------------------- */
+/* --- cancellation ----------------------------------------------------------------------------- */
 
 struct cancel {
     struct actor *target;
@@ -180,7 +180,7 @@ static void run_scope_cancel(struct party *p) {
     SO(!err || err == -EALREADY);
 }
 
-/* A deadline that comes later than the scope, or is taken back. */
+/* A deadline after the end of the scope, or a deadline that is removed. */
 static void run_scope_deadline(struct party *p) {
     struct scope *s = p->op->needs->data;
     if (strayed(p)) return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sockets: messages that go to and fro, datagrams, connections. */
+/* Sockets: messages in both directions, datagrams, connections. */
 #define _GNU_SOURCE
 #include "io.h"
 
@@ -12,8 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* --- messages to and fro --------------------------------------------------------------------------------------------
- */
+/* --- messages to and fro ---------------------------------------------------------------------- */
 
 enum { MESSAGE = 100 };
 struct talk {
@@ -78,8 +77,7 @@ static void run_talk(struct party *p) {
     close_file(t->fd[p->role]);
 }
 
-/* --- datagrams: the others send to role 0, whole and in order
- * ------------------------------------------------------------ */
+/* --- datagrams: the others send to role 0, whole and in order --------------------------------- */
 
 struct datagrams {
     struct weft_latch open;
@@ -144,8 +142,7 @@ static void send_datagrams(struct party *p, struct datagrams *d) {
 
 static void run_datagrams(struct party *p) { (p->role ? send_datagrams : receive_datagrams)(p, p->op->data); }
 
-/* --- connections: role 0 accepts one from each of the others ---------------------------------------------------------
- */
+/* --- connections: role 0 accepts one from each of the others ---------------------------------- */
 
 struct server {
     struct weft_latch open;
@@ -195,7 +192,7 @@ static int socket_of(const struct server *s) {
     return fd;
 }
 
-/* No fiber uses the connection any more. So a close that weft does not see is allowed, too. */
+/* No fiber uses the connection any more. So a plain close, which weft does not see, is allowed, too. */
 static void close_connection(struct party *p, int fd) {
     if (one_in(p, 6))
         OK(close(fd));
@@ -273,7 +270,7 @@ static int connection_to(struct party *p, struct server *s) {
     }
     struct connecting c = {socket_of(s), s};
     int err = insist_on(p, call_connect, &c);
-    SO(!err || err == -EISCONN); /* an attempt that was cancelled may have been done all the same */
+    SO(!err || err == -EISCONN); /* a cancelled attempt may still have succeeded */
     return c.fd;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes through pipes and sockets: streams, readiness, a close while another waits, a plain call that blocks. */
+/* Bytes through pipes and sockets: streams, readiness, a close during a wait, a plain call that blocks. */
 #define _GNU_SOURCE
 #include "io.h"
 
@@ -42,8 +42,7 @@ static void ends_ready(struct party *p, struct ends *e) {
     OK(insist(p, wait_for_latch, &e->open));
 }
 
-/* --- a stream: role 0 writes and closes, role 1 reads to the end ----------------------------------------------------
- */
+/* --- a stream: role 0 writes and closes, role 1 reads to the end ------------------------------ */
 
 enum { PIECE = 9000 };
 
@@ -74,8 +73,7 @@ static void run_stream(struct party *p) {
     free(piece);
 }
 
-/* --- readiness: role 0 writes a byte at a time, role 1 waits for each ------------------------------------------------
- */
+/* --- readiness: role 0 writes a byte at a time, role 1 waits for each ------------------------- */
 
 static int wait_until_ready(void *fd, uint64_t deadline) {
     int n = *(int *)fd;
@@ -126,10 +124,9 @@ static void run_ready(struct party *p) {
     close_file(e->fd[p->role ? 0 : 1]);
 }
 
-/* --- a close while another waits ------------------------------------------------------------------------------------
- */
+/* --- a close while another waits -------------------------------------------------------------- */
 
-/* Role 0 waits for bytes that do not come, in a shield, so that it waits once. */
+/* Role 0 waits for bytes that do not come. It waits in a shield, so that it waits only once. */
 static void wait_in_vain(struct party *p, struct ends *e) {
     char byte;
     int fd = e->fd[0];
@@ -157,8 +154,7 @@ static void run_close(struct party *p) {
     OK(weft_shield_end(&shield));
 }
 
-/* --- a plain call that blocks the worker until the others have written
- * ------------------------------------------------- */
+/* --- a plain call that blocks the worker until the others have written ------------------------ */
 
 static bool make_blocked(struct program *p, struct op *op) { return p->rescues && make_ends(p, op); }
 

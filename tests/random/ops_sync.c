@@ -2,8 +2,7 @@
 /* Meetings by semaphores, conditions, barriers, once, latches and counters: each party does its share. */
 #include "random.h"
 
-/* --- semaphores: role 0 posts for all the others --------------------------------------------------------------------
- */
+/* --- semaphores: role 0 posts for all the others ---------------------------------------------- */
 
 struct posts {
     struct weft_sem sem;
@@ -31,8 +30,7 @@ static void run_posts(struct party *p) {
 
 static void check_posts(struct op *op) { WANT(weft_sem_try(&((struct posts *)op->data)->sem), -EAGAIN); }
 
-/* --- conditions: even roles give tokens, odd roles take as many-----------------------------------------------------
- */
+/* --- conditions: even roles give tokens, odd roles take as many ------------------------------- */
 
 struct tokens {
     struct weft_mutex mutex;
@@ -65,7 +63,7 @@ static void take_token(struct party *p, struct tokens *t) {
     OK(weft_mutex_unlock(&t->mutex));
 }
 
-/* One signal a token is enough, before the unlock or after it. */
+/* One signal for each token is enough, before the unlock or after it. */
 static void give_token(struct party *p, struct tokens *t) {
     bool early = one_in(p, 2);
     OK(insist(p, wait_for_mutex, &t->mutex));
@@ -91,8 +89,7 @@ static void check_tokens(struct op *op) {
     WANT(t->taken, t->given);
 }
 
-/* --- barriers -------------------------------------------------------------------------------------------------------
- */
+/* --- barriers --------------------------------------------------------------------------------- */
 
 enum { PHASES = 6 };
 struct phases {
@@ -129,8 +126,7 @@ static void check_phases(struct op *op) {
     for (unsigned i = 0; i < b->n; i++) WANT(atomic_load(&b->serial[i]), 1);
 }
 
-/* --- once: it fails some times before it is done --------------------------------------------------------------------
- */
+/* --- once: it fails some times before it is done ---------------------------------------------- */
 
 enum { NOT_YET = -4000 };
 struct onces {
@@ -170,8 +166,7 @@ static void run_once(struct party *p) {
     WANT(o->called, o->failures + 1);
 }
 
-/* --- latches and counters -------------------------------------------------------------------------------------------
- */
+/* --- latches and counters --------------------------------------------------------------------- */
 
 struct countdown {
     struct weft_latch latch;
@@ -211,7 +206,7 @@ static bool make_counter(struct program *p, struct op *op) {
 static void run_counter(struct party *p) {
     struct outstanding *c = p->op->data;
     for (unsigned n = c->n / p->op->parties; n; n--) {
-        atomic_fetch_add(&c->completed, 1); /* first: a waiter that sees the counter at zero sees this, too */
+        atomic_fetch_add(&c->completed, 1); /* stored first: a waiter that sees the counter at zero sees this, too */
         OK(weft_counter_complete(&c->counter));
         pause_a_bit(p);
     }

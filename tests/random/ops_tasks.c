@@ -4,8 +4,7 @@
 
 #include <stdlib.h>
 
-/* --- typed ----------------------------------------------------------------------------------------------------------
- */
+/* --- typed ------------------------------------------------------------------------------------ */
 
 WEFT_TASK_1(uint64_t, fib, unsigned, n) {
     if (n < 2) return n;
@@ -14,7 +13,7 @@ WEFT_TASK_1(uint64_t, fib, unsigned, n) {
     return WEFT_SYNC(fib) + b;
 }
 
-/* Writes its numbers, and pauses at some of them: the rest may go on elsewhere. */
+/* Writes its numbers, and pauses at some of them. After a pause it may run on another worker. */
 WEFT_VOID_TASK_4(number_all, struct party *, p, uint32_t *, at, unsigned, first, unsigned, n) {
     if (n == 1) {
         struct party own = party_for(p, first);
@@ -49,8 +48,7 @@ static void run_typed(struct party *p) {
     free(at);
 }
 
-/* --- generic --------------------------------------------------------------------------------------------------------
- */
+/* --- generic ---------------------------------------------------------------------------------- */
 
 struct node {
     struct party *party;
@@ -117,8 +115,7 @@ static void run_flat(struct party *p) {
     }
 }
 
-/* --- a forker that waits for its task by something else than the join ------------------------------------------------
- */
+/* --- a forker that waits for its task by something else than the join ------------------------- */
 
 static void count_down(void *latch) { OK(weft_latch_count_down(latch, 1)); }
 

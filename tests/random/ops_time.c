@@ -27,7 +27,8 @@ static void arm(struct party *p, struct alarm *a) {
 
 static bool is_far(const struct alarm *a) { return a->deadline > weft_now() + 100 * WEFT_SECOND; }
 
-/* Either it is taken back, or it rings. Returns true if it rang. After a stop that has happened already. */
+/* Cancels the timer, unless its function has been called. Returns whether it has been called. After a stop it certainly
+ * has. */
 static bool end_alarm(struct party *p, struct alarm *a) {
     bool far = is_far(a), stops = one_in(p, 3);
     if (far || one_in(p, 2)) {
@@ -54,14 +55,13 @@ static void run_timers(struct party *p) {
     for (unsigned i = 0; i < n; i++) WANT(atomic_load(&a[i].fired), rang[i]);
 }
 
-/* After the program: nothing has rung that was cancelled. */
+/* After the program: no cancelled timer has called its function. */
 static void check_timers(struct op *op) {
     struct alarm *a = op->data;
     for (unsigned i = 0; i < TIMERS; i++) WANT(weft_sem_try(&a[i].rang), -EAGAIN);
 }
 
-/* --- one arms, the others cancel: one of them, or the timer, wins ----------------------------------------------------
- */
+/* --- one arms, the others cancel: one of them, or the timer, wins ----------------------------- */
 
 struct contested {
     struct alarm alarm;
@@ -100,8 +100,7 @@ static void check_contested(struct op *op) {
     WANT(atomic_load(&c->cancelled) + atomic_load(&c->alarm.fired), 1);
 }
 
-/* --- a timer that arms itself again, until it is stopped ------------------------------------------------------------
- */
+/* --- a timer that arms itself again, until it is stopped -------------------------------------- */
 
 struct rearmed {
     struct weft_timer timer;

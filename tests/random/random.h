@@ -10,13 +10,13 @@
  * operation's rank. Each operation is of a kind (a row in a table of an ops_*.c file) and has one or more parties:
  * actors that take part in it, each in a role. An actor is a fiber, a child of a scope, a forked task, or a thread of
  * the program. The steps of an actor are the operations that it takes part in, in the order of their ranks. Some
- * operations make an actor (role 0) and wait for its end (role 1, with a higher rank, perhaps by another actor);
- * some are brackets that an actor opens (role 0) and closes later (role 1), the last one first.
+ * operations make an actor (role 0) and wait for its end (role 1, with a higher rank, perhaps by another actor). Others
+ * are brackets: an actor opens them (role 0) and closes them later (role 1), in reverse order.
  *
  * WHY IT CANNOT DEADLOCK. A step waits only for steps of the same operation, or of operations with a lower rank.
  * Consider the unfinished operation with the lowest rank. Its parties have been made, because an actor's first step
  * has a higher rank than the step that makes it; they have done all their earlier steps, because these have lower
- * ranks; so all of them are at this operation, and each kind makes sure that its own parties get along. Locks that
+ * ranks; so all of them have reached this operation, and each kind guarantees that its own parties finish. Locks that
  * several operations share are taken in one order, and their holders do nothing that waits for a step. A forked task
  * is run by its forker if no worker steals it. Where that can happen (`free_tasks` is false) the forker has no step
  * between the fork and the join, so that its steps and those of the task are one sequence.
@@ -29,9 +29,10 @@
  *
  *     {"name", weight, FLAGS, least, most, sizeof(struct data), make, run, check}
  *
- * `make` chooses what is to be known before the run, in op->data (zeroed memory of that size), with random numbers of
- * the program; it may be NULL, and may refuse by returning false. `run` is called once by each party, by role, with
- * random numbers of its own. `check` is called when the program has ended; it may be NULL. A kind waits only by
+ * `make` chooses the data of the operation before the run, with the program's random numbers, and stores them in
+ * op->data (zeroed memory of that size). It may be NULL, and may refuse by returning false. Each party calls `run`
+ * once, with its role and its own random numbers. `check` is called after the program has ended; it may be NULL. A kind
+ * waits only by
  * insist() and its relatives, handles each result of each call, and checks exactly what the interface promises.
  */
 #ifndef WEFT_TESTS_RANDOM_H
@@ -53,12 +54,12 @@ struct program;
 struct op;
 struct party;
 
-/* --- kinds of operations ------------------------------------------------------------------------------------------ */
+/* --- kinds of operations ---------------------------------------------------------------------- */
 
 enum {
     BY_THREADS = 1, /* threads may take part, too; else only fibers */
     BY_LASTING = 2, /* only actors that keep their fiber: no tasks */
-    NESTED = 4,     /* a bracket: the same actor closes it, the last one first */
+    NESTED = 4,     /* a bracket: the same actor closes it, in reverse order */
     LATER = 8,      /* role 1 comes later, by any actor */
     MAY_STAY = 16,  /* role 1 may be left out: the end of the fiber closes the bracket, the stop awaits the actor */
     GREEDY = 32,    /* keeps a worker: rarely, and not under emulation */
@@ -103,7 +104,7 @@ struct op {
     bool told;               /* of a scope: it may be cancelled */
 };
 
-/* --- actors ------------------------------------------------------------------------------------------------------- */
+/* --- actors ----------------------------------------------------------------------------------- */
 
 enum actor_type { ROOT_THREAD, ROOT_FIBER, FIBER, CHILD, TASK, THREAD };
 
@@ -138,7 +139,7 @@ struct actor {
 
     /* While the program runs. */
     _Atomic unsigned runs, ended;
-    _Atomic uint64_t id;        /* of its fiber, when it runs; 0: it has none of its own */
+    _Atomic uint64_t id;        /* of its fiber, when it runs; 0: it has no storage of its own */
     _Atomic unsigned at;        /* number of the step */
     uint64_t where;             /* the id of its cluster */
     unsigned pin;               /* worker + 1 */
@@ -148,7 +149,7 @@ struct actor {
 };
 static inline bool is_thread(const struct actor *a) { return a->type == ROOT_THREAD || a->type == THREAD; }
 
-/* --- programs ----------------------------------------------------------------------------------------------------- */
+/* --- programs --------------------------------------------------------------------------------- */
 
 struct program {
     uint64_t seed, random;
@@ -157,7 +158,7 @@ struct program {
     bool free_tasks;   /* a task goes on by itself while its forker waits */
     bool awaits_tasks; /* some step waits for a forked call by something else than its join */
     bool resizes;      /* some operation changes the number of workers */
-    bool rescues;      /* what waits for a worker that is stuck is taken over, also by workers that have work */
+    bool rescues;      /* other workers take over what waits for a stuck worker, even if they have work */
     bool narrow;       /* it knows only half of the kinds */
     bool stops_early;  /* the runtime is stopped while detached fibers run; then there are no threads but the root */
     unsigned n_clusters;
@@ -171,7 +172,7 @@ struct program {
     struct {
         const bool *from;
         bool *to;
-    } tells[8 * ACTORS + 2 * OPERATIONS]; /* what holds for one may hold for the other, see told and pushed */
+    } tells[8 * ACTORS + 2 * OPERATIONS]; /* a cancellation of either may concern the other, see told and pushed */
     unsigned n_tells;
 
     struct weft_counter strays; /* fibers that a cancelled scope did not take: the root waits for them */
@@ -184,7 +185,7 @@ struct settings {
     unsigned workers;
     const char *io, *only, *without, *with, *keep;
     bool trace, shrink, quiet;
-    unsigned patience; /* seconds without a step that are a hang; 0: as usual */
+    unsigned patience; /* this many seconds without a step count as a hang; 0: the default */
 };
 extern struct settings settings;
 
@@ -193,7 +194,7 @@ void program_build(struct program *p, uint64_t seed);
 void program_free(struct program *p);
 struct actor *actor_new(struct program *p, enum actor_type type, struct op *birth);
 void tells(struct program *p, const bool *from, bool *to);
-void program_drop(struct program *p, const char *keep); /* all operations but these, and what needs them */
+void program_drop(struct program *p, const char *keep); /* all but these and their dependents */
 
 /* run.c */
 void program_run(struct program *p);
@@ -232,7 +233,7 @@ void print_command(const char *name, uint64_t first, uint64_t count);
         if (!(condition)) broken(__FILE__, __LINE__, #condition, 0, 1); \
     } while (0)
 
-/* --- what kinds use: wait.c --------------------------------------------------------------------------------------- */
+/* --- what kinds use: wait.c ------------------------------------------------------------------- */
 
 /* An actor in one of its steps. */
 struct party {
@@ -241,7 +242,7 @@ struct party {
     struct actor *actor;
     unsigned role;
     uint64_t random;
-    bool told; /* it may be cancelled here, by a scope of its own */
+    bool told; /* the party may be cancelled here, by a scope of its own */
 };
 
 static inline uint64_t below(struct party *p, uint64_t n) { return test_below(&p->random, n); }
@@ -255,9 +256,9 @@ struct party party_for(struct party *p, uint64_t number);
 #define AT_ONCE UINT64_C(0)
 
 /*
- * Calls attempt(context, deadline) until it returns something else than that it was late or cancelled, and returns
- * that. Deadlines are at random at first, WEFT_FOREVER in the end. Checks that nothing is late early, that nothing is
- * cancelled without a reason, and that nothing is cancelled in a shield.
+ * Calls attempt(context, deadline) until it returns something other than a timeout or a cancellation, and returns that.
+ * The first deadlines are random, the last is WEFT_FOREVER. Checks that no timeout comes early, and that no attempt is
+ * cancelled without a reason or in a shield.
  */
 int insist(struct party *p, int (*attempt)(void *context, uint64_t deadline), void *context);
 
@@ -267,11 +268,11 @@ int wait_for_counter(void *counter, uint64_t deadline); /* until nothing is outs
 int wait_for_sem(void *sem, uint64_t deadline);
 int wait_for_mutex(void *mutex, uint64_t deadline);
 
-/* Often nothing; sometimes a yield, a short sleep, or some work. Never waits for a step. */
+/* Pauses: often not at all, sometimes by a yield, a short sleep, or some work. Never waits for a step. */
 void pause_a_bit(struct party *p);
 /* May it be cancelled where it is? */
 bool may_be_told(const struct party *p);
-/* Checks a result of a call that was made once: 0, or the party was told. True: 0. */
+/* Checks the result of a call that was made once: 0, or the party was cancelled. True: 0. */
 bool done_or_told(struct party *p, int err);
 uint64_t soon(struct party *p);
 

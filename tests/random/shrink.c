@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes a failing program smaller: runs it again and again in child processes with some operations left out, as long
- * as it still fails. What depends on the schedule does not fail every time, so each attempt is repeated.
+ * as it still fails. A failure that depends on the schedule does not occur every time, so each attempt is repeated.
  */
 #include "random.h"
 
@@ -51,7 +51,7 @@ static bool fails(void) {
     return false;
 }
 
-/* Tries to do without pieces of so many operations. */
+/* Tries to leave out pieces of this many operations. */
 static void leave_out(unsigned size) {
     for (unsigned i = 0; i < program.n_ops; i += size) {
         bool before[OPERATIONS];

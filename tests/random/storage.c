@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Thread-local storage of fibers. A fiber that has its own finds there what it wrote, wherever it runs, and its value
- * of a key is destroyed once, at its end. Other fibers find what the carrier's storage began with: no fiber without
- * storage of its own writes there.
+ * of a key is destroyed once, at its end. Other fibers find the initial values of the carrier's storage: no fiber
+ * without storage of its own writes there.
  */
 #include "random.h"
 

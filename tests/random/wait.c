@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How a party waits: with deadlines, and cancelled, and in the end until it has what it waits for. See random.h. */
+/* How a party waits: with deadlines and cancellations, and at last until the wait succeeds. See random.h. */
 #include "random.h"
 
 /* p->random belongs to the party itself, which may use it meanwhile. */
@@ -12,13 +12,13 @@ uint64_t soon(struct party *p) { return weft_now() + below(p, 30 * WEFT_MICROSEC
 
 bool may_be_told(const struct party *p) { return p->actor->told || p->told; }
 
-/* The caller was told to stop: is there a reason? */
+/* The caller was cancelled: is there a reason? */
 static void must_be_told(struct party *p) {
     SO(weft_cancelled());
     SO(may_be_told(p));
 }
 
-/* Has the attempt ended for another reason than that it was done? *told: it was cancelled. */
+/* Did the attempt end without success? *told: it was cancelled. */
 static bool gave_up(struct party *p, int err, uint64_t deadline, bool shielded, bool *told) {
     *told = false;
     if (err == -EAGAIN || err == -EBUSY) {
@@ -69,7 +69,7 @@ void pause_a_bit(struct party *p) {
     }
 }
 
-/* --- attempts ----------------------------------------------------------------------------------------------------- */
+/* --- attempts --------------------------------------------------------------------------------- */
 
 int wait_for_latch(void *latch, uint64_t deadline) {
     return deadline == AT_ONCE        ? weft_latch_try(latch)

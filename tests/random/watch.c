@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is said when something is wrong: the program, what each actor is doing, what the runtime looks like. */
+/* The report of a failure: the program, the step of each actor, the state of the runtime. */
 #include "random.h"
 
 #include <pthread.h>
@@ -14,7 +14,7 @@ static _Atomic uint64_t steps_done;
 
 void moved(void) { atomic_fetch_add_explicit(&steps_done, 1, memory_order_relaxed); }
 
-/* --- what there is ------------------------------------------------------------------------------------------------ */
+/* --- what there is ---------------------------------------------------------------------------- */
 
 static const char *const type_names[] = {"root thread", "root fiber", "fiber", "child", "task", "thread"};
 
@@ -62,9 +62,9 @@ _Noreturn void broken(const char *file, int line, const char *what, long long go
     abort();
 }
 
-/* --- the watchdog ------------------------------------------------------------------------------------------------- */
+/* --- the watchdog ----------------------------------------------------------------------------- */
 
-/* Long, because only a hang pays for it, and machines may be busy. */
+/* Long: it costs time only if the program hangs, and machines may be busy. */
 static unsigned patience(void) {
     if (settings.patience) return settings.patience;
     return 60 * (TEST_TSAN || TEST_ASAN || test_emulated() ? 3 : 1);

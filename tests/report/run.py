@@ -3,7 +3,7 @@
 """The report: run.py WEFT REPORT_PAGE [quick]
 
 A tiny report of a few experiments: every plot has data, axes with units and a legend, every experiment its data as CSV and
-JSON; it goes on after an interruption; two reports can be compared; nonsense is refused in one line. docs/REPORT.md has
+JSON; it resumes after an interruption; two reports can be compared; wrong options are refused in one line. docs/REPORT.md has
 every figure of the documents, with the experiment that the report has for it. `quick`: the whole quick report.
 """
 import csv, io, json, os, re, socket, subprocess, sys, tempfile, time, urllib.parse
@@ -102,7 +102,7 @@ def tiny(scratch):
     r = run("report", "--compare", one, one, "-o", two)
     check(" 0 worse" in r.stdout, r.stdout)
     check(os.path.exists(os.path.join(two, "compare.html")), "no page of the comparison")
-    # Seven rounds are enough for a difference that is certain.
+    # Seven rounds are enough for a certain difference.
     many = re.sub(r"\t3\t([^\t\n]*)$", lambda m: "\t9\t" + m.group(1) * 3, after, flags=re.M)
     worse = re.sub(r"(?m)^(switch\tswitch\tweft\t.*\t9\t)[^\t\n]*$", r"\g<1>" + "900 " * 9, many)
     open(data, "w").write(many)
@@ -118,7 +118,7 @@ def free_port():
 
 
 def check_hdr(path, requests):
-    """Percentiles that grow, up to the count of all."""
+    """Percentiles must grow, up to the total count."""
     lines = [line.split() for line in open(path)]
     rows = [list(map(float, line)) for line in lines[2:] if line and not line[0].startswith("#")]
     check(lines[0] == ["Value", "Percentile", "TotalCount", "1/(1-Percentile)"], "the heading of HdrHistogram")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What happens when: a heap of events, by time, and among those at one time by the order in which
- * they were added, so that a run is the same every time.
+ * A heap of events, ordered by time. Events of the same time stay in the order in which they were added, so every run
+ * is the same.
  */
 #ifndef WEFT_TESTS_SIM_EVENTS_H
 #define WEFT_TESTS_SIM_EVENTS_H
@@ -12,7 +12,7 @@
 struct event {
     uint64_t at, number;
     void *what;
-    uint64_t epoch; /* the adder's: tells an event that was overtaken */
+    uint64_t epoch; /* set by the adder, to recognize an event that is out of date */
 };
 
 struct events {

@@ -11,7 +11,7 @@
 enum {
     LOOK_EVERY = 61, /* dispatches */
     MOST = 128,      /* fibers that move at once */
-    STALE = 20000,   /* a queue of one is taken when its head stood for that long */
+    STALE = 20000,   /* a queue of one fiber is taken when its head has not moved for this long */
     PAUSE_LEAST = 200,
     PAUSE_MOST = 20000,
 };
@@ -111,7 +111,7 @@ static struct worker *any_worker(struct sim *s, struct worker *w) {
     return &s->workers[i < w->index ? i : i + 1];
 }
 
-/* Looks at one other queue and helps if need be; returns how long that took. */
+/* Looks at another queue and helps if necessary. Returns how long that took. */
 static uint64_t help(struct sim *s, struct worker *w, uint64_t now) {
     struct worker *other =
         s->rule->near ? &s->workers[weft__victims_one(&w->victims, w->looks++, &w->random)] : any_worker(s, w);
@@ -125,7 +125,7 @@ static uint64_t help(struct sim *s, struct worker *w, uint64_t now) {
     return cost.look[d];
 }
 
-/* As many looks as weft makes at a time, until a look was worth it. */
+/* Makes as many looks as weft makes at a time, until a look has found work. */
 static uint64_t help_some(struct sim *s, struct worker *w, uint64_t now) {
     uint64_t took = 0, length = w->length;
     unsigned looks = weft__help_looks(since(w->looked_at, now), s->count - 1);
@@ -134,7 +134,7 @@ static uint64_t help_some(struct sim *s, struct worker *w, uint64_t now) {
     return took;
 }
 
-/* Half of a queue; a single fiber only if its worker has not come for it for a while. */
+/* Takes half of a queue; a single fiber only if its worker has not run it for a while. */
 static bool steal(struct sim *s, struct worker *w, struct worker *from, uint64_t now) {
     struct seen *seen = &w->seen[from->index];
     if (!from->length) {
@@ -154,7 +154,7 @@ static bool steal(struct sim *s, struct worker *w, struct worker *from, uint64_t
     return true;
 }
 
-/* One look at as many as there are others; returns how long it took. */
+/* Looks at as many workers as there are others. Returns how long that took. */
 static uint64_t search(struct sim *s, struct worker *w, uint64_t now) {
     struct weft__victims_round round;
     uint64_t took = 0;
@@ -186,7 +186,7 @@ static void note_stranded(struct sim *s, uint64_t wait) {
     s->out->wait[s->out->waits++] = wait;
 }
 
-/* How long this run takes: sometimes very long, and then all behind it are stranded. */
+/* How long this run takes: sometimes very long, and then all fibers behind it are stranded. */
 static uint64_t run_time(struct sim *s, struct worker *w, uint64_t now) {
     if (now < w->next_stuck || now > s->no_more_stuck) return about(&w->random, s->load->run);
     w->next_stuck = now + about(&w->random, s->load->stuck_every);

@@ -6,7 +6,7 @@
  * Workers have a queue each, first in, first out. A fiber runs for a while, then yields, or sleeps
  * and becomes ready again in the queue of the worker that it ran on. Now and then a fiber computes for
  * long: the worker is stuck, and the fibers in its queue are stranded until another worker
- * takes them. Between events nothing happens: a look at a queue takes time, but sees one moment.
+ * takes them. Between events nothing happens: a look at a queue takes time, but sees the queue at one moment.
  */
 #ifndef WEFT_TESTS_SIM_MODEL_H
 #define WEFT_TESTS_SIM_MODEL_H
@@ -14,10 +14,10 @@
 #include "topo/topology.h"
 
 struct machine {
-    unsigned sockets, caches, cores; /* caches of a socket, cores of a cache; a worker each */
+    unsigned sockets, caches, cores; /* caches of a socket, cores of a cache; a worker for each core */
 };
 
-/* Times are in nanoseconds; each is a mean, and what happens is spread evenly around it. */
+/* Times are in nanoseconds. Each is a mean, and the actual times are spread evenly around it. */
 struct load {
     const char *name;
     unsigned fibers; /* for each worker */
@@ -25,13 +25,13 @@ struct load {
     uint64_t sleep;       /* after each run; 0: yields */
     uint64_t stuck_every; /* a worker; 0: never */
     uint64_t stuck_for;
-    unsigned gone; /* so many workers get stuck once and for ever, and no others */
+    unsigned gone; /* this many workers get stuck once and for ever, and no others */
 };
 
 struct rule {
     const char *name;
-    bool helps; /* else only workers without work take from others */
-    bool near;  /* as victims.c says; else a worker looks at all others equally often */
+    bool helps; /* otherwise only workers without work take from others */
+    bool near;  /* as victims.c decides; otherwise a worker looks at all others equally often */
 };
 
 struct cost {
@@ -42,7 +42,7 @@ extern const struct cost cost;
 struct outcome {
     uint64_t *wait; /* of each stranded fiber that ran, from ready to running; sorted */
     size_t waits;
-    size_t never; /* still in the queue of a worker that does not come back */
+    size_t never; /* still in the queue of a stuck worker */
     uint64_t steals[WEFT_DISTANCES], helps[WEFT_DISTANCES];
     double work; /* which part of the workers' time fibers ran */
 };

@@ -33,7 +33,7 @@ static const struct load loads[] = {
 };
 enum { BUSY, GONE, IDLE, LOADS };
 
-/* For how work grows with workers: none is stuck. */
+/* To see how work grows with workers: no worker is stuck. */
 static const struct load grows[] = {
     {"busy: every worker always has work", .fibers = 32, .run = 1 * US},
     {"partly idle: workers run dry now and then", .fibers = 8, .run = 2 * US, .sleep = 16 * US},
@@ -53,7 +53,7 @@ static void check(bool so, const char *what) {
     if (!so) printf("FAILED: %s\n", what);
 }
 
-/* The wait that so many of a thousand do not exceed; UINT64_MAX: they had not run in the end. */
+/* The wait that n of a thousand fibers do not exceed; UINT64_MAX: some of these had not run at the end. */
 static uint64_t quantile(const struct outcome *o, unsigned per_mille) {
     size_t all = o->waits + o->never, i = all * per_mille / 1000;
     if (i >= all && all) i = all - 1;
@@ -91,7 +91,7 @@ static void print_head(void) {
     printf(" |\n");
 }
 
-/* What weft's rule must keep to: see docs/SIMULATION.md. */
+/* The limits of weft's rule: see docs/SIMULATION.md. */
 static void judge(unsigned load, const struct outcome o[RULES]) {
     const struct outcome *weft = &o[WEFT], *steal = &o[STEAL];
     check(weft->waits + weft->never > (load == BUSY ? 1000 : 100), "enough were stranded to say something");
@@ -109,7 +109,7 @@ static void judge(unsigned load, const struct outcome o[RULES]) {
 
 static unsigned workers_of(const struct machine *m) { return m->sockets * m->caches * m->cores; }
 
-/* From 2 workers to 1,024: what each of them does hardly falls. */
+/* From 2 workers to 1,024: the work of each worker hardly falls. */
 static void grow(uint64_t duration, uint64_t seed) {
     for (unsigned l = 0; l < GROWS; l++) {
         double first = 0, least = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For programs that know nothing of weft. Each runs with kernel threads and with fibers, and must pass both times. A
- * program checks, and ends with "ok" or with the first check that failed.
+ * For programs that do not know weft. Each runs with kernel threads and with fibers, and must pass both times. A
+ * program ends with "ok", or with the first check that failed.
  */
 #ifndef WEFT_TESTS_THREADS_CHECK_H
 #define WEFT_TESTS_THREADS_CHECK_H

@@ -3,15 +3,15 @@
 """LTP's Open POSIX tests of pthread_* and sem_*, with kernel threads and with fibers: ltp.py BUILD LTP [OPTIONS].
 
 LTP is a checkout of github.com/linux-test-project/ltp; nothing of it is kept here. The programs are built once, in
-BUILD/ltp. A native run comes first, unless BUILD/ltp/native has what came of an earlier one. Then follow the rounds on
-each number of workers. Each run has a line with the number of tests that passed. Below it are those that did not, though
-they pass natively.
+BUILD/ltp. A native run comes first, unless BUILD/ltp/native has the results of an earlier native run. Then follow the rounds on
+each number of workers. Each run has a line with the number of tests that passed. Below it are the tests that failed,
+though they pass natively.
 
     --workers 1,2,8   the numbers of workers
     --rounds 5        how often on each number of workers
     --only TEXT       the programs whose name contains it
     --jobs 6          programs that run at the same time: most of them sleep
-    --verbose         what a program printed that did not pass
+    --verbose         the output of programs that failed
 """
 import argparse
 import concurrent.futures
@@ -25,7 +25,7 @@ import sys
 import threading
 
 LIMIT = 120
-# These use the same name of shared memory, so that one waits for ever if they run at the same time.
+# These programs use the same name of shared memory, so a program may wait for ever if they run at the same time.
 SAME_NAME = {"sem_init-3-2", "sem_init-3-3"}
 ONE_OF_THEM = threading.Lock()
 VERDICTS = {0: "pass", 1: "fail", 2: "unresolved", 4: "unsupported", 5: "untested"}
@@ -86,7 +86,7 @@ def run_now(program, workers):
         except subprocess.TimeoutExpired:
             output, verdict = b"", "hangs"
         try:
-            os.killpg(p.pid, signal.SIGKILL)  # what a hanging program has left, its children included
+            os.killpg(p.pid, signal.SIGKILL)  # the processes that a hanging program has left, its children included
         except ProcessLookupError:
             pass
     if O.verbose and verdict != "pass":
@@ -101,7 +101,7 @@ def run_all(programs, workers):
 
 
 def run_native(programs):
-    """What passes with kernel threads. A run of all programs is kept."""
+    """The programs that pass with kernel threads. A run of all programs is stored."""
     kept = f"{PLACE}/native"
     if os.path.exists(kept):
         with open(kept, encoding="utf-8") as f:

@@ -37,7 +37,7 @@ static int status_of(pid_t pid) {
 static void *forks(void *arg) {
     pid_t pid = fork();
     if (!pid) {
-        run_some(); /* a child of a process with fibers makes its own */
+        run_some(); /* the child of a process with fibers makes its own runtime */
         if (arg) exit(7);
         return NULL; /* the last thread of the child */
     }

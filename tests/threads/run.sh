@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Programs that know nothing of weft, with kernel threads and with fibers: run.sh BUILD [PROGRAM...]. Each must pass
-# both times, with 1, 2 and 8 workers, and without io_uring. Then what cannot be run with fibers: one line says so.
+# both times, with 1, 2 and 8 workers, and without io_uring. Then programs that cannot run with fibers: they must print
+# one line.
 build=$1
 shift
 here=$(dirname "$0")

@@ -54,7 +54,7 @@ static void to_threads(void) {
         handled = 0;
         pthread_t t = start(all[i], fds);
         wait_for(&there);
-        do { /* it may not sleep yet: then the handler runs before, and the next one is needed */
+        do { /* perhaps it does not sleep yet: then the handler runs first, and another signal is needed */
             CHECK(!pthread_kill(t, SIGUSR1));
             usleep(5000);
         } while (pthread_tryjoin_np(t, NULL));
@@ -99,7 +99,7 @@ static void waiting(void) {
     handled = 0;
     t = start(suspends, NULL);
     wait_for(&there);
-    CHECK(!pthread_kill(t, SIGUSR2)); /* blocked there until it suspends: it cannot be lost */
+    CHECK(!pthread_kill(t, SIGUSR2)); /* the signal is blocked until the thread suspends, so it cannot be lost */
     finish(t);
     CHECK(handled == 1);
 }

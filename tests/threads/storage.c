@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What belongs to a thread: thread-locals, errno, keys, locale, identity. Many threads that give way all the time. */
+/* Values of a thread: thread-locals, errno, keys, locale, identity. Many threads yield all the time. */
 #define _GNU_SOURCE
 #include "check.h"
 

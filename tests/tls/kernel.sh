@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Kernel TLS, on a machine that may have none: kernel.sh BUILD_DIR. Boots Debian's kernel, which has the module `tls`, under
-# qemu, with the programs of BUILD_DIR and nothing else, and runs in it the tests of TLS, and weft serve and weft cached with
-# curl and openssl as clients. The kernel's own count says that it has encrypted. Ends in "kernel tls: N passed, N failed".
+# Kernel TLS, on a machine that may not have it: kernel.sh BUILD_DIR. Boots Debian's kernel, which has the module `tls`,
+# under qemu, with only the programs of BUILD_DIR. There it runs the tests of TLS, and weft serve and weft cached with
+# curl and openssl as clients. The kernel's own counters must show that the kernel has encrypted. Ends in "kernel tls: N
+# passed, N failed".
 cd "$(dirname "$0")/../.." || exit 1
 build=$1
 work=$(mktemp -d) || exit 1
@@ -37,7 +38,7 @@ put "$(command -v openssl)" usr/bin/openssl
 put "$(command -v curl)" usr/bin/curl
 for name in io_tls io_tls_rules io_tls_streams; do put "$build/tests/fiber/$name" "tests/$name"; done
 
-# The module tls, and the ciphers, which Debian's kernel has as modules, too: without them it accepts no keys.
+# The module tls, and the ciphers, which are modules of Debian's kernel, too: without them it accepts no keys.
 version=$(basename "$work"/kernel/lib/modules/*)
 for directory in net/tls crypto arch/x86/crypto lib; do
     mkdir -p "$root/lib/modules/$version/kernel/$directory"

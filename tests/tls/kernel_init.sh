@@ -18,7 +18,8 @@ check() { # title, then a command
     if "$@"; then echo "passed: $title"; else echo "FAILED: $title: $*"; fi
 }
 encrypted() { sed -n "s/^TlsTxSw[^0-9]*//p" /proc/net/tls_stat; } # connections
-more_encrypted() { [ "$(encrypted)" -ge $((before + $1)) ]; }    # so many at least since `before` was set
+more_encrypted() { [ "$(encrypted)" -ge $((before + $1)) ]; }    # the counter has grown by at least this much since
+                                                                 # `before` was set
 fetch() { curl -s --cacert /etc/cert.pem --tlsv$version --tls-max $version --max-time 200 "$@"; }
 same_file() { fetch -o got https://localhost:8443/"$1" && cmp got /www/"$1"; }
 same_range() {

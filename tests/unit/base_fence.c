@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The asymmetric fence: two threads that each store one word and load the other's; one at least must see the
- * other's store. Also when the kernel refuses membarrier at some moment.
+ * The asymmetric fence: two threads each store one word and load the other's word. At least one of them must see the
+ * other's store, even if the kernel begins to refuse membarrier.
  */
 #include "../forbid.h"
 #include "../test.h"
@@ -18,11 +18,11 @@ static void refuse(int err) {
 #define KEPT (1u << 16)
 static _Atomic uint64_t ours WEFT_ALIGNED, theirs WEFT_ALIGNED;
 static _Atomic bool over WEFT_ALIGNED;
-static _Atomic uint64_t history[KEPT]; /* of the light side: round, and what it saw of the heavy side in it */
+static _Atomic uint64_t history[KEPT]; /* of the light side: the round, and its view of the heavy side */
 static _Atomic uint64_t last WEFT_ALIGNED;
-static _Atomic uint64_t wanted WEFT_ALIGNED; /* the round that the heavy side reads next: it is kept until then */
+static _Atomic uint64_t wanted WEFT_ALIGNED; /* the heavy side reads this round next: it is kept until then */
 
-/* Between two rounds: the round that is wanted must not be overwritten. */
+/* Between two rounds: the wanted round must not be overwritten. */
 static void wait_for_reader(uint64_t round) {
     while (round >= load_acq(&wanted) + KEPT && !load_rlx(&over)) weft__cpu_yield(); /* pairs with heavy_round */
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Randomness: even enough for choices, and an order in which each number comes once. */
+/* Random numbers: even enough for choices. A random order contains each number once. */
 #include "../test.h"
 
 #include "base/random.h"
@@ -32,7 +32,7 @@ TEST(scattered_each_number_comes_once) {
     }
 }
 
-/* No step from one to the next is taken often: that is what a prefetcher would learn. */
+/* No difference between neighbours is frequent: a prefetcher would learn it. */
 TEST(scattered_there_is_no_stride) {
     static unsigned taken[1 << 10];
     enum { N = 1 << 9 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages: one line, one write, whatever is in it. */
+/* Messages: one line, one write, whatever the text. */
 #include "../test.h"
 
 #include "base/message.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parameters of benchmarks: the tables keep to them, and lists of values are read as they are meant. */
+/* The parameters of benchmarks: the tables use only these, and lists of values are read correctly. */
 #include "../test.h"
 #include "params.h"
 #include "values.h"

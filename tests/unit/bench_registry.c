@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of benchmarks: each says what its systems do, and the documentation says the same. */
+/* The tables of benchmarks: each explains its systems, and the documentation agrees. */
 #include "../test.h"
 #include "bench.h"
 
@@ -34,7 +34,7 @@ TEST(every_benchmark_says_what_each_system_does) {
     free(documented);
 }
 
-/* A row that waits by cheaper means than the others is next to a row that waits as they do. */
+/* A row with a cheaper primitive is next to a row with the same primitive as the other systems. */
 TEST(a_bare_wait_is_a_row_of_its_own) {
     const struct bench *b;
     unsigned bare = 0;

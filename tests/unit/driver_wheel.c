@@ -48,7 +48,7 @@ static size_t expire_n(struct weft__wheel *w, uint64_t now, unsigned n) {
             CHECK(due[i].fn == nothing);
             CHECK(due[i].ticket == (t->deadline ^ 0x5a5a));
             CHECK(!load_rlx(&t->t.wheel));
-            /* The last tick of all has no end to be rounded up to. */
+            /* The last tick has no end, so its deadlines cannot be rounded up. */
             CHECK(t->deadline <= now || t->deadline > UINT64_MAX - TICK);
             t->state = FIRED;
         }
@@ -59,7 +59,7 @@ static size_t expire_n(struct weft__wheel *w, uint64_t now, unsigned n) {
 
 static size_t expire(struct weft__wheel *w, uint64_t now) { return expire_n(w, now, 64); }
 
-/* None that is left is late by a tick or more; next is not after any of them. */
+/* No remaining timer is late by a tick or more, and `next` is not later than any of them. */
 static void check_rest(struct weft__wheel *w, struct timer *t, size_t n, uint64_t now) {
     size_t armed = 0;
     for (size_t i = 0; i < n; i++) {
@@ -116,7 +116,7 @@ static void one_per_level(bool jump) {
                     CHECK_EQ(expire(&w, t.deadline + TICK - 1), 1);
                     continue;
                 }
-                /* Follow what the wheel asks for: it must come nearer each time, and end. */
+                /* Follows the times for which the wheel asks: they must approach the deadline, and end. */
                 unsigned looks = 0;
                 while (t.state == ARMED) {
                     uint64_t next = weft__wheel_next(&w);
@@ -176,7 +176,7 @@ TEST(cancelled_timers_do_not_fire) {
     CHECK_EQ(load_rlx(&w.armed), 0);
 }
 
-/* The timers of a closed wheel were not handed out, and can tell; nothing can be armed in it until it is opened. */
+/* The timers of a closed wheel were not handed out, and report that. No timer can be armed in it until it is opened. */
 TEST(closing_drops_all) {
     struct weft__wheel w;
     static struct timer t[200];
@@ -196,7 +196,7 @@ TEST(closing_drops_all) {
     CHECK_EQ(expire(&w, WEFT_FOREVER), 200);
 }
 
-/* What is moved fires from the other wheel; what is dropped there is dropped. */
+/* Moved timers expire in the other wheel. Timers that are cancelled there do not expire. */
 TEST(moved_to_another_wheel) {
     struct weft__wheel from, to;
     static struct timer t[200];
@@ -221,7 +221,7 @@ TEST(moved_to_another_wheel) {
     CHECK(!weft__wheel_cancel(&t[199].t));
 }
 
-/* Armed for the past while a look hands out: for the next look, and behind those that were there. */
+/* A timer that is armed for the past while a look hands out timers comes with the next look, after the older timers. */
 TEST(a_look_ends) {
     enum { N = 300 };
     static struct timer t[N], *order[N];
@@ -245,7 +245,7 @@ TEST(a_look_ends) {
     }
 }
 
-/* Handed out in small batches, some of the overdue are still cancelled between two of them. */
+/* Timers are handed out in small batches. Between two batches some overdue timers are cancelled. */
 TEST(small_batches) {
     enum { N = 1000 };
     static struct timer t[N];
@@ -277,7 +277,7 @@ TEST(small_batches) {
     CHECK_EQ(load_rlx(&w.armed), 0);
 }
 
-/* A distance with every order of magnitude as likely as any other. */
+/* A random distance. Every order of magnitude is equally likely. */
 static uint64_t some_distance(uint64_t *random) {
     uint64_t bits = test_below(random, 50);
     return test_random(random) & ((UINT64_C(1) << bits) - 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Slabs: numbers, generations, memory that keeps its type, and goes back. */
+/* Slabs: numbers, generations, type-stable memory, and memory that goes back. */
 #include "../forbid.h"
 #include "../test.h"
 
@@ -18,7 +18,7 @@ static struct record *record_of(struct weft__slot *s) { return container_of(s, s
 static uint64_t generation_of(const struct weft__slot *r) { return load_rlx(&r->life) >> WEFT_LIFE_INDEX_BITS; }
 
 TEST(numbers_are_dense_and_lead_back) {
-    enum { BLOCK = 512 }; /* handed out in no order, but before those of the next block */
+    enum { BLOCK = 512 }; /* handed out in any order, but before the records of the next block */
     static struct weft__slab s = {.record_size = sizeof(struct record)};
     enum { N = 3 * WEFT_SLAB_CHUNK / 2 };
     static struct weft__slot *got[N];
@@ -57,7 +57,7 @@ TEST(the_generation_is_odd_in_use_and_grows) {
     weft__slab_flush(&s, &cache);
 }
 
-/* Else its next life would be the first again, and a handle of that one would fit. */
+/* Otherwise its next life would be the first again, and a handle of that life would be valid. */
 TEST(a_record_that_is_worn_out_is_never_handed_out_again) {
     static struct weft__slab s = {.record_size = sizeof(struct record)};
     struct weft__slab_cache cache = {0}, *caches[] = {NULL, &cache};
@@ -105,7 +105,7 @@ TEST(a_cache_takes_and_returns_in_batches) {
         weft__slab_put(&s, &cache, got[i]);
         CHECK(cache.count <= 2 * WEFT_SLAB_BATCH);
     }
-    CHECK(cache.count >= WEFT_SLAB_BATCH); /* it does not give everything away at the first chance */
+    CHECK(cache.count >= WEFT_SLAB_BATCH); /* it does not return everything at the first chance */
     weft__slab_flush(&s, &cache);
     CHECK_EQ(cache.count, 0);
     CHECK(!cache.free);
@@ -210,7 +210,7 @@ TEST_WITHIN(threads_with_and_without_caches, 60) {
     pthread_t thread[THREADS];
     for (uintptr_t i = 0; i < THREADS; i++) CHECK(!pthread_create(&thread[i], NULL, churn, (void *)(i + 1)));
     for (unsigned i = 0; i < THREADS; i++) CHECK(!pthread_join(thread[i], NULL));
-    /* All came back, each once: as many free as were made. */
+    /* All records came back, each once: as many are free as were made. */
     uint32_t free = 0;
     for (unsigned node = 0; node < WEFT_MEM_NODES; node++) free += free_of(&shared, node);
     CHECK_EQ(free, shared.records);
@@ -255,7 +255,7 @@ static void take_many(struct weft__slab *s, struct weft__slot **got) {
 static void put_all(struct weft__slab *s, struct weft__slot **got) {
     for (unsigned i = 0; i < MANY; i++) weft__slab_put(s, NULL, got[i]);
 }
-/* As many periods as it takes, unless something is used. */
+/* Enough periods to free everything that is unused. */
 static void pass_time(struct weft__slab *s) {
     for (unsigned i = 0; i < WEFT_AGES; i++) {
         weft__slab_end_period(s);
@@ -265,7 +265,7 @@ static void pass_time(struct weft__slab *s) {
 
 static bool measures_memory(void) { return !TEST_ASAN && !TEST_TSAN && !test_valgrind() && !test_emulated(); }
 
-/* What was handed out is known by its life; neither that nor its counter may ever come again. */
+/* A record's life identifies each use. Neither the life nor the counter may ever repeat. */
 TEST(records_of_a_burst_go_back_and_go_on) {
     static struct weft__slab s = {.record_size = sizeof(struct counted), .care = &care};
     static struct weft__slot *got[MANY];
@@ -299,7 +299,7 @@ TEST(records_of_a_burst_go_back_and_go_on) {
     CHECK(seals > 0 && !unseals);
 }
 
-/* What is needed again in every period is kept, and nothing is asked of the kernel for it. */
+/* Memory that is needed in every period is kept, without any call to the kernel. */
 TEST(records_that_are_used_are_kept) {
     static struct weft__slab s = {.record_size = sizeof(struct counted), .care = &care};
     static struct weft__slot *got[MANY];
@@ -329,7 +329,7 @@ TEST(a_record_in_use_keeps_its_page_only) {
     for (unsigned i = 0; i < MANY; i++) CHECK(got[i] != one);
 }
 
-/* A page to which something writes just now stays, and is none the worse for it. */
+/* A page that is being written stays, with its contents. */
 TEST(a_record_that_cannot_be_sealed_keeps_its_page) {
     static struct weft__slab s = {.record_size = sizeof(struct counted), .care = &care};
     static struct weft__slot *got[MANY];
@@ -352,7 +352,7 @@ TEST(a_record_that_cannot_be_sealed_keeps_its_page) {
     CHECK(seals > 2 * (s.records - PAGE_OF));
 }
 
-/* Where the kernel refuses, or memory is locked, all goes on as before. */
+/* If the kernel refuses, or memory is locked, everything still works. */
 static void keep_all(void *unused) {
     static struct weft__slab s = {.record_size = sizeof(struct counted), .care = &care};
     static struct weft__slot *got[MANY];

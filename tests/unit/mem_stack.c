@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks: classes, guards that fault, caches, memory that goes back, and what is done when there are few. */
+/* Stacks: classes, guards that fault, caches, memory that goes back, shortage. */
 #include "../forbid.h"
 #include "../test.h"
 
@@ -215,7 +215,7 @@ static unsigned trim_all(void) {
     while (weft__stacks_trim()) CHECK(++steps < 1000);
     return steps;
 }
-/* As many periods as it takes, unless something is used. */
+/* Enough periods to free everything that is unused. */
 static void pass_time(void) {
     for (unsigned i = 0; i < WEFT_AGES; i++) {
         weft__stacks_end_period();
@@ -266,7 +266,8 @@ TEST(stacks_in_use_keep_their_own_pages_only) {
     put_many();
 }
 
-/* What is needed in every period is kept, with its pages; what is needed no more grows old beside it. */
+/* Stacks that are needed in every period are kept, with their pages. Stacks that are no longer needed grow old beside
+ * them. */
 TEST(stacks_that_are_used_are_kept) {
     take_many();
     touch_many();
@@ -282,7 +283,7 @@ TEST(stacks_that_are_used_are_kept) {
     unsigned warm = 0;
     take_many();
     for (unsigned i = 0; i < MANY; i++) warm += many[i]->low[0] & weft__stack_top(many[i])[-1];
-    CHECK(warm > MANY - WEFT_STACK_CACHED); /* a cache may have taken some that were never used */
+    CHECK(warm > MANY - WEFT_STACK_CACHED); /* a cache may have taken some unused stacks */
     put_many();
     for (unsigned round = 0; round < 4; round++) { /* a few: the rest goes */
         struct weft__stack *one = weft__stack_get(caches, CLASS);
@@ -298,7 +299,7 @@ TEST(stacks_that_are_used_are_kept) {
     put_many();
 }
 
-/* A little at a time, and what is left can be taken meanwhile. */
+/* Returns a little at a time. The remaining stacks can be used meanwhile. */
 TEST(a_trim_can_be_interrupted) {
     take_many();
     touch_many();
@@ -375,7 +376,7 @@ static void in_child(void (*fn)(void *)) {
     if (!test_child_exited(&child, 0)) test_fail(__FILE__, __LINE__, "status %x: %s", child.status, child.said);
 }
 
-/* As many as fit where not as many as usual do at a time; and there are more when there is more room. */
+/* If an arena of the usual size does not fit, makes as many stacks as fit. With more room there are more. */
 static void use_all_room(void *unused) {
     enum { SOME = 600, FIT = 16 };
     size_t of_arenas = 4, fit = 0;
@@ -395,7 +396,7 @@ TEST(a_few_stacks_where_many_do_not_fit) {
     in_child(use_all_room);
 }
 
-/* Address space of one class is the next one's, when nothing uses it. */
+/* Unused address space of one class can serve another class. */
 static void use_others_room(void *unused) {
     (void)unused;
     take_many();
@@ -411,7 +412,7 @@ TEST(address_space_that_another_class_does_not_use_is_taken) {
     in_child(use_others_room);
 }
 
-/* Some of each arena is in use, so that none can be unmapped: then a larger stack must do. */
+/* Each arena has stacks in use, so none can be unmapped: then a larger stack is used. */
 static void use_larger(void *unused) {
     (void)unused;
     take_many();
@@ -431,7 +432,7 @@ TEST(a_larger_stack_will_do) {
     in_child(use_larger);
 }
 
-/* While stacks are scarce, caches keep none, except the stack on which the caller may run. */
+/* While stacks are scarce, caches keep no stacks, except the stack on which the caller may run. */
 TEST(scarce_stacks_are_not_kept) {
     struct weft__stack *s[10];
     for (unsigned i = 0; i < 10; i++) CHECK((s[i] = weft__stack_get(caches, CLASS)));
@@ -463,7 +464,7 @@ static unsigned long mappings(void) {
     return n;
 }
 
-/* Before Linux 6.13: some stacks with a guard each, then bare stacks, and always mappings left for the program. */
+/* Before Linux 6.13: first stacks with guards, then bare stacks. Some mappings are always left for the program. */
 static void without_markers(void *unused) {
     enum { ALL = 60000 };
     static struct weft__stack *s[ALL];
@@ -540,7 +541,7 @@ TEST(stacks_where_nothing_can_be_protected) {
     }
 }
 
-/* Markers are refused and protection is not: as on an older kernel. */
+/* Markers are refused and protection is allowed, as on an older kernel. */
 static void protected_only(void *unused) {
     (void)unused;
     CHECK_EQ(forbid_markers(EPERM), 0);
@@ -585,7 +586,8 @@ TEST(without_memory_a_node_takes_from_another) {
     CHECK_EQ(weft__stack_get(two, 4)->node, 2);
 }
 
-/* Each call that makes stacks fails once: no stack, or a stack made in another way; and all is well afterwards. */
+/* Each call that makes stacks fails once: there is no stack, or it is made in another way. Afterwards everything works.
+ * */
 TEST(no_memory_for_stacks_passes) {
     static struct test_child child;
     for (unsigned nth = 1; nth <= 12; nth++) {

@@ -16,13 +16,13 @@
 static void *item(uint64_t n) { return (void *)(uintptr_t)(n + 1); }
 static uint64_t number(void *p) { return (uint64_t)(uintptr_t)p - 1; }
 
-/* Where the indices begin: so that the wrap comes at once, early, late, never. */
+/* The first indices: they wrap at once, early, late, or never. */
 static const uint64_t firsts[] = {0, UINT64_MAX, UINT64_MAX - 1, UINT64_MAX - 2, UINT64_MAX - 7, UINT64_MAX - 100};
 #define FIRSTS (sizeof firsts / sizeof *firsts)
 
 #define EACH_SORT(s) for (const struct deque_sort *s = deque_sorts; s->name; s++)
 
-/* A split deque is generous when it is asked, and its owner hears that at a push. */
+/* A split deque shares more when a thief asks. Its owner notices that at a push. */
 static void *steal_at_last(const struct deque_sort *s, void *q) {
     void *got = s->steal(q);
     for (uint64_t end = weft__clock() + WEFT_SECOND; !got && weft__clock() < end;) got = s->steal(q);
@@ -89,7 +89,7 @@ TEST(the_last_one) {
     }
 }
 
-/* One thread, at random; a thief may find nothing in a split deque that is private. */
+/* Random operations by one thread. A thief may find nothing in a private split deque. */
 TEST_WITHIN(random_against_a_model, 60) {
     deques_prepare();
     EACH_SORT(s) for (unsigned round = 0; round < 10; round++) {
@@ -147,7 +147,7 @@ TEST(locked_shrinks) {
     weft__locked_destroy(&q);
 }
 
-/* When all was stolen, no pop has made them smaller. */
+/* Everything was stolen, so no pop has decreased the indices. */
 TEST(trimmed_after_steals) {
     static struct weft__chase_lev c;
     struct weft__locked l;
@@ -178,7 +178,7 @@ TEST(trimmed_after_steals) {
     weft__locked_destroy(&l);
 }
 
-/* At the bound a push is refused until the owner finds it empty, or all was taken. */
+/* At the limit a push is refused until the owner finds the deque empty, or all items were taken. */
 TEST(abp_at_its_bound) {
     static struct weft__abp q;
     CHECK_EQ(weft__abp_init(&q, 4, UINT32_MAX), 0);
@@ -186,7 +186,7 @@ TEST(abp_at_its_bound) {
         for (uint64_t n = 0; n < 4; n++) CHECK_EQ(weft__abp_push(&q, item(n)), 0);
         CHECK_EQ(weft__abp_push(&q, item(4)), -ENOSPC);
         CHECK_EQ(number(weft__abp_steal(&q)), 0);
-        CHECK_EQ(weft__abp_push(&q, item(4)), -ENOSPC); /* the array is used up, although there are but three */
+        CHECK_EQ(weft__abp_push(&q, item(4)), -ENOSPC); /* no slots left, though it has only three items */
         for (uint64_t n = 1; n < 4; n++) CHECK_EQ(number(weft__abp_steal(&q)), n);
         CHECK_EQ(weft__abp_push(&q, item(4)), 0);
         CHECK_EQ(number(weft__abp_pop(&q)), 4);
@@ -195,7 +195,7 @@ TEST(abp_at_its_bound) {
     weft__abp_destroy(&q);
 }
 
-/* Behind the contract nothing is refused: what does not fit is not seen by thieves until there is room. */
+/* The contract never refuses an item. Thieves do not see the items that do not fit until there is room. */
 TEST(tasks_beyond_the_bound) {
     deques_prepare();
     const struct deque_sort *s = deque_sorts;

@@ -11,7 +11,7 @@
 static void *item(uint64_t n) { return (void *)(uintptr_t)(n + 1); }
 static uint64_t number(void *p) { return (uint64_t)(uintptr_t)p - 1; }
 
-/* Where the indices begin: at nothing, and so that the wrap comes early, late, and at a growth. */
+/* The first indices: zero, and values for which the wrap comes early, late, and while the queue grows. */
 static const uint64_t firsts[] = {0, 1, UINT64_MAX, UINT64_MAX - 1, UINT64_MAX - 2, UINT64_MAX - 7, UINT64_MAX - 100};
 #define FIRSTS (sizeof firsts / sizeof *firsts)
 
@@ -42,7 +42,7 @@ TEST(first_in_first_out_across_growth) {
         }
 }
 
-/* Every offset of head within the ring, at the moment the ring is full and grows. */
+/* Every offset of head within the slots, at the moment when the queue is full and grows. */
 TEST(order_whatever_the_offset_at_growth) {
     for (uint64_t offset = 0; offset < 16; offset++) {
         struct weft__ready q = {.alone = false};
@@ -72,7 +72,7 @@ TEST(alone_without_a_swap) {
     }
 }
 
-/* Pushes and pops at random, so that the ring turns many times at many fill levels. */
+/* Random pushes and pops, so that the indices go round many times at many fill levels. */
 TEST(random_against_a_model) {
     uint64_t random = 1;
     for (unsigned round = 0; round < 50; round++) {
@@ -154,7 +154,7 @@ static void several_takers(uint64_t items, uint64_t first, uint64_t seed) {
     }
     while (load_rlx(&s.ready) < TAKERS) weft__cpu_yield();
     for (uint64_t n = 0; n < items;) {
-        /* Bursts, so that the ring both grows and runs empty. */
+        /* Bursts, so that the queue both grows and runs empty. */
         for (uint64_t burst = test_below(&random, 64); burst && n < items; burst--)
             CHECK_EQ(weft__ready_push(&s.q, item(n++)), 0);
         for (uint64_t own = test_below(&random, 24); own; own--) {
@@ -173,7 +173,7 @@ static void several_takers(uint64_t items, uint64_t first, uint64_t seed) {
 
 TEST_WITHIN(several_takers_each_item_once, 60) { several_takers(test_size(3000000), UINT64_MAX - 1000, 1); }
 
-/* Young queues, where growth is most frequent in relation to takes. */
+/* New queues, where growth is most frequent compared with takes. */
 TEST_WITHIN(several_takers_during_first_growths, 60) {
     for (uint64_t i = 0; i < test_size(400); i++) several_takers(500, UINT64_MAX - i % 300, i + 1);
 }

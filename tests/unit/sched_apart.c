@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* When a worker offers its short queue to a thief, what it learns from that, and how a thief returns what it took. */
+/* A worker offers its short queue to a thief, and learns whether that pays. The thief returns the fibers if it does
+ * not. */
 #include "../test.h"
 
 #include "sched/balance/balance.h"
@@ -27,7 +28,7 @@ static void begin(uint64_t turn_ns, unsigned length) {
     for (unsigned i = 0; i < length; i++) CHECK(!weft__ready_push(&owner.ready, &fibers[i]));
     owner.pace.mean_turn = 16 * turn_ns;
     now = 1000 * MS;
-    store_rlx(&cluster.idle.state, WEFT_IDLE_SLEEPER); /* there is one to wake, though none on the stack of sleepers */
+    store_rlx(&cluster.idle.state, WEFT_IDLE_SLEEPER); /* there is a worker to wake, but no sleeper */
 }
 
 static void end(void) {

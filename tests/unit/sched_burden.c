@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a worker needs others: what counts as short turns, as busy all the time, and as a lack of processors. */
+/* Does a worker need others? When turns count as short, a worker as always busy, and processors as scarce. */
 #include "../test.h"
 
 #include "sched/wake/load.h"
@@ -28,14 +28,14 @@ static void begin(void) {
     weft__burden_look(&first, cpu, now);
 }
 
-/* So many turns of so many ns each, until there is nothing to run. */
+/* Simulates a number of turns of equal length, until there is nothing to run. */
 static void run(struct weft__worker *w, unsigned turns, uint64_t each) {
     weft__burden_busy(w);
     store_rlx(&w->numbers.switches, load_rlx(&w->numbers.switches) + turns);
     weft__burden_dry(w, turns * each);
 }
 
-/* A tick of the monitor's: so much of it asleep, so much with a processor. */
+/* A tick of the monitor. The worker sleeps for a part of it, and has a processor for a part. */
 static void pass(uint64_t asleep, uint64_t ran) {
     now += 8 * MS;
     cpu += ran;
@@ -99,7 +99,7 @@ TEST(stuck_is_stuck) {
     CHECK(!weft__keeps_up(&first, now));
 }
 
-/* What arrives elsewhere goes to the first worker while that keeps up and comes by. */
+/* Completions at other workers go to the first worker while it keeps up and comes home. */
 TEST(the_first_worker_is_host) {
     begin();
     store_rlx(&second.ring.open, true);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The configuration: what was given, then the environment, then defaults; nonsense is said once. */
+/* The configuration: first the fields, then the environment, then defaults. A wrong value is reported once. */
 #include "../test.h"
 
 #include "sched/control/config.h"
@@ -137,7 +137,7 @@ TEST(fields_out_of_range_are_the_programs_error) {
     CHECK_EQ(weft_workers(), 0);
 }
 
-/* The whole way: the variables reach a runtime. */
+/* From end to end: the variables reach a runtime. */
 TEST(a_runtime_by_the_environment) {
     clear();
     setenv("WEFT_WORKERS", "5", 1);

@@ -41,7 +41,7 @@ static void file(const char *path, const char *text) {
 
 static unsigned quota(void) { return weft__cpu_quota(root); }
 
-/* A tree of at most four files, and what it amounts to. */
+/* A tree of at most four files, and the expected number. */
 struct tree {
     const char *what;
     struct {

@@ -39,7 +39,7 @@ TEST(looks_become_rarer_while_all_is_even) {
     CHECK(weft__help_pause(0, false) == WEFT_HELP_PAUSE);
 }
 
-/* A queue that begins to wait is seen to before it is late: no pause is longer than the slack. */
+/* A queue in which fibers begin to wait is visited before they are late: no pause is longer than the slack. */
 TEST(a_look_comes_before_a_queue_is_late) { CHECK(WEFT_HELP_PAUSE_MOST < WEFT_HELP_SLACK); }
 
 TEST(a_worker_that_looks_seldom_looks_at_more) {

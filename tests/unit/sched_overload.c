@@ -28,7 +28,7 @@ static void compute(uint64_t ns) {
     for (uint64_t until = cpu_time() + ns; cpu_time() < until;) continue;
 }
 
-/* Has the thread gone to sleep in a rest at this rate? */
+/* Has the thread slept in a rest at this rate? */
 static bool naps(unsigned rate) {
     struct rusage before, after;
     getrusage(RUSAGE_THREAD, &before);
@@ -42,7 +42,7 @@ TEST(a_share_of_what_there_is) {
     CHECK_EQ(weft__overload_rate(1, 2), 0); /* a processor is free */
     CHECK_EQ(weft__overload_rate(2, 2), 512);
     CHECK_EQ(weft__overload_rate(3, 4), 0);
-    CHECK(weft__overload_rate(257, 1) > 0); /* the most hogs that there may be: still something */
+    CHECK(weft__overload_rate(257, 1) > 0); /* with the largest number of hogs the rate is still above zero */
     for (unsigned n = 2; n < 257; n++) CHECK(weft__overload_rate(n + 1, 2) <= weft__overload_rate(n, 2));
 }
 

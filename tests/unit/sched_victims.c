@@ -9,8 +9,7 @@
 
 enum { MOST = 256 };
 
-/* Topologies are made by hand: so many CPUs a core, cores a cache,
- * caches a node. */
+/* Builds topologies by hand: CPUs of a core, cores of a cache, caches of a node. */
 struct machine {
     const char *what;
     unsigned cpus, per_core, per_cache, per_node; /* CPUs in each */
@@ -113,7 +112,7 @@ TEST(a_worker_alone_looks_at_itself) {
 
 /* --- to help ------------------------------------------------------------------------------------ */
 
-/* How many of so many looks go to each distance. */
+/* How many of n looks go to each distance. */
 static void count_looks(const struct machine *m, unsigned self, unsigned looks, unsigned count[WEFT_DISTANCES]) {
     struct weft__topology *t = make(m);
     struct weft__victims v = {0};
@@ -223,7 +222,7 @@ TEST(a_round_meets_everybody_once_nearest_first) {
             }
             CHECK_EQ(n, v.count);
         }
-        /* Each of the nearest comes first now and then. */
+        /* Each of the nearest workers comes first now and then. */
         unsigned nearest = weft__topology_distance(t, v.self, v.order[0]);
         for (unsigned i = 0; i < t->cpus; i++)
             if (i != v.self) CHECK_EQ(first[i] > 0, weft__topology_distance(t, v.self, i) == nearest);

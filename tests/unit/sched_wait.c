@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The wait word: exactly one ends a wait, late tickets fail, permit and request stay. */
+/* The wait word: exactly one waker ends a wait, late tickets fail, permit and cancellation stay. */
 #include "../test.h"
 
 #include "sched/wait/wait.h"
@@ -9,7 +9,7 @@
 
 #define PARK (WEFT_WAIT_BY_PERMIT | WEFT_WAIT_BY_CANCEL)
 
-/* A record that no worker runs: of no slab, of no runtime. */
+/* A record that no worker runs, outside of any slab and runtime. */
 static struct weft__fiber *new_record(void) {
     struct weft__fiber *f = aligned_alloc(128, sizeof *f);
     CHECK(f);

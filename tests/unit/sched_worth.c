@@ -36,7 +36,7 @@ static void set_up(void) {
     other = make_worker(1);
 }
 
-/* The deque of a fiber that has parked on `home` with so many calls. */
+/* The deque of a fiber that has parked on `home` with n calls. */
 static struct weft__deque *suspend_with(unsigned calls) {
     struct weft__deque *d = weft__deque_get(&weft__deque_split);
     CHECK(d != NULL);
@@ -102,7 +102,7 @@ TEST(only_home_must_not_sleep_over_a_single_call) {
     CHECK(weft__suspended_in_sight(other));
 }
 
-/* A steal after which the call returned, or parked, and after which so many dispatches took so long. */
+/* Simulates a steal: the call returned or parked, and the next dispatches took a given time. */
 static void steal(struct weft__worker *w, bool returned, unsigned dispatches, uint64_t took) {
     static struct weft__fiber by;
     weft__worth_stole(w, &by, START);

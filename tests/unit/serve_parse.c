@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The server's heads and bodies of requests: what is taken, what is refused, and that it does not matter in
- * which pieces they come. */
+/* Heads and bodies of requests at the server: which are accepted and which refused. The result must not depend on the
+ * pieces in which they come. */
 #include "../test.h"
 
 #include "chunks.h"

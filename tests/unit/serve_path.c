@@ -147,7 +147,7 @@ TEST(dates) {
         if (date_read(text(none[i])) != -1) test_fail(__FILE__, __LINE__, "it is taken for a date: %s", none[i]);
 }
 
-/* Two digits: of the hundred years that end in fifty. */
+/* Two digits stand for a year between 49 years ago and 50 years ahead. */
 TEST(dates_with_two_digits) {
     time_t now = time(NULL);
     struct tm tm;

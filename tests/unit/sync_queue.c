@@ -58,7 +58,7 @@ TEST(the_chain_keeps_its_order) {
     }
 }
 
-/* A waiter that can no longer be won is passed over, and the next waiter gets it. */
+/* A waiter whose wait has already ended is skipped, and the next waiter is served. */
 TEST(winning_passes_over_who_has_left) {
     struct weft_queue q = {0, NULL, NULL};
     struct weft__fiber *f[3];

@@ -196,7 +196,7 @@ TEST(packages_in_turns_with_threads) {
     weft__free(t);
 }
 
-/* No third level: a second one counts if several cores share it. */
+/* Without a third-level cache, a second-level cache counts if several cores share it. */
 TEST(second_levels_of_files) {
     for (unsigned shared = 0; shared < 2; shared++) {
         new_root();
