@@ -19,10 +19,10 @@
  *
  * The cases:
  *
- *     null      a NULL where a pointer is expected      range       numbers at and beyond their limits
- *     zero      {0}, zeroed objects                     state       an object or caller in the wrong state
- *     stale     a handle that was valid once          no_runtime  before a start, after a stop
- *     garbage   a handle that was never valid         thread, fiber, timer: valid input, called there
+ *     null      a NULL where a pointer is expected   range       numbers at and beyond their limits
+ *     zero      {0}, zeroed objects                  state       an object or caller in the wrong state
+ *     stale     a handle that was valid once         no_runtime  before a start, after a stop
+ *     garbage   a handle that was never valid        thread, fiber, timer: valid input, called there
  */
 #ifndef WEFT_TESTS_MISUSE_H
 #define WEFT_TESTS_MISUSE_H
