@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `weft bench --help` says. See bench_options.h. */
+/* The text of `weft bench --help`. See bench_options.h. */
 #include "bench/params.h"
 #include "bench_options.h"
 

@@ -50,7 +50,7 @@ static int take_peer(struct setting *setting, const char *value) {
     return 0;
 }
 
-/* key=value of a parameter, when the benchmark is known. */
+/* Reads key=value of a parameter, after the benchmark is known. */
 static int check_word(const struct bench *bench, const char *word, const char *value, const char *key) {
     const struct param *param = bench_param(bench, key);
     char range[128];
@@ -146,14 +146,14 @@ static int take_option(struct request *request, const char *option, const char *
     return take_switch(request, option);
 }
 
-/* The place of the option among those that there are; -1: it is none. */
+/* The index of the option in the table; -1: unknown. */
 static int find_option(const char *option) {
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (!strcmp(options[i].name, option)) return (int)i;
     return -1;
 }
 
-/* What is known only when all arguments have been read. */
+/* Checks that need all arguments. */
 static int complete(struct request *request) {
     struct setting *setting = &request->setting;
     const struct bench *bench = request->name ? bench_find(request->name) : NULL;

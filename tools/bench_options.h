@@ -8,7 +8,7 @@
 
 #define SWEEPS 4
 
-/* One key, and the values that it takes one after the other. */
+/* A key, and the values that it takes one after the other. */
 struct sweep {
     char key[32];
     struct values values;
@@ -25,14 +25,14 @@ struct request {
     struct setting setting;
 };
 
-/* Returns 0, or the exit code after a line that says what is wrong. */
+/* Returns 0, or the exit code after a line with the error. */
 int bench_options(int argc, char **argv, struct request *request);
 
 /* weft bench --help, and weft bench NAME --help. */
 void bench_help(void);
 void bench_help_for(const struct bench *bench);
 
-/* Of the variants, does the request want this one? */
+/* Does the request include this variant? */
 static inline bool bench_wants(const struct request *request, const struct variant *variant) {
     return !request->paper == !variant->paper;
 }

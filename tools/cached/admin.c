@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Commands that are about the cache as a whole. Those for memcached's machinery are in tune.c.
+ * Commands for the cache as a whole. tune.c has the commands for memcached's internals.
  */
 #include "session.h"
 

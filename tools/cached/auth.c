@@ -9,7 +9,7 @@
 
 #define ENTRIES_MOST 8
 #define ENTRY_MOST 256 /* bytes of a line of the file */
-#define LINE_MOST 2048 /* of what a client may send before it has authenticated itself */
+#define LINE_MOST 2048 /* the most bytes that a client may send before it has authenticated itself */
 
 struct entry {
     size_t name_size, word_size;
@@ -77,7 +77,7 @@ static bool is_known(const struct mc_word *name, const struct mc_word *word) {
     return known;
 }
 
-/* The line of the command; afterwards session->auth_value is set if the password is to follow. */
+/* Reads the line of the command. Sets session->auth_value if the password must follow. */
 static void take_command(struct mc_session *session, const char *text, size_t size) {
     struct mc_line line;
     uint32_t value;
@@ -109,7 +109,7 @@ static void take_password(struct mc_session *session, const char *text, size_t s
     mc_say_error(session, known ? "STORED" : "CLIENT_ERROR authentication failure");
 }
 
-/* So many bytes of these belong to the line, or the value, that is not complete yet. */
+/* How many of these bytes belong to the incomplete line or value. */
 static size_t part(const struct mc_session *session, const char *bytes, size_t n) {
     if (session->auth_value) {
         size_t left = session->auth_value - session->stashed;

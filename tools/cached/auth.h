@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names and passwords (-Y FILE), and a session that has not given any yet: it may say nothing but
+ * Names and passwords (-Y FILE). A session without authentication may only send
  *
  *     set KEY FLAGS TIME SIZE\r\n
  *     NAME PASSWORD\r\n
  *
- * of which only the last line counts. The answer is STORED, and then it is a session like others.
+ * of which only the last line counts. After the answer STORED it is an ordinary session.
  */
 #ifndef CACHED_AUTH_H
 #define CACHED_AUTH_H
@@ -17,7 +17,7 @@
  * stays. */
 const char *mc_auth_load(const char *file);
 
-/* What a client sends that has not authenticated itself: how many bytes were used. */
+/* Takes bytes of a client that has not authenticated itself. Returns how many it used. */
 size_t mc_auth_feed(struct mc_session *session, const char *bytes, size_t n);
 
 #endif

@@ -11,7 +11,7 @@
 #define ASK 0x80
 #define ANSWER 0x81
 #define FRAME_BESIDE 512u             /* of a frame, beside the value */
-#define FRAME_MOST ((size_t)15 << 20) /* what is gathered at most; larger values come by the text protocol */
+#define FRAME_MOST ((size_t)15 << 20) /* the largest frame that is collected; larger values need the text protocol */
 
 enum {
     GET,
@@ -78,7 +78,7 @@ struct answer {
     unsigned status;
     uint64_t cas;
     const char *extra, *key, *value;
-    size_t extra_size, key_size, size; /* of the value: as much of it as there is room for follows elsewhere */
+    size_t extra_size, key_size, size; /* of the value; as much of it as fits follows elsewhere */
 };
 
 /* All but the value, unless it is there. */
@@ -134,7 +134,7 @@ static void refuse(struct mc_session *session, const struct frame *frame, unsign
 
 /* --- commands ------------------------------------------------------------------------------------------------ */
 
-/* The value without its \r\n, from where it lies. */
+/* Sends the value without its \r\n from its place. */
 static void send_value(struct mc_session *session, struct mc_item *item) {
     struct mc_cursor cursor;
     size_t left = item->size;
@@ -266,7 +266,7 @@ static void delete (struct mc_session *session, const struct frame *frame) {
     say(session, frame, status);
 }
 
-/* It is not there: made, if the client wants that. */
+/* The item does not exist: makes it, if the client wants that. */
 static enum mc_outcome begin_number(const struct frame *frame, struct mc_held *held, struct mc_delta *delta) {
     if (u32(frame->extra + 16) == UINT32_MAX) {
         (*(delta->increment ? &held->shard->counts.incr_misses : &held->shard->counts.decr_misses))++;
@@ -314,7 +314,7 @@ static void flush(struct mc_session *session, const struct frame *frame) {
     say(session, frame, OK);
 }
 
-/* Counts by prefix: all lines as one value, in parts if need be. */
+/* Counts by prefix: all lines as a single value, in several parts if necessary. */
 static void dump_detail(struct mc_session *session) {
     size_t size, some;
     char *text = mc_prefixes_text(&session->cache->prefixes, &size);
@@ -459,14 +459,14 @@ static void run_frame(struct mc_session *session, const char *at) {
         run(session, op, &f);
 }
 
-/* A frame that is not gathered: the old value goes, and the rest of the frame is thrown away. */
+/* A frame that is too large: removes the old value, and drops the rest of the frame. */
 static void skip_frame(struct mc_session *session, const struct frame *f, const char *at) {
     memcpy(session->opaque, at + 12, 4);
     session->swallow = f->body_size;
     say(session, f, TOO_LARGE);
 }
 
-/* Bytes that are wanted for a frame that begins there, of which `n` are there. */
+/* The size of the frame that begins here, of which `n` bytes have come. */
 static size_t frame_size(struct mc_session *session, const char *at, size_t n) {
     struct frame f;
     if (n < HEAD) return HEAD;

@@ -24,7 +24,7 @@ static __attribute__((noinline, cold)) char *make(void) {
     return buffer;
 }
 
-/* A worker's own, mostly; it need not be, and the fiber may have moved when it gives the buffer back. */
+/* Usually only one worker uses it. But the fiber may have moved before it returns the buffer. */
 static struct stripe *own(void) {
     int worker = weft_worker();
     return &stripes[worker < 0 ? 0 : (unsigned)worker % STRIPES];

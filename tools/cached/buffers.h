@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Buffers for connections that have something to do: taken while a command is at work, and given back. The buffer that
- * was given back last is taken first, and most likely still in the cache.
+ * Buffers for busy connections: a command takes a buffer while it works, and returns it. The last returned buffer is
+ * taken first, because it is most likely still in the CPU's cache.
  */
 #ifndef CACHED_BUFFERS_H
 #define CACHED_BUFFERS_H
@@ -12,7 +12,7 @@
 
 char *mc_buffer_take(void); /* NULL: no memory */
 void mc_buffer_give(char *buffer);
-size_t mc_buffers(size_t *spare); /* how many there are, and how many of them are free */
+size_t mc_buffers(size_t *spare); /* the number of buffers, and of free buffers */
 void mc_buffers_end(void);        /* no connection has one any more */
 
 #endif

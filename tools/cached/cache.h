@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cache as its clients see it: what is stored, how it was configured, and what is counted beside the items.
+ * The cache as its clients see it: the items, the configuration, and counters.
  */
 #ifndef CACHED_CACHE_H
 #define CACHED_CACHE_H
@@ -9,7 +9,7 @@
 #include "store.h"
 #include "tuning.h"
 
-#define MC_VERSION "1.6.18" /* what clients are told: they decide by it what they may ask for */
+#define MC_VERSION "1.6.18" /* the version for clients, which decide by it which commands they use */
 #define MC_STRIPES 16
 #define MC_FILES_BESIDE 64 /* descriptors that are no connections */
 
@@ -24,19 +24,19 @@ struct mc_settings {
     struct mc_limits limits;
     unsigned connections; /* at most */
     unsigned backlog;
-    unsigned turn;         /* commands of one client before others have their turn; 0: as many as have come */
+    unsigned turn;         /* commands of one client before other clients have their turn; 0: no limit */
     int port;              /* 0: none; negative: any that is free */
-    unsigned idle_timeout; /* seconds until a connection that says nothing is closed; 0: never */
+    unsigned idle_timeout; /* seconds until an idle connection is closed; 0: never */
     unsigned socket_mask;
     const char *listen; /* addresses, with commas; NULL: all */
     const char *socket_path;
     const char *pid_file, *user;
-    const char *metrics;              /* where the numbers of the runtime are told: [ADDRESS:]PORT; NULL: nowhere */
+    const char *metrics;              /* where the metrics of the runtime are served: [ADDRESS:]PORT; NULL: nowhere */
     const char *auth_file;            /* names and passwords of its users; NULL: all clients may use it */
-    const char *memory_file;          /* where the items wait for the next start; NULL: nowhere */
+    const char *memory_file;          /* the file that keeps the items for the next start; NULL: none */
     int udp_port;                     /* as port */
     const char *binding;              /* -B, as it is told */
-    size_t watcher_room, worker_room; /* bytes for the lines of a watcher; worker_room is told only */
+    size_t watcher_room, worker_room; /* bytes for the lines of a watcher; worker_room is only reported */
     bool wait_when_full;              /* instead of turning connections away */
     bool shutdown_allowed, no_flush, no_dump, no_watch, lock_memory, track_sizes;
     bool daemon; /* the command returns when it listens */
@@ -47,7 +47,7 @@ struct mc_settings {
     struct mc_tls tls;
 };
 
-/* Counted where it happens: a worker mostly has a line of its own. */
+/* Each worker counts in its own cache line, usually. */
 enum mc_count {
     MC_BYTES_READ,
     MC_BYTES_WRITTEN,
@@ -55,7 +55,7 @@ enum mc_count {
     MC_CMD_META,
     MC_AUTH_CMDS,
     MC_AUTH_ERRORS,
-    MC_YIELDS, /* of connections that had more to say than their turn is long */
+    MC_YIELDS, /* of connections whose turn ended before their commands */
     MC_COUNTS
 };
 struct mc_stripe {
@@ -71,9 +71,10 @@ struct mc_cache {
     _Atomic uint64_t current_connections, total_connections, rejected_connections, listen_disabled, connections_most;
     _Atomic bool accepting, sizes_enabled;
     _Atomic uint64_t idle_kicks, not_accepting_us;
-    _Atomic uint64_t crawl; /* classes that the crawler is to look at, as bits; 0: it rests */
+    _Atomic uint64_t crawl; /* classes that the crawler visits, as bits; 0: it rests */
     _Atomic uint64_t crawl_starts;
-    _Atomic uint64_t end_by;                                  /* 0; or it ends, and answers under way have until then */
+    /* 0; or the server ends, and answers under way have time until then. */
+    _Atomic uint64_t end_by;
     void (*shut_down)(struct mc_cache *cache, bool graceful); /* a client wants the end; may be NULL */
     void (*wake_crawler)(struct mc_cache *cache);             /* `crawl` was set; NULL: the command crawls itself */
     void (*tell_connections)(struct mc_session *session);     /* lines of stats conns; may be NULL */
@@ -84,10 +85,10 @@ struct mc_cache {
 int mc_cache_begin(struct mc_cache *cache, const struct mc_settings *settings); /* -ENOMEM */
 void mc_cache_end(struct mc_cache *cache);
 
-/* Does what `crawl` says, and sets it to 0. May wait. */
+/* Visits the classes in `crawl`, and sets it to 0. May wait. */
 void mc_cache_crawl(struct mc_cache *cache);
 
-/* Commands that only the tests' own server has: debugtime. */
+/* Commands that only the server of the tests has: debugtime. */
 extern bool mc_debug_commands;
 
 void mc_count(struct mc_cache *cache, enum mc_count what, uint64_t n);

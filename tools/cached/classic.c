@@ -54,7 +54,7 @@ void mc_command_update(struct mc_session *session, struct mc_line *line, enum mc
     mc_cursor_begin(&upload->cursor, upload->item);
 }
 
-/* Its last two bytes, which may lie in different pieces. */
+/* The last two bytes of the value, which may be in different pieces. */
 static bool ends_well(struct mc_item *item) {
     if (likely(!item->chained)) return !memcmp(mc_item_value(item) + item->size, "\r\n", 2);
     struct mc_cursor cursor;
@@ -67,7 +67,7 @@ static bool ends_well(struct mc_item *item) {
 
 static const char *const modes[] = {"set", "add", "replace", "append", "prepend", "cas"};
 
-/* Storing, while a watcher is there: the look at what was there is an event, and so is the outcome. */
+/* Stores while a client watches: both the lookup of the old item and the outcome are events. */
 __attribute__((noinline, cold)) enum mc_outcome mc_update_observed(struct mc_session *session, struct mc_held *held,
                                                                    uint64_t *cas) {
     static const char *const names[] = {"stored", "not_stored", "exists", "not_found", "not_stored", "no_memory"};

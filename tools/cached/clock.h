@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Time as the cache has it: whole seconds since shortly before its beginning, moved on once a second by the
- * ticker (server.c), so that no command asks the kernel. Tests set it as they like.
+ * The time of the cache: whole seconds since shortly before its start. The ticker (server.c) advances it once a second,
+ * so that no command calls the kernel. Tests set it freely.
  *
- * 0 is no time: an item that expires at 0 never does. 1 is before everything.
+ * 0 means never: an item with expiry 0 does not expire. 1 is before all other times.
  */
 #ifndef CACHED_CLOCK_H
 #define CACHED_CLOCK_H
@@ -25,12 +25,13 @@ void mc_clock_begin(void);
 void mc_clock_tick(void);
 uint32_t mc_uptime(void); /* seconds since the beginning */
 
-/* Goes on from a second 0 of earlier, as the times of items that were kept have it. False: that is not in the past, or
- * too long ago. */
+/* Continues from an earlier second 0, so that the times of restored items stay valid. False: that second is not in the
+ * past, or too long ago. */
 bool mc_clock_resume(int64_t zero);
 void mc_clock_move(int32_t seconds); /* for tests */
 
-/* When something expires, from what a client gave: 0 never, negative at once, seconds from now, or a date. */
+/* The expiry time for a client's number: 0 means never, a negative number at once, others seconds from now, or a date.
+ * */
 uint32_t mc_expires(int32_t given);
 
 #endif

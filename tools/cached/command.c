@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weft cached: what the process has to be before it serves. */
+/* weft cached: prepares the process before it serves. */
 #include "command.h"
 
 #include "options.h"
@@ -22,7 +22,8 @@ static int complain(const char *what) {
 }
 
 /*
- * As many open files as the connections need, and some beside. If only the connections fit, the server begins all the
+ * Allows as many open files as the connections need, and some more. If only the connections fit, the server begins all
+ * the
  * same, as memcached does: a client without a descriptor waits until another connection ends.
  */
 static int allow_files(unsigned connections) {
@@ -38,10 +39,10 @@ static int allow_files(unsigned connections) {
                  connections);
 }
 
-/* As memcached: without an option it drops root's rights; a process that is not root stays as it is. */
+/* Like memcached, it drops root's rights even without an option. A process without these rights keeps its user. */
 static int give_up_root(const char *user) { return user_is_root() ? user_become(user, true, "cached") : 0; }
 
-/* As long as that may be done: memory that comes later is locked, too. */
+/* If permitted, locks future memory, too. */
 static int lock_memory(void) {
     const struct rlimit most = {RLIM_INFINITY, RLIM_INFINITY};
     setrlimit(RLIMIT_MEMLOCK, &most);
@@ -69,8 +70,8 @@ static unsigned processors(void) {
  *   3. a byte: it listens, 0          3. listens: away from the terminal and the directory; a byte
  *      the end: its exit code
  *
- * So the caller can connect, or knows why not. It is done before there are threads, and before memory is locked:
- * a child has neither.
+ * So after the command has returned, its caller can connect, or knows the error. This happens before threads are made
+ * and before memory is locked, because a child inherits neither.
  */
 static int ready = -1; /* where the byte goes */
 
@@ -97,7 +98,7 @@ static int detach(int *code) {
     return -1;
 }
 
-/* With -v it goes on telling where it did, as memcached. */
+/* With -v it still writes to the terminal, like memcached. */
 static void listens(const struct mc_settings *settings) {
     if (ready < 0) return;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -108,7 +109,7 @@ static void listens(const struct mc_settings *settings) {
     close(ready);
 }
 
-/* What is removed at the end has to be found from another directory. */
+/* Makes the path absolute, because the file is removed from another directory at the end. */
 static const char *absolute(const char *path, char *room) {
     char here[PATH_MAX];
     if (!path || path[0] == '/' || !getcwd(here, sizeof here)) return path;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A fiber a connection. It waits in weft_recv with a small buffer that lies in the same page of its stack as the rest
- * of it: a client that says nothing costs that page. The bytes are fed to the session, and its answers are gathered
- * in a buffer that is taken for that time only, and sent in one go when all that came has been looked at.
+ * One fiber for each connection. It waits in weft_recv with a small buffer in the same page of its stack as its other
+ * data: an idle client costs that page. The session processes the bytes. Its answers are collected in a buffer that the
+ * connection holds only meanwhile, and sent with one call after all bytes were processed.
  *
- * If the small buffer was filled there is likely more: then a large one is taken, and the rest of it received at once.
- * Long values are received where they will stay.
+ * If the small buffer is full, more bytes are likely: then it takes a large buffer, and receives the rest at once. Long
+ * values are received directly into their items.
  */
 #include "connection.h"
 
@@ -18,7 +18,7 @@
 #include "weft/tls.h"
 
 #define SMALL 1400u     /* bytes: what most clients say at once */
-#define IN_A_ROW_MOST 8 /* large buffers of one client before others have their turn */
+#define IN_A_ROW_MOST 8 /* large buffers of one client before other clients have their turn */
 
 struct connection {
     struct mc_session session;
@@ -40,8 +40,8 @@ static void skip(struct msghdr *message, size_t n) {
     }
 }
 
-/* A stream that a cancellation has cut off cannot be gone on with, unlike a socket: its client has to take the answer
- * before the server is told to end. */
+/* Unlike a socket, a TLS stream cannot continue after a cancelled write. So the client has to take the answer before
+ * the server ends. */
 static __attribute__((noinline)) int send_secure(struct connection *c, const struct iovec *parts, int count) {
     ssize_t wanted = 0;
     for (int i = 0; i < count; i++) wanted += (ssize_t)parts[i].iov_len;
@@ -91,7 +91,7 @@ static __attribute__((noinline, cold)) void log_event(const struct connection *c
         mc_log_connected(c->fd, &peer.any);
 }
 
-/* The rest of what the client has said, as long as it does not have to be waited for. */
+/* Receives further bytes of the client without waiting. */
 static void feed_more(struct connection *c) {
     char *buffer = mc_buffer_take(), *where;
     if (!buffer) {
@@ -106,14 +106,14 @@ static void feed_more(struct connection *c) {
         }
         if (mc_session_target(&c->session, &where)) break;
         n = receive_more(c, buffer, MC_BUFFER);
-        if (n <= 0) break; /* nothing, or an end that the next wait will find again */
+        if (n <= 0) break; /* nothing, or an end that the next wait will report again */
         mc_count(c->session.cache, MC_BYTES_READ, (uint64_t)n);
         mc_session_feed(&c->session, buffer, (size_t)n);
     }
     mc_buffer_give(buffer);
 }
 
-/* What has come, from its first bytes to the answer. */
+/* Processes the received bytes up to the answer. */
 static void work(struct connection *c, size_t n) {
     struct mc_reply *reply = &c->session.reply;
     reply->begin = reply->at = mc_buffer_take();
@@ -128,7 +128,8 @@ static void work(struct connection *c, size_t n) {
     mc_buffer_give(reply->begin);
 }
 
-/* A long value: straight to its place. The answer to it is one line. Not part of the caller's frame, which stays. */
+/* Receives a long value directly into its item. The answer is one line. Not inlined, to keep the caller's frame small.
+ * */
 static __attribute__((noinline)) void place(struct connection *c, size_t n) {
     struct mc_reply *reply = &c->session.reply;
     char line[MC_LINE_MOST];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One client over a socket, until it goes or is sent away. Closes the descriptor. Runs as a fiber. */
+/* Serves one client over a socket until it disconnects or is disconnected. Closes the descriptor. Runs as a fiber. */
 #ifndef CACHED_CONNECTION_H
 #define CACHED_CONNECTION_H
 

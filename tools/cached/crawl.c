@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Work on the whole store, on request: it holds one shard at a time, and lets others have their turn. */
+/* Work on the whole store, on request. It holds one shard at a time, and yields in between. */
 #include "store.h"
 
 #include "weft.h"
@@ -7,14 +7,14 @@
 #define CHAINS 64    /* looked at under one hold */
 #define AT_ONCE 1000 /* items, between two pauses */
 
-/* Of the classes, those of which fewer than `most` items have been looked at. */
+/* The classes of which fewer than `most` items were visited. */
 static uint64_t not_done(const struct mc_shard *shard, const uint64_t *before, uint64_t classes, uint32_t most) {
     for (unsigned cls = 0; most && cls < mc_classes(); cls++)
         if (shard->classes[cls].crawler_items_checked - before[cls] >= most) classes &= ~(UINT64_C(1) << cls);
     return classes;
 }
 
-/* The limit is for a class in all shards together: each has its part of it. */
+/* The limit applies to a class in all shards together: each shard has its part of it. */
 static void crawl_shard(struct mc_shard *shard, uint64_t classes, uint32_t most, uint64_t pause) {
     uint64_t before[MC_CLASSES_MOST];
     size_t seen = 0, chains = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which command a line is. The order of the tests, of the name and of the number of words, decides which error a wrong
- * line is answered with, and follows memcached.
+ * Finds the command of a line. The order of the checks, of the name and of the number of words, decides the error for a
+ * wrong line. It follows memcached.
  */
 #include "session.h"
 
@@ -51,7 +51,7 @@ static __attribute__((noinline, cold)) void rare(struct mc_session *session, str
     const struct mc_word *last = line->count ? &line->words[line->count - 1] : NULL;
     if (last && line->words[0].size >= 2 && mc_command_admin(session, line)) return;
     if (last && line->words[0].size >= 2 && last->size >= 5 && !memcmp(last->at, "HTTP/", 5))
-        session->closing = true; /* a web browser, or a page that makes one send this */
+        session->closing = true; /* a web browser, perhaps made to send this by a page */
     else
         mc_say(session, "ERROR");
 }

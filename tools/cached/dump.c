@@ -6,7 +6,7 @@
 
 #define CHAINS 64 /* looked at under one hold */
 
-/* The chains from `at` on; false: no more of this visit. */
+/* Visits the chains from `at` on. False: the visit ends. */
 static bool visit_some(struct mc_session *session, struct mc_shard *shard, size_t at, const struct mc_visitor *visitor,
                        bool *ends) {
     bool goes_on = true;
@@ -38,7 +38,7 @@ struct dump {
     uint32_t left;
 };
 
-/* Lines are written while the shard is held: what does not fit into an empty buffer is left out. */
+/* Lines are written while the shard is held. A line that does not fit into an empty buffer is left out. */
 static void send_before(struct mc_session *session) { mc_reply_send(&session->reply); }
 static bool fits(struct mc_session *session) {
     return session->reply.end - session->reply.at >= (ptrdiff_t)MC_LINE_MOST;

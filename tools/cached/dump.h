@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Going through all items, some chains at a time, so that no command is kept from them for long. An item that is
- * stored or moved meanwhile may be missed or seen twice.
+ * Visits all items, some chains at a time, so that commands wait only briefly. An item that is stored or moved
+ * meanwhile may be missed or seen twice.
  */
 #ifndef CACHED_DUMP_H
 #define CACHED_DUMP_H

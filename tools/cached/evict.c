@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which items are evicted when memory is short.
+ * Decides which items are evicted when memory is short.
  *
- * Each class has a queue in the order of storing, and a hand that goes from the oldest to the newest and around: an
- * item that was asked for since the hand came by last is passed and its mark taken away, the first item without a
- * mark is evicted. So a hit writes one byte instead of moving the item in a list; what is stored and never asked for
- * goes before what is used; and new items are looked at after those that are older (this is the algorithm SIEVE).
- * Compared with a list in order of use it keeps more of what is asked for again: tests/cached/store.c has both side
- * by side.
+ * Each class has a queue in the order of storing, and a hand that moves from the oldest item to the newest and begins
+ * again. A hit marks an item. The hand removes the mark of a marked item and passes it; it evicts the first item
+ * without a mark. So a hit writes one byte instead of moving the item in a list, unused items are evicted before used
+ * items, and new items are visited after older items (this is the algorithm SIEVE). It keeps more of the items that are
+ * requested again than a list in order of use: tests/cached/store.c compares the two.
  *
- * A class may have nothing to evict, or all its items may be far younger than the oldest item of another class. Then it
- * gets a page from that class: all items of that page are evicted.
+ * If a class has nothing to evict, or if all its items are far younger than the oldest item of another class, it gets a
+ * page from that class. All items of that page are evicted.
  */
 #include "log.h"
 #include "shard.h"
 
-#define PASSED_MOST 64  /* marked items that the hand passes before it takes one all the same */
-#define COMPARE_EACH 32 /* evictions of a class after which it compares itself with the others */
+#define PASSED_MOST 64  /* marked items that the hand passes before it evicts a marked item */
+#define COMPARE_EACH 32 /* a class compares itself with the others after this many evictions */
 
 void mc_queue_add(struct mc_queue *queue, struct mc_item *item) {
     item->newer = NULL;
@@ -33,7 +32,7 @@ void mc_queue_remove(struct mc_queue *queue, struct mc_item *item) {
     queue->items--;
 }
 
-/* NULL: there is none, or all that were looked at are being sent. */
+/* NULL: there is none, or all visited items are being sent. */
 static struct mc_item *victim(struct mc_shard *shard, struct mc_queue *queue) {
     struct mc_item *item = queue->hand ? queue->hand : queue->oldest, *passed = NULL;
     for (int i = 0; item && i < PASSED_MOST; i++) {
@@ -53,7 +52,7 @@ static struct mc_item *victim(struct mc_shard *shard, struct mc_queue *queue) {
     return passed;
 }
 
-/* A dead item among the oldest; where nothing is evicted, only dead items may go. */
+/* A dead item among the oldest. If evictions are off, only dead items may be removed. */
 static struct mc_item *dead_one(struct mc_shard *shard, struct mc_queue *queue) {
     struct mc_item *item = queue->oldest;
     for (int i = 0; item && i < PASSED_MOST; i++, item = item->newer)
@@ -86,7 +85,7 @@ static struct mc_item *item_in(struct mc_page *page, unsigned i) {
     return is_piece(page, i) ? ((struct mc_piece *)chunk)->owner : chunk;
 }
 
-/* All items of a page, unless one of them is being sent, or its value is still on its way. */
+/* Evicts all items of a page, unless one of them is being sent or still receives its value. */
 static bool empty_page(struct mc_shard *shard, struct mc_page *page) {
     for (unsigned i = 0; i < page->chunks; i++) {
         if (!is_taken(page, i)) continue;
@@ -104,7 +103,7 @@ static bool empty_page(struct mc_shard *shard, struct mc_page *page) {
     return true;
 }
 
-/* The item in the page to take: of the other class with the oldest item that was not asked for the longest. */
+/* An item in the page to take: the item that was not requested for the longest time, in any other class. */
 static struct mc_item *elsewhere(struct mc_shard *shard, unsigned cls) {
     struct mc_item *found = NULL;
     uint64_t found_items = 0;

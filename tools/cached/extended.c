@@ -14,7 +14,7 @@ bool mc_option_number(const char *text, unsigned long least, unsigned long most,
     return text[0] >= '0' && text[0] <= '9' && !*end && !errno && *value >= least && *value <= most;
 }
 
-/* What an option sets: nothing (it tunes what is not here), a switch, a number, a fraction or a text. */
+/* The kind of an option: ignored (memcached's internals), a switch, a number, a fraction or a text. */
 enum { IGNORED, ANY, SWITCH, NUMBER, FRACTION, TEXT };
 enum {
     MAXCONNS,

@@ -5,10 +5,10 @@
 
 #include "cache.h"
 
-/* Reads it; the text is changed. 0, or the exit code, and what is wrong has been said. */
+/* Reads the text, and changes it. Returns 0, or the exit code after printing the error. */
 int mc_extended_read(struct mc_settings *settings, char *list);
 
-/* A number in that range and base, and nothing behind it. */
+/* Reads a number in that range and base, with nothing after it. */
 bool mc_option_number(const char *text, unsigned long least, unsigned long most, int base, unsigned long *value);
 
 #endif

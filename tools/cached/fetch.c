@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * get, gets, gat, gats. The words of the line beyond those that were split at once are split as they are needed, so a
- * get may have any number of keys.
+ * get, gets, gat, gats. Words beyond the first are split only when they are needed, so a get may have any number of
+ * keys.
  */
 #include "session.h"
 
@@ -65,7 +65,7 @@ static void get_one(struct mc_session *session, const struct mc_word *key, const
     if (later) mc_reply_value(&session->reply, &session->cache->store, later);
 }
 
-/* All keys, before anything is answered: an answer that has been begun cannot be taken back. */
+/* Checks all keys before the first answer, because an answer cannot be revoked. */
 static bool keys_fit(const struct mc_line *line, unsigned first) {
     const char *end = line->end;
     if ((size_t)(end - line->words[0].at) <= MC_KEY_MOST) return true;

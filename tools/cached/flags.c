@@ -69,7 +69,7 @@ const char *mc_flags_read(struct mc_flags *flags, const struct mc_line *line, un
         seen[letter / 64] |= UINT64_C(1) << letter % 64;
         const char *error = read_flag(flags, &line->words[i], key);
         if (error == unknown) return error;
-        /* The last complaint is told; that about F has no words of its own. */
+        /* The last error is reported. The error about F has no text of its own. */
         if (error && !(wrong && letter == 'F')) wrong = error;
     }
     return wrong;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The flags of a meta command: single letters, some with a value behind them.
+ * The flags of a meta command: single letters, some followed by a value.
  */
 #ifndef CACHED_FLAGS_H
 #define CACHED_FLAGS_H
@@ -15,7 +15,7 @@ struct mc_flags {
     struct mc_meta_key key; /* the line's second word, decoded if it was coded */
 };
 
-/* Reads the words from `first` on. NULL, or what is wrong with them. */
+/* Reads the words from `first` on. Returns NULL, or the error. */
 const char *mc_flags_read(struct mc_flags *flags, const struct mc_line *line, unsigned first);
 
 /* " k" and the key, as it came. */
@@ -24,7 +24,7 @@ void mc_put_key(struct mc_reply *reply, const char *key, size_t size, bool binar
 /* " O..."; false: it is too long. */
 bool mc_put_opaque(struct mc_reply *reply, const struct mc_word *word);
 
-/* What every answer gives back: O and k; false: as above. */
+/* Writes the flags that every answer repeats: O and k. False: as above. */
 bool mc_put_echo(struct mc_reply *reply, const struct mc_line *line, const struct mc_meta_key *key);
 
 #endif

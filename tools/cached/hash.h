@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A hash of keys, seeded at random when the cache begins, so that a client cannot choose keys that all meet in one
- * bucket. Eight bytes at a time are folded by a multiplication; the halves of the product are added modulo 2.
+ * A hash of keys, with a random seed for each run, so that a client cannot choose keys that all fall into one bucket.
+ * Eight bytes at a time are folded by a multiplication; the halves of the product are added modulo 2.
  */
 #ifndef CACHED_HASH_H
 #define CACHED_HASH_H

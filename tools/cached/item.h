@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An item: a key, what is stored under it, and what is known about it. One chunk, or, if it is larger than the
- * largest chunk, one of those and pieces that follow it. The value is kept with the \r\n that ends it on the wire.
+ * An item: a key, its value, and its metadata. It is one chunk. If it is larger than the largest chunk, it is such a
+ * chunk and further pieces. The value includes the \r\n that ends it on the wire.
  *
- * Ownership: a linked item is found in its shard's table, and belongs to the holder of the shard's lock. An item that
- * is not linked, because its value is still on its way, belongs to the session that made it. If `refs` is not 0,
- * fibers send the value without holding the lock: then value and key stay as they are, and if the item is unlinked
- * meanwhile, the last of these fibers frees it.
+ * Ownership: a linked item is in its shard's table, and belongs to the holder of the shard's lock. An unlinked item,
+ * which still receives its value, belongs to the session that made it. If `refs` is not 0, fibers send the value
+ * without holding the lock: then value and key do not change, and if the item is unlinked meanwhile, the last of these
+ * fibers frees it.
  */
 #ifndef CACHED_ITEM_H
 #define CACHED_ITEM_H
@@ -38,7 +38,7 @@ struct mc_item {
     uint8_t key_size;
     uint8_t cls;
     uint8_t bits;
-    uint8_t chained; /* pieces follow; apart from the bits, because it is read without the lock */
+    uint8_t chained; /* pieces follow; not one of the bits, because it is read without the lock */
     char bytes[];    /* the key; chained: a pointer to the first piece; the value */
 };
 #define MC_ITEM_HEAD offsetof(struct mc_item, bytes)
@@ -74,7 +74,7 @@ static inline struct mc_piece *mc_item_pieces(const struct mc_item *item) {
 /* Of an item in one chunk, all of it. */
 static inline char *mc_item_value(struct mc_item *item) { return item->bytes + item->key_size; }
 
-/* Goes through a value, its \r\n included, part by part. */
+/* Visits a value, with its \r\n, part by part. */
 struct mc_cursor {
     char *at;
     size_t here, left; /* bytes in a row from there; bytes in all */

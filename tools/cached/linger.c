@@ -11,7 +11,7 @@
 
 #define QUIET (5 * WEFT_SECOND)       /* without a byte in either direction */
 #define MOST (30 * WEFT_SECOND)       /* in all; as nginx has them */
-#define SLICE (50 * WEFT_MILLISECOND) /* nothing tells that the client has got everything: it is looked at */
+#define SLICE (50 * WEFT_MILLISECOND) /* no event reports that the client has got everything: it is polled */
 
 static int unsent(int fd) {
     int n = 0;
@@ -30,7 +30,7 @@ static uint64_t end_by(struct mc_cache *cache, uint64_t otherwise) {
     return by && by < otherwise ? by : otherwise;
 }
 
-/* Until something was dropped, or the deadline. 0: the client has closed, or is gone. */
+/* Waits until it has dropped something, or until the deadline. 0: the client has closed, or is gone. */
 static ssize_t drop(int fd, uint64_t deadline) {
     char waste[1024];
     struct weft_scope scope;

@@ -10,14 +10,14 @@
 
 #include <sys/socket.h>
 
-/* Has the client got all that was sent? And was all of its own read? */
+/* Has the client got everything, and was everything that it sent read? */
 bool mc_all_arrived(int fd);
 
-/* Says that no more will come, and reads and drops what the client still sends, until it has got everything or has
- * closed, or does neither for some seconds. Whatever cancels the caller. */
+/* Announces the end, and then reads and drops what the client sends, until the client has got everything, has closed,
+ * or has done neither for some seconds. A cancellation of the caller does not end this. */
 void mc_linger(struct mc_cache *cache, int fd);
 
-/* Sends in spite of a cancellation, until the time of grace is over: as weft_sendmsg. */
+/* Like weft_sendmsg, but sends in spite of a cancellation, until the time of grace is over. */
 ssize_t mc_send_in_grace(struct mc_cache *cache, int fd, struct msghdr *message);
 
 #endif

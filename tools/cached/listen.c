@@ -22,7 +22,7 @@ static int complain(const char *what, const char *where) {
     return -1;
 }
 
-/* Connections take most of these over. Without lingering: an answer is sent before the end, or not wanted. */
+/* Connections inherit most of these options. They do not linger: an answer is sent before the end, or is not wanted. */
 static void set_options(int fd, int family, int type) {
     int on = 1;
     struct linger linger = {0, 0};

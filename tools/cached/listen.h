@@ -7,7 +7,7 @@
 
 #define MC_LISTENERS_MOST 32
 
-/* Opens them, as the settings say. How many; or a negative number, and what is wrong has been said. */
+/* Opens the sockets of the settings. Returns how many, or a negative number after printing the error. */
 int mc_listen(const struct mc_settings *settings, int *fds);
 /* Are connections of the i-th TLS? */
 bool mc_listens_secure(int i);

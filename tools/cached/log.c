@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See log.h. One lock for all watchers: it orders the lines and is held for some copies. */
+/* See log.h. One lock for all watchers orders the lines. It is held only to copy lines. */
 #include "log.h"
 
 #include "base/lock.h"
@@ -19,7 +19,7 @@
 struct mc_watcher {
     unsigned events;
     bool stopped;
-    bool told; /* the semaphore has been posted and the fiber has not looked since */
+    bool told; /* the semaphore was posted, and the fiber has not run since */
     struct weft_sem lines;
     uint64_t skipped;
     size_t room, at, used;
@@ -78,7 +78,7 @@ static void give(struct mc_watcher *w, const char *line, size_t n) {
     weft_sem_post(&w->lines);
 }
 
-/* The time and the number are given here, under the lock, so that they rise from line to line. */
+/* Time and number are set here, under the lock, so that they rise from line to line. */
 static void tell(unsigned event, const char *rest, size_t n) {
     char line[LINE_MOST];
     struct timeval now;
@@ -173,7 +173,7 @@ void mc_log_closed(int fd, const struct sockaddr *peer, enum mc_close reason) {
 
 /* --- watchers ---------------------------------------------------------------------------------------------- */
 
-/* Puts `to` in the place of `from`: false, there is none. */
+/* Replaces `from` by `to`. False: there is no `from`. */
 static bool exchange(struct mc_watcher *from, struct mc_watcher *to) {
     bool found = false;
     weft__lock(&logs.lock);

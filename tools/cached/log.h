@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What watchers see: a line for each event that a client has asked for with `watch`, in memcached's words.
+ * The lines for watchers: one for each event that a client has requested with `watch`, in memcached's words.
  *
- * Each watcher has a buffer of its own, of a fixed size. The fiber in which something happens writes the line into
- * the buffers of all watchers that want it, and goes on: it never waits for a watcher. A watcher with a full buffer
- * loses the line, and is told how many it has lost, as `skipped=N`, before the next line that fits. The watcher's
+ * Each watcher has a buffer of fixed size. The fiber with the event writes the line into the buffers of all watchers
+ * that want it. It never waits for a watcher. A watcher with a full buffer loses the line, and gets the number of lost
+ * lines, as `skipped=N`, before the next line that fits. The watcher's
  * fiber (watcher.c) empties the buffer.
  *
- * As long as nothing is watched, an event costs one test of mc_observed.
+ * Without watchers, an event costs one test of mc_observed.
  */
 #ifndef CACHED_LOG_H
 #define CACHED_LOG_H
@@ -25,11 +25,11 @@ enum {
     MC_LOG_MUTATIONS = 2,
     MC_LOG_EVICTIONS = 4,
     MC_LOG_CONNECTIONS = 8,
-    MC_LOG_NEVER = 16,    /* events of machinery that is not there: a watcher of these gets no line */
+    MC_LOG_NEVER = 16,    /* events of memcached's internals, which do not exist here: a watcher gets no lines */
     MC_COUNT_DETAIL = 32, /* counts by prefix are wanted: not an event, but tested along with them */
 };
 
-/* What is wanted, of all these. One load tells that nothing is. */
+/* The events that any watcher wants. One load shows that there are none. */
 extern _Atomic unsigned mc_observed;
 static inline bool mc_wanted(unsigned events) { return unlikely(load_rlx(&mc_observed) & events); }
 void mc_count_detail(bool on);
@@ -37,7 +37,7 @@ void mc_count_detail(bool on);
 /* --- events; the caller may hold a shard, and none of these waits ---------------------------------------- */
 
 enum mc_found { MC_FOUND_NOT, MC_FOUND, MC_FOUND_FLUSHED, MC_FOUND_EXPIRED };
-/* What an event tells of an item. cls counts from 0; fd is the client's. */
+/* The data of an event about an item. cls counts from 0; fd belongs to the client. */
 struct mc_event {
     const char *key;
     size_t key_size;
@@ -57,11 +57,12 @@ void mc_log_closed(int fd, const struct sockaddr *peer, enum mc_close reason);
 
 struct mc_watcher;
 
-/* Begins to collect lines. NULL and errno: EUSERS, there are too many; ENOMEM. */
+/* Begins to collect lines. NULL and errno: EUSERS, too many watchers; ENOMEM. */
 struct mc_watcher *mc_watcher_begin(unsigned events, size_t room);
 void mc_watcher_end(struct mc_watcher *watcher);
 
-/* The lines that have come: some bytes in a row, 0 if there is nothing; and so many of them have been sent. */
+/* mc_watcher_lines returns a contiguous part of the collected lines, 0 bytes if there are none. mc_watcher_sent removes
+ * bytes that were sent. */
 size_t mc_watcher_lines(struct mc_watcher *watcher, char **bytes);
 void mc_watcher_sent(struct mc_watcher *watcher, size_t n);
 
@@ -75,12 +76,11 @@ struct mc_log_counts {
 void mc_log_counts(struct mc_log_counts *counts);
 void mc_log_reset(void);
 
-/* The number of the last line, which goes on across a restart. */
+/* The number of the last line, which continues across a restart. */
 uint64_t mc_log_number(void);
 void mc_log_number_set(uint64_t number);
 
-/* A key as it stands in lines of a log or a dump: other characters than letters, digits and -._~ as %XX. Returns the
- * end. */
+/* Writes a key for lines of a log or a dump: characters other than letters, digits and -._~ as %XX. Returns the end. */
 #define MC_URI_MOST (3 * MC_KEY_MOST)
 char *mc_put_uri(char *to, const char *key, size_t size);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ms, md, ma, me, mn. (mg: meta_get.c.) Answers are lines of codes; q leaves out the ordinary one.
+ * ms, md, ma, me, mn. (mg: meta_get.c.) Answers are lines of codes; q omits the ordinary answer.
  */
 #include "meta.h"
 
@@ -37,7 +37,7 @@ bool mc_meta_begin(struct mc_session *session, const struct mc_line *line, struc
 
 /* --- ms ------------------------------------------------------------------------------------------------ */
 
-/* What the answer will hold is kept, because the line is gone by then. */
+/* Keeps the words for the answer, because the line will be overwritten. */
 static bool keep_wants(struct mc_upload *upload, const struct mc_line *line) {
     unsigned n = 0;
     upload->opaque_size = 0;
@@ -72,7 +72,7 @@ static const char *choose_mode(struct mc_upload *upload, const struct mc_flags *
     return NULL;
 }
 
-/* NULL, or why the value that follows cannot be taken. */
+/* Returns NULL, or the error for which the value must be refused. */
 static const char *begin_upload(struct mc_session *session, const struct mc_line *line, size_t size) {
     struct mc_upload *upload = &session->upload;
     struct mc_store *store = &session->cache->store;

@@ -8,7 +8,7 @@
 
 extern const char mc_opaque_too_long[];
 
-/* The beginning of a line: its key and flags. If it is wrong, that is said, and the result false. */
+/* Reads key and flags of a line. If they are wrong, answers with the error, and returns false. */
 bool mc_meta_begin(struct mc_session *session, const struct mc_line *line, struct mc_flags *flags, unsigned first,
                    const char *too_many);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mg: one item, and of it what the flags ask for; it may be made if it is not there (N), and the client may learn
- * that it must bring a new value (W).
+ * mg: the parts of an item for which the flags ask. It can make a missing item (N), and tell the client to store a new
+ * value (W).
  */
 #include "meta.h"
 
@@ -67,7 +67,7 @@ static void answer_state(struct mc_reply *reply, struct fetch *fetch) {
     item->bits |= MC_TOKEN_SENT;
 }
 
-/* 0: all is written. 1: but the value, which is referred to. -1: a word is too long. */
+/* 0: all is written. 1: all but the value, which has a reference. -1: a word is too long. */
 static int answer_hit(struct mc_reply *reply, struct fetch *fetch, const struct mc_line *line) {
     struct mc_item *item = fetch->item;
     if (fetch->flags.value) {

@@ -96,7 +96,7 @@ static const struct option longs[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* What memcached has and this has not, and what to do about it. */
+/* Options of memcached that are missing here, with a hint for each. */
 static const struct {
     char letter;
     const char *instead;
@@ -127,7 +127,7 @@ static bool read_port(int *port) {
     return true;
 }
 
-/* Options with a number; 0 or the exit code; -1: it is none of these. */
+/* Reads an option with a number. Returns 0 or the exit code; -1: not such an option. */
 static int numeric(struct mc_settings *settings, int letter) {
     unsigned long n = 0;
     switch (letter) {

@@ -5,7 +5,7 @@
 
 #include "cache.h"
 
-/* Reads it. 0; or the program ends with *code: it was asked for help, or something made no sense. */
+/* Reads the command line. Returns 0; otherwise the program ends with *code, after help or an error. */
 int mc_options_read(int argc, char **argv, struct mc_settings *settings, int *code);
 
 #endif

@@ -50,7 +50,7 @@ void mc_memory_end(struct mc_memory *memory) {
     memory->extents = NULL;
 }
 
-/* Address space for more pages; the kernel gives memory as they are used. */
+/* Reserves address space for more pages. The kernel provides memory as they are used. */
 static bool extend(struct mc_memory *memory) {
     size_t left = memory->limit > memory->pages ? memory->limit - memory->pages : EXTENT_BEYOND;
     size_t wanted = left * MC_PAGE, size = wanted < EXTENT_MOST ? wanted : EXTENT_MOST;
@@ -129,7 +129,7 @@ void mc_page_mark_piece(void *chunk) {
     page->piece[i / 64] |= UINT64_C(1) << i % 64;
 }
 
-/* A page that is not needed becomes spare; above the limit, which was lowered, its memory goes back. */
+/* An unused page becomes spare. If the pages exceed a lowered limit, its memory goes back to the kernel. */
 static void page_empty(struct mc_memory *memory, struct mc_page *page) {
     room_remove(memory, page);
     memory->class_pages[page->cls]--;

@@ -2,10 +2,10 @@
 /*
  * Memory of one shard: pages of 64 KiB, each cut into chunks of one size, a class.
  *
- * A page belongs to a class as long as one of its chunks is taken; any class may take an empty page. So nothing is
- * lost for good to a size that is not asked for any more, and the number of pages is all the memory that is used.
- * Which chunks are taken says a bit map in the page, which lets the cache go through a page that it wants to have
- * back (evict.c): a taken chunk begins with an item, or it is a piece of a longer item.
+ * A page belongs to a class while any of its chunks is in use; any class may take an empty page. So no memory stays
+ * with a size that is no longer used, and the number of pages is the memory in use. A bit map in the page shows which
+ * chunks are in use, so the cache can visit a page that it wants to free (evict.c). A used chunk begins with an item,
+ * or is a piece of a longer item.
  *
  * The caller holds the shard's lock.
  */
@@ -21,7 +21,7 @@
 #define MC_MAP_WORDS 16
 
 struct mc_page {
-    struct mc_page *next, *prev; /* pages of the class with room; or spare pages, by next alone */
+    struct mc_page *next, *prev; /* pages of the class with room; or spare pages, linked only by next */
     uint16_t used, chunks;
     uint8_t cls;
     uint8_t with_room; /* is in that list */
@@ -41,7 +41,8 @@ struct mc_memory {
     uint32_t class_pages[MC_CLASSES_MOST], class_used[MC_CLASSES_MOST];
 };
 
-/* The classes, the same everywhere: from 0, how many, the bytes of a chunk, and the first that is large enough. */
+/* The classes, the same in all shards, numbered from 0: their number, the size of a chunk, the smallest class for a
+ * size. */
 void mc_classes_begin(void);
 unsigned mc_classes(void);
 unsigned mc_class_size(unsigned cls);
@@ -50,7 +51,7 @@ unsigned mc_class_of(size_t size); /* MC_CHUNK_MOST at most */
 void mc_memory_begin(struct mc_memory *memory, size_t pages);
 void mc_memory_end(struct mc_memory *memory);
 
-/* A chunk, or NULL: none of this class is free, and there is no page left, nor so many beyond the limit. */
+/* Returns a chunk, or NULL: this class has no free chunk, and there is no page within the limit and `beyond` it. */
 void *mc_memory_take(struct mc_memory *memory, unsigned cls, size_t beyond);
 void mc_memory_give(struct mc_memory *memory, void *chunk);
 
@@ -60,7 +61,7 @@ static inline struct mc_page *mc_page_of(const void *chunk) {
 static inline void *mc_page_chunk(struct mc_page *page, unsigned i) {
     return (char *)page + MC_PAGE_HEAD + (size_t)i * mc_class_size(page->cls);
 }
-/* Says that a chunk, just taken, holds a piece and not an item; a chunk that is given back holds nothing. */
+/* Marks a new chunk as a piece, not an item. Returning the chunk removes the mark. */
 void mc_page_mark_piece(void *chunk);
 
 #endif

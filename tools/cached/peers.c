@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See peers.h. The lock is for a few steps along the list: what takes longer is done with one of them held. */
+/* See peers.h. The lock protects a few steps along the list. Longer work holds a peer instead. */
 #include "peers.h"
 
 #include "linger.h"
@@ -41,7 +41,7 @@ void mc_peer_end(struct mc_peer *peer) {
     weft__unlock(&lock);
 }
 
-/* Locked, before and after; others have their turn meanwhile, and the peer stays. */
+/* Unlocks the list for a moment, so that others can use it; the peer stays in the list. Locked before and after. */
 static void let_others(struct mc_peer *peer, void (*meanwhile)(struct mc_peer *peer)) {
     peer->held++;
     weft__unlock(&lock);
@@ -56,8 +56,8 @@ static void send_away(struct mc_peer *peer) {
     shutdown(peer->fd, SHUT_RD);
 }
 
-/* The second may have begun between the two looks at the time. A client that has not got all of its answer is busy with
- * that; but not for ever. */
+/* A new second may have begun between the two reads of the clock. A client that has not got all of its answer counts as
+ * busy, but not for ever. */
 static bool is_idle(const struct mc_peer *peer, uint32_t seconds) {
     int32_t since = (int32_t)(mc_now() - load_rlx(&peer->last));
     if (load_rlx(&peer->state) != MC_PEER_WAITS || since <= (int32_t)seconds) return false;
@@ -93,7 +93,7 @@ struct seen {
     uint32_t last;
 };
 
-/* In the order in which they came. There may be some more by then: they are left out. */
+/* In the order in which they connected. Connections that come meanwhile are left out. */
 static struct seen *look(size_t *count) {
     weft__lock(&lock);
     size_t room = peers, n = 0;

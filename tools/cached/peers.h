@@ -2,17 +2,16 @@
 /*
  * The connected clients: for stats conns, and to disconnect clients that have been idle too long (-o idle_timeout).
  *
- * A connection is in the list from its first byte to its last, and its descriptor is its own as long as it is. A
- * fiber that goes through the list holds the connection that it works on, or stops at: that connection does not leave
- * until it is released.
+ * A connection is in the list from its first byte to its last, and its descriptor is valid while it is in the list. A
+ * fiber that visits the list holds the connection at which it stops: that connection stays in the list until it is
+ * released.
  */
 #ifndef CACHED_PEERS_H
 #define CACHED_PEERS_H
 
 #include "session.h"
 
-/* It waits for a command; works on one; is in the middle of sending a value; has been answered for the last time; gets
- * lines of a log. */
+/* Waits for a command; works on a command; sends a value; has got its last answer; gets lines of a log. */
 enum mc_peer_state { MC_PEER_WAITS, MC_PEER_WORKS, MC_PEER_SENDS_VALUE, MC_PEER_CLOSES, MC_PEER_WATCHES };
 
 struct mc_peer {
@@ -38,13 +37,12 @@ static inline void mc_peer_works(struct mc_peer *peer) {
 static inline void mc_peer_watches(struct mc_peer *peer) { store_rlx(&peer->state, MC_PEER_WATCHES); }
 static inline void mc_peer_closes(struct mc_peer *peer) { store_rlx(&peer->state, MC_PEER_CLOSES); }
 
-/* Ends those that have waited for a command for more than so many seconds: how many. */
+/* Disconnects clients that have waited for a command for more than `seconds`. Returns how many. */
 uint64_t mc_peers_end_idle(uint32_t seconds);
 /* Ends them all, whatever they are at. */
 void mc_peers_end_all(void);
 
-/* stats conns, without its last line: the listening sockets, or those for datagrams; after the former the
- * connections. */
+/* stats conns, without its last line: listening sockets and then connections; or sockets for datagrams. */
 void mc_peers_tell(struct mc_session *session, const int *listeners, int count, bool datagrams);
 
 #endif

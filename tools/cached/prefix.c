@@ -27,7 +27,7 @@ static struct mc_prefix **chain_of(struct mc_prefixes *prefixes, const char *tex
     return &prefixes->chains[hash % MC_PREFIX_CHAINS];
 }
 
-/* Locked. A new one goes in if there is none yet, and is NULL then. */
+/* Locked. Finds a prefix; if it is missing, inserts it and returns NULL. */
 static struct mc_prefix *find(struct mc_prefixes *prefixes, const char *text, size_t size, struct mc_prefix **fresh) {
     struct mc_prefix **chain = chain_of(prefixes, text, size), *p = *chain;
     while (p && (p->size != size || memcmp(p->text, text, size))) p = p->next;
@@ -69,7 +69,7 @@ static char *put(char *at, const struct mc_prefix *p) {
                         (unsigned long long)p->counts[MC_PREFIX_DELETE]);
 }
 
-/* A chain at a time is held. There may be some more by then: they are left out. */
+/* Holds one chain at a time. Prefixes that are added meanwhile are left out. */
 char *mc_prefixes_text(struct mc_prefixes *prefixes, size_t *size) {
     weft__lock(&prefixes->lock);
     unsigned room = prefixes->count;

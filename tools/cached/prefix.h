@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is counted by prefix, the part of a key before the first ':' (-D: another character), while it is wanted: stats
- * detail on. As memcached has it: get, gets, gat and gats with their hits, all that store, and delete; not the meta
- * commands. Keys without a prefix are not counted, nor are more prefixes than MC_PREFIXES_MOST.
+ * Counts by prefix, the part of a key before the first ':' (-D: another character), while stats detail is on. Like
+ * memcached it counts get, gets, gat and gats with their hits, all storing commands, and delete; not the meta commands.
+ * Keys without a prefix are not counted, and at most MC_PREFIXES_MOST prefixes are.
  */
 #ifndef CACHED_PREFIX_H
 #define CACHED_PREFIX_H
@@ -34,11 +34,11 @@ struct mc_prefixes {
 
 void mc_prefixes_clear(struct mc_prefixes *prefixes);
 
-/* One more of `what`; a get that found something is both. */
+/* Adds one to `what`. A successful get counts as both get and hit. */
 void mc_prefix_add(struct mc_prefixes *prefixes, char delimiter, const char *key, size_t size,
                    enum mc_prefix_count what, bool hit);
 
-/* A line for each, in memory that is to be freed; NULL: there is none of these, or of that. */
+/* A line for each prefix, in memory that the caller frees; NULL: there are no prefixes, or there is no memory. */
 char *mc_prefixes_text(struct mc_prefixes *prefixes, size_t *size);
 
 #endif

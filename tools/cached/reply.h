@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a session answers, gathered in a buffer and sent together. Values that are larger than MC_COPY_MOST are not
- * copied: they are sent from where they are, behind what has been gathered.
+ * The answers of a session, collected in a buffer and sent together. Values larger than MC_COPY_MOST are not copied:
+ * they are sent from their items, after the collected bytes.
  *
- * The maker of the reply sends it: `send` takes parts, sends them all, and may wait. So nothing is held when
- * mc_reply_room, mc_reply_value and mc_reply_send are called; the others only write, into room that was asked for.
+ * The maker of the reply provides `send`, which sends all parts, and may wait. So the caller holds no shard when it
+ * calls mc_reply_room, mc_reply_value and mc_reply_send. The other functions only write into reserved room.
  */
 #ifndef CACHED_REPLY_H
 #define CACHED_REPLY_H
@@ -20,7 +20,7 @@
 
 struct mc_reply {
     char *begin, *at, *end;                             /* the buffer, what is written, the end of it */
-    bool broken;                                        /* what was sent did not arrive; nothing is sent any more */
+    bool broken;                                        /* a send has failed; nothing more is sent */
     int (*send)(void *arg, struct iovec *parts, int n); /* 0, or the peer is gone */
     void *arg;
 };
@@ -28,12 +28,13 @@ struct mc_reply {
 /* Sends what there is. */
 void mc_reply_send(struct mc_reply *reply);
 
-/* Makes room for n bytes, MC_REPLY_SIZE at most, by sending what is there. */
+/* Makes room for n bytes, at most MC_REPLY_SIZE, by sending the collected bytes. */
 static inline void mc_reply_room(struct mc_reply *reply, size_t n) {
     if (unlikely((size_t)(reply->end - reply->at) < n)) mc_reply_send(reply);
 }
 
-/* Sends what there is and then the value of an item, which is referred to; the reference is given back. */
+/* Sends the collected bytes and then the value of an item, to which the caller has a reference. Returns the reference.
+ * */
 void mc_reply_value(struct mc_reply *reply, struct mc_store *store, struct mc_item *item);
 
 static inline void mc_put(struct mc_reply *reply, const char *text, size_t size) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading what save.c has written. Nothing that stands there is believed before it is checked. */
+/* Reads the files that save.c has written. Everything is checked before use. */
 #include "save.h"
 
 #include "log.h"
@@ -14,7 +14,7 @@
 
 #define BUFFER (256 << 10)
 #define SUMMED 65536u              /* bytes of a value at a time that is not kept */
-#define CONSUMED ((off_t)64 << 20) /* bytes after which FILE gives up what has been read */
+#define CONSUMED ((off_t)64 << 20) /* after this many bytes FILE frees the part that was read */
 
 /* --- FILE.meta ----------------------------------------------------------------------------------------------- */
 
@@ -31,7 +31,7 @@ static unsigned take_value(struct mc_kept *kept, const char *name, int64_t n) {
     return 0;
 }
 
-/* 0: all is there, and fits. 1: it is of a server that was made in another way. -1: it is no such file. */
+/* 0: complete, and fits. 1: written by a server with other settings. -1: not such a file. */
 static int read_meta(struct mc_kept *kept, FILE *f) {
     char line[256], name[32];
     unsigned seen = 0;
@@ -105,7 +105,7 @@ struct reader {
 
 static bool read_bytes(struct reader *r, void *to, size_t n) { return !n || fread(to, n, 1, r->file) == 1; }
 
-/* FILE may be in memory: what has been read is given up, so that it is not there twice. */
+/* FILE may be in memory. The part that was read is freed, so that the items are not in memory twice. */
 static void give_up(struct reader *r) {
     off_t at = ftello(r->file);
     if (at - r->consumed < CONSUMED) return;
@@ -123,7 +123,7 @@ static bool read_value(struct reader *r, struct mc_item *item) {
     return true;
 }
 
-/* The parts of a value that is not kept are those that it was written in: the sum goes by them. */
+/* A skipped value is summed in the parts in which it was written. */
 static bool skip_value(struct reader *r, size_t key_size, size_t size, char *waste) {
     size_t left = size + 2,
            part = mc_item_chains(key_size, size) ? MC_CHUNK_MOST - MC_ITEM_HEAD - key_size - sizeof(void *) : left;
@@ -141,7 +141,7 @@ static void enter(struct mc_held *held, struct mc_item *item, const struct mc_re
     item->cas = record->cas < most ? record->cas : most;
 }
 
-/* Reads the key and the value; false: they are not what was written. */
+/* Reads the key and the value. False: the checksum does not match. */
 static bool read_item(struct reader *r, struct mc_store *store, const struct mc_record *record, uint64_t most) {
     char key[MC_KEY_MOST], waste[SUMMED];
     struct mc_held held;

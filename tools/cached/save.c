@@ -20,7 +20,7 @@ struct writer {
     uint64_t sum, count;
 };
 
-/* The value is summed and written as it lies, part by part. */
+/* Sums and writes the value part by part. */
 static void write_item(struct writer *w, struct mc_item *item) {
     struct mc_record record = {.cas = item->cas,
                                .last = item->last,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Items that outlive the process (-e FILE): SIGUSR1 ends the server, which then writes them to FILE, and what it
- * needs to know about them to FILE.meta; the next server begins with them.
+ * Items that outlive the process (-e FILE): SIGUSR1 ends the server, which then writes the items to FILE, and their
+ * metadata to FILE.meta. The next server begins with them.
  *
- * FILE holds a record for each item, of each class the oldest first, and an end. A record has a checksum, and nothing
- * in it is an address: a file that is damaged, or of another program, is found out and not used. What is dead is left
- * out. The memory of items is given back while they are written, so that there is not much more in memory than
- * before, even if the file is in memory, too.
+ * FILE holds a record for each item, in each class the oldest first, and an end. A record has a checksum, and contains
+ * no addresses: a damaged file, or a file of another program, is detected and not used. Dead items are left out. The
+ * memory of items is freed while they are written, so that little more memory is used than before, even if the file is
+ * in memory, too.
  *
- * FILE.meta is lines "K<name> <value>" behind a line "Tcached"; it is written last, and removed when it is read:
- * without it FILE means nothing. So a server that does not end as it should leaves nothing behind that could be used.
+ * FILE.meta has a line "Tcached" and then lines "K<name> <value>". It is written last, and removed when it is read;
+ * FILE is not used without it. So a server that ends abnormally leaves nothing that the next server would use.
  */
 #ifndef CACHED_SAVE_H
 #define CACHED_SAVE_H
@@ -20,7 +20,7 @@
 
 #define MC_KEPT_FORMAT 1
 
-/* A record of FILE; the key and the value, with its \r\n, follow. All in the byte order of the machine. */
+/* A record of FILE; the key and the value, with its \r\n, follow. Numbers are in the machine's byte order. */
 struct mc_record {
     uint64_t sum; /* of all that follows, and of the sum before */
     uint64_t cas;
@@ -44,15 +44,15 @@ struct mc_kept {
     unsigned hash_power;
 };
 
-/* Opens both, and makes FILE if it is not there. 0: go on, with or without something to restore; or it was said why
- * not. */
+/* Opens both files, and makes FILE if it is missing. 0: continue, with or without items to restore; otherwise the error
+ * was printed. */
 int mc_kept_open(struct mc_kept *kept, const char *file);
 void mc_kept_close(struct mc_kept *kept);
 
-/* Into an empty store, before anything else uses it. If it fails, that is said, and the store is empty. */
+/* Restores into an empty store, before it is used. If it fails, prints the error and leaves the store empty. */
 void mc_restore(struct mc_store *store, struct mc_kept *kept);
 
-/* Empties the store. 0; or -errno, it was said, and neither file can be used. */
+/* Saves and empties the store. 0; or -errno after printing the error, and neither file can be used. */
 int mc_save(struct mc_store *store, const char *file);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See secure.h. What each option means is memcached's. */
+/* See secure.h. The options mean the same as memcached's. */
 #include "secure.h"
 
 #include "clock.h"

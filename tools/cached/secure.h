@@ -7,14 +7,14 @@
 
 struct weft_tls;
 
-/* Reads what -Z needs. 0, or what is wrong has been said. */
+/* Reads the files for -Z. Returns 0, or prints the error. */
 int mc_secure_begin(const struct mc_settings *settings);
 void mc_secure_end(void);
 
-/* Reads the certificate, its key and the issuers again. NULL, or what is wrong: then all stays as it was. */
+/* Reads the certificate, its key and the issuers again. Returns NULL, or the error: then nothing changes. */
 const char *mc_secure_reload(void);
 
-/* A stream on the socket, after the handshake, which has ten seconds. NULL: there is none, and the socket is closed. */
+/* Makes the handshake, within ten seconds, and returns the stream. NULL: it failed, and the socket is closed. */
 struct weft_tls *mc_secure_shake(int fd);
 
 /* Lines of stats. */

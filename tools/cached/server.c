@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One scope holds all: a fiber for each listening socket, one for each connection, and one that ticks the clock. At
- * the end it is cancelled: a fiber that waits for its client is woken and ends; a fiber at work answers first, and
- * has a time of grace for that.
+ * One scope holds all fibers: one for each listening socket, one for each connection, and the ticker of the clock. At
+ * the end the scope is cancelled: a fiber that waits for its client is woken and ends; a busy fiber answers first,
+ * within a time of grace.
  */
 #include "server.h"
 
@@ -28,14 +28,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PAUSE (10 * WEFT_MILLISECOND) /* after an accept for which there were no descriptors or memory */
+#define PAUSE (10 * WEFT_MILLISECOND) /* after an accept that failed for lack of descriptors or memory */
 #define GRACE (10 * WEFT_SECOND)      /* for answers under way, when it ends */
 
 /* There is one in a process. */
 static struct server {
     struct mc_cache cache;
     struct weft_scope scope;
-    struct weft_sem places; /* connections that there is still room for; used where it is waited for */
+    struct weft_sem places; /* free places for connections; used if accepting waits for a place */
     struct weft_sem crawls; /* that the crawler is asked for */
     int listeners[MC_LISTENERS_MOST], datagrams[MC_LISTENERS_MOST];
     int listener_count, datagram_count;
@@ -56,7 +56,7 @@ static int connection(void *arg) {
     return 0;
 }
 
-/* What it has said already is read, so that the close does not reset the connection. */
+/* Reads what the client has already sent, so that the close does not reset the connection. */
 static void turn_away(int fd) {
     static const char line[] = "ERROR Too many open connections\r\n";
     char waste[1024];
@@ -175,7 +175,7 @@ static int next_signal(struct weft_signals *signals) {
     return number;
 }
 
-/* A second signal: the clients are not waited for any longer. */
+/* After a second signal the server no longer waits for the clients. */
 static void *await_second(void *signals) {
     if (next_signal(signals) > 0) mc_peers_end_all();
     return NULL;
@@ -219,7 +219,7 @@ static int begin_fibers(void) {
 
 static int main_fiber(void *arg) {
     (void)arg;
-    static struct weft_signals signals = WEFT_SIGNALS_INIT; /* not ended: one more, at the very end, does no harm */
+    static struct weft_signals signals = WEFT_SIGNALS_INIT; /* not ended: another signal at the very end does no harm */
     int err = weft_signals_begin(&signals, HEARD);
     if (err) return err;
     err = weft_scope_begin(&server.scope, WEFT_FOREVER);
@@ -234,7 +234,7 @@ static int main_fiber(void *arg) {
     return err;
 }
 
-/* What is read before anything listens. 0, or what is wrong has been said. */
+/* Reads files before the server listens. Returns 0, or prints the error. */
 static int prepare(const struct mc_settings *settings) {
     if (mc_secure_begin(settings)) return -1;
     struct mc_settings with = *settings;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Listens, says so, serves, and ends when it is told to by SIGINT, SIGTERM or SIGUSR1. Returns the exit code. */
+/* Listens, prints that, serves, and ends at SIGINT, SIGTERM or SIGUSR1. Returns the exit code. */
 #ifndef CACHED_SERVER_H
 #define CACHED_SERVER_H
 

@@ -56,7 +56,7 @@ bool mc_is_first(struct mc_session *session, const char *command) {
     return false;
 }
 
-/* -R: others have their turn, after so many commands of one client. */
+/* -R: after this many commands of one client, other clients have their turn. */
 static __attribute__((noinline, cold)) void let_others(struct mc_session *session) {
     unsigned turn = session->cache->settings.turn;
     if (!turn) return;
@@ -75,7 +75,7 @@ static void run_line(struct mc_session *session, const char *text, size_t size) 
     mc_command(session, &line);
 }
 
-/* What a line without an end may begin with when it is long. */
+/* The possible beginnings of a long line that has no end yet. */
 static bool is_long_get(const char *text, size_t size) {
     size_t skip = 0;
     while (skip < size && text[skip] == ' ') skip++;
@@ -115,7 +115,7 @@ static void keep_begun(struct mc_session *session, const char *bytes, size_t n) 
     if (session->stashed > LINE_ORDINARY && !is_long_get(session->stash, session->stashed)) session->closing = true;
 }
 
-/* The line began in an earlier feed, and ends here. */
+/* Completes a line that began in an earlier feed. */
 static void run_stashed(struct mc_session *session, const char *bytes, size_t n) {
     if (!mc_stash_add(session, bytes, n)) return;
     run_line(session, session->stash, session->stashed);

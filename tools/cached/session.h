@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A session: what one client says and is answered, whatever carries the bytes. They are fed in as they come, in
- * pieces of any size; the answers go to the reply (reply.h), which sends them when it is full or when it is told to.
+ * A session: the commands of one client and their answers, independent of the transport. The bytes are fed in as they
+ * come, in pieces of any size. The answers go to the reply (reply.h), which sends them when it is full or on request.
  *
- * Between two feeds there is one of: nothing; the beginning of a line, on the heap; a value on its way into its item;
- * bytes to be thrown away. So a session that waits for its next command holds no memory but this struct.
+ * Between two feeds a session has nothing, or the beginning of a line, on the heap, or a value that is partly received,
+ * or a number of bytes to drop. So a session that waits for its next command has no memory except this struct.
  */
 #ifndef CACHED_SESSION_H
 #define CACHED_SESSION_H
@@ -18,7 +18,7 @@ enum mc_mode { MC_SET, MC_ADD, MC_REPLACE, MC_APPEND, MC_PREPEND, MC_CAS };
 #define MC_OPAQUE_MOST 32
 #define MC_WANTS_MOST 3 /* of an answer to ms: O, k and c */
 
-/* A value that is to be stored, and what to do and to say then. */
+/* A value that is being received, and how to store it and to answer then. */
 struct mc_upload {
     struct mc_item *item; /* NULL: there is none */
     struct mc_cursor cursor;
@@ -31,7 +31,7 @@ struct mc_upload {
     char opaque[MC_OPAQUE_MOST];
 };
 
-/* Text; text or frames, as the first byte says; frames; a client that has to authenticate itself first (auth.h). */
+/* Text; text or frames, decided by the first byte; frames; a client that must authenticate itself first (auth.h). */
 enum mc_special { MC_PLAIN, MC_NEGOTIATES, MC_BINARY_FRAMES, MC_UNKNOWN_CLIENT };
 
 struct mc_session {
@@ -39,14 +39,14 @@ struct mc_session {
     struct mc_reply reply;
     bool noreply;               /* the command at hand is not answered */
     bool closing;               /* the client said quit, or something that ends it */
-    uint8_t special;            /* it does not speak the text protocol, or not yet: an mc_special */
+    uint8_t special;            /* an mc_special: it does not speak the text protocol, or not yet */
     bool datagram;              /* it is a datagram, and nothing comes behind */
-    bool alone;                 /* a dump or a watch must be the first command of what has come, as in memcached */
+    bool alone;                 /* a dump or a watch must be the first command of the received bytes, as in memcached */
     uint8_t close;              /* why it is closing: an mc_close */
     int id;                     /* in messages */
     unsigned turn;              /* commands that are left of its turn */
     char opaque[4];             /* of the frame at hand (binary.h) */
-    uint32_t auth_value;        /* bytes of the name and the password that follow; 0: a line does */
+    uint32_t auth_value;        /* bytes of the name and password that follow; 0: a line follows */
     struct mc_watcher *watcher; /* it watches, and sends no commands any more */
     char *stash;
     size_t stashed, stash_room;
@@ -57,11 +57,12 @@ struct mc_session {
 void mc_session_begin(struct mc_session *session, struct mc_cache *cache, int id);
 void mc_session_end(struct mc_session *session);
 
-/* Takes all of it, unless the session is closing then. */
+/* Takes all bytes, unless the session begins to close. */
 void mc_session_feed(struct mc_session *session, const char *bytes, size_t n);
 
 /*
- * A long value can be received where it belongs: so many bytes there, 0 if a feed is better; and then they are.
+ * A long value can be received directly into its item. mc_session_target returns how many bytes fit there, 0 if a feed
+ * is better; mc_session_received tells how many came.
  */
 static inline size_t mc_session_target(struct mc_session *session, char **where) {
     const struct mc_cursor *cursor = &session->upload.cursor;
@@ -73,7 +74,7 @@ void mc_session_received(struct mc_session *session, size_t n);
 
 /* --- for the commands ------------------------------------------------------------------------------------ */
 
-/* A line of an answer; not said if the command is not to be answered. */
+/* Writes a line of an answer, unless the command wants no answer. */
 void mc_say(struct mc_session *session, const char *line);
 /* The same, said in any case. */
 void mc_say_error(struct mc_session *session, const char *line);
@@ -88,19 +89,19 @@ void mc_stats_end(struct mc_session *session);
 /* noreply stands at the end of the line. */
 bool mc_noreply(struct mc_session *session, const struct mc_line *line);
 
-/* The beginning of a line, or of what is to be looked at as a whole, on the heap. False: no memory, which was said. */
+/* Keeps the beginning of a line or frame on the heap. False: no memory, and the client was told. */
 bool mc_stash_add(struct mc_session *session, const char *bytes, size_t n);
 void mc_stash_drop(struct mc_session *session);
 
-/* False: other answers are still to be sent, and that was said. */
+/* False: other answers are still unsent, and the client was told. */
 bool mc_is_first(struct mc_session *session, const char *command);
 
-/* A look at what is stored under a key: NULL, or the item. While it is held. */
+/* Looks up a key, while the shard is held: the item, or NULL. */
 void mc_tell_find(struct mc_session *session, const struct mc_held *held, const struct mc_item *item);
 static inline void mc_saw(struct mc_session *session, const struct mc_held *held, const struct mc_item *item) {
     if (mc_wanted(MC_LOG_FETCHERS)) mc_tell_find(session, held, item);
 }
-/* A value was too large, or there was no memory for it. */
+/* Answers that a value is too large, or that there is no memory for it. */
 void mc_tell_refused(struct mc_session *session, const struct mc_word *key, enum mc_mode mode, size_t size,
                      bool allowed);
 
@@ -111,7 +112,7 @@ static inline void mc_detail(struct mc_session *session, const struct mc_word *k
     if (mc_wanted(MC_COUNT_DETAIL)) mc_count_prefix(session, key, what, hit);
 }
 
-/* One command; room for a line of an answer is there. */
+/* Runs one command. There is room for a line of an answer. */
 void mc_command(struct mc_session *session, struct mc_line *line);
 
 void mc_command_get(struct mc_session *session, struct mc_line *line, bool with_cas, bool touch);
@@ -129,7 +130,7 @@ void mc_command_watch(struct mc_session *session, const struct mc_line *line);
 
 /* The upload has all its bytes. */
 void mc_upload_complete(struct mc_session *session);
-/* The answer to ms: the key, in the form in which it is stored, and the CAS, 0 if nothing was stored. */
+/* The answer to ms: the key as it is stored, and the CAS, 0 if nothing was stored. */
 struct mc_meta_key {
     char bytes[MC_KEY_MOST];
     uint8_t size;
@@ -137,7 +138,7 @@ struct mc_meta_key {
 };
 void mc_meta_stored(struct mc_session *session, const char *code, const struct mc_meta_key *key, uint64_t cas);
 
-/* A value could not be given memory: what is to be said. Whatever was stored there goes if `remove`. */
+/* There is no memory for a value: answers that. If `remove`, also removes the stored item. */
 const char *mc_upload_refused(struct mc_held *held, bool allowed, bool remove);
 
 #endif

@@ -15,9 +15,9 @@ void mc_shard_free(struct mc_shard *shard, struct mc_item *item) {
 }
 
 /*
- * A client that does not read the values that it asked for keeps them from being evicted. Others go on storing beside
- * it: the shard uses so many pages beyond its limit. Values that are stored there are not being sent, so they are
- * evicted for the next values.
+ * If a client does not read its values, they cannot be evicted. So that other clients can still store, the shard may
+ * use this many pages beyond its limit. The values stored there are not being sent, so they can be evicted for the next
+ * values.
  */
 static size_t pages_beyond(const struct mc_shard *shard) {
     return shard->refs && !shard->keeps ? shard->memory.limit / 8 + shard->reserve : 0;
@@ -26,7 +26,7 @@ static size_t pages_beyond(const struct mc_shard *shard) {
 static void *take(struct mc_shard *shard, size_t size) {
     unsigned cls = mc_class_of(size);
     void *chunk;
-    /* A page that goes for this can, being of one class, turn out to hold no chunk of the other. */
+    /* The evicted page may be of another class, and then provides no chunk of this class. */
     while (!(chunk = mc_memory_take(&shard->memory, cls, 0)) && mc_evict(shard, cls)) {
     }
     if (unlikely(!chunk)) chunk = mc_memory_take(&shard->memory, cls, pages_beyond(shard));
@@ -45,7 +45,7 @@ void mc_shard_shrink(struct mc_shard *shard) {
     }
 }
 
-/* The rest of a value; from the last piece to the first, so that each knows the next. */
+/* Allocates the rest of a value, from the last piece to the first, so that each can point to the next. */
 static bool add_pieces(struct mc_shard *shard, struct mc_item *item, size_t rest) {
     struct mc_piece *first = NULL;
     for (size_t size; rest; rest -= size) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A part of the cache: the items with certain hashes, with a table, memory and queues of their own, under one lock.
- * Shards share nothing but the counter of CAS values, so commands on different shards do not meet; and each keeps to
- * its part of the memory limit by itself.
+ * A part of the cache: the items with certain hashes, with their own table, memory and queues, under one lock. Shards
+ * share only the counter of CAS values, so commands on different shards do not contend. Each shard keeps to its own
+ * part of the memory limit.
  *
  * The lock spins: no section under it waits for anything, and most are some hundred instructions; the longest goes
  * through the items of a page.
@@ -18,24 +18,24 @@
 /* Items of one class, the latest stored first. */
 struct mc_queue {
     struct mc_item *newest, *oldest;
-    struct mc_item *hand; /* where the search for a victim goes on; NULL: at the oldest */
+    struct mc_item *hand; /* where the search for a victim continues; NULL: at the oldest */
     uint64_t items;
     uint64_t bytes; /* that they ask for */
 };
 
-/* What is counted by class, as `stats items` and `stats slabs` have it. */
+/* Counts for each class, as in `stats items` and `stats slabs`. */
 struct mc_class_counts {
     uint64_t get_hits, cmd_set, delete_hits, incr_hits, decr_hits, cas_hits, cas_badval, touch_hits;
     uint64_t evicted, evicted_nonzero, evicted_unfetched, evicted_active, expired_unfetched, reclaimed, outofmemory;
-    uint64_t direct_reclaims, reflocked; /* reflocked: passed by the hand, because they were being sent */
+    uint64_t direct_reclaims, reflocked; /* reflocked: the hand passed them, because they were being sent */
     uint64_t crawler_reclaimed, crawler_items_checked;
 };
 
-/* What is counted for the shard as a whole. Words of 64 bits only: they are added up as an array. */
+/* Counts for the whole shard. Only words of 64 bits, because they are added up as an array. */
 struct mc_shard_counts {
     uint64_t cmd_get, cmd_touch, get_misses, get_expired, get_flushed, touch_misses, delete_misses, incr_misses,
         decr_misses, cas_misses, total_items, store_too_large, store_no_memory, pages_moved, moved_evicted,
-        moved_busy; /* items that went with their pages; pages that stayed because of an item */
+        moved_busy; /* items evicted with their pages; pages that stayed because of an item */
 };
 
 struct mc_shard {
@@ -60,33 +60,33 @@ static inline bool mc_item_dead(const struct mc_shard *shard, const struct mc_it
     return mc_item_expired(item) || item->cas < shard->flushed;
 }
 
-/* While a value is sent without the lock, the item has a reference. Begins, and ends one. */
+/* Begins and ends a reference to an item, whose value is sent without the lock. */
 static inline void mc_shard_refer(struct mc_shard *shard, struct mc_item *item) {
     item->refs++;
     shard->refs++;
 }
 void mc_shard_unrefer(struct mc_shard *shard, struct mc_item *item);
 
-/* Into and out of the table and the queue. Unlinking gives the memory back, or leaves that to the fibers that refer
- * to it. */
+/* Puts an item into the table and the queue, and takes it out. Unlinking frees the memory, or leaves that to the last
+ * reference. */
 void mc_shard_link(struct mc_shard *shard, struct mc_item *item);
 void mc_shard_unlink(struct mc_shard *shard, struct mc_item *item);
 void mc_shard_replace(struct mc_shard *shard, struct mc_item *out, struct mc_item *in);
 
-/* When the time at which a linked item expires changes. */
+/* Changes the time at which a linked item expires. */
 void mc_shard_expire(struct mc_shard *shard, struct mc_item *item, uint32_t expires);
 
-/* An item without contents but key and size, not linked, or NULL: no memory, whatever was evicted. */
+/* Makes an unlinked item with key and size, but without a value. NULL: no memory, even after evictions. */
 struct mc_item *mc_shard_make(struct mc_shard *shard, const char *key, size_t key_size, uint32_t hash, size_t size);
 void mc_shard_free(struct mc_shard *shard, struct mc_item *item); /* not linked, without references */
 
 /* Evicts until the pages are within the limit, as far as it can. */
 void mc_shard_shrink(struct mc_shard *shard);
 
-/* Takes what is dead out of some chains; how many chains are left of this round. */
+/* Removes dead items from some chains. Returns how many chains of this round are left. */
 size_t mc_shard_sweep(struct mc_shard *shard, size_t chains);
 
-/* One chain: only classes with their bit set, class 0 being bit 0. Returns how many items it has looked at. */
+/* Does this for one chain, for classes with their bit set (class 0 is bit 0). Returns how many items it visited. */
 size_t mc_shard_clean(struct mc_shard *shard, size_t chain, uint64_t classes);
 
 /* --- evict.c ------------------------------------------------------------------------------------------ */
@@ -94,10 +94,10 @@ size_t mc_shard_clean(struct mc_shard *shard, size_t chain, uint64_t classes);
 void mc_queue_add(struct mc_queue *queue, struct mc_item *item);
 void mc_queue_remove(struct mc_queue *queue, struct mc_item *item);
 
-/* Makes room for a chunk of that class, if it can: then there is a free one, or a page. */
+/* Tries to make room for a chunk of that class: a free chunk, or a page. */
 bool mc_evict(struct mc_shard *shard, unsigned cls);
 
-/* Gives up a page, of any class; or of that class. */
+/* Frees a page of any class; of that class. */
 bool mc_evict_page(struct mc_shard *shard);
 bool mc_evict_page_of(struct mc_shard *shard, unsigned cls);
 

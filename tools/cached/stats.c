@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stats. The names and their order are memcached's. Where a number is about something that is made in another way here,
- * it is that of the nearest thing; where nothing is near it is 0, as it would be there if the thing were not used.
+ * stats. The names and their order are memcached's. If a number describes something that works differently here, it is
+ * the number of the most similar part. Without a similar part it is 0, as in a memcached that does not use that part.
  */
 #include "binary.h"
 #include "buffers.h"
@@ -281,7 +281,7 @@ static void slab_stats(struct mc_session *session, const struct mc_totals *t) {
     unsigned active = 0;
     for (unsigned c = 0; c < mc_classes(); c++) {
         const struct mc_class_counts *n = &t->classes[c];
-        if (!t->pages[c] && !n->cmd_set) continue; /* a class that is empty now has counts all the same */
+        if (!t->pages[c] && !n->cmd_set) continue; /* an empty class may still have counts */
         unsigned chunks = (MC_PAGE - MC_PAGE_HEAD) / mc_class_size(c);
         active += t->pages[c] != 0;
         class_stat(session, "", c, "chunk_size", mc_class_size(c));

@@ -8,7 +8,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-#define SHARD_LEAST ((size_t)8 << 20) /* bytes: below, a shard's classes would get in each other's way */
+#define SHARD_LEAST ((size_t)8 << 20) /* bytes: with less, the classes of a shard would compete for pages */
 #define SHARDS_A_WORKER 8
 #define FIRST_POWER 16 /* of two: chains at the beginning */
 #define SWEEP_SECONDS 60
@@ -121,7 +121,7 @@ void mc_unrefer(struct mc_store *store, struct mc_item *item) {
     mc_release(&held);
 }
 
-/* An item with a CAS below the CAS that is given out here has been stored before. */
+/* Every item with a CAS below this value was stored earlier. */
 static void flush_now(struct mc_store *store) {
     uint64_t from = add_rlx(&store->cas, 1) + 1;
     for (unsigned i = 0; i < store->count; i++) {
@@ -136,7 +136,7 @@ void mc_flush(struct mc_store *store, uint32_t at) {
     if (!at) flush_now(store);
 }
 
-/* All chains once in so many seconds; nothing where nothing can have expired. */
+/* All chains once in this many seconds; skipped if no item can have expired. */
 static void sweep(struct mc_shard *shard) {
     weft__lock(&shard->lock);
     size_t chains = (shard->table.size + shard->table.old_size) / SWEEP_SECONDS + 1;

@@ -8,8 +8,8 @@
  *     ...                                          item and shard are the caller's
  *     mc_release(&held);
  *
- * The caller must not wait for anything in between. What is sent later is referred to (mc_refer), and given back when
- * it has been sent (mc_unrefer).
+ * The caller must not wait in between. For a value that is sent later it takes a reference (mc_refer), and returns it
+ * after the send (mc_unrefer).
  */
 #ifndef CACHED_STORE_H
 #define CACHED_STORE_H
@@ -34,7 +34,7 @@ struct mc_store {
     bool no_cas;
     _Atomic uint64_t cas;      /* the last one given out */
     _Atomic bool at_rest;      /* no sweep */
-    _Atomic uint32_t flush_at; /* when all that is there then goes; 0: no such time */
+    _Atomic uint32_t flush_at; /* when all items of that moment are removed; 0: never */
 };
 
 int mc_store_begin(struct mc_store *store, const struct mc_limits *limits); /* -ENOMEM */
@@ -46,7 +46,7 @@ struct mc_held {
     const char *key;
     uint32_t hash;
     uint8_t key_size;
-    uint8_t buried; /* what was stored there was found dead: an mc_found (log.h) */
+    uint8_t buried; /* the reason why the stored item was dead: an mc_found (log.h) */
 };
 
 void mc_hold(struct mc_held *held, struct mc_store *store, const char *key, size_t key_size);
@@ -65,7 +65,7 @@ static inline bool mc_size_allowed(const struct mc_store *store, size_t key_size
     return 56 + key_size + 1 + (flags ? 4 : 0) + size + 2 <= store->item_most;
 }
 
-/* NULL: no memory. The item is the caller's, until it is linked or dropped. */
+/* NULL: no memory. The item belongs to the caller until it is linked or dropped. */
 struct mc_item *mc_make(struct mc_held *held, size_t size, uint32_t flags, uint32_t expires);
 
 void mc_link(struct mc_held *held, struct mc_item *item); /* a new CAS, and its place among the others */
@@ -76,26 +76,26 @@ static inline uint64_t mc_cas(const struct mc_store *store, const struct mc_item
     return store->no_cas ? 0 : item->cas;
 }
 
-/* Without holding: drops an item that was not linked. */
+/* Drops an unlinked item. Called without holding the shard. */
 void mc_drop(struct mc_store *store, struct mc_item *item);
 
-/* Begins a reference, while the item's shard is held; and ends it, while it is not. The item stays meanwhile. */
+/* Begins a reference, while the shard is held, and ends it, while the shard is not held. The item stays meanwhile. */
 static inline void mc_refer(struct mc_held *held, struct mc_item *item) { mc_shard_refer(held->shard, item); }
 void mc_unrefer(struct mc_store *store, struct mc_item *item);
 
 /* --- the whole of it ----------------------------------------------------------------------------------- */
 
 void mc_flush(struct mc_store *store, uint32_t at); /* 0: now */
-void mc_store_tick(struct mc_store *store);         /* once a second: what was to be flushed, and part of a sweep */
+void mc_store_tick(struct mc_store *store);         /* once a second: due flushes, and a part of a sweep */
 void mc_store_limit(struct mc_store *store, size_t memory);
 void mc_store_reset_counts(struct mc_store *store);
 
-/* Takes all dead items out, of the classes with their bit set, class 0 being bit 0; of each class it looks at `most`
- * items at most, unless 0. Waits `pause` nanoseconds after each thousand items. */
+/* Removes all dead items of the classes with their bit set (class 0 is bit 0). Visits at most `most` items of each
+ * class, unless that is 0. Waits `pause` nanoseconds after each thousand items. */
 void mc_store_crawl(struct mc_store *store, uint64_t classes, uint32_t most, uint64_t pause);
 
-/* Evicts a page of that class, in the shard that has most of them. -ENOENT: no shard has two; -EBUSY: their items are
- * being sent. */
+/* Evicts a page of that class, in the shard that has most of these pages. -ENOENT: no shard has two; -EBUSY: their
+ * items are being sent. */
 int mc_store_move_page(struct mc_store *store, unsigned cls);
 
 /* Adds everything up; a snapshot shard by shard. */

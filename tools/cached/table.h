@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hash table of one shard: chains of items. It grows by a factor of two, a few buckets at each insertion, so that
- * no command pays for all of it; without memory for that it stays as it is. The shard's lock is held.
+ * The hash table of one shard: chains of items. It doubles by moving a few buckets at each insertion, so that no
+ * command pays for all of it. Without memory it keeps its size. The shard's lock is held.
  */
 #ifndef CACHED_TABLE_H
 #define CACHED_TABLE_H
@@ -22,7 +22,7 @@ void mc_table_insert(struct mc_table *table, struct mc_item *item); /* not there
 void mc_table_remove(struct mc_table *table, struct mc_item *item); /* is there */
 void mc_table_swap(struct mc_table *table, struct mc_item *out, struct mc_item *in);
 
-/* The chain number `i` of all there are now, size + old_size; for a fiber that goes through them. */
+/* Chain number `i` of the size + old_size chains, for a fiber that visits them all. */
 static inline struct mc_item *mc_table_chain(const struct mc_table *table, size_t i) {
     return i < table->size ? table->buckets[i] : table->old[i - table->size];
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines of the protocol: words, numbers, keys in base64. What counts as a number is what memcached's use of strtol and
- * its relatives makes of it: white space before, a sign, and digits, then the end or white space; of numbers that are
- * too large for their place the low bits.
+ * Lines of the protocol: words, numbers, keys in base64. Numbers are read as memcached does with strtol and similar
+ * functions: white space, a sign, digits, then the end or white space. Of a number that is too large the low bits are
+ * used.
  */
 #ifndef CACHED_TEXT_H
 #define CACHED_TEXT_H
@@ -22,10 +22,10 @@ struct mc_word {
 struct mc_line {
     struct mc_word words[MC_WORDS_MOST];
     unsigned count;
-    const char *rest, *end; /* what is left beyond the last word that there is room for */
+    const char *rest, *end; /* the text after the last word that fits */
 };
 
-/* Words are separated by spaces, nothing else. A line ends at a zero byte, if there is one. */
+/* Only spaces separate words. A line ends at a zero byte, if it has one. */
 void mc_line_split(struct mc_line *line, const char *text, size_t size);
 
 static inline bool mc_word_is(const struct mc_word *word, const char *text) {
@@ -43,7 +43,8 @@ static inline bool mc_word_u64(const struct mc_word *word, size_t skip, uint64_t
 /* In decimal; returns the end. 20 digits at most. */
 char *mc_put_u64(char *to, uint64_t value);
 
-/* To `to`, which has room for the text decoded; 0 if it is no base64. Coded: 4 for every 3 begun. */
+/* Decodes to `to`, which has enough room; 0 if the text is not base64. Encoded text has 4 bytes for every 3 or fewer.
+ * */
 size_t mc_base64_decode(char *to, const char *text, size_t size);
 size_t mc_base64_encode(char *to, const char *bytes, size_t size);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lru_crawler, lru, slabs, watch: commands that memcached has for its machinery. The crawler and the moving of pages
- * are here, too, in another form; what is set for the segments of memcached's lists is kept and told, and has no
- * effect.
+ * lru_crawler, lru, slabs, watch: memcached's commands for its internals. The crawler and the moving of pages exist
+ * here in another form. Settings for the segments of memcached's lists are stored and reported, and have no effect.
  */
 #include "dump.h"
 
@@ -159,7 +158,7 @@ void mc_command_lru(struct mc_session *session, const struct mc_line *line) {
 
 /* --- slabs -------------------------------------------------------------------------------------------------- */
 
-/* The page is emptied, and is then taken by the class that needs one next: most likely the class that was named. */
+/* Empties the page. The next class that needs a page takes it: most likely the named class. */
 static void reassign(struct mc_session *session, const struct mc_line *line) {
     int32_t from, to, classes = (int32_t)mc_classes();
     if (load_rlx(&session->cache->settings.tuning.no_reassign)) {
@@ -220,7 +219,7 @@ static unsigned event_of(const struct mc_word *word) {
     return 0;
 }
 
-/* The session closes for commands; its connection goes on as a watcher (watcher.c). */
+/* The session accepts no more commands; its connection continues as a watcher (watcher.c). */
 void mc_command_watch(struct mc_session *session, const struct mc_line *line) {
     unsigned events = line->count > 1 ? 0 : MC_LOG_FETCHERS;
     mc_noreply(session, line);

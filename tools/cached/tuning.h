@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Settings that commands change while the server runs. The crawler's are what the sweep does (store.c, crawl.c). The
- * others are of machinery that memcached has and this has not: they are kept and told, and have no effect. Zeros are
- * for tests; the options set memcached's defaults.
+ * Settings that commands change while the server runs. The settings of the crawler control the sweep (store.c,
+ * crawl.c). The others belong to parts of memcached that do not exist here: they are stored and reported, and have no
+ * effect. Tests use zeros; the options set memcached's defaults.
  */
 #ifndef CACHED_TUNING_H
 #define CACHED_TUNING_H

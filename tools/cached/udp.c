@@ -11,7 +11,7 @@
 #define PAYLOAD 1392u /* of an answer's datagram, behind its head */
 #define REQUEST_MOST 65536u
 #define PARTS_MOST 65535u /* of an answer: what its head can count */
-#define KEPT_MOST 65536u  /* bytes of an answer; the memory is kept for the next */
+#define KEPT_MOST 65536u  /* bytes of an answer; the memory is kept for the next answer */
 
 struct udp {
     struct mc_cache *cache;
@@ -35,7 +35,7 @@ static bool make_room(struct udp *u, size_t n) {
     return true;
 }
 
-/* How many parts there are stands in the first: so the answer is gathered, and sent when it is complete. */
+/* The first part has the number of parts, so the answer is collected and sent when it is complete. */
 static int gather(void *arg, struct iovec *parts, int count) {
     struct udp *u = arg;
     for (int i = 0; i < count && !u->too_long; i++) {
@@ -76,7 +76,7 @@ static void say(struct udp *u, const char *line) {
     memcpy(u->answer, line, u->size);
 }
 
-/* A request with a value that goes beyond its datagram is wrong: nothing comes after it. */
+/* A request whose value does not fit in its datagram is wrong, because nothing follows. */
 static void answer(struct udp *u, size_t n) {
     struct mc_session session;
     mc_session_begin(&session, u->cache, u->fd);
@@ -95,7 +95,7 @@ static void answer(struct udp *u, size_t n) {
     send_answer(u);
 }
 
-/* Others than those of one datagram are dropped, as memcached does it: so is what has no request in it. */
+/* Like memcached, drops requests of several datagrams, and datagrams without a request. */
 static bool is_request(const struct udp *u, ssize_t n) {
     return n > (ssize_t)HEAD && !u->request[4] && u->request[5] == 1;
 }
@@ -108,7 +108,7 @@ int mc_udp(struct mc_cache *cache, int fd) {
         u->peer_size = sizeof u->peer;
         ssize_t n = weft_recvfrom(fd, u->request, sizeof u->request, 0, (struct sockaddr *)&u->peer, &u->peer_size);
         if (n < 0 && (errno == ECANCELED || errno == ETIMEDOUT || errno == EBADF)) break;
-        if (n < 0) continue; /* an answer did not arrive: the kernel tells of it here */
+        if (n < 0) continue; /* an answer did not arrive: the kernel reports that here */
         mc_count(cache, MC_BYTES_READ, (uint64_t)n);
         if (is_request(u, n)) answer(u, (size_t)n);
     }

@@ -11,8 +11,8 @@ static void copy_value(struct mc_cursor *to, struct mc_item *from, size_t n) {
     }
 }
 
-/* Memory for another value of the same key, while what is there stays: an item with a reference is not evicted. This
- * one is not being sent, so the shard does not count it. */
+/* Allocates memory for another value of the same key, and keeps the present item: an item with a reference is not
+ * evicted. It is not being sent, so the shard does not count it. */
 static struct mc_item *make_beside(struct mc_held *held, struct mc_item *old, size_t size) {
     if (!mc_size_allowed(held->store, old->key_size, size, old->flags)) return NULL;
     old->refs++;
@@ -92,7 +92,7 @@ enum mc_outcome mc_update(struct mc_held *held, struct mc_upload *upload, uint64
     return outcome;
 }
 
-/* In its place, with spaces behind it, if it is not longer; or in an item of its own. */
+/* Writes the number in place, padded with spaces, if it is not longer; otherwise into a new item. */
 static enum mc_outcome write_number(struct mc_held *held, struct mc_item *item, struct mc_delta *delta) {
     if (delta->size <= item->size && !item->refs) {
         mc_new_cas(held, item);

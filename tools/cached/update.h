@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What changes an item: storing in its six modes, and counting. Called with the shard held.
+ * Changes of an item: the six storing commands, incr and decr. Called with the shard held.
  */
 #ifndef CACHED_UPDATE_H
 #define CACHED_UPDATE_H
@@ -9,9 +9,9 @@
 
 enum mc_outcome { MC_STORED, MC_NOT_STORED, MC_EXISTS, MC_NOT_FOUND, MC_NOT_NUMERIC, MC_NO_MEMORY };
 
-/* Stores the upload's item, or something made of it; otherwise that is given back. *cas: the new one, if it was. */
+/* Stores the upload's item, or an item made from it; otherwise frees it. *cas: the new CAS, if it was stored. */
 enum mc_outcome mc_update(struct mc_held *held, struct mc_upload *upload, uint64_t *cas);
-/* The same of the session's upload, with the events of it for watchers. */
+/* The same for the session's upload, with the events for watchers. */
 enum mc_outcome mc_update_observed(struct mc_session *session, struct mc_held *held, uint64_t *cas);
 
 #define MC_NUMBER_MOST 20 /* digits */

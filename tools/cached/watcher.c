@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two fibers a watcher. The connection's own sends lines, and waits for more when there are none; the other reads,
- * and drops, what the client says, only to learn that it has gone: then it cuts the connection off, which ends a send
- * that is under way, and wakes the first.
+ * Each watcher has two fibers. The fiber of the connection sends lines, and waits for more. The other reads and drops
+ * what the client sends, only to learn that it has disconnected. Then it shuts the connection down, which ends a send
+ * that is under way, and wakes the first fiber.
  */
 #include "watcher.h"
 
