@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The commands of the tool; each gets its own arguments, argv[0] its name, and returns the exit code. */
+/* The commands of the tool. Each gets its own arguments, with its name as argv[0], and returns the exit code. */
 #ifndef TOOLS_COMMAND_H
 #define TOOLS_COMMAND_H
 
@@ -21,7 +21,7 @@ int command_threads(int argc, char **argv);
 int command_trace(int argc, char **argv);
 int command_tour(int argc, char **argv);
 
-/* Of "--name=value" the value, and the name is cut off before it; NULL: the next argument is the value, if any. */
+/* Splits "--name=value", and returns the value. NULL: the next argument is the value, if any. */
 static inline char *option_value(char *argument) {
     char *value = argument[0] == '-' && argument[1] == '-' ? strchr(argument, '=') : NULL;
     if (value) *value++ = '\0';

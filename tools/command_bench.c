@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * weft bench: reads what is asked for, runs it variant by variant, prints each as soon as it is done.
+ * weft bench: reads the request, runs it variant by variant, and prints each result at once.
  */
 #include "bench_options.h"
 #include "command.h"
@@ -9,14 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Why an entrant that is not there cannot take part. `counted` is weft itself, built to be counted. */
+/* Why a missing entrant cannot take part. `counted` is weft itself, built with counters. */
 static const char *why_missing(const struct entrant *e) {
     if (e->program && !strcmp(e->program, "counted"))
         return "is measured by a build of weft that counts, which is not there; get it with: make peers";
     return "is not installed; get it with: make peers";
 }
 
-/* A peer that was asked for by name must be able to take part. */
+/* A peer that the user has named must be able to take part. */
 static int check_peers(const struct setting *setting, const struct bench *bench) {
     for (int i = 0; i < SUITE_PEERS && setting->peers[i]; i++) {
         const struct entrant *e = bench_entrant(bench, setting->peers[i]);
@@ -32,7 +32,7 @@ static void say_missing(const struct request *request, const struct bench *bench
             fprintf(request->json ? stderr : stdout, "%s %s\n", e->system, why_missing(e));
 }
 
-/* The numbers of workers that the benchmark wants, as far as there are processors. */
+/* The benchmark's numbers of workers, up to the number of processors. */
 static void usual_workers(const struct bench *bench, unsigned workers[BENCH_WORKERS + 1]) {
     unsigned cpus = suite_cpus();
     int known = 0;
@@ -43,7 +43,7 @@ static void usual_workers(const struct bench *bench, unsigned workers[BENCH_WORK
     workers[known] = 0;
 }
 
-/* All variants with the parameters of the setting. Whether all results were right. */
+/* Runs all variants with the parameters of the setting. Returns whether all results were right. */
 static bool run_variants(const struct request *request, const struct setting *setting, const struct bench *bench) {
     unsigned usual[BENCH_WORKERS + 1];
     bool ok = true;
@@ -59,7 +59,7 @@ static bool run_variants(const struct request *request, const struct setting *se
     return ok;
 }
 
-/* Every combination of the swept values, after the words of the caller. */
+/* Runs every combination of the swept values, after the words of the caller. */
 static bool run_sweeps(const struct request *request, const struct bench *bench) {
     size_t combinations = 1;
     bool ok = true;
@@ -87,7 +87,7 @@ static bool run_bench(const struct request *request, const struct bench *bench) 
     return ok;
 }
 
-/* With these parameters, and with or without --paper, at least one variant must be left. */
+/* At least one variant must fit these parameters, and --paper if it is given. */
 static int check_variants(const struct request *request, const struct bench *bench) {
     bool papers = false;
     for (const struct variant *v = bench->variants; v < bench->variants + BENCH_VARIANTS && v->params; v++) {

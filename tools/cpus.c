@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* A list as the kernel writes it: 0-3,8. False: the file is not there. */
+/* Reads a list in the kernel's form: 0-3,8. False: no such file. */
 static bool read_list(const char *path, cpu_set_t *set) {
     FILE *f = fopen(path, "r");
     int from, to;

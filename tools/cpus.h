@@ -6,8 +6,8 @@
 #include <sched.h>
 #include <stdbool.h>
 
-/* The processors of this process that are in the memory node (-1: any), and, without `smt`, only the first hardware
- * thread of each core. False: there are none. */
+/* The processors of this process in the memory node (-1: any); without `smt` only the first hardware thread of each
+ * core. False: there are none. */
 bool cpus_choose(int node, bool smt, cpu_set_t *set);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See metrics.h. A client is answered after the other: a collector asks every few seconds. */
+/* See metrics.h. Clients are answered one after the other, because a collector asks only every few seconds. */
 #include "metrics.h"
 
 #include "command.h"
@@ -72,7 +72,7 @@ int metrics_listen(const char *where) {
 
 /* --- answering ------------------------------------------------------------------------------------------------ */
 
-/* The first line of the request, when all of the head has come. False: it did not come. */
+/* Receives the head of a request, and returns its first line. False: the head did not come. */
 static bool read_head(int fd, char *head, size_t size, uint64_t deadline) {
     size_t n = 0;
     while (n + 1 < size) {
@@ -108,7 +108,7 @@ static void refuse(int fd, const char *status, uint64_t deadline) {
     answer(fd, status, "text/plain", "try /metrics\n", 13, true, deadline);
 }
 
-/* Into a file in memory first: its size has to be known, and a client that is slow holds nothing up. */
+/* Writes to a file in memory first, because the size must be known, and so that a slow client holds nothing up. */
 static void answer_metrics(int fd, bool with_body, uint64_t deadline) {
     int file = memfd_create("metrics", MFD_CLOEXEC);
     off_t size = 0;

@@ -16,8 +16,8 @@
 #define LIMIT 60 /* s */
 
 /*
- * Where peers are, seen from the tool: beside it (what is built with it), in the build directory
- * that has Meson's below it (what `make peers` builds), where they are installed.
+ * Where peers are, relative to the tool: beside it (built with it), in the build directory above Meson's (built by
+ * `make peers`), or installed.
  */
 static const char *const places[] = {"peers", "../../peers", "../peers", "../libexec/weft/peers"};
 
@@ -50,7 +50,7 @@ static void run_child(const struct entrant *entrant, const char *reference, cons
     char words[1024], server[PATH + 16] = "server=", other[PATH + 16] = "reference=";
     char *argv[ARGUMENTS];
     int argc = 0;
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* nothing goes on measuring when the tool was stopped */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* the measurement ends with the tool */
     argv[argc++] = (char *)path;
     if (!entrant->program) argv[argc++] = "bench-one";
     argv[argc++] = (char *)measurement;
@@ -82,7 +82,7 @@ static void text_add(struct text *text, const char *bytes, size_t count) {
     text->bytes[text->length] = 0;
 }
 
-/* Reads to the end of the child's output. False: it took too long. */
+/* Reads all output of the child. False: it took too long. */
 static bool read_all(int in, unsigned limit, struct text *text) {
     uint64_t deadline = clock_ns() + limit * UINT64_C(1000000000);
     text_add(text, "", 0);
@@ -111,7 +111,7 @@ static void read_samples(const char *text, struct samples *samples) {
     }
 }
 
-/* A word of up to 15 letters, and the values; those that are not there are 0. */
+/* Reads a word of up to 15 letters, and the values; missing values are 0. */
 static bool read_line(const char *text, char *word, double *values) {
     int length;
     if (sscanf(text, "%15s%n", word, &length) != 1) return false;

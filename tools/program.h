@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measuring programs as processes: where they are, and one run of one.
+ * Measuring programs as processes: finding them, and running them.
  */
 #ifndef TOOLS_PROGRAM_H
 #define TOOLS_PROGRAM_H
@@ -9,7 +9,7 @@
 
 #include <sched.h>
 
-/* What a program tells beside its values, see measure_sample(). Of one run, or of several one after the other. */
+/* The samples that a program prints beside its values, see measure_sample(). Of one run, or of several runs. */
 struct sample {
     char name[24];
     double x, y;
@@ -22,17 +22,17 @@ struct samples {
 /* Where and how it runs. */
 struct program_place {
     const cpu_set_t *cpus; /* NULL: where this process may */
-    bool bind;             /* systems that can bind their threads to processors do */
+    bool bind;             /* bind threads to processors, if the system can */
     unsigned limit;        /* s that a run may take; 0: a minute */
 };
 
-/* Whether the entrant's program is there to be run. */
+/* Does the entrant's program exist? */
 bool program_installed(const struct entrant *entrant);
 
 /*
  * Runs the entrant's program once: `measurement`, the paths of its server and of the reference (NULL: none), and then
- * the words of `params`. What goes wrong (it cannot be run, crashes, takes too long, prints something else)
- * is said on standard error, and the answer is false. Its samples are added to `samples`.
+ * the words of `params`. If it cannot be run, crashes, takes too long or prints something else, that is reported on
+ * standard error, and the result is false. Its samples are added to `samples`.
  */
 bool program_run(const struct entrant *entrant, const char *reference, const char *measurement, const char *params,
                  const struct program_place *place, struct result *result, struct samples *samples);

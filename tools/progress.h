@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is being done, on standard error: in place on a terminal, else a line. progress_end clears it. */
+/* Shows the present step on standard error: in place on a terminal, otherwise as a line. progress_end clears it. */
 #ifndef TOOLS_PROGRESS_H
 #define TOOLS_PROGRESS_H
 

@@ -113,7 +113,7 @@ static void print_words(const char *words) {
     }
 }
 
-/* What an object says of a figure, whatever it is. */
+/* The members of an object that every figure has. */
 struct object {
     const char *metric, *unit;
     double median, min, max;
@@ -136,7 +136,7 @@ static void print_object(const struct bench *bench, const struct outcome *o, con
     printf("}\n");
 }
 
-/* What compares: minimum and maximum are the ends of the interval. */
+/* Comparisons: minimum and maximum are the ends of the interval. */
 static void print_ratio_object(const struct bench *bench, const char *name, const struct outcome *o, const char *words,
                                const char *what, const struct ratio *ratio) {
     char metric[SUITE_NAME + 64];

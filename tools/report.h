@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What people and programs read: the machine, tables, lines of JSON on standard output.
+ * The output for people and programs: the machine, tables, lines of JSON.
  */
 #ifndef TOOLS_REPORT_H
 #define TOOLS_REPORT_H
@@ -10,24 +10,24 @@
 /* One line: cpu, number of cpus, kernel. */
 void report_machine(void);
 
-/* What the benchmark asks, and what each system does. */
+/* The question of the benchmark, and the work of each system. */
 void report_heading(const struct bench *bench);
 
 /*
- * A table of the outcomes of one variant, `count` of them, weft before its peers for each number of
- * workers. `ratio` is to weft's; where serial processes are the yardstick, `least` and `most` are the
- * ends of its 95 % interval, `/serial` the ratio to as many serial processes, `share` the speed-up over
- * theirs. With setting->counts, what weft counted, a run.
+ * A table of the `count` outcomes of one variant, weft before its peers for each number of workers. `ratio` is the
+ * ratio to weft's figure. If there are serial processes to compare with, `least` and `most` are the ends of its 95 %
+ * interval, `/serial` is the ratio to as many serial processes, and `share` the speed-up divided by theirs. With
+ * setting->counts also weft's counters for each run.
  */
 void report_table(const struct bench *bench, const struct variant *variant, const struct setting *setting,
                   const struct outcome *outcomes, int count);
 
-/* The same as JSON, an object a line for each outcome and metric. What programs rely on comes first, see
+/* The same as JSON: a line with an object for each outcome and metric. The documented members come first, see
  * docs/BENCHMARKS.md. */
 void report_json(const struct bench *bench, const struct variant *variant, const struct setting *setting,
                  const struct outcome *outcomes, int count);
 
-/* A figure in `size` bytes of text, with as many digits as are worth reading. Returns text. */
+/* Writes a figure into `size` bytes of text, with a sensible number of digits. Returns text. */
 char *report_number(char *text, size_t size, double value);
 
 #endif

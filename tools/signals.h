@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Signals between the moment when a server listens and the moment when it hears them: they wait. Without that, a
- * signal that comes just then ends the process as if it were no server yet. */
+/* Signals that come after a server has begun to listen, and before it has subscribed to them, must wait. Otherwise such
+ * a signal would kill the process. */
 #ifndef TOOLS_SIGNALS_H
 #define TOOLS_SIGNALS_H
 
@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Those of the set (WEFT_SIGNAL) are blocked for this thread and all that it makes, before it listens. The thread
- * behind weft_signals_begin takes them all the same, also those that have come before. */
+/* Blocks the signals of the set (WEFT_SIGNAL) in this thread and in the threads that it makes, before the server
+ * listens. The thread of weft_signals_begin still takes them, also those that have come before. */
 static inline void signals_hold(uint64_t set) {
     sigset_t held;
     sigemptyset(&held);

@@ -32,8 +32,9 @@ static struct figure summarize(const double *rounds, unsigned count) {
     return f;
 }
 
-/* How many of the least and of the greatest values lie outside the 95 % interval of a median: as many as
- * a fair coin shows heads in `count` throws with less than 2.5 %. Fewer than six tell nothing. */
+/* How many of the least and of the greatest values lie outside the 95 % interval of a median: the largest k for which
+ * at most k heads in `count` throws of a fair coin have a probability below 2.5 %. Fewer than six values give no
+ * interval. */
 static unsigned outside(unsigned count) {
     double chance = 1, sum = 0;
     for (unsigned i = 0; i < count; i++) chance /= 2;
@@ -44,7 +45,7 @@ static unsigned outside(unsigned count) {
     }
 }
 
-/* Of a / b, or of (a / b) / (c / d), round by round. */
+/* The median of a / b, or of (a / b) / (c / d), round by round. */
 static struct ratio compare(unsigned rounds, const struct outcome *a, const struct outcome *b, const struct outcome *c,
                             const struct outcome *d) {
     struct ratio r = {0, 0, 0};
@@ -77,7 +78,7 @@ static const char *measurement_of(const struct bench *bench, const struct varian
 void suite_words(const struct setting *setting, const struct bench *bench, const struct variant *variant,
                  const struct entrant *entrant, unsigned workers, char words[SUITE_WORDS]) {
     int n = snprintf(words, SUITE_WORDS, "workers=%u", workers);
-    /* What makes the entrant what it is called comes first. Its sizes do not: the caller's go for all. */
+    /* The words that define the entrant come first. The caller's sizes apply to all entrants. */
     for (const struct param *p = policies; p->key; p++) {
         size_t length;
         const char *value = words_find(entrant->params, p->key, &length);
@@ -88,7 +89,7 @@ void suite_words(const struct setting *setting, const struct bench *bench, const
              variant->params);
 }
 
-/* Adds the words whose key the caller has not given. Whether it left some out. */
+/* Adds the words whose key the caller has not given. Returns whether it left any out. */
 static bool not_given(const struct setting *setting, const char *words, char *out, size_t size) {
     bool less = false;
     char copy[SUITE_WORDS], *rest = copy;
@@ -154,7 +155,7 @@ static void measure(const struct setting *setting, const struct bench *bench, co
     o->runs++;
 }
 
-/* The outcome of `system` with so many workers; NULL: there is none. */
+/* The outcome of `system` with this many workers, or NULL. */
 static const struct outcome *outcome_of(const char *system, unsigned workers, const struct outcome *outcomes,
                                         int count) {
     for (int i = 0; i < count; i++)
@@ -195,8 +196,7 @@ int suite_run(const struct setting *setting, const struct bench *bench, const st
     }
 
     for (unsigned round = 0; round < setting->runs; round++)
-        for (int s = 0; s < systems;
-             s++) /* no system always follows the same system; a system with 1 and 2 workers in a row */
+        for (int s = 0; s < systems; s++) /* so that no system always follows the same system */
             for (int i = (s + (int)round) % systems; i < count; i += systems)
                 measure(setting, bench, variant, round, &outcomes[i]);
     if (!setting->silent) progress_end();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a variant of a benchmark on all systems, side by side: every round runs each system once with
- * each number of workers, so that whatever disturbs the machine disturbs all of them alike. Figures are
- * medians over the rounds; what compares two of them is the median of the rounds' own ratios.
+ * Runs a variant of a benchmark on all systems. Every round runs each system once with each number of workers, so a
+ * disturbance of the machine affects all systems alike. Figures are medians over the rounds. Comparisons are medians of
+ * the ratios within each round.
  */
 #ifndef TOOLS_SUITE_H
 #define TOOLS_SUITE_H
@@ -14,7 +14,7 @@
 
 struct setting {
     unsigned runs;
-    unsigned milliseconds; /* of one measurement, where its length can be chosen */
+    unsigned milliseconds; /* of one measurement, if its length can be chosen */
     bool quick;
     const char *peers[SUITE_PEERS]; /* the systems beside weft; none: all */
     const char *given;              /* words key=value of the caller, before those of the benchmark; never NULL */
@@ -27,7 +27,7 @@ struct figure {
     double median, min, max;
 };
 
-/* The median of the rounds' ratios, and the 95 % interval of it; 0: there is none. */
+/* The median of the ratios within each round, and its 95 % interval; 0: there is none. */
 struct ratio {
     double median, low, high;
 };
@@ -40,24 +40,24 @@ struct outcome {
     struct figure figures[RESULT_VALUES];
     double *values[RESULT_VALUES]; /* of all rounds; 0 where there is no figure */
     struct samples samples;        /* of all rounds */
-    struct ratio to_weft;          /* of the first figure to weft's with as many workers */
-    struct ratio to_serial;        /* to that of as many serial processes, where there is `serial` */
+    struct ratio to_weft;          /* of the first figure to weft's with the same number of workers */
+    struct ratio to_serial;        /* to the figure of as many serial processes, if `serial` takes part */
     struct ratio speedup;          /* of the first number of workers to this one */
-    struct ratio share;            /* of the speed-up that as many serial processes have */
+    struct ratio share;            /* of the speed-up of as many serial processes */
 };
 
-/* Whether the setting lets this system take part in the variant; it may still not be installed. */
+/* Does the setting let this system take part in the variant? It may still not be installed. */
 bool suite_takes_part(const struct setting *setting, const struct variant *variant, const struct entrant *entrant);
 
-/* Can the variant be given these parameters, and is it not the same then as an earlier one? */
+/* Does the variant accept these parameters, and does it then differ from the earlier variants? */
 bool suite_runs_variant(const struct setting *setting, const struct bench *bench, const struct variant *variant);
 
-/* The words that an entrant is given; of a key that is there more than once, the first counts. */
+/* The words for an entrant. If a key occurs more than once, the first counts. */
 #define SUITE_WORDS 1024
 void suite_words(const struct setting *setting, const struct bench *bench, const struct variant *variant,
                  const struct entrant *entrant, unsigned workers, char words[SUITE_WORDS]);
 
-/* The name of a metric. Where the caller has changed what the table says, the parameters are in it. Returns name. */
+/* Writes the name of a metric, with the parameters that the caller has changed. Returns name. */
 #define SUITE_NAME 512
 char *suite_metric_name(const struct setting *setting, const struct variant *variant, const char *metric,
                         char name[SUITE_NAME]);

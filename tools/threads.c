@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * weft threads: runs a program that knows nothing of weft with its threads as fibers. It preloads libweft-threads.so.
- * Where that cannot work, it says why in one line and runs the program as it is.
+ * weft threads: runs an unmodified program with its threads as fibers. It preloads libweft-threads.so. If that cannot
+ * work, it prints a line with the reason, and runs the program natively.
  */
 #include "command.h"
 
@@ -34,7 +34,7 @@ static const char help[] =
 
 static bool exists(const char *path) { return !access(path, R_OK); }
 
-/* In the build directory, below the prefix of this tool, or where the environment says. */
+/* Looks in the build directory, below the prefix of this tool, and where the environment says. */
 static const char *find_library(char *path, size_t size) {
     char tool[PATH_MAX];
     const char *given = getenv("WEFT_THREADS_LIBRARY");
@@ -77,7 +77,7 @@ static bool has_interpreter(const char *file, size_t size) {
 
 static bool contains(const char *file, size_t size, const char *text) { return memmem(file, size, text, strlen(text)); }
 
-/* Why its threads cannot be fibers; NULL: they can. A script is judged by its interpreter, when that runs. */
+/* Why the program's threads cannot be fibers; NULL: they can. A script is checked when its interpreter starts. */
 static const char *judge(const char *file, size_t size) {
     if (size < sizeof(Elf64_Ehdr) || memcmp(file, ELFMAG, SELFMAG)) return NULL;
     if (file[EI_CLASS] != ELFCLASS64) return "it is a program of 32 bits";
@@ -120,7 +120,7 @@ static const struct {
     const char *option, *variable;
 } settings[] = {{"--workers", "WEFT_WORKERS"}, {"--stack-size", "WEFT_STACK_SIZE"}, {"--io", "WEFT_IO"}};
 
-/* How many arguments it took; 0: it is no setting; negative: the exit code. */
+/* Returns how many arguments it took; 0: not a setting; negative: the exit code. */
 static int take_setting(int argc, char **argv) {
     char *value = option_value(argv[0]);
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {

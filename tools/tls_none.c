@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* weft/tls.h where the tools are built without OpenSSL: no context can be had, so nothing else is ever called. */
+/* weft/tls.h for tools that are built without OpenSSL: making a context fails, so the other functions are never called.
+ * */
 #include "weft/tls.h"
 
 struct weft_tls_context *weft_tls_context_create(int kind) {

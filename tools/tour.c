@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * weft tour: what the library does, stop by stop, each beside the same work on kernel threads and on
- * whatever peer is installed. The figures come from the benchmarks, with fewer and shorter rounds.
+ * weft tour: shows the library step by step, each beside the same work on kernel threads and on installed peers. The
+ * figures come from the benchmarks, with fewer and shorter rounds.
  */
 #include "command.h"
 #include "report.h"

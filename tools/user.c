@@ -45,7 +45,7 @@ static int change_groups(const struct identity *who, bool alone) {
     return alone || !who->name ? setgroups(0, NULL) : initgroups(who->name, who->gid);
 }
 
-/* Does it have what it is to have, and can it not have more again? */
+/* Does the process have exactly the wanted rights, without a way back? */
 static bool is_changed(const struct identity *who) {
     uid_t real, effective, saved;
     gid_t groups[3];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Giving up the rights of root, before there are threads: those that come have what their maker has. */
+/* Drops root's rights before there are threads, which inherit the rights of their maker. */
 #ifndef TOOLS_USER_H
 #define TOOLS_USER_H
 
@@ -9,9 +9,9 @@
 bool user_is_root(void);
 
 /*
- * Becomes that user, a name or a number, for good: its groups (`alone`: none), its group, itself; and nothing that it
- * executes gets more. "root": stays root, which it was told to. Returns 0 or the exit code, and what is wrong has been
- * said, for the command of that name.
+ * Becomes that user, a name or a number, for good: its groups (`alone`: none), its group, and the user. Programs that
+ * it executes get no more rights. "root": stays root on request. Returns 0, or the exit code after printing the error
+ * in the name of `command`.
  */
 int user_become(const char *name, bool alone, const char *command);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers as options give them: one, a list, or a range.
+ * Numbers in options: a number, a list, or a range.
  *
  *   4            1,2,8        1..16      every number
  *   1..16*2      1, 2, 4, 8, 16          2..10+4    2, 6, 10
@@ -21,10 +21,10 @@ struct values {
     uint64_t list[VALUES_MOST];
 };
 
-/* A whole number in decimal, and nothing after it. */
+/* Reads a whole number in decimal, with nothing after it. */
 bool value_read(const char *text, uint64_t least, uint64_t most, uint64_t *value);
 
-/* NULL, or what is wrong: a part of a sentence that names what was read. */
+/* Returns NULL, or the error: a part of a sentence that names the text. */
 const char *values_read(const char *text, uint64_t least, uint64_t most, struct values *values);
 
 #endif

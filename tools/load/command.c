@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weft load: reads the plan, runs it, tells. See load.h. */
+/* weft load: reads the plan, runs it, prints the report. See load.h. */
 #include "command.h"
 #include "load.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fiber of a link: connects, and takes part in each part of the run. See load.h.
+ * The fiber of a link: connects, and works in each part of the run. See load.h.
  */
 #include "load.h"
 #include "weft/sync.h"
 
 #include <math.h>
 
-#define RETRY (10 * WEFT_MILLISECOND) /* after a fault in closed loop: no storm of connections */
+#define RETRY (10 * WEFT_MILLISECOND) /* after a fault in closed loop, to prevent a storm of connections */
 
 /* The pause of a reader: many short ones and a few long ones (an exponential distribution). */
 static void think(struct load_link *link) {
@@ -15,8 +15,8 @@ static void think(struct load_link *link) {
     if (link->load->plan->think > 0) weft_sleep_for((uint64_t)(-1e9 * link->load->plan->think * log1p(-u)));
 }
 
-/* One session. Its first request counts from `due`, each other one from when it is sent. A session that the end
- * of the part overtakes is broken off. */
+/* One session. The time of its first request counts from `due`, the time of the others from their sending. The end of
+ * the part cuts a session off. */
 static enum load_fault run_session(struct load_link *link, double due) {
     const struct load *load = link->load;
     enum load_fault fault = LOAD_FINE;
@@ -40,9 +40,9 @@ static void drive_closed(struct load_link *link) {
     }
 }
 
-/* Arrivals of this link: `step` apart, its first one after those of the links before it. Those that are due
- * already go together, `depth` at most; with sessions, each arrival is a session. What is left when the part ends
- * counts with its age. */
+/* Arrivals of this link, `step` apart. The first comes after the first arrivals of the earlier links. Requests that are
+ * already due are sent together, at most `depth`. With sessions, each arrival is a session. Requests that are left when
+ * the part ends count with their age. */
 static void drive_open(struct load_link *link) {
     const struct load *load = link->load;
     unsigned session = load->plan->session, requests = session ? session : 1;

@@ -20,7 +20,7 @@ static const char help[] =
     "Their sizes and how often each is requested are those of a published static site of 21,600 files and 2.3 GB.\n"
     "Then: weft serve DIRECTORY, and weft load http --files DIRECTORY/" FILESET_LIST " HOST:PORT\n";
 
-/* Is there room on the disk? Some is left for others. */
+/* Is there room on the disk, with some left for other programs? */
 static bool fits(const char *directory, uint64_t bytes) {
     struct statvfs disk;
     if (statvfs(directory, &disk)) return true; /* then writing says what is wrong */

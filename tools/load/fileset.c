@@ -17,8 +17,8 @@
 #define SMALLEST 100   /* bytes */
 
 /*
- * How requests, bytes and files are spread over eight classes of size, taken from a published static site of
- * 21,600 files and 2.3 GB: 95 % of the requests are for 126 MB of it.
+ * The distribution of requests, bytes and files over eight classes of size, taken from a published static site of
+ * 21,600 files and 2.3 GB. 95 % of its requests go to 126 MB.
  */
 static const struct {
     double requests, megabytes; /* requests: of a hundred */
@@ -33,7 +33,7 @@ static size_t all_files(void) {
     return sum;
 }
 
-/* How many of `count` files are in the class; the last class has what is left. */
+/* How many of `count` files are in the class. The last class has the rest. */
 static size_t files_of(size_t c, size_t count) {
     size_t all = all_files(), before = 0;
     for (size_t i = 0; i < c; i++) before += files_of(i, count);
@@ -42,8 +42,8 @@ static size_t files_of(size_t c, size_t count) {
     return n ? n : 1;
 }
 
-/* The sizes in a class are spread so that their mean is the class's. The golden section spreads them evenly
- * without an order: the popularity of a file and its size in the class have nothing to do with each other. */
+/* The sizes in a class have the mean of the class. The golden section spreads them evenly without an order, so the
+ * popularity of a file does not depend on its size within the class. */
 static size_t size_of(size_t c, size_t i) {
     double least = c ? (double)classes[c - 1].most + 1 : SMALLEST, most = (double)classes[c].most;
     double mean = classes[c].megabytes * 1e6 / (double)classes[c].files;
@@ -61,7 +61,7 @@ static int add(struct fileset *set, const char *path, size_t size, double weight
     return 0;
 }
 
-/* The weights so far are in any unit; afterwards their sum is 1. */
+/* Scales the weights so that their sum is 1. */
 static void sum_to_one(struct fileset *set) {
     double sum = set->files[set->count - 1].until;
     for (size_t i = 0; i < set->count; i++) set->files[i].until /= sum;
@@ -116,7 +116,7 @@ static FILE *create(const char *directory, const char *path) {
     return fopen(full, "w");
 }
 
-/* Closes a file in any case. 0, or -1 and errno of the first thing that went wrong. */
+/* Closes a file in any case. Returns 0, or -1 and the first errno. */
 static int finish(FILE *f, bool written) {
     int error = written ? 0 : errno;
     if (fclose(f) && !error) error = errno;

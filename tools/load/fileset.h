@@ -22,7 +22,7 @@
 struct fileset_file {
     char *path; /* from the root of the site, without the first slash */
     size_t size;
-    double until; /* the weights of this file and of all before it: at the last one, 1 */
+    double until; /* the sum of the weights up to this file: 1 at the last file */
 };
 
 struct fileset {
@@ -47,10 +47,10 @@ const char *fileset_read(struct fileset *set, const char *list);
 
 void fileset_free(struct fileset *set);
 
-/* The number of the file to which a random number in [0, 1) leads. */
+/* The number of the file for a random number in [0, 1). */
 size_t fileset_choose(const struct fileset *set, double random);
 
-/* The content of a file, out of a pattern (load_pattern) that has room for the largest one. */
+/* The content of a file, as a part of a pattern (load_pattern) that is long enough for the largest file. */
 const char *fileset_content(const char *pattern, size_t file);
 
 #endif

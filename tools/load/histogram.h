@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Times in nanoseconds, counted by size: exact below 128 ns, above that in steps of at most 1/64 of the
- * value (1.6 %), up to 18 minutes; what is longer counts as that. Several threads may add at a time.
+ * Counts times in nanoseconds by size: exact below 128 ns, above that in steps of at most 1/64 of the value (1.6 %), up
+ * to 18 minutes. Longer times count as 18 minutes. Several threads may add at the same time.
  */
 #ifndef LOAD_HISTOGRAM_H
 #define LOAD_HISTOGRAM_H
@@ -37,7 +37,7 @@ uint64_t histogram_greatest(unsigned step);
 uint64_t histogram_count(const struct histogram *h);
 double histogram_mean(const struct histogram *h);
 
-/* The greatest value of the step with the percentile `p`; never more than the greatest of all. 0 when it is empty. */
+/* The greatest value of the step with the percentile `p`, but at most the greatest added value. 0 if it is empty. */
 uint64_t histogram_percentile(const struct histogram *h, double p);
 
 #endif

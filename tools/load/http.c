@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * HTTP/1.1: GET of one path, again and again. The first answer is taken for the right one; all others must
- * have its status, its length and its content, in whatever way each tells where it ends: by a Content-Length, in
- * chunks, or with the connection. Or, of a set of files, a GET of a file that is chosen at random; the set says
- * what is right. See load.h.
+ * HTTP/1.1: a GET of the same path for each request. The first answer counts as right. All others must have the same
+ * status, length and content, however they mark their end: by a Content-Length, by chunks, or by the end of the
+ * connection. With a set of files: a GET of a random file, and the set has the right answer. See load.h.
  */
 #include "fileset.h"
 #include "load.h"
@@ -18,12 +17,12 @@
 #define HEADERS 8192 /* bytes of an answer's headers, at most */
 #define STATUS_AT 9  /* "HTTP/1.1 200" */
 
-/* Where the body of the answer is that is being taken. Zero is the beginning. */
+/* The position in the answer that is being read. Zero is the beginning. */
 enum { HEAD, SIZED, TO_THE_END, CHUNK_SIZE, CHUNK_DATA, CHUNK_END, TRAILER };
 
 enum { LENGTH_NOT_TOLD = -1, LENGTH_UNREADABLE = -2 };
 struct head {
-    size_t size;     /* of it all, with the empty line; 0: its end has not come */
+    size_t size;     /* of the whole head, with the empty line; 0: incomplete */
     unsigned status; /* 0: it is none of HTTP/1 */
     long long length;
     bool chunked, last;
@@ -58,7 +57,7 @@ static void read_line(struct head *head, const char *line) {
     }
 }
 
-/* Of HTTP/1.0 an answer is the last of its connection unless it says otherwise. */
+/* In HTTP/1.0 an answer is the last of its connection, unless its head says otherwise. */
 static struct head read_head(const char *bytes, size_t size) {
     struct head head = {.length = LENGTH_NOT_TOLD};
     const char *end = memmem(bytes, size, "\r\n\r\n", 4);
@@ -74,7 +73,7 @@ static struct head read_head(const char *bytes, size_t size) {
     return head;
 }
 
-/* The request of a set: GET, the path, and the rest as prepare wrote it. */
+/* A request for a file of a set: GET, the path, and the rest, which prepare has written. */
 static size_t request_file(struct load_link *link, unsigned i, char *out) {
     const struct load *load = link->load;
     size_t file = fileset_choose(load->set, (double)load_random(link) / 4294967296.0);
@@ -98,7 +97,8 @@ static void expect(struct load_link *link, unsigned i) {
     link->right_size = load->set ? load->set->files[file].size : load->content_size;
 }
 
-/* An interim answer: another head follows. But not of a change of the protocol, which was not asked for. */
+/* An interim answer: another head follows. A change of the protocol is an error, because the client did not ask for it.
+ * */
 static bool is_interim(const struct head *head) { return head->status / 100 == 1 && head->status != 101; }
 
 /* Link->part is still HEAD if it was an interim one. */
@@ -122,7 +122,7 @@ static size_t take_head(struct load_link *link, const char *bytes, size_t size, 
     return head.size;
 }
 
-/* Bytes of the content: to be kept, if it is being learnt, and else compared. */
+/* Takes bytes of the content: stores them if this is the first answer, and compares them otherwise. */
 static void see(struct load_link *link, const char *bytes, size_t n, enum load_fault *fault) {
     struct load *load = link->load;
     if (load->learns) {
@@ -189,7 +189,7 @@ static size_t take_body(struct load_link *link, const char *bytes, size_t size, 
     return n;
 }
 
-/* No bytes: the connection has ended, and with it an answer that lasts so long. */
+/* No bytes: the connection has ended, which also ends an answer without a length. */
 static size_t take(struct load_link *link, unsigned i, const char *bytes, size_t size, bool *done,
                    enum load_fault *fault) {
     size_t taken = 0, n;

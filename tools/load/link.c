@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A connection: made, used for an exchange, given up. See load.h.
+ * A connection: connecting, exchanges, disconnecting. See load.h.
  *
- * Connections are reset, not closed, so that no port stays occupied for a minute after it. What comes in
- * is kept in one buffer a link: bytes [at, at + have) of it have come and were not taken.
+ * Connections are reset, not closed, so that no port stays occupied for a minute after it. Each link has one input
+ * buffer: bytes [at, at + have) have come and were not taken yet.
  */
 #include "load.h"
 #include "weft/io.h"
@@ -64,7 +64,7 @@ ssize_t load_receive(struct load_link *link, char *to, size_t size) {
     return link->tls ? weft_tls_read(link->tls, to, size) : weft_recv(link->fd, to, size, 0);
 }
 
-/* The n-th source address; only for servers of this machine that are named by such an address. */
+/* The n-th source address. Only for servers of this machine that are named by a loopback address. */
 static bool bind_source(int fd, const struct sockaddr_in *server, unsigned n) {
     struct sockaddr_in source = {.sin_family = AF_INET};
     int one = 1;
@@ -136,7 +136,7 @@ static enum load_fault answer(struct load_link *link, unsigned i) {
     }
 }
 
-/* Requests from the i-th on, and their answers, as many as the connection is for; returns how many that were. */
+/* Exchanges requests and answers from the i-th on, as many as the connection may carry. Returns how many. */
 static unsigned ask_some(struct load_link *link, unsigned i, unsigned n, double from, double step,
                          enum load_fault *fault) {
     struct load *load = link->load;
@@ -156,7 +156,7 @@ static unsigned ask_some(struct load_link *link, unsigned i, unsigned n, double 
     return n - i;
 }
 
-/* If the server ends a connection before all is answered, the rest is requested on another connection. */
+/* If the server ends a connection before it has answered all requests, the rest goes to another connection. */
 static enum load_fault ask(struct load_link *link, unsigned n, double from, double step) {
     struct load *load = link->load;
     enum load_fault fault = LOAD_FINE;

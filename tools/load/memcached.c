@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * memcached, text protocol: of a hundred requests `updates` are sets, the others gets, of keys chosen at
- * random. A key's value follows from its number, so that every value that comes back can be compared,
- * whichever link wrote it last. See load.h.
+ * memcached, text protocol: of a hundred requests `updates` are sets, the others gets, of random keys. The value of a
+ * key follows from its number, so every returned value can be compared, whichever link wrote it last. See load.h.
  */
 #include "load.h"
 #include "weft/io.h"
@@ -52,7 +51,7 @@ static size_t request(struct load_link *link, unsigned i, char *out) {
     return (size_t)(end - out);
 }
 
-/* A line that is not what was asked for: what it means. Nothing as long as it has no end. */
+/* The fault that an unexpected line means. None while the line is incomplete. */
 static enum load_fault other_line(const char *bytes, size_t size) {
     if (!memchr(bytes, '\n', size)) return LOAD_FINE;
     if (size >= 5 && !memcmp(bytes, MISSING, 5)) return LOAD_MISSING;

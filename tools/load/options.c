@@ -47,7 +47,7 @@ static const char help[] =
     "Times are counted in steps of 1.6 %. Exit code: 0, 1 when an answer was wrong or did not come, 2 for\n"
     "arguments that make no sense.\n";
 
-/* Options with a number: where it goes, and what is allowed. */
+/* Options with a number: its field, and the allowed range. */
 struct option {
     const char *name;
     double least, most;
@@ -103,7 +103,7 @@ static bool set_number(const struct option *o, const char *text, struct load_pla
     return true;
 }
 
-/* 1: it took the next argument, too; 0: it did not; -1: an error that has been told. */
+/* 1: it also took the next argument; 0: it did not; -1: an error, which was printed. */
 static int set_option(char *name, const char *next, struct load_plan *plan) {
     const char *own = option_value(name), *value = own ? own : next;
     for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
@@ -163,7 +163,7 @@ static bool find_address(const char *text, struct load_plan *plan) {
 
 static bool is_url(const char *text) { return !strncasecmp(text, "http://", 7) || !strncasecmp(text, "https://", 8); }
 
-/* Returns how many words the protocol took; a URL says it by itself. */
+/* Returns how many words name the protocol; a URL contains it. */
 static int find_protocol(const char *word, struct load_plan *plan) {
     static const struct load_protocol *const protocols[] = {&load_http, &load_memcached, &load_echo};
     plan->tls = !strcmp(word, "https");
@@ -173,7 +173,7 @@ static int find_protocol(const char *word, struct load_plan *plan) {
     return !is_url(word);
 }
 
-/* Options that do not go together: the exit code, or -1. */
+/* Checks for options that contradict each other: the exit code, or -1. */
 static int check_together(const struct load_plan *plan) {
     if (plan->files && plan->protocol != &load_http) return usage("--files is for http");
     if (plan->session && plan->one_request) return usage("--session and --one-request: one or the other");

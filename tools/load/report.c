@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What came of it, for people and for programs. See load.h. */
+/* Prints the results, for people and for programs. See load.h. */
 #include "load.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ static double a_request(uint64_t cpu, const struct load_tally *tally) {
     return tally->answers ? us(cpu) / (double)tally->answers : 0;
 }
 
-/* Requests without an answer are in none of the times: their number is printed beside them. */
+/* Requests without an answer are not among the times: their number is printed beside them. */
 static void times_for_people(const struct load_plan *plan, const struct load_tally *tally) {
     uint64_t late = tally->faults[LOAD_TIMEOUT], others = load_faults(tally) - late;
     if (!tally->answers) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A run: the links, and the fiber that leads them through warm-up and the measured part. See load.h.
+ * A run: the links, and the fiber that leads them through the warm-up and the measured part. See load.h.
  */
 #include "fileset.h"
 #include "load.h"
@@ -26,7 +26,7 @@ static struct weft_fiber *spawn_links(struct load *load, struct load_link **link
     return fibers;
 }
 
-/* All links are at the first barrier, or on their way there; leads them through one part. */
+/* Leads all links through one part. They wait at the first barrier, or are on their way there. */
 static void lead_part(struct load *load, uint64_t duration, bool measured) {
     struct load_tally *tally = load->tally;
     const struct load_plan *plan = load->plan;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What processes use, and how many descriptors this one may. See load.h. */
+/* CPU time and memory of processes, and the limit of descriptors. See load.h. */
 #include "load.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "deadlines.h"
 #include "server.h"
 
-/* More of it; before the first wait, the client is told that it may send. */
+/* Receives more of the body. Before the first wait, tells the client to send it. */
 static int more(struct connection *c, bool *expects) {
     if (*expects) output_text(&c->out, TEXT("HTTP/1.1 100 Continue\r\n\r\n"));
     *expects = false;

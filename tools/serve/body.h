@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The body of a request, which the server does not use: read and dropped, so that the next request can follow. */
+/* Reads and drops the body of a request, which the server does not use, so that the next request can follow. */
 #ifndef SERVE_BODY_H
 #define SERVE_BODY_H
 
@@ -8,7 +8,8 @@
 
 #define BODY_MOST (64 * 1024)
 
-/* 0, or the status to answer with: 400, 408, 413. Waits within the time for slow clients. r's texts are gone then. */
+/* Returns 0, or the status of the answer: 400, 408, 413. Waits within the time for slow clients. Afterwards the texts
+ * of r are invalid. */
 int body_drop(struct connection *c, const struct request *r);
 
 #endif

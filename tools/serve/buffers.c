@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See buffers.h. The last one given is taken first: it is in the caches. */
+/* See buffers.h. The last returned buffer is taken first, because it is in the CPU's caches. */
 #include "buffers.h"
 
 #include "base/lock.h"
@@ -17,7 +17,7 @@ static struct place {
 
 static _Atomic unsigned made; /* and not given back to the heap */
 
-/* After a wait the caller may be on another worker: then it gives to that one's. */
+/* After a wait the caller may be on another worker: then it returns the buffer to that worker. */
 static struct place *lock_place(void) {
     struct place *place = &places[(unsigned)weft_worker() % WORKERS];
     weft__lock(&place->lock);

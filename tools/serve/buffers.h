@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Buffers, lent while a request is being worked on: a connection on which nothing happens has none. As many as
- * can be in use at the same time without harm are kept for each worker; the others are the heap's.
+ * Buffers for the time of a request: an idle connection has none. Each worker keeps a small number of free buffers;
+ * further buffers come from the heap.
  */
 #ifndef SERVE_BUFFERS_H
 #define SERVE_BUFFERS_H
@@ -14,7 +14,7 @@
 char *buffer_take(void); /* NULL: no memory */
 void buffer_give(char *buffer);
 
-/* More are in use than are kept: connections with a buffer should hurry. */
+/* Are more buffers in use than are kept? Then connections with a buffer should hurry. */
 bool buffers_scarce(void);
 
 /* Frees all that are kept: no connection has one. */

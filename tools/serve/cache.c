@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See cache.h. The table is cut into parts, each with a lock, chains by hash, and a ring of all its entries:
- * a hand goes round, and takes the first entry that was not used since it came by last.
+ * See cache.h. The table has several parts, each with a lock, chains by hash, and a circular list of all its entries. A
+ * hand goes round, and evicts the first entry that was not used since its last visit.
  */
 #include "cache.h"
 
@@ -55,14 +55,14 @@ static struct part *part_of(uint32_t hash) { return &parts[hash >> 28]; }
 
 /* --- under the part's lock --------------------------------------------------------------------- */
 
-/* Where the pointer to it is: that is NULL if it is not there. */
+/* The place of the pointer to the entry; the pointer is NULL if there is no entry. */
 static struct entry **find(struct part *p, struct text path, uint32_t hash) {
     struct entry **at = &p->chains[hash & (most - 1)];
     while (*at && !((*at)->hash == hash && text_is((struct text){(*at)->path, (*at)->size}, path))) at = &(*at)->next;
     return at;
 }
 
-/* The file that it held, which the caller releases without the lock. */
+/* Removes an entry. Returns its file, which the caller releases without the lock. */
 static struct file *take_out(struct part *p, struct entry *e) {
     struct entry **at = &p->chains[e->hash & (most - 1)];
     struct file *file = e->file;
@@ -84,7 +84,7 @@ static struct entry *least_used(struct part *p) {
 
 /* --- the calls ---------------------------------------------------------------------------------------- */
 
-/* The first to come in a second looks whether the file is current; meanwhile others still take it. */
+/* The first user in each second checks whether the file is current; meanwhile others still use it. */
 struct file *cache_find(struct text path) {
     if (!most || path.size > PATH_MOST) return NULL;
     uint32_t hash = hash_of(path), now = tick_now();

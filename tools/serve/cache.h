@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files, by the path of a request as it was sent. A path that is found needs no decoding, no walk and
- * no system call. Whether it still leads to the same file, in the same state, is looked at once a second.
+ * Files by the path of a request, as it was sent. A cached path needs no decoding, no walk and no system call. Once a
+ * second the cache checks whether the path still leads to the same file in the same state.
  */
 #ifndef SERVE_CACHE_H
 #define SERVE_CACHE_H
 
 #include "files.h"
 
-/* Keeps so many files, or some more: how many, or -ENOMEM. */
+/* Makes a cache for this many files, or some more. Returns how many, or -ENOMEM. */
 int cache_begin(unsigned files);
 void cache_end(void);
 
-/* The file, held for the caller; NULL: it is not here, or not any more. */
+/* The file, with a reference for the caller; NULL: not cached. */
 struct file *cache_find(struct text path);
 
-/* From now on the path leads to this file; the least used files make room. Holds it for itself. */
+/* Stores the file under the path, and evicts unused files to make room. Takes a reference of its own. */
 void cache_put(struct text path, struct file *file);
 
 /* Forgets it. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See chunks.h. Extensions of a chunk, and the fields of a trailer, are passed over within a limit. */
+/* See chunks.h. Extensions of a chunk, and the fields of a trailer, are skipped, within a limit. */
 #include "chunks.h"
 
 #define LINE_MOST 1024
@@ -38,7 +38,7 @@ static int size_line(struct chunks *c, char got) {
     }
     if (!c->line || value >= 0) return -1;
     c->state = got == '\r' ? SIZE_LF : REST;
-    return got == '\r' || got == ';' ? 0 : -1; /* no space: where some see one, others might see the end */
+    return got == '\r' || got == ';' ? 0 : -1; /* no space: other readers might take it for the end */
 }
 
 /* Anything up to the end of the line. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A body in chunks, each behind a line with its length: found to its end, and dropped. Reads memory only. */
+/* Finds the end of a body in chunks, each after a line with its length. Only reads memory. */
 #ifndef SERVE_CHUNKS_H
 #define SERVE_CHUNKS_H
 
@@ -9,13 +9,13 @@
 /* Zeros are the beginning. */
 struct chunks {
     uint64_t left;  /* of the chunk, its data */
-    uint64_t bytes; /* of all chunks, so far: data and what is around them */
+    uint64_t bytes; /* of all chunks so far: data and framing */
     uint32_t state;
     uint32_t line; /* bytes of the line so far */
 };
 
-/* Goes over the next bytes and stores how many of them belong to the body. 0: more must follow. 1: that was the
- * end. -1: this is no such body. */
+/* Parses the next bytes, and stores how many of them belong to the body. 0: more must follow. 1: the body has ended.
+ * -1: invalid. */
 int chunks_skip(struct chunks *c, const char *data, size_t size, size_t *used);
 
 #endif

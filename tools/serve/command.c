@@ -53,7 +53,7 @@ static const struct option {
     {.name = "--list", .flag = &settings.list},
 };
 
-/* Two values, and it may come again. Returns 0 or the exit code. */
+/* An option with two values, which may be repeated. Returns 0 or the exit code. */
 static int set_tls(char **argv, int left, const char *value) {
     if (value || left < 2 || argv[0][0] == '-' || argv[1][0] == '-')
         return usage("--tls wants two files, a certificate and its key; try: weft serve --help");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of a connection: wait, work on what has come, wait again. All that needs room is done in work(),
- * which has returned, with its buffers, when the connection waits for the next request.
+ * A connection waits, processes what has come, and waits again. work() has all large frames and buffers. It returns
+ * before the connection waits for the next request.
  */
 #include "connection.h"
 
@@ -21,7 +21,7 @@
 #include <arpa/inet.h>
 #include <sys/ioctl.h>
 
-/* LAST: the last answer was given, or could not be. GONE: the client has closed, or is not to be answered. */
+/* LAST: the last answer was sent, or failed. GONE: the client has closed, or gets no answer. */
 enum next { NEXT_REQUEST, NEXT_REST, NEXT_LAST, NEXT_GONE };
 
 /* --- one request -------------------------------------------------------------------------------- */
@@ -38,15 +38,15 @@ static const char *peer_of(struct connection *c) {
     return c->peer;
 }
 
-/* What was sent of the body. To know it, the answer goes out first, unless more requests are there to be answered with
- * it: then what is gathered counts as sent. */
+/* How much of the body was sent. To know that, the answer is sent first, unless more requests are waiting to be
+ * answered with it: then collected bytes count as sent. */
 __attribute__((noinline, cold)) static void say(struct connection *c, const struct request *r, int status) {
     if (!input_size(&c->in)) output_flush(&c->out);
     uint64_t unsent = c->out.unsent < c->body ? c->out.unsent : c->body;
     log_request(peer_of(c), r, status, c->body - unsent);
 }
 
-/* A request that cannot be understood, or not in time: what follows it cannot be, either. */
+/* A request that is invalid, or not in time. The bytes after it cannot be understood either. */
 __attribute__((noinline, cold)) static enum next refuse(struct connection *c, const struct request *r, int status) {
     c->keep = false;
     head_error(c, r, status, TEXT(""));
@@ -54,7 +54,7 @@ __attribute__((noinline, cold)) static enum next refuse(struct connection *c, co
     return NEXT_LAST;
 }
 
-/* The texts of r lie in the input, where other bytes take their place: after this, only flags and numbers count. */
+/* The texts of r are in the input, which is overwritten now. Afterwards only flags and numbers are valid. */
 __attribute__((noinline, cold)) static enum next with_body(struct connection *c, const struct request *r) {
     char *copy = buffer_take();
     if (!copy) return NEXT_LAST;
@@ -74,7 +74,7 @@ __attribute__((noinline, cold)) static enum next with_body(struct connection *c,
     return next != NEXT_REQUEST ? next : c->keep ? NEXT_REQUEST : NEXT_LAST;
 }
 
-/* All requests that have come whole; then what is gathered goes out. */
+/* Answers all complete requests, and then sends the collected answers. */
 __attribute__((noinline)) static enum next work(struct connection *c, uint32_t *seen) {
     struct request r;
     enum next next = NEXT_REQUEST;
@@ -83,8 +83,9 @@ __attribute__((noinline)) static enum next work(struct connection *c, uint32_t *
         bool begun = *seen;
         *seen = found == PARSE_MORE ? input_size(&c->in) : 0;
         if (found == PARSE_MORE) {
-            /* For all of the head, however many pieces it comes in. Before any answer goes out: a client that has one
-             * knows that what it sent with that request is under way, and not cut off when the server ends. */
+            /* Waits for the whole head, however many pieces it has. Earlier answers are sent only afterwards. So a
+             * client with an answer knows that the requests that it sent together are being processed, and not cut off
+             * when the server ends. */
             if (!begun) deadline_set(c->fd, PHASE_READ, settings.slow);
             next = NEXT_REST;
         } else if (unlikely(found != PARSE_DONE)) {
@@ -105,7 +106,7 @@ __attribute__((noinline)) static enum next work(struct connection *c, uint32_t *
     return c->out.broken ? NEXT_LAST : next;
 }
 
-/* The rest of a head did not come, in time or at all. */
+/* The rest of a head did not come, or not in time. */
 __attribute__((noinline, cold)) static enum next give_up(struct connection *c) {
     struct request none = {.keep = false};
     if (!deadline_expired(c->fd)) return NEXT_GONE;
@@ -115,15 +116,15 @@ __attribute__((noinline, cold)) static enum next give_up(struct connection *c) {
 /* --- its end ----------------------------------------------------------------------------------------- */
 
 /*
- * A close with bytes unread, or before the client has sent its last bytes, is a reset, which may overtake the answer.
- * So the client is told by an end of our bytes, and what it still sends is read and dropped until it has closed as
- * well: as long as there is something, but not for ever, and otherwise for a moment. Before that moment begins, it may
- * take its time for the answer (deadlines.h).
+ * Closing a socket with unread bytes, or before the client has sent its last bytes, causes a reset, which may overtake
+ * the answer. So the server shuts down its sending side, and reads and drops what the client still sends, until the
+ * client has closed, too. It does so while bytes come, but not for ever, and otherwise for a moment. Before that moment
+ * begins, the client has time to take the answer (deadlines.h).
  */
 enum { LINGER_QUIET = 5, LINGER_MOST = 30 }; /* seconds, as nginx has them */
 
-/* The receiving side was shut down, so nothing tells that the client has closed, and the kernel would reset if the
- * other side were shut down, too: until the client has got everything. */
+/* Waits until the client has got everything. The receiving side was shut down, so the client's close is not visible,
+ * and shutting down the other side, too, would cause a reset. */
 __attribute__((noinline, cold)) static void linger_blindly(struct connection *c) {
     enum { READS = 64 };
     int n;
@@ -132,8 +133,8 @@ __attribute__((noinline, cold)) static void linger_blindly(struct connection *c)
     } while (deadline_unsent(c->fd) && !deadline_expired(c->fd) && !weft_sleep_for(10 * WEFT_MILLISECOND));
 }
 
-/* The client has got all of it, and has sent nothing that was not read: so a client that is quick does not cost more
- * (a connection with one request: 15.0 us if it lingers, 11.8 if not). */
+/* Has the client got everything, and was everything that it sent read? Then the connection need not linger (a
+ * connection with one request: 15.0 us if it lingers, 11.8 if not). */
 static bool is_settled(int fd) {
     int unread = 0;
     return !deadline_unsent(fd) && !ioctl(fd, FIONREAD, &unread) && !unread;
@@ -162,8 +163,8 @@ static void end(struct connection *c, enum next next) {
         weft_close(c->fd);
 }
 
-/* Until the client has closed, or is given up; or, with `first`, until its first answers have gone out and it may ask
- * again: then true. there: bytes have come. */
+/* Serves until the client has closed or is dropped. With `first`, until its first answers were sent and it may send
+ * more: then returns true. there: bytes have come. */
 static bool converse(struct connection *c, bool there, bool first) {
     enum next next;
     uint32_t seen = 0;
@@ -196,7 +197,7 @@ bool connection_greet(int fd) {
     struct connection c;
     if (unlikely(settings.tls)) return true; /* the stream of a handshake stays with its fiber */
     prepare(&c, fd);
-    bool goes_on = converse(&c, input_try(&c.in), true); /* most often a request follows the connection at once */
+    bool goes_on = converse(&c, input_try(&c.in), true); /* usually a request follows the connection at once */
     if (goes_on) input_end(&c.in);
     return goes_on;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A connection: what its fiber knows. Kept small: this and a few frames are all that an idle one has. */
+/* The state of a connection. Kept small: an idle connection has only this and a few frames. */
 #ifndef SERVE_CONNECTION_H
 #define SERVE_CONNECTION_H
 
@@ -18,11 +18,11 @@ struct connection {
 };
 
 /*
- * A connection begins with connection_greet. If that returns true, another fiber may go on with connection_run. A
- * deadline for its first bytes is set. Whichever call sees the end closes the descriptor.
+ * A connection begins with connection_greet, after a deadline for its first bytes was set. If that returns true,
+ * another fiber may continue with connection_run. The call that sees the end closes the descriptor.
  *
- *   connection_greet   until the first answer; true: the client may ask again
- *   connection_run     until the client has what it wants, or is given up
+ *   connection_greet   until the first answer; true: the client may send more requests
+ *   connection_run     until the client has closed, or is dropped
  */
 bool connection_greet(int fd);
 void connection_run(int fd);

@@ -23,7 +23,7 @@ void date_write(char *result, time_t time) {
 
 /* --- reading ---------------------------------------------------------------------------------------- */
 
-/* strptime is no help: it takes a day that a month does not have, and spaces and signs everywhere. */
+/* strptime is not strict enough: it accepts days that a month does not have, and spaces and signs everywhere. */
 
 static bool take(struct text *t, const char *what) {
     uint32_t size = (uint32_t)strlen(what);
@@ -42,7 +42,7 @@ static int take_name(struct text *t, const char *names) {
     return -1;
 }
 
-/* Exactly so many digits; `padded`: the first may be a space. -1: they are none. */
+/* Reads exactly n digits; `padded`: the first may be a space. -1: not digits. */
 static int take_number(struct text *t, uint32_t size, bool padded) {
     int value = 0;
     if (t->size < size) return -1;

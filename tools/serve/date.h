@@ -12,7 +12,7 @@
 /* Writes DATE_SIZE bytes, and no zero. */
 void date_write(char *result, time_t time);
 
-/* All three forms that HTTP has known. -1: it is none. */
+/* Reads a date in any of HTTP's three forms. -1: not a date. */
 time_t date_read(struct text value);
 
 #endif

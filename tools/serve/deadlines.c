@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See deadlines.h. One word a connection: the phase, and above it the second in which it ends. */
+/* See deadlines.h. Each connection has a word: the phase, and above it the second in which it ends. */
 #include "deadlines.h"
 
 #include "base/atomic.h"
@@ -15,15 +15,16 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#define TAKEN_LEAST (256 * 1024) /* bytes that a slow client has to take in the time for slow clients */
+#define TAKEN_LEAST (256 * 1024) /* bytes that a client has to take in the time for slow clients */
 
 enum { PHASE_BITS = 3, PHASE_MASK = 7 };
 enum { STATE_CLOSE = 7 }; /* TCP_CLOSE: the header that has it conflicts with the header that has bytes_acked */
 
 static _Atomic uint64_t *words;
-/* What the ticker knows of a connection; written while the word is HELD, or before there is one. */
+/* The ticker's data about a connection; written while the word is HELD, or before there is a connection. */
 static struct record {
-    uint64_t looked, acked; /* the word that it gave the connection more time by, and the bytes that had arrived then */
+    /* The word with which it gave the connection more time, and the bytes that had arrived then. */
+    uint64_t looked, acked;
     enum shut shut;
 } * records;
 static unsigned most;
@@ -49,7 +50,7 @@ void deadlines_end(void) {
 
 /* --- the connection ------------------------------------------------------------------------------ */
 
-/* Pairs with expire: what the ticker did to the descriptor is done. */
+/* Pairs with expire: the ticker has finished with the descriptor. */
 static void change(int fd, uint64_t to) {
     uint64_t old = load_rlx(&words[fd]);
     while (old != to && (phase_of(old) == PHASE_HELD || !cas_ar(&words[fd], &old, to))) {
@@ -58,7 +59,7 @@ static void change(int fd, uint64_t to) {
     }
 }
 
-/* In the same second and phase as before, as most often on a busy connection, nothing is written. */
+/* Writes nothing if second and phase are the same, as usual on a busy connection. */
 void deadline_set(int fd, enum phase phase, unsigned seconds) {
     change(fd, word_of(phase, seconds));
     for (unsigned h = load_rlx(&highest); unlikely((unsigned)fd >= h);)
@@ -70,7 +71,7 @@ void deadline_begin(int fd, unsigned seconds) {
     deadline_set(fd, PHASE_IDLE, seconds);
 }
 
-/* A fiber that the shutdown woke may come here before the ticker has said so. */
+/* A fiber that the shutdown woke may come here before the ticker has stored EXPIRED. */
 bool deadline_expired(int fd) {
     uint64_t word;
     while (phase_of(word = load_acq(&words[fd])) == PHASE_HELD) weft_yield(); /* pairs with expire */
@@ -86,7 +87,7 @@ static bool ask(int fd, struct tcp_info *info) {
     return !getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &size);
 }
 
-/* The end of the connection counts as a byte. After a reset, the kernel counts what was lost. */
+/* The end of the connection counts as a byte. After a reset, the kernel counts lost bytes. */
 bool deadline_unsent(int fd) {
     int left = 0;
     struct tcp_info info;
@@ -95,10 +96,10 @@ bool deadline_unsent(int fd) {
 
 /* --- the ticker ------------------------------------------------------------------------------------- */
 
-/* What becomes of a connection: nothing, more time, or an end. */
+/* Decides about a connection: nothing, more time, or its end. */
 enum verdict { VERDICT_LEAVE, VERDICT_MORE, VERDICT_SHUT, VERDICT_RESET };
 
-/* At the first look it is given time; at later looks the client must have taken enough of what was sent. */
+/* At the first look the client gets time. At later looks it must have taken enough of the sent bytes. */
 static enum verdict judge_slow(int fd, uint64_t word) {
     struct record *r = &records[fd];
     struct tcp_info info;
@@ -108,7 +109,7 @@ static enum verdict judge_slow(int fd, uint64_t word) {
     return takes ? VERDICT_MORE : VERDICT_RESET;
 }
 
-/* `due`: its time is up; else its place is wanted. */
+/* `due`: its time is up; otherwise its place is needed. */
 static enum verdict judge(int fd, uint64_t word, bool due) {
     enum phase phase = phase_of(word);
     if (phase == PHASE_WRITE || phase == PHASE_EXPIRED) return VERDICT_RESET;
@@ -116,7 +117,7 @@ static enum verdict judge(int fd, uint64_t word, bool due) {
     return due ? judge_slow(fd, word) : VERDICT_LEAVE;
 }
 
-/* A client that sends too slowly may still get an answer; a client that does not take what was sent is reset. */
+/* A client that sends too slowly may still get an answer. A client that does not take the sent bytes is reset. */
 static void end_waits(int fd, enum verdict verdict) {
     struct linger linger = {1, 0};
     records[fd].shut = verdict == VERDICT_RESET ? SHUT_ALL : SHUT_INPUT;
@@ -124,7 +125,7 @@ static void end_waits(int fd, enum verdict verdict) {
     shutdown(fd, verdict == VERDICT_RESET ? SHUT_RDWR : SHUT_RD);
 }
 
-/* Holds the connection: its descriptor stays what it is. False: it is in another phase by now. */
+/* Holds the connection, so that its descriptor stays open. False: its phase has changed. */
 static bool hold(int fd, uint64_t word) { return cas_ar(&words[fd], &word, PHASE_HELD); /* pairs with change */ }
 
 static void let_go(int fd, uint64_t word) { store_rel(&words[fd], word); /* pairs with change */ }
@@ -170,7 +171,7 @@ unsigned deadlines_reset(void) {
     return count;
 }
 
-/* The order in which connections make room; UINT64_MAX: it does not. */
+/* The order in which connections make room; UINT64_MAX: never. */
 static uint64_t rank_of(uint64_t word) {
     if (phase_of(word) == PHASE_LINGER) return word;
     return phase_of(word) == PHASE_IDLE ? word | UINT64_C(1) << 63 : UINT64_MAX;
@@ -186,11 +187,10 @@ static uint64_t first_behind(uint64_t rank) {
     return first;
 }
 
-/* Of those that end in the same second, a hand that goes round takes one after the other: a new connection has the
- * descriptor of a connection that ended just now, and its turn comes last. Those of which something is still on its
- * way to the client are passed over. */
+/* Among connections that end in the same second a hand goes round the descriptors: a new connection reuses a descriptor
+ * that was just closed, so its turn comes last. Connections with bytes on their way to the client are skipped. */
 unsigned deadlines_make_room(unsigned count) {
-    enum { RANKS = 4 }; /* looked at in one call: each look is at all connections */
+    enum { RANKS = 4 }; /* the most in one call, because each search visits all connections */
     static unsigned hand;
     unsigned n = load_rlx(&highest), done = 0;
     uint64_t rank = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See files.h. A look that the kernel can answer from its memory is made here, others on the pool of threads. */
+/* See files.h. Lookups that the kernel can answer from memory are made here, others in the thread pool. */
 #include "files.h"
 
 #include "base/atomic.h"
@@ -100,14 +100,14 @@ static bool same_state(struct file_state a, struct file_state b) {
            same_time(a.changed, b.changed);
 }
 
-/* What was changed in the second in which it was opened may have been changed again without a trace. */
+/* A file that was changed in the second in which it was opened may have been changed again with the same time. */
 bool file_current(const struct file *file) {
     struct stat s;
     if (file->state.changed.tv_sec >= file->opened - 1 || file_look(file->path, &s)) return false;
     return same_state(state_of(&s), file->state);
 }
 
-/* The type is in the head, between its colon and its line's end. */
+/* The type is in the head, between the colon and the end of the line. */
 static void write_head(struct file *f, size_t most) {
     const char *type = mime_type(f->path);
     char date[DATE_SIZE];

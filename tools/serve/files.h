@@ -19,13 +19,13 @@ struct file_state {
     uint64_t size;
 };
 
-/* Files up to this size are kept in memory, larger files open. What is sent from there is copied for each client, which
- * is cheaper than sendfile only for so few bytes (docs/SERVE.md). */
+/* Files up to this size are kept in memory, larger files are kept open. Sending from memory copies the bytes for each
+ * client, which is cheaper than sendfile only for small files (docs/SERVE.md). */
 #define FILE_SMALL (16 * 1024)
 
 /*
- * A state of a file, and the head of an answer that is all of it. It never changes: so head and bytes of a small
- * file belong together, whatever happens to the file meanwhile.
+ * A state of a file, and the head for the whole file. It never changes, so head and bytes of a small file belong
+ * together, whatever happens to the file meanwhile.
  */
 struct file {
     _Atomic uint32_t users; /* the last one closes it */
@@ -35,8 +35,8 @@ struct file {
     struct file_state state;
     struct text type;
     struct text tag;        /* in head */
-    struct text head;       /* the first line and the fields, up to Date, which is put after it */
-    struct text validators; /* the end of it: Last-Modified, ETag and Accept-Ranges */
+    struct text head;       /* the first line and the fields before Date */
+    struct text validators; /* its last part: Last-Modified, ETag and Accept-Ranges */
     char *path;
     char memory[];
 };
@@ -45,16 +45,16 @@ struct file {
 int files_begin(const char *directory);
 void files_end(void);
 
-/* What a path below the root is: 0, or the status to answer with. */
+/* Finds the kind of a path below the root. Returns 0, or the status of the answer. */
 int file_look(const char *path, struct stat *stat);
 
-/* Opens a regular file, or reads it: 200, or the status to answer with. The caller is its one user. */
+/* Opens or reads a regular file. Returns 200, or the status of the answer. The caller has the only reference. */
 int file_open(const char *path, struct file **result);
 
-/* Is it still what its path leads to, and unchanged? */
+/* Does the path still lead to this file, unchanged? */
 bool file_current(const struct file *file);
 
-/* Opens a directory: a descriptor, or the status to answer with, negative. */
+/* Opens a directory. Returns a descriptor, or the negative status of the answer. */
 int directory_open(const char *path);
 
 void file_hold(struct file *file);

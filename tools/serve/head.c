@@ -41,7 +41,7 @@ size_t head_end(const struct connection *c, const struct request *r, char *to) {
     return TICK_DATE_SIZE + end.size;
 }
 
-/* A 304 has no length: it would be that of what is not sent. */
+/* A 304 has no length, because it sends no body. */
 void head_write(struct connection *c, const struct request *r, int status, const char *type, uint64_t length,
                 struct text fields) {
     char size[48] = "", *end;

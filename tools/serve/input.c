@@ -15,7 +15,7 @@ void input_end(struct input *in) {
     in->begin = in->end = 0;
 }
 
-/* From the little memory to a buffer, or to the front of that. False: no memory, or it is full. */
+/* Moves the input to a buffer, or to the front of the buffer. False: no memory, or the buffer is full. */
 static bool make_room(struct input *in) {
     char *to = in->buffer ? in->buffer : buffer_take();
     uint32_t size = input_size(in);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What comes from the client. It is received into a little memory in the connection's frame, where a request
- * usually has room; only a longer request gets a buffer, from its first byte there until its last is used.
+ * Bytes from the client. They are received into a small array in the connection's frame, where a request usually fits.
+ * Only a longer request gets a buffer, until its last byte is used.
  */
 #ifndef SERVE_INPUT_H
 #define SERVE_INPUT_H
@@ -29,13 +29,13 @@ static inline const char *input_data(const struct input *in) {
 static inline uint32_t input_size(const struct input *in) { return in->end - in->begin; }
 static inline void input_use(struct input *in, uint32_t size) { in->begin += size; }
 
-/* The first bytes of a connection, if they have come by now. */
+/* Receives the first bytes of a connection, if they have already come. */
 bool input_try(struct input *in);
 
-/* Waits for more, and puts it behind what is there. False: there is no more, or no room. */
+/* Waits for more bytes, and appends them. False: no more bytes, or no room. */
 bool input_wait(struct input *in);
 
-/* Gives the buffer back; what was not used is lost. */
+/* Returns the buffer; unused bytes are lost. */
 void input_end(struct input *in);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See listing.h. Names that begin with a dot are not shown, nor are those that a request would not get. */
+/* See listing.h. Names that begin with a dot are not shown. Neither are names for which a request would fail. */
 #include "listing.h"
 
 #include "base/atomic.h"
@@ -57,7 +57,8 @@ static int compare(const void *a, const void *b) {
     return x->directory != y->directory ? (x->directory ? -1 : 1) : strcmp(x->text, y->text);
 }
 
-/* What it is, by a walk beneath the root only if the directory does not say so: a link may lead anywhere. */
+/* Finds the kind of a name. It walks beneath the root only if the directory entry does not have the kind: a link may
+ * lead anywhere. */
 static mode_t kind_of(const struct page *page, const struct dirent *d) {
     char path[TARGET_MOST + NAME_MAX];
     struct stat s;
@@ -67,7 +68,7 @@ static mode_t kind_of(const struct page *page, const struct dirent *d) {
     return n < (int)sizeof path && !file_look(path, &s) ? s.st_mode & S_IFMT : 0;
 }
 
-/* Would a request for it be answered with a file, a list, or the way to one of these? */
+/* Would a request for it get a file, a list, or a redirection to these? */
 static bool is_served(const struct page *page, const struct dirent *d, bool *directory) {
     mode_t kind = kind_of(page, d);
     *directory = kind == S_IFDIR;
@@ -95,7 +96,7 @@ static void write_page(FILE *to, const char *path, const struct name *names, siz
     fputs(n == NAMES_MOST ? "</ul>\n<p>and more\n" : "</ul>\n", to);
 }
 
-/* Leaves text NULL if something is missing. Closes the directory. */
+/* Leaves text NULL if there is no memory. Closes the directory. */
 static void *make_page(void *arg) {
     struct page *page = arg;
     struct name *names = malloc(NAMES_MOST * sizeof *names);

@@ -6,7 +6,7 @@
 #include "connection.h"
 #include "parse.h"
 
-/* `path` is decoded, and ends in a slash or is the root's. Returns the status. */
+/* `path` is decoded, and empty for the root; otherwise it ends in a slash. Returns the status. */
 int listing_reply(struct connection *c, const struct request *r, const char *path);
 
 #endif

@@ -18,7 +18,7 @@ enum { ROOM = 64 * 1024, LINE = 2048 };
 static const char *name;
 static int fd = -1;
 static struct weft_mutex lock;       /* of what follows */
-static char gathered[ROOM] = {'\n'}; /* lines, after the end of a line that was written in part */
+static char gathered[ROOM] = {'\n'}; /* lines, after the rest of a line that was written in part */
 static uint32_t used = 1;
 static bool cut;          /* what was written last ends within a line */
 static bool takes = true; /* the last time it took everything */
@@ -37,7 +37,7 @@ int log_begin(const char *file) {
 
 bool log_wanted(void) { return fd >= 0; }
 
-/* A client's bytes: quotes and what is not printable are written as numbers. */
+/* Writes bytes of a client, with quotes and unprintable bytes as numbers. */
 static uint32_t put_quoted(char *to, struct text t) {
     static const char digits[] = "0123456789abcdef";
     uint32_t n = 0;
@@ -70,7 +70,8 @@ static uint32_t put_line(char *to, const char *peer, const struct request *r, in
     return n;
 }
 
-/* From there on, as much as it takes in that time: of a pipe without a reader, nothing. Returns how far that is. */
+/* Writes from `from` on, as much as the file takes in that time: a pipe without a reader takes nothing. Returns the new
+ * position. */
 static uint32_t write_within(uint32_t done, uint64_t time) {
     struct weft_scope scope;
     if (weft_scope_begin(&scope, weft_now() + time)) return done;
@@ -80,7 +81,7 @@ static uint32_t write_within(uint32_t done, uint64_t time) {
     return done;
 }
 
-/* What comes after half a line begins a new one, whenever that is. */
+/* After half a line, the next text begins on a new line. */
 static void write_out(void) {
     static bool said;
     if (used == 1) return;
@@ -92,8 +93,8 @@ static void write_out(void) {
     used = 1;
 }
 
-/* A log that cannot be written is no reason not to serve: it is waited for once. After that it is tried once a second,
- * and until it takes everything again lines are left out. */
+/* If the log cannot be written, the server still serves. It waits for the log once. Then it tries once a second, and
+ * until all is written again it drops lines. */
 void log_request(const char *peer, const struct request *r, int status, uint64_t bytes) {
     weft_mutex_lock(&lock);
     if (used + LINE > ROOM && takes) write_out();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The access log, in the combined format: gathered, and written once a second or when there is much. */
+/* The access log, in the combined format. Lines are collected, and written once a second or when there are many. */
 #ifndef SERVE_LOG_H
 #define SERVE_LOG_H
 
@@ -16,7 +16,7 @@ bool log_wanted(void);
 /* A line. `peer` is the client's address. */
 void log_request(const char *peer, const struct request *r, int status, uint64_t bytes);
 
-/* Writes what was gathered. `reopen`: to a new file of that name, because the old one was moved away. */
+/* Writes the collected lines. `reopen`: to a new file of that name, because the old file was moved away. */
 void log_write(bool reopen);
 
 #endif

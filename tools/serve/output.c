@@ -13,10 +13,12 @@
 #include <stdio.h>
 #include <sys/sendfile.h>
 
-#define FILE_PIECE (256 * 1024)    /* sent within the time for slow clients */
-#define FILE_AT_ONCE (1024 * 1024) /* as far as the client takes it without a wait; the others wait meanwhile */
+#define FILE_PIECE (256 * 1024) /* sent within the time for slow clients */
+#define FILE_AT_ONCE \
+    (1024 * 1024) /* the most in one go, if the client takes it at once; other connections wait
+                                    * meanwhile */
 
-/* Nothing more is sent; so many bytes have been lost. */
+/* Stops all sending; this many bytes were lost. */
 __attribute__((cold, noinline)) static void lose(struct output *o, uint64_t lost) {
     o->broken = true;
     o->unsent += lost;
@@ -34,7 +36,7 @@ static void settle(struct output *o, ssize_t sent, size_t size) {
     if (unlikely(sent != (ssize_t)size)) lose(o, size - (sent > 0 ? (size_t)sent : 0));
 }
 
-/* Together with others, by the ring; unless thousands wait for that, each with a buffer. */
+/* Sends through the ring, together with others, unless thousands wait for that, each with a buffer. */
 static void send_all(struct output *o, const char *data, size_t size, int flags) {
     if (unlikely(o->tls != NULL)) {
         settle(o, weft_tls_send(o->tls, data, size, flags), size);
@@ -45,7 +47,7 @@ static void send_all(struct output *o, const char *data, size_t size, int flags)
     settle(o, weft_send(o->fd, data + done, size - done, flags | MSG_NOSIGNAL), size - done);
 }
 
-/* The client has not taken the last piece: this one has a time of its own. */
+/* The client has not taken the last piece at once: this piece has a new deadline. */
 __attribute__((cold, noinline)) static void send_slowly(struct output *o, const char *data, size_t size, int flags) {
     deadline_set(o->fd, PHASE_WRITE, settings.slow);
     send_all(o, data, size, flags);
@@ -79,7 +81,7 @@ void output_text(struct output *o, struct text text) {
     output_add(o, text.size);
 }
 
-/* What does not fit is a mistake of the caller's, and not sent. */
+/* Text that does not fit is a mistake of the caller, and is not sent. */
 void output_format(struct output *o, const char *format, ...) {
     enum { MOST = 12 * 1024 };
     char *room = output_room(o, MOST);
@@ -94,7 +96,7 @@ void output_format(struct output *o, const char *format, ...) {
         output_add(o, (size_t)n);
 }
 
-/* What the client did not take at once of the gathered bytes and those behind them. */
+/* Sends the rest, which the client did not take at once. */
 __attribute__((cold, noinline)) static void send_rest(struct output *o, struct iovec *parts, ssize_t sent) {
     if (sent < 0) o->broken = true;
     size_t done = sent < 0 ? 0 : (size_t)sent;
@@ -123,7 +125,7 @@ void output_bytes(struct output *o, const char *data, size_t size) {
     o->used = 0;
 }
 
-/* A file that has become shorter breaks it: the client was promised more. */
+/* A file that has become shorter ends the connection, because the client was promised more bytes. */
 __attribute__((cold, noinline)) static void send_file_slowly(struct output *o, int fd, off_t at, uint64_t size) {
     off_t end = at + (off_t)size;
     while (at < end && !o->broken) {
@@ -135,14 +137,14 @@ __attribute__((cold, noinline)) static void send_file_slowly(struct output *o, i
     if (at < end) lose(o, (uint64_t)(end - at));
 }
 
-/* What goes before a file waits for it in the kernel, not in the ring. */
+/* The bytes before a file wait for it in the kernel (MSG_MORE), not in the ring. */
 static void send_before(struct output *o) {
     size_t done = send_now(o, o->buffer, o->used, MSG_MORE);
     if (unlikely(done < o->used) && !o->broken) send_slowly(o, o->buffer + done, o->used - done, MSG_MORE);
     o->used = 0;
 }
 
-/* The socket does not block, so this goes as far as the client takes it at once. */
+/* The socket does not block, so this sends as much as the client takes at once. */
 static void send_file(struct output *o, int fd, uint64_t offset, uint64_t size) {
     off_t at = (off_t)offset;
     if (unlikely(o->tls != NULL)) {

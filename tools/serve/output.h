@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What goes to the client: gathered in a buffer, so that a head and a small file, or the answers to
- * several requests that came together, go in one call. Once something could not be sent, it is broken,
- * and all that follows does nothing.
+ * Bytes for the client, collected in a buffer, so that a head and a small file, or several answers, are sent with one
+ * call. After a failed send the output is *broken*, and all further calls do nothing.
  */
 #ifndef SERVE_OUTPUT_H
 #define SERVE_OUTPUT_H
@@ -23,9 +22,9 @@ struct output {
     char *buffer;    /* NULL: nothing is gathered */
 };
 
-/* Room for so many bytes, BUFFER_SIZE at most; NULL: broken. */
+/* Room for this many bytes, at most BUFFER_SIZE; NULL: broken. */
 char *output_room(struct output *o, size_t size);
-/* So many of them are there. */
+/* This many bytes were written there. */
 static inline void output_add(struct output *o, size_t size) { o->used += (uint32_t)size; }
 
 void output_text(struct output *o, struct text text);
@@ -33,7 +32,7 @@ void output_format(struct output *o, const char *format, ...) __attribute__((for
 void output_bytes(struct output *o, const char *data, size_t size); /* however many; long parts are not copied */
 void output_file(struct output *o, const struct file *f, uint64_t offset, uint64_t size);
 
-/* Sends what was gathered, and gives the buffer back. */
+/* Sends the collected bytes, and returns the buffer. */
 void output_flush(struct output *o);
 
 #endif

@@ -58,7 +58,7 @@ static const struct text names[FIELDS] = {
     [FIELD_USER_AGENT] = {"user-agent", 10},
 };
 
-/* How many bytes from the front are of that class. */
+/* How many bytes at the front belong to the class. */
 static uint32_t span(struct text t, uint8_t class) {
     uint32_t i = 0;
     while (i < t.size && classes[(uint8_t)t.at[i]] & class) i++;
@@ -69,7 +69,7 @@ static struct text skip(struct text t, uint32_t n) { return (struct text){t.at +
 
 /* --- the end ------------------------------------------------------------------------------------- */
 
-/* Takes a line off the front, without its end; false: there is no whole line. */
+/* Takes a line off the front, without its end. False: there is no complete line. */
 static bool next_line(struct text *rest, struct text *line) {
     const char *end = memchr(rest->at, '\n', rest->size);
     if (!end) return false;
@@ -78,7 +78,7 @@ static bool next_line(struct text *rest, struct text *line) {
     return true;
 }
 
-/* Is there an empty line, and with it the end? A look at line ends only. */
+/* Is there an empty line, which ends the head? Looks only at line ends. */
 static bool complete(const char *data, size_t size, size_t seen) {
     const char *at = data + (seen > 3 ? seen - 3 : 0), *end = data + size;
     while ((at = memchr(at, '\n', (size_t)(end - at)))) {
@@ -108,13 +108,13 @@ static enum method method_of(struct text name) {
     return METHOD_UNKNOWN;
 }
 
-/* The size of "http://" or "https://", if it begins so. */
+/* The size of "http://" or "https://", if the text begins with it. */
 static uint32_t scheme_of(struct text target) {
     if (target.size > 7 && !strncasecmp(target.at, "http://", 7)) return 7;
     return target.size > 8 && !strncasecmp(target.at, "https://", 8) ? 8 : 0;
 }
 
-/* Of "http://host/path" what comes after the host. Other forms belong to methods that are refused anyway. */
+/* The part of "http://host/path" after the host. Other forms belong to methods that are refused anyway. */
 static bool set_target(struct request *r, struct text target) {
     uint32_t scheme = *target.at == '/' ? 0 : scheme_of(target);
     if (scheme) {
@@ -170,7 +170,7 @@ static int parse_field(struct request *r, struct text line, bool *close, bool *k
     return PARSE_DONE;
 }
 
-/* The lines behind it have been parsed, up to the empty one. */
+/* The following lines have been parsed, up to the empty line. */
 bool request_next(const struct request *r, enum field f, struct text *value) {
     if (!(r->repeated >> f & 1)) return false;
     const char *at = value->at + value->size;
@@ -195,7 +195,7 @@ static bool set_length(struct request *r) {
     return true;
 }
 
-/* A name, or an address in brackets; and perhaps a port. Nothing at all is allowed, too. */
+/* A name, or an address in brackets, and perhaps a port. It may be empty. */
 static bool is_host(struct text t) {
     if (t.size && *t.at == '[') {
         uint32_t n = 1;
@@ -250,7 +250,7 @@ static int parse_lines(struct request *r, struct text rest) {
     return conclude(r);
 }
 
-/* Empty lines before it are let pass, as some clients send one after a body. */
+/* Skips empty lines before the request, because some clients send one after a body. */
 int parse_head(struct request *r, const char *data, size_t size, size_t seen) {
     size_t before = 0;
     while (size - before >= 2 && data[before] == '\r' && data[before + 1] == '\n') before += 2;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The head of a request: its first line and its fields, up to the empty line. Reads memory, changes
- * nothing, and makes no calls: what it finds are pieces of the memory that it was given.
+ * Parses the head of a request: its first line and its fields, up to the empty line. It only reads memory, without
+ * system calls. The results are parts of that memory.
  *
- * It is strict where leniency would let two readers of one stream disagree about where a request ends:
+ * It is strict where leniency would let two readers of a stream find different ends of a request:
  * lines end in CR LF, no space before a colon, no folded lines, one Content-Length or one
  * "Transfer-Encoding: chunked" and never both, one Host, which is a name or an address.
  */
@@ -54,13 +54,13 @@ struct request {
 
 static inline bool request_has(const struct request *r, enum field f) { return r->given >> f & 1; }
 
-/* The next line of a field that is a list, after the line *value; false: that was the last. */
+/* Finds the next line of a list field, after the line *value. False: there is no further line. */
 bool request_next(const struct request *r, enum field f, struct text *value);
 
 /*
- * PARSE_MORE: the end has not come yet. PARSE_DONE. Or the status to answer with, 400, 414, 417, 431, 501 or
- * 505; then only line, method and old are set, as far as they were read, and what follows cannot be understood.
- * `seen`: the end is not within so many bytes, as an earlier call has told by PARSE_MORE.
+ * Returns PARSE_MORE (the head is incomplete), PARSE_DONE, or the status of the answer: 400, 414, 417, 431, 501 or 505.
+ * With a status, only line, method and old are set, as far as they were read, and the following bytes cannot be
+ * understood. `seen`: an earlier call has returned PARSE_MORE for this many bytes.
  */
 enum { PARSE_MORE = 0, PARSE_DONE = 200 };
 int parse_head(struct request *r, const char *data, size_t size, size_t seen);

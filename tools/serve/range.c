@@ -2,7 +2,7 @@
 /* See range.h. */
 #include "range.h"
 
-/* Takes a number off the front; too large a number counts as the largest; false: there is none. */
+/* Takes a number off the front. A number that is too large counts as the largest. False: there is no number. */
 static bool number(struct text *t, uint64_t *value) {
     bool any = false;
     *value = 0;
@@ -14,7 +14,7 @@ static bool number(struct text *t, uint64_t *value) {
     return any;
 }
 
-/* 1: it lies in the file. 0: it does not. -1: it is none. */
+/* 1: a range within the file. 0: outside. -1: not a range. */
 static int parse_one(struct text t, uint64_t size, struct range *range) {
     uint64_t first, last = UINT64_MAX;
     bool has_first = number(&t, &first);

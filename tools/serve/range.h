@@ -12,9 +12,9 @@ struct range {
 };
 
 /*
- * Those of a field "Range: bytes=..." for a file of that size: how many. 0: the field is to be ignored: it is no
- * list of byte ranges, it has more than RANGES_MOST, or they ask for more than all of the file. -1: none of them
- * lies in the file.
+ * Reads the ranges of a field "Range: bytes=..." for a file of that size. Returns how many. 0: ignore the field,
+ * because it is not a list of byte ranges, has more than RANGES_MOST, or requests more than the whole file. -1: no
+ * range lies in the file.
  */
 int range_parse(struct text value, uint64_t size, struct range list[RANGES_MOST]);
 

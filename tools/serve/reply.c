@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See reply.h. Paths that the cache knows take the short way; the rest of this is for the others. */
+/* See reply.h. Cached paths take the short way; most of this file is for other paths. */
 #include "reply.h"
 
 #include "base/base.h"
@@ -45,7 +45,8 @@ static int reply_file(struct connection *c, const struct request *r, const struc
 
 /* --- a path --------------------------------------------------------------------------------------- */
 
-/* To the directory, with a slash at its end. Made of the decoded path: "//host" must not become one. */
+/* Redirects to the directory, with a slash at its end. The target is made from the decoded path, because "//host" must
+ * not become a host. */
 static int redirect(struct connection *c, const struct request *r, const char *path, size_t size) {
     enum { MOST = BUFFER_SIZE / 2 };
     char *fields = buffer_take();

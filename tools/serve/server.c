@@ -3,9 +3,9 @@
  * The server: a fiber that accepts, a fiber for each connection, and the first fiber, which is the ticker, waits for
  * signals and ends the server.
  *
- * The end, at SIGTERM or SIGINT: the server accepts no more; connections on which no request has begun are shut down;
- * the others finish the request they are at, and say that it was the last. What is left after the time of grace, or
- * at a second signal, is reset.
+ * At SIGTERM or SIGINT the server stops accepting. Connections without a request are shut down; the others finish their
+ * present request, and announce that it was the last. Connections that are left after the time of grace, or at a second
+ * signal, are reset.
  */
 #include "server.h"
 
@@ -37,7 +37,7 @@
 static int listener = -1;
 static _Atomic bool ends;
 static _Atomic unsigned finished; /* connections */
-static unsigned known;            /* of these, the acceptor knows; or has sent them away itself */
+static unsigned known;            /* the acceptor knows of these, or has ended them itself */
 static unsigned most;             /* of them, at a time */
 static struct weft_sem room;      /* as many more there may be */
 
@@ -53,7 +53,8 @@ static void say_short(int err) {
     fprintf(stderr, "weft: no more connections for now: %s; see ulimit -n\n", strerror(err));
 }
 
-/* A connection that went away before it was accepted is none; when something is short, others may give it back. */
+/* A connection that ended before it was accepted does not count. In a shortage, other connections may return resources.
+ * */
 static bool goes_on(int err) {
     switch (err) {
     case EMFILE:
@@ -68,10 +69,10 @@ static bool goes_on(int err) {
 }
 
 /*
- * As many connections end as begin: each seems to be for a request or two. Then they are accepted when their first
- * bytes have come, or, if a second has passed, without them: one wake-up instead of two, a quarter of all that such a
- * connection costs. Not otherwise: of clients that connect and say nothing yet, the kernel remembers only as many as
- * its queue holds, and those beyond get cookies, and small segments for as long as they live.
+ * If as many connections end as begin, each seems to carry only a request or two. Then TCP_DEFER_ACCEPT delays an
+ * accept until the first bytes have come, or a second has passed: one wake-up instead of two, a quarter of the cost of
+ * such a connection. It is off otherwise: the kernel stores silent clients only up to the length of its queue, and
+ * further clients get cookies, and small segments for their whole life.
  */
 static void defer(void) {
     enum { LOOK_EVERY = 32 };
@@ -98,8 +99,9 @@ static void *connection(void *fd) {
 }
 
 /*
- * A client gets its first answer before the next answers of the others: the fiber that greets it has a high priority,
- * and gives the connection to an ordinary fiber then. (4,000 clients at once that keep asking: the last first answer
+ * A client gets its first answer before other clients get their next answers: the fiber that greets it has a high
+ * priority, and then passes the connection to an ordinary fiber. (4,000 clients at once that keep asking: the last
+ * first answer
  * after 0.20 s -> 0.17 s on io_uring, 0.18 -> 0.14 s on epoll.)
  */
 static void *newcomer(void *fd) {
@@ -111,24 +113,24 @@ static void *newcomer(void *fd) {
 }
 
 /*
- * Room for an accepted connection: the connection that has been idle longest is closed for it. If none is idle, it
- * waits, and those behind it wait in the kernel's queue; that is why each is accepted by itself, and not by a
- * weft_listener, which takes all that come. (A connection with one request costs as much either way, 19.5 us.) False:
- * this is the end.
+ * Makes room for an accepted connection by closing the connection that has been idle longest. If none is idle, the new
+ * connection waits, and others wait in the kernel's queue. So connections are accepted one by one, not by a
+ * weft_listener, which accepts all that come. (A connection with one request costs 19.5 us either way.) False: the
+ * server ends.
  */
 static bool make_room(void) {
-    enum { AT_ONCE = 4096 }; /* of thousands, some go together: each look is at all of them */
+    enum { AT_ONCE = 4096 }; /* of thousands, some are ended together, because each search visits all of them */
     int err = weft_sem_try(&room);
     while (err && err != -ECANCELED) {
         unsigned goes = deadlines_make_room(1 + most / AT_ONCE); /* unless a request has just come to it */
-        known += goes; /* how long it was there says nothing about the others */
+        known += goes;                                           /* its duration says nothing about other connections */
         err = weft_sem_wait_until(&room, weft_now() + (goes ? 500 : 20) * WEFT_MILLISECOND);
     }
     return !err;
 }
 
-/* It has a deadline from here on, so that the end waits for it, though its fiber may not have begun by then. Nothing
- * was said yet: no request is under way. */
+/* The connection has a deadline from here on, so that the server's end waits for it, even if its fiber has not begun.
+ * No request is under way yet. */
 static bool begin(int fd) {
     if (!make_room()) return false;
     const struct weft_attr first = {.priority = WEFT_HIGH};
@@ -152,7 +154,7 @@ static void *accept_all(void *unused) {
     return unused;
 }
 
-/* What is set here, the accepted sockets inherit. */
+/* Accepted sockets inherit these options. */
 static bool listen_at(const struct addrinfo *a) {
     const int on = 1;
     listener = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -176,7 +178,7 @@ static const char *advice(int err) {
     }
 }
 
-/* Brackets around an address, as it has them in a URL, are left out. */
+/* Removes brackets around an address, as in a URL. */
 static int resolve(const char *address, unsigned number, struct addrinfo **list) {
     char host[NI_MAXHOST], port[8];
     struct addrinfo hints = {.ai_flags = AI_NUMERICSERV | AI_PASSIVE, .ai_socktype = SOCK_STREAM};
@@ -188,7 +190,7 @@ static int resolve(const char *address, unsigned number, struct addrinfo **list)
     return getaddrinfo(host, port, &hints, list);
 }
 
-/* A name may have several addresses: the first that can be had. Returns 0 or the exit code. */
+/* A name may have several addresses: takes the first that works. Returns 0 or the exit code. */
 static int start_listening(void) {
     struct addrinfo *list;
     if (resolve(settings.address, settings.port, &list))
@@ -239,8 +241,8 @@ static void tick_on(struct weft_signals *signals) {
     }
 }
 
-/* Connections become idle one after the other: they are looked at again and again. Those that linger are waited for, as
- * well: a client gets all of its last answer. */
+/* Connections become idle one after the other, so this checks them repeatedly. It also waits for lingering connections,
+ * so that clients get all of their last answers. */
 static void wait_for_rest(struct weft_signals *signals) {
     uint64_t until = weft_now() + settings.grace * WEFT_SECOND;
     while (deadlines_end_idle()) {
@@ -256,7 +258,7 @@ static void wait_for_rest(struct weft_signals *signals) {
 
 static int run(void *unused) {
     (void)unused;
-    static struct weft_signals signals; /* not ended: a signal more, at the very end, is to do no harm */
+    static struct weft_signals signals; /* not ended: another signal at the very end does no harm */
     struct weft_fiber acceptor, metrics;
     int err = weft_signals_begin(&signals, HEARD);
     if (err) return err;
@@ -280,7 +282,7 @@ static int run(void *unused) {
     return 0;
 }
 
-/* As many descriptors as may be had, for connections and for files. */
+/* As many descriptors as permitted, for connections and for files. */
 static unsigned raise_limit(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit)) return 1024;
@@ -290,8 +292,8 @@ static unsigned raise_limit(void) {
 }
 
 /*
- * Connections may have all descriptors but those that the cache keeps open, an eighth at most, and a reserve for what
- * the server and its runtime have open, and for files while they are looked at or sent.
+ * Connections may use all descriptors except those of cached files, at most an eighth, and a reserve for the server,
+ * its runtime, and files that are being opened or sent.
  */
 static int share(unsigned descriptors) {
     enum { RESERVE_LEAST = 32 };
@@ -304,8 +306,8 @@ static int share(unsigned descriptors) {
 }
 
 /*
- * The port is open, and so are the directory and the log, wherever they are; there are no threads yet. Root goes
- * without being asked: files that only root may read must not be served. Returns 0 or the exit code.
+ * Drops root's rights, even without an option: files that only root may read must not be served. Port, directory and
+ * log are already open, and there are no threads yet. Returns 0 or the exit code.
  */
 static int give_up_root(void) {
     if (!user_is_root() && settings.user)
@@ -340,7 +342,7 @@ int server_run(void) {
     if ((err = secure_begin()) || (err = start_listening())) return err;
     if ((settings.metrics && (err = metrics_listen(settings.metrics))) || (err = give_up_root())) return err;
     parts_begin();
-    signal(SIGPIPE, SIG_IGN); /* a client that has gone is an error of the call, for sendfile as well */
+    signal(SIGPIPE, SIG_IGN); /* a disconnected client must cause an error, not a signal, also in sendfile */
     err = weft_run(run, NULL, &config);
     secure_end();
     cache_end();

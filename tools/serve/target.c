@@ -8,7 +8,7 @@ static int digit(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* One byte, decoded; -1: none. Takes it off the front. */
+/* Takes one byte off the front, and decodes it; -1: invalid. */
 static int next_byte(struct text *path) {
     char c = *path->at;
     uint32_t n = 1;
@@ -23,7 +23,7 @@ static int next_byte(struct text *path) {
     return value ? value : -1;
 }
 
-/* The segment that has just ended at `end`, and began at `begin`: where the next one begins. -1: above the root. */
+/* Processes the segment from `begin` to `end`. Returns where the next segment begins; -1: above the root. */
 static int end_segment(const char *result, int begin, int end) {
     int size = end - begin;
     if (size == 0 || (size == 1 && result[begin] == '.')) return begin;
@@ -57,7 +57,7 @@ int target_decode(struct text path, char result[TARGET_MOST]) {
 }
 
 size_t target_encode(const char *path, size_t size, char *result, size_t most) {
-    /* A path may have & and ' as they are, too; but a page has other uses for them. */
+    /* A path may also contain & and ', but they have a meaning in a page. */
     static const char digits[] = "0123456789ABCDEF", plain[] = "-._~/!$()*+,;=:@";
     size_t n = 0;
     for (size_t i = 0; i < size; i++) {

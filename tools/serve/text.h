@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A piece of memory that it does not own, not ended by a zero; {NULL, 0} is none. */
+/* A part of memory, not owned, not ended by a zero byte; {NULL, 0} means none. */
 #ifndef SERVE_TEXT_H
 #define SERVE_TEXT_H
 
@@ -30,7 +30,7 @@ static inline struct text text_trim(struct text t) {
     return t;
 }
 
-/* Takes the next of a list with commas off its front, trimmed; false at its end. Empty elements are left out. */
+/* Takes the next element off the front of a list with commas, trimmed. False at the end. Empty elements are skipped. */
 static inline bool text_next(struct text *list, struct text *item) {
     while (list->size) {
         const char *comma = memchr(list->at, ',', list->size);

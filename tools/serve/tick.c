@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See tick.h. A line is written again only after all the others: a reader of a line has that many seconds. */
+/* See tick.h. A line is overwritten only after all the others, so a reader has that many seconds. */
 #include "tick.h"
 
 #include "base/atomic.h"
