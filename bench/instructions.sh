@@ -3,7 +3,8 @@
 # How many instructions an operation of weft takes, counted by callgrind: the table in docs/BENCHMARKS.md.
 #   bench/instructions.sh [cpp] [BUILD]     BUILD: a directory with libweft.a, build/release if none is named
 # With cpp: those of weft.hpp beside the same in C, the table in docs/CPP.md.
-# Needs valgrind. What a worker does once in so many microseconds is counted as well, and more often than in a usual run,
+# Needs valgrind. Work that a worker does at intervals of some microseconds is counted, too, and more often than in a
+# usual run,
 # because valgrind is slow: some instructions of a switch are of that kind.
 set -eu
 cd "$(dirname "$0")/.."

@@ -11,12 +11,13 @@ found=$(mktemp) || exit 1
 trap 'rm -f "$found"' EXIT
 
 formatted() { git ls-files '*.c' '*.h' '*.cpp' '*.hpp' ':!tests/model/weak.h'; } # that one is spin's
-licensed() { git ls-files '*.c' '*.h' '*.cpp' '*.hpp' '*.S' '*.sh' '*.py' '*.pml' '*meson.build' meson_options.txt Makefile .ci/run; }
+licensed() { git ls-files '*.c' '*.h' '*.cpp' '*.hpp' '*.S' '*.sh' '*.py' '*.pml' '*.go' '*.rs' '*meson.build' meson_options.txt Makefile .ci/run; }
 without_licence() { licensed | xargs grep -L 'SPDX-License-Identifier: MIT'; }
 
 name_licence() { # file
     case $1 in
     *.c | *.h | *.cpp | *.hpp | *.S | *.pml) line='/* SPDX-License-Identifier: MIT */' ;;
+    *.go | *.rs) line='// SPDX-License-Identifier: MIT' ;;
     *) line='# SPDX-License-Identifier: MIT' ;;
     esac
     if head -n 1 "$1" | grep -q '^#!'; then sed -i "1a $line" "$1"; else sed -i "1i $line" "$1"; fi

@@ -17,17 +17,23 @@ PRONOUNS = r"who|whom|whose|whoever|somebody|someone|anybody|anyone|nobody|every
 ONE = r"the ones?|ones|one that|one which|no one|(?:this|that|another|which) one(?=\s*(?:[,.;:)]|$))"
 VAGUE = re.compile(rf"\b(?:{PRONOUNS}|{ONE})\b", re.I)
 C_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
-C_KINDS = {".c", ".h", ".cpp", ".S", ".pml"}
-HASH_KINDS = {".sh", ".py", ".build"}
+C_KINDS = {".c", ".h", ".cpp", ".hpp", ".S", ".pml", ".go", ".rs", ".js", ".css", ".html", ".map"}
+HASH_KINDS = {".sh", ".py", ".build", ".in", ".ini", ".bash", ".wrap"}
+HASH_FILES = {"Makefile", "meson_options.txt", ".ci/run", "completions/_weft", "src/areas", "src/threads/interposed",
+              "src/threads/interposed_threads", "tests/model/weak/needed", "tests/model/explore/argued", "debian/rules"}
+PLAIN_FILES = {"debian/control", "debian/changelog"}
 
 
 def prose_of(path, text):
     """The comments and messages of a source, the whole of a document without code and quotations."""
     if path.suffix in C_KINDS:
         return " ".join(m for m in C_COMMENT.findall(text) if m[0] == "/" or " " in m)
-    if path.suffix in HASH_KINDS:
+    if path.suffix in HASH_KINDS or str(path) in HASH_FILES:
         sentences = re.findall(r'"""(.*?)"""', text, re.S) if path.suffix == ".py" else []
-        return "\n".join(sentences + re.findall(r"(?:^|\s)#([^\n]*)", text))
+        messages = re.findall(r"\b(?:echo|printf|fail|print\(f?|exit\(f?) ?[\"']([^\"'\n]* [^\"'\n]*)[\"']", text)
+        return "\n".join(sentences + messages + re.findall(r"(?:^|\s)#([^\n]*)", text))
+    if str(path) in PLAIN_FILES:
+        return text
     if path.suffix == ".md":
         text = re.sub(r"^\| instead of \|.*?\n\n", "", text + "\n", flags=re.S | re.M)  # examples of what not to write
         text = re.sub(r"```.*?```|`[^`\n]*`|\"[^\"\n]*\"", " ", text, flags=re.S)

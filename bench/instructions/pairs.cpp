@@ -155,7 +155,7 @@ static void cpp_pingpong() {
     f.join();
 }
 
-/* A loop and a sum over so many elements. */
+/* A loop and a sum over n elements. */
 static int c_body(std::size_t b, std::size_t e, void *arg) {
     auto *v = static_cast<unsigned *>(arg);
     for (std::size_t i = b; i < e; i++) v[i] = v[i] * 3 + 1;

@@ -51,7 +51,7 @@ struct bench {
     bool yardstick; /* there is `serial`, as many processes as workers: speed-ups are shown beside its own */
 };
 
-/* NULL when there are not so many, or there is none of this name. */
+/* NULL if the index is too large, or the name is unknown. */
 const struct bench *bench_at(size_t index);
 const struct bench *bench_find(const char *name);
 const struct entrant *bench_entrant(const struct bench *bench, const char *system);

@@ -127,7 +127,7 @@ double percentile(double *values, size_t count,
 double least_over_mean(const uint64_t *counts, size_t count);
 double most_over_least(const uint64_t *counts, size_t count); /* 1e9 if a fiber got nothing */
 
-/* Ends the program, with a line that says so, if the machine has not so many bytes to spare. */
+/* Ends the program with a line if the machine does not have this much free memory. */
 void memory_check(uint64_t bytes);
 
 /* Resident memory of the process and its page tables, in bytes. */

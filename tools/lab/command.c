@@ -16,7 +16,7 @@ static const char help[] =
     "  --quick        smaller sizes and 3 rounds: under five minutes (else 15 rounds: under two hours)\n"
     "  --only WHAT    one experiment, or those of one document: 000 to 004\n"
     "  -o DIR         where to (weft-report); a report that was interrupted goes on there\n"
-    "  --runs R       so many rounds\n"
+    "  --runs R       the number of rounds\n"
     "  --ms M         ms of one measurement, where its length can be chosen\n"
     "  --again        only write the pages anew, from the data that are there\n"
     "\n"

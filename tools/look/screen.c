@@ -194,7 +194,7 @@ static void draw_row(struct screen *s, const struct view_row *r, unsigned number
              time_text((double)r->longest / 1e9).text, number_text(r->arrivals).text, r->what, r->where);
 }
 
-/* The rows of one kind, so many at most; the selected one is among them. */
+/* The rows of one kind, up to a limit. The selected row is among them. */
 static void draw_rows(struct screen *s, struct view *v, bool busy, unsigned most) {
     unsigned first = s->shown, n = 0, skip = 0;
     for (unsigned i = 0; i < v->rows; i++)

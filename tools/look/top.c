@@ -23,7 +23,7 @@ static const char help[] =
     "  --interval S  seconds between two frames, 0.1 to 60 (1)\n"
     "  --once        prints one frame, after an interval, and ends\n"
     "  --json        prints each frame as a line of JSON; with --once, one\n"
-    "  --frames N    ends after so many frames\n"
+    "  --frames N    ends after N frames\n"
     "\n"
     "Keys: h in the terminal lists them.\n"
     "Exit code: 0, also when the process ends; 1 when it could not be read; 2 for arguments that make no sense.\n";

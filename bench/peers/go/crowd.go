@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 package main
 
 import (
@@ -5,8 +7,8 @@ import (
 	"sync"
 )
 
-// A crowd: goroutines that each repeat something until the alarm rings, and count. All stand at the
-// gate before the clock starts.
+// A crowd: goroutines that each repeat an operation until the alarm rings, and count. All wait at the gate before the
+// clock starts.
 type seat struct {
 	count uint64
 	left  int
@@ -138,8 +140,7 @@ func cycle() result {
 	return result{right, values{float64(c.total) / c.seconds / 1e6, leastOverMean(served)}}
 }
 
-// A semaphore is a channel: a send that somebody waits for goes to the first of them, others are
-// kept in the buffer.
+// A semaphore is a channel: a send goes to the first waiting receiver, or into the buffer.
 func churn() result {
 	workers := arg("workers")
 	fibers := arg("fibers") * workers

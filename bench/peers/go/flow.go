@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 package main
 
 import (
@@ -5,7 +7,7 @@ import (
 	"time"
 )
 
-// A channel is the faster way to wait for one, a WaitGroup for many.
+// A channel is the faster way to wait for a single goroutine, a WaitGroup for many.
 var (
 	one  = make(chan struct{}, 1)
 	many sync.WaitGroup

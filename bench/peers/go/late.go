@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 package main
 
 import (
@@ -13,9 +15,9 @@ import (
 	"time"
 )
 
-// A control sleeps 100 us at a time, and notes by how much it overslept at worst. A goroutine that
-// comes back from a system call waits for a processor of Go's, so this is a process of its own: the
-// same program, called as `control`, until its input ends.
+// A control sleeps 100 us at a time, and records the longest delay. A goroutine that returns from a system call waits
+// for one of Go's processors, so the control is a separate process: the same program, called as `control`, until its
+// input ends.
 type control struct {
 	command *exec.Cmd
 	input   io.WriteCloser
@@ -91,7 +93,8 @@ func percentile(v []float64, p int) float64 {
 	return v[(len(v)*p+99)/100-1]
 }
 
-// All but one spin for a microsecond and yield; the one yields until 100 us have passed.
+// All goroutines but the measured one spin for a microsecond and yield. The measured goroutine yields until 100 us have
+// passed.
 func starve() result {
 	const spin, period = 1000, 100000
 	room := arg("ms")*1000000/period + 1000
@@ -133,8 +136,8 @@ func starve() result {
 	return result{right, values{percentile(late, 99), without(percentile(late, 100), away), away}}
 }
 
-// One sleeps 1 ms at a time, the other one does not give its processor back: it blocks its kernel
-// thread, or it computes.
+// The first goroutine sleeps 1 ms at a time. The second keeps its processor: it blocks its kernel thread, or it
+// computes.
 func rescue() result {
 	span := arg("span")
 	block := syscall.NsecToTimespec(int64(arg("block")) * 1e6)

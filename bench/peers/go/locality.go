@@ -1,8 +1,10 @@
+// SPDX-License-Identifier: MIT
+
 package main
 
 import "sync/atomic"
 
-// churn with arrays. A channel can carry them itself.
+// Like churn, with arrays. A channel can carry them itself.
 func locality() result {
 	type cell struct {
 		count uint64
@@ -13,7 +15,7 @@ func locality() result {
 	cells, work, share := arg("cells"), arg("work"), arg("share") != 0
 	block := make([]cell, fibers*cells)
 	for i := range block {
-		block[i].count = 1 // its pages are there from now on
+		block[i].count = 1 // touches its pages
 	}
 	for i := range block {
 		block[i].count = 0

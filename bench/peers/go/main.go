@@ -1,5 +1,7 @@
-// Go as a measuring program: the benchmarks of tools/bench, one to one, on goroutines. How such a
-// program is called and what it prints is in tools/bench/measure.h.
+// SPDX-License-Identifier: MIT
+
+// Go as a measuring program: the benchmarks of tools/bench on goroutines. tools/bench/measure.h describes the arguments
+// and the output of such a program.
 package main
 
 import (
@@ -14,7 +16,7 @@ import (
 	"time"
 )
 
-// values are in the order of the benchmark's metrics; what is left over is 0.
+// values are in the order of the benchmark's metrics; the others are 0.
 type values [3]float64
 
 type result struct {
@@ -77,7 +79,7 @@ func fail(code int, format string, a ...interface{}) {
 	os.Exit(code)
 }
 
-// setWorkers starts the program anew with the right number in its environment. Setting it while the
+// setWorkers restarts the program with the right number in its environment. Setting it while the
 // program runs leaves Go's monitor asleep at times; a system call then keeps its processor, and one
 // run in twenty stood still until the alarm.
 func setWorkers(n int) {
@@ -112,12 +114,13 @@ func main() {
 	}
 }
 
-// Nanoseconds since the start of the program: cheaper to ask for than a time.
+// Nanoseconds since the start of the program: cheaper to read than a time.
 var start = time.Now()
 
 func now() int64 { return int64(time.Since(start)) }
 
-// An alarm that rings after ms= milliseconds. An own variable, not a field: nothing else lies near.
+// An alarm that rings after ms= milliseconds. A separate variable, not a field, so that it shares its cache line with
+// no other data.
 var (
 	rung         int32
 	_            [15]int32
@@ -160,7 +163,7 @@ func leastOverMean(counts []uint64) float64 {
 	return float64(least) * float64(len(counts)) / float64(sum)
 }
 
-// mostOverLeast is 1e9 if somebody got nothing.
+// mostOverLeast is 1e9 if a goroutine got nothing.
 func mostOverLeast(counts []uint64) float64 {
 	least, most := counts[0], counts[0]
 	for _, c := range counts {

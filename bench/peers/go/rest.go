@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 package main
 
 import (
@@ -28,7 +30,7 @@ func memoryNow() (bytes float64) {
 	return
 }
 
-// Each waits at a channel of its own, which is in memory before, as the semaphores of the other systems are.
+// Each waits at its own channel, which is allocated before, like the semaphores of the other systems.
 func memory() result {
 	count := arg("count")
 	woken := make([]uint32, count)
@@ -76,7 +78,7 @@ func memory() result {
 	return result{right, values{bytes, seconds}}
 }
 
-// keepApart gives the calling thread the last processor, and the others of the process the rest.
+// keepApart binds the calling thread to the last processor, and the other threads of the process to the rest.
 func keepApart() {
 	var all, last [16]uint64
 	set := func(thread int, cpus *[16]uint64) {
@@ -103,8 +105,8 @@ func keepApart() {
 	set(0, &last)
 }
 
-// A goroutine cannot be woken from outside, so the waker is one that is bound to its kernel thread
-// and sleeps in the kernel. It blocks after its send, as a thread outside would go on with its own.
+// A goroutine cannot be woken from outside, so the waker is a goroutine that is bound to its kernel thread and sleeps
+// in the kernel. It blocks after its send, because a thread outside would go on with its own work.
 func wake() result {
 	samples := arg("samples")
 	pause := syscall.NsecToTimespec(int64(arg("pause")) * 1000)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 package main
 
 import (
@@ -5,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// A goroutine that leads spins until all others have acknowledged it. As in transfer.c, rounds are
-// counted from 1 on, and a semaphore is a channel.
+// The leading goroutine spins until all others have acknowledged it. As in transfer.c, rounds are counted from 1. A
+// semaphore is a channel.
 const over = ^uint64(0)
 
 type transfer struct {

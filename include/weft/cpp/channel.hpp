@@ -17,8 +17,8 @@ enum class channel_status { done, not_now, closed };
 
 namespace detail {
 
-/* How an item is kept in a channel: as its bytes if those may be copied, else as a pointer to it. The channel owns what
- * such a pointer points to. */
+/* The form of an item in a channel: its bytes if these may be copied, otherwise a pointer to the item. The channel owns
+ * the items behind such pointers. */
 template <class T, bool bytes = std::is_trivially_copyable_v<T> &&std::is_trivially_destructible_v<T>> struct item {
     using wire = T;
     static wire pack(T &&value) { return std::move(value); }
@@ -241,7 +241,7 @@ template <class Cases, std::size_t... I> int select_of(Cases cases, std::index_s
 } // namespace detail
 
 /*
- * The cases of a select, each with a function that is called if it is the one that was done:
+ * The cases of a select, each with a function that is called if its case was done:
  *
  *     weft::select(weft::on_recv(jobs, [&](std::optional<job> j) { ... none: closed ... }),
  *                  weft::on_send(log, line, [&](bool sent) { ... false: closed ... }),

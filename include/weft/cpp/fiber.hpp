@@ -51,8 +51,8 @@ template <class F, class T = std::invoke_result_t<F &>> struct call {
 };
 
 /*
- * What a fiber hands to its joiner, as the result of its C function: NULL, if it has returned and its function has no
- * result; else a pointer to this, in memory of malloc. So a fiber<T> is a handle and nothing more.
+ * The outcome that a fiber passes to its joiner as the result of its C function: NULL, if it has returned and its
+ * function has no result; otherwise a pointer to this, allocated by malloc. So a fiber<T> is only a handle.
  */
 template <class T> struct outcome {
     std::exception_ptr thrown;
@@ -69,7 +69,7 @@ template <class T> struct outcome {
     }
 };
 
-/* A function, and room for its outcome, which is what stays when the function has been destroyed. */
+/* A function, and room for its outcome, which stays after the function was destroyed. */
 template <class T, class F> struct parcel : outcome<T> {
     union {
         F function;

@@ -13,7 +13,7 @@
 namespace weft {
 namespace detail {
 
-/* What several pieces of a loop share: the function, and the first exception. A piece that threw returns `stop`, so no
+/* Shared by the pieces of a loop: the function, and the first exception. A piece that threw returns `stop`, so no
  * further piece begins. The end of the loop orders the write of the exception before its read. */
 template <class F> struct pieces {
     static constexpr int stop = 1;

@@ -85,13 +85,13 @@ class scope : detail::pinned {
 
     void cancel() noexcept { (void)weft_scope_cancel(&scope_); }
 
-    /* From now on the deadline is this one. */
+    /* Changes the deadline. */
     template <class Time> void set_deadline(const Time &time) {
         detail::check(weft_scope_set_deadline(&scope_, detail::deadline(time)), "scope.set_deadline");
     }
 
-    /* Waits for all children. Throws what the first one threw that failed; timed_out after the deadline; cancelled
-     * after cancel(). */
+    /* Waits for all children. Throws the exception of the first child that failed; timed_out after the deadline;
+     * cancelled after cancel(). */
     void end() {
         ended_ = true;
         int result = weft_scope_end(&scope_);

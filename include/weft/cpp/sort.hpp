@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A parallel, stable sort for C++, see weft.hpp. It is the one of weft/sort.h, which wants a name, a type and a
- * comparison as macros: here they are those of a class template. */
+/* A parallel, stable sort for C++, see weft.hpp. It uses weft/sort.h, which needs a name, a type and a comparison as
+ * macros: here a class template provides them. */
 #ifndef WEFT_CPP_SORT_HPP
 #define WEFT_CPP_SORT_HPP
 

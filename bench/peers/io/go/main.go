@@ -1,4 +1,6 @@
-// Servers in Go, a goroutine a connection: what server.h of the plain loops describes.
+// SPDX-License-Identifier: MIT
+
+// Servers in Go, with a goroutine for each connection, as described in server.h of the plain loops.
 package main
 
 import (
