@@ -5,7 +5,7 @@
  * A fiber is a thread of control that costs a few kilobytes. It runs ordinary C code and may block: while it waits, its
  * kernel thread runs other fibers. This header includes most of the interface. Three headers stand on their own:
  * <weft/io.h> for input and output, <weft/sort.h> and <weft/scan.h> for algorithms over one type. <weft/tls.h> belongs
- * to a library of its own. Everything works from C11 and from C++11.
+ * to a separate library. Everything works from C11 and from C++11.
  *
  * How to read the comments:
  *
@@ -80,7 +80,7 @@ int *weft_errno_location(void);
  *
  * This struct, weft_attr, weft_stats and weft_delays may grow at their ends. Functions that take one also pass the size
  * that the program was compiled with. So an older program works with a newer library. A newer program that sets a
- * member unknown to an older library gets -E2BIG. So always initialise the whole struct.
+ * member unknown to an older library gets -E2BIG. Therefore always initialise the whole struct.
  */
 struct weft_config {
     unsigned workers;       /* kernel threads that run fibers; 0: as many as the affinity mask and CPU quota allow */
@@ -131,8 +131,8 @@ enum {
  * standard error and cancels them. If main itself and all other fibers wait for each other, and no timer, descriptor,
  * signal or thread can wake one, weft explains the deadlock on standard error after a second or more, with the place of
  * each wait. It then cancels all fibers. With no_deadlock 1, or WEFT_DEADLOCK=0, it leaves them alone and the program
- * hangs. With no_deadlock 2, or WEFT_DEADLOCK=2, it looks a hundred times a second from the start on, and the program
- * aborts: for tests, and for a core file.
+ * hangs. With no_deadlock 2, or WEFT_DEADLOCK=2, it checks a hundred times a second from the start, and aborts the
+ * program when it finds a deadlock. Use that in tests, or to get a core file.
  *
  *   config   the configuration; NULL for the defaults
  *
@@ -179,9 +179,9 @@ static inline int weft_start(const struct weft_config *config) {
  * asynchronous operation is in flight, weft cancels these fibers and waits for them.
  *
  * When the remaining fibers can never be woken, weft_stop names them on standard error and returns -EBUSY. The runtime
- * keeps running: wake or cancel those fibers and stop again. weft says so only when it is certain. As long as another
- * thread of the program could still wake a fiber, weft_stop waits, and reports that in one line after a second and then
- * ever less often. A thread that waits inside weft without a deadline counts as a thread that wakes nothing.
+ * keeps running: wake or cancel those fibers and stop again. weft_stop does this only when it is certain. As long as
+ * another thread of the program could still wake a fiber, weft_stop waits. It reports that in one line after a second,
+ * and then less and less often. It assumes that a thread which waits inside weft without a deadline wakes no fiber.
  *
  * Errors:
  *   -EBUSY     fibers are left that can never be woken; or another thread is starting or stopping the runtime
@@ -240,8 +240,8 @@ struct weft_attr {
     struct weft_counter *counter; /* weft_counter_complete is called once when the fiber has ended; for a child of a
                                      scope, when its function has returned */
     unsigned background;          /* 1: the fiber does not keep the runtime alive, see weft_stop. Not in a scope */
-    unsigned own_tls;             /* 1: the fiber has thread-local variables of its own, errno among them, and those of
-                                     the libraries that it calls; their destructors run when it ends. docs/THREADS.md */
+    unsigned own_tls;             /* 1: the fiber has its own copies of all thread-local variables, also of errno and
+                                     of libraries; their destructors run when it ends. See docs/THREADS.md */
 };
 
 /* Initialises a struct weft_attr with defaults. */
@@ -281,7 +281,8 @@ struct weft_attr {
 #define weft_spawn(...) weft_spawn_at(__VA_ARGS__, WEFT_HERE)
 
 /*
- * Does what weft_spawn does; the caller says which place messages show. A function, for wrappers and other languages.
+ * Does what weft_spawn does; the caller chooses the source line that messages show. This is a function, for wrappers
+ * and other languages.
  *
  *   where   a string that is never freed
  *
@@ -297,7 +298,7 @@ static inline int weft_spawn_at(struct weft_fiber *fiber, const struct weft_attr
     return weft__spawn(fiber, attr, fn, arg, where, sizeof(struct weft_attr));
 }
 
-/* For weft.hpp: a fiber without attributes. What it returns fits into two registers. */
+/* For weft.hpp: the result of a spawn without attributes. It fits into two registers. */
 struct weft__spawned {
     struct weft_fiber fiber;
     int64_t error; /* 0, or one of weft_spawn */
@@ -608,7 +609,8 @@ static inline int weft_cluster_per_node(struct weft_cluster *clusters, unsigned 
 
 /*
  * Destroys a cluster. Timers that its fibers armed still fire, and I/O that they started continues on another cluster.
- * Only a chain of weft_uring ends early, with -ECANCELED. The call waits for a moved fiber that has not yet parked.
+ * Only a chain of weft_uring ends early, with -ECANCELED. If a fiber was moved away and still runs here, the call waits
+ * until that fiber parks.
  *
  * Errors:
  *   -EBUSY     fibers live in the cluster, and nothing has changed: join, cancel or move them first

@@ -5,7 +5,7 @@
 
 /*
  * Makes the compiler warn when a program ignores the result of a function. It marks every function that can fail in a
- * correct program (out of memory, cancellation, a deadline) and then leaves the caller without what it asked for.
+ * correct program (out of memory, cancellation, a deadline) so that the caller does not get what it asked for.
  * Functions that fail only when misused (weft_mutex_unlock), and sleeps, are not marked.
  *
  * To ignore a result on purpose, write (void)!weft_join(fiber, NULL). To turn these warnings off, define WEFT_MUST_USE

@@ -2,8 +2,8 @@
 /*
  * Channels, futures and select. weft.h includes this header and says how to read it.
  *
- * Everything here works between fibers of all clusters and threads, serves waiters in order of arrival, lives where the
- * program puts it, and may be used by any number of fibers at the same time.
+ * Every object here may be used by any number of fibers of all clusters, and by threads, at the same time. It serves
+ * waiters in order of arrival, and lives in memory that the program chooses.
  */
 #ifndef WEFT_CHAN_H
 #define WEFT_CHAN_H
@@ -289,9 +289,9 @@ enum { WEFT_CASE_NONE, WEFT_CASE_SENDS, WEFT_CASE_RECEIVES, WEFT_CASE_AWAITS, WE
 
 /*
  * Waits until one of n cases can be done, does it, and returns its index. The outcome is in the `result` of the case:
- * 0, -EPIPE for a closed channel, the error of a future, or the events of a descriptor. A descriptor that cannot be
- * waited for makes its case possible at once, with an error such as -EBADF as its result. After an error of the select
- * itself no case was done.
+ * 0, -EPIPE for a closed channel, the error of a future, or the events of a descriptor. If a descriptor cannot be
+ * waited for, its case can be done at once, and its result is an error such as -EBADF. If the select itself returns an
+ * error, no case was done.
  *
  * Errors:
  *   -EINVAL   cases is NULL and n is not 0, n does not fit into an int, an unknown kind or event, or NULL is sent

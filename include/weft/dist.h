@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that run on any rank of an MPI job. A library of its own, libweft-mpi: link it with `pkg-config weft-mpi`, and
- * start the program with mpirun.
+ * Calls that can run on any rank of an MPI job. They are in a separate library, libweft-mpi: link it with `pkg-config
+ * weft-mpi`, and start the program with mpirun.
  *
- * A remote call is declared like a typed task (weft/task.h), and forked and joined like it. If no other rank takes it,
- * it runs like a typed task, without packing. A rank that has run dry asks other ranks, which send it calls that no
- * worker has begun; their results come back by themselves.
+ * A program declares, forks and joins a remote call like a typed task (weft/task.h). If no other rank takes the call,
+ * it runs like a typed task, without packing. A rank without work asks other ranks. They send it calls that no worker
+ * has begun, and receive the results.
  *
  *     WEFT_REMOTE_1(uint64_t, fib, unsigned, n) {
  *         if (n < 2) return n;
@@ -21,8 +21,8 @@
  *     int main(void) { return weft_dist_run(run, NULL, NULL) ? 1 : 0; }
  *
  * All ranks run the same program. weft_dist_run runs the first function on rank 0; the other ranks serve until it has
- * returned. When a rank is lost, the calls that it had taken run again elsewhere, so a call must be restartable. Rank 0
- * must live. docs/DIST.md has the promises, the rules for MPI, and the limits.
+ * returned. When a rank is lost, the calls that it had taken run again elsewhere, so a call must be restartable. Losing
+ * rank 0 ends the job. docs/DIST.md has the promises, the rules for MPI, and the limits.
  */
 #ifndef WEFT_DIST_H
 #define WEFT_DIST_H
@@ -44,7 +44,7 @@ extern "C" {
 struct weft_dist_config {
     const struct weft_config *runtime; /* the runtime of each rank; NULL: the defaults. No continuations */
     uint64_t
-        detect; /* ns: a rank that does not answer for so long counts as lost; 0: as the environment says, or 10 s */
+        detect; /* ns: a rank that does not answer for this long counts as lost; 0: from the environment, or 10 s */
     const void *comm; /* the MPI_Comm whose ranks take part; NULL: MPI_COMM_WORLD */
     unsigned stats;   /* 1: rank 0 prints the statistics of all ranks at the end */
 };
@@ -54,8 +54,9 @@ struct weft_dist_config {
 
 /*
  * Starts a runtime on every rank, runs main(arg) as a fiber of rank 0, and stops all runtimes when main has returned.
- * Every rank calls it. Returns the result of main, on every rank. Initialises MPI if the program has not, and finalises
- * it then, unless a rank was lost: MPI_Finalize would wait for that rank.
+ * Every rank calls it. Returns the result of main, on every rank. If the program has not initialised MPI, weft
+ * initialises it, and finalises it at the end. If a rank was lost, weft does not finalise MPI, because MPI_Finalize
+ * would wait for that rank.
  *
  * If the ranks cannot work together, rank 0 prints one line that says why, and every rank returns an error.
  *
@@ -98,15 +99,15 @@ struct weft_deque;
 struct weft_call;
 
 /*
- * A function that other ranks can run. WEFT_REMOTE_FUNCTION declares and registers one; a program that fills one in
- * itself registers it before weft_dist_run.
+ * A function that other ranks can run. WEFT_REMOTE_FUNCTION declares and registers it. A program that fills in the
+ * struct itself registers it by weft_dist_register, before weft_dist_run.
  *
- * Without functions that pack, argument and result are flat: bytes that mean the same on every rank. The function gets
- * the argument of the fork itself when it runs on the rank of the fork, and a copy elsewhere.
+ * Without pack functions, argument and result are flat: bytes that mean the same on every rank. On the rank that forked
+ * the call, the function gets the pointer that was passed to the fork; on other ranks it gets a copy.
  */
 struct weft_remote {
     const char *name;                                     /* the same on every rank, and unique */
-    void (*fn)(const void *arg, void *result);            /* what runs */
+    void (*fn)(const void *arg, void *result);            /* the function */
     size_t (*arg_size)(const void *arg);                  /* bytes that arg_pack writes */
     void (*arg_pack)(const void *arg, void *bytes);       /* packs an argument */
     void *(*arg_unpack)(const void *bytes, size_t size);  /* makes an argument; NULL: no memory */
@@ -117,8 +118,8 @@ struct weft_remote {
     void (*run)(struct weft_deque *deque, struct weft_call *call);      /* typed calls: what a thief calls */
     size_t typed_arg;                                                   /* typed calls: bytes of the arguments */
     size_t typed_result;                                                /* typed calls: bytes of the result */
-    struct weft_remote *next;                                           /* weft's */
-    unsigned index;                                                     /* weft's; 0: not registered */
+    struct weft_remote *next;                                           /* internal */
+    unsigned index;                                                     /* internal; 0: not registered */
 };
 
 /* A forked remote call. It lives in the frame of the forking function or elsewhere, and stays until it is joined. */
@@ -132,7 +133,8 @@ struct weft_dist_call {
 };
 
 /*
- * Registers a remote function. Every rank registers the same ones, before it calls weft_dist_run. The struct stays.
+ * Registers a remote function. Every rank registers the same functions before it calls weft_dist_run. The struct must
+ * exist until the program ends.
  *
  * Errors:
  *   -EINVAL   remote, its name or its function is NULL
@@ -158,7 +160,7 @@ const struct weft_remote *weft_dist_find(const char *name);
  *
  * Errors:
  *   -EINVAL   call or remote is NULL
- *   -ENOENT   the remote function is not registered; one line says so
+ *   -ENOENT   the remote function is not registered; weft also prints one line
  *   -EPERM    the caller is not a fiber
  * [fiber]
  */
@@ -177,12 +179,12 @@ int weft_dist_fork(struct weft_dist_call *call, const struct weft_remote *remote
 WEFT_MUST_USE int weft_dist_join(struct weft_dist_call *call);
 
 /*
- * Runs a remote function on one rank and waits for it. For what belongs to a rank, such as a part of the program that
- * calls MPI on all of them.
+ * Runs a remote function on the given rank and waits for it. For work that belongs to a certain rank, such as a part of
+ * the program that calls MPI on all ranks.
  *
  * Errors:
  *   -EINVAL       rank is not in the job, or remote is NULL
- *   -ENOENT       the remote function is not registered; one line says so
+ *   -ENOENT       the remote function is not registered; weft also prints one line
  *   -EOWNERDEAD   the rank is lost; the function may have run
  *   -EPERM        the caller is not a fiber
  *   -ENOMEM       out of memory
@@ -203,10 +205,10 @@ WEFT_MUST_USE int weft_dist_on(unsigned rank, const struct weft_remote *remote, 
 /*
  * A loop that ranks share: `body` handles the indices from begin to end - 1 and adds their result to *result, which has
  * result_size bytes and begins as zeros. `combine` adds *from to *into. For a loop without a result both result_size
- * and combine are 0. Declared and registered by WEFT_REMOTE_LOOP.
+ * and combine are 0. WEFT_REMOTE_LOOP declares and registers a loop.
  */
 struct weft_dist_loop {
-    struct weft_remote remote; /* weft's */
+    struct weft_remote remote; /* internal */
     void (*body)(uint64_t begin, uint64_t end, const void *arg, void *result);
     void (*combine)(void *into, const void *from);
     size_t result_size;
@@ -243,15 +245,15 @@ WEFT_MUST_USE int weft_dist_reduce(const struct weft_dist_loop *loop, uint64_t b
  * Data that ranks share
  * ------------------------------------------------------------------------------------------ */
 
-/* A handle of read-only data that every rank can get. Flat: pass it in arguments of remote calls. */
+/* A handle of read-only data that every rank can get. The handle is flat: pass it in arguments of remote calls. */
 struct weft_dist_data {
     uint64_t id;
     uint64_t size;
 };
 
 /*
- * Makes data available to all ranks. Nothing is sent: each rank gets the bytes when it first asks for them, once. The
- * bytes stay unchanged until weft_dist_broadcast_end.
+ * Makes data available to all ranks. The call sends nothing: each rank fetches the bytes once, when it first asks for
+ * them. The caller must not change or free the bytes until weft_dist_broadcast_end.
  *
  * Errors:
  *   -EINVAL   data is NULL, or bytes is NULL and size is not 0
@@ -265,8 +267,8 @@ WEFT_MUST_USE int weft_dist_broadcast(struct weft_dist_data *data, const void *b
  * weft_dist_broadcast_end.
  *
  * Errors:
- *   -ESRCH        the data does not exist, or not any more
- *   -EOWNERDEAD   the rank that made them available is lost
+ *   -ESRCH        the data does not exist, or no longer exists
+ *   -EOWNERDEAD   the rank that made the data available is lost
  *   -ENOMEM       out of memory
  *   -EPERM        the caller is not a fiber
  * [fiber; parks]
@@ -282,14 +284,14 @@ WEFT_MUST_USE int weft_dist_data_get(struct weft_dist_data data, const void **by
 int weft_dist_broadcast_end(struct weft_dist_data data);
 
 /*
- * A number that all ranks share, by its name: a bound that only grows, or a count. Rank 0 keeps it. Make it a static
- * variable, initialised with WEFT_DIST_NUMBER_INIT("name"); names are unique.
+ * A number that all ranks share under a unique name: a maximum, or a count. Rank 0 keeps it. Make it a static variable,
+ * initialised with WEFT_DIST_NUMBER_INIT("name").
  */
 struct weft_dist_number {
     const char *name;
     int64_t value;   /* what this rank knows; read it with weft_dist_max_get */
-    uint64_t id;     /* weft's */
-    void *opaque[2]; /* weft's */
+    uint64_t id;     /* internal */
+    void *opaque[2]; /* internal */
 };
 
 /* Initialises a struct weft_dist_number. */
@@ -299,8 +301,9 @@ struct weft_dist_number {
     }
 
 /*
- * Raises the shared maximum to `value`, if it is below. The caller's rank knows the new value at once, the others a
- * message later. Only a value that is larger than what this rank knows is sent. The maximum begins with 0.
+ * Raises the shared maximum to `value` if it is smaller. The caller's rank knows the new value at once, other ranks
+ * when a message reaches them. weft sends a message only if the value is larger than what this rank knows. The maximum
+ * begins with 0.
  *
  * Errors: -EINVAL if number is NULL or has no name.
  * [fiber]
@@ -318,10 +321,10 @@ static inline int64_t weft_dist_max_get(const struct weft_dist_number *number) {
 }
 
 /*
- * A count, for termination and progress: adds to it, reads it, or waits until it is 0. The count is at rank 0;
- * additions of one rank arrive in their order. Add before you hand work on, and subtract when it is done; the count is
- * then never 0 too early. A call that runs again after a loss adds again: use weft_dist_commit for counts that must be
- * exact then.
+ * Add to a shared count, read it, or wait until it is 0: for termination and progress. Rank 0 keeps the count; the
+ * additions of one rank arrive in order. Add before you pass work to other ranks, and subtract when the work is done.
+ * Then the count is never 0 too early. A call that runs again after a rank was lost adds again: use weft_dist_commit if
+ * the count must be exact.
  *
  *   value   receives the count, as rank 0 knows it after all earlier additions of this rank
  *
@@ -333,9 +336,9 @@ int weft_dist_count_get(struct weft_dist_number *number, int64_t *value);
 int weft_dist_count_wait(struct weft_dist_number *number);
 
 /*
- * Allows an effect that must not happen twice. Returns 1 to the first caller in the job with this key, and 0 to all
- * others: a call that runs again after a loss thus knows that it has done the effect before. Ask directly before the
- * effect. If the rank is lost between the question and the effect, the effect does not happen: at most once.
+ * Guards a side effect that must not happen twice. Returns 1 to the first caller in the job with this key, and 0 to all
+ * later callers. So a call that runs again after a rank was lost does not repeat the effect. Call it directly before
+ * the effect. If the rank is lost between this call and the effect, the effect does not happen at all.
  *
  * Errors: -EPERM if the caller is not a fiber.
  * [fiber; parks]
@@ -349,8 +352,8 @@ WEFT_MUST_USE int weft_dist_commit(uint64_t key);
 /* What a rank has done since weft_dist_run began. */
 struct weft_dist_stats {
     uint64_t asked;     /* requests for work that this rank has sent */
-    uint64_t refused;   /* of these, answered with nothing */
-    uint64_t lifelines; /* times that it waited on its lifelines instead of asking on */
+    uint64_t refused;   /* requests that were answered without work */
+    uint64_t lifelines; /* times that it stopped asking and waited for work from its lifelines */
     uint64_t given;     /* calls that it gave to other ranks */
     uint64_t taken;     /* calls that it got from other ranks */
     uint64_t rerun;     /* calls that it ran again, because the rank that had taken them was lost */
@@ -358,8 +361,8 @@ struct weft_dist_stats {
     uint64_t bytes;     /* bytes of these */
     uint64_t wakeups;   /* times that a message had to wake this rank */
     uint64_t lost;      /* ranks that were lost, as far as this rank knows */
-    uint64_t cpu_ns;    /* CPU time of the process since the ranks have found each other: without the start of MPI */
-    uint64_t ran_ns;    /* time that calls of other ranks took here */
+    uint64_t cpu_ns;    /* CPU time of the process since the ranks have connected, so without the start of MPI */
+    uint64_t ran_ns;    /* time that this rank spent in calls of other ranks */
 };
 
 /*
@@ -374,7 +377,7 @@ struct weft_dist_stats {
 WEFT_MUST_USE int weft_dist_stats_read(unsigned rank, struct weft_dist_stats *stats);
 
 /*
- * Prints the statistics of all ranks to standard error, a line each.
+ * Prints the statistics of all ranks to standard error, one line for each rank.
  *
  * Errors: -EPERM if the caller is not a fiber.
  * [fiber; parks]
@@ -387,12 +390,13 @@ int weft_dist_stats_print(void);
  * The macros below use these declarations. Programs do not.
  * ------------------------------------------------------------------------------------------ */
 
-/* Not 0: a message is there, or a rank waits for work. Points to a 0 outside of weft_dist_run. */
+/* Points to a word that is not 0 when a message has arrived or a rank waits for work. Outside of weft_dist_run it
+ * points to a 0. */
 extern uint32_t *weft__dist_bell;
 void weft__dist_poll(void) __attribute__((cold));
 void weft__dist_loop_run(const void *arg, void *result);
 
-/* A fork: that of a typed task, and a look at the bell. */
+/* Forks like a typed task, and then tests the bell. */
 static inline __attribute__((always_inline)) void weft__remote_push(struct weft_deque *d, struct weft_call *c) {
     weft__task_push(d, c);
     if (__builtin_expect(__atomic_load_n(weft__dist_bell, __ATOMIC_RELAXED) != 0, 0)) weft__dist_poll();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What other languages need beside the C interface, in a library of its own: link with pkg-config weft-ffi, or open
- * libweft-ffi.so.0. That library also has every inline function and macro that stands for a function as a real symbol
- * with the same name: weft_run, weft_spawn, weft_start, weft_stats_read and others. weft.h says how to read this
+ * What other languages need beside the C interface. It is in a separate library: link with pkg-config weft-ffi, or open
+ * libweft-ffi.so.0. For every inline function, and every macro that stands for a function, that library also has a
+ * symbol of the same name: weft_run, weft_spawn, weft_start, weft_stats_read and others. weft.h says how to read this
  * header; docs/FFI.md has examples in Rust and Python.
  */
 #ifndef WEFT_FFI_H
@@ -17,11 +17,12 @@ extern "C" {
 /* ---------------------------------------------------------------------------------------------
  * Memory for objects
  *
- * All objects of weft but channels may begin as zeros, and stay where they are: a language needs to know their sizes.
+ * All objects of weft except channels may be initialised with zeros. They must not move in memory. So a language only
+ * needs to know their sizes.
  * ------------------------------------------------------------------------------------------ */
 
 /*
- * Returns the size of a struct by its name without `struct`: "weft_mutex". 0 if there is none of that name.
+ * Returns the size of a struct, given its name without `struct`: "weft_mutex". Returns 0 if no struct has that name.
  *
  * Errors: none.
  * [fiber thread]
@@ -29,8 +30,8 @@ extern "C" {
 size_t weft_ffi_size(const char *name);
 
 /*
- * Returns the value of a macro that is a number, by its name: "WEFT_FOREVER", "WEFT_SECOND". 0 if there is none of that
- * name.
+ * Returns the value of a macro that is a number, given its name: "WEFT_FOREVER", "WEFT_SECOND". Returns 0 if no such
+ * macro has that name.
  *
  * Errors: none.
  * [fiber thread]
@@ -38,8 +39,8 @@ size_t weft_ffi_size(const char *name);
 uint64_t weft_ffi_constant(const char *name);
 
 /*
- * Makes a channel of memory that the caller gives, as WEFT_CHAN_OVER does: for items of so many bytes, with room for so
- * many at `buffer`.
+ * Initialises a channel over memory of the caller, as WEFT_CHAN_OVER does: `buffer` has room for `capacity` items of
+ * `size` bytes.
  *
  * Errors: -EINVAL if chan is NULL, if buffer is NULL and capacity is not 0, or if the buffer has 4 GiB or more.
  * [fiber thread]
@@ -49,7 +50,7 @@ int weft_ffi_chan_over(struct weft_chan *chan, void *buffer, size_t size, size_t
 /*
  * Fill in a case for weft_case_select, as the macros WEFT_CASE_SEND, _RECV, _FUTURE, _READY and _TIME do.
  *
- * Errors: -EINVAL if one is NULL.
+ * Errors: -EINVAL if the case is NULL.
  * [fiber thread]
  */
 int weft_ffi_case_send(struct weft_case *one, struct weft_chan *chan, const void *item);
@@ -61,16 +62,15 @@ int weft_ffi_case_time(struct weft_case *one, uint64_t time);
 /* ---------------------------------------------------------------------------------------------
  * Python
  *
- * CPython keeps the state of its interpreter for each kernel thread. Two fibers that park inside of Python on one
- * thread would mix their states up, so an ordinary callback must not be a fiber: weft_run, weft_spawn and
- * weft_scope_spawn of libweft-ffi refuse that in a process that has Python in it, with -ENOTSUP and one line. The
- * functions below give each fiber a state of its own instead. Then Python may park, with many fibers, and move between
- * threads.
+ * CPython keeps the state of its interpreter for each kernel thread. Two fibers that park inside Python on one thread
+ * would mix up their states. So a Python callback must not be an ordinary fiber function: in a process with Python,
+ * weft_run, weft_spawn and weft_scope_spawn of libweft-ffi print one line and return -ENOTSUP. The functions below give
+ * each fiber its own interpreter state. Then many fibers may park inside Python and move between threads.
  * ------------------------------------------------------------------------------------------ */
 
 /*
- * Runs a Python callable, without arguments, as the first fiber of a runtime, as weft_run does. Call it without the
- * interpreter's lock, as cffi and ctypes.CDLL do.
+ * Runs a Python callable, without arguments, as the first fiber of a runtime, as weft_run does. The caller must not
+ * hold the interpreter's lock; cffi and ctypes.CDLL release it before a call.
  *
  *   callable   a PyObject, id(function) for CPython; the caller holds a reference until the call returns
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files by name, and directories: the rest of the file calls that may wait for a disk or a server. weft.h says how to
- * read this header. weft/io.h has those that read, write, open, close, rename and remove.
+ * Files by name, and directories: further calls that may wait for a disk or a server. weft.h says how to read this
+ * header. weft/io.h has the calls that read, write, open, close, rename and remove.
  *
  * The calls do what their originals do, with -1 and errno. Calls that io_uring cannot make are made by the thread pool
  * of weft_blocking: the fiber parks, and a call that has begun is not cancelled. For calls without `at` that are
@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 /* ---------------------------------------------------------------------------------------------
- * What is known about a file
+ * Attributes of files
  * ------------------------------------------------------------------------------------------ */
 
 /*
@@ -55,7 +55,7 @@ WEFT_MUST_USE ssize_t weft_readlinkat(int dir, const char *path, char *buffer, s
  * ------------------------------------------------------------------------------------------ */
 
 /*
- * Make a further name for a file, or a symbolic link, as linkat and symlinkat do.
+ * Make another name for a file, or a symbolic link, as linkat and symlinkat do.
  *
  * Errors: those of the original, and EAGAIN if there is no thread for it.
  * [fiber thread; parks, cancel]
@@ -92,8 +92,8 @@ WEFT_MUST_USE ssize_t weft_copy_file_range(int in, off_t *in_offset, int out, of
                                            unsigned flags);
 
 /*
- * Locks a file against other processes, or unlocks it, as flock does. A fiber that waits for a lock looks for it at
- * most a hundred times a second and keeps no thread.
+ * Locks a file against other processes, or unlocks it, as flock does. A fiber that waits for a lock tries it at most a
+ * hundred times a second, and occupies no thread meanwhile.
  *
  * Errors: those of the original.
  * [fiber thread; parks, cancel]

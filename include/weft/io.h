@@ -10,7 +10,7 @@
  *   - Cancellation ends a look-alike with ECANCELED, or ETIMEDOUT for the deadline of a scope. If it has read, written,
  *     accepted or opened something by then, it returns that instead of the error. When it returns, the kernel no longer
  *     touches the memory that it was given.
- *   - They do not fail with EINTR.
+ *   - Look-alikes do not fail with EINTR.
  *   - A write to a socket whose peer has gone fails with EPIPE and raises no SIGPIPE. A write to a pipe without a
  *     reader raises SIGPIPE as it does for a thread: programs that write to pipes ignore it, signal(SIGPIPE, SIG_IGN).
  *   - weft_close wakes fibers that wait for the descriptor; they fail with EBADF. No call ever gets data meant for an
@@ -429,8 +429,8 @@ int weft_io_cancel(struct weft_io *io);
 
 /*
  * Submits n entries, filled in by liburing's io_uring_prep_... functions, as one batch in this order, and waits until
- * all have completed. IOSQE_IO_LINK makes chains of them. If the caller is cancelled, the entries are cancelled too and
- * their end is awaited; the call then returns 0 and the results tell.
+ * all have completed. IOSQE_IO_LINK makes chains of them. If the caller is cancelled, weft also cancels the entries and
+ * waits for their end. The call then returns 0, and the results show which entries were cancelled.
  *
  *   entries   user_data is ignored; flags that make more or less than one completion are not allowed
  *   results   receives the result of each entry
@@ -447,8 +447,8 @@ WEFT_MUST_USE int weft_uring(const struct io_uring_sqe *entries, int *results, u
 /* ---------------------------------------------------------------------------------------------
  * Servers
  *
- * Listeners accept many connections with one request to the kernel. Leases receive into memory that idle connections do
- * not hold.
+ * A listener accepts many connections with one request to the kernel. A lease is memory lent for a receive, so that
+ * idle connections need no buffer.
  * ------------------------------------------------------------------------------------------ */
 
 /* A listener. Its members are internal. */
@@ -457,8 +457,8 @@ struct weft_listener {
 };
 
 /*
- * Begins to accept connections for all fibers that ask this listener. Where the kernel can do it, one multishot request
- * serves many connections.
+ * Begins to accept connections for all fibers that call weft_listener_accept. If the kernel supports it, one multishot
+ * request serves many connections.
  *
  *   fd      a listening socket; it stays the caller's
  *   flags   those of accept4
@@ -526,10 +526,11 @@ void weft_lease_return(struct weft_lease *lease);
  * ------------------------------------------------------------------------------------------ */
 
 /*
- * Runs fn(arg) on a thread of a pool while the fiber waits. The pool has at most 64 threads; further calls queue, and
- * that wait can be cancelled: then fn has not run. Once fn has started it is neither cancelled nor interrupted, and the
- * call returns when fn has returned. So fn may use the caller's memory. It runs on a thread that takes no signals, and
- * must not wait for another call that may be queued. A thread that calls weft_blocking runs fn itself.
+ * Runs fn(arg) on a thread of a pool while the fiber waits. The pool has at most 64 threads; further calls queue. While
+ * a call is queued it can be cancelled; fn then does not run. Once fn has started it is neither cancelled nor
+ * interrupted, and weft_blocking returns when fn has returned. So fn may use the caller's memory. It runs on a thread
+ * that takes no signals, and must not wait for another call that may be queued. If a thread calls weft_blocking, fn
+ * runs on that thread.
  *
  *   result   receives what fn returned; may be NULL
  *

@@ -142,12 +142,12 @@ WEFT_MUST_USE int weft_reduce(size_t begin, size_t end, void *value, const struc
  * ------------------------------------------------------------------------------------------ */
 
 /*
- * An operation for weft_scan. `scan` does what `fold` does and also writes the results that it passes, before it has
- * counted each element in (an exclusive scan) or after (an inclusive one).
+ * An operation for weft_scan. `scan` does what `fold` does and also writes a result for each element: the value before
+ * it includes the element (an exclusive scan), or after (an inclusive scan).
  */
 struct weft_prefix {
     struct weft_reduction reduction;
-    /* *value is that of all elements before begin; on return, of all before end. */
+    /* On entry *value is the result of all elements before begin; on return, of all before end. */
     int (*scan)(size_t begin, size_t end, void *value, void *arg);
 };
 

@@ -26,9 +26,9 @@ extern "C" {
  * ------------------------------------------------------------------------------------------ */
 
 /*
- * Connects to a host by TCP and returns the socket. If the name has several addresses, an attempt at the next one
- * starts when the one before has failed or has not succeeded within 250 ms; the first connection wins and the others
- * are closed. The socket is closed on exec, and sends small pieces at once (TCP_NODELAY).
+ * Connects to a host by TCP and returns the socket. If the name has several addresses, weft tries the next address when
+ * the attempt before has failed or has not succeeded within 250 ms. The first connection wins and the others are
+ * closed. The socket is closed on exec, and sends small pieces at once (TCP_NODELAY).
  *
  *   host       a name or an address; NULL for this machine
  *   service    a number or a name of /etc/services
@@ -46,8 +46,8 @@ extern "C" {
 WEFT_MUST_USE int weft_tcp_dial(const char *host, const char *service, uint64_t deadline);
 
 /*
- * Returns a TCP socket that listens, for weft_accept or a weft_listener. It does not block and is closed on exec; its
- * address can be used again at once after the program has ended (SO_REUSEADDR).
+ * Returns a listening TCP socket for weft_accept or a weft_listener. It is non-blocking and closed on exec. Its address
+ * can be used again as soon as the program has ended (SO_REUSEADDR).
  *
  *   host       a name or an address of this machine; NULL for all its addresses, of IPv4 and IPv6
  *   service    a number or a name of /etc/services; "0" for any free port, see weft_tcp_port
@@ -84,8 +84,8 @@ int weft_tcp_port(int fd);
 WEFT_MUST_USE int weft_unix_dial(const char *path, uint64_t deadline);
 
 /*
- * Returns a local socket that listens at a path. It does not block and is closed on exec. A socket that no program
- * listens at any more is removed from the path first; one that is in use is left alone.
+ * Returns a local socket that listens at a path. It is non-blocking and closed on exec. If the path holds a socket at
+ * which no program listens any more, that socket is removed first. A socket in use is left alone.
  *
  *   backlog    connections that may wait to be accepted; 0 for as many as the kernel allows
  *
@@ -122,8 +122,8 @@ WEFT_MUST_USE int weft_fd_write_all(int fd, const void *buffer, size_t size);
 /* ---------------------------------------------------------------------------------------------
  * Buffered streams
  *
- * A stream has a buffer for what was read and one for what is to be written. One fiber may read while another one
- * writes; two must not read, or write, at the same time. For a deadline, use a scope (weft/scope.h).
+ * A stream has a read buffer and a write buffer. One fiber may read while another fiber writes. Two fibers must not
+ * read, or write, at the same time. For a deadline, use a scope (weft/scope.h).
  * ------------------------------------------------------------------------------------------ */
 
 /* The functions by which a stream reads and writes. They return what read and write do, -1 and errno after an error.
@@ -139,16 +139,16 @@ struct weft_stream {
     const struct weft_stream_calls *calls; /* NULL: a descriptor */
     void *handle;
     int fd;
-    int failed; /* what a write has failed with, negative */
+    int failed; /* the negative errno of a failed write, or 0 */
     size_t size;
     char *in;
-    size_t begin, end; /* bytes in `in` that were read and not taken */
+    size_t begin, end; /* the bytes in `in` that the program has not taken yet */
     char *out;
-    size_t used; /* bytes in `out` that were not written */
+    size_t used; /* bytes in `out` that are not written yet */
 };
 
 /*
- * Makes a stream of a descriptor. The stream owns the descriptor: weft_stream_close closes it.
+ * Opens a stream on a descriptor. The stream owns the descriptor: weft_stream_close closes it.
  *
  *   size   bytes of each of the two buffers, and the longest line; 0 for 8 KiB
  *
@@ -158,11 +158,11 @@ struct weft_stream {
 WEFT_MUST_USE int weft_stream_open(struct weft_stream *stream, int fd, size_t size);
 
 /*
- * Makes a stream that reads and writes by these functions.
+ * Opens a stream that reads and writes by the given functions.
  *
  *   calls   must stay as long as the stream
  *
- * Errors: -EINVAL if stream, calls or one of its functions but `close` is NULL; -ENOMEM.
+ * Errors: -EINVAL if stream, calls, or a function other than `close` is NULL; -ENOMEM.
  * [fiber thread]
  */
 WEFT_MUST_USE int weft_stream_open_calls(struct weft_stream *stream, const struct weft_stream_calls *calls,
@@ -210,8 +210,8 @@ WEFT_MUST_USE ssize_t weft_stream_line(struct weft_stream *stream, char **line);
 /*
  * Writes bytes into the buffer. Writes the buffer to the descriptor or handle when it is full.
  *
- * Errors: -EINVAL if stream is NULL or not open; those of the write below. Then nothing more can be written: the same
- * error is returned again.
+ * Errors: -EINVAL if stream is NULL or not open; errors of the write below. After such an error nothing more can be
+ * written, and further calls return the same error.
  * [fiber thread; parks, cancel]
  */
 WEFT_MUST_USE int weft_stream_write(struct weft_stream *stream, const void *bytes, size_t size);

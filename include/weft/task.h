@@ -10,8 +10,8 @@
  *   typed     WEFT_TASK_1(long, fib, int, n) { ... } with WEFT_SPAWN, WEFT_CALL and WEFT_SYNC; a few times faster,
  *             because the position of the next fork is passed down as a hidden argument
  *
- * Cancelling the forking fiber also cancels its forked calls, whichever fiber runs them: their waits end. They run and
- * are joined all the same. docs/TASKS.md has the promises and the limits.
+ * Cancelling the forking fiber also cancels its forked calls, on whichever fiber they run: their waits end. The calls
+ * still run, and must still be joined. docs/TASKS.md has the promises and the limits.
  */
 #ifndef WEFT_TASK_H
 #define WEFT_TASK_H
@@ -146,9 +146,9 @@ void weft__task_leave(struct weft_entry *entry);
 void weft__task_misused(const char *what, const char *name);
 
 /*
- * For libweft-mpi, which lets other processes run calls. weft__task_steal takes calls that no worker has begun: of
- * suspended fibers first, then the older half of the caller's own, then those of other workers. What was taken is
- * finished by weft__task_done, when its result stands in call->data. A fiber calls both.
+ * For libweft-mpi, which lets other processes run calls. weft__task_steal takes calls that no worker has begun: first
+ * those of suspended fibers, then the older half of the caller's own calls, then those of other workers. When the
+ * result of such a call is in call->data, weft__task_done completes the call. The caller of both functions is a fiber.
  */
 struct weft__stolen {
     struct weft_call *call;
@@ -203,8 +203,8 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
 #define WEFT__UNUSED __attribute__((unused))
 
 /*
- * Keeps the compiler from turning a sync at the end of a task into a jump to its beginning: it would then keep six
- * registers alive across it. (fib: 3.0 -> 2.0 ns for each spawn.)
+ * Keeps the compiler from turning a sync at the end of a task into a jump to the task's beginning. With that jump, the
+ * compiler would keep six registers alive across the sync. (fib: 3.0 -> 2.0 ns for each spawn.)
  */
 #define WEFT__NO_TAIL_CALL __asm__ volatile("")
 
@@ -216,8 +216,8 @@ static inline __attribute__((always_inline)) int weft__task_take(struct weft_deq
 /*
  * Each operation on the head is a function that receives the address of the head and reads it inside. So operations in
  * one expression, as in WEFT_CALL(...) + WEFT_SYNC(...), run one after the other in some order. As plain operators they
- * would be unsequenced, which is undefined. With the head read as an argument, a call could start at a place that a
- * sync has freed meanwhile.
+ * would be unsequenced, which is undefined. If the head were read as an argument, a call could start at an entry of the
+ * deque that a sync has freed meanwhile.
  *
  * The lists in parentheses are: fields of the record, parameters, assignments, arguments from the record, arguments by
  * name.

@@ -232,8 +232,8 @@ WEFT_MUST_USE struct weft_tls *weft_tls_dial(struct weft_tls_context *context, c
                                              uint64_t deadline);
 
 /*
- * Makes a buffered stream (weft/stream.h) of a TLS stream, for lines and exact sizes. weft_stream_close then ends both:
- * it writes what is in the buffer, tells the peer that nothing more follows, and closes the socket.
+ * Opens a buffered stream (weft/stream.h) over a TLS stream, for lines and exact sizes. weft_stream_close then ends
+ * both: it writes the bytes in the buffer, sends the closing message, and closes the socket.
  *
  *   size   bytes of each of the two buffers, and the longest line; 0 for 8 KiB
  *
@@ -296,8 +296,8 @@ WEFT_MUST_USE ssize_t weft_tls_sendfile(struct weft_tls *tls, int in, off_t *off
 int weft_tls_shutdown(struct weft_tls *tls);
 
 /*
- * Closes the stream and its socket. If the peer was not told of the end yet, weft tells it as far as that needs no
- * wait. Other calls on the stream end with EBADF, and no further call may begin. Does nothing for NULL.
+ * Closes the stream and its socket. If the closing message was not sent yet, weft sends it unless that needs a wait.
+ * Other calls on the stream end with EBADF, and no further call may begin. Does nothing for NULL.
  *
  * Errors: none; returns 0.
  * [fiber thread]
@@ -354,7 +354,7 @@ int weft_tls_resumed(const struct weft_tls *tls);
 int weft_tls_kernel(const struct weft_tls *tls);
 
 /*
- * Returns how many bytes a read would get at least without waiting.
+ * Returns a number of bytes that a read would get without waiting. There may be more.
  *
  * Errors: none.
  * [fiber thread]

@@ -23,9 +23,8 @@
 #endif
 
 /*
- * Defines struct NAME, a channel of items of this type, and functions for it. A semicolon stands behind it. The struct
- * has one member, `chan`, and can be made on the heap by NAME_make, or be a variable that starts from
- * WEFT_CHAN_TYPED(type):
+ * Defines struct NAME, a channel of items of this type, and its functions. Write a semicolon after it. The struct has
+ * one member, `chan`. Allocate it by NAME_make, or initialise a variable with WEFT_CHAN_TYPED(type):
  *
  *   NAME_make(capacity), NAME_free(c)                                    as weft_chan_make, weft_chan_free
  *   NAME_send(c, item), NAME_send_until(c, item, time), NAME_send_try    the item is an argument

@@ -17,8 +17,8 @@ enum class channel_status { done, not_now, closed };
 
 namespace detail {
 
-/* The form of an item in a channel: its bytes if these may be copied, otherwise a pointer to the item. The channel owns
- * the items behind such pointers. */
+/* How a channel stores an item: as bytes if the type is trivially copyable, else as a pointer to an allocated object,
+ * which the channel owns. */
 template <class T, bool bytes = std::is_trivially_copyable_v<T> &&std::is_trivially_destructible_v<T>> struct item {
     using wire = T;
     static wire pack(T &&value) { return std::move(value); }
@@ -45,8 +45,8 @@ template <class T> union room {
 } // namespace detail
 
 /*
- * Items of one type, from those that send to those that receive. Without a capacity each item is handed over: both
- * sides are there. Types whose bytes may be copied are sent without any allocation, others with one for each item.
+ * A channel carries items of one type from senders to receivers. Without a capacity, a send waits for a receiver.
+ * Trivially copyable types are sent without allocation; other types need one allocation for each item.
  *
  *     weft::channel<std::string> lines(64);
  *     lines.send("hello");
@@ -60,13 +60,13 @@ template <class T> class channel : detail::pinned {
     static channel_status status(int result, const char *what) {
         return __builtin_expect(result == 0, 1) ? channel_status::done : not_done(result, what);
     }
-    /* Not inlined: a loop that sends or receives then tests the result once. */
+    /* Not inlined, so that a loop that sends or receives tests the result only once. */
     __attribute__((noinline, cold)) static channel_status not_done(int result, const char *what) {
         if (result == -EPIPE) return channel_status::closed;
         if (result == -EAGAIN) return channel_status::not_now;
         detail::fail(result, what);
     }
-    /* The item is still ours if it was not sent. */
+    /* If the item was not sent, it moves back into `value`. */
     template <class Send> channel_status send_by(T &&value, const char *what, Send send) {
         wire w = detail::item<T>::pack(std::move(value));
         int result = send(&w);
@@ -87,39 +87,40 @@ template <class T> class channel : detail::pinned {
     explicit channel(std::size_t capacity = 0) : chan_(weft_chan_make(sizeof(wire), capacity)) {
         if (!chan_) throw std::bad_alloc();
     }
-    /* No fiber may wait in it. Items that are left are destroyed. */
+    /* No fiber may wait on the channel. Items that are left in it are destroyed. */
     ~channel() {
         detail::room<wire> w;
         while (weft_chan_recv_try(chan_, &w.item) == 0) detail::item<T>::drop(w.item);
         detail::must(weft_chan_free(chan_), "destructor of a channel");
     }
 
-    /* Waits until there is room, or a receiver. False: the channel is closed, and the item was not sent. */
+    /* Waits until the buffer has room or a receiver takes the item. Returns false if the channel is closed and the item
+     * was not sent. */
     bool send(T value) {
         return send_by(std::move(value), "channel.send", [&](wire *w) { return weft_chan_send(chan_, w); }) ==
                channel_status::done;
     }
-    /* The same, but does not wait: not_now. An item that was not sent is left in `value`. */
+    /* Sends if that needs no wait; otherwise returns not_now. An item that was not sent stays in `value`. */
     channel_status try_send(T &value) {
         return send_by(std::move(value), "channel.try_send", [&](wire *w) { return weft_chan_send_try(chan_, w); });
     }
-    /* The same, with a deadline: timed_out. */
+    /* Sends with a deadline; returns timed_out when it passes. */
     template <class Time> channel_status send_until(T &value, const Time &time) {
         return send_by(std::move(value), "channel.send_until",
                        [&](wire *w) { return weft_chan_send_until(chan_, w, detail::deadline(time)); });
     }
 
-    /* Waits for an item. None: the channel is closed and empty. */
+    /* Waits for an item. Returns an empty optional if the channel is closed and empty. */
     std::optional<T> recv() {
         std::optional<T> value;
         (void)receive_by(value, "channel.recv", [&](wire *w) { return weft_chan_recv(chan_, w); });
         return value;
     }
-    /* The same, but does not wait: not_now. */
+    /* Receives if that needs no wait; otherwise returns not_now. */
     channel_status try_recv(std::optional<T> &value) {
         return receive_by(value, "channel.try_recv", [&](wire *w) { return weft_chan_recv_try(chan_, w); });
     }
-    /* The same as recv, with a deadline: timed_out. */
+    /* Receives with a deadline; throws timed_out when it passes. */
     template <class Time> std::optional<T> recv_until(const Time &time) {
         std::optional<T> value;
         (void)receive_by(value, "channel.recv_until",
@@ -127,13 +128,14 @@ template <class T> class channel : detail::pinned {
         return value;
     }
 
-    /* Nothing more will be sent. What is in it can still be received. False: it was closed already. */
+    /* Closes the channel: sends fail from now on, and items in the buffer can still be received. Returns false if the
+     * channel was already closed. */
     bool close() noexcept { return weft_chan_close(chan_) == 0; }
     std::size_t size() const noexcept { return weft_chan_len(chan_); }
     std::size_t capacity() const noexcept { return weft_chan_cap(chan_); }
     weft_chan *native_handle() noexcept { return chan_; }
 
-    /* Receives until it is closed and empty. */
+    /* For range loops: they receive until the channel is closed and empty. */
     struct end_of_items {};
     class iterator {
         channel *from_;
@@ -241,7 +243,7 @@ template <class Cases, std::size_t... I> int select_of(Cases cases, std::index_s
 } // namespace detail
 
 /*
- * The cases of a select, each with a function that is called if its case was done:
+ * The cases of a select. Each has a function, which is called if that case was done:
  *
  *     weft::select(weft::on_recv(jobs, [&](std::optional<job> j) { ... none: closed ... }),
  *                  weft::on_send(log, line, [&](bool sent) { ... false: closed ... }),
@@ -272,7 +274,7 @@ template <class... Cases> int select(Cases &&...cases) {
     return detail::select_of(std::tie(cases...), std::index_sequence_for<Cases...>(), true);
 }
 
-/* The same without a wait: -1 if none could be done. */
+/* Does one of the cases if that needs no wait. Returns -1 if no case could be done. */
 template <class... Cases> int try_select(Cases &&...cases) {
     return detail::select_of(std::tie(cases...), std::index_sequence_for<Cases...>(), false);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Exceptions and deadlines of weft.hpp, which says how to read this. */
+/* Exceptions and deadlines for C++, see weft.hpp. */
 #ifndef WEFT_CPP_ERROR_HPP
 #define WEFT_CPP_ERROR_HPP
 
@@ -20,7 +20,7 @@ class error : public std::system_error {
     error(int number, const char *what) : std::system_error(number, std::generic_category(), what) {}
 };
 
-/* The fiber was cancelled while it waited. Let it pass: the fiber is meant to end. */
+/* The fiber was cancelled while it waited. Usually let this exception leave the fiber's function, so that it ends. */
 class cancelled : public error {
   public:
     explicit cancelled(const char *what) : error(ECANCELED, what) {}
@@ -40,20 +40,20 @@ namespace detail {
     throw error(-result, what);
 }
 
-/* The result of a call, if it is no error. */
+/* Returns the result of a call, or throws if it is an error. */
 inline int check(int result, const char *what) {
     if (__builtin_expect(result < 0, 0)) fail(result, what);
     return result;
 }
 
-/* For calls in destructors, which fail only if an object is misused. */
+/* For calls in destructors. They fail only if the program misuses an object. */
 inline void must(int result, const char *what) noexcept {
     if (__builtin_expect(result >= 0, 1)) return;
     std::fprintf(stderr, "weft: %s: %s\n", what, std::strerror(-result));
     std::abort();
 }
 
-/* Objects that stay where they are. */
+/* The base of objects that can be neither copied nor moved. */
 struct pinned {
     pinned() = default;
     pinned(const pinned &) = delete;
@@ -62,7 +62,7 @@ struct pinned {
 
 } // namespace detail
 
-/* Deadlines are points in time of this clock, which is weft_now(). */
+/* The clock of deadlines. Its time is weft_now(). */
 struct clock {
     using rep = std::int64_t;
     using period = std::nano;
@@ -86,7 +86,7 @@ template <class Rep, class Period> std::uint64_t deadline(const std::chrono::dur
     return more > WEFT_FOREVER - now ? WEFT_FOREVER : now + more;
 }
 
-/* Times of other clocks are looked at once: when they are set, the deadline stays. */
+/* A time of another clock is converted once. If that clock is set later, the deadline does not change. */
 template <class Clock, class Duration> std::uint64_t deadline(const std::chrono::time_point<Clock, Duration> &time) {
     auto now = Clock::now();
     return time <= now ? 0 : deadline(time - now);

@@ -22,7 +22,7 @@ namespace detail {
 struct nothing {};
 template <class T> using kept = std::conditional_t<std::is_void_v<T>, nothing, T>;
 
-/* A function, and what it returned or threw. */
+/* A function, and its result or exception. */
 template <class F, class T = std::invoke_result_t<F &>> struct call {
     F function;
     std::optional<kept<T>> value;
@@ -51,8 +51,9 @@ template <class F, class T = std::invoke_result_t<F &>> struct call {
 };
 
 /*
- * The outcome that a fiber passes to its joiner as the result of its C function: NULL, if it has returned and its
- * function has no result; otherwise a pointer to this, allocated by malloc. So a fiber<T> is only a handle.
+ * What a fiber hands to its joiner. If the C++ function returned void, the C function of the fiber returns NULL;
+ * otherwise, also after an exception, it returns a pointer to an outcome, allocated by malloc. So a fiber<T> holds only
+ * a handle.
  */
 template <class T> struct outcome {
     std::exception_ptr thrown;
@@ -69,7 +70,7 @@ template <class T> struct outcome {
     }
 };
 
-/* A function, and room for its outcome, which stays after the function was destroyed. */
+/* A function, and room for its outcome. The fiber destroys the function; the outcome stays for the joiner. */
 template <class T, class F> struct parcel : outcome<T> {
     union {
         F function;
@@ -92,14 +93,14 @@ template <class T, class F> struct parcel : outcome<T> {
         (void)memory.release();
         return made;
     }
-    /* Of a function that was not run. */
+    /* Frees the parcel of a function that was not run. */
     static void discard(parcel *p) noexcept {
         p->function.~F();
         p->thrown.~exception_ptr();
         std::free(p);
     }
 
-    /* Runs it in its fiber, which also destroys it. */
+    /* Runs the function in its fiber, and destroys the function. */
     static void *enter(void *self) noexcept {
         auto *mine = static_cast<parcel *>(self);
         try {
@@ -138,7 +139,7 @@ template <class F> void *enter_fitting(void *bytes) noexcept {
     return nullptr;
 }
 
-/* The outcome that a fiber has returned. None, if it was ended by weft_fiber_exit with an errno, or with nothing. */
+/* Returns the outcome of a fiber; NULL if the fiber ended by weft_fiber_exit with an errno or with NULL. */
 template <class T> outcome<T> *outcome_of(void *result) noexcept {
     constexpr std::uintptr_t last_errno = 4095;
     bool is_pointer = reinterpret_cast<std::uintptr_t>(result) - 1 < ~last_errno;
@@ -155,7 +156,7 @@ inline weft__spawned begin(const weft_attr *attr, void *(*fn)(void *), void *arg
 
 inline int errno_of(void *result) noexcept { return static_cast<int>(reinterpret_cast<std::intptr_t>(result)); }
 
-/* Waits for the end of a fiber, whatever cancels the caller meanwhile. */
+/* Waits for the end of a fiber, even if the caller is cancelled meanwhile. */
 inline void *join_always(weft_fiber fiber) noexcept {
     void *result = nullptr;
     weft_shield shield;
@@ -168,10 +169,10 @@ inline void *join_always(weft_fiber fiber) noexcept {
 } // namespace detail
 
 /*
- * A fiber that runs a function, and its result. Made by spawn(). Can be moved, not copied.
+ * A fiber that runs a function, and the function's result. spawn() makes it. It can be moved, but not copied.
  *
- * The fiber destroys the function when it has returned. The destructor waits until then, whatever cancels the caller
- * meanwhile; a result or exception that was not taken by join() is dropped. A program that wants to know calls join().
+ * The fiber destroys the function after it has returned. The destructor of this object waits until then, even if the
+ * caller is cancelled meanwhile. It drops a result or exception that join() has not taken.
  */
 template <class T> class fiber {
     weft_fiber handle_;
@@ -179,7 +180,7 @@ template <class T> class fiber {
   public:
     fiber() noexcept : handle_() {}
     fiber(fiber &&other) noexcept : handle_(other.handle_) { other.handle_ = {}; }
-    fiber &operator=(fiber &&other) noexcept { /* also from itself: then it has no handle meanwhile */
+    fiber &operator=(fiber &&other) noexcept { /* self-assignment works: the object has no handle meanwhile */
         weft_fiber handle = other.handle_;
         other.handle_ = {};
         if (joinable()) wait();
@@ -195,9 +196,9 @@ template <class T> class fiber {
     fiber(const weft_attr *attr, F &&f, const char *where) : handle_(start(attr, std::forward<F>(f), where)) {}
 
     /*
-     * Waits until the function has returned, and returns what it returned or throws what it threw. Once. When the
-     * caller is cancelled meanwhile it throws cancelled (or timed_out), and the fiber can still be joined.
-     * error(ESRCH): nothing is left to join.
+     * Waits until the function has returned. Returns its result or throws its exception. A fiber can be joined once;
+     * after that join() throws error(ESRCH). If the caller is cancelled meanwhile, join() throws cancelled (or
+     * timed_out), and the fiber can still be joined.
      */
     T join() {
         void *result = nullptr;
@@ -206,13 +207,13 @@ template <class T> class fiber {
         return take(result);
     }
 
-    /* The same with a deadline: timed_out, and the fiber can still be joined. */
+    /* Joins with a deadline. When it passes, throws timed_out; the fiber can still be joined. */
     template <class Time> T join_until(const Time &time) { return join_before(detail::deadline(time)); }
     template <class Rep, class Period> T join_for(const std::chrono::duration<Rep, Period> &time) {
         return join_before(detail::deadline(time));
     }
 
-    /* Asks the fiber to end: its waits throw cancelled. Does not wait. Nothing happens if it has ended. */
+    /* Cancels the fiber: its waits throw cancelled. Does not wait for its end. Does nothing if the fiber has ended. */
     void cancel() noexcept { (void)weft_cancel(handle_); }
 
     bool joinable() const noexcept { return handle_.id != 0; }
@@ -279,8 +280,8 @@ template <class T> class fiber {
 };
 
 /*
- * Runs f() in a new fiber. `where` is shown by messages and by `weft dump`; it is the calling function, or give
- * WEFT_HERE for file and line.
+ * Runs f() in a new fiber. Messages and `weft dump` show `where`: by default the name of the calling function; pass
+ * WEFT_HERE to show file and line.
  */
 template <class F> [[nodiscard]] auto spawn(const weft_attr &attr, F &&f, const char *where = __builtin_FUNCTION()) {
     return fiber<std::invoke_result_t<std::decay_t<F> &>>(&attr, std::forward<F>(f), where);
@@ -305,7 +306,7 @@ template <class F> void spawn_detached(const weft_attr *attr, F &&f, const char 
 
 } // namespace detail
 
-/* The same without a join. An exception that leaves f ends the program, as with std::thread. */
+/* Runs f() in a new fiber that cannot be joined. An exception that leaves f ends the program, as with std::thread. */
 template <class F> void spawn_detached(const weft_attr &attr, F &&f, const char *where = __builtin_FUNCTION()) {
     detail::spawn_detached(&attr, std::forward<F>(f), where);
 }
@@ -313,8 +314,8 @@ template <class F> void spawn_detached(F &&f, const char *where = __builtin_FUNC
     detail::spawn_detached(nullptr, std::forward<F>(f), where);
 }
 
-/* Starts the runtime, runs f() as its first fiber, waits for all fibers, stops the runtime; returns what f returned or
- * throws what it threw. error(EDEADLK): all fibers, f included, were blocked for ever. */
+/* Starts the runtime, runs f() as its first fiber, waits for all fibers and stops the runtime. Returns the result of f
+ * or throws its exception. Throws error(EDEADLK) if all fibers, also f, waited for each other for ever. */
 template <class F> auto run(F &&f, const weft_config *config = nullptr) {
     detail::call<std::decay_t<F>> call(std::forward<F>(f));
     auto entry = [](void *self) {
@@ -326,14 +327,14 @@ template <class F> auto run(F &&f, const weft_config *config = nullptr) {
     return call.result();
 }
 
-/* A runtime for a program whose main is no fiber: from the constructor to the destructor. */
+/* A runtime for a program whose main is not a fiber. The constructor starts it, the destructor stops it. */
 class runtime : detail::pinned {
   public:
     explicit runtime(const weft_config *config = nullptr) { detail::check(weft_start(config), "runtime"); }
     ~runtime() { detail::must(weft_stop(), "stop of the runtime"); }
 };
 
-/* Runs f() on a thread for calls that block, while the fiber waits; see weft_blocking. */
+/* Runs f() on a thread of the pool for blocking calls, while the calling fiber waits; see weft_blocking. */
 template <class F> auto blocking(F &&f) {
     detail::call<std::decay_t<F>> call(std::forward<F>(f));
     detail::check(weft_blocking(decltype(call)::entry, &call, nullptr), "blocking");
@@ -349,7 +350,7 @@ template <class Clock, class Duration> void sleep_until(const std::chrono::time_
     detail::check(weft_sleep_until(detail::deadline(time)), "sleep_until");
 }
 
-/* Was the caller asked to end? For code that computes and does not wait. */
+/* Was the caller cancelled? For code that computes without waiting. */
 inline bool is_cancelled() noexcept { return weft_cancelled() != 0; }
 
 } // namespace weft

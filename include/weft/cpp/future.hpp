@@ -10,9 +10,8 @@
 namespace weft {
 
 /*
- * A value, or an exception, that will be there once. One object for both sides: it is set once, and any number of
- * fibers and threads wait for it. It may be destroyed when the waits that saw it done have returned and no other is
- * under way.
+ * A value or an exception that is set once. Any number of fibers and threads can wait for it. Setter and waiters use
+ * the same object. It may be destroyed when all waits have returned and no further wait can begin.
  */
 template <class T> class future : detail::pinned {
     weft_future future_ = WEFT_FUTURE_INIT;
@@ -26,7 +25,7 @@ template <class T> class future : detail::pinned {
     void publish() noexcept { detail::must(weft_future_set(&future_, nullptr), "future"); }
 
   public:
-    /* The value. error(EALREADY): it has one, or an exception. */
+    /* Sets the value. Throws error(EALREADY) if a value or an exception was set before. */
     template <class... Args> void set(Args &&...args) {
         detail::kept<T> made(std::forward<Args>(args)...); /* may throw, before anything has changed */
         claim("future.set");
@@ -46,7 +45,7 @@ template <class T> class future : detail::pinned {
         detail::check(weft_future_wait_until(&future_, nullptr, detail::deadline(time)), "future.wait_until");
     }
 
-    /* Waits, and returns the value or throws the exception. The value stays in the future. */
+    /* Waits until the future is set. Returns the value or throws the exception. The value stays in the future. */
     std::add_lvalue_reference_t<T> get() {
         wait();
         if (thrown_) std::rethrow_exception(thrown_);

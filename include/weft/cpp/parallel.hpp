@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Loops, reductions and sorts for C++, see weft.hpp. Functions that they are given are compiled into the loop. */
+/* Loops and reductions for C++, see weft.hpp. The compiler can inline the functions passed in. */
 #ifndef WEFT_CPP_PARALLEL_HPP
 #define WEFT_CPP_PARALLEL_HPP
 
@@ -13,8 +13,8 @@
 namespace weft {
 namespace detail {
 
-/* Shared by the pieces of a loop: the function, and the first exception. A piece that threw returns `stop`, so no
- * further piece begins. The end of the loop orders the write of the exception before its read. */
+/* What the pieces of a loop share: the function and the first exception. A piece that threw returns `stop`, so no
+ * further piece begins. The exception is read after the loop has ended, so the write happens before the read. */
 template <class F> struct pieces {
     static constexpr int stop = 1;
     F &function;
@@ -39,8 +39,8 @@ template <class F> struct pieces {
 
 } // namespace detail
 
-/* f(i) for each i from begin to end, without end, on as many workers as are free. The first exception ends the loop,
- * and is thrown again. */
+/* Calls f(i) for each i from begin to end - 1, on as many workers as are free. The first exception ends the loop and is
+ * thrown again. */
 template <class F>
 void for_index(std::size_t begin, std::size_t end, F &&f, const weft_for_options *options = nullptr) {
     using shared = detail::pieces<std::remove_reference_t<F>>;
@@ -54,7 +54,7 @@ void for_index(std::size_t begin, std::size_t end, F &&f, const weft_for_options
     all.end(weft_for(begin, end, body, &all, options), "for_index");
 }
 
-/* f(*i) for each i of a range whose iterators can be moved by any distance. */
+/* Calls f(*i) for each i of a range with random-access iterators. */
 template <class Iterator, class F>
 void for_each(Iterator first, Iterator last, F &&f, const weft_for_options *options = nullptr) {
     static_assert(
@@ -69,8 +69,8 @@ template <class Range, class F> void for_each(Range &&range, F &&f, const weft_f
 }
 
 /*
- * combine(... combine(identity, map(*first)) ...) over a range, in order, in pieces: combine must be associative, and
- * identity must change nothing. T is copied byte by byte.
+ * Computes combine(... combine(identity, map(*first)) ...) over a range, in order, in pieces. combine must be
+ * associative, and identity must be its neutral element. T is copied byte by byte.
  */
 template <class Iterator, class T, class Combine, class Map>
 T transform_reduce(Iterator first, Iterator last, T identity, Combine combine, Map map,

@@ -17,11 +17,12 @@ namespace weft {
  *     scope.spawn([&] { fetch(b); });
  *     scope.end();
  *
- * The first child that throws cancels the others and the waits of the block itself; end() waits for all of them and
- * throws that exception again. After the deadline all are cancelled, and end() throws timed_out.
+ * When a child throws, the scope cancels the other children and the waits of the block itself. end() waits for all
+ * children and throws the first exception again. When the deadline passes, the scope cancels all, and end() throws
+ * timed_out.
  *
- * The destructor waits, too. Without end() before it, or when an exception leaves the block, it cancels the children
- * first; what they throw is dropped.
+ * The destructor waits, too. If end() was not called, also because an exception leaves the block, the destructor first
+ * cancels the children. It drops their exceptions.
  */
 class scope : detail::pinned {
     weft_scope scope_;
@@ -37,7 +38,7 @@ class scope : detail::pinned {
             try {
                 mine->function();
             } catch (const cancelled &) {
-                /* The scope is cancelled already, or the child was by itself: that is no failure of the others. */
+                /* The scope was already cancelled, or only this child was. Neither is a failure of the scope. */
             } catch (const error &e) {
                 return mine->in->failed(-e.code().value());
             } catch (...) {
@@ -47,7 +48,7 @@ class scope : detail::pinned {
         }
     };
 
-    /* In a handler. The end of the scope is what orders the write before the read. */
+    /* Called in a catch handler. thrown_ is read after the scope has ended, so the write happens before the read. */
     int failed(int result) noexcept {
         if (!failed_.exchange(true, std::memory_order_relaxed)) thrown_ = std::current_exception();
         return result < 0 ? result : -EIO;
@@ -74,8 +75,8 @@ class scope : detail::pinned {
         (void)weft_scope_end(&scope_);
     }
 
-    /* Runs f() in a fiber of the scope. A result is dropped. Throws cancelled if the scope is cancelled already, or its
-     * deadline is over. */
+    /* Runs f() in a fiber of the scope, and drops its result. Throws cancelled if the scope was already cancelled or
+     * its deadline has passed. */
     template <class F> void spawn(const weft_attr &attr, F &&f, const char *where = __builtin_FUNCTION()) {
         spawn_child(&attr, std::forward<F>(f), where);
     }
@@ -90,8 +91,8 @@ class scope : detail::pinned {
         detail::check(weft_scope_set_deadline(&scope_, detail::deadline(time)), "scope.set_deadline");
     }
 
-    /* Waits for all children. Throws the exception of the first child that failed; timed_out after the deadline;
-     * cancelled after cancel(). */
+    /* Waits for all children. Throws the exception of the first child that failed; timed_out if the deadline has
+     * passed; cancelled after cancel(). */
     void end() {
         ended_ = true;
         int result = weft_scope_end(&scope_);
@@ -101,7 +102,7 @@ class scope : detail::pinned {
     weft_scope *native_handle() noexcept { return &scope_; }
 };
 
-/* As long as it lives, no cancellation reaches the waits of its fiber. */
+/* While a shield exists, cancellation does not end waits of its fiber. */
 class shield : detail::pinned {
     weft_shield shield_;
 

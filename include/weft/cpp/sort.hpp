@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A parallel, stable sort for C++, see weft.hpp. It uses weft/sort.h, which needs a name, a type and a comparison as
- * macros: here a class template provides them. */
+/* A parallel, stable sort for C++, see weft.hpp. It includes weft/sort.h inside a class template, which provides the
+ * name, the type and the comparison that weft/sort.h expects as macros. */
 #ifndef WEFT_CPP_SORT_HPP
 #define WEFT_CPP_SORT_HPP
 
@@ -8,7 +8,7 @@
 
 #include <functional>
 
-/* Once outside of any class, for the declarations that all of its sorts share. */
+/* The first inclusion is outside of any class, for the declarations that all sorts share. */
 #define WEFT_SORT_NAME weft__sort_of_bytes
 #define WEFT_SORT_TYPE unsigned char
 #define WEFT_SORT_LESS(a, b, arg) (*(a) < *(b))
@@ -24,7 +24,7 @@ template <class T, class Less> struct sorter {
 #include <weft/sort.h>
 };
 
-/* Elements whose bytes may not be copied: pointers to them are sorted, and then the elements are moved. */
+/* Sorts elements that are not trivially copyable: sorts pointers to them, and then moves the elements. */
 template <class Iterator, class Less> void sort_by_pointers(Iterator first, std::size_t n, Less &less) {
     using T = typename std::iterator_traits<Iterator>::value_type;
     using distance = typename std::iterator_traits<Iterator>::difference_type;
@@ -41,8 +41,8 @@ template <class Iterator, class Less> void sort_by_pointers(Iterator first, std:
 } // namespace detail
 
 /*
- * Sorts a range; elements of which neither is less keep their order. Elements in one piece of memory whose bytes may be
- * copied are sorted in place, others by pointers to them. `less` must not throw: that ends the program.
+ * Sorts a range. The sort is stable. Contiguous, trivially copyable elements are sorted in place, others by pointers to
+ * them. `less` must not throw: that ends the program.
  */
 template <class Iterator, class Less = std::less<>> void sort(Iterator first, Iterator last, Less less = {}) {
     using T = typename std::iterator_traits<Iterator>::value_type;

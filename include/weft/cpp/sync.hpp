@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Locks for C++, see weft.hpp. They have the calls that std::lock_guard, std::unique_lock, std::scoped_lock and
- * std::shared_lock want. Locks are no cancellation points; conditions and semaphores are. */
+/* Locks for C++, see weft.hpp. They have the member functions that std::lock_guard, std::unique_lock, std::scoped_lock
+ * and std::shared_lock need. Locks are not cancellation points; conditions and semaphores are. */
 #ifndef WEFT_CPP_SYNC_HPP
 #define WEFT_CPP_SYNC_HPP
 
@@ -12,7 +12,7 @@
 namespace weft {
 namespace detail {
 
-/* True: done. False: not now, or not in time. */
+/* Returns true if the call succeeded, and false if it would have to wait or its deadline passed. */
 inline bool done(int result, const char *what) {
     if (__builtin_expect(result >= 0, 1)) return true;
     if (result == -EBUSY || result == -EAGAIN || result == -ETIMEDOUT) return false;
@@ -39,7 +39,7 @@ class any_mutex : pinned {
 
 } // namespace detail
 
-/* A fiber that locks it twice gets error(EDEADLK). */
+/* A mutex. A fiber that already holds it and locks it again gets error(EDEADLK). */
 class mutex : public detail::any_mutex {
   public:
     constexpr mutex() noexcept : any_mutex(0) {}
@@ -91,7 +91,7 @@ class condition_variable : detail::pinned {
         while (!predicate()) wait(lock);
     }
 
-    /* False: the time has come, and the predicate is still not true. */
+    /* Returns false if the deadline passed and the predicate is still false. */
     template <class Mutex, class Time, class Predicate>
     bool wait_until(std::unique_lock<Mutex> &lock, const Time &time, Predicate predicate) {
         std::uint64_t deadline = detail::deadline(time);
@@ -120,7 +120,7 @@ class semaphore : detail::pinned {
         std::uint64_t deadline = detail::deadline(time);
         int result = weft_sem_wait_until(&sem_, deadline);
         if (result == -ETIMEDOUT && weft_now() < deadline)
-            detail::fail(result, "semaphore.try_acquire_until"); /* a scope's */
+            detail::fail(result, "semaphore.try_acquire_until"); /* the deadline of a scope passed */
         return detail::done(result, "semaphore.try_acquire_until");
     }
     template <class Rep, class Period> bool try_acquire_for(const std::chrono::duration<Rep, Period> &time) {
@@ -151,7 +151,7 @@ class barrier : detail::pinned {
   public:
     explicit barrier(std::uint64_t count) { detail::check(weft_barrier_init(&barrier_, count), "barrier"); }
 
-    /* Waits until as many have arrived. True for one of them. */
+    /* Waits until all callers have arrived. Returns true to exactly one of them. */
     bool arrive_and_wait() {
         return detail::check(weft_barrier_wait(&barrier_), "barrier.arrive_and_wait") == WEFT_BARRIER_SERIAL;
     }
