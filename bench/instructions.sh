@@ -4,8 +4,7 @@
 #   bench/instructions.sh [cpp] [BUILD]     BUILD: a directory with libweft.a, build/release if none is named
 # With cpp: those of weft.hpp beside the same in C, the table in docs/CPP.md.
 # Needs valgrind. Work that a worker does at intervals of some microseconds is counted, too, and more often than in a
-# usual run,
-# because valgrind is slow: some instructions of a switch are of that kind.
+# usual run, because valgrind is slow: some instructions of a switch are of that kind.
 set -eu
 cd "$(dirname "$0")/.."
 cpp=
@@ -74,3 +73,4 @@ row create 1 'create: spawn, run and join, in batches of 100'
 row pingpong 1 'pingpong: a round trip by two semaphores'
 row typed 1 'fork and join, typed'
 row generic 1 'fork and join, generic'
+row flat 1 'fork and join, typed, all forks before the first join'

@@ -101,13 +101,25 @@ static void typed(void) {
     if (WEFT_RUN(forks, count) != (long)count) exit(1);
 }
 
+/* All forks before the first sync. */
+WEFT_TASK_1(long, forks_all, unsigned long, n) {
+    long sum = 0;
+    for (unsigned long i = 0; i < n; i++) WEFT_SPAWN(same, 1);
+    for (unsigned long i = 0; i < n; i++) sum += WEFT_SYNC(same);
+    return sum;
+}
+
+static void flat(void) {
+    if (WEFT_RUN(forks_all, count) != (long)count) exit(1);
+}
+
 /* ------------------------------------------------------------------------------------------------------------ */
 
 static const struct op {
     const char *name;
     void (*run)(void);
-} ops[] = {{"yield", yield},       {"park", park},       {"create", create},
-           {"pingpong", pingpong}, {"generic", generic}, {"typed", typed}};
+} ops[] = {{"yield", yield},     {"park", park},   {"create", create}, {"pingpong", pingpong},
+           {"generic", generic}, {"typed", typed}, {"flat", flat}};
 
 static void *run(void *op) {
     ((const struct op *)op)->run();
