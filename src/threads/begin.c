@@ -21,10 +21,12 @@
 #include "base/message.h"
 #include "sched/dispatch/own_tls.h"
 #include "threads/caught.h"
+#include "threads/kick.h"
 #include "threads/shared.h"
 #include "threads/threads.h"
 
 #include <errno.h>
+#include <pty.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -36,6 +38,8 @@ extern int __wrap___libc_start_main(main_function *, int, char **, void (*)(void
 int __libc_start_main(main_function *program, int argc, char **argv, void (*init)(void), void (*fini)(void),
                       void (*loader_fini)(void), void *stack_end);
 REAL(fork);
+REAL(daemon);
+REAL(forkpty);
 
 _Atomic bool weft__threads_on;
 uint32_t weft__threads_forks;
@@ -123,7 +127,7 @@ static uint64_t take_pending(uint64_t mask) {
 
 static WEFT_SWITCHES void become_fiber(void) { weft__switch(&first_context, &receiver_context, NULL); }
 
-bool weft__threads_begin_fibers(void) {
+static bool begin_fibers(void) {
     uint64_t mask = 0;
     __wrap_syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof mask);
     if (!start_runtime(mask)) return false;
@@ -146,6 +150,15 @@ bool weft__threads_begin_fibers(void) {
     weft__thread_leave();
     weft__signals_recheck(first); /* signals may have come before the fiber was in the list of threads */
     return true;
+}
+
+/* Threads that the C library has made, for timers, may create threads at the same time. */
+bool weft__threads_begin_fibers(void) {
+    static struct weft__lock lock;
+    weft__lock(&lock);
+    bool on = load_rlx(&weft__threads_on) || begin_fibers();
+    weft__unlock(&lock);
+    return on;
 }
 
 _Noreturn void weft__threads_end_first(void) { weft__switch_away(&fiber_context, NULL); }
@@ -193,16 +206,27 @@ static void begin_in_child(void) {
     weft__lot_after_fork();
     weft__shared_after_fork();
     weft__signals_after_fork();
+    weft__kick_after_fork();
     weft__threads_live_after_fork();
     weft__signals_set_kernel_mask(mask);
 }
 
-WEFT_INTERPOSED pid_t fork(void) {
-    weft__thread_enter();
-    pid_t pid = real(fork)();
-    if (!pid)
-        begin_in_child();
-    else
-        weft__thread_leave();
-    return pid;
+/* Calls that return 0 in a child. */
+#define FORK(call) \
+    ({ \
+        weft__thread_enter(); \
+        int result_ = call; \
+        if (!result_) \
+            begin_in_child(); \
+        else \
+            weft__thread_leave(); \
+        result_; \
+    })
+
+WEFT_INTERPOSED pid_t fork(void) { return FORK(real(fork)()); }
+/* A copy of the process, as by fork. With its parent's memory, the child would change the record of the thread. */
+WEFT_INTERPOSED pid_t vfork(void) { return fork(); }
+WEFT_INTERPOSED int daemon(int stays, int keeps) { return FORK(real(daemon)(stays, keeps)); }
+WEFT_INTERPOSED int forkpty(int *terminal, char *name, const struct termios *mode, const struct winsize *size) {
+    return FORK(real(forkpty)(terminal, name, mode, size));
 }

@@ -16,8 +16,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -31,6 +34,8 @@ REAL(recvfrom);
 REAL(sendto);
 REAL(recvmsg);
 REAL(sendmsg);
+REAL(recvmmsg);
+REAL(sendmmsg);
 REAL(accept);
 REAL(accept4);
 REAL(connect);
@@ -111,6 +116,42 @@ static uint64_t deadline_of(int fd, int option) {
         done_; \
     })
 
+/*
+ * Writing to what nobody reads. The kernel's SIGPIPE goes to a carrier, which does not know the mask of the thread. So
+ * calls on sockets use MSG_NOSIGNAL, and the thread gets its signal here. On pipes, a thread that blocks the signal
+ * makes the call itself, while its carrier blocks it, too.
+ */
+static ssize_t note_broken(ssize_t result, int flags) {
+    if (likely(result >= 0 || errno != EPIPE) || flags & MSG_NOSIGNAL || !weft__thread_self()) return result;
+    weft__signals_send(&weft__thread, SIGPIPE, NULL);
+    errno = EPIPE;
+    return result;
+}
+
+static bool blocks_broken(void) {
+    return weft__thread_self() && unlikely(load_rlx(&weft__thread.mask) & WEFT_BIT(SIGPIPE));
+}
+#define HOLDING_BROKEN(call) \
+    ({ \
+        uint64_t held_ = WEFT_BIT(SIGPIPE); \
+        const struct timespec at_once_ = {0, 0}; \
+        __wrap_syscall(SYS_rt_sigprocmask, SIG_BLOCK, &held_, NULL, sizeof held_); \
+        ssize_t wrote_ = call; \
+        int err_ = errno; \
+        if (wrote_ < 0 && err_ == EPIPE) __wrap_syscall(SYS_rt_sigtimedwait, &held_, NULL, &at_once_, sizeof held_); \
+        __wrap_syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &held_, NULL, sizeof held_); \
+        errno = err_; \
+        note_broken(wrote_, 0); \
+    })
+/* A call on a descriptor that is no socket. */
+#define PIPE_CALL(fd, direct, call, parked) \
+    ({ \
+        struct pollfd room_ = {.fd = fd, .events = POLLOUT}; \
+        bool blocks_ = blocks_broken(); \
+        if (blocks_ && !(direct)) (void)!PARK(fd, 0, EAGAIN, weft_poll(&room_, 1, -1)); \
+        blocks_ ? HOLDING_BROKEN(call) : (direct) ? call : PARK(fd, 0, EAGAIN, parked); \
+    })
+
 /* May the C library make the call? */
 static bool is_plain(int fd) {
     if (!weft__caller_parks()) return true;
@@ -134,16 +175,31 @@ WEFT_INTERPOSED ssize_t read(int fd, void *buffer, size_t size) {
 WEFT_INTERPOSED ssize_t write(int fd, const void *buffer, size_t size) {
     if (is_plain(fd)) return real(write)(fd, buffer, size);
     uint8_t kind = descriptor_kind_of(fd);
-    if (is_direct(fd, kind)) return real(write)(fd, buffer, size);
-    return PARK(fd, kind == SOCKET ? SO_SNDTIMEO : 0, EAGAIN, weft_write(fd, buffer, size));
+    bool direct = is_direct(fd, kind);
+    if (kind == STORED && direct) return real(write)(fd, buffer, size);
+    if (kind != SOCKET) return PIPE_CALL(fd, direct, real(write)(fd, buffer, size), weft_write(fd, buffer, size));
+    ssize_t n = direct ? real(send)(fd, buffer, size, MSG_NOSIGNAL)
+                       : PARK(fd, SO_SNDTIMEO, EAGAIN, weft_write(fd, buffer, size));
+    if (likely(n >= 0 || errno != ENOTSOCK)) return note_broken(n, 0);
+    forget_kind(fd);
+    return write(fd, buffer, size);
 }
 WEFT_INTERPOSED ssize_t readv(int fd, const struct iovec *parts, int n) {
     if (is_plain(fd) || is_direct(fd, descriptor_kind_of(fd))) return real(readv)(fd, parts, n);
     return PARK(fd, descriptor_kind_of(fd) == SOCKET ? SO_RCVTIMEO : 0, EAGAIN, weft_readv(fd, parts, n));
 }
 WEFT_INTERPOSED ssize_t writev(int fd, const struct iovec *parts, int n) {
-    if (is_plain(fd) || is_direct(fd, descriptor_kind_of(fd))) return real(writev)(fd, parts, n);
-    return PARK(fd, descriptor_kind_of(fd) == SOCKET ? SO_SNDTIMEO : 0, EAGAIN, weft_writev(fd, parts, n));
+    if (is_plain(fd)) return real(writev)(fd, parts, n);
+    uint8_t kind = descriptor_kind_of(fd);
+    bool direct = is_direct(fd, kind);
+    if (kind == STORED && direct) return real(writev)(fd, parts, n);
+    if (kind != SOCKET) return PIPE_CALL(fd, direct, real(writev)(fd, parts, n), weft_writev(fd, parts, n));
+    struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)parts, .msg_iovlen = (size_t)n};
+    ssize_t done =
+        direct ? real(sendmsg)(fd, &message, MSG_NOSIGNAL) : PARK(fd, SO_SNDTIMEO, EAGAIN, weft_writev(fd, parts, n));
+    if (likely(done >= 0 || errno != ENOTSOCK)) return note_broken(done, 0);
+    forget_kind(fd);
+    return writev(fd, parts, n);
 }
 WEFT_INTERPOSED ssize_t recv(int fd, void *buffer, size_t size, int flags) {
     if (is_plain(fd) || flags & MSG_DONTWAIT) return real(recv)(fd, buffer, size, flags);
@@ -166,18 +222,69 @@ WEFT_INTERPOSED ssize_t recvmsg(int fd, struct msghdr *message, int flags) {
 /* A program expects a blocking send of a stream to send all bytes. An attempt may send only a part; weft sends the
  * rest. */
 WEFT_INTERPOSED ssize_t send(int fd, const void *buffer, size_t size, int flags) {
-    if (is_plain(fd) || flags & MSG_DONTWAIT || is_nonblocking(fd)) return real(send)(fd, buffer, size, flags);
-    return PARK(fd, SO_SNDTIMEO, EAGAIN, weft_send(fd, buffer, size, flags));
+    if (is_plain(fd)) return real(send)(fd, buffer, size, flags);
+    bool direct = flags & MSG_DONTWAIT || is_nonblocking(fd);
+    return note_broken(direct ? real(send)(fd, buffer, size, flags | MSG_NOSIGNAL)
+                              : PARK(fd, SO_SNDTIMEO, EAGAIN, weft_send(fd, buffer, size, flags)),
+                       flags);
 }
 WEFT_INTERPOSED ssize_t sendto(int fd, const void *buffer, size_t size, int flags, const struct sockaddr *to,
                                socklen_t length) {
-    if (is_plain(fd) || flags & MSG_DONTWAIT || is_nonblocking(fd))
-        return real(sendto)(fd, buffer, size, flags, to, length);
-    return PARK(fd, SO_SNDTIMEO, EAGAIN, weft_sendto(fd, buffer, size, flags, to, length));
+    if (is_plain(fd)) return real(sendto)(fd, buffer, size, flags, to, length);
+    bool direct = flags & MSG_DONTWAIT || is_nonblocking(fd);
+    return note_broken(direct ? real(sendto)(fd, buffer, size, flags | MSG_NOSIGNAL, to, length)
+                              : PARK(fd, SO_SNDTIMEO, EAGAIN, weft_sendto(fd, buffer, size, flags, to, length)),
+                       flags);
 }
 WEFT_INTERPOSED ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
-    if (is_plain(fd) || flags & MSG_DONTWAIT || is_nonblocking(fd)) return real(sendmsg)(fd, message, flags);
-    return PARK(fd, SO_SNDTIMEO, EAGAIN, weft_sendmsg(fd, message, flags));
+    if (is_plain(fd)) return real(sendmsg)(fd, message, flags);
+    bool direct = flags & MSG_DONTWAIT || is_nonblocking(fd);
+    return note_broken(direct ? real(sendmsg)(fd, message, flags | MSG_NOSIGNAL)
+                              : PARK(fd, SO_SNDTIMEO, EAGAIN, weft_sendmsg(fd, message, flags)),
+                       flags);
+}
+
+/* --- several messages ------------------------------------------------------------------------------------- */
+
+static bool park_until_ready(int fd, short events, int option) {
+    struct pollfd ready = {.fd = fd, .events = events};
+    return PARK(fd, option, EAGAIN, weft_poll(&ready, 1, -1)) > 0;
+}
+
+/* The kernel looks at the time only after a message, too. */
+WEFT_INTERPOSED int recvmmsg(int fd, struct mmsghdr *messages, unsigned n, int flags, struct timespec *time) {
+    if (is_plain(fd) || flags & MSG_DONTWAIT || is_nonblocking(fd)) return real(recvmmsg)(fd, messages, n, flags, time);
+    uint64_t deadline = time ? weft__time_after(time) : WEFT_FOREVER;
+    unsigned got = 0;
+    while (got < n) {
+        int more = real(recvmmsg)(fd, messages + got, n - got, flags | MSG_DONTWAIT, NULL);
+        if (more > 0) {
+            got += (unsigned)more;
+            if (flags & MSG_WAITFORONE || (time && weft_now() >= deadline)) break;
+        } else if ((errno != EAGAIN && errno != EWOULDBLOCK) || !park_until_ready(fd, POLLIN, SO_RCVTIMEO))
+            return got ? (int)got : -1;
+    }
+    return (int)got;
+}
+WEFT_INTERPOSED int sendmmsg(int fd, struct mmsghdr *messages, unsigned n, int flags) {
+    if (is_plain(fd)) return real(sendmmsg)(fd, messages, n, flags);
+    bool direct = flags & MSG_DONTWAIT || is_nonblocking(fd);
+    if (direct) return (int)note_broken(real(sendmmsg)(fd, messages, n, flags | MSG_NOSIGNAL), flags);
+    for (unsigned i = 0; i < n; i++) {
+        ssize_t size = sendmsg(fd, &messages[i].msg_hdr, flags);
+        if (size < 0) return i ? (int)i : -1;
+        messages[i].msg_len = (unsigned)size;
+    }
+    return (int)n;
+}
+
+/* --- descriptors that count --------------------------------------------------------------------------------- */
+
+WEFT_INTERPOSED int eventfd_read(int fd, eventfd_t *value) {
+    return read(fd, value, sizeof *value) == sizeof *value ? 0 : -1;
+}
+WEFT_INTERPOSED int eventfd_write(int fd, eventfd_t value) {
+    return write(fd, &value, sizeof value) == sizeof value ? 0 : -1;
 }
 WEFT_INTERPOSED int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags) {
     if (is_plain(fd) || is_nonblocking(fd)) return real(accept4)(fd, address, length, flags);

@@ -7,6 +7,7 @@
  * this carrier (sched/dispatch/own_tls.c). So it first compares the worker in that storage with its kernel thread.
  */
 #define _GNU_SOURCE
+#include "threads/kick.h"
 #include "sched/core/cluster.h"
 #include "sched/dispatch/own_tls.h"
 #include "threads/threads.h"
@@ -42,8 +43,30 @@ static bool kick_cluster(struct weft__cluster *c, void *unused) {
     return true;
 }
 
+static _Atomic uint32_t kickers, stops;
+
 void weft__kick_all(void) {
     int err = errno;
-    weft__each_cluster(kick_cluster, NULL);
+    add_rlx(&kickers, 1);
+    fence_sc(); /* pairs with weft__kick_stop */
+    if (!load_rlx(&stops)) weft__each_cluster(kick_cluster, NULL);
+    add_ar(&kickers, -1u); /* pairs with weft__kick_stop */
     errno = err;
+}
+
+void weft__kick_stop(void) {
+    unsigned turn = 0;
+    add_rlx(&stops, 1);
+    fence_sc();                                      /* pairs with weft__kick_all */
+    while (load_acq(&kickers)) weft__backoff(&turn); /* pairs with weft__kick_all */
+}
+
+void weft__kick_go_on(void) {
+    add_rlx(&stops, -1u);
+    weft__kick_all(); /* for those that stopped */
+}
+
+void weft__kick_after_fork(void) {
+    store_rlx(&kickers, 0);
+    store_rlx(&stops, 0);
 }

@@ -96,13 +96,18 @@ static WEFT_SWITCHES int sleep_on(struct waiter *w, uint64_t deadline) {
     return errno == EINTR ? EINTR : 0; /* a handler has run, in the kernel's way */
 }
 
-/* Must the wait end without a wake-up, for a signal or a cancellation? */
+static bool lot_has_signals(const struct weft__thread *t) {
+    return t && unlikely(load_rlx(&t->pending) & ~load_rlx(&t->mask));
+}
+
+/* Must the wait end without a wake-up, for a signal or a cancellation? The caller is not enqueued: handlers of the
+ * program run here, and may call anything, or leave by a jump. */
 static int lot_look_about(struct weft__thread *t, int until, uint32_t handled) {
     if (!t) return 0;
-    if (unlikely(load_rlx(&t->pending) & ~load_rlx(&t->mask))) {
+    if (lot_has_signals(t)) {
         unsigned inside = t->inside;
         bool restarts = true;
-        t->inside = 0; /* handlers of the program run here, and may call anything */
+        t->inside = 0;
         weft__signals_run(t, &restarts);
         t->inside = inside;
     }
@@ -126,21 +131,34 @@ static bool lot_enter(struct waiter *w, uint32_t value, bool *begun) {
     return waits;
 }
 
+/* Sleeps until something has happened. 0: a wake-up, *woken; or it may have been a signal or a cancellation. */
+static int sleep_enqueued(struct waiter *w, uint64_t deadline, bool begun, bool *woken) {
+    int end = begun ? sleep_on(w, deadline) : 0;
+    *woken = load_acq(&w->woken); /* pairs with tell */
+    return end;
+}
+
 static int wait_in_lot(_Atomic uint32_t *word, uint32_t value, uint64_t deadline, int until) {
     struct weft__thread *t = weft__thread_self();
     struct waiter w = {.word = word, .fiber = weft__caller_fiber()};
     uint32_t handled = t ? load_rlx(&t->handled) : 0;
-    bool begun;
+    bool begun, woken;
     int end = lot_look_about(t, until, handled);
     if (end) return end;
     if (!lot_enter(&w, value, &begun)) return 0;
     for (;;) {
-        end = begun ? sleep_on(&w, deadline) : 0;
-        if (load_acq(&w.woken)) return 0;                        /* pairs with tell */
+        end = sleep_enqueued(&w, deadline, begun, &woken);
+        if (woken) return 0;
         if (end == EINTR && !(until & WEFT_LOT_SIGNAL)) end = 0; /* a kernel thread */
-        if (end == 0) end = lot_look_about(t, until, handled);
-        if (end) return lot_withdraw(&w) ? end : 0;
-        begin_again(&w, &begun);
+        bool signals = lot_has_signals(t);
+        if (end || signals || (until & WEFT_LOT_CANCEL && weft__cancel_is_due(t))) {
+            if (!lot_withdraw(&w)) return 0;
+            if (!end) end = lot_look_about(t, until, handled);
+            if (end) return end;
+            w = (struct waiter){.word = word, .fiber = weft__caller_fiber()};
+            if (!lot_enter(&w, value, &begun)) return 0;
+        } else
+            begin_again(&w, &begun);
     }
 }
 

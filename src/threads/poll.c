@@ -20,6 +20,7 @@ REAL(select);
 REAL(pselect);
 REAL(epoll_wait);
 REAL(epoll_pwait);
+REAL(epoll_pwait2);
 OURS(pthread_sigmask);
 
 /* Waits until a descriptor is ready, the deadline passes (0), or a signal comes (-1, EINTR; cancelled: ECANCELED). */
@@ -166,4 +167,12 @@ WEFT_INTERPOSED int epoll_pwait(int epoll, struct epoll_event *events, int n, in
     if (!weft__caller_parks()) return real(epoll_pwait)(epoll, events, n, milliseconds, mask);
     weft__cancel_point();
     return MASKED(mask, epoll_until(epoll, events, n, after_milliseconds(milliseconds)));
+}
+WEFT_INTERPOSED int epoll_pwait2(int epoll, struct epoll_event *events, int n, const struct timespec *time,
+                                 const sigset_t *mask) {
+    uint64_t deadline;
+    if (!weft__caller_parks()) return real(epoll_pwait2)(epoll, events, n, time, mask);
+    if (deadline_after(time, &deadline)) return -1;
+    weft__cancel_point();
+    return MASKED(mask, epoll_until(epoll, events, n, deadline));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Other programs and libraries. A program is started with the mask of the thread, not that of its carrier. A thread
- * that waits for a child does not keep its worker. Libraries that are loaded later get storage in every thread.
+ * Other programs and libraries. A program is started with the mask of the thread, not that of its carrier (exec.c: in
+ * the place of this program). A thread that waits for a child does not keep its worker. Libraries that are loaded later
+ * get storage in every thread.
  */
 #define _GNU_SOURCE
 #include "threads/threads.h"
@@ -19,22 +20,22 @@ REAL(system);
 REAL(popen);
 REAL(posix_spawn);
 REAL(posix_spawnp);
-REAL(execve);
 REAL(waitpid);
 REAL(wait);
+REAL(wait3);
 REAL(wait4);
+REAL(waitid);
 REAL(dlopen);
 REAL(dlclose);
 
-/* Makes a call while the kernel thread has the mask of the thread. Kicks stay blocked, so that no handler of the
- * program runs. */
+/* Makes a call while the kernel thread has the mask of the thread. */
 #define WITH_OWN_MASK(call) \
     ({ \
         struct weft__thread *t_ = weft__thread_self(); \
         uint64_t before_ = 0; \
         if (t_) { \
-            weft__thread_enter(); \
-            before_ = weft__signals_set_kernel_mask(load_rlx(&t_->mask) | WEFT_BIT(WEFT_KICK)); \
+            weft__thread_enter(); /* kicks do nothing then */ \
+            before_ = weft__signals_set_kernel_mask(load_rlx(&t_->mask)); \
         } \
         __typeof__(call) result_ = call; \
         if (t_) { \
@@ -53,9 +54,6 @@ WEFT_INTERPOSED int posix_spawn(pid_t *pid, const char *path, const posix_spawn_
 WEFT_INTERPOSED int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
                                  const posix_spawnattr_t *attr, char *const arguments[], char *const environment[]) {
     return WITH_OWN_MASK(real(posix_spawnp)(pid, file, actions, attr, arguments, environment));
-}
-WEFT_INTERPOSED int execve(const char *path, char *const arguments[], char *const environment[]) {
-    return WITH_OWN_MASK(real(execve)(path, arguments, environment));
 }
 
 static pid_t wait_for_child(pid_t pid, int *status, int options) {
@@ -78,6 +76,26 @@ WEFT_INTERPOSED pid_t wait(int *status) {
 WEFT_INTERPOSED pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage) {
     if (!weft__caller_parks() || usage || options & WNOHANG) return real(wait4)(pid, status, options, usage);
     return wait_for_child(pid, status, options);
+}
+WEFT_INTERPOSED pid_t wait3(int *status, int options, struct rusage *usage) {
+    return wait4(-1, status, options, usage);
+}
+/* Asks again and again, less and less often. */
+WEFT_INTERPOSED int waitid(idtype_t type, id_t id, siginfo_t *info, int options) {
+    const uint64_t most = 10 * WEFT_MILLISECOND;
+    siginfo_t unwanted;
+    struct weft__interruptible i;
+    if (!weft__caller_parks() || options & WNOHANG) return real(waitid)(type, id, info, options);
+    if (!info) info = &unwanted;
+    for (uint64_t pause = 100 * WEFT_MICROSECOND;; pause = pause < most / 2 ? 2 * pause : most) {
+        info->si_pid = 0;
+        if (real(waitid)(type, id, info, options | WNOHANG) || info->si_pid) return info->si_pid ? 0 : -1;
+        weft__interrupt_begin(&i, WEFT_FOREVER);
+        int err = weft_sleep_for(pause);
+        if (err) errno = -err;
+        bool again = weft__interrupt_end(&i);
+        if (err && (!weft__interrupt_explain(WEFT_FOREVER, 0) || !again)) return -1;
+    }
 }
 
 /* dlopen finds its caller by the return address, and uses the caller's search path. Here the caller is this library. */

@@ -162,16 +162,25 @@ WEFT_INTERPOSED int kill(pid_t pid, int signal) {
     return 0;
 }
 
-/* Alternate stacks in the kernel belong to carriers. A handler with SA_ONSTACK runs on the stack that the thread has
- * set here. */
+/* Alternate stacks in the kernel belong to carriers: handlers of faults run there. Other handlers with SA_ONSTACK run
+ * on the stack that the thread has set here. */
 WEFT_INTERPOSED int sigaltstack(const stack_t *set, stack_t *before) {
     struct weft__thread *t = weft__thread_self();
     if (!t) return (int)__wrap_syscall(SYS_sigaltstack, set, before);
-    if (before) *before = t->alternate;
+    bool on = weft__signals_on_alternate(t);
+    if (before) {
+        *before = t->alternate;
+        if (on) before->ss_flags = SS_ONSTACK;
+    }
+    if (set && on) {
+        errno = EPERM;
+        return -1;
+    }
     if (set && !(set->ss_flags & SS_DISABLE) && set->ss_size < (size_t)MINSIGSTKSZ) {
         errno = ENOMEM;
         return -1;
     }
     if (set) t->alternate = *set;
+    if (set) t->alternate.ss_flags &= SS_DISABLE;
     return 0;
 }

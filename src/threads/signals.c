@@ -11,6 +11,7 @@
  *                                              when it is no longer inside
  */
 #define _GNU_SOURCE
+#include "threads/stack.h"
 #include "threads/threads.h"
 
 #include <errno.h>
@@ -74,23 +75,43 @@ static uint64_t bits_of(const sigset_t *set) {
     return bits;
 }
 
+bool weft__signals_on_alternate(const struct weft__thread *t) {
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0), low = (uintptr_t)t->alternate.ss_sp;
+    return !(t->alternate.ss_flags & SS_DISABLE) && here - low < t->alternate.ss_size;
+}
+
+struct handling {
+    const struct sigaction *action;
+    siginfo_t info;
+    uint64_t mask; /* of the interrupted code */
+};
+static void call_now(void *arg) {
+    struct handling *h = (struct handling *)arg;
+    if (h->action->sa_flags & SA_SIGINFO) {
+        ucontext_t context;
+        memset(&context, 0, sizeof context);
+        memcpy(&context.uc_sigmask, &h->mask, sizeof h->mask);
+        h->action->sa_sigaction(h->info.si_signo, &h->info, &context);
+    } else
+        h->action->sa_handler(h->info.si_signo);
+}
+
 static void call_handler(struct weft__thread *t, int signal, const struct sigaction *a) {
     uint64_t mask = load_rlx(&t->mask);
     int err = errno;
-    siginfo_t info;
-    weft__signals_info(signal, &info);
+    struct handling h = {.action = a, .mask = mask};
+    weft__signals_info(signal, &h.info);
     store_rlx(&t->mask, mask | bits_of(&a->sa_mask) | (a->sa_flags & SA_NODEFER ? 0 : WEFT_BIT(signal)));
     if (a->sa_flags & (int)SA_RESETHAND) {
         struct sigaction none = {.sa_handler = SIG_DFL};
         sigaction(signal, &none, NULL);
     }
-    if (a->sa_flags & SA_SIGINFO) {
-        ucontext_t context;
-        memset(&context, 0, sizeof context);
-        memcpy(&context.uc_sigmask, &mask, sizeof mask);
-        a->sa_sigaction(signal, &info, &context);
-    } else
-        a->sa_handler(signal);
+    bool elsewhere =
+        a->sa_flags & SA_ONSTACK && !(t->alternate.ss_flags & SS_DISABLE) && !weft__signals_on_alternate(t);
+    if (elsewhere)
+        weft__stack_call(call_now, &h, (char *)t->alternate.ss_sp + t->alternate.ss_size);
+    else
+        call_now(&h);
     store_rlx(&t->mask, mask);
     add_rlx(&t->handled, 1);
     errno = err;

@@ -214,6 +214,8 @@ uint64_t weft__signals_set_kernel_mask(uint64_t mask);
 void weft__signals_after_fork(void);
 /* Called when a mask has changed: signals that were blocked may be due. */
 void weft__signals_recheck(struct weft__thread *t);
+/* Does the calling thread run on the alternate stack that it has set? */
+bool weft__signals_on_alternate(const struct weft__thread *t);
 /* Sends a signal to one thread, as pthread_kill does. */
 int weft__signals_send(struct weft__thread *t, int signal, const siginfo_t *info);
 /* Takes one of these signals that is pending for the thread or the process. 0: none is. */

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocking calls on pipes and sockets: many threads that wait for each other; time-outs; descriptors that do not block.
+/*
+ * Blocking calls on pipes, sockets, message queues and event descriptors: many threads that wait for each other;
+ * time-outs; descriptors that do not block.
  */
 #define _GNU_SOURCE
 #include "check.h"
 
 #include <fcntl.h>
+#include <mqueue.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -111,8 +115,62 @@ static void pipes(void) {
     CHECK(all == 200000);
 }
 
+/* More threads wait than spare workers could wait for. */
+enum { WAITERS = 300 };
+static int several[2], counter;
+static mqd_t queue;
+
+static void *gets_two(void *arg) {
+    char text[2][4];
+    struct iovec parts[2] = {{text[0], 4}, {text[1], 4}};
+    struct mmsghdr m[2] = {{.msg_hdr = {.msg_iov = &parts[0], .msg_iovlen = 1}},
+                           {.msg_hdr = {.msg_iov = &parts[1], .msg_iovlen = 1}}};
+    CHECK(recvmmsg(several[0], m, 2, 0, NULL) == 2 && m[0].msg_len == 1 && m[1].msg_len == 1);
+    CHECK(*text[0] == 'a' && *text[1] == 'a');
+    return arg;
+}
+static void *gets_count(void *arg) {
+    eventfd_t value;
+    CHECK(!eventfd_read(counter, &value) && value == 1);
+    return arg;
+}
+static void *gets_message(void *arg) {
+    char text[8];
+    CHECK(mq_receive(queue, text, sizeof text, NULL) == 3);
+    return arg;
+}
+static void messages(void) {
+    void *(*all[])(void *) = {gets_two, gets_count, gets_message};
+    struct iovec part = {"a", 1};
+    struct mmsghdr m[2] = {{.msg_hdr = {.msg_iov = &part, .msg_iovlen = 1}},
+                           {.msg_hdr = {.msg_iov = &part, .msg_iovlen = 1}}};
+    struct mq_attr attr = {.mq_maxmsg = 2, .mq_msgsize = 8};
+    struct timespec soon;
+    char name[40], text[8];
+    snprintf(name, sizeof name, "/weft-threads-%d", (int)getpid());
+    CHECK(!socketpair(AF_UNIX, SOCK_DGRAM, 0, several) && (counter = eventfd(0, EFD_SEMAPHORE)) >= 0);
+    CHECK((queue = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, &attr)) != -1 && !mq_unlink(name));
+    CHECK(!clock_gettime(CLOCK_REALTIME, &soon));
+    CHECK(mq_timedreceive(queue, text, sizeof text, NULL, &soon) == -1 && errno == ETIMEDOUT);
+    for (int kind = 0; kind < 3; kind++) {
+        pthread_t t[WAITERS];
+        for (int i = 0; i < WAITERS; i++) t[i] = start(all[kind], NULL);
+        for (int i = 0; i < WAITERS; i++) {
+            if (kind == 0) CHECK(sendmmsg(several[1], m, 2, 0) == 2);
+            if (kind == 1) CHECK(!eventfd_write(counter, 1));
+            if (kind == 2) CHECK(!mq_send(queue, "abc", 3, 0));
+        }
+        for (int i = 0; i < WAITERS; i++) finish(t[i]);
+    }
+    close(several[0]);
+    close(several[1]);
+    close(counter);
+    mq_close(queue);
+}
+
 int main(void) {
     sockets();
+    messages();
     times();
     pipes();
     return passed();
