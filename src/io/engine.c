@@ -15,7 +15,7 @@
 #include "io/readiness.h"
 #include "sched/observe/stats.h"
 #include "sched/rings/rings.h"
-#include "sched/wait/wait.h"
+#include "sched/wait/cancel.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -195,7 +195,7 @@ ssize_t weft__io_run(const struct weft__request *r) {
     if (unlikely(!me)) return weft__request_perform(r);
     ssize_t n = make_request(me, r);
     take_turns(r);
-    if (unlikely(n == -ECANCELED || n == -ETIMEDOUT)) weft__refused(me, (int)n);
+    if (unlikely(n == -ECANCELED || n == -ETIMEDOUT)) weft__refused_if_cancelled(me, (int)n);
     return n;
 }
 

@@ -5,6 +5,7 @@
 #include "io/engine.h"
 
 #include "base/sys.h"
+#include "sched/wait/cancel.h"
 
 _Static_assert(WEFT_LEASE_SIZE == WEFT_LENT_SIZE, "what is promised is what is lent");
 
@@ -31,7 +32,8 @@ WEFT_PUBLIC ssize_t weft_recv_lease(int fd, struct weft_lease *lease) {
     if (err) return err;
     struct weft__fiber *me = weft__io_current_fiber();
     ssize_t n = me ? weft__engine()->receive(me, fd, lease) : -ENOTSUP;
-    return n == -ENOTSUP || n == -EBUSY ? receive_on_heap(fd, lease) : n;
+    if (n == -ENOTSUP || n == -EBUSY) return receive_on_heap(fd, lease);
+    return likely(n >= 0) ? n : weft__refused_if_cancelled(me, (int)n);
 }
 
 WEFT_PUBLIC void weft_lease_return(struct weft_lease *lease) {

@@ -6,6 +6,7 @@
 #include "io/edge.h"
 #include "io/fd_generation.h"
 #include "io/poll_thread.h"
+#include "sched/wait/cancel.h"
 
 #include <poll.h>
 #include <string.h>
@@ -300,7 +301,7 @@ WEFT_PUBLIC int weft_ready_until(int fd, short events, uint64_t deadline) {
     uint32_t generation = weft__fd_generation_read(fd);
     int found = weft__readiness_poll(fd, events);
     if (!found) found = await_one(fd, events, generation, deadline);
-    return likely(found != -ECANCELED) ? found : weft__refused(weft__me(), found);
+    return likely(found != -ECANCELED && found != -ETIMEDOUT) ? found : weft__refused_if_cancelled(weft__me(), found);
 }
 
 WEFT_PUBLIC int weft_ready(int fd, short events) { return weft_ready_until(fd, events, WEFT_FOREVER); }

@@ -40,7 +40,7 @@ WEFT_CALLS int weft__par_enter(int (*fn)(void *), void *arg, const char *name) {
         WEFT_BARRIER(barrier, name); /* for functions without their own barrier: comparisons, combinations */
         int result = fn(arg);
         barrier = NULL;
-        return result;
+        return likely(!result) ? 0 : weft__refused_if_cancelled(load_rlx(&weft__self()->current), result);
     }
     struct request r = {fn, arg, weft__scope_here(), 0};
     struct weft_fiber fiber;

@@ -6,6 +6,8 @@
 #include "weft/io.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -80,47 +82,68 @@ TEST(locks_are_no_cancellation_points) { each_size(locks_of_cancelled); }
 
 /* --- loops that do not look ------------------------------------------------------------------------------- */
 
-static int stop, rounds;
+static int stop, rounds, silent[2];
 static struct weft_cond cond;
 static struct weft_sem never;
+static struct weft_future undone;
+static struct weft_chan empty = WEFT_CHAN_INIT(1);
+static struct weft_signals signals = WEFT_SIGNALS_INIT;
+static char byte;
 
-static void *sleeps_on(void *unused) {
-    while (!LOAD(&stop)) weft_sleep_for(WEFT_MILLISECOND), ADD(&rounds, 1);
-    return unused;
-}
-static void *waits_on(void *unused) {
-    while (!LOAD(&stop)) (void)!weft_sem_wait(&never), ADD(&rounds, 1);
-    return unused;
-}
-static void *parks_on(void *unused) {
-    while (!LOAD(&stop)) (void)!weft_park(), ADD(&rounds, 1);
-    return unused;
-}
-static void *waits_for_cond_on(void *unused) {
+static void sleeps(void) { weft_sleep_for(WEFT_MILLISECOND); }
+static void waits(void) { (void)!weft_sem_wait(&never); }
+static void parks(void) { (void)!weft_park(); }
+static void waits_for_cond(void) {
     weft_mutex_lock(&mutex);
-    while (!LOAD(&stop)) (void)!weft_cond_wait(&cond, &mutex), ADD(&rounds, 1);
+    (void)!weft_cond_wait(&cond, &mutex);
     weft_mutex_unlock(&mutex);
-    return unused;
+}
+static void waits_for_future(void) { (void)!weft_future_wait(&undone, NULL); }
+static void receives(void) { (void)!weft_chan_recv(&empty, &byte); }
+static void selects(void) {
+    struct weft_case cases[] = {WEFT_CASE_RECV(&empty, &byte), WEFT_CASE_READY(silent[0], POLLIN)};
+    (void)!weft_case_select(cases, 2);
+}
+static void awaits_readiness(void) { (void)!weft_ready(silent[0], POLLIN); }
+static void awaits_signal(void) { (void)!weft_signals_next(&signals, NULL); }
+static void reads(void) { (void)!weft_read(silent[0], &byte, 1); }
+static void polls(void) { (void)!weft_poll(&(struct pollfd){.fd = silent[0], .events = POLLIN}, 1, -1); }
+
+static void borrows(void) { (void)!weft_recv_lease(silent[0], &(struct weft_lease){.data = NULL}); }
+static int computes_one(size_t begin, size_t end, void *unused) { return (void)unused, begin > end; }
+static void computes(void) { (void)!weft_for(0, 1, computes_one, NULL, NULL); }
+
+static int loops_on(void *wait) {
+    while (!LOAD(&stop)) ((void (*)(void))wait)(), ADD(&rounds, 1);
+    return 0;
 }
 /* On one worker without rescue, another fiber runs only if the loop lets it. */
-static void others_run(void *unused) {
-    (void)unused;
-    void *(*const loops[])(void *) = {sleeps_on, waits_on, parks_on, waits_for_cond_on};
-    for (int i = 0; i < 4; i++) {
+static void others_run(void *timed) {
+    void (*const loops[])(void) = {
+        sleeps,           waits,         parks, waits_for_cond, waits_for_future, receives, selects,
+        awaits_readiness, awaits_signal, reads, polls,          borrows,          computes};
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, silent), 0);
+    CHECK_EQ(weft_signals_begin(&signals, WEFT_SIGNAL(SIGUSR1)), 0);
+    for (size_t i = 0; i < sizeof loops / sizeof *loops; i++) {
+        struct weft_scope scope;
         STORE(&stop, 0);
         STORE(&rounds, 0);
-        struct weft_fiber f = spawn(loops[i], NULL);
-        weft_cancel(f);
+        CHECK_EQ(weft_scope_begin(&scope, WEFT_FOREVER), 0);
+        CHECK_EQ(weft_scope_spawn(&scope, NULL, loops_on, (void *)loops[i]), 0);
+        CHECK_EQ(timed ? weft_scope_set_deadline(&scope, 0) : weft_scope_cancel(&scope), 0);
         while (LOAD(&rounds) < 1000) weft_yield();
         weft_mutex_lock(&mutex); /* the loop around the condition wait releases the mutex */
         STORE(&stop, 1);
         weft_mutex_unlock(&mutex);
-        join(f);
+        CHECK_EQ(weft_scope_end(&scope), timed ? -ETIMEDOUT : -ECANCELED);
     }
+    weft_signals_end(&signals);
+    for (int i = 0; i < 2; i++) weft_close(silent[i]);
 }
 TEST(a_loop_around_a_refused_wait_lets_others_run) {
     no_rescue();
     test_in_fiber(1, others_run, NULL);
+    test_in_fiber(1, others_run, &stop); /* by a deadline */
 }
 
 /* --- timers that are stopped -------------------------------------------------------------------------------- */

@@ -88,6 +88,11 @@ WEFT_COLD int weft__cancel_error_slow(struct weft__fiber *me) {
     return cause ? weft__cause_result(cause) : 0;
 }
 
+WEFT_COLD int weft__refused_if_cancelled(struct weft__fiber *me, int err) {
+    if ((err == -ECANCELED || err == -ETIMEDOUT) && weft__cancel_error(me)) weft__refused(me, err);
+    return err;
+}
+
 WEFT_PUBLIC int weft_cancelled(void) {
     struct weft__fiber *me = weft__me_if_any();
     if (unlikely(!weft__self()) && me && me->frames) weft__scopes_expire(me);

@@ -186,6 +186,10 @@ static inline int weft__cancel_error(struct weft__fiber *me) {
     return likely(!(word & (WEFT_WAIT_CANCEL | WEFT_WAIT_LOOK))) ? 0 : weft__cancel_error_slow(me);
 }
 
+/* As weft__refused, for a call that has ended with `err` because the caller is cancelled, or because the deadline of
+ * the call has passed. Returns err. */
+int weft__refused_if_cancelled(struct weft__fiber *me, int err);
+
 /* --- roots (cancel_root.c) -------------------------------------------------------------------------------- */
 
 struct weft__deque;
