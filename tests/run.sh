@@ -18,9 +18,24 @@ build=${1:?"usage: run.sh BUILD_DIR [suite...]"}
 shift
 here=$(cd "$(dirname "$0")" && pwd)
 : "${WEFT_TEST_JOBS:=$(($(nproc) * 3))}"
+# meson itself understands patterns from 1.2 on; Debian 12 has 1.0.
+matching() { # pattern
+    for name in $(meson introspect --tests "$build" | sed 's/"name": "/\n&/g' | sed -n 's/^"name": "\([^"]*\)".*/\1/p'); do
+        # shellcheck disable=SC2254
+        case $name in $1) echo "$name" ;; esac
+    done
+}
 for argument in "$@"; do
     shift
-    case $argument in -* | */*) set -- "$@" "$argument" ;; *) set -- "$@" --suite "$argument" ;; esac
+    case $argument in
+    *[*?[]*)
+        chosen=$(matching "$argument")
+        # shellcheck disable=SC2086
+        set -- "$@" ${chosen:-"$argument"}
+        ;;
+    -* | */*) set -- "$@" "$argument" ;;
+    *) set -- "$@" --suite "$argument" ;;
+    esac
 done
 log=$build/meson-logs/run.$$
 trap 'rm -f "$log".*' EXIT
