@@ -83,7 +83,7 @@ static void refresh_certs(struct mc_session *session, const struct mc_line *line
     mc_say(session, wrong ? text : "OK");
 }
 
-/* For tests: moves the clock on. */
+/* For tests: advances the clock. */
 static void debug_time(struct mc_session *session, const struct mc_line *line) {
     int32_t seconds;
     if (!mc_debug_commands || !mc_i32(&line->words[1], 0, &seconds)) {
@@ -97,7 +97,7 @@ static void debug_time(struct mc_session *session, const struct mc_line *line) {
 static const struct {
     const char *name;
     void (*run)(struct mc_session *session, const struct mc_line *line);
-    unsigned least, most; /* words */
+    unsigned least, most; /* The number of words in the line. */
 } commands[] = {
     {"version", version, 1, 255},
     {"quit", quit, 1, 255},

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 
 #define ENTRIES_MOST 8
-#define ENTRY_MOST 256 /* bytes of a line of the file */
+#define ENTRY_MOST 256 /* the longest line of the file, in bytes */
 #define LINE_MOST 2048 /* the most bytes that a client may send before it has authenticated itself */
 
 struct entry {
     size_t name_size, word_size;
-    char text[ENTRY_MOST]; /* the name, ':', the password */
+    char text[ENTRY_MOST]; /* the entry: name, ':' and password */
 };
 
 struct entries {
@@ -58,7 +58,7 @@ const char *mc_auth_load(const char *name) {
 
 /* --- a session --------------------------------------------------------------------------------------------- */
 
-/* Looks at every byte, however early they differ. */
+/* Compares all bytes even if early bytes differ, so that the time does not reveal the password. */
 static bool same(const char *a, const char *b, size_t n) {
     unsigned char difference = 0;
     for (size_t i = 0; i < n; i++) difference |= (unsigned char)(a[i] ^ b[i]);

@@ -5,16 +5,15 @@
  *     set KEY FLAGS TIME SIZE\r\n
  *     NAME PASSWORD\r\n
  *
- * of which only the last line counts. After the answer STORED it is an ordinary session.
+ * Only the second line matters. After the answer STORED the session is an ordinary session.
  */
 #ifndef CACHED_AUTH_H
 #define CACHED_AUTH_H
 
 #include "session.h"
 
-/* Reads the file; "NAME:PASSWORD" a line, 8 of them at most. NULL, or what is wrong; then what was read before
-
- * stays. */
+/* Reads the file: at most 8 lines "NAME:PASSWORD". Returns NULL, or the error; after an error the entries read before
+ * stay valid. */
 const char *mc_auth_load(const char *file);
 
 /* Takes bytes of a client that has not authenticated itself. Returns how many it used. */

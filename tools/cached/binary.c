@@ -10,7 +10,7 @@
 #define HEAD 24u
 #define ASK 0x80
 #define ANSWER 0x81
-#define FRAME_BESIDE 512u             /* of a frame, beside the value */
+#define FRAME_BESIDE 512u             /* the most bytes of a frame besides its value */
 #define FRAME_MOST ((size_t)15 << 20) /* the largest frame that is collected; larger values need the text protocol */
 
 enum {
@@ -51,13 +51,13 @@ enum { OK, NOT_FOUND, EXISTS, TOO_LARGE, INVALID, NOT_STORED, NOT_NUMERIC, AUTH 
 
 struct frame {
     uint8_t op;
-    bool quiet; /* success is not answered, nor is a miss */
+    bool quiet; /* neither a success nor a miss is answered */
     uint8_t extra_size;
     uint16_t key_size;
     uint32_t body_size;
     uint64_t cas;
     const char *extra, *key, *value;
-    size_t size; /* of the value */
+    size_t size; /* bytes of the value */
 };
 
 static uint32_t u32(const char *at) {
@@ -78,10 +78,10 @@ struct answer {
     unsigned status;
     uint64_t cas;
     const char *extra, *key, *value;
-    size_t extra_size, key_size, size; /* of the value; as much of it as fits follows elsewhere */
+    size_t extra_size, key_size, size; /* size: bytes of the value. If `value` is NULL, the caller sends the value */
 };
 
-/* All but the value, unless it is there. */
+/* Writes an answer. It contains the value only if `value` is set. */
 static void put_answer(struct mc_session *session, const struct frame *frame, const struct answer *a) {
     struct mc_reply *reply = &session->reply;
     mc_reply_room(reply, HEAD + a->extra_size + a->key_size + (a->value ? a->size : 0));
@@ -134,7 +134,7 @@ static void refuse(struct mc_session *session, const struct frame *frame, unsign
 
 /* --- commands ------------------------------------------------------------------------------------------------ */
 
-/* Sends the value without its \r\n from its place. */
+/* Sends a value without its \r\n directly from the item. */
 static void send_value(struct mc_session *session, struct mc_item *item) {
     struct mc_cursor cursor;
     size_t left = item->size;
@@ -266,7 +266,7 @@ static void delete (struct mc_session *session, const struct frame *frame) {
     say(session, frame, status);
 }
 
-/* The item does not exist: makes it, if the client wants that. */
+/* The item does not exist. Makes it if the client wants that. */
 static enum mc_outcome begin_number(const struct frame *frame, struct mc_held *held, struct mc_delta *delta) {
     if (u32(frame->extra + 16) == UINT32_MAX) {
         (*(delta->increment ? &held->shard->counts.incr_misses : &held->shard->counts.decr_misses))++;
@@ -337,7 +337,7 @@ static bool detail(struct mc_session *session, const struct mc_word *key) {
     return true;
 }
 
-/* The key says which. */
+/* Sends the statistics that the key of the frame names. */
 static void stat(struct mc_session *session, const struct frame *frame) {
     static const char *const known[] = {"items", "slabs", "settings", "conns", "sizes"};
     char text[64] = "stats ";
@@ -359,7 +359,7 @@ static void stat(struct mc_session *session, const struct frame *frame) {
 
 /* --- frames -------------------------------------------------------------------------------------------------- */
 
-/* Of a quiet command the other one. */
+/* Returns the ordinary command that corresponds to a quiet command. */
 static uint8_t aloud(uint8_t op) {
     if (op >= SETQ && op <= DECRQ) return (uint8_t)(op - SETQ + SET);
     switch (op) {
@@ -438,7 +438,7 @@ static void read_head(struct frame *f, const char *at) {
                         .cas = u64(at + 16)};
 }
 
-/* The whole frame is there. */
+/* Runs a complete frame. */
 static void run_frame(struct mc_session *session, const char *at) {
     struct frame f;
     read_head(&f, at);

@@ -8,12 +8,12 @@
 #include <string.h>
 
 #define STRIPES 16
-#define KEPT_MOST 64 /* of each stripe */
+#define KEPT_MOST 64 /* the most free buffers of a stripe */
 
 static struct stripe {
     struct weft__lock lock;
     unsigned kept;
-    char *first; /* each begins with a pointer to the next */
+    char *first; /* the first free buffer; each free buffer begins with a pointer to the next */
 } __attribute__((aligned(64))) stripes[STRIPES];
 
 static _Atomic long made;
@@ -24,7 +24,8 @@ static __attribute__((noinline, cold)) char *make(void) {
     return buffer;
 }
 
-/* Usually only one worker uses it. But the fiber may have moved before it returns the buffer. */
+/* Returns the stripe of this worker. Usually only this worker uses it, but a fiber may have moved before it returns a
+ * buffer. */
 static struct stripe *own(void) {
     int worker = weft_worker();
     return &stripes[worker < 0 ? 0 : (unsigned)worker % STRIPES];

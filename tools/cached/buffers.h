@@ -10,9 +10,9 @@
 
 #define MC_BUFFER 16384u
 
-char *mc_buffer_take(void); /* NULL: no memory */
+char *mc_buffer_take(void); /* returns NULL if there is no memory */
 void mc_buffer_give(char *buffer);
-size_t mc_buffers(size_t *spare); /* the number of buffers, and of free buffers */
-void mc_buffers_end(void);        /* no connection has one any more */
+size_t mc_buffers(size_t *spare); /* returns the number of buffers; *spare: how many of them are free */
+void mc_buffers_end(void);        /* frees all buffers; no connection may have one */
 
 #endif

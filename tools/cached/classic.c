@@ -15,7 +15,7 @@ const char *mc_upload_refused(struct mc_held *held, bool allowed, bool remove) {
         held->shard->counts.store_no_memory++;
     else
         held->shard->counts.store_too_large++;
-    /* Better nothing than what was to be replaced. */
+    /* After a refused set, the key must not keep its old value. */
     struct mc_item *old = remove ? mc_find(held) : NULL;
     if (old) mc_unlink(held, old);
     return allowed ? "SERVER_ERROR out of memory storing object" : "SERVER_ERROR object too large for cache";
@@ -54,7 +54,7 @@ void mc_command_update(struct mc_session *session, struct mc_line *line, enum mc
     mc_cursor_begin(&upload->cursor, upload->item);
 }
 
-/* The last two bytes of the value, which may be in different pieces. */
+/* Checks that a value ends with \r\n. The two bytes may be in different pieces. */
 static bool ends_well(struct mc_item *item) {
     if (likely(!item->chained)) return !memcmp(mc_item_value(item) + item->size, "\r\n", 2);
     struct mc_cursor cursor;
@@ -73,7 +73,7 @@ __attribute__((noinline, cold)) enum mc_outcome mc_update_observed(struct mc_ses
     static const char *const names[] = {"stored", "not_stored", "exists", "not_found", "not_stored", "no_memory"};
     const struct mc_item *item = session->upload.item;
     char key[MC_KEY_MOST];
-    memcpy(key, held->key, held->key_size); /* the item may be gone afterwards */
+    memcpy(key, held->key, held->key_size); /* the item may be freed below */
     const struct mc_event event = {key, held->key_size, item->expires, item->size, item->cls, session->id};
     mc_saw(session, held, mc_find(held));
     enum mc_outcome outcome = mc_update(held, &session->upload, cas);

@@ -8,8 +8,8 @@
 _Atomic uint32_t mc_clock = MC_FIRST_SECOND;
 int64_t mc_clock_zero;
 static uint64_t begun;
-static _Atomic uint32_t first = MC_FIRST_SECOND; /* what the clock began with */
-static _Atomic int32_t moved;                    /* by tests */
+static _Atomic uint32_t first = MC_FIRST_SECOND; /* the initial time of the clock */
+static _Atomic int32_t moved;                    /* seconds by which tests have moved the clock */
 
 void mc_clock_begin(void) {
     begun = weft_now();

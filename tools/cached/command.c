@@ -22,9 +22,8 @@ static int complain(const char *what) {
 }
 
 /*
- * Allows as many open files as the connections need, and some more. If only the connections fit, the server begins all
- * the
- * same, as memcached does: a client without a descriptor waits until another connection ends.
+ * Allows as many open files as the connections need, and some more. If only the connections fit, the server starts
+ * anyway, like memcached. A client without a descriptor then waits until another connection ends.
  */
 static int allow_files(unsigned connections) {
     struct rlimit limit;
@@ -39,7 +38,7 @@ static int allow_files(unsigned connections) {
                  connections);
 }
 
-/* Like memcached, it drops root's rights even without an option. A process without these rights keeps its user. */
+/* Like memcached, drops root's rights even without an option. A process that is not root keeps its user. */
 static int give_up_root(const char *user) { return user_is_root() ? user_become(user, true, "cached") : 0; }
 
 /* If permitted, locks future memory, too. */
@@ -73,9 +72,9 @@ static unsigned processors(void) {
  * So after the command has returned, its caller can connect, or knows the error. This happens before threads are made
  * and before memory is locked, because a child inherits neither.
  */
-static int ready = -1; /* where the byte goes */
+static int ready = -1; /* the pipe to the command */
 
-/* 0: this is the daemon. -1: this is the command, which ends with *code. */
+/* Forks. Returns 0 in the daemon, and -1 in the command, which must end with *code. */
 static int detach(int *code) {
     int pipes[2], status;
     char byte;
@@ -98,7 +97,8 @@ static int detach(int *code) {
     return -1;
 }
 
-/* With -v it still writes to the terminal, like memcached. */
+/* Tells the command that the server listens, and leaves the terminal. With -v the server continues to write to the
+ * terminal, like memcached. */
 static void listens(const struct mc_settings *settings) {
     if (ready < 0) return;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -109,7 +109,7 @@ static void listens(const struct mc_settings *settings) {
     close(ready);
 }
 
-/* Makes the path absolute, because the file is removed from another directory at the end. */
+/* Makes a path absolute, because the daemon changes its directory before it removes the file at the end. */
 static const char *absolute(const char *path, char *room) {
     char here[PATH_MAX];
     if (!path || path[0] == '/' || !getcwd(here, sizeof here)) return path;

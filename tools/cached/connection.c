@@ -17,14 +17,14 @@
 #include "weft/io.h"
 #include "weft/tls.h"
 
-#define SMALL 1400u     /* bytes: what most clients say at once */
+#define SMALL 1400u     /* enough for what most clients send at once */
 #define IN_A_ROW_MOST 8 /* large buffers of one client before other clients have their turn */
 
 struct connection {
     struct mc_session session;
     struct mc_peer peer;
     int fd;
-    struct weft_tls *tls; /* NULL: without */
+    struct weft_tls *tls; /* NULL: no TLS */
     char small[SMALL];
 };
 
@@ -54,7 +54,7 @@ static ssize_t receive(struct connection *c, char *to, size_t room) {
     return likely(!c->tls) ? weft_recv(c->fd, to, room, 0) : weft_tls_read(c->tls, to, room);
 }
 
-/* What need not be waited for; -1: nothing. */
+/* Receives without waiting. Returns -1 if there is nothing. */
 static ssize_t receive_more(struct connection *c, char *to, size_t room) {
     if (likely(!c->tls)) return recv(c->fd, to, room, MSG_DONTWAIT);
     return weft_tls_pending(c->tls) ? weft_tls_read(c->tls, to, room) : -1;
@@ -128,8 +128,8 @@ static void work(struct connection *c, size_t n) {
     mc_buffer_give(reply->begin);
 }
 
-/* Receives a long value directly into its item. The answer is one line. Not inlined, to keep the caller's frame small.
- * */
+/* Receives a long value directly into its item. The answer is one line. Not inlined, to keep the caller's frame
+ * small. */
 static __attribute__((noinline)) void place(struct connection *c, size_t n) {
     struct mc_reply *reply = &c->session.reply;
     char line[MC_LINE_MOST];

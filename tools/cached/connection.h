@@ -5,7 +5,7 @@
 
 #include "cache.h"
 
-/* secure: it begins with a handshake of TLS. */
+/* secure: the connection begins with a TLS handshake. */
 void mc_connection(struct mc_cache *cache, int fd, bool secure);
 
 #endif

@@ -4,10 +4,10 @@
 
 #include "weft.h"
 
-#define CHAINS 64    /* looked at under one hold */
-#define AT_ONCE 1000 /* items, between two pauses */
+#define CHAINS 64    /* visited under one lock */
+#define AT_ONCE 1000 /* items between two pauses */
 
-/* The classes of which fewer than `most` items were visited. */
+/* Returns the classes of which fewer than `most` items were visited. */
 static uint64_t not_done(const struct mc_shard *shard, const uint64_t *before, uint64_t classes, uint32_t most) {
     for (unsigned cls = 0; most && cls < mc_classes(); cls++)
         if (shard->classes[cls].crawler_items_checked - before[cls] >= most) classes &= ~(UINT64_C(1) << cls);

@@ -12,7 +12,7 @@ enum { GET, GETS, GAT, GATS, DELETE, INCR, DECR, TOUCH, STATS, UPDATE };
 static const struct {
     const char *name;
     uint8_t size, what, mode;
-    uint8_t least, most; /* words, the command among them */
+    uint8_t least, most; /* the number of words, including the command */
 } commands[] = {
     {"get", 3, GET, 0, 2, 255},
     {"set", 3, UPDATE, MC_SET, 5, 6},
@@ -51,7 +51,7 @@ static __attribute__((noinline, cold)) void rare(struct mc_session *session, str
     const struct mc_word *last = line->count ? &line->words[line->count - 1] : NULL;
     if (last && line->words[0].size >= 2 && mc_command_admin(session, line)) return;
     if (last && line->words[0].size >= 2 && last->size >= 5 && !memcmp(last->at, "HTTP/", 5))
-        session->closing = true; /* a web browser, perhaps made to send this by a page */
+        session->closing = true; /* a web browser, perhaps directed here by a page */
     else
         mc_say(session, "ERROR");
 }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CHAINS 64 /* looked at under one hold */
+#define CHAINS 64 /* visited under one lock */
 
 /* Visits the chains from `at` on. False: the visit ends. */
 static bool visit_some(struct mc_session *session, struct mc_shard *shard, size_t at, const struct mc_visitor *visitor,
@@ -74,7 +74,7 @@ static bool metadump_item(struct mc_session *session, const struct mc_item *item
     return true;
 }
 
-/* As commands that fetch the items. */
+/* Writes an item of mgdump: a command that would fetch the item. */
 static bool mgdump_item(struct mc_session *session, const struct mc_item *item, void *arg) {
     const uint64_t *classes = arg;
     struct mc_reply *reply = &session->reply;

@@ -32,7 +32,7 @@ void mc_queue_remove(struct mc_queue *queue, struct mc_item *item) {
     queue->items--;
 }
 
-/* NULL: there is none, or all visited items are being sent. */
+/* Returns the item to evict. NULL: there is none, or all visited items are being sent. */
 static struct mc_item *victim(struct mc_shard *shard, struct mc_queue *queue) {
     struct mc_item *item = queue->hand ? queue->hand : queue->oldest, *passed = NULL;
     for (int i = 0; item && i < PASSED_MOST; i++) {
@@ -52,7 +52,7 @@ static struct mc_item *victim(struct mc_shard *shard, struct mc_queue *queue) {
     return passed;
 }
 
-/* A dead item among the oldest. If evictions are off, only dead items may be removed. */
+/* Returns a dead item among the oldest. If evictions are off, only dead items may be removed. */
 static struct mc_item *dead_one(struct mc_shard *shard, struct mc_queue *queue) {
     struct mc_item *item = queue->oldest;
     for (int i = 0; item && i < PASSED_MOST; i++, item = item->newer)
@@ -103,7 +103,7 @@ static bool empty_page(struct mc_shard *shard, struct mc_page *page) {
     return true;
 }
 
-/* An item in the page to take: the item that was not requested for the longest time, in any other class. */
+/* Returns an item of the page to take: in all other classes, the item that was not requested for the longest time. */
 static struct mc_item *elsewhere(struct mc_shard *shard, unsigned cls) {
     struct mc_item *found = NULL;
     uint64_t found_items = 0;

@@ -53,7 +53,7 @@ enum {
 static const struct {
     const char *name;
     uint8_t kind, what;
-    bool no; /* there is the same with no_ before it */
+    bool no; /* the option also exists with the prefix no_ */
     unsigned long least, most;
 } options[] = {
     {"maxconns_fast", SWITCH, MAXCONNS, true, 0, 0},
@@ -98,7 +98,7 @@ static const struct {
     {"relaxed_privileges", IGNORED, OTHER, false, 0, 0},
 };
 
-/* The machinery of modern and of old memcacheds. */
+/* Sets the defaults of modern or of old versions of memcached. */
 static void set_age(struct mc_tuning *tuning, bool modern) {
     store_rlx(&tuning->no_crawler, !modern);
     store_rlx(&tuning->no_reassign, !modern);
@@ -155,7 +155,7 @@ static void set_fraction(struct mc_tuning *tuning, unsigned what, double value) 
     if (what == WARM_FACTOR) store_rlx(&tuning->warm_factor, value);
 }
 
-/* Names and numbers, as memcached takes them. */
+/* Accepts names and numbers, like memcached. */
 static int set_least(struct mc_tls *tls, const char *value) {
     tls->only_newest = !strcmp(value, "tlsv1.3") || !strcmp(value, "3");
     if (tls->only_newest || !strcmp(value, "tlsv1.2") || !strcmp(value, "2")) return 0;
@@ -173,7 +173,7 @@ static int set_text(struct mc_tls *tls, unsigned what, const char *value) {
     }
 }
 
-/* 0, or the exit code. */
+/* Returns 0, or the exit code. */
 static int set(struct mc_settings *settings, size_t i, bool no, const char *value) {
     unsigned long n;
     unsigned what = options[i].what, kind = options[i].kind;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of -o. */
+/* The suboptions of -o. */
 #ifndef CACHED_EXTENDED_H
 #define CACHED_EXTENDED_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * get, gets, gat, gats. Words beyond the first are split only when they are needed, so a get may have any number of
- * keys.
+ * get, gets, gat, gats. The first words of a line are split in advance, the others only when they are needed. So a get
+ * may have any number of keys.
  */
 #include "session.h"
 
-/* VALUE key flags size [cas]; the value follows, here if it is short. */
+/* Writes "VALUE key flags size [cas]", and the value if it is short. A long value is sent separately. */
 static bool put_item(struct mc_session *session, struct mc_item *item, bool with_cas) {
     struct mc_reply *reply = &session->reply;
     mc_put_text(reply, "VALUE ");

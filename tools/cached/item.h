@@ -19,27 +19,27 @@
 
 enum {
     MC_LINKED = 1,
-    MC_VISITED = 2,     /* since the hand came by last (evict.c) */
-    MC_FETCHED = 4,     /* has ever been asked for */
-    MC_BINARY = 8,      /* the key came in base64 */
+    MC_VISITED = 2,     /* requested since the hand passed last (evict.c) */
+    MC_FETCHED = 4,     /* was requested at least once */
+    MC_BINARY = 8,      /* the client sent the key in base64 */
     MC_STALE = 16,      /* marked by md with I */
-    MC_TOKEN_SENT = 32, /* a client was told to bring a new value */
+    MC_TOKEN_SENT = 32, /* a client was told to store a new value */
 };
 
 struct mc_item {
-    struct mc_item *next;          /* in its bucket */
-    struct mc_item *newer, *older; /* in the queue of its class */
+    struct mc_item *next;          /* the next item of its bucket */
+    struct mc_item *newer, *older; /* neighbours in the queue of its class */
     uint64_t cas;
     uint32_t last, expires;
-    uint32_t size; /* of the value, without \r\n */
+    uint32_t size; /* bytes of the value, without \r\n */
     uint32_t flags;
     uint32_t hash;
     uint32_t refs;
     uint8_t key_size;
     uint8_t cls;
     uint8_t bits;
-    uint8_t chained; /* pieces follow; not one of the bits, because it is read without the lock */
-    char bytes[];    /* the key; chained: a pointer to the first piece; the value */
+    uint8_t chained; /* further pieces follow; not one of the bits, because it is read without the lock */
+    char bytes[];    /* the key; if chained, a pointer to the first piece; then the value */
 };
 #define MC_ITEM_HEAD offsetof(struct mc_item, bytes)
 
@@ -57,7 +57,7 @@ static inline bool mc_item_chains(size_t key_size, size_t size) {
     return MC_ITEM_HEAD + key_size + size + 2 > MC_CHUNK_MOST;
 }
 
-/* All memory that it asks for, in all its chunks. */
+/* Returns the bytes that an item needs, in all its chunks. */
 static inline size_t mc_item_total(size_t key_size, size_t size) {
     size_t total = MC_ITEM_HEAD + key_size + size + 2;
     if (!mc_item_chains(key_size, size)) return total;
@@ -71,13 +71,13 @@ static inline struct mc_piece *mc_item_pieces(const struct mc_item *item) {
     return first;
 }
 
-/* Of an item in one chunk, all of it. */
+/* Returns the value of an item that is a single chunk. */
 static inline char *mc_item_value(struct mc_item *item) { return item->bytes + item->key_size; }
 
 /* Visits a value, with its \r\n, part by part. */
 struct mc_cursor {
     char *at;
-    size_t here, left; /* bytes in a row from there; bytes in all */
+    size_t here, left; /* here: contiguous bytes at this position; left: bytes of the rest of the value */
     struct mc_piece *next;
 };
 
@@ -97,7 +97,7 @@ static inline void mc_cursor_advance(struct mc_cursor *cursor, size_t n) {
     cursor->next = cursor->next->next;
 }
 
-/* Copies n bytes in; they must fit. */
+/* Copies n bytes into the value. They must fit. */
 static inline void mc_cursor_put(struct mc_cursor *cursor, const char *from, size_t n) {
     while (n) {
         size_t part = n < cursor->here ? n : cursor->here;

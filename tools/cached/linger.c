@@ -9,9 +9,9 @@
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
-#define QUIET (5 * WEFT_SECOND)       /* without a byte in either direction */
-#define MOST (30 * WEFT_SECOND)       /* in all; as nginx has them */
-#define SLICE (50 * WEFT_MILLISECOND) /* no event reports that the client has got everything: it is polled */
+#define QUIET (5 * WEFT_SECOND)       /* the longest time without a byte in either direction */
+#define MOST (30 * WEFT_SECOND)       /* the longest time in all; both values are nginx's */
+#define SLICE (50 * WEFT_MILLISECOND) /* no event reports that the client has received everything, so it is polled */
 
 static int unsent(int fd) {
     int n = 0;

@@ -61,7 +61,7 @@ static int listen_unix(const struct mc_settings *settings, int *fds) {
     return fds[0] < 0 ? complain("socket", settings->socket_path) : 1;
 }
 
-/* host, host:port, [host]:port; NULL: all addresses. Adds to fds. */
+/* Opens the sockets of an address: host, host:port or [host]:port; NULL: all addresses. Adds them to fds. */
 static int listen_host(const struct mc_settings *settings, char *host, int type, int *fds, int n) {
     static const char notls[] = "notls:";
     bool plain = host && !strncmp(host, notls, strlen(notls));
@@ -79,7 +79,7 @@ static int listen_host(const struct mc_settings *settings, char *host, int type,
         colon = NULL; /* an IPv6 address */
     }
     if (colon) *colon = 0;
-    if (colon && type == SOCK_STREAM) port = colon + 1; /* datagrams come to the port of -U */
+    if (colon && type == SOCK_STREAM) port = colon + 1; /* datagrams use the port of -U */
     struct addrinfo hints = {.ai_flags = AI_PASSIVE, .ai_socktype = type}, *list;
     int err = getaddrinfo(host && strcmp(host, "*") ? host : NULL, port, &hints, &list);
     if (err) {
@@ -92,7 +92,7 @@ static int listen_host(const struct mc_settings *settings, char *host, int type,
         if (fds[n] >= 0) {
             if (type == SOCK_STREAM) secure[n] = settings->tls.on && !plain;
             n++;
-        } else if (errno != EAFNOSUPPORT && errno != EADDRNOTAVAIL) { /* a machine may be without IPv6 */
+        } else if (errno != EAFNOSUPPORT && errno != EADDRNOTAVAIL) { /* some machines have no IPv6 */
             failed = errno;
         }
     }

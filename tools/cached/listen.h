@@ -9,14 +9,13 @@
 
 /* Opens the sockets of the settings. Returns how many, or a negative number after printing the error. */
 int mc_listen(const struct mc_settings *settings, int *fds);
-/* Are connections of the i-th TLS? */
+/* Do the connections of the i-th socket use TLS? */
 bool mc_listens_secure(int i);
-/* The same for datagrams. */
+/* Opens the sockets for datagrams, and returns like mc_listen. */
 int mc_listen_udp(const struct mc_settings *settings, int *fds);
 
-/* Writes the ports to the file that MEMCACHED_PORT_FILENAME names, if it does: a line for each socket, whole at
-
- * once. */
+/* If MEMCACHED_PORT_FILENAME is set, writes the ports to that file, one line for each socket. The file appears
+ * complete. */
 void mc_tell_ports(const int *streams, int stream_count, const int *datagrams, int datagram_count);
 
 #endif

@@ -15,7 +15,7 @@
 #define LINE_MOST 1280
 #define SKIPPED_MOST 40 /* bytes of the line that reports lost lines */
 
-/* A ring: `used` bytes from `at` on. */
+/* A ring buffer: `used` bytes, which begin at `at`. */
 struct mc_watcher {
     unsigned events;
     bool stopped;
@@ -36,7 +36,7 @@ static struct {
     struct mc_log_counts counts;
 } logs;
 
-/* Locked. */
+/* Called with the lock held. */
 static void observe(void) {
     unsigned events = logs.detail ? MC_COUNT_DETAIL : 0;
     for (unsigned i = 0; i < MC_WATCHERS_MOST; i++)
@@ -140,7 +140,7 @@ void mc_log_eviction(const struct mc_item *item) {
     tell(MC_LOG_EVICTIONS, text, (size_t)(at - text));
 }
 
-/* "rip=ADDRESS rport=PORT transport=KIND" */
+/* Writes "rip=ADDRESS rport=PORT transport=KIND". */
 static char *put_peer(char *at, const struct sockaddr *peer) {
     char text[INET6_ADDRSTRLEN] = "unix";
     unsigned port = 0;

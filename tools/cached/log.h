@@ -3,9 +3,8 @@
  * The lines for watchers: one for each event that a client has requested with `watch`, in memcached's words.
  *
  * Each watcher has a buffer of fixed size. The fiber with the event writes the line into the buffers of all watchers
- * that want it. It never waits for a watcher. A watcher with a full buffer loses the line, and gets the number of lost
- * lines, as `skipped=N`, before the next line that fits. The watcher's
- * fiber (watcher.c) empties the buffer.
+ * that want it. It never waits for a watcher. A watcher with a full buffer loses the line. Before the next line that
+ * fits, it gets the number of lost lines as `skipped=N`. The watcher's fiber (watcher.c) empties the buffer.
  *
  * Without watchers, an event costs one test of mc_observed.
  */
@@ -26,7 +25,7 @@ enum {
     MC_LOG_EVICTIONS = 4,
     MC_LOG_CONNECTIONS = 8,
     MC_LOG_NEVER = 16,    /* events of memcached's internals, which do not exist here: a watcher gets no lines */
-    MC_COUNT_DETAIL = 32, /* counts by prefix are wanted: not an event, but tested along with them */
+    MC_COUNT_DETAIL = 32, /* counts by prefix are on: not an event, but tested together with the events */
 };
 
 /* The events that any watcher wants. One load shows that there are none. */
@@ -66,7 +65,7 @@ void mc_watcher_end(struct mc_watcher *watcher);
 size_t mc_watcher_lines(struct mc_watcher *watcher, char **bytes);
 void mc_watcher_sent(struct mc_watcher *watcher, size_t n);
 
-/* Waits for lines. 0; or -ECANCELED, or -EPIPE after mc_watcher_stop. */
+/* Waits for lines. Returns 0, -ECANCELED, or -EPIPE after mc_watcher_stop. */
 int mc_watcher_wait(struct mc_watcher *watcher);
 void mc_watcher_stop(struct mc_watcher *watcher);
 

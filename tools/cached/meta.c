@@ -13,7 +13,7 @@ static const char bad_format[] = "CLIENT_ERROR bad command line format";
 static const char too_many[] = "CLIENT_ERROR options flags too long";
 const char mc_opaque_too_long[] = "CLIENT_ERROR opaque token too long";
 
-/* The command and its key; the flags are read later. */
+/* Checks the command and its key. The flags are read later. */
 static bool line_fits(struct mc_session *session, const struct mc_line *line, const char *too_many_words) {
     const char *wrong = NULL;
     if (line->count < 2)
@@ -151,7 +151,7 @@ static const char *delete_or_mark(struct mc_session *session, struct mc_held *he
     return "HD";
 }
 
-/* A code, and what every answer gives back. */
+/* Writes a code, and the flags that every answer repeats. */
 static void answer(struct mc_session *session, const struct mc_line *line, const struct mc_flags *flags,
                    const char *code) {
     mc_put(&session->reply, code, 2);
@@ -268,7 +268,7 @@ static void meta_debug(struct mc_session *session, struct mc_line *line) {
     struct mc_reply *reply = &session->reply;
     struct mc_flags flags;
     struct mc_held held;
-    unsigned first = line->count; /* b alone counts, in its place */
+    unsigned first = line->count; /* only the flag b counts, and only as the third word */
     if (line->count > 2 && mc_word_is(&line->words[2], "b")) first = 2, line->count = 3;
     mc_count(session->cache, MC_CMD_META, 1);
     if (line->count < 2 || line->words[1].size > MC_KEY_MOST || mc_flags_read(&flags, line, first)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the meta commands share. */
+/* Functions that the meta commands share. */
 #ifndef CACHED_META_H
 #define CACHED_META_H
 

@@ -26,7 +26,7 @@ struct fetch {
     bool created, won;
 };
 
-/* A word of the command; false: it is too long. */
+/* Adds a word of the command to the answer. Returns false if it is too long. */
 static bool answer_word(struct mc_reply *reply, struct fetch *fetch, const struct mc_word *word) {
     struct mc_item *item = fetch->item;
     switch (word->at[0]) {
@@ -53,7 +53,7 @@ static bool answer_word(struct mc_reply *reply, struct fetch *fetch, const struc
     return true;
 }
 
-/* Which client has won, and what is known about the item. */
+/* Writes whether this client must store a new value, and the state of the item. */
 static void answer_state(struct mc_reply *reply, struct fetch *fetch) {
     struct mc_item *item = fetch->item;
     bool sent = item->bits & MC_TOKEN_SENT;
@@ -67,7 +67,8 @@ static void answer_state(struct mc_reply *reply, struct fetch *fetch) {
     item->bits |= MC_TOKEN_SENT;
 }
 
-/* 0: all is written. 1: all but the value, which has a reference. -1: a word is too long. */
+/* Returns 0 if all is written, 1 if all but the value is written and the value has a reference, -1 if a word is too
+ * long. */
 static int answer_hit(struct mc_reply *reply, struct fetch *fetch, const struct mc_line *line) {
     struct mc_item *item = fetch->item;
     if (fetch->flags.value) {

@@ -11,7 +11,7 @@
 
 #define PORT 11211
 #define NOT_GIVEN (-2)
-#define METRICS 256 /* an option without a letter */
+#define METRICS 256 /* the code of an option without a letter */
 
 static const char help[] =
     "weft cached: a memcached, a fiber a connection\n"
@@ -106,7 +106,7 @@ static const struct {
     {'i', "the licence is in the file LICENSE"},
 };
 
-/* With k or m behind it. */
+/* Reads a size that may end in k or m. */
 static bool item_size(const char *text, size_t *size) {
     char *end;
     errno = 0;

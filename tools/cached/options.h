@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line, as memcached has it. */
+/* The command line, compatible with memcached's. */
 #ifndef CACHED_OPTIONS_H
 #define CACHED_OPTIONS_H
 

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define EXTENT_MOST (64 * (size_t)MC_PAGE) /* mapped at once */
-#define EXTENT_BEYOND 16                   /* pages: the same beyond the limit */
+#define EXTENT_MOST (64 * (size_t)MC_PAGE) /* the most bytes that are mapped at once */
+#define EXTENT_BEYOND 16                   /* the most pages that are mapped at once beyond the limit */
 #define SMALLEST 80u
 
 struct mc_extent {
@@ -18,7 +18,7 @@ struct mc_extent {
 static unsigned sizes[MC_CLASSES_MOST], count;
 static uint8_t class_by_8[MC_CHUNK_MOST / 8 + 1];
 
-/* So many chunks a page, as large as they can be. */
+/* Adds a class with this number of chunks in a page. The chunks are as large as possible. */
 static void add_class(unsigned chunks) {
     unsigned size = (MC_PAGE - MC_PAGE_HEAD) / chunks & ~7u;
     if (!count || size > sizes[count - 1]) sizes[count++] = size;

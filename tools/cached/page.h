@@ -21,32 +21,33 @@
 #define MC_MAP_WORDS 16
 
 struct mc_page {
-    struct mc_page *next, *prev; /* pages of the class with room; or spare pages, linked only by next */
+    struct mc_page *next, *prev; /* neighbours in the list of pages of the class with a free chunk; spare pages use only
+                                    next */
     uint16_t used, chunks;
     uint8_t cls;
-    uint8_t with_room; /* is in that list */
+    uint8_t with_room; /* the page is in the list of pages with a free chunk */
     uint64_t taken[MC_MAP_WORDS], piece[MC_MAP_WORDS];
 };
-#define MC_PAGE_HEAD 320u /* of a page, before its chunks */
+#define MC_PAGE_HEAD 320u /* bytes of a page before its chunks */
 #define MC_CHUNK_MOST ((MC_PAGE - MC_PAGE_HEAD) / 4 & ~7u)
 _Static_assert(sizeof(struct mc_page) <= MC_PAGE_HEAD, "a page's head");
 
 struct mc_memory {
-    size_t limit, pages; /* how many may be used, how many are */
-    size_t spares;       /* how many of those that were used are spare */
+    size_t limit, pages; /* pages that may be used, and pages that are used */
+    size_t spares;       /* spare pages, which were used before */
     struct mc_page *spare;
-    char *fresh, *fresh_end; /* mapped and never used */
+    char *fresh, *fresh_end; /* pages that are mapped but were never used */
     struct mc_extent *extents;
     struct mc_page *with_room[MC_CLASSES_MOST];
     uint32_t class_pages[MC_CLASSES_MOST], class_used[MC_CLASSES_MOST];
 };
 
-/* The classes, the same in all shards, numbered from 0: their number, the size of a chunk, the smallest class for a
- * size. */
+/* The classes are the same in all shards and numbered from 0. mc_classes returns their number, mc_class_size the size
+ * of a chunk, mc_class_of the smallest class for a size. */
 void mc_classes_begin(void);
 unsigned mc_classes(void);
 unsigned mc_class_size(unsigned cls);
-unsigned mc_class_of(size_t size); /* MC_CHUNK_MOST at most */
+unsigned mc_class_of(size_t size); /* size: at most MC_CHUNK_MOST */
 
 void mc_memory_begin(struct mc_memory *memory, size_t pages);
 void mc_memory_end(struct mc_memory *memory);

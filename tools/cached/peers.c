@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define STEPS 64 /* under one lock */
+#define STEPS 64 /* steps along the list under one lock */
 
 static struct weft__lock lock;
 static struct mc_peer *first;
@@ -50,14 +50,14 @@ static void let_others(struct mc_peer *peer, void (*meanwhile)(struct mc_peer *p
     peer->held--;
 }
 
-/* A command that has just come is still answered. */
+/* Disconnects a peer. A command that has just arrived is still answered. */
 static void send_away(struct mc_peer *peer) {
     store_rlx(&peer->idle, true);
     shutdown(peer->fd, SHUT_RD);
 }
 
-/* A new second may have begun between the two reads of the clock. A client that has not got all of its answer counts as
- * busy, but not for ever. */
+/* Is the peer idle? The clock may have advanced between the two reads, so the difference is signed. A client that has
+ * not received all of its answer counts as busy for at most twice the time. */
 static bool is_idle(const struct mc_peer *peer, uint32_t seconds) {
     int32_t since = (int32_t)(mc_now() - load_rlx(&peer->last));
     if (load_rlx(&peer->state) != MC_PEER_WAITS || since <= (int32_t)seconds) return false;
@@ -93,7 +93,7 @@ struct seen {
     uint32_t last;
 };
 
-/* In the order in which they connected. Connections that come meanwhile are left out. */
+/* Lists the connections in the order in which they were made. Connections that arrive meanwhile are left out. */
 static struct seen *look(size_t *count) {
     weft__lock(&lock);
     size_t room = peers, n = 0;
@@ -130,7 +130,7 @@ static void tell_address(struct mc_session *session, const char *name, int fd,
     socklen_t type_size = sizeof type;
     getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_size);
     const char *kind = type == SOCK_DGRAM ? "udp" : "tcp";
-    if (ask(fd, &a.any, &size)) return; /* it has gone meanwhile */
+    if (ask(fd, &a.any, &size)) return; /* the peer has disconnected meanwhile */
     if (a.any.sa_family == AF_INET)
         mc_stat(session, name, "%s:%s:%u", kind, inet_ntop(AF_INET, &a.v4.sin_addr, text, sizeof text),
                 ntohs(a.v4.sin_port));

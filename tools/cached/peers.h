@@ -17,16 +17,16 @@ enum mc_peer_state { MC_PEER_WAITS, MC_PEER_WORKS, MC_PEER_SENDS_VALUE, MC_PEER_
 struct mc_peer {
     struct mc_peer *previous, *next;
     int fd;
-    unsigned held; /* by so many */
+    unsigned held; /* the number of fibers that hold the peer */
     _Atomic uint8_t state;
-    _Atomic bool idle;     /* it is sent away because it was */
-    _Atomic uint32_t last; /* second in which something came */
+    _Atomic bool idle;     /* the server disconnects it because it was idle */
+    _Atomic uint32_t last; /* the second of the last bytes from the client */
 };
 
 void mc_peer_begin(struct mc_peer *peer, int fd);
 void mc_peer_end(struct mc_peer *peer);
 
-/* What it waits for; and that something has come. */
+/* The first records what the connection waits for, the second that bytes have arrived. */
 static inline void mc_peer_waits(struct mc_peer *peer, const struct mc_session *session) {
     store_rlx(&peer->state, session->upload.item ? MC_PEER_SENDS_VALUE : MC_PEER_WAITS);
 }
@@ -39,7 +39,7 @@ static inline void mc_peer_closes(struct mc_peer *peer) { store_rlx(&peer->state
 
 /* Disconnects clients that have waited for a command for more than `seconds`. Returns how many. */
 uint64_t mc_peers_end_idle(uint32_t seconds);
-/* Ends them all, whatever they are at. */
+/* Disconnects all clients, in any state. */
 void mc_peers_end_all(void);
 
 /* stats conns, without its last line: listening sockets and then connections; or sockets for datagrams. */

@@ -25,7 +25,7 @@ struct mc_prefix {
     char text[];
 };
 
-/* Zeros are the beginning. */
+/* Initialised with zeros. */
 struct mc_prefixes {
     struct weft__lock lock;
     unsigned count;
@@ -38,7 +38,7 @@ void mc_prefixes_clear(struct mc_prefixes *prefixes);
 void mc_prefix_add(struct mc_prefixes *prefixes, char delimiter, const char *key, size_t size,
                    enum mc_prefix_count what, bool hit);
 
-/* A line for each prefix, in memory that the caller frees; NULL: there are no prefixes, or there is no memory. */
+/* Returns one line for each prefix, in memory that the caller frees. NULL: there are no prefixes, or no memory. */
 char *mc_prefixes_text(struct mc_prefixes *prefixes, size_t *size);
 
 #endif

@@ -16,16 +16,17 @@
 
 #define MC_REPLY_SIZE 16384u
 #define MC_COPY_MOST 4096u
-#define MC_LINE_MOST 1024u /* a line of an answer is shorter */
+#define MC_LINE_MOST 1024u /* every line of an answer is shorter */
 
 struct mc_reply {
-    char *begin, *at, *end;                             /* the buffer, what is written, the end of it */
+    /* the buffer, the end of the collected bytes, the end of the buffer */
+    char *begin, *at, *end;
     bool broken;                                        /* a send has failed; nothing more is sent */
-    int (*send)(void *arg, struct iovec *parts, int n); /* 0, or the peer is gone */
+    int (*send)(void *arg, struct iovec *parts, int n); /* returns 0, or an error if the peer is gone */
     void *arg;
 };
 
-/* Sends what there is. */
+/* Sends the collected bytes. */
 void mc_reply_send(struct mc_reply *reply);
 
 /* Makes room for n bytes, at most MC_REPLY_SIZE, by sending the collected bytes. */
@@ -33,8 +34,8 @@ static inline void mc_reply_room(struct mc_reply *reply, size_t n) {
     if (unlikely((size_t)(reply->end - reply->at) < n)) mc_reply_send(reply);
 }
 
-/* Sends the collected bytes and then the value of an item, to which the caller has a reference. Returns the reference.
- * */
+/* Sends the collected bytes and then the value of an item. The caller has a reference to the item; the call returns
+ * it. */
 void mc_reply_value(struct mc_reply *reply, struct mc_store *store, struct mc_item *item);
 
 static inline void mc_put(struct mc_reply *reply, const char *text, size_t size) {

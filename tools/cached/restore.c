@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define BUFFER (256 << 10)
-#define SUMMED 65536u              /* bytes of a value at a time that is not kept */
+#define SUMMED 65536u              /* a value that is not kept is summed in pieces of this size */
 #define CONSUMED ((off_t)64 << 20) /* after this many bytes FILE frees the part that was read */
 
 /* --- FILE.meta ----------------------------------------------------------------------------------------------- */
@@ -31,7 +31,8 @@ static unsigned take_value(struct mc_kept *kept, const char *name, int64_t n) {
     return 0;
 }
 
-/* 0: complete, and fits. 1: written by a server with other settings. -1: not such a file. */
+/* Returns 0 if FILE.meta is complete and fits, 1 if a server with other settings has written it, -1 if it is another
+ * kind of file. */
 static int read_meta(struct mc_kept *kept, FILE *f) {
     char line[256], name[32];
     unsigned seen = 0;
@@ -45,8 +46,7 @@ static int read_meta(struct mc_kept *kept, FILE *f) {
     return ours && seen == ALL ? 0 : 1;
 }
 
-/* As memcached: what makes no sense is not overwritten, and the server does not begin. What has been read is
-
+/* Like memcached: a file that makes no sense is not overwritten, and the server does not start. A file that was read is
  * removed. */
 static int check_meta(struct mc_kept *kept, const char *name) {
     FILE *f = fopen(name, "re");
@@ -61,7 +61,7 @@ static int check_meta(struct mc_kept *kept, const char *name) {
         return -1;
     }
     unlink(name);
-    if (!result && !mc_clock_resume(kept->zero)) result = 1; /* before this time there was another */
+    if (!result && !mc_clock_resume(kept->zero)) result = 1; /* the clock cannot continue from that time */
     if (result) fprintf(stderr, "[restart] failed to validate metadata, starting with a clean cache\n");
     return result;
 }
@@ -173,7 +173,7 @@ static bool read_all(struct reader *r, struct mc_store *store, uint64_t most) {
     return false;
 }
 
-/* All that has been entered goes again. */
+/* Removes all items that were restored. */
 static void empty(struct mc_store *store) {
     for (unsigned i = 0; i < store->count; i++)
         for (unsigned cls = 0; cls < mc_classes(); cls++)

@@ -43,7 +43,7 @@ static void write_item(struct writer *w, struct mc_item *item) {
 }
 
 static void write_shard(struct writer *w, struct mc_shard *shard) {
-    shard->memory.limit = 0; /* a page that is empty goes back to the kernel */
+    shard->memory.limit = 0; /* so that an empty page goes back to the kernel */
     for (unsigned cls = 0; cls < mc_classes(); cls++)
         for (struct mc_item *item = shard->queues[cls].oldest, *newer; item && !ferror(w->file); item = newer) {
             newer = item->newer;

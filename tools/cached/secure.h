@@ -17,7 +17,7 @@ const char *mc_secure_reload(void);
 /* Makes the handshake, within ten seconds, and returns the stream. NULL: it failed, and the socket is closed. */
 struct weft_tls *mc_secure_shake(int fd);
 
-/* Lines of stats. */
+/* Writes the lines of stats about TLS. */
 void mc_secure_tell(struct mc_session *session);
 
 #endif

@@ -29,17 +29,17 @@
 #include <unistd.h>
 
 #define PAUSE (10 * WEFT_MILLISECOND) /* after an accept that failed for lack of descriptors or memory */
-#define GRACE (10 * WEFT_SECOND)      /* for answers under way, when it ends */
+#define GRACE (10 * WEFT_SECOND)      /* for answers under way when the server ends */
 
-/* There is one in a process. */
+/* A process has one server. */
 static struct server {
     struct mc_cache cache;
     struct weft_scope scope;
     struct weft_sem places; /* free places for connections; used if accepting waits for a place */
-    struct weft_sem crawls; /* that the crawler is asked for */
+    struct weft_sem crawls; /* requests for the crawler */
     int listeners[MC_LISTENERS_MOST], datagrams[MC_LISTENERS_MOST];
     int listener_count, datagram_count;
-    int ended_by; /* a signal */
+    int ended_by; /* the signal that ended the server */
 } server;
 
 /* --- connections --------------------------------------------------------------------------------------- */
@@ -49,7 +49,7 @@ static void give_place_back(void) {
 }
 
 static int connection(void *arg) {
-    intptr_t n = (intptr_t)arg; /* the descriptor, and whether it is TLS */
+    intptr_t n = (intptr_t)arg; /* the descriptor, and whether the connection uses TLS */
     mc_connection(&server.cache, (int)(n >> 1), n & 1);
     add_rlx(&server.cache.current_connections, (uint64_t)-1);
     give_place_back();
@@ -82,7 +82,7 @@ static void admit(int fd, bool secure) {
     give_place_back();
 }
 
-/* Whether it is worth another try, perhaps later. */
+/* Decides whether accepting can be tried again, perhaps later. */
 static bool accept_failed(int err) {
     if (err == ECANCELED || err == ETIMEDOUT || err == EBADF || err == EINVAL) return false;
     if (err != EMFILE && err != ENFILE && err != ENOMEM && err != ENOBUFS) return true;
@@ -190,10 +190,10 @@ static void await_end(struct weft_signals *signals) {
     weft_scope_end(&server.scope);
     if (err) return;
     weft_cancel(second);
-    (void)!weft_join(second, NULL); /* this fiber is not cancelled */
+    (void)!weft_join(second, NULL); /* cannot fail: this fiber is not cancelled */
 }
 
-/* As many for each socket as there are workers. */
+/* Starts as many fibers for each datagram socket as there are workers. */
 static int begin_datagrams(void) {
     const struct weft_attr attr = {.name = "datagrams"};
     int err = 0;
@@ -204,7 +204,8 @@ static int begin_datagrams(void) {
 }
 
 static int begin_fibers(void) {
-    const struct weft_attr attr = {.name = "acceptor", .priority = WEFT_HIGH}; /* before those that were accepted */
+    /* accepting comes before work on connections */
+    const struct weft_attr attr = {.name = "acceptor", .priority = WEFT_HIGH};
     int err = weft_scope_spawn(&server.scope, NULL, ticker, NULL);
     if (!err) err = weft_scope_spawn(&server.scope, NULL, crawler, NULL);
     const struct weft_attr teller = {.name = "metrics"};
@@ -255,7 +256,7 @@ static int prepare(const struct mc_settings *settings) {
     return 0;
 }
 
-/* All connections have ended. */
+/* Called after all connections have ended. */
 static int finish(const struct mc_settings *settings) {
     if (!settings->memory_file || server.ended_by != SIGUSR1) return 0;
     return mc_save(&server.cache.store, settings->memory_file);

@@ -60,7 +60,7 @@ bool mc_is_first(struct mc_session *session, const char *command) {
 static __attribute__((noinline, cold)) void let_others(struct mc_session *session) {
     unsigned turn = session->cache->settings.turn;
     if (!turn) return;
-    session->turn = turn - 1; /* this command is the first of the next one */
+    session->turn = turn - 1; /* this command is the first of the next turn */
     mc_count(session->cache, MC_YIELDS, 1);
     weft_yield();
 }
@@ -75,7 +75,7 @@ static void run_line(struct mc_session *session, const char *text, size_t size) 
     mc_command(session, &line);
 }
 
-/* The possible beginnings of a long line that has no end yet. */
+/* Can this long line without an end be a get? Only such lines may be long. */
 static bool is_long_get(const char *text, size_t size) {
     size_t skip = 0;
     while (skip < size && text[skip] == ' ') skip++;
@@ -109,7 +109,7 @@ bool mc_stash_add(struct mc_session *session, const char *bytes, size_t n) {
     return true;
 }
 
-/* The line goes on in the next feed. */
+/* Keeps the beginning of a line, which continues in the next feed. */
 static void keep_begun(struct mc_session *session, const char *bytes, size_t n) {
     if (!mc_stash_add(session, bytes, n)) return;
     if (session->stashed > LINE_ORDINARY && !is_long_get(session->stash, session->stashed)) session->closing = true;

@@ -16,16 +16,16 @@
 enum mc_mode { MC_SET, MC_ADD, MC_REPLACE, MC_APPEND, MC_PREPEND, MC_CAS };
 
 #define MC_OPAQUE_MOST 32
-#define MC_WANTS_MOST 3 /* of an answer to ms: O, k and c */
+#define MC_WANTS_MOST 3 /* the most words in an answer to ms: O, k and c */
 
 /* A value that is being received, and how to store it and to answer then. */
 struct mc_upload {
     struct mc_item *item; /* NULL: there is none */
     struct mc_cursor cursor;
-    uint64_t cas; /* to be compared with, unless 0 */
+    uint64_t cas; /* the stored CAS must be this, unless it is 0 */
     uint8_t mode;
-    bool meta;  /* answered as ms is */
-    bool stale; /* a lower CAS may store a value that is marked so */
+    bool meta;  /* answer in the form of ms */
+    bool stale; /* a lower CAS may store the value, which is then marked as stale */
     uint8_t opaque_size;
     char wants[MC_WANTS_MOST + 1];
     char opaque[MC_OPAQUE_MOST];
@@ -37,17 +37,17 @@ enum mc_special { MC_PLAIN, MC_NEGOTIATES, MC_BINARY_FRAMES, MC_UNKNOWN_CLIENT }
 struct mc_session {
     struct mc_cache *cache;
     struct mc_reply reply;
-    bool noreply;               /* the command at hand is not answered */
-    bool closing;               /* the client said quit, or something that ends it */
-    uint8_t special;            /* an mc_special: it does not speak the text protocol, or not yet */
-    bool datagram;              /* it is a datagram, and nothing comes behind */
+    bool noreply;               /* the current command is not answered */
+    bool closing;               /* the client sent quit, or an error ends the session */
+    uint8_t special;            /* an mc_special */
+    bool datagram;              /* the session is a datagram, and no bytes follow */
     bool alone;                 /* a dump or a watch must be the first command of the received bytes, as in memcached */
     uint8_t close;              /* why it is closing: an mc_close */
-    int id;                     /* in messages */
-    unsigned turn;              /* commands that are left of its turn */
-    char opaque[4];             /* of the frame at hand (binary.h) */
-    uint32_t auth_value;        /* bytes of the name and password that follow; 0: a line follows */
-    struct mc_watcher *watcher; /* it watches, and sends no commands any more */
+    int id;                     /* the number of the session in messages */
+    unsigned turn;              /* commands left in this turn */
+    char opaque[4];             /* the opaque of the current frame (binary.h) */
+    uint32_t auth_value;        /* bytes of the name and password that must follow; 0: a line must follow */
+    struct mc_watcher *watcher; /* the client watches, and sends no more commands */
     char *stash;
     size_t stashed, stash_room;
     size_t swallow;
@@ -76,17 +76,17 @@ void mc_session_received(struct mc_session *session, size_t n);
 
 /* Writes a line of an answer, unless the command wants no answer. */
 void mc_say(struct mc_session *session, const char *line);
-/* The same, said in any case. */
+/* Writes a line of an answer, even if the command wants no answer. */
 void mc_say_error(struct mc_session *session, const char *line);
 
-/* A line of stats. */
+/* Writes a line of stats. */
 __attribute__((format(printf, 3, 4))) void mc_stat(struct mc_session *session, const char *name, const char *format,
                                                    ...);
 
-/* The last line of them. */
+/* Writes the last line of stats. */
 void mc_stats_end(struct mc_session *session);
 
-/* noreply stands at the end of the line. */
+/* Does the line end with noreply? */
 bool mc_noreply(struct mc_session *session, const struct mc_line *line);
 
 /* Keeps the beginning of a line or frame on the heap. False: no memory, and the client was told. */
@@ -96,16 +96,16 @@ void mc_stash_drop(struct mc_session *session);
 /* False: other answers are still unsent, and the client was told. */
 bool mc_is_first(struct mc_session *session, const char *command);
 
-/* Looks up a key, while the shard is held: the item, or NULL. */
+/* Reports the lookup of a key to watchers. The shard is held; item is NULL if the key was not found. */
 void mc_tell_find(struct mc_session *session, const struct mc_held *held, const struct mc_item *item);
 static inline void mc_saw(struct mc_session *session, const struct mc_held *held, const struct mc_item *item) {
     if (mc_wanted(MC_LOG_FETCHERS)) mc_tell_find(session, held, item);
 }
-/* Answers that a value is too large, or that there is no memory for it. */
+/* Reports to watchers that a value was refused: it was too large, or there was no memory. */
 void mc_tell_refused(struct mc_session *session, const struct mc_word *key, enum mc_mode mode, size_t size,
                      bool allowed);
 
-/* Counts by prefix, if that is wanted. */
+/* Counts a command by prefix, if stats detail is on. */
 void mc_count_prefix(struct mc_session *session, const struct mc_word *key, enum mc_prefix_count what, bool hit);
 static inline void mc_detail(struct mc_session *session, const struct mc_word *key, enum mc_prefix_count what,
                              bool hit) {
@@ -122,15 +122,16 @@ void mc_command_touch(struct mc_session *session, struct mc_line *line);
 void mc_command_arithmetic(struct mc_session *session, struct mc_line *line, bool increment);
 void mc_command_meta(struct mc_session *session, struct mc_line *line);
 void mc_command_stats(struct mc_session *session, struct mc_line *line);
-bool mc_command_admin(struct mc_session *session, struct mc_line *line); /* false: it is none of these */
+/* returns false if the line is none of these commands */
+bool mc_command_admin(struct mc_session *session, struct mc_line *line);
 void mc_command_crawler(struct mc_session *session, const struct mc_line *line);
 void mc_command_lru(struct mc_session *session, const struct mc_line *line);
 void mc_command_slabs(struct mc_session *session, const struct mc_line *line);
 void mc_command_watch(struct mc_session *session, const struct mc_line *line);
 
-/* The upload has all its bytes. */
+/* Called when the upload has all its bytes. */
 void mc_upload_complete(struct mc_session *session);
-/* The answer to ms: the key as it is stored, and the CAS, 0 if nothing was stored. */
+/* A key for the answer to ms, in the form in which it is stored. The CAS is 0 if nothing was stored. */
 struct mc_meta_key {
     char bytes[MC_KEY_MOST];
     uint8_t size;
@@ -138,7 +139,7 @@ struct mc_meta_key {
 };
 void mc_meta_stored(struct mc_session *session, const char *code, const struct mc_meta_key *key, uint64_t cas);
 
-/* There is no memory for a value: answers that. If `remove`, also removes the stored item. */
+/* Counts a value that was refused, and returns the line that reports it. If `remove`, also removes the stored item. */
 const char *mc_upload_refused(struct mc_held *held, bool allowed, bool remove);
 
 #endif

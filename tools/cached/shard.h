@@ -15,12 +15,12 @@
 #include "item.h"
 #include "table.h"
 
-/* Items of one class, the latest stored first. */
+/* The items of one class, from the newest to the oldest. */
 struct mc_queue {
     struct mc_item *newest, *oldest;
-    struct mc_item *hand; /* where the search for a victim continues; NULL: at the oldest */
+    struct mc_item *hand; /* the position of the search for a victim; NULL: the oldest item */
     uint64_t items;
-    uint64_t bytes; /* that they ask for */
+    uint64_t bytes; /* bytes that the items need */
 };
 
 /* Counts for each class, as in `stats items` and `stats slabs`. */
@@ -40,13 +40,13 @@ struct mc_shard_counts {
 
 struct mc_shard {
     struct weft__lock lock;
-    bool keeps;                             /* nothing is evicted to make room */
-    uint64_t flushed;                       /* items with a lower CAS are gone */
-    uint64_t refs;                          /* of all items that are being sent */
-    size_t reserve;                         /* pages of the largest item */
+    bool keeps;                             /* no evictions */
+    uint64_t flushed;                       /* items with a lower CAS are dead */
+    uint64_t refs;                          /* references to items that are being sent */
+    size_t reserve;                         /* the pages that the largest item needs */
     uint64_t expiring;                      /* linked items that will expire */
-    size_t swept;                           /* chains that the sweep has seen */
-    uint32_t evicted_time[MC_CLASSES_MOST]; /* age of the item that was evicted last */
+    size_t swept;                           /* position of the sweep in the table */
+    uint32_t evicted_time[MC_CLASSES_MOST]; /* the age of the item that was evicted last */
     struct mc_table table;
     struct mc_memory memory;
     struct mc_queue queues[MC_CLASSES_MOST];
@@ -54,7 +54,7 @@ struct mc_shard {
     struct mc_shard_counts counts;
 } __attribute__((aligned(64)));
 
-/* Expired, or flushed. */
+/* Is the item expired, or removed by flush_all? */
 static inline bool mc_item_expired(const struct mc_item *item) { return item->expires && item->expires <= mc_now(); }
 static inline bool mc_item_dead(const struct mc_shard *shard, const struct mc_item *item) {
     return mc_item_expired(item) || item->cas < shard->flushed;
@@ -80,13 +80,14 @@ void mc_shard_expire(struct mc_shard *shard, struct mc_item *item, uint32_t expi
 struct mc_item *mc_shard_make(struct mc_shard *shard, const char *key, size_t key_size, uint32_t hash, size_t size);
 void mc_shard_free(struct mc_shard *shard, struct mc_item *item); /* not linked, without references */
 
-/* Evicts until the pages are within the limit, as far as it can. */
+/* Evicts items until the pages are within the limit, as far as possible. */
 void mc_shard_shrink(struct mc_shard *shard);
 
 /* Removes dead items from some chains. Returns how many chains of this round are left. */
 size_t mc_shard_sweep(struct mc_shard *shard, size_t chains);
 
-/* Does this for one chain, for classes with their bit set (class 0 is bit 0). Returns how many items it visited. */
+/* Removes dead items of a chain, in classes with their bit set (class 0 is bit 0). Returns how many items it
+ * visited. */
 size_t mc_shard_clean(struct mc_shard *shard, size_t chain, uint64_t classes);
 
 /* --- evict.c ------------------------------------------------------------------------------------------ */
@@ -97,7 +98,7 @@ void mc_queue_remove(struct mc_queue *queue, struct mc_item *item);
 /* Tries to make room for a chunk of that class: a free chunk, or a page. */
 bool mc_evict(struct mc_shard *shard, unsigned cls);
 
-/* Frees a page of any class; of that class. */
+/* Frees a page: mc_evict_page of any class, mc_evict_page_of of the given class. */
 bool mc_evict_page(struct mc_shard *shard);
 bool mc_evict_page_of(struct mc_shard *shard, unsigned cls);
 

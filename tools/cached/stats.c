@@ -304,7 +304,7 @@ static void slab_stats(struct mc_session *session, const struct mc_totals *t) {
     number(session, "total_malloced", t->page_count * MC_PAGE);
 }
 
-/* Those that need everything added up. */
+/* Writes the statistics that need the sums of all shards. */
 static void total_stats(struct mc_session *session, const struct mc_word *which) {
     struct mc_totals *totals = malloc(sizeof *totals);
     if (!totals) {

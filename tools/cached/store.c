@@ -10,9 +10,9 @@
 
 #define SHARD_LEAST ((size_t)8 << 20) /* bytes: with less, the classes of a shard would compete for pages */
 #define SHARDS_A_WORKER 8
-#define FIRST_POWER 16 /* of two: chains at the beginning */
+#define FIRST_POWER 16 /* a table begins with 2^16 chains */
 #define SWEEP_SECONDS 60
-#define SWEEP_HELD 256 /* chains at a time */
+#define SWEEP_HELD 256 /* chains that a sweep visits under one lock */
 
 static unsigned shards_for(const struct mc_limits *limits) {
     size_t least = 4 * limits->item_most > SHARD_LEAST ? 4 * limits->item_most : SHARD_LEAST;
@@ -136,7 +136,7 @@ void mc_flush(struct mc_store *store, uint32_t at) {
     if (!at) flush_now(store);
 }
 
-/* All chains once in this many seconds; skipped if no item can have expired. */
+/* Visits all chains of a shard once in this many seconds, unless no item can have expired. */
 static void sweep(struct mc_shard *shard) {
     weft__lock(&shard->lock);
     size_t chains = (shard->table.size + shard->table.old_size) / SWEEP_SECONDS + 1;

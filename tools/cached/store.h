@@ -19,8 +19,8 @@
 
 struct mc_limits {
     size_t memory;    /* bytes */
-    size_t item_most; /* bytes of an item, as memcached reckons it */
-    unsigned workers; /* how many may be at it at once */
+    size_t item_most; /* the largest item, in memcached's count of bytes */
+    unsigned workers; /* threads that may use the store at the same time */
     bool keeps;       /* no eviction */
     bool no_cas;      /* clients see 0 for every CAS */
     unsigned hash_power;
@@ -32,8 +32,8 @@ struct mc_store {
     uint64_t seed;
     size_t memory, item_most;
     bool no_cas;
-    _Atomic uint64_t cas;      /* the last one given out */
-    _Atomic bool at_rest;      /* no sweep */
+    _Atomic uint64_t cas;      /* the last CAS that was assigned */
+    _Atomic bool at_rest;      /* the sweep is off */
     _Atomic uint32_t flush_at; /* when all items of that moment are removed; 0: never */
 };
 
@@ -54,13 +54,13 @@ void mc_release(struct mc_held *held);
 
 struct mc_item *mc_find(struct mc_held *held);
 
-/* It was asked for. */
+/* Marks an item as requested. */
 static inline void mc_bump(struct mc_item *item) {
     item->last = mc_now();
     item->bits |= MC_VISITED | MC_FETCHED;
 }
 
-/* Whether such an item may be stored at all. */
+/* May an item of this size be stored? */
 static inline bool mc_size_allowed(const struct mc_store *store, size_t key_size, size_t size, uint32_t flags) {
     return 56 + key_size + 1 + (flags ? 4 : 0) + size + 2 <= store->item_most;
 }
@@ -68,7 +68,8 @@ static inline bool mc_size_allowed(const struct mc_store *store, size_t key_size
 /* NULL: no memory. The item belongs to the caller until it is linked or dropped. */
 struct mc_item *mc_make(struct mc_held *held, size_t size, uint32_t flags, uint32_t expires);
 
-void mc_link(struct mc_held *held, struct mc_item *item); /* a new CAS, and its place among the others */
+/* gives the item a new CAS, and inserts it into table and queue */
+void mc_link(struct mc_held *held, struct mc_item *item);
 void mc_replace(struct mc_held *held, struct mc_item *out, struct mc_item *in);
 void mc_unlink(struct mc_held *held, struct mc_item *item);
 void mc_new_cas(struct mc_held *held, struct mc_item *item);
@@ -79,7 +80,8 @@ static inline uint64_t mc_cas(const struct mc_store *store, const struct mc_item
 /* Drops an unlinked item. Called without holding the shard. */
 void mc_drop(struct mc_store *store, struct mc_item *item);
 
-/* Begins a reference, while the shard is held, and ends it, while the shard is not held. The item stays meanwhile. */
+/* mc_refer begins a reference while the shard is held; mc_unrefer ends it while the shard is not held. The item is not
+ * freed meanwhile. */
 static inline void mc_refer(struct mc_held *held, struct mc_item *item) { mc_shard_refer(held->shard, item); }
 void mc_unrefer(struct mc_store *store, struct mc_item *item);
 
@@ -98,7 +100,7 @@ void mc_store_crawl(struct mc_store *store, uint64_t classes, uint32_t most, uin
  * items are being sent. */
 int mc_store_move_page(struct mc_store *store, unsigned cls);
 
-/* Adds everything up; a snapshot shard by shard. */
+/* The sums of all counts. Each shard is a snapshot of its own. */
 struct mc_totals {
     struct mc_shard_counts counts;
     struct mc_class_counts all, classes[MC_CLASSES_MOST];

@@ -9,8 +9,8 @@
 #include "item.h"
 
 struct mc_table {
-    struct mc_item **buckets, **old; /* old: what is being left, or NULL */
-    size_t size, old_size, moved;    /* so many of the old buckets are empty for good */
+    struct mc_item **buckets, **old; /* old: the table that is being replaced, or NULL */
+    size_t size, old_size, moved;    /* moved: old buckets that are already moved */
     size_t items;
 };
 
@@ -18,8 +18,8 @@ int mc_table_begin(struct mc_table *table, size_t buckets); /* a power of two. -
 void mc_table_end(struct mc_table *table);                  /* the items belong to the caller */
 
 struct mc_item *mc_table_find(const struct mc_table *table, uint32_t hash, const char *key, size_t key_size);
-void mc_table_insert(struct mc_table *table, struct mc_item *item); /* not there yet */
-void mc_table_remove(struct mc_table *table, struct mc_item *item); /* is there */
+void mc_table_insert(struct mc_table *table, struct mc_item *item); /* the item must not be in the table */
+void mc_table_remove(struct mc_table *table, struct mc_item *item); /* the item must be in the table */
 void mc_table_swap(struct mc_table *table, struct mc_item *out, struct mc_item *in);
 
 /* Chain number `i` of the size + old_size chains, for a fiber that visits them all. */

@@ -18,7 +18,7 @@ void mc_line_split(struct mc_line *line, const char *text, size_t size) {
 
 static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/* The digits after white space and a sign. False: no digits, or too many. */
+/* Reads digits after optional white space and a sign. Returns false if there are no digits, or too many. */
 static bool digits(const char *text, size_t size, bool *minus, uint64_t *value) {
     const char *end = text + size;
     while (text < end && is_space(*text)) text++;

@@ -40,11 +40,11 @@ static inline bool mc_word_u64(const struct mc_word *word, size_t skip, uint64_t
     return mc_u64(word->at + skip, word->size - skip, value);
 }
 
-/* In decimal; returns the end. 20 digits at most. */
+/* Writes a number in decimal, at most 20 digits. Returns the end. */
 char *mc_put_u64(char *to, uint64_t value);
 
-/* Decodes to `to`, which has enough room; 0 if the text is not base64. Encoded text has 4 bytes for every 3 or fewer.
- * */
+/* Decodes base64 into `to`, which has enough room. Returns 0 if the text is not base64. Encoded text has 4 bytes for
+ * every 3 bytes, rounded up. */
 size_t mc_base64_decode(char *to, const char *text, size_t size);
 size_t mc_base64_encode(char *to, const char *bytes, size_t size);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Adding up what the shards have counted. */
+/* Adds up the counts of all shards. */
 #include "store.h"
 
 static void add_words(void *to, const void *from, size_t bytes) {

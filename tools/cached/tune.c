@@ -12,7 +12,8 @@ static const char bad_format[] = "CLIENT_ERROR bad command line format";
 
 /* --- lru_crawler ------------------------------------------------------------------------------------------- */
 
-/* "all", "hash", or numbers of classes, from 1 to 63, with commas: a bit for each; 0: none of these. */
+/* Reads a list of classes: "all", "hash", or numbers from 1 to 63 with commas. Returns a bit for each class; 0: the
+ * list is wrong. */
 static uint64_t classes_of(const struct mc_word *list) {
     const char *at = list->at, *end = at + list->size;
     uint64_t classes = 0;

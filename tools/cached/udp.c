@@ -8,20 +8,20 @@
 #include <stdlib.h>
 
 #define HEAD 8u
-#define PAYLOAD 1392u /* of an answer's datagram, behind its head */
+#define PAYLOAD 1392u /* bytes of a datagram after its head */
 #define REQUEST_MOST 65536u
-#define PARTS_MOST 65535u /* of an answer: what its head can count */
-#define KEPT_MOST 65536u  /* bytes of an answer; the memory is kept for the next answer */
+#define PARTS_MOST 65535u /* the most datagrams of an answer, because its head counts with 16 bits */
+#define KEPT_MOST 65536u  /* if an answer is longer, its memory is freed */
 
 struct udp {
     struct mc_cache *cache;
     int fd;
-    bool too_long; /* the answer */
+    bool too_long; /* the answer is too long */
     struct sockaddr_storage peer;
     socklen_t peer_size;
     char *answer;
     size_t size, room;
-    char buffer[MC_REPLY_SIZE]; /* of the reply */
+    char buffer[MC_REPLY_SIZE]; /* the buffer of the reply */
     unsigned char request[REQUEST_MOST];
 };
 
@@ -59,7 +59,7 @@ static int send_part(struct udp *u, size_t i, size_t count) {
     return n < 0 ? -1 : 0;
 }
 
-/* If one is lost, so is the answer. */
+/* Sends all datagrams of an answer. If a datagram is lost, the answer is lost. */
 static void send_answer(struct udp *u) {
     size_t count = (u->size + PAYLOAD - 1) / PAYLOAD;
     for (size_t i = 0; i < count; i++)

@@ -41,7 +41,7 @@ static enum mc_outcome store(struct mc_held *held, struct mc_item *old, struct m
     if (old) {
         mc_replace(held, old, item);
     } else {
-        if (held->buried) held->shard->classes[item->cls].reclaimed++; /* in the place of a dead one */
+        if (held->buried) held->shard->classes[item->cls].reclaimed++; /* it replaces a dead item */
         mc_link(held, item);
     }
     *cas = item->cas;

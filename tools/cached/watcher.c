@@ -19,7 +19,7 @@ struct watch {
     struct weft_tls *tls;
 };
 
-/* What is dropped need not be decrypted. */
+/* Reads and drops until the client disconnects. With TLS, dropped bytes need not be decrypted. */
 static int await_end(void *arg) {
     const struct watch *watch = arg;
     char waste[256];

@@ -6,6 +6,7 @@
 #include "session.h"
 
 struct weft_tls;
-void mc_watch(struct mc_session *session, int fd, struct weft_tls *tls); /* tls: NULL, or what lines are sent by */
+/* tls: the stream for the lines; NULL: no TLS */
+void mc_watch(struct mc_session *session, int fd, struct weft_tls *tls);
 
 #endif
