@@ -15,7 +15,7 @@ static struct place {
     char *free[KEPT];
 } places[WORKERS];
 
-static _Atomic unsigned made; /* and not given back to the heap */
+static _Atomic unsigned made; /* buffers that were allocated and not freed yet */
 
 /* After a wait the caller may be on another worker: then it returns the buffer to that worker. */
 static struct place *lock_place(void) {

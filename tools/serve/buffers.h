@@ -11,13 +11,13 @@
 
 #define BUFFER_SIZE (20 * 1024)
 
-char *buffer_take(void); /* NULL: no memory */
+char *buffer_take(void); /* returns NULL if there is no memory */
 void buffer_give(char *buffer);
 
 /* Are more buffers in use than are kept? Then connections with a buffer should hurry. */
 bool buffers_scarce(void);
 
-/* Frees all that are kept: no connection has one. */
+/* Frees all free buffers. No connection may have a buffer. */
 void buffers_end(void);
 
 #endif

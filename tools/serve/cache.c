@@ -14,24 +14,24 @@
 enum { PARTS = 16, PATH_MOST = 1024 };
 
 struct entry {
-    struct entry *next; /* in the chain */
+    struct entry *next; /* the next entry of its chain */
     struct file *file;
-    uint32_t hash, looked; /* in that second */
-    uint32_t at;           /* in the ring */
+    uint32_t hash, looked; /* looked: the second of the last check */
+    uint32_t at;           /* its index in the ring */
     uint32_t size;
-    bool used; /* since the hand came by */
+    bool used; /* used since the last visit of the hand */
     char path[];
 };
 
 struct part {
     _Alignas(64) struct weft_mutex lock;
-    struct entry **chains; /* `most` of them, a power of two */
-    struct entry **ring;   /* `count` of them are there */
+    struct entry **chains; /* `most` chains, a power of two */
+    struct entry **ring;   /* `count` entries */
     uint32_t count, hand;
 };
 
 static struct part parts[PARTS];
-static uint32_t most; /* entries of a part */
+static uint32_t most; /* the most entries of a part */
 
 int cache_begin(unsigned files) {
     most = 1;
@@ -55,7 +55,7 @@ static struct part *part_of(uint32_t hash) { return &parts[hash >> 28]; }
 
 /* --- under the part's lock --------------------------------------------------------------------- */
 
-/* The place of the pointer to the entry; the pointer is NULL if there is no entry. */
+/* Returns the address of the pointer to the entry. That pointer is NULL if there is no entry. */
 static struct entry **find(struct part *p, struct text path, uint32_t hash) {
     struct entry **at = &p->chains[hash & (most - 1)];
     while (*at && !((*at)->hash == hash && text_is((struct text){(*at)->path, (*at)->size}, path))) at = &(*at)->next;
@@ -113,7 +113,7 @@ void cache_put(struct text path, struct file *file) {
     struct part *p = part_of(hash);
     struct file *old = NULL;
     struct entry *e = malloc(sizeof *e + path.size);
-    if (!e) return; /* then it is opened again the next time */
+    if (!e) return; /* the next request opens the file again */
     *e = (struct entry){.file = file, .hash = hash, .looked = tick_now(), .size = path.size, .used = true};
     memcpy(e->path, path.at, path.size);
     file_hold(file);

@@ -12,13 +12,13 @@
 int cache_begin(unsigned files);
 void cache_end(void);
 
-/* The file, with a reference for the caller; NULL: not cached. */
+/* Returns the file, with a reference for the caller. NULL: it is not cached. */
 struct file *cache_find(struct text path);
 
 /* Stores the file under the path, and evicts unused files to make room. Takes a reference of its own. */
 void cache_put(struct text path, struct file *file);
 
-/* Forgets it. */
+/* Removes the path. */
 void cache_drop(struct text path);
 
 #endif

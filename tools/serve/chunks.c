@@ -5,16 +5,16 @@
 #define LINE_MOST 1024
 
 enum {
-    SIZE,    /* in the hexadecimal digits; `line` of them were there */
-    REST,    /* the rest of that line: an extension */
-    SIZE_LF, /* its end */
+    SIZE,    /* in the hexadecimal digits of a size; `line` counts them */
+    REST,    /* in the rest of that line: an extension */
+    SIZE_LF, /* before the LF that ends that line */
     DATA,
     DATA_CR,
     DATA_LF,
     TRAILER,    /* at the beginning of a line of the trailer */
-    FIELD,      /* within */
-    FIELD_LF,   /* at its end */
-    TRAILER_LF, /* at the end of the empty line that ends it all */
+    FIELD,      /* within a line of the trailer */
+    FIELD_LF,   /* before the LF that ends a line of the trailer */
+    TRAILER_LF, /* before the LF of the empty line that ends the body */
 };
 
 static int digit(char c) {
@@ -38,10 +38,10 @@ static int size_line(struct chunks *c, char got) {
     }
     if (!c->line || value >= 0) return -1;
     c->state = got == '\r' ? SIZE_LF : REST;
-    return got == '\r' || got == ';' ? 0 : -1; /* no space: other readers might take it for the end */
+    return got == '\r' || got == ';' ? 0 : -1; /* a space is refused: other servers may take it for the end */
 }
 
-/* Anything up to the end of the line. */
+/* Skips any bytes up to the end of the line. */
 static int rest_of_line(struct chunks *c, char got, uint32_t next) {
     if (got == '\r') c->state = next;
     return ++c->line > LINE_MOST || got == '\n' || got == '\0' ? -1 : 0;
@@ -56,7 +56,8 @@ static int step(struct chunks *c, char got) {
     case DATA_LF: return expect(c, got, '\n', SIZE);
     case TRAILER: c->state = got == '\r' ? TRAILER_LF : FIELD; return got == '\r' ? 0 : rest_of_line(c, got, FIELD_LF);
     case FIELD: return rest_of_line(c, got, FIELD_LF);
-    case FIELD_LF: return expect(c, got, '\n', TRAILER); /* `line` goes on: the limit is for all of it */
+    /* `line` is not reset: the limit applies to the whole trailer */
+    case FIELD_LF: return expect(c, got, '\n', TRAILER);
     default: return got == '\n' ? 1 : -1;
     }
 }

@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Zeros are the beginning. */
+/* Initialised with zeros. */
 struct chunks {
-    uint64_t left;  /* of the chunk, its data */
+    uint64_t left;  /* bytes left of the data of the current chunk */
     uint64_t bytes; /* of all chunks so far: data and framing */
     uint32_t state;
-    uint32_t line; /* bytes of the line so far */
+    uint32_t line; /* bytes of the current line so far */
 };
 
 /* Parses the next bytes, and stores how many of them belong to the body. 0: more must follow. 1: the body has ended.

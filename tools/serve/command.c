@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weft serve: reads what is asked for. */
+/* weft serve: reads the options and runs the server. */
 #include "command.h"
 
 #include "secure.h"
@@ -35,7 +35,7 @@ struct settings settings = {.address = "127.0.0.1", .port = 8080, .cache = 1024,
 
 static const struct option {
     const char *name;
-    unsigned *number; /* from `least` to `most` */
+    unsigned *number; /* receives a number from `least` to `most` */
     unsigned least, most;
     const char **text;
     bool *flag;
@@ -66,7 +66,7 @@ static const struct option *find(const char *name) {
     return NULL;
 }
 
-/* Returns 0 or the exit code. */
+/* Sets a number. Returns 0 or the exit code. */
 static int set_number(const struct option *o, const char *value) {
     char *end;
     errno = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See condition.h. Tags with commas in them are not ours, and so need not be found. */
+/* See condition.h. The server makes no tags with commas, so such tags in a list need not be found. */
 #include "condition.h"
 
 #include "date.h"
@@ -20,7 +20,7 @@ static bool in_line(struct text line, struct text tag, bool strong) {
     return false;
 }
 
-/* Lines of one name are one list. */
+/* Is the tag in any line of the field? Several lines with one name form one list. */
 static bool listed(const struct request *r, enum field f, struct text tag, bool strong) {
     struct text line = r->fields[f];
     do {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A connection waits, processes what has come, and waits again. work() has all large frames and buffers. It returns
- * before the connection waits for the next request.
+ * A connection waits for bytes, processes them, and waits again. Only work() and the functions that it calls need much
+ * stack and buffers. work() returns before the connection waits for the next request, so that an idle connection is
+ * small.
  */
 #include "connection.h"
 
@@ -38,15 +39,17 @@ static const char *peer_of(struct connection *c) {
     return c->peer;
 }
 
-/* How much of the body was sent. To know that, the answer is sent first, unless more requests are waiting to be
- * answered with it: then collected bytes count as sent. */
+/* Logs a request, with the number of body bytes that were sent. To know that number, it first sends the answer. If
+ * further requests have already arrived, their answers are sent together with this one; collected bytes then count as
+ * sent. */
 __attribute__((noinline, cold)) static void say(struct connection *c, const struct request *r, int status) {
     if (!input_size(&c->in)) output_flush(&c->out);
     uint64_t unsent = c->out.unsent < c->body ? c->out.unsent : c->body;
     log_request(peer_of(c), r, status, c->body - unsent);
 }
 
-/* A request that is invalid, or not in time. The bytes after it cannot be understood either. */
+/* Answers a request that is invalid or too slow, and ends the connection, because the bytes after the request cannot be
+ * understood. */
 __attribute__((noinline, cold)) static enum next refuse(struct connection *c, const struct request *r, int status) {
     c->keep = false;
     head_error(c, r, status, TEXT(""));
@@ -54,7 +57,8 @@ __attribute__((noinline, cold)) static enum next refuse(struct connection *c, co
     return NEXT_LAST;
 }
 
-/* The texts of r are in the input, which is overwritten now. Afterwards only flags and numbers are valid. */
+/* Handles a request with a body. The body overwrites the input, which contains the texts of r. After that, only flags
+ * and numbers of r are valid. */
 __attribute__((noinline, cold)) static enum next with_body(struct connection *c, const struct request *r) {
     char *copy = buffer_take();
     if (!copy) return NEXT_LAST;
@@ -63,7 +67,7 @@ __attribute__((noinline, cold)) static enum next with_body(struct connection *c,
     parse_head(&own, copy, r->size, 0);
     input_use(&c->in, r->size);
     int status = body_drop(c, &own);
-    c->keep = own.keep && !server_ends(); /* it may have been told to end meanwhile */
+    c->keep = own.keep && !server_ends(); /* the server may have begun to end meanwhile */
     enum next next = NEXT_REQUEST;
     if (status)
         next = refuse(c, &own, status);
@@ -83,9 +87,9 @@ __attribute__((noinline)) static enum next work(struct connection *c, uint32_t *
         bool begun = *seen;
         *seen = found == PARSE_MORE ? input_size(&c->in) : 0;
         if (found == PARSE_MORE) {
-            /* Waits for the whole head, however many pieces it has. Earlier answers are sent only afterwards. So a
-             * client with an answer knows that the requests that it sent together are being processed, and not cut off
-             * when the server ends. */
+            /* The head is incomplete. All its pieces share one deadline. The deadline is set before any collected
+             * answer is sent. So a client that has received an answer knows that the server waits for the next request,
+             * which it sent together with the first, and does not cut it off when it ends. */
             if (!begun) deadline_set(c->fd, PHASE_READ, settings.slow);
             next = NEXT_REST;
         } else if (unlikely(found != PARSE_DONE)) {
@@ -97,7 +101,7 @@ __attribute__((noinline)) static enum next work(struct connection *c, uint32_t *
                 continue;
             }
             int status = reply(c, &r);
-            input_use(&c->in, r.size); /* its bytes stay where they are until the next wait */
+            input_use(&c->in, r.size); /* the bytes stay in place until the next wait */
             if (unlikely(log_wanted())) say(c, &r, status);
             next = c->keep ? NEXT_REQUEST : NEXT_LAST;
         }
@@ -106,7 +110,7 @@ __attribute__((noinline)) static enum next work(struct connection *c, uint32_t *
     return c->out.broken ? NEXT_LAST : next;
 }
 
-/* The rest of a head did not come, or not in time. */
+/* Answers after the rest of a head did not arrive, or not in time. */
 __attribute__((noinline, cold)) static enum next give_up(struct connection *c) {
     struct request none = {.keep = false};
     if (!deadline_expired(c->fd)) return NEXT_GONE;
@@ -121,7 +125,7 @@ __attribute__((noinline, cold)) static enum next give_up(struct connection *c) {
  * client has closed, too. It does so while bytes come, but not for ever, and otherwise for a moment. Before that moment
  * begins, the client has time to take the answer (deadlines.h).
  */
-enum { LINGER_QUIET = 5, LINGER_MOST = 30 }; /* seconds, as nginx has them */
+enum { LINGER_QUIET = 5, LINGER_MOST = 30 }; /* seconds, the same as in nginx */
 
 /* Waits until the client has got everything. The receiving side was shut down, so the client's close is not visible,
  * and shutting down the other side, too, would cause a reset. */
@@ -147,7 +151,7 @@ static void linger(struct connection *c) {
     deadline_set(c->fd, PHASE_LINGER, LINGER_QUIET);
     enum shut shut = deadline_shut(c->fd);
     if (unlikely(shut == SHUT_INPUT)) linger_blindly(c);
-    if (unlikely(shut) || shutdown(c->fd, SHUT_WR)) return; /* an error: the client has reset it */
+    if (unlikely(shut) || shutdown(c->fd, SHUT_WR)) return; /* an error: the client has reset the connection */
     for (uint32_t begun = tick_now(); input_wait(&c->in); input_end(&c->in))
         if (tick_now() - begun < LINGER_MOST) deadline_set(c->fd, PHASE_LINGER, LINGER_QUIET);
 }
@@ -163,8 +167,8 @@ static void end(struct connection *c, enum next next) {
         weft_close(c->fd);
 }
 
-/* Serves until the client has closed or is dropped. With `first`, until its first answers were sent and it may send
- * more: then returns true. there: bytes have come. */
+/* Serves until the client has closed or is dropped. With `first`, returns true as soon as the first answers were sent
+ * and the client may send more. there: bytes have arrived. */
 static bool converse(struct connection *c, bool there, bool first) {
     enum next next;
     uint32_t seen = 0;
@@ -176,7 +180,7 @@ static bool converse(struct connection *c, bool there, bool first) {
         next = work(c, &seen);
         if (next >= NEXT_LAST) break;
         if (next == NEXT_REST) continue;
-        deadline_set(c->fd, PHASE_IDLE, settings.idle); /* the ticker sees to it if this is the end */
+        deadline_set(c->fd, PHASE_IDLE, settings.idle); /* if the server ends, the ticker ends this wait */
         if (first) return true;
     }
     end(c, next);
@@ -195,7 +199,7 @@ static void prepare(struct connection *c, int fd) {
 
 bool connection_greet(int fd) {
     struct connection c;
-    if (unlikely(settings.tls)) return true; /* the stream of a handshake stays with its fiber */
+    if (unlikely(settings.tls)) return true; /* with TLS, the stream must stay with the fiber of the handshake */
     prepare(&c, fd);
     bool goes_on = converse(&c, input_try(&c.in), true); /* usually a request follows the connection at once */
     if (goes_on) input_end(&c.in);

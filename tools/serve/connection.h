@@ -10,11 +10,11 @@
 
 struct connection {
     int fd;
-    bool keep;     /* after the answer that is being made */
-    uint64_t body; /* its bytes, without the head */
+    bool keep;     /* keep the connection after the current answer */
+    uint64_t body; /* bytes of the body of the current answer */
     struct input in;
     struct output out;
-    char peer[INET6_ADDRSTRLEN]; /* empty until it is asked for */
+    char peer[INET6_ADDRSTRLEN]; /* the client's address; empty until it is needed */
 };
 
 /*

@@ -32,7 +32,7 @@ static bool take(struct text *t, const char *what) {
     return true;
 }
 
-/* One of these names of three letters, from 0; -1: it is none. */
+/* Reads a name of three letters. Returns its index in `names`, or -1. */
 static int take_name(struct text *t, const char *names) {
     for (int i = 0; names[3 * i] && t->size >= 3; i++) {
         if (memcmp(t->at, names + 3 * i, 3)) continue;
@@ -42,7 +42,7 @@ static int take_name(struct text *t, const char *names) {
     return -1;
 }
 
-/* Reads exactly n digits; `padded`: the first may be a space. -1: not digits. */
+/* Reads exactly `size` digits; `padded`: the first may be a space. Returns -1 if there are other characters. */
 static int take_number(struct text *t, uint32_t size, bool padded) {
     int value = 0;
     if (t->size < size) return -1;
@@ -64,7 +64,7 @@ static bool take_time(struct text *t, struct tm *tm) {
     return true;
 }
 
-/* In the hundred years that end in fifty. */
+/* Adds the century, so that the year is at most 50 years in the future. */
 static int with_century(int year) {
     time_t now = time(NULL);
     struct tm tm = {0};
@@ -73,7 +73,7 @@ static int with_century(int year) {
     return full > this + 50 ? full - 100 : full <= this - 50 ? full + 100 : full;
 }
 
-/* "Sun, 06 Nov 1994 08:49:37 GMT" */
+/* Reads "Sun, 06 Nov 1994 08:49:37 GMT". */
 static int read_usual(struct text t, struct tm *tm) {
     if (take_name(&t, days) < 0 || !take(&t, ", ")) return -1;
     tm->tm_mday = take_number(&t, 2, false);
@@ -84,7 +84,7 @@ static int read_usual(struct text t, struct tm *tm) {
     return take(&t, " ") && take_time(&t, tm) && take(&t, " GMT") && !t.size ? year : -1;
 }
 
-/* "Sunday, 06-Nov-94 08:49:37 GMT" */
+/* Reads "Sunday, 06-Nov-94 08:49:37 GMT". */
 static int read_long(struct text t, struct tm *tm) {
     static const char *const ends[] = {"day", "day", "sday", "nesday", "rsday", "day", "urday"};
     int day = take_name(&t, days);
@@ -97,7 +97,7 @@ static int read_long(struct text t, struct tm *tm) {
     return take(&t, " ") && take_time(&t, tm) && take(&t, " GMT") && !t.size ? with_century(year) : -1;
 }
 
-/* "Sun Nov  6 08:49:37 1994" */
+/* Reads "Sun Nov  6 08:49:37 1994". */
 static int read_of_c(struct text t, struct tm *tm) {
     if (take_name(&t, days) < 0 || !take(&t, " ")) return -1;
     tm->tm_mon = take_name(&t, months);
@@ -114,7 +114,7 @@ static bool is_real(const struct tm *tm, int year) {
     bool leap = (year % 4 == 0 && year % 100) || year % 400 == 0;
     int length = lengths[tm->tm_mon] + (leap && tm->tm_mon == 1);
     return tm->tm_mday >= 1 && tm->tm_mday <= length && tm->tm_hour >= 0 && tm->tm_hour < 24 && tm->tm_min >= 0 &&
-           tm->tm_min < 60 && tm->tm_sec >= 0 && tm->tm_sec <= 60; /* a leap second */
+           tm->tm_min < 60 && tm->tm_sec >= 0 && tm->tm_sec <= 60; /* 60: a leap second */
 }
 
 time_t date_read(struct text value) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Dates as HTTP writes them. */
+/* Dates in the forms of HTTP. */
 #ifndef SERVE_DATE_H
 #define SERVE_DATE_H
 
@@ -9,10 +9,10 @@
 
 #define DATE_SIZE 29 /* "Sun, 06 Nov 1994 08:49:37 GMT" */
 
-/* Writes DATE_SIZE bytes, and no zero. */
+/* Writes DATE_SIZE bytes without a final zero. */
 void date_write(char *result, time_t time);
 
-/* Reads a date in any of HTTP's three forms. -1: not a date. */
+/* Reads a date in any of HTTP's three forms. Returns -1 if it is not a date. */
 time_t date_read(struct text value);
 
 #endif

@@ -18,7 +18,7 @@
 #define TAKEN_LEAST (256 * 1024) /* bytes that a client has to take in the time for slow clients */
 
 enum { PHASE_BITS = 3, PHASE_MASK = 7 };
-enum { STATE_CLOSE = 7 }; /* TCP_CLOSE: the header that has it conflicts with the header that has bytes_acked */
+enum { STATE_CLOSE = 7 }; /* TCP_CLOSE; its header conflicts with the header that has bytes_acked */
 
 static _Atomic uint64_t *words;
 /* The ticker's data about a connection; written while the word is HELD, or before there is a connection. */
@@ -28,7 +28,7 @@ static struct record {
     enum shut shut;
 } * records;
 static unsigned most;
-static _Atomic unsigned highest; /* descriptor so far, and one more */
+static _Atomic unsigned highest; /* the highest descriptor so far, plus 1 */
 
 static enum phase phase_of(uint64_t word) { return (enum phase)(word & PHASE_MASK); }
 
@@ -38,7 +38,7 @@ static uint64_t word_of(enum phase phase, unsigned seconds) {
 
 int deadlines_begin(unsigned n) {
     words = calloc(n, sizeof *words);
-    records = calloc(n, sizeof *records); /* touched for slow clients only */
+    records = calloc(n, sizeof *records); /* the kernel provides this memory only where slow clients use it */
     most = n;
     return words && records ? 0 : -ENOMEM;
 }
@@ -96,7 +96,7 @@ bool deadline_unsent(int fd) {
 
 /* --- the ticker ------------------------------------------------------------------------------------- */
 
-/* Decides about a connection: nothing, more time, or its end. */
+/* The decision about a connection: nothing, more time, or its end. */
 enum verdict { VERDICT_LEAVE, VERDICT_MORE, VERDICT_SHUT, VERDICT_RESET };
 
 /* At the first look the client gets time. At later looks it must have taken enough of the sent bytes. */
@@ -109,7 +109,7 @@ static enum verdict judge_slow(int fd, uint64_t word) {
     return takes ? VERDICT_MORE : VERDICT_RESET;
 }
 
-/* `due`: its time is up; otherwise its place is needed. */
+/* Decides about a connection. `due`: its time is up; otherwise its place is needed. */
 static enum verdict judge(int fd, uint64_t word, bool due) {
     enum phase phase = phase_of(word);
     if (phase == PHASE_WRITE || phase == PHASE_EXPIRED) return VERDICT_RESET;
@@ -128,9 +128,9 @@ static void end_waits(int fd, enum verdict verdict) {
 /* Holds the connection, so that its descriptor stays open. False: its phase has changed. */
 static bool hold(int fd, uint64_t word) { return cas_ar(&words[fd], &word, PHASE_HELD); /* pairs with change */ }
 
-static void let_go(int fd, uint64_t word) { store_rel(&words[fd], word); /* pairs with change */ }
+static void let_go(int fd, uint64_t word) { store_rel(&words[fd], word); /* Ends the hold of a connection. */ }
 
-/* True: it ends. */
+/* Decides about a connection, and ends its waits if necessary. Returns true if it ends. */
 static bool expire(int fd, uint64_t word, bool due) {
     if (!hold(fd, word)) return false;
     enum verdict verdict = judge(fd, word, due);

@@ -26,21 +26,21 @@
 enum phase {
     PHASE_NONE,
     PHASE_HELD,
-    PHASE_EXPIRED, /* told to end */
+    PHASE_EXPIRED, /* the ticker has ended its waits */
     PHASE_IDLE,    /* between two requests, or before the first */
     PHASE_READ,    /* within a request: its head, or its body */
     PHASE_WRITE,   /* within an answer that is long, or that the client takes slowly */
     PHASE_LINGER,  /* after the last answer, until the client has closed */
 };
 
-/* For descriptors below `most`. 0 or -ENOMEM. */
+/* Prepares for descriptors below `most`. Returns 0 or -ENOMEM. */
 int deadlines_begin(unsigned most);
 void deadlines_end(void);
 
-/* A new connection, which is idle. */
+/* Begins a connection, which is idle at first. */
 void deadline_begin(int fd, unsigned seconds);
 
-/* Of the caller's connection. */
+/* Sets the phase of the caller's connection, and its end. deadline_end ends the connection. */
 void deadline_set(int fd, enum phase phase, unsigned seconds);
 bool deadline_expired(int fd);
 void deadline_end(int fd);

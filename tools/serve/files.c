@@ -45,14 +45,14 @@ static int open_beneath(const struct opening *o, uint64_t resolve) {
 static void *open_slowly(void *arg) {
     struct opening *o = arg;
     do o->result = open_beneath(o, 0);
-    while (o->result == -EAGAIN); /* something was moved meanwhile */
+    while (o->result == -EAGAIN); /* a name was moved meanwhile */
     return NULL;
 }
 
 static int open_path(const char *path, int flags) {
     struct opening o = {path, flags, 0};
     o.result = open_beneath(&o, RESOLVE_CACHED);
-    bool not_cached = o.result == -EAGAIN || o.result == -EINVAL; /* or the kernel cannot say so */
+    bool not_cached = o.result == -EAGAIN || o.result == -EINVAL; /* -EINVAL: the kernel does not know RESOLVE_CACHED */
     if (not_cached && weft_blocking(open_slowly, &o, NULL)) open_slowly(&o);
     return o.result;
 }
@@ -64,7 +64,7 @@ static int status_of(int err) {
     case ENOENT:
     case ENOTDIR:
     case ELOOP:
-    case EXDEV: /* a link that leads outside */
+    case EXDEV: /* a link leads outside of the root */
     case ENAMETOOLONG: return 404;
     case EMFILE:
     case ENFILE:
@@ -107,7 +107,7 @@ bool file_current(const struct file *file) {
     return same_state(state_of(&s), file->state);
 }
 
-/* The type is in the head, between the colon and the end of the line. */
+/* Writes the head. The type is in it, between its colon and the end of the line. */
 static void write_head(struct file *f, size_t most) {
     const char *type = mime_type(f->path);
     char date[DATE_SIZE];
@@ -137,7 +137,7 @@ static struct file *make(const struct stat *s, const char *path) {
     return f;
 }
 
-/* 200, or 0: it has changed while it was read. */
+/* Reads a small file. Returns 200, or 0 if the file has changed meanwhile. */
 static int read_small(struct file *f, int fd) {
     char *to = f->path + strlen(f->path) + 1;
     struct stat s;
@@ -148,10 +148,11 @@ static int read_small(struct file *f, int fd) {
     return 200;
 }
 
-/* 200, another status, or 0 as above. */
+/* Opens a file. Returns 200, another status, or 0 if the file has changed meanwhile. */
 static int try_open(const char *path, struct file **result) {
     struct stat s;
-    int fd = open_path(path, O_RDONLY | O_NONBLOCK | O_NOCTTY); /* what has become a pipe just now does not wait */
+    /* if the file was just replaced by a pipe, the open does not wait */
+    int fd = open_path(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return status_of(fd);
     int status = fstat(fd, &s) || !S_ISREG(s.st_mode) ? 403 : 200;
     struct file *f = status == 200 ? make(&s, path) : NULL;
@@ -179,10 +180,12 @@ int file_open(const char *path, struct file **result) {
     return status ? status : 503;
 }
 
-void file_hold(struct file *file) { add_rlx(&file->users, 1); } /* the caller, or its lock, holds it already */
+/* the caller, or the lock that it holds, already has a reference */
+void file_hold(struct file *file) { add_rlx(&file->users, 1); }
 
 void file_release(struct file *file) {
-    if (atomic_fetch_sub_explicit(&file->users, 1, memory_order_acq_rel) != 1) return; /* pairs with the others' */
+    /* acquire pairs with the release of other users */
+    if (atomic_fetch_sub_explicit(&file->users, 1, memory_order_acq_rel) != 1) return;
     if (file->fd >= 0) close(file->fd);
     free(file);
 }

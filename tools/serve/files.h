@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files below the root, and nothing else: the kernel resolves each path beneath the root's descriptor, so
- * that neither "..", nor links, nor the directories of /proc lead out of it, whatever changes meanwhile.
+ * Files below the root, and no others. The kernel resolves each path beneath the root's descriptor. So neither "..",
+ * nor links, nor the directories of /proc lead out of the root, even if files change meanwhile.
  */
 #ifndef SERVE_FILES_H
 #define SERVE_FILES_H
@@ -11,7 +11,7 @@
 
 #include <sys/stat.h>
 
-/* What tells one state of a file from another. */
+/* Distinguishes the states of a file. */
 struct file_state {
     dev_t device;
     ino_t number;
@@ -28,20 +28,20 @@ struct file_state {
  * together, whatever happens to the file meanwhile.
  */
 struct file {
-    _Atomic uint32_t users; /* the last one closes it */
-    int fd;                 /* -1: it is in memory */
-    const char *body;       /* NULL: it is not */
+    _Atomic uint32_t users; /* the number of references; the last user closes the file */
+    int fd;                 /* -1: the file is in memory */
+    const char *body;       /* NULL: the file is not in memory */
     time_t opened;
     struct file_state state;
     struct text type;
-    struct text tag;        /* in head */
+    struct text tag;        /* a part of the head */
     struct text head;       /* the first line and the fields before Date */
     struct text validators; /* its last part: Last-Modified, ETag and Accept-Ranges */
     char *path;
     char memory[];
 };
 
-/* The root: 0, or a negative errno. */
+/* Opens the root. Returns 0, or a negative errno. */
 int files_begin(const char *directory);
 void files_end(void);
 

@@ -17,9 +17,9 @@ struct weft_tls;
 
 struct input {
     int fd;
-    struct weft_tls *tls; /* NULL: it comes as it is */
-    uint32_t begin, end;  /* what has come and is not used yet */
-    char *buffer;         /* NULL: it is in `little` */
+    struct weft_tls *tls; /* NULL: no TLS */
+    uint32_t begin, end;  /* the bytes that were received and are not used yet */
+    char *buffer;         /* NULL: the bytes are in `little` */
     char little[INPUT_LITTLE];
 };
 

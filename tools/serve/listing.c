@@ -28,7 +28,7 @@ struct page {
     size_t size;
 };
 
-/* For the page; in its links nothing needs it. */
+/* Escapes a name for the page. Links are percent-encoded, so they need no escapes. */
 static void put_escaped(FILE *to, const char *text) {
     for (; *text; text++) {
         switch (*text) {
@@ -41,7 +41,7 @@ static void put_escaped(FILE *to, const char *text) {
     }
 }
 
-/* "./": a name with a colon in it is no address. */
+/* Writes the entry of a name. "./" keeps a name with a colon from being read as a URL with a scheme. */
 static void put_name(FILE *to, const struct name *name) {
     char link[3 * NAME_MAX];
     size_t size = target_encode(name->text, strlen(name->text), link, sizeof link);

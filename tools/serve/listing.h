@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of what is in a directory, as a page. */
+/* A page with the contents of a directory. */
 #ifndef SERVE_LISTING_H
 #define SERVE_LISTING_H
 

@@ -13,15 +13,15 @@
 
 enum { ROOM = 64 * 1024, LINE = 2048 };
 #define PATIENCE WEFT_SECOND
-#define LITTLE_PATIENCE (20 * WEFT_MILLISECOND) /* with a log that took nothing the last time */
+#define LITTLE_PATIENCE (20 * WEFT_MILLISECOND) /* the same if the last write did not take everything */
 
 static const char *name;
 static int fd = -1;
-static struct weft_mutex lock;       /* of what follows */
-static char gathered[ROOM] = {'\n'}; /* lines, after the rest of a line that was written in part */
+static struct weft_mutex lock;       /* protects the following variables */
+static char gathered[ROOM] = {'\n'}; /* collected lines; the first byte ends a line that was written in part */
 static uint32_t used = 1;
-static bool cut;          /* what was written last ends within a line */
-static bool takes = true; /* the last time it took everything */
+static bool cut;          /* the file ends within a line */
+static bool takes = true; /* the last write took everything */
 
 static int open_log(void) {
     if (!strcmp(name, "-")) return dup(STDOUT_FILENO);
@@ -70,8 +70,8 @@ static uint32_t put_line(char *to, const char *peer, const struct request *r, in
     return n;
 }
 
-/* Writes from `from` on, as much as the file takes in that time: a pipe without a reader takes nothing. Returns the new
- * position. */
+/* Writes the collected bytes from `done` on, as many as the file takes in that time. A pipe without a reader takes
+ * none. Returns the new position. */
 static uint32_t write_within(uint32_t done, uint64_t time) {
     struct weft_scope scope;
     if (weft_scope_begin(&scope, weft_now() + time)) return done;
@@ -81,7 +81,7 @@ static uint32_t write_within(uint32_t done, uint64_t time) {
     return done;
 }
 
-/* After half a line, the next text begins on a new line. */
+/* Writes the collected lines. If the file ends within a line, writes a newline first. */
 static void write_out(void) {
     static bool said;
     if (used == 1) return;

@@ -7,13 +7,13 @@
 
 #include <stdint.h>
 
-/* 0 or a negative errno. */
+/* Opens the log. Returns 0 or a negative errno. */
 int log_begin(const char *file);
 void log_end(void);
 
 bool log_wanted(void);
 
-/* A line. `peer` is the client's address. */
+/* Logs a request. `peer` is the client's address. */
 void log_request(const char *peer, const struct request *r, int status, uint64_t bytes);
 
 /* Writes the collected lines. `reopen`: to a new file of that name, because the old file was moved away. */

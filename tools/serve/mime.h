@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The type of a file, by the end of its name. */
+/* Finds the type of a file by the end of its name. */
 #ifndef SERVE_MIME_H
 #define SERVE_MIME_H
 
-/* As Content-Type has it; never NULL. */
+/* Returns a value for Content-Type, never NULL. */
 const char *mime_type(const char *path);
 
 #endif

@@ -13,10 +13,9 @@
 #include <stdio.h>
 #include <sys/sendfile.h>
 
-#define FILE_PIECE (256 * 1024) /* sent within the time for slow clients */
-#define FILE_AT_ONCE \
-    (1024 * 1024) /* the most in one go, if the client takes it at once; other connections wait
-                                    * meanwhile */
+#define FILE_PIECE (256 * 1024) /* bytes of a file that must be sent within the time for slow clients */
+/* The most bytes of a file that are sent in one go if the client takes them. Other connections wait meanwhile. */
+#define FILE_AT_ONCE (1024 * 1024)
 
 /* Stops all sending; this many bytes were lost. */
 __attribute__((cold, noinline)) static void lose(struct output *o, uint64_t lost) {
@@ -24,14 +23,14 @@ __attribute__((cold, noinline)) static void lose(struct output *o, uint64_t lost
     o->unsent += lost;
 }
 
-/* As much as the client takes at once. */
+/* Sends as much as the client takes at once. */
 static size_t send_now(struct output *o, const char *data, size_t size, int flags) {
     ssize_t n = o->broken ? 0 : weft_send(o->fd, data, size, flags | MSG_NOSIGNAL | MSG_DONTWAIT);
     if (unlikely(n < 0 && errno != EAGAIN)) lose(o, size);
     return n < 0 ? 0 : (size_t)n;
 }
 
-/* The result of a send of all of it. */
+/* Handles the result of a send of `size` bytes. */
 static void settle(struct output *o, ssize_t sent, size_t size) {
     if (unlikely(sent != (ssize_t)size)) lose(o, size - (sent > 0 ? (size_t)sent : 0));
 }
@@ -81,7 +80,7 @@ void output_text(struct output *o, struct text text) {
     output_add(o, text.size);
 }
 
-/* Text that does not fit is a mistake of the caller, and is not sent. */
+/* Writes a formatted text. Text that does not fit is a mistake of the caller, and is not sent. */
 void output_format(struct output *o, const char *format, ...) {
     enum { MOST = 12 * 1024 };
     char *room = output_room(o, MOST);
@@ -137,7 +136,7 @@ __attribute__((cold, noinline)) static void send_file_slowly(struct output *o, i
     if (at < end) lose(o, (uint64_t)(end - at));
 }
 
-/* The bytes before a file wait for it in the kernel (MSG_MORE), not in the ring. */
+/* Sends the collected bytes before a file. They wait for the file in the kernel (MSG_MORE), not in the ring. */
 static void send_before(struct output *o) {
     size_t done = send_now(o, o->buffer, o->used, MSG_MORE);
     if (unlikely(done < o->used) && !o->broken) send_slowly(o, o->buffer + done, o->used - done, MSG_MORE);

@@ -15,21 +15,21 @@ struct weft_tls;
 
 struct output {
     int fd;
-    struct weft_tls *tls; /* NULL: it goes as it is */
+    struct weft_tls *tls; /* NULL: no TLS */
     bool broken;
     uint32_t used;
-    uint64_t unsent; /* bytes that were to be sent, but it was broken */
-    char *buffer;    /* NULL: nothing is gathered */
+    uint64_t unsent; /* bytes that were lost because the output was broken */
+    char *buffer;    /* NULL: no bytes are collected */
 };
 
-/* Room for this many bytes, at most BUFFER_SIZE; NULL: broken. */
+/* Returns room for this many bytes, at most BUFFER_SIZE. NULL: the output is broken. */
 char *output_room(struct output *o, size_t size);
-/* This many bytes were written there. */
+/* Adds the bytes that the caller has written into that room. */
 static inline void output_add(struct output *o, size_t size) { o->used += (uint32_t)size; }
 
 void output_text(struct output *o, struct text text);
 void output_format(struct output *o, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void output_bytes(struct output *o, const char *data, size_t size); /* however many; long parts are not copied */
+void output_bytes(struct output *o, const char *data, size_t size); /* any number of bytes; long parts are not copied */
 void output_file(struct output *o, const struct file *f, uint64_t offset, uint64_t size);
 
 /* Sends the collected bytes, and returns the buffer. */

@@ -4,7 +4,7 @@
 
 #include <ctype.h>
 
-/* Bits of what a byte may be part of. */
+/* The classes of bytes, as bits. */
 enum { TOKEN = 1, VALUE = 2, TARGET = 4, HOST = 8 };
 
 #define SEEN VALUE | TARGET
@@ -58,7 +58,7 @@ static const struct text names[FIELDS] = {
     [FIELD_USER_AGENT] = {"user-agent", 10},
 };
 
-/* How many bytes at the front belong to the class. */
+/* Returns how many bytes at the front belong to the class. */
 static uint32_t span(struct text t, uint8_t class) {
     uint32_t i = 0;
     while (i < t.size && classes[(uint8_t)t.at[i]] & class) i++;
@@ -84,12 +84,12 @@ static bool complete(const char *data, size_t size, size_t seen) {
     while ((at = memchr(at, '\n', (size_t)(end - at)))) {
         at++;
         if (end - at >= 2 && at[0] == '\r' && at[1] == '\n') return true;
-        if (end - at >= 1 && at[0] == '\n') return true; /* wrong, and will be found to be */
+        if (end - at >= 1 && at[0] == '\n') return true; /* an error, which the parser will find */
     }
     return false;
 }
 
-/* Why the end may not come at all, or PARSE_MORE. */
+/* Returns PARSE_MORE, or the status if the head cannot become valid. */
 static int incomplete(const char *data, size_t size) {
     if (size && !(classes[(uint8_t)data[0]] & TOKEN)) return 400;
     if (size < HEAD_MOST) return PARSE_MORE;
@@ -114,7 +114,8 @@ static uint32_t scheme_of(struct text target) {
     return target.size > 8 && !strncasecmp(target.at, "https://", 8) ? 8 : 0;
 }
 
-/* The part of "http://host/path" after the host. Other forms belong to methods that are refused anyway. */
+/* Sets the target: of "http://host/path" the part after the host. Other forms belong to methods that are refused
+ * anyway. */
 static bool set_target(struct request *r, struct text target) {
     uint32_t scheme = *target.at == '/' ? 0 : scheme_of(target);
     if (scheme) {
@@ -170,7 +171,7 @@ static int parse_field(struct request *r, struct text line, bool *close, bool *k
     return PARSE_DONE;
 }
 
-/* The following lines have been parsed, up to the empty line. */
+/* The lines up to the empty line have already been parsed. */
 bool request_next(const struct request *r, enum field f, struct text *value) {
     if (!(r->repeated >> f & 1)) return false;
     const char *at = value->at + value->size;
@@ -195,7 +196,7 @@ static bool set_length(struct request *r) {
     return true;
 }
 
-/* A name, or an address in brackets, and perhaps a port. It may be empty. */
+/* Is the text a host: a name, or an address in brackets, and perhaps a port? It may be empty. */
 static bool is_host(struct text t) {
     if (t.size && *t.at == '[') {
         uint32_t n = 1;
@@ -215,7 +216,7 @@ static bool is_host(struct text t) {
     return true;
 }
 
-/* What the fields say about what follows. */
+/* Checks what the fields say about the body. */
 static int conclude(struct request *r) {
     bool length = request_has(r, FIELD_CONTENT_LENGTH);
     if (request_has(r, FIELD_HOST) ? !is_host(r->fields[FIELD_HOST]) : !r->old) return 400;
@@ -235,7 +236,7 @@ static int conclude(struct request *r) {
 static int parse_lines(struct request *r, struct text rest) {
     struct text line;
     bool close = false, keep = false;
-    int fields = -1; /* the first line is none */
+    int fields = -1; /* the first line is not a field */
     const char *begin = rest.at;
     while (next_line(&rest, &line)) {
         if (!line.size || line.at[line.size - 1] != '\r') return 400;

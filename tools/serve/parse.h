@@ -14,8 +14,8 @@
 
 #include <stddef.h>
 
-#define HEAD_MOST 8192       /* bytes of a head */
-#define HEAD_FIELDS_MOST 100 /* lines of it */
+#define HEAD_MOST 8192       /* the most bytes of a head */
+#define HEAD_FIELDS_MOST 100 /* the most lines of a head */
 
 enum method { METHOD_GET, METHOD_HEAD, METHOD_KNOWN, METHOD_UNKNOWN };
 
@@ -38,18 +38,18 @@ enum field {
 
 struct request {
     enum method method;
-    struct text line;           /* the first one, without its end */
-    struct text path;           /* as it was sent: with its percent signs, without a query */
-    struct text query;          /* with its question mark */
-    struct text fields[FIELDS]; /* the first of each, trimmed */
-    uint32_t given;             /* a bit for each field that is there */
-    uint32_t repeated;          /* and for each that is there more than once */
-    uint32_t size;              /* of the head */
-    uint64_t body;              /* bytes that follow it */
-    bool chunked;               /* or as many as their own lengths say */
-    bool expects;               /* the client waits for "100 Continue" before it sends them */
+    struct text line;           /* the first line, without its end */
+    struct text path;           /* as the client sent it: with percent signs, without the query */
+    struct text query;          /* including its question mark */
+    struct text fields[FIELDS]; /* the first line of each field, trimmed */
+    uint32_t given;             /* a bit for each field that is present */
+    uint32_t repeated;          /* a bit for each field that is present more than once */
+    uint32_t size;              /* bytes of the head */
+    uint64_t body;              /* bytes of the body that follows */
+    bool chunked;               /* the body is chunked */
+    bool expects;               /* the client waits for "100 Continue" before it sends the body */
     bool old;                   /* HTTP/1.0 */
-    bool keep;                  /* the connection is to be kept */
+    bool keep;                  /* keep the connection after the answer */
 };
 
 static inline bool request_has(const struct request *r, enum field f) { return r->given >> f & 1; }

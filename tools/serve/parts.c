@@ -10,7 +10,7 @@
 
 #define BOUNDARY "weft-%016jx%016jx"
 #define BOUNDARY_SIZE (5 + 32)
-#define PART_MOST 512 /* bytes of the head of a part */
+#define PART_MOST 512 /* the most bytes of the head of a part */
 
 static uintmax_t secret;
 static _Atomic uint64_t counter;
@@ -44,7 +44,7 @@ static int reply_one(struct connection *c, const struct request *r, const struct
 static int reply_several(struct connection *c, const struct request *r, const struct file *f,
                          const struct range *ranges, int n) {
     char boundary[BOUNDARY_SIZE + 1], type[BOUNDARY_SIZE + 48], part[PART_MOST];
-    uint64_t length = 2 + 2 + BOUNDARY_SIZE + 2 + 2; /* the last one has two dashes behind it */
+    uint64_t length = 2 + 2 + BOUNDARY_SIZE + 2 + 2; /* the last boundary has two more dashes */
     snprintf(boundary, sizeof boundary, BOUNDARY, secret, (uintmax_t)add_rlx(&counter, 1));
     snprintf(type, sizeof type, "multipart/byteranges; boundary=%s", boundary);
     for (int i = 0; i < n; i++) length += (uint64_t)part_head(part, boundary, f, ranges[i]) + size_of(ranges[i]);

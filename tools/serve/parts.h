@@ -11,7 +11,7 @@
 /* Answers with the result of range_parse, unless it was 0: 206, or 416 for -1. Returns the status. */
 int parts_reply(struct connection *c, const struct request *r, const struct file *f, const struct range *ranges, int n);
 
-/* The first part of a boundary that no client can predict. */
+/* Chooses the first part of the boundary, which no client can predict. */
 void parts_begin(void);
 
 #endif

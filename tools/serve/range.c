@@ -14,7 +14,7 @@ static bool number(struct text *t, uint64_t *value) {
     return any;
 }
 
-/* 1: a range within the file. 0: outside. -1: not a range. */
+/* Reads one range. Returns 1 if it lies in the file, 0 if it lies outside, -1 if it is not a range. */
 static int parse_one(struct text t, uint64_t size, struct range *range) {
     uint64_t first, last = UINT64_MAX;
     bool has_first = number(&t, &first);
@@ -24,7 +24,7 @@ static int parse_one(struct text t, uint64_t size, struct range *range) {
     if (t.size || (!has_first && !has_last)) return -1;
     if (!has_last) last = UINT64_MAX;
     if (has_first && last < first) return -1;
-    if (!has_first) { /* the last so many */
+    if (!has_first) { /* "-N": the last N bytes */
         if (!last || !size) return 0;
         first = last < size ? size - last : 0;
         last = UINT64_MAX;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges of bytes that a request asks for. */
+/* Ranges of bytes in a request. */
 #ifndef SERVE_RANGE_H
 #define SERVE_RANGE_H
 
@@ -8,7 +8,7 @@
 #define RANGES_MOST 16
 
 struct range {
-    uint64_t first, last; /* both are in it */
+    uint64_t first, last; /* both inclusive */
 };
 
 /*

@@ -63,7 +63,7 @@ static int redirect(struct connection *c, const struct request *r, const char *p
     return status;
 }
 
-/* A directory: its index file, or its list. */
+/* Opens the index file of a directory. */
 static int open_index(char *path, size_t size, struct file **file) {
     if (size + sizeof INDEX > TARGET_MOST) return 414;
     memcpy(path + size, INDEX, sizeof INDEX);

@@ -12,11 +12,12 @@ bool secure_add(const char *certificate, const char *key);
 int secure_begin(void);
 void secure_end(void);
 
-/* Reads them again, and prints the outcome to standard error. Called in a fiber. */
+/* Reads the certificates again, and prints the outcome to standard error. Called in a fiber. */
 void secure_reload(void);
 
-/* Makes the handshake. It has the same deadline as a head: a client that is too slow is disconnected, or earlier if its
- * place is needed. False: it failed. The connection has a stream in both cases, unless there was no memory. */
+/* Makes the handshake. It has the same deadline as a head: a client that is too slow is disconnected, earlier if its
+ * place is needed. Returns false if it failed. The connection has a stream in both cases, unless there was no
+ * memory. */
 bool secure_shake(struct connection *c);
 
 /* Announces the end of the connection, before it lingers. Bytes that still come are dropped, not decrypted. */

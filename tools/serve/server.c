@@ -36,16 +36,16 @@
 
 static int listener = -1;
 static _Atomic bool ends;
-static _Atomic unsigned finished; /* connections */
-static unsigned known;            /* the acceptor knows of these, or has ended them itself */
-static unsigned most;             /* of them, at a time */
-static struct weft_sem room;      /* as many more there may be */
+static _Atomic unsigned finished; /* connections that have ended */
+static unsigned known;            /* of these, the number that the acceptor knows of or has ended itself */
+static unsigned most;             /* the most connections at the same time */
+static struct weft_sem room;      /* free places for connections */
 
 bool server_ends(void) { return load_rlx(&ends); }
 
 /* --- accepting ------------------------------------------------------------------------------------ */
 
-/* Once: it may go on for long. */
+/* Prints this only once, because the shortage may last long. */
 static void say_short(int err) {
     static bool said;
     if (said) return;
@@ -53,8 +53,8 @@ static void say_short(int err) {
     fprintf(stderr, "weft: no more connections for now: %s; see ulimit -n\n", strerror(err));
 }
 
-/* A connection that ended before it was accepted does not count. In a shortage, other connections may return resources.
- * */
+/* Decides whether accepting continues after an error. A connection that ended before it was accepted is ignored. In a
+ * shortage, other connections may return resources. */
 static bool goes_on(int err) {
     switch (err) {
     case EMFILE:
@@ -84,7 +84,7 @@ static void defer(void) {
     known = now;
     if (wanted == deferred) return;
     deferred = wanted;
-    setsockopt(listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, &wanted, sizeof wanted); /* without it, it works as well */
+    setsockopt(listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, &wanted, sizeof wanted); /* the server works without it, too */
 }
 
 static void connection_ended(void) {
@@ -101,8 +101,7 @@ static void *connection(void *fd) {
 /*
  * A client gets its first answer before other clients get their next answers: the fiber that greets it has a high
  * priority, and then passes the connection to an ordinary fiber. (4,000 clients at once that keep asking: the last
- * first answer
- * after 0.20 s -> 0.17 s on io_uring, 0.18 -> 0.14 s on epoll.)
+ * first answer after 0.20 s -> 0.17 s on io_uring, 0.18 -> 0.14 s on epoll.)
  */
 static void *newcomer(void *fd) {
     if (!connection_greet((int)(intptr_t)fd))
@@ -119,22 +118,26 @@ static void *newcomer(void *fd) {
  * server ends.
  */
 static bool make_room(void) {
-    enum { AT_ONCE = 4096 }; /* of thousands, some are ended together, because each search visits all of them */
+    enum {
+        AT_ONCE = 4096
+    }; /* with thousands of connections, several end together, because each search visits all
+                                connections */
     int err = weft_sem_try(&room);
     while (err && err != -ECANCELED) {
-        unsigned goes = deadlines_make_room(1 + most / AT_ONCE); /* unless a request has just come to it */
-        known += goes;                                           /* its duration says nothing about other connections */
+        /* a connection to which a request has just come does not end */
+        unsigned goes = deadlines_make_room(1 + most / AT_ONCE);
+        known += goes; /* its duration says nothing about other connections */
         err = weft_sem_wait_until(&room, weft_now() + (goes ? 500 : 20) * WEFT_MILLISECOND);
     }
     return !err;
 }
 
-/* The connection has a deadline from here on, so that the server's end waits for it, even if its fiber has not begun.
- * No request is under way yet. */
+/* Begins a connection. It has a deadline from here on, so that the server's end waits for it even if its fiber has not
+ * run yet. No request is under way. */
 static bool begin(int fd) {
     if (!make_room()) return false;
     const struct weft_attr first = {.priority = WEFT_HIGH};
-    deadline_begin(fd, settings.tls ? settings.slow : settings.idle); /* a handshake is to come soon */
+    deadline_begin(fd, settings.tls ? settings.slow : settings.idle); /* with TLS, a handshake must come soon */
     if (!weft_spawn(NULL, &first, newcomer, (void *)(intptr_t)fd)) return true;
     deadline_end(fd);
     weft_sem_post(&room);
@@ -229,7 +232,7 @@ static void announce(void) {
 
 /* --- the first fiber --------------------------------------------------------------------------------- */
 
-/* Until a signal says that it is enough. */
+/* Runs the ticker until a signal ends the server. */
 static void tick_on(struct weft_signals *signals) {
     for (;;) {
         uint64_t next = tick();
@@ -263,7 +266,8 @@ static int run(void *unused) {
     int err = weft_signals_begin(&signals, HEARD);
     if (err) return err;
     tick();
-    const struct weft_attr attr = {.name = "acceptor", .priority = WEFT_HIGH}; /* before those that were accepted */
+    /* accepting comes before work on connections */
+    const struct weft_attr attr = {.name = "acceptor", .priority = WEFT_HIGH};
     if ((err = weft_spawn(&acceptor, &attr, accept_all, NULL))) return err;
     const struct weft_attr teller = {.name = "metrics"};
     if (settings.metrics && (err = weft_spawn(&metrics, &teller, tell_metrics, NULL))) return err;
@@ -275,14 +279,14 @@ static int run(void *unused) {
         (void)!weft_join(metrics, NULL);
     }
     weft_cancel(acceptor);
-    (void)!weft_join(acceptor, NULL); /* this fiber is not cancelled */
+    (void)!weft_join(acceptor, NULL); /* cannot fail: this fiber is not cancelled */
     weft_close(listener);
     wait_for_rest(&signals);
     log_write(false);
     return 0;
 }
 
-/* As many descriptors as permitted, for connections and for files. */
+/* Raises the limit of descriptors, for connections and files, as far as permitted. */
 static unsigned raise_limit(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit)) return 1024;

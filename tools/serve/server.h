@@ -10,17 +10,17 @@ struct weft_tls_context;
 struct settings {
     const char *directory;
     const char *address;
-    const char *user;    /* to become, as root; NULL: the user "nobody" */
+    const char *user;    /* the user to become if root starts the server; NULL: "nobody" */
     const char *log;     /* a file; "-": standard output; NULL: none */
-    const char *metrics; /* where its metrics are served: [ADDRESS:]PORT; NULL: nowhere */
+    const char *metrics; /* the address of the metrics: [ADDRESS:]PORT; NULL: none */
     unsigned port;
     unsigned workers;
-    unsigned cache;               /* files that are kept */
+    unsigned cache;               /* the number of cached files */
     unsigned idle;                /* seconds between two requests, and before the first */
     unsigned slow;                /* seconds for a head, for a body, and for each piece of an answer */
     unsigned grace;               /* seconds for requests under way, after the signal to end */
-    bool list;                    /* directories without an index file are shown */
-    struct weft_tls_context *tls; /* NULL: without TLS */
+    bool list;                    /* show directories that have no index file */
+    struct weft_tls_context *tls; /* NULL: no TLS */
 };
 extern struct settings settings;
 

@@ -34,7 +34,7 @@ static int end_segment(const char *result, int begin, int end) {
 }
 
 int target_decode(struct text path, char result[TARGET_MOST]) {
-    int begin = 0, end = 0; /* of the segment */
+    int begin = 0, end = 0; /* of the current segment */
     if (!path.size || *path.at != '/') return -400;
     while (path.size) {
         int c = next_byte(&path);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the path of a request to the path of a file: percent signs decoded, empty segments, "." and ".."
- * taken out. The result has no leading slash; it is empty, or ends in a slash, if a directory is meant.
- * The kernel also guards the walk (files.h). This code makes the names unique.
+ * Turns the path of a request into the path of a file: decodes percent signs, and removes empty segments, "." and "..".
+ * The result has no leading slash. For a directory it is empty or ends in a slash. The kernel also guards the walk
+ * (files.h). This code makes the names unique.
  */
 #ifndef SERVE_TARGET_H
 #define SERVE_TARGET_H
@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-#define TARGET_MOST 4096 /* bytes of a result, its zero included */
+#define TARGET_MOST 4096 /* bytes of a result, including the final zero */
 
 /* Returns the length, or the negative status of the answer: -400 (not decodable, a zero byte, above the root), -414. */
 int target_decode(struct text path, char result[TARGET_MOST]);

@@ -20,7 +20,7 @@ static inline bool text_is(struct text t, struct text other) {
     return t.size == other.size && !memcmp(t.at, other.at, t.size);
 }
 
-static inline bool text_is_word(struct text t, struct text word) { /* in whatever case */
+static inline bool text_is_word(struct text t, struct text word) { /* ignores case */
     return t.size == word.size && !strncasecmp(t.at, word.at, t.size);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Time with a resolution of a second. One fiber updates it once a second; the other fibers read it without a system
+ * The time, with a resolution of a second. The ticker updates it once a second. Other fibers read it without a system
  * call.
  */
 #ifndef SERVE_TICK_H
@@ -13,13 +13,13 @@
 /* Called by the ticker. Returns the time of weft_now() for the next call. */
 uint64_t tick(void);
 
-/* Seconds, that never go back. */
+/* Returns the seconds of a clock that never goes back. */
 uint32_t tick_now(void);
 
-/* The time of day. */
+/* Returns the time of day. */
 time_t tick_time(void);
 
-/* The Date field of a head: TICK_DATE_SIZE bytes, valid for some seconds. */
+/* Returns the Date field of a head: TICK_DATE_SIZE bytes, valid for some seconds. */
 const char *tick_date(void);
 
 #endif
