@@ -30,6 +30,8 @@ TEMPLATES = ("weft/sort.h", "weft/scan.h")
 # weft.h includes these; programs do not.
 INCLUDED = ("weft/attributes.h", "weft/chan.h", "weft/par.h", "weft/poll.h", "weft/scope.h", "weft/signal.h", "weft/sync.h",
             "weft/task.h")
+# Most functions of these set errno.
+LOOK_ALIKES = ("weft/io.h", "weft/file.h", "weft/tls.h")
 # Parts of other headers, and old names, which the reference lists by themselves.
 UNLISTED = ("weft/sort_few.h", "weft/sort_nearly.h", "weft/old.h")
 
@@ -340,6 +342,12 @@ def pages(include):
 
 def read_all(include):
     return [read(include, *page) for page in pages(include)]
+
+
+def cancel_errors(header, doc):
+    """The errors of a cancellation point: look-alikes of POSIX calls set errno, other functions return negative numbers."""
+    negative = header.name not in LOOK_ALIKES or re.search(r"-E[A-Z]|negative", str(doc.errors))
+    return [("-" if negative else "") + name for name in ("ECANCELED", "ETIMEDOUT")]
 
 
 def old_names(include):

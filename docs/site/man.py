@@ -7,6 +7,7 @@ import os
 import re
 
 import examples
+import headers as reader
 import reference
 
 
@@ -40,9 +41,13 @@ def head(title, section, version):
     return f'.\\" Made from the headers of weft.\n.TH {title} {section} "" "weft {version}" "weft"'
 
 
+# Headers of libraries of their own, and the names that pkg-config knows these by.
+LIBRARIES = {"weft/tls.h": "weft-tls", "weft/dist.h": "weft-mpi", "weft/ffi.h": "weft-ffi"}
+
+
 def page(header, entry, version, example):
     doc, names = entry.doc, [s.name for s in entry.symbols if s.name]
-    library = "weft\\-tls" if header.name == "weft/tls.h" else "weft"
+    library = LIBRARIES.get(header.name, "weft").replace("-", "\\-")
     out = [head(names[0], 3, version), ".SH NAME", ", ".join(escape(n) for n in names) + " \\- " + escape(first_line(doc)),
            ".SH SYNOPSIS", f".B #include <{header.include}>", ".ad l"]
     for symbol in entry.symbols:
@@ -62,7 +67,8 @@ def page(header, entry, version, example):
         out.append(".SH ERRORS")
         out += [block(kind, content[:1].upper() + content[1:] if kind == "p" else content) for kind, content in doc.errors]
         if reference.cancels(doc):
-            out.append(".PP\nAs a cancellation point also \\fBECANCELED\\fP, and \\fBETIMEDOUT\\fP when the deadline of "
+            cancelled, late = (f"\\fB{escape(name)}\\fP" for name in reader.cancel_errors(header, doc))
+            out.append(f".PP\nAs a cancellation point also {cancelled}, and {late} when the deadline of "
                        "a scope, or of the call, has passed.")
     if doc.callers:
         who, effects = reference.callers_text(doc.callers)

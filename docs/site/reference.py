@@ -4,6 +4,7 @@ import html
 import re
 
 import examples
+import headers as reader
 import highlight
 
 CALLER_WORDS = {"fiber": "fibers", "thread": "other threads", "signal": "signal handlers"}
@@ -60,12 +61,13 @@ class Reference:
         rows = "".join(f"<dt><code>{html.escape(term)}</code></dt><dd>{self.inline(text)}</dd>" for term, text in content)
         return f"<dl>{rows}</dl>"
 
-    def errors(self, doc):
+    def errors(self, header, doc):
         blocks = [self.block(kind, content[:1].upper() + content[1:] if kind == "p" else content)
                   for kind, content in doc.errors]
         if cancels(doc):
-            blocks.append("<p>As a cancellation point also <code>ECANCELED</code>, and <code>ETIMEDOUT</code> when the "
-                          "deadline of a scope, or of the call, has passed.</p>")
+            cancelled, late = (f"<code>{name}</code>" for name in reader.cancel_errors(header, doc))
+            blocks.append(f"<p>As a cancellation point also {cancelled}, and {late} when the deadline of a scope, or of "
+                          "the call, has passed.</p>")
         return "".join(blocks)
 
     def members(self, symbol):
@@ -77,7 +79,7 @@ class Reference:
             rows.append(f"<tr{anchor}><td><code>{html.escape(text)}</code></td><td>{self.inline(comment)}</td></tr>")
         return f'<div class="table"><table class="members">{"".join(rows)}</table></div>'
 
-    def entry(self, entry):
+    def entry(self, header, entry):
         doc, out = entry.doc, []
         ids = [s.name for s in entry.symbols if s.name]
         constants = [t.split()[0] for s in entry.symbols if s.kind == "enum" for t, _ in s.members]
@@ -115,7 +117,7 @@ class Reference:
             if symbol.kind in ("struct", "enum"):
                 out.append(self.members(symbol))
         if doc.errors is not None:
-            out.append("<h4>Errors</h4>" + self.errors(doc))
+            out.append("<h4>Errors</h4>" + self.errors(header, doc))
         example = self.examples.of(entry)
         if example:
             out.append("<h4>Example</h4>" + self.block("code", example))
@@ -130,7 +132,7 @@ class Reference:
         out = [f"<h1>{html.escape(header.title)}</h1>", f'<p class="include"><code>#include &lt;{header.include}&gt;</code></p>']
         out += [self.block(*block) for block in header.intro.blocks]
         if header.intro.errors:
-            out.append("<h4>Errors</h4>" + self.errors(header.intro))
+            out.append("<h4>Errors</h4>" + self.errors(header, header.intro))
         headings = []
         for section in header.sections:
             if section.title:
@@ -142,7 +144,7 @@ class Reference:
                 for symbol in entry.symbols:
                     if symbol.name and symbol.kind != "macro":
                         headings.append((3, symbol.name, symbol.name))
-                out.append(self.entry(entry))
+                out.append(self.entry(header, entry))
         return "\n".join(out), headings
 
     def overview(self):
