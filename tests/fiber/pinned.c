@@ -2,6 +2,8 @@
 /* Pinned fibers: always on their worker, woken from anywhere, in turns with other fibers. */
 #include "fiber.h"
 
+#include "sched/core/cluster.h"
+
 static struct weft_sem sem;
 
 static void *stays(void *arg) {
@@ -117,5 +119,18 @@ TEST(without_stealing) {
     CHECK_EQ(weft_start(&config), 0);
     CHECK_EQ(without_stealing(NULL), 100);
     stay(NULL);
+    test_stop();
+}
+
+/* The spare that runs only quick fibers (elastic/rescue.c) also runs each fiber that is pinned to it: no other worker
+ * may. Without rescues the monitor leaves the choice of this test alone. */
+static void *returns(void *arg) { return arg; }
+TEST(pinned_to_the_reserve) {
+    int mark = 0;
+    no_rescue();
+    test_start(2);
+    store_rlx(&weft__cluster.reserve, 2);
+    CHECK(join(spawn_with(&(struct weft_attr){.pinned = 2}, returns, &mark)) == &mark);
+    store_rlx(&weft__cluster.reserve, 0);
     test_stop();
 }

@@ -68,8 +68,8 @@ void weft__queue_give_away(struct weft__worker *w);
 
 /* --- the reserve (elastic/rescue.c) ------------------------------------------------------------------ */
 
-/* If w is the reserve and the fiber is not quick: puts the fiber into the injector, for the other workers. False: w may
- * run the fiber. */
+/* If w is the reserve and the fiber is neither quick nor pinned to w: puts the fiber into the injector, for the other
+ * workers. False: w may run the fiber. */
 bool weft__reserve_leaves(struct weft__worker *w, struct weft__fiber *f);
 /* How many of the n oldest fibers in the other's queue worker w may take. The reserve empties the queue of a stuck
  * worker. From any other queue it takes the oldest fiber, and only a quick one. If it took the others, too, a fiber
