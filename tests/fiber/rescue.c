@@ -7,6 +7,8 @@
 #define _GNU_SOURCE
 #include "threads.h"
 
+#include "sched/wake/idle.h"
+
 #include <stdio.h>
 
 /* --- hogs ---------------------------------------------------------------------------------------------------- */
@@ -399,5 +401,50 @@ TEST(trees_grow_beside_it) {
     }
     let_through(3);
     for (int i = 0; i < 3; i++) join(f[i]);
+    test_stop();
+}
+
+/* --- which sleeper is woken ---------------------------------------------------------------------------------------- */
+
+static bool is_last_sleeper(void *worker) {
+    struct weft__idle *idle = &weft__cluster.idle;
+    weft__lock(&idle->lock);
+    bool is = idle->top == worker && !idle->watchman && weft__idle_resting(load_rlx(&idle->state)) == 3;
+    weft__unlock(&idle->lock);
+    return is;
+}
+static int helped;
+static void *until_helped(void *unused) {
+    while (!LOAD(&helped)) {
+        uint64_t end = weft_now() + 100 * WEFT_MICROSECOND;
+        while (weft_now() < end) {
+        }
+        if (weft_worker() == 1) STORE(&helped, 1);
+        weft_yield();
+    }
+    return unused;
+}
+static void *spawns_many(void *unused) {
+    for (int i = 0; i < 20; i++) spawn_detached(until_helped, NULL);
+    return unused;
+}
+/*
+ * A spare fell asleep last, and no sleeper is the watchman. The spare may not take fibers from a worker that has no
+ * spare. So a worker with much to do wakes the sleeper below, and that worker helps. Without rescues the numbers that
+ * the monitor writes are those that the test chooses.
+ */
+TEST(a_sleeping_spare_hides_no_other_sleeper) {
+    no_rescue();
+    test_start(3);
+    struct weft__worker *spare = weft__cluster.workers[2];
+    store_rlx(&weft__cluster.configured, 2);
+    while (!is_last_sleeper(spare)) {
+        join(spawn_with(&(struct weft_attr){.pinned = 3}, runs, NULL));
+        test_nap_ms(5);
+    }
+    join(spawn_with(&(struct weft_attr){.pinned = 1}, spawns_many, NULL));
+    test_await(&helped, 1);
+    CHECK_EQ(weft_cluster_drain((struct weft_cluster){0}), 0);
+    store_rlx(&weft__cluster.configured, 3);
     test_stop();
 }

@@ -81,12 +81,26 @@ static void make_searcher(struct weft__idle *idle, struct weft__worker *w) {
     add_state(idle, WEFT_IDLE_SEARCHER);
 }
 
+/* The most recent sleeper that takes calls. Locked. */
+static struct weft__worker *sleeper_for_calls(struct weft__idle *idle) {
+    struct weft__worker *w = idle->top;
+    while (w && !weft__takes_calls(w)) w = w->sleeper.below;
+    return w;
+}
+
+/* The sleeper that is woken for work of any kind. A spare that takes no calls does not take from every queue either
+ * (weft__may_take_from), so it is woken only if no other worker sleeps. Locked. */
+static struct weft__worker *sleeper_for_any(struct weft__idle *idle) {
+    struct weft__worker *w = sleeper_for_calls(idle);
+    return likely(w != NULL) ? w : idle->top;
+}
+
 void weft__idle_wake_one(struct weft__cluster *c) {
     struct weft__idle *idle = &c->idle;
     uint64_t state = load_rlx(&idle->state);
     if (!(state & WEFT_IDLE_SLEEPERS) || (state & WEFT_IDLE_SEARCHERS)) return;
     weft__lock(&idle->lock);
-    struct weft__worker *w = load_rlx(&idle->state) & WEFT_IDLE_SEARCHERS ? NULL : idle->top;
+    struct weft__worker *w = load_rlx(&idle->state) & WEFT_IDLE_SEARCHERS ? NULL : sleeper_for_any(idle);
     if (w) make_searcher(idle, w);
     weft__unlock(&idle->lock);
     if (w) weft__driver_wake(&w->driver);
@@ -113,13 +127,6 @@ WEFT_COLD void weft__idle_consider(struct weft__worker *w, uint64_t state, bool 
     if (state & WEFT_IDLE_SEARCHERS || !w->cluster->stealing) return;
     if ((state & WEFT_IDLE_WATCHED) && is_left_to_owner(w, fresh)) return;
     weft__idle_wake_one(w->cluster);
-}
-
-/* The most recent sleeper that takes calls. Locked. */
-static struct weft__worker *sleeper_for_calls(struct weft__idle *idle) {
-    struct weft__worker *w = idle->top;
-    while (w && !weft__takes_calls(w)) w = w->sleeper.below;
-    return w;
 }
 
 void weft__idle_wake_taker(struct weft__cluster *c, bool (*calls_wait)(struct weft__worker *)) {
@@ -170,10 +177,14 @@ void weft__idle_stop_searching(struct weft__worker *w) {
     weft__unlock(&idle->lock);
 }
 
-/* Should w replace the watchman? Workers leave forked calls to the watchman, so it should be a worker that takes calls.
+/*
+ * Should w, which goes to sleep, become the watchman? Workers leave work of all kinds to the watchman, so it should be a
+ * worker that takes calls. While only others are asleep, a spare watches. If a worker that takes calls is asleep,
+ * but does not watch, there is no watchman: then the next push wakes that worker.
  */
-static bool watches_better(const struct weft__worker *watchman, const struct weft__worker *w) {
-    return !watchman || (!weft__takes_calls(watchman) && weft__takes_calls(w));
+static bool watches_better(struct weft__idle *idle, const struct weft__worker *w) {
+    if (weft__takes_calls(w)) return !idle->watchman || !weft__takes_calls(idle->watchman);
+    return !idle->watchman && !sleeper_for_calls(idle);
 }
 
 void weft__idle_announce_sleep(struct weft__worker *w, bool *is_watchman, bool *is_last) {
@@ -192,7 +203,7 @@ void weft__idle_announce_sleep(struct weft__worker *w, bool *is_watchman, bool *
     idle->top = w;
     add_state(idle, WEFT_IDLE_SLEEPER);
     *is_last = weft__idle_resting(load_rlx(&idle->state)) == c->count;
-    *is_watchman = c->stealing && !*is_last && watches_better(idle->watchman, w);
+    *is_watchman = c->stealing && !*is_last && watches_better(idle, w);
     if (*is_watchman) {
         if (!idle->watchman) add_state(idle, WEFT_IDLE_WATCHED);
         idle->watchman = w;
