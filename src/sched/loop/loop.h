@@ -20,7 +20,7 @@ void weft__idle_retire(struct weft__worker *w);
 /* The worker has found work: ends its search, and wakes another worker if more work waits. (sleep.c) */
 void weft__idle_end(struct weft__worker *w);
 /* Worker w takes no calls, and stops searching. If calls wait, wakes a sleeper that takes calls. (sleep.c) */
-void weft__idle_wake_for_calls(struct weft__worker *w, bool is_watchman);
+void weft__idle_wake_for_calls(struct weft__worker *w);
 /* Returns most of the memory that the worker caches to the pools. (flush.c) */
 void weft__worker_flush(struct weft__worker *w, uint64_t now);
 /* The share of a processor that a worker may use beside `computing` threads, in 1024ths; 0: all of it. (overload.c) */

@@ -21,12 +21,12 @@
 
 /*
  * A fork that saw w search, or that woke w, has woken no other worker. So w must look for calls in place of the
- * sleepers, and wake one of them. Usually a sleeper leaves some calls to the watchman. But if w is the watchman, which
- * takes no calls, w wakes the sleeper for any call; the sleeper becomes the watchman when it sleeps again.
+ * sleepers, and wake one of them. The sleeper leaves some calls to the watchman, if there is a watchman: then that
+ * takes calls, because no other worker watches while the sleeper sleeps.
  */
-WEFT_COLD void weft__idle_wake_for_calls(struct weft__worker *w, bool is_watchman) {
+WEFT_COLD void weft__idle_wake_for_calls(struct weft__worker *w) {
     if (!(load_rlx(&w->cluster->idle.state) & WEFT_IDLE_SLEEPERS) || !w->cluster->stealing) return;
-    weft__idle_wake_taker(w->cluster, is_watchman ? weft__tasks_anywhere : weft__tasks_in_sight);
+    weft__idle_wake_taker(w->cluster, weft__tasks_in_sight);
 }
 
 /*
@@ -61,7 +61,7 @@ void weft__idle_end(struct weft__worker *w) {
         !watched && w->cluster->stealing && weft__wheel_next(&w->wheel) < weft__clock() + WEFT_SOON;
     bool took_calls = weft__takes_calls(w);
     if (weft__work_in_sight(w) || alone_with_timers) weft__idle_wake_one(w->cluster);
-    if (unlikely(may_have_left_calls(w, took_calls))) weft__idle_wake_for_calls(w, false);
+    if (unlikely(may_have_left_calls(w, took_calls))) weft__idle_wake_for_calls(w);
 }
 
 /* Until when to sleep: the next timer, the tick of the watchman or of the reserve, or the time to give memory back. */
@@ -111,7 +111,7 @@ bool weft__idle_sleep(struct weft__worker *w) {
         weft__fence_heavy();
     bool at_poller = unlikely(load_rlx(&weft__poll_duty_state)) && weft__poll_duty_take(w);
     bool stays = weft__has_ready(w) || weft__work_in_sight(w) || !weft__is_wanted(w);
-    if (unlikely(may_have_left_calls(w, takes_calls))) weft__idle_wake_for_calls(w, is_watchman);
+    if (unlikely(may_have_left_calls(w, takes_calls))) weft__idle_wake_for_calls(w);
     if (stays) {
         weft__driver_cancel_sleep(&w->driver);
     } else {

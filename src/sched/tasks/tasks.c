@@ -224,10 +224,6 @@ static bool calls_wait(struct weft__worker *w) {
     return any_calls_wait(w->cluster);
 }
 
-bool weft__tasks_anywhere(struct weft__worker *w) {
-    return load_rlx(&w->cluster->tasks.suspended) || any_calls_wait(w->cluster);
-}
-
 bool weft__tasks_in_sight(struct weft__worker *w) {
     struct weft__cluster *c = w->cluster;
     if (unlikely(!weft__takes_calls(w))) return load_rlx(&c->tasks.parked);

@@ -108,11 +108,9 @@ struct weft__fiber *weft__tasks_steal_here(struct weft__worker *w);
 void weft__tasks_slept(struct weft__cluster *c);
 /* Asks all deques in use to report the next fork, for a worker that goes to sleep. */
 void weft__tasks_ask(struct weft__cluster *c);
-/* Does a forked call wait: at the fiber that w runs; anywhere, but without calls that w would leave to the watchman;
- * anywhere at all? */
+/* Does a forked call wait: at the fiber that w runs; anywhere, but without calls that w would leave to the watchman? */
 bool weft__tasks_wait_at(struct weft__worker *w);
 bool weft__tasks_in_sight(struct weft__worker *w);
-bool weft__tasks_anywhere(struct weft__worker *w);
 /* For how long have forked calls waited at the other worker, as far as w has seen? */
 uint64_t weft__calls_left_alone(struct weft__worker *w, struct weft__worker *other, uint64_t now);
 /* Returns the deques that the worker caches to the pool. all: its deque of parents, too. */

@@ -39,7 +39,6 @@ void weft__tasks_flush(struct weft__worker *w, bool all) { (void)w, (void)all; }
 void weft__tasks_ask(struct weft__cluster *c) { (void)c; }
 void weft__tasks_slept(struct weft__cluster *c) { (void)c; }
 bool weft__tasks_in_sight(struct weft__worker *w) { return (void)w, false; }
-bool weft__tasks_anywhere(struct weft__worker *w) { return (void)w, false; }
 bool weft__stack_trim(void) { return false; }
 void weft__deque_trim(void) {}
 void weft__quiet_notify(void) {}

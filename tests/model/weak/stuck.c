@@ -30,7 +30,6 @@ static struct { uint8_t what, got[2]; } s;
 void weft__tasks_ask(struct weft__cluster *c) { (void)c; }
 void weft__tasks_slept(struct weft__cluster *c) { (void)c; }
 bool weft__tasks_in_sight(struct weft__worker *w) { return (void)w, false; }
-bool weft__tasks_anywhere(struct weft__worker *w) { return (void)w, false; }
 bool weft__tasks_wait_at(struct weft__worker *w) { return (void)w, false; }
 bool weft__stack_trim(void) { return false; }
 void weft__deque_trim(void) {}
