@@ -404,7 +404,7 @@ TEST(trees_grow_beside_it) {
     test_stop();
 }
 
-/* --- which sleeper is woken ---------------------------------------------------------------------------------------- */
+/* --- which sleeper is woken -------------------------------------------------------------------------------------- */
 
 static bool is_last_sleeper(void *worker) {
     struct weft__idle *idle = &weft__cluster.idle;

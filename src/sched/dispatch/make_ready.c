@@ -268,7 +268,8 @@ void weft__make_arrived_ready(struct weft__list *won) {
 
 bool weft__reserve_leaves(struct weft__worker *w, struct weft__fiber *f) {
     if (likely(!weft__is_reserve(w)) || weft__is_quick(f)) return false;
-    if (pin_of(load_rlx(&f->context.placement)) == w->index + 1) return false; /* the other workers would mail it back */
+    if (pin_of(load_rlx(&f->context.placement)) == w->index + 1)
+        return false; /* the other workers would mail it back */
     inject_into(w->cluster, f, true);
     return true;
 }

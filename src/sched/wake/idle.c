@@ -178,9 +178,9 @@ void weft__idle_stop_searching(struct weft__worker *w) {
 }
 
 /*
- * Should w, which goes to sleep, become the watchman? Workers leave work of all kinds to the watchman, so it should be a
- * worker that takes calls. While only others are asleep, a spare watches. If a worker that takes calls is asleep,
- * but does not watch, there is no watchman: then the next push wakes that worker.
+ * Should w, which goes to sleep, become the watchman? Workers leave work of all kinds to the watchman, so that should
+ * be a worker that takes calls. A spare that takes none watches only while no other worker sleeps. If a worker that
+ * takes calls sleeps, but does not watch, there is no watchman: then the next push wakes that worker.
  */
 static bool watches_better(struct weft__idle *idle, const struct weft__worker *w) {
     if (weft__takes_calls(w)) return !idle->watchman || !weft__takes_calls(idle->watchman);
