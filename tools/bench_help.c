@@ -29,7 +29,7 @@ void bench_help(void) {
           stdout);
 }
 
-/* The value in each variant that has one. */
+/* Prints the value of the parameter in each variant that has it. */
 static void print_defaults(const struct bench *bench, const struct param *param) {
     const char *between = "";
     size_t length;
@@ -52,7 +52,7 @@ static void print_param(const struct bench *bench, const struct param *param) {
         printf(" (%s)\n", param->otherwise);
 }
 
-/* Has an earlier variant the same list? */
+/* Does an earlier variant have the same list? */
 static bool known(const struct bench *bench, const struct variant *variant) {
     const struct param *list = params_of(variant_measurement(bench, variant));
     for (const struct variant *v = bench->variants; v < variant; v++)

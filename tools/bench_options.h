@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the caller of `weft bench` asks for. */
+/* The request of the user of `weft bench`. */
 #ifndef TOOLS_BENCH_OPTIONS_H
 #define TOOLS_BENCH_OPTIONS_H
 
@@ -16,7 +16,7 @@ struct sweep {
 
 struct request {
     const char *name;
-    unsigned workers[VALUES_MOST + 1]; /* none: as the benchmark says */
+    unsigned workers[VALUES_MOST + 1]; /* empty: the benchmark's numbers */
     struct sweep sweeps[SWEEPS];
     int swept;
     bool json, paper, help;

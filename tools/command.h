@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define EXIT_WRONG 1 /* a result was wrong, or could not be had */
+#define EXIT_WRONG 1 /* a result was wrong, or there was none */
 #define EXIT_USAGE 2
 
 int command_bench(int argc, char **argv);
@@ -28,7 +28,7 @@ static inline char *option_value(char *argument) {
     return value;
 }
 
-/* One line on standard error; returns EXIT_USAGE. */
+/* Prints one line to standard error. Returns EXIT_USAGE. */
 int usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

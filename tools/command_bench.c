@@ -9,14 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Why a missing entrant cannot take part. `counted` is weft itself, built with counters. */
+/* Returns why a missing entrant cannot take part. `counted` is weft itself, built with counters. */
 static const char *why_missing(const struct entrant *e) {
     if (e->program && !strcmp(e->program, "counted"))
         return "is measured by a build of weft that counts, which is not there; get it with: make peers";
     return "is not installed; get it with: make peers";
 }
 
-/* A peer that the user has named must be able to take part. */
+/* Checks that the peers that the user has named can take part. */
 static int check_peers(const struct setting *setting, const struct bench *bench) {
     for (int i = 0; i < SUITE_PEERS && setting->peers[i]; i++) {
         const struct entrant *e = bench_entrant(bench, setting->peers[i]);
@@ -32,7 +32,7 @@ static void say_missing(const struct request *request, const struct bench *bench
             fprintf(request->json ? stderr : stdout, "%s %s\n", e->system, why_missing(e));
 }
 
-/* The benchmark's numbers of workers, up to the number of processors. */
+/* Returns the benchmark's numbers of workers, up to the number of processors. */
 static void usual_workers(const struct bench *bench, unsigned workers[BENCH_WORKERS + 1]) {
     unsigned cpus = suite_cpus();
     int known = 0;
@@ -87,7 +87,7 @@ static bool run_bench(const struct request *request, const struct bench *bench) 
     return ok;
 }
 
-/* At least one variant must fit these parameters, and --paper if it is given. */
+/* Checks that at least one variant fits these parameters, and --paper if it is given. */
 static int check_variants(const struct request *request, const struct bench *bench) {
     bool papers = false;
     for (const struct variant *v = bench->variants; v < bench->variants + BENCH_VARIANTS && v->params; v++) {

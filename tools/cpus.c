@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* Reads a list in the kernel's form: 0-3,8. False: no such file. */
+/* Reads a list in the kernel's form: 0-3,8. Returns false if there is no such file. */
 static bool read_list(const char *path, cpu_set_t *set) {
     FILE *f = fopen(path, "r");
     int from, to;

@@ -72,7 +72,7 @@ int metrics_listen(const char *where) {
 
 /* --- answering ------------------------------------------------------------------------------------------------ */
 
-/* Receives the head of a request, and returns its first line. False: the head did not come. */
+/* Receives the head of a request, and returns its first line. Returns false if the head did not arrive. */
 static bool read_head(int fd, char *head, size_t size, uint64_t deadline) {
     size_t n = 0;
     while (n + 1 < size) {

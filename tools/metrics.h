@@ -9,10 +9,10 @@
  * or the exit code after printing the error. */
 int metrics_listen(const char *where);
 
-/* Answers until the fiber is cancelled. Returns at once if no socket was opened. 0 or -errno. */
+/* Answers until the fiber is cancelled. Returns at once if no socket was opened. Returns 0 or -errno. */
 int metrics_serve(void);
 
-/* The address of the socket, such as "127.0.0.1:9100"; "" if there is none. */
+/* Returns the address of the socket, such as "127.0.0.1:9100"; "" if there is none. */
 const char *metrics_address(void);
 
 #endif

@@ -21,7 +21,7 @@
  */
 static const char *const places[] = {"peers", "../../peers", "../peers", "../libexec/weft/peers"};
 
-/* `program` NULL: this program. */
+/* Finds the path of a program; NULL: this program. */
 static bool find(const char *program, char *path) {
     char self[PATH];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -60,7 +60,8 @@ static void run_child(const struct entrant *entrant, const char *reference, cons
     for (char *word = strtok(words, " "); word && argc < ARGUMENTS - 1; word = strtok(NULL, " ")) argv[argc++] = word;
     argv[argc] = NULL;
     if (place->cpus && sched_setaffinity(0, sizeof *place->cpus, place->cpus)) fail("sched_setaffinity", errno);
-    if (place->bind) setenv("OMP_PROC_BIND", "true", 1); /* weft has a parameter; the others cannot be told */
+    /* weft has a parameter for this; OpenMP reads the environment */
+    if (place->bind) setenv("OMP_PROC_BIND", "true", 1);
     if (dup2(out, STDOUT_FILENO) >= 0) execv(path, argv);
     fprintf(stderr, "%s: %s\n", path, strerror(errno));
     _exit(127);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measuring programs as processes: finding them, and running them.
+ * Finds measuring programs, and runs them as processes.
  */
 #ifndef TOOLS_PROGRAM_H
 #define TOOLS_PROGRAM_H
@@ -16,14 +16,14 @@ struct sample {
 };
 struct samples {
     size_t count, room;
-    struct sample *list; /* free() it */
+    struct sample *list; /* the caller frees the list */
 };
 
-/* Where and how it runs. */
+/* Where and how a program runs. */
 struct program_place {
-    const cpu_set_t *cpus; /* NULL: where this process may */
+    const cpu_set_t *cpus; /* NULL: the processors of this process */
     bool bind;             /* bind threads to processors, if the system can */
-    unsigned limit;        /* s that a run may take; 0: a minute */
+    unsigned limit;        /* s that a run may take; 0: the default of a minute */
 };
 
 /* Does the entrant's program exist? */

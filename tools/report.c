@@ -41,11 +41,11 @@ static void print_ratio(int width, double ratio) {
         printf("%*s", width, "-");
 }
 
-/* What weft counts in a run. */
+/* The counters of weft for each run. */
 static const char *const counts[] = {"steals", "tried", "moved", "helps", "tasks", "parked"};
 #define COUNTS (sizeof counts / sizeof *counts)
 
-/* The mean of the runs; -1: the system does not count it. */
+/* Returns the mean over the runs; -1 if the system does not count it. */
 static double count_of(const struct outcome *o, const char *name) {
     double sum = 0;
     unsigned n = 0;
@@ -113,11 +113,11 @@ static void print_words(const char *words) {
     }
 }
 
-/* The members of an object that every figure has. */
+/* The members of the JSON object of a figure. */
 struct object {
     const char *metric, *unit;
     double median, min, max;
-    const double *values; /* of all rounds; NULL: there are none */
+    const double *values; /* of all rounds; NULL: none */
 };
 
 static void print_object(const struct bench *bench, const struct outcome *o, const char *words,
@@ -136,7 +136,7 @@ static void print_object(const struct bench *bench, const struct outcome *o, con
     printf("}\n");
 }
 
-/* Comparisons: minimum and maximum are the ends of the interval. */
+/* Prints a comparison. Minimum and maximum are the ends of the interval. */
 static void print_ratio_object(const struct bench *bench, const char *name, const struct outcome *o, const char *words,
                                const char *what, const struct ratio *ratio) {
     char metric[SUITE_NAME + 64];

@@ -45,7 +45,7 @@ static unsigned outside(unsigned count) {
     }
 }
 
-/* The median of a / b, or of (a / b) / (c / d), round by round. */
+/* Returns the median of a / b, or of (a / b) / (c / d), round by round. */
 static struct ratio compare(unsigned rounds, const struct outcome *a, const struct outcome *b, const struct outcome *c,
                             const struct outcome *d) {
     struct ratio r = {0, 0, 0};
@@ -140,7 +140,7 @@ bool suite_runs_variant(const struct setting *setting, const struct bench *bench
 static void measure(const struct setting *setting, const struct bench *bench, const struct variant *variant,
                     unsigned round, struct outcome *o) {
     char words[SUITE_WORDS], name[SUITE_NAME];
-    if (o->runs < round) return; /* it failed before, and would again */
+    if (o->runs < round) return; /* a system that has failed would fail again */
     if (!setting->silent)
         progress("%s, %s, %u worker%s: round %u of %u, %s", bench->name,
                  suite_metric_name(setting, variant, variant->metrics[0].name, name), o->workers,
@@ -196,7 +196,7 @@ int suite_run(const struct setting *setting, const struct bench *bench, const st
     }
 
     for (unsigned round = 0; round < setting->runs; round++)
-        for (int s = 0; s < systems; s++) /* so that no system always follows the same system */
+        for (int s = 0; s < systems; s++) /* alternates the order, so that no system always follows the same system */
             for (int i = (s + (int)round) % systems; i < count; i += systems)
                 measure(setting, bench, variant, round, &outcomes[i]);
     if (!setting->silent) progress_end();

@@ -14,7 +14,7 @@
 
 struct setting {
     unsigned runs;
-    unsigned milliseconds; /* of one measurement, if its length can be chosen */
+    unsigned milliseconds; /* of one measurement, if its duration can be chosen */
     bool quick;
     const char *peers[SUITE_PEERS]; /* the systems beside weft; none: all */
     const char *given;              /* words key=value of the caller, before those of the benchmark; never NULL */
@@ -35,15 +35,15 @@ struct ratio {
 struct outcome {
     const struct entrant *entrant;
     unsigned workers;
-    unsigned runs; /* that gave a figure */
-    bool ok;       /* all were run, and each one's result was right */
+    unsigned runs; /* runs that gave a figure */
+    bool ok;       /* all runs were made, and all results were right */
     struct figure figures[RESULT_VALUES];
     double *values[RESULT_VALUES]; /* of all rounds; 0 where there is no figure */
     struct samples samples;        /* of all rounds */
-    struct ratio to_weft;          /* of the first figure to weft's with the same number of workers */
-    struct ratio to_serial;        /* to the figure of as many serial processes, if `serial` takes part */
-    struct ratio speedup;          /* of the first number of workers to this one */
-    struct ratio share;            /* of the speed-up of as many serial processes */
+    struct ratio to_weft;          /* ratio of the first figure to weft's with the same number of workers */
+    struct ratio to_serial;        /* ratio to the figure of as many serial processes, if `serial` takes part */
+    struct ratio speedup;          /* ratio of the figure with the first number of workers to this figure */
+    struct ratio share;            /* the speed-up divided by that of as many serial processes */
 };
 
 /* Does the setting let this system take part in the variant? It may still not be installed. */

@@ -34,7 +34,7 @@ static const char help[] =
 
 static bool exists(const char *path) { return !access(path, R_OK); }
 
-/* Looks in the build directory, below the prefix of this tool, and where the environment says. */
+/* Finds the library: in the build directory, below the prefix of this tool, and where the environment says. */
 static const char *find_library(char *path, size_t size) {
     char tool[PATH_MAX];
     const char *given = getenv("WEFT_THREADS_LIBRARY");
@@ -52,7 +52,7 @@ static const char *find_library(char *path, size_t size) {
 
 /* --- the program ------------------------------------------------------------------------------------------- */
 
-/* As execvp finds it. */
+/* Finds a program like execvp. */
 static const char *find_program(const char *name, char *path, size_t size) {
     const char *list = getenv("PATH");
     if (strchr(name, '/')) return name;
@@ -77,7 +77,8 @@ static bool has_interpreter(const char *file, size_t size) {
 
 static bool contains(const char *file, size_t size, const char *text) { return memmem(file, size, text, strlen(text)); }
 
-/* Why the program's threads cannot be fibers; NULL: they can. A script is checked when its interpreter starts. */
+/* Returns why the program's threads cannot be fibers, or NULL if they can. For a script, its interpreter is checked
+ * when it starts. */
 static const char *judge(const char *file, size_t size) {
     if (size < sizeof(Elf64_Ehdr) || memcmp(file, ELFMAG, SELFMAG)) return NULL;
     if (file[EI_CLASS] != ELFCLASS64) return "it is a program of 32 bits";
@@ -92,7 +93,7 @@ static const char *why_not(const char *path) {
     struct stat s;
     const char *why = NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return NULL; /* may be run, and not read: the kernel decides */
+    if (fd < 0) return NULL; /* a file that may be run but not read: the kernel decides */
     if (fstat(fd, &s)) {
         close(fd);
         return NULL;

@@ -19,7 +19,7 @@ struct stop {
     const char *text;
     const char *bench;
     int variant;
-    unsigned workers; /* 0: as many as there are cpus, 2 at most */
+    unsigned workers; /* 0: the number of processors, at most 2 */
     unsigned runs;
     bool quick;
 };
@@ -102,7 +102,7 @@ static void print_outcomes(const struct variant *variant, const struct outcome *
         }
         printf("%9s %-4s ", report_number(text, sizeof text, value), first->unit);
         int length = most > 0 ? (int)(value / most * BAR + 0.5) : 0;
-        bool more = i || second->name; /* something follows the bar */
+        bool more = i || second->name; /* is there more text after the bar? */
         putchar('#');
         for (int c = 1; c < (more ? BAR : length); c++) putchar(c < length ? '#' : ' ');
         if (i && weft > 0 && value > 0) print_ratio(value / weft);
@@ -111,7 +111,7 @@ static void print_outcomes(const struct variant *variant, const struct outcome *
     }
 }
 
-/* A million parked fibers take close to 5 GB; on a smaller machine the stop shows fewer. */
+/* Is there enough memory? A million parked fibers take close to 5 GB; on a smaller machine the step shows fewer. */
 static bool enough_memory(void) {
     long pages = sysconf(_SC_AVPHYS_PAGES), size = sysconf(_SC_PAGESIZE);
     return (double)pages * (double)size > 8e9;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 struct identity {
-    const char *name; /* NULL: a number that has none */
+    const char *name; /* NULL: a number without a name */
     uid_t uid;
     gid_t gid;
 };

@@ -5,13 +5,13 @@
 
 #include <stdbool.h>
 
-/* Really or effectively. */
+/* Is the real or the effective user root? */
 bool user_is_root(void);
 
 /*
- * Becomes that user, a name or a number, for good: its groups (`alone`: none), its group, and the user. Programs that
- * it executes get no more rights. "root": stays root on request. Returns 0, or the exit code after printing the error
- * in the name of `command`.
+ * Becomes that user, a name or a number, permanently: sets its groups (`alone`: none), its group, and the user.
+ * Programs that the process executes get no more rights. "root": stays root on request. Returns 0, or the exit code
+ * after printing the error in the name of `command`.
  */
 int user_become(const char *name, bool alone, const char *command);
 

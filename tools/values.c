@@ -35,7 +35,7 @@ static const char *add(struct values *values, uint64_t n, uint64_t least, uint64
     return NULL;
 }
 
-/* One element of the list: a number or a range. */
+/* Reads an element of the list: a number or a range. */
 static const char *element(const char **text, uint64_t least, uint64_t most, struct values *values) {
     uint64_t from, to, step = 1;
     char by = '+';
@@ -52,7 +52,7 @@ static const char *element(const char **text, uint64_t least, uint64_t most, str
     }
     for (uint64_t n = from;; n = by == '*' ? n * step : n + step) {
         if ((wrong = add(values, n, least, most))) return wrong;
-        if (by == '*' ? n > to / step : to - n < step) return NULL; /* the next would be beyond the end */
+        if (by == '*' ? n > to / step : to - n < step) return NULL; /* the next value would exceed the end */
     }
 }
 

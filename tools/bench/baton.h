@@ -2,8 +2,9 @@
 /*
  * A baton: one fiber waits for it until another hands it over. A baton that is handed over before the wait is not lost.
  *
- * It is a semaphore in every system, so that all do the same work. With primitive=park it is the cheapest thing that
- * the system has (sys_permit), which is shown as a row of its own: weft's bare park and unpark, a plain futex.
+ * By default a baton is a semaphore in every system, so that all do the same work. With primitive=park it is the
+ * system's cheapest wait (sys_permit): for weft a bare park and unpark, for threads a plain futex. Reports show that in
+ * a separate row.
  */
 #ifndef BENCH_BATON_H
 #define BENCH_BATON_H
@@ -31,7 +32,7 @@ static inline void baton_init(struct baton *baton, bool bare) {
         sys_sem_init(&baton->sem, 0);
 }
 
-/* After the spawn of the fiber that will wait, and before the baton is first handed over. */
+/* Call it after the spawn of the fiber that will wait, and before the baton is first handed over. */
 static inline void baton_bind(struct baton *baton, const struct sys_fiber *fiber) {
     if (baton->bare) sys_permit_bind(&baton->permit, fiber);
 }

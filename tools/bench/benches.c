@@ -2,7 +2,8 @@
 /* See benches.h. */
 #include "benches.h"
 
-/* What every system has. Not wake: not every system can be woken by a thread from outside. */
+/* The measurements that every system has. wake is not among them, because not every system can be woken by a thread
+ * outside. */
 const struct measurement bench_fibers[] = {
     {"yield", bench_yield, false},
     {"cycle", bench_cycle, false},

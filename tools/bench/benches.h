@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The benchmarks of fibers that every system of fibers runs; each is described in the file of its name. */
+/* The benchmarks that every system of fibers runs. The file with its name describes each. */
 #ifndef BENCH_BENCHES_H
 #define BENCH_BENCHES_H
 

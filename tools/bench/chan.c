@@ -3,12 +3,12 @@
  * chan-trip: two fibers and two channels without a buffer; a number goes there and comes back larger.
  * Metric: ns per round trip.
  *
- * chan-stream: senders that send numbers into one channel, receivers that take them out, until the alarm rings
- * and the last sender has closed it.
+ * chan-stream: senders send numbers into one channel, and receivers take them out, until the alarm rings and the last
+ * sender closes the channel.
  *
  *   pairs=  senders, and as many receivers     capacity=  of the channel
  *
- * Each sender sends its numbers in order, so what a receiver should have got in all is known from how many were sent.
+ * Each sender sends its numbers in order. So the number of sent items determines the sum that all receivers must get.
  * Metrics: million items a second, least served sender over mean, least served receiver over mean.
  */
 #include "benches.h"
@@ -74,7 +74,7 @@ void bench_chan_trip(const struct args *args, struct result *result) {
 struct stream {
     struct alarm_clock alarm;
     APART struct sys_chan chan;
-    APART uint64_t senders; /* that have not ended */
+    APART uint64_t senders; /* senders that have not ended */
 };
 
 struct end {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * churn: each fiber posts a semaphore chosen at random and then waits on it, so that fibers push
- * each other out, and are woken by workers on which they never ran.
+ * churn: each fiber posts a random semaphore and then waits on it. So fibers wake each other, and workers wake fibers
+ * that they have never run.
  *
- *   fibers=  a worker
+ *   fibers=  for each worker
  *
- * There are as many semaphores as fibers less workers, and at each of them one fiber waits to begin
- * with: a post frees it, and the poster takes its place. So as many fibers as workers can run.
+ * There are as many semaphores as fibers minus workers. At the start one fiber waits at each semaphore. A post frees
+ * that fiber, and the poster takes its place. So as many fibers as workers can run at any time.
  *
- * A fiber that leaves posts every semaphore once: the first fiber frees a fiber of each, these free the
- * next, and as the first was not waiting itself, no fiber is left over. In the end each semaphore must
- * hold one less than there were fibers, because of the wait at the beginning; all other units were taken.
+ * A fiber that leaves posts every semaphore once: the first fiber frees a fiber of each semaphore, and these free the
+ * next ones. The first fiber did not wait itself, so no fiber is left over. At the end each semaphore must hold the
+ * number of fibers minus one, because of the waits at the start; all other units were taken.
  * Metrics: million post-and-wait a second, least served over mean.
  */
 #include "benches.h"

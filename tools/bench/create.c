@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * create: make a fiber that does next to nothing, and join it.
+ * create: spawn a fiber that does next to nothing, and join it.
  *
- *   batch=  1: one at a time; 1000: that many are made, then all are joined
+ *   batch=  1: spawn and join one fiber at a time; 1000: spawn that many, then join all
  *
  * Metric: ns for each fiber.
  */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A crowd: many fibers that each repeat something until an alarm rings, and count. The shape that
- * yield, cycle and churn share. system.h says what a fiber is.
+ * A crowd: many fibers that each repeat an operation until an alarm rings, and count. yield, cycle and churn share it.
+ * system.h says what a fiber is.
  *
- * All fibers stand at the gate before the clock starts, because making a thousand kernel threads
+ * The caller's clock starts when all fibers wait at the gate, because making a thousand kernel threads takes a tenth of
+ * the measured time.
  * takes a tenth of the time that is measured.
  */
 #ifndef BENCH_CROWD_H
@@ -15,10 +16,10 @@ struct crowd;
 
 struct seat {
     APART uint64_t count; /* written by crowd_leave */
-    unsigned left;        /* how often the fiber left: 1, or the system is broken */
+    unsigned left;        /* how often the fiber left: 1 in a correct system */
     size_t index;
     struct crowd *crowd;
-    struct baton baton; /* the gate; free for other use once the fiber has passed it */
+    struct baton baton; /* the gate; free for other use after the fiber has passed it */
     struct sys_fiber fiber;
 };
 
@@ -26,11 +27,11 @@ struct crowd {
     struct alarm_clock alarm;
     size_t size;
     struct seat *seats;
-    uint64_t *counts; /* of all seats */
+    uint64_t *counts; /* the counts of all seats */
     uint64_t total;
     double seconds; /* from the opening of the gate to the alarm */
     bool right;     /* each fiber left exactly once */
-    void *own;      /* what the benchmark adds */
+    void *own;      /* data of the benchmark */
 };
 
 /*

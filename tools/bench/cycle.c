@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cycle: rings of five; each fiber wakes the next one and goes to sleep. Unlike a yield, no system
- * can take this for a single step: the number of ready fibers changes all the time.
+ * cycle: rings of five fibers; each fiber wakes the next and goes to sleep. Unlike a yield, no system can optimise this
+ * into a single step, because the number of ready fibers changes all the time.
  *
- *   rings=      a worker
- *   primitive=  sem: by semaphores, the same in every system; park: by the cheapest thing that the system has
+ *   rings=      for each worker
+ *   primitive=  sem: semaphores, the same in every system; park: the system's cheapest wait
  *
- * One baton goes round in each ring. So the counts within a ring differ by one at most: a lost or
- * doubled wake-up shows. The fiber that sees the alarm hands the baton on and leaves, and so does
- * each that is woken by it, once round.
+ * One baton goes round in each ring. So the counts within a ring differ by at most one, which shows lost or duplicate
+ * wake-ups. The fiber that sees the alarm hands the baton on and leaves. So does each fiber that it wakes, once round.
  * Metrics: million wake-ups a second, least served ring over the mean ring.
  */
 #include "benches.h"

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * locality: churn (churn.c) among fibers with data. Each increments cells of an array, chosen at
- * random, before it posts. What a wake-up should do then depends on which fiber has the array next.
+ * locality: churn (churn.c) among fibers with data. Each fiber increments random cells of an array before it posts. The
+ * best place for a wake-up depends on which fiber gets the array next.
  *
- *   fibers=  a worker
+ *   fibers=  for each worker
  *   cells=   of an array, each on a cache line of its own     work=  increments before each post
- *   share=   1: the poster leaves its array to the fiber it wakes, and gets one when it is woken
- *               itself: good if that fiber runs on the same worker
- *            0: each keeps its own: good if a fiber runs where it ran last
+ *   share=   1: the poster passes its array to the fiber that it wakes, and gets an array when it is woken: then it is
+ *               best to run the woken fiber on the same worker
+ *            0: each fiber keeps its array: then it is best to run a fiber where it ran last
  *
- * With share=1 there are as many arrays as fibers can run, and a waiting fiber has none. An array changes
- * hands through a queue beside the semaphore: put in before the post, taken out after the wait. So
- * for each wait that ends there is an array, and the queue's lock makes it one fiber's alone. Only
- * fibers that leave post without an array, after the alarm.
+ * With share=1 there are as many arrays as fibers can run, and a waiting fiber has none. An array changes hands through
+ * a queue beside the semaphore: it is put in before the post, and taken out after the wait. So each wait that ends
+ * finds an array, and the queue's lock gives it to one fiber only. Only fibers that leave after the alarm post without
+ * an array.
  *
- * In the end the cells of all arrays must add up to what was done, besides what churn checks.
+ * At the end the cells of all arrays must add up to the number of increments. The checks of churn also apply.
  * Metrics: million post-and-wait a second, least served over mean.
  */
 #include "benches.h"
@@ -27,7 +27,7 @@ struct cell {
 };
 
 struct array {
-    struct array *next; /* in the queue of a spot */
+    struct array *next; /* the next array in the queue of a spot */
     struct cell *cells;
 };
 
@@ -41,13 +41,13 @@ struct spots {
     size_t count;
     struct spot *spots;
     struct array *arrays;
-    struct cell *block; /* the cells of all arrays, one after the other */
+    struct cell *block; /* the cells of all arrays, contiguous */
     size_t cells, work;
     bool share;
-    APART int lost; /* a wait ended before the alarm, and there was no array */
+    APART int lost; /* not 0: a wait ended before the alarm without an array */
 };
 
-/* Held for a few instructions; a fiber that finds it taken shares the processor with the holder, or nearly. */
+/* Spins. The lock is held for a few instructions, so contention is rare and short. */
 static void lock(struct spot *spot) {
     while (__atomic_exchange_n(&spot->lock, 1, __ATOMIC_ACQUIRE)) sys_yield();
 }
@@ -72,7 +72,7 @@ static struct array *take(struct spot *spot) {
     return array;
 }
 
-/* From registers: for all the compiler knows, a cell might be any of these. */
+/* The values are in registers, because the compiler must assume that a cell is any of these variables. */
 static NOINLINE uint64_t work(struct cell *cells, size_t count, size_t steps, uint64_t random) {
     for (size_t i = 0; i < steps; i++) cells[random_below(&random, count)].count++;
     return random;

@@ -58,7 +58,7 @@ static const struct measurement *lookup(const struct measurement *const *tables,
     return NULL;
 }
 
-/* One text for all, because they are printed after the result. */
+/* The samples of all calls, which are printed after the result. */
 static struct {
     char *text;
     size_t length;
@@ -240,7 +240,7 @@ void memory_check(uint64_t bytes) {
     while (f && fgets(line, sizeof line, f))
         if (!strncmp(line, "MemAvailable:", 13)) kib = strtoull(line + 13, NULL, 10);
     if (f) fclose(f);
-    if (!kib || bytes / 1024 < kib - kib / 8) return; /* some is for the rest of the machine */
+    if (!kib || bytes / 1024 < kib - kib / 8) return; /* an eighth is left for the rest of the machine */
     fprintf(stderr, "this needs %.1f GiB of memory, and %.1f are available\n", (double)bytes / 1073741824,
             (double)kib / 1048576);
     exit(1);
@@ -264,13 +264,13 @@ NOINLINE uint64_t work_done(uint64_t seed, uint64_t steps) {
     uint64_t x = seed;
     for (uint64_t i = 0; i < steps; i++) {
         x = x * FACTOR + TERM;
-        __asm__ volatile("" : "+r"(x)); /* clang knows how to take several steps at once */
+        __asm__ volatile("" : "+r"(x)); /* keeps clang from combining several steps */
     }
     return x;
 }
 
 uint64_t work_expected(uint64_t seed, uint64_t steps) {
-    uint64_t factor = FACTOR, term = TERM; /* of 2^k steps at once */
+    uint64_t factor = FACTOR, term = TERM; /* the constants of 2^k combined steps */
     uint64_t x = seed;
     for (; steps; steps >>= 1) {
         if (steps & 1) x = x * factor + term;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * memory: many fibers that are all parked at once, then all woken.
+ * memory: many fibers park, and are then all woken.
  *
  *   count=      fibers
- *   primitive=  sem: each waits at a semaphore of its own; park: at the cheapest thing that the system has
+ *   primitive=  sem: each fiber waits at its own semaphore; park: by the system's cheapest wait
  *
- * Bytes each: what the process gained in resident memory and page tables while they were parked.
- * The harness's own records, semaphores included, are in memory before. What the kernel keeps for a kernel thread is
- * seen by neither, so the figure for those is too low by some 20 KiB.
- * Metrics: bytes each, seconds until all were parked.
+ * Bytes for each fiber: the growth of resident memory and page tables while all are parked. The harness's own records,
+ * including semaphores, are allocated before. Neither figure contains the kernel's data for a kernel thread, so for
+ * threads it is some 20 KiB too low.
+ * Metrics: bytes for each fiber, seconds until all were parked.
  */
 #include "baton.h"
 #include "benches.h"

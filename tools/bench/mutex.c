@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mutex: fibers that each compute inside a section, with the mutex held, and then outside of it.
+ * mutex: each fiber computes with the mutex held, and then without it.
  *
  *   fibers=  in all      inside=, outside=  steps of integer work (60 are about 100 ns)
- *   yield=1  and a yield in the middle of the section
- *   span=    ms; a second, because fairness shows only over a while
+ *   yield=1  the holder yields in the middle of the section
+ *   span=    ms; a second, because unfairness shows only over time
  *
- * Metrics: million sections a second, most served over least. mutex-alone: no other fiber wants the mutex;
- * ns for a lock and an unlock.
+ * Metrics: million sections a second, most served over least. mutex-alone: without contention; ns for a lock and an
+ * unlock.
  */
 #include "benches.h"
 #include "crowd.h"
 
 struct section {
     APART struct sys_mutex mutex;
-    APART uint64_t entered, work; /* written inside */
+    APART uint64_t entered, work; /* written with the mutex held */
     uint64_t inside, outside;
     bool yields;
 };

@@ -36,7 +36,7 @@
 
 #define PARAMS 8
 static const struct {
-    const char *measurements; /* all of these */
+    const char *measurements; /* the measurements that have this parameter */
     struct param params[PARAMS];
 } table[] = {
     {"switch pingpong startstop mutex-alone chan-trip", {{0}}},
@@ -145,7 +145,7 @@ const struct param policies[] = {
     {NULL, NULL, 0, 0, NULL, NULL},
 };
 
-/* Is it one of the words between spaces? */
+/* Is `word` one of the words, which are separated by spaces? */
 static bool among(const char *words, const char *word) {
     size_t length = strlen(word);
     for (const char *at = words; length && (at = strstr(at, word)); at += length)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parameters of every measurement: what each means, and what it may be. The tables of benchmarks (registry_*.c)
- * choose values, and so may the caller of `weft bench`. tests/unit/bench_params.c checks that the tables keep to this.
+ * The parameters of every measurement: what each means, and its allowed values. The tables of benchmarks (registry_*.c)
+ * and the caller of `weft bench` choose values. tests/unit/bench_params.c checks that the values of the tables are
+ * allowed.
  */
 #ifndef BENCH_PARAMS_H
 #define BENCH_PARAMS_H
@@ -12,22 +13,23 @@ struct param {
     const char *key;
     const char *help;
     uint64_t least, most;
-    const char *otherwise; /* when neither the caller nor the benchmark says a value; NULL: one of them does */
-    const char *words;     /* one of these, in place of a number; NULL: a number */
+    const char *otherwise; /* the default if neither the caller nor the benchmark gives a value; NULL: a value is
+                              required */
+    const char *words;     /* the allowed words; NULL: a number */
 };
 
-/* Each list ends with a NULL key. NULL: no such measurement. */
+/* Returns a list that ends with a NULL key. NULL: unknown measurement. */
 const struct param *params_of(const char *measurement);
 const struct param *param_find(const struct param *list, const char *key);
 
-/* What weft can be told to do otherwise, whatever is measured. The other systems do not know them. */
+/* Policies of weft, which apply to every measurement. Other systems do not have them. */
 extern const struct param policies[];
 
 bool param_takes(const struct param *param, const char *value);
-/* "a number from 1 to 16", "one of near random round". */
+/* Writes the allowed values: "a number from 1 to 16", "one of near random round". */
 char *param_range(const struct param *param, char *text, size_t size);
 
-/* The parameter that some variant of the benchmark has, or a policy. NULL: there is none. */
+/* Finds a parameter of any variant of the benchmark, or a policy. NULL: there is none. */
 const struct param *bench_param(const struct bench *bench, const char *key);
 
 /* The measurement of a variant. */
@@ -35,7 +37,7 @@ static inline const char *variant_measurement(const struct bench *bench, const s
     return variant->measurement ? variant->measurement : bench->measurement;
 }
 
-/* The value of a key in words "a=1 b=2": a pointer into them, and its length. NULL: it is not there. */
+/* Finds a key in words "a=1 b=2". Returns a pointer to the value in the words, and its length. NULL: not found. */
 const char *words_find(const char *words, const char *key, size_t *length);
 
 #endif

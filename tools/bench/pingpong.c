@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pingpong: two fibers and two semaphores, each posts for the other and waits for its own.
+ * pingpong: two fibers and two semaphores. Each fiber posts the semaphore of the other, and waits at its own.
  * Metric: ns per round trip.
  */
 #include "benches.h"
@@ -11,7 +11,7 @@ struct game {
     APART struct sys_sem ping;
     APART struct sys_sem pong;
     APART uint64_t served, began, ended;
-    bool over; /* the ping with this set is the last */
+    bool over; /* this ping is the last */
     APART uint64_t returned;
 };
 

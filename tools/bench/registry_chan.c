@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The benchmarks of channels and select: the only place that knows their parameters. See registry.h.
+ * The benchmarks of channels and select, with all their parameters. See registry.h.
  */
 #include "registry.h"
 
@@ -35,7 +35,7 @@ const struct bench benches_of_chan[] = {
                              SERVED("least served sender over mean, all four send")}},
                 {.params = "senders=1", .metrics = {LESS("ns per select, one of four sends", "ns")}},
             },
-        .entrants = {WEFT, GO}, /* the others have none */
+        .entrants = {WEFT, GO}, /* the other systems have no select */
         .workers = {1, 2},
     },
     {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The benchmarks of fibers: the only place that knows their parameters. See registry.h.
+ * The benchmarks of fibers, with all their parameters. See registry.h.
  */
 #include "registry.h"
 
-/* The same without helping: what fairness costs. */
+/* weft without helping: shows the cost of fairness. */
 #define UNFAIR SYSTEM("weft-nohelp", NULL, "helping=0")
 #define ALL \
     { WEFT, GO, BOOST, PTHREAD }
 #define FAIR \
     { WEFT, UNFAIR, GO, BOOST, PTHREAD }
 
-/* Without stealing everything stays where it was spawned; serial is the plain loop. */
+/* Without stealing every fiber stays where it was spawned. serial is the plain loop. */
 #define WORKING \
     { WEFT, NOSTEAL, SYSTEM("serial", NULL, "serial=1"), GO, BOOST, PTHREAD }
 
@@ -85,8 +85,8 @@ const struct bench benches_of_fibers[] = {
         .summary = "post a semaphore chosen at random, wait on it",
         .does = "each: posts a semaphore that hands over to its first waiter, and waits there (go: a buffered channel)",
         .measurement = "churn",
-        /* Two kernel threads that are preempted between post and wait need not block any more, for
-             * as long as the measurement takes: that is no figure for churn. */
+        /* Two kernel threads that are preempted between post and wait need not block for the rest of the measurement,
+         * so that figure would not describe churn. */
         .variants =
             {
                 {.params = "fibers=100",
@@ -232,7 +232,7 @@ const struct bench benches_of_fibers[] = {
                  .metrics = {LESS("us a transfer, 100 fibers a worker that yield", "us")},
                  .paper = "002"},
             },
-        .entrants = {WEFT, GO, PTHREAD}, /* Boost does not get through */
+        .entrants = {WEFT, GO, PTHREAD}, /* with Boost the measurement does not end */
         .workers = {2},
     },
     {

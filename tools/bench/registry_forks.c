@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fork-join benchmarks: the only place that knows their parameters. See registry.h.
+ * The fork-join benchmarks, with all their parameters. See registry.h.
  *
- * How to read off the tables, where T1 and T2 are the times with one and two workers:
- *   ns a fork, ms         `median`
- *   oneTBB / weft         `ratio`; `least` and `most` are the 95 % interval of it
- *   T1 / serial           `/serial`, at one worker; at two, T2 over that of two serial processes
- *   T1 / T2               `speed-up`; `serial` is what two independent processes reach
+ * How to read the tables. T1 and T2 are the times with one and two workers:
+ *   ns for each fork, ms  `median`
+ *   oneTBB / weft         `ratio`; `least` and `most` are its 95 % interval
+ *   T1 / serial           `/serial` with one worker; with two, T2 over the time of two serial processes
+ *   T1 / T2               `speed-up`; `serial` shows the speed-up of two independent processes
  *   the speed-up over that of two serial processes: `share`
  */
 #include "registry.h"
@@ -240,7 +240,8 @@ const struct bench benches_of_forks[] = {
                 {.params = "count=10000000 input=few", .metrics = {LESS("ms, 16 different numbers", "ms")}},
                 {.params = "count=10000000 input=nearly", .metrics = {LESS("ms, all but a thousandth sorted", "ms")}},
             },
-        /* weft-by calls a function for each comparison. weft and the entrants named stable keep the order of equals. */
+        /* In weft-by each comparison is a function call. weft and the entrants named stable keep the order of equal
+         * elements. */
         .entrants = {WEFT, OWN("weft-by", NULL, "sort-by"), TBB, OWN("tbb-std", "tbb", "sort-std"),
                      OWN("tbb-stable", "tbb", "sort-stable"), SYSTEM("gnu", "gnu", ""),
                      OWN("gnu-quick", "gnu", "sort-quick"), OWN("gnu-stable", "gnu", "sort-stable")},
@@ -273,7 +274,8 @@ const struct bench benches_of_forks[] = {
                 {.params = "count=100000", .metrics = {LESS("us, 100,000", "us")}},
                 {.params = "count=10000000", .metrics = {LESS("us, ten million", "us")}},
             },
-        /* weft and tbb call a function a piece, weft-by one an element; the others have the operation in line. */
+        /* weft and tbb call a function for each piece, weft-by for each element. In the others the operation is
+         * inlined. */
         .entrants = {WEFT, OWN("weft-in", NULL, "scan-in"), OWN("weft-by", NULL, "scan-by"), TBB,
                      OWN("tbb-std", "tbb", "scan-std"), SYSTEM("gnu", "gnu", "")},
         .workers = {1, 2},
@@ -361,7 +363,7 @@ const struct bench benches_of_forks[] = {
                              ALSO("us until the last has begun, 128 empty tasks", "us", "last")},
                  .paper = "003"},
             },
-        /* Each task by itself. */
+        /* Each task is a piece of its own. */
         .entrants = {SYSTEM("weft", NULL, "how=13"), SYSTEM("weft-nomail", NULL, "how=3"),
                      SYSTEM("tbb", "tbb", "how=1"), SYSTEM("libgomp", "libgomp", "how=3"),
                      SYSTEM("libomp", "libomp", "how=3")},

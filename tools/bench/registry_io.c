@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The benchmarks of I/O: the only place that knows their parameters. See registry.h.
+ * The benchmarks of I/O, with all their parameters. See registry.h.
  *
- * All are run by this program, which starts the server as a process of its own (io/process.h).
+ * This program runs all of them. It starts the server as a separate process (io/process.h).
  */
 #include "registry.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The benchmarks of locks: the only place that knows their parameters. See registry.h.
+ * The benchmarks of locks, with all their parameters. See registry.h.
  */
 #include "registry.h"
 
@@ -35,7 +35,7 @@ const struct bench benches_of_locks[] = {
                              MOST("most served over least, 64 contenders, a yield inside")}},
             },
         .entrants = {WEFT, GO, BOOST, PTHREAD},
-        .workers = {2}, /* on one worker the running fiber has it alone: no fiber parks */
+        .workers = {2}, /* on one worker the running fiber always finds the lock free: no fiber parks */
     },
     {
         .name = "rwlock",
@@ -52,8 +52,9 @@ const struct bench benches_of_locks[] = {
                  .metrics = {MORE("million sections a second, 50 in a hundred read", "M/s"),
                              MOST("most served over least, 50 in a hundred read")}},
             },
-        .entrants = {WEFT, GO, PTHREAD}, /* Boost.Fiber has none */
-        .workers = {2},                  /* on one worker the running fiber has it alone: no fiber parks */
+        .entrants = {WEFT, GO, PTHREAD}, /* Boost.Fiber has no such lock */
+        .workers = {2},                  /* on one worker the running fiber always finds the lock free: no fiber
+                                            parks */
     },
     {.name = NULL},
 };

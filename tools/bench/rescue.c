@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rescue: a fiber that sleeps a millisecond, again and again, beside a fiber that does not give its
- * worker back: it blocks its kernel thread, or it computes.
+ * rescue: a ticker fiber that sleeps a millisecond again and again, beside a hog: a fiber that keeps its worker,
+ * because it blocks its kernel thread or computes.
  *
- *   span=   ms from the hog's start until it is asked to leave
- *   block=  ms that it blocks at a time; 0: it computes and never yields
+ *   span=   ms from the hog's start until it must leave
+ *   block=  ms of each blocking call; 0: it computes and never yields
  *
- * The hog starts when the ticker has run a few times. A thread outside asks it to leave. The
- * result is right if the ticker ran while the hog kept at it: more than once, because the first time
- * may be due before the hog has begun.
- * Metrics: ms that the ticker is late: the median; 99 in a hundred are less; at worst, without the
- * time that the machine was away (measure.h).
+ * The hog starts after the ticker has run a few times. A thread outside tells it to leave. The result is right if the
+ * ticker ran more than once while the hog kept its worker. More than once, because the first tick may be due before the
+ * hog has begun.
+ * Metrics: ms by which the ticker is late: the median; the 99th percentile; the maximum, minus the time for which the
+ * machine stood still (measure.h).
  */
 #include "benches.h"
 #include "system.h"
@@ -26,9 +26,9 @@ struct rescue {
     size_t room;
     double *late;
     uint64_t block;
-    APART int hogging; /* 1: since the first look of the hog, 2: it has left */
+    APART int hogging; /* 1: the hog runs, 2: it has left */
     APART size_t samples;
-    size_t beside; /* ticks while the hog kept at it */
+    size_t beside; /* ticks while the hog kept its worker */
 };
 
 static void *tick(void *p) {
@@ -65,7 +65,7 @@ void bench_rescue(const struct args *args, struct result *result) {
     uint64_t span = arg(args, "span");
     struct rescue *r = (struct rescue *)allocate(1, sizeof *r);
     r->block = arg(args, "block") * MILLISECOND;
-    r->room = 2 * span + 1000; /* the alarm may be late */
+    r->room = 2 * span + 1000; /* more than the span, because the alarm may be late */
     r->late = (double *)allocate(r->room, sizeof *r->late);
     sys_sem_init(&r->ready, 0);
     sys_spawn(&ticker, tick, r);

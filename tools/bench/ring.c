@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring: a token goes round through many fibers, each of which receives it from the previous fiber and sends it to the
- * next, over channels without a buffer.
+ * ring: a token goes round through many fibers. Each receives it from the previous fiber and sends it to the next, over
+ * channels without a buffer.
  *
  *   count=  fibers
  *
- * The clock starts when the token has gone round once. The token is the number of hops so far, so it must be right at
- * every fiber; a token of 0 ends the fiber that gets it. Metric: ns per hop.
+ * The clock starts after the first round. The token is the number of hops so far, so every fiber can check it. A token
+ * of 0 ends the fiber that gets it. Metric: ns per hop.
  */
 #include "benches.h"
 #include "system.h"
@@ -37,7 +37,7 @@ static void *pass(void *p) {
     while (sys_chan_recv(&link->chan, &token) && token) {
         link->right &= token == expected;
         expected += ring->count;
-        if (me == 0 && token == ring->count + 1) { /* once round: all have begun */
+        if (me == 0 && token == ring->count + 1) { /* after the first round all fibers have begun */
             alarm_start(&ring->alarm, ring->milliseconds);
             ring->began = clock_ns();
         } else if (me == 0 && token > 1 && alarm_rung(&ring->alarm)) {

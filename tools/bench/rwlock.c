@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rwlock: fibers that read, and now and then write, a table that a reader-writer lock guards.
+ * rwlock: fibers that mostly read, and sometimes write, a table that a reader-writer lock protects.
  *
  *   fibers=  in all      reads=  in a hundred      inside=, outside=  steps of integer work
  *   span=    ms
@@ -13,7 +13,7 @@
 
 struct table {
     APART struct sys_rwlock lock;
-    APART uint64_t left, right; /* equal whenever no writer is inside */
+    APART uint64_t left, right; /* equal unless a writer holds the lock */
     uint64_t inside, outside, reads;
     APART uint64_t broken; /* readers that found them different */
     uint64_t written;

@@ -2,7 +2,7 @@
 /*
  * Sleeping fibers.
  *
- * sleep: one fiber sleeps a millisecond at a time, and looks how late it is.
+ * sleep: one fiber sleeps a millisecond at a time, and measures how late it is.
  *   samples=                    Metric: the median, in microseconds.
  *
  * sleepers: many fibers sleep for the same time at once.
@@ -49,7 +49,7 @@ void bench_sleep(const struct args *args, struct result *result) {
 
 struct sleeper {
     uint64_t nanoseconds;
-    unsigned slept; /* how often: long enough, and once */
+    unsigned slept; /* 1 if the fiber slept once, and long enough */
     struct sys_fiber fiber;
 };
 

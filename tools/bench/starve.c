@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * starve: all fibers but one compute for a microsecond and yield. That fiber wants to run a hundred
- * microseconds after it ran last: until then it yields, too, because sleeps are coarser than that
- * in most systems; then it notes how late it is.
+ * starve: all fibers but one compute for a microsecond and yield. The last fiber must run a hundred microseconds after
+ * its last turn. Until then it yields, too, because sleeps are coarser than that in most systems. Then it records how
+ * late it is.
  *
- *   fibers=  a worker, that fiber included
+ *   fibers=  for each worker, including that fiber
  *
- * In a queue without favours it is late by one round of a worker's queue at most: a microsecond for
- * each of the fibers there, and the switches between them. How late it is when the time is over
- * counts, so that a fiber that never ran shows.
- * Metrics: us that it is late, 99 in a hundred are less; the same at worst, without the time that
- * the machine was away (measure.h); that time.
+ * In a fair queue it is late by at most one round of a worker's queue: a microsecond for each fiber in it, and the
+ * switches. Its lateness at the end of the measurement counts, too, so that a fiber that never ran shows.
+ * Metrics: us by which it is late, the 99th percentile; the maximum, minus the time for which the machine stood still
+ * (measure.h); that time.
  */
 #include "benches.h"
 #include "crowd.h"
@@ -64,7 +63,7 @@ void bench_starve(const struct args *args, struct result *result) {
     struct control control;
     uint64_t milliseconds = arg(args, "ms");
     starve.samples = 0;
-    starve.room = milliseconds * 1000000 / PERIOD + 1000; /* the alarm may be late */
+    starve.room = milliseconds * 1000000 / PERIOD + 1000; /* more than needed, because the alarm may be late */
     starve.late = (double *)allocate(starve.room, sizeof *starve.late);
     crowd.own = &starve;
     control_start(&control);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * transfer: one fiber leads. It spins, without a yield, until all the others have acknowledged it,
- * and then makes another fiber, chosen at random, the leader. The others acknowledge each leader
- * once, and then wait for the next: at a semaphore, where the new leader wakes them, or by yielding.
+ * transfer: one fiber leads. It spins, without a yield, until all other fibers have acknowledged it, and then makes a
+ * random fiber the leader. The other fibers acknowledge each leader once, and then wait for the next: at a semaphore,
+ * where the new leader wakes them, or by yielding.
  *
- *   fibers=  a worker     park=  1: at a semaphore, 0: by yielding
+ *   fibers=  for each worker     park=  1: wait at a semaphore, 0: yield
  *
- * What is ready on the leader's worker runs only if another worker comes and takes it: a worker with
- * nothing to do if they park, a worker that always has something to do if they yield. With a single
- * worker, only a system that interrupts its fibers gets through.
+ * Fibers that are ready on the leader's worker run only if another worker steals them: an idle worker if fibers park, a
+ * worker that always has work if they yield. With a single worker the benchmark ends only in a system that preempts
+ * fibers.
  *
- * A leader that waited for five seconds gives up, and all fibers leave: not right, and the figure
- * is then what the time was spent on. Else each fiber must have led or acknowledged in every round.
- * Metric: us a transfer, from one leader to the next; the first, with its gate, does not count.
+ * A leader that has waited for five seconds gives up, and all fibers leave. The result is then wrong, and the figure
+ * only shows where the time went. Otherwise each fiber must have led or acknowledged in every round.
+ * Metric: us for a transfer from one leader to the next. The first transfer, which opens the gate, does not count.
  */
 #include "benches.h"
 #include "crowd.h"
@@ -20,7 +20,7 @@
 #include <stdlib.h>
 
 #define LIMIT UINT64_C(5000000000)
-#define SPINS 1000 /* between two looks at the clock */
+#define SPINS 1000 /* steps between two reads of the clock */
 #define OVER UINT64_MAX
 
 struct place {
@@ -28,10 +28,10 @@ struct place {
 };
 
 struct transfer {
-    /* Written by the leader while all others have acknowledged it, and read when the round has begun. */
+    /* The leader writes these after all others have acknowledged it. The others read them when the round has begun. */
     APART uint64_t round; /* from 1 on, or OVER; stored last */
     size_t leader, previous;
-    /* Of the leader. */
+    /* Used only by the leader. */
     APART uint64_t random;
     uint64_t rounds; /* completed */
     uint64_t began, ended;
@@ -48,8 +48,8 @@ static void wake(struct transfer *t, size_t fiber) {
 static bool all_acknowledged(struct transfer *t, size_t others) {
     uint64_t began = clock_ns();
     do {
-        for (int i = 0; i < SPINS; i++)
-            if (__atomic_load_n(&t->acknowledged, __ATOMIC_ACQUIRE) == others) return true; /* pairs with theirs */
+        for (int i = 0; i < SPINS; i++) /* pairs with the release of each acknowledgement */
+            if (__atomic_load_n(&t->acknowledged, __ATOMIC_ACQUIRE) == others) return true;
     } while (clock_ns() - began < LIMIT);
     return false;
 }
@@ -77,7 +77,7 @@ static void lead(struct transfer *t, struct seat *seat) {
     t->previous = me;
     t->leader = next;
     __atomic_store_n(&t->round, round + 1,
-                     __ATOMIC_RELEASE); /* pairs with the load of a fiber that looks for a new round */
+                     __ATOMIC_RELEASE); /* pairs with the load of a fiber that waits for a new round */
     wake(t, next);
 }
 

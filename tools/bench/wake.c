@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wake: how long a wake-up takes when everything sleeps. A kernel thread that is no worker notes
- * the time and wakes a fiber; the fiber notes the time when it runs.
+ * wake: the time of a wake-up when everything sleeps. A kernel thread that is not a worker records the time and wakes a
+ * fiber. The fiber records the time when it runs.
  *
- *   samples=     pause=  microseconds between two, for the workers to fall asleep
- *   primitive=   sem: it posts a semaphore; park: it uses the cheapest thing that the system has
- *   spare=       processors that a system without workers has besides: the waker's
+ *   samples=     pause=  microseconds between two wake-ups, so that the workers fall asleep
+ *   primitive=   sem: a semaphore; park: the system's cheapest wait
+ *   spare=       further processors for a system without workers: for the waker
  *
- * The waker has a processor of its own, where the machine has two. Left alone, the kernel puts both
- * threads on one processor or on two, as it happened when they were made, and keeps them there: one
- * way costs three times as much as the other.
+ * If the machine has two processors, the waker has one for itself. Otherwise the kernel places both threads on one
+ * processor or on two, depending on how they were made, and keeps them there. One case is three times slower than the
+ * other.
  *
  * Metric: the median, in microseconds.
  */

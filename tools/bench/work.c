@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * work: fibers that compute, all spawned by one: how well the workers share. balanced and
- * imbalanced are this with different parameters.
+ * work: fibers that compute, all spawned by one fiber: how well the workers share the work. balanced and imbalanced are
+ * variants of it.
  *
  *   fibers=   in all       heavy=  steps of every tenth fiber      light=  steps of the others
  *   serial=1  no fibers: a plain loop

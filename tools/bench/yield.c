@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * yield: hand the worker to the next ready fiber, again and again.
+ * yield: the fiber yields to the next ready fiber, again and again.
  *
- *   fibers=  a worker     sites=  1 or 4 places in the code that yield, each fiber at its own
+ *   fibers=  for each worker     sites=  1 or 4 places in the code that yield, each fiber at its own
  *
- * Several places, because processors predict where a switch leads by where it happens.
+ * There are several places because processors predict the target of a switch by the place of the switch.
  * Metrics: ns per yield (wall time times workers over yields), least served over mean.
  */
 #include "benches.h"
@@ -12,7 +12,7 @@
 
 #define SITES 4
 
-/* The assembly differs, so that compilers do not fold the copies into one. */
+/* Each has different assembly, so that compilers do not merge the copies. */
 #define SITE(n) \
     static NOINLINE uint64_t site_##n(struct crowd *crowd) { \
         uint64_t count = 0; \

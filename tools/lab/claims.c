@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The companion page: what the documents claim, in our words, their figure, ours, and whether it is reproduced. */
+/* The companion page. For each claim of the documents it has the claim in our words, its figure, our figure, and
+ * whether the claim is reproduced. */
 #include "bench/measure.h"
 #include "lab.h"
 
 #include <string.h>
 
-/* One figure of ours: the median of a row, over that of another row if there is one. */
+/* Selects one of our figures: the median of a row, or its ratio to another row. */
 struct pick {
     const char *system;
     unsigned workers;
@@ -14,15 +15,15 @@ struct pick {
 struct claim {
     const char *document, *claim, *theirs;
     const char *experiment, *part;
-    struct pick over, under; /* under: NULL, and the figure is `over` alone */
-    unsigned metric;         /* among those of the row */
+    struct pick over, under; /* the figure is over / under, or `over` alone if `under` is NULL */
+    unsigned metric;         /* the index of the metric in the row */
     const char *unit;
-    double least, most; /* what the claim allows */
+    double least, most; /* the range that the claim allows */
     const char *why;
 };
 
 #define TIMES ""
-/* Rows are easier to compare than columns. */
+/* The table has long lines, because rows are easier to compare than columns. */
 /* clang-format off */
 static const struct claim claims[] = {
     {"000", "A switch between fibers is many times cheaper than one between kernel threads.", "18.3 times",
@@ -115,7 +116,7 @@ static const struct claim claims[] = {
 /* clang-format on */
 #define CLAIMS (sizeof claims / sizeof *claims)
 
-/* The row of the metric with this number; of a sweep, the first value. */
+/* Finds the row of a metric. In a sweep, finds the first value. */
 static const struct row *find(const struct data *data, const struct claim *c, const struct pick *pick) {
     const char *last = "";
     unsigned n = 0;

@@ -49,7 +49,7 @@ static int take_number(const char *option, const char *value, unsigned most, uns
     return 0;
 }
 
-/* 0, or the exit code. *used: how many of the next arguments it took. */
+/* Takes an option. Returns 0, or the exit code. *used: how many of the next arguments it took. */
 static int take(struct request *r, const char *option, char **next, int left, int *used) {
     const char *value = left > 0 ? next[0] : "";
     *used = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What changed between two reports. Rounds of two reports do not belong together, so their values are compared by
- * rank (Mann and Whitney), and since there are many comparisons, a difference counts only if its probability by chance
- * is below 5 % divided by how many there are left (Holm).
+ * Compares two reports. Their rounds do not correspond, so their values are compared by rank (Mann and Whitney). There
+ * are many comparisons, so a difference counts only if its probability by chance is below 5 % divided by the number of
+ * remaining comparisons (Holm).
  */
 #include "bench/measure.h"
 #include "command.h"
@@ -17,11 +17,12 @@
 
 struct change {
     const struct row *a, *b;
-    double ratio, chance; /* of a difference as large, or larger, between equals */
+    double ratio, chance; /* chance: the probability of such a difference between equal distributions */
     bool certain;
 };
 
-/* Two-sided, by the normal approximation with half a step taken off; for few values that errs on the side of chance. */
+/* Returns the two-sided probability by the normal approximation with continuity correction. For few values it
+ * overestimates the probability. */
 static double chance_of(const struct row *a, const struct row *b) {
     double u = 0, n = (double)a->count, m = (double)b->count;
     for (size_t i = 0; i < a->count; i++)
@@ -57,7 +58,7 @@ static size_t find_changes(const struct data *a, const struct data *b, struct ch
     return n;
 }
 
-/* Of these units more is better. */
+/* Is more better in this unit? */
 static bool more_is_better(const char *unit) {
     return strstr(unit, "/s") || !strcmp(unit, "%") || !strcmp(unit, "ratio");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See data.h. A line a row, fields between tabs; "#cell" ends a cell. */
+/* See data.h. Each row is a line with fields separated by tabs. "#cell" ends a cell. */
 #include "data.h"
 #include "bench/measure.h"
 
@@ -81,7 +81,7 @@ bool data_is_complete(const struct data *data, const char *cell) {
     return false;
 }
 
-/* The fields of the line; false: it is not a row. */
+/* Reads the fields of a line. Returns false if it is not a row. */
 static bool read_row(char *line, struct data *data) {
     char *field[FIELDS];
     for (int i = 0; i < FIELDS; i++)
@@ -120,7 +120,7 @@ bool data_read(const char *path, const char *head, struct data *data) {
     bool fits = f && getline(&line, &room, f) > 0 && (!head || !strcmp(line, head));
     while (fits && getline(&line, &room, f) > 0) {
         size_t length = strcspn(line, "\n");
-        if (!line[length]) break; /* the writer was interrupted */
+        if (!line[length]) break; /* the line has no end: the writer was interrupted */
         line[length] = 0;
         if (strncmp(line, "#cell\t", 6)) {
             read_row(line, data);
@@ -145,7 +145,7 @@ const struct row *data_find(const struct data *data, const char *experiment, con
     return NULL;
 }
 
-/* How many of the least and of the greatest values lie outside the 95 % interval of a median. */
+/* Returns how many of the least and of the greatest values lie outside the 95 % interval of the median. */
 static size_t outside(size_t count) {
     double chance = 1, sum = 0;
     for (size_t i = 0; i < count; i++) chance /= 2;

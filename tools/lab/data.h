@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What experiments have found: rows, kept in a text file that grows while a report is made. A report that was
- * interrupted goes on behind the last cell that is complete; two files can be compared.
+ * The results of experiments: rows in a text file that grows while a report is made. An interrupted report continues
+ * after the last complete cell. Two files can be compared.
  */
 #ifndef LAB_DATA_H
 #define LAB_DATA_H
@@ -13,9 +13,9 @@
 struct row {
     char *experiment, *part, *system, *metric, *unit;
     unsigned workers;
-    double x;    /* the value that varies; the number of workers, if nothing else does */
-    bool ok;     /* the result was checked, and right */
-    bool sample; /* points (xs, values); else values are those of the rounds */
+    double x;    /* the varying value; the number of workers if nothing else varies */
+    bool ok;     /* the result was checked and is right */
+    bool sample; /* the row has points (xs, values); otherwise values are those of the rounds */
     size_t count;
     double *xs, *values;
 };
@@ -24,35 +24,35 @@ struct data {
     size_t count, room;
     struct row *rows;
     size_t cells, cell_room;
-    char **cell; /* "experiment part x": all rows of these are there */
+    char **cell; /* "experiment part x": the cells whose rows are complete */
 };
 
-/* The row's texts and values are copied. */
+/* Adds a row. Copies its texts and values. */
 void data_add(struct data *data, const struct row *row);
 void data_free(struct data *data);
 
-/* In the file; a cell is complete when data_complete has been written behind its rows. */
+/* Writes a row to the file. A cell is complete when data_complete was called after its rows. */
 void data_write(FILE *f, const struct row *row);
 void data_complete(FILE *f, struct data *data, const char *cell);
 bool data_is_complete(const struct data *data, const char *cell);
 
-/* Reads complete cells. The first line must be `head` (NULL: any). False: there is no such file, or it has another
- * head. */
+/* Reads complete cells. The first line must be `head` (NULL: any). Returns false if there is no such file, or it has
+ * another head. */
 bool data_read(const char *path, const char *head, struct data *data);
 
-/* The first row that fits; NULL: any part, metric or system, 0: any number of workers. */
+/* Finds the first matching row. NULL matches any part, metric or system, 0 any number of workers. */
 const struct row *data_find(const struct data *data, const char *experiment, const char *part, const char *system,
                             unsigned workers, const char *metric);
 
-/* Of the values; low and high are the ends of the interval of the median, see data_level(). */
+/* A summary of values. low and high are the ends of the interval of the median, see data_level(). */
 struct summary {
     double median, min, max, low, high;
 };
-/* With fewer than six rounds even the interval from the least to the greatest is less sure than 95 %: how sure, in
- * %. */
+/* Returns the confidence of the interval, in %. With fewer than six rounds even the interval from the least to the
+ * greatest value has less than 95 %. */
 double data_level(size_t rounds);
 struct summary data_summary(const struct row *row);
-/* The y of a sample at x; the nearest, if there is none. */
+/* Returns the y of a sample at x, or at the nearest x. */
 double data_at(const struct row *row, double x);
 
 #endif

@@ -26,7 +26,7 @@ static bool is_drawn(const struct experiment *e, const struct panel *p, const st
     return !strcmp(r->metric, e->sample ? e->sample : metric);
 }
 
-/* The metric of that number: an index into the panel's values. */
+/* Finds the row of a metric. The number is an index into the panel's values. */
 static const struct row *find_metric(const struct experiment *e, const struct panel *p, const struct data *data,
                                      unsigned number) {
     const char *last = NULL;
@@ -41,7 +41,8 @@ static const struct row *find_metric(const struct experiment *e, const struct pa
     return NULL;
 }
 
-/* The metric without what distinguishes its variants, and its unit unless it begins with that. */
+/* Makes the label of an axis: the metric without the words that distinguish variants, and the unit unless the metric
+ * begins with it. */
 static void label_of(const struct row *r, char *label, size_t size) {
     int stem = (int)strcspn(r->metric, ",");
     bool named = !*r->unit || !strncmp(r->metric, r->unit, strlen(r->unit));
@@ -50,7 +51,8 @@ static void label_of(const struct row *r, char *label, size_t size) {
 
 static struct point of_values(double x, struct summary s) { return (struct point){x, s.median, s.min, s.max, 0, 0}; }
 
-/* What the first system would have if all workers were as good as the first. ms: less time, M/s: more, ns: the same. */
+/* Adds the ideal line: the figure of the first system if all workers were as good as the first. With ms the time falls,
+ * with M/s the rate rises, with ns nothing changes. */
 static void add_ideal(struct plot *plot, const char *unit) {
     if (!plot->series_count || plot->series[0].count < 2) return;
     struct series *weft = &plot->series[0], *ideal = plot_series(plot, "ideal");
@@ -63,7 +65,8 @@ static void add_ideal(struct plot *plot, const char *unit) {
     }
 }
 
-/* Beside the simulation: what each worker of this machine does in `cycle`, of a hundred parts of what one does. */
+/* Adds measured values to the picture of the simulation: in `cycle`, the work of each worker in percent of that of a
+ * single worker. */
 static void add_measured(struct plot *plot, const struct data *data) {
     const struct row *one = data_find(data, "cycle", NULL, "weft", 1, NULL);
     if (!one) return;
@@ -84,14 +87,14 @@ static void add_points(struct series *s, enum picture figure, const struct row *
     }
     for (size_t i = 0; i < r->count; i++) {
         double x = r->xs[i], y = r->values[i];
-        if (figure == TAIL && (x >= 100 || y <= 0)) continue; /* nothing is later than the last */
+        if (figure == TAIL && (x >= 100 || y <= 0)) continue; /* no time is longer than the longest */
         series_add(s,
                    figure == TAIL ? (struct point){y, (100 - x) / 100, 0, 0, 0, 0} : (struct point){x, y, 0, 0, 0, 0});
     }
     if (s) s->plain = r->count > 24;
 }
 
-/* Times of a further metric have a logarithmic axis: they are of interest where they become long. */
+/* Draws lines. Times of a further metric have a logarithmic axis, because the long times matter. */
 static void draw_lines(const struct experiment *e, const struct panel *p, const struct data *data, unsigned number,
                        void (*draw)(const struct plot *, const char *, void *), void *arg) {
     const struct row *metric = find_metric(e, p, data, number);
@@ -122,7 +125,7 @@ static struct point box_of(double x, const struct row *r) {
     return (struct point){x, data_at(r, 50), data_at(r, 5), data_at(r, 95), data_at(r, 25), data_at(r, 75)};
 }
 
-/* The panels side by side. */
+/* Draws the panels side by side. */
 static void draw_groups(const struct experiment *e, const struct data *data, unsigned workers,
                         void (*draw)(const struct plot *, const char *, void *), void *arg) {
     const char *categories[CATEGORIES];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What follows from the figures: sentences that the data make, so that they are true on every machine. */
+/* Writes sentences that follow from the figures. They are made from the data, so they are true on every machine. */
 #include "lab.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@ static bool is_value(const struct row *r, const struct experiment *e) {
     return !strcmp(r->experiment, e->id) && !r->sample && r->count && strncmp(r->metric, "count.", 6);
 }
 
-/* The first metric of the part. */
+/* Returns the first metric of the part. */
 static const char *metric_of(const struct data *data, const struct experiment *e, const char *part) {
     unsigned n = 0;
     const char *last = "";
@@ -53,7 +53,7 @@ static void say_pair(FILE *f, const struct row *r, const struct row *weft) {
             verdict);
 }
 
-/* Where another system is ahead of weft, along what was swept. */
+/* Writes at which values of the sweep another system is better than weft. */
 static void say_sweep(FILE *f, const struct experiment *e, const struct panel *p, const struct data *data,
                       const char *metric, const char *system) {
     bool any = false;
@@ -105,7 +105,7 @@ static void say_panel(FILE *f, const struct experiment *e, const struct panel *p
     fputs("</ul>", f);
 }
 
-/* Two identical systems: any certain difference is an error of the interval. */
+/* Writes about two identical systems: any significant difference between them is an error of the interval. */
 static void say_noise(FILE *f, const struct experiment *e, const struct data *data) {
     unsigned pairs = 0, wrong = 0;
     double sum = 0, worst = 0, level = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Percentiles of latency that `weft load --hdr` or any other HdrHistogram has written, drawn side by side. */
+/* Draws percentiles of latency side by side, from files that `weft load --hdr` or any other HdrHistogram has
+ * written. */
 #include "bench/measure.h"
 #include "command.h"
 #include "lab.h"
@@ -10,7 +11,7 @@
 
 #define STEPS 700
 
-/* False: the file is not there, or has no percentiles. */
+/* Reads a file. Returns false if it is missing, or has no percentiles. */
 static bool read_file(const char *path, struct plot *plot) {
     char line[256];
     double ms, share;

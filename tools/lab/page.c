@@ -92,7 +92,7 @@ static void write_json(FILE *f, const struct experiment *e, const struct data *d
     fputs(*between == '[' ? "[]\n" : "\n]\n", f);
 }
 
-/* A link that holds what it downloads. */
+/* Writes a link that contains the data to download. */
 static void write_link(FILE *f, const struct experiment *e, const struct data *data, const char *type, const char *mime,
                        void (*write)(FILE *, const struct experiment *, const struct data *)) {
     char *text;
@@ -185,7 +185,7 @@ static void write_experiment(FILE *f, const struct lab *lab, const struct experi
     fputs("</p></section>\n", f);
 }
 
-/* Selected, and there is something to show. */
+/* Is the experiment selected, and does it have data? */
 static bool is_shown(const struct lab *lab, const struct experiment *e) {
     return experiment_selected(e, lab->only) && data_find(&lab->data, e->id, NULL, NULL, 0, NULL);
 }

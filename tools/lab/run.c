@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs experiments cell by cell: a panel, at one value of what it sweeps. */
+/* Runs experiments cell by cell. A cell is a panel at one value of its sweep. */
 #include "bench/params.h"
 #include "lab.h"
 #include "progress.h"
@@ -15,16 +15,16 @@
 struct course {
     struct lab *lab;
     FILE *file;
-    size_t done, total; /* processes; of those that run now */
+    size_t done, total; /* processes of the current run */
     uint64_t began;
-    bool counting; /* nothing runs yet: how many would? */
+    bool counting; /* only counts the processes that would run */
     bool ok;
 };
 
 struct cell {
     const struct experiment *e;
     const struct panel *panel;
-    double x; /* of a sweep; 0: there is none */
+    double x; /* the value of the sweep; 0: no sweep */
     char words[256], name[256];
 };
 
@@ -35,7 +35,7 @@ static bool among(const char *words, const char *word) {
     return false;
 }
 
-/* The benchmark with the systems that the experiment wants. */
+/* Makes a copy of the benchmark with the systems of the experiment. */
 static void choose(const struct experiment *e, const struct bench *bench, struct bench *out) {
     size_t n = 0;
     *out = *bench;
@@ -70,7 +70,8 @@ static int by_x(const void *a, const void *b) {
     return names ? names : (p->x > q->x) - (p->x < q->x);
 }
 
-/* Points of the same name are a row; where the rounds gave several at an x, their median. Counts are values. */
+/* Adds the samples. Points with the same name form a row. If the rounds gave several points at an x, takes their
+ * median. Counts are values. */
 static void note_samples(struct course *c, const struct cell *cell, const struct outcome *o) {
     size_t count = o->samples.count, i = 0;
     if (count) qsort(o->samples.list, count, sizeof *o->samples.list, by_x);
@@ -202,7 +203,7 @@ static double load_now(void) {
     return load;
 }
 
-/* A report goes on where it stopped if it is the same one. */
+/* Continues a report if it is the same report. */
 bool lab_run(struct lab *lab) {
     char path[512], head[128];
     struct course c = {.lab = lab, .began = clock_ns(), .ok = true};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The simulation as one call; tests/sim has the model. */
+/* Runs the simulation of tests/sim by one call. */
 #ifndef LAB_SIMULATED_H
 #define LAB_SIMULATED_H
 
@@ -8,7 +8,8 @@
 #define SIMULATED_SIZES 6
 extern const unsigned simulated_workers[SIMULATED_SIZES];
 
-/* Which part of its time each worker runs fibers. dry: workers run dry now and then. ms: of virtual time. */
+/* Returns the part of its time in which each worker runs fibers. dry: workers sometimes have no work. ms: virtual
+ * time. */
 double simulated_work(unsigned size, bool dry, unsigned ms);
 
 #endif

@@ -10,14 +10,14 @@
 #define WIDTH 640.0
 #define LEFT 68.0
 #define RIGHT 16.0
-#define HEIGHT 250.0 /* of the area of the plot */
+#define HEIGHT 250.0 /* the height of the plot area */
 #define TITLE 26.0
-#define LINE 18.0 /* of the legend */
+#define LINE 18.0 /* the height of a line of the legend */
 #define BELOW 46.0
 
 #define COLORS 10
 
-/* Systems that are never in the same plot may share a colour. */
+/* Systems that never appear in the same plot may share a colour. */
 static const struct {
     const char *name;
     unsigned color;
@@ -90,7 +90,7 @@ char *number_text(char *text, size_t size, double value) {
 /* --- scales --------------------------------------------------------------------------------------- */
 
 struct scale {
-    double from, to, begin, end; /* values, and where they are drawn */
+    double from, to, begin, end; /* the range of values, and of positions */
     bool log;
 };
 
@@ -114,7 +114,7 @@ static void widen(struct scale *s, double v) {
     if (v > s->to) s->to = v;
 }
 
-/* Ends at round numbers. */
+/* Extends the scale to round numbers. */
 static void round_scale(struct scale *s) {
     if (s->from > s->to) s->from = s->log ? 1 : 0, s->to = s->log ? 10 : 1;
     if (s->log) {
@@ -129,7 +129,7 @@ static void round_scale(struct scale *s) {
     s->to = ceil(s->to / step - 1e-9) * step;
 }
 
-/* Are the points at so few places that each can have its own tick? */
+/* Do the points have so few x values that each value can have its own tick? */
 static bool has_few_places(const struct plot *p) {
     for (size_t i = 0; i < p->series_count; i++)
         if (p->series[i].count > 10 || p->tail) return false;
@@ -193,7 +193,7 @@ static void write_mark(FILE *f, unsigned c, double x, double y) {
         fprintf(f, "<path class=\"f%u\" d=\"M%.1f %.1fl4 7h-8z\"/>", c, x, y - 4.2);
 }
 
-/* Returns the height. With f NULL nothing is drawn. */
+/* Writes the legend. Returns its height. If f is NULL, draws nothing. */
 static double write_legend(FILE *f, const struct plot *p) {
     double x = LEFT, y = TITLE + 12;
     for (size_t i = 0; i < p->series_count; i++) {
@@ -240,7 +240,7 @@ static void write_ticks(FILE *f, const struct scale *s, bool across, const struc
             if (i == 1 || (few && (i == 2 || i == 5))) tick(f, s, across, other, decade * i, true);
 }
 
-/* A tick where points are, of the series with the most; labels keep apart from each other. */
+/* Writes a tick for each x value of the series with the most points. Skips labels that would overlap. */
 static void write_places(FILE *f, const struct plot *p, const struct scale *x, const struct scale *y) {
     const struct series *s = &p->series[0];
     double last = -1000;
@@ -253,7 +253,7 @@ static void write_places(FILE *f, const struct plot *p, const struct scale *x, c
     }
 }
 
-/* Are the names along x too long to stand beside each other? */
+/* Are the names along x too long to stand side by side? */
 static bool is_tilted(const struct plot *p) {
     size_t most = 0;
     for (size_t i = 0; i < p->category_count; i++)

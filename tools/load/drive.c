@@ -9,14 +9,14 @@
 
 #define RETRY (10 * WEFT_MILLISECOND) /* after a fault in closed loop, to prevent a storm of connections */
 
-/* The pause of a reader: many short ones and a few long ones (an exponential distribution). */
+/* Makes the pause of a reader: many short pauses and a few long ones (an exponential distribution). */
 static void think(struct load_link *link) {
     double u = (double)load_random(link) / 4294967296.0;
     if (link->load->plan->think > 0) weft_sleep_for((uint64_t)(-1e9 * link->load->plan->think * log1p(-u)));
 }
 
-/* One session. The time of its first request counts from `due`, the time of the others from their sending. The end of
- * the part cuts a session off. */
+/* Runs one session. The time of its first request counts from `due`, the times of the others from their sending. The
+ * end of the part cuts a session off. */
 static enum load_fault run_session(struct load_link *link, double due) {
     const struct load *load = link->load;
     enum load_fault fault = LOAD_FINE;
@@ -40,9 +40,9 @@ static void drive_closed(struct load_link *link) {
     }
 }
 
-/* Arrivals of this link, `step` apart. The first comes after the first arrivals of the earlier links. Requests that are
- * already due are sent together, at most `depth`. With sessions, each arrival is a session. Requests that are left when
- * the part ends count with their age. */
+/* Runs the arrivals of this link, `step` apart. The first arrival comes after the first arrivals of the earlier links.
+ * Requests that are already due are sent together, at most `depth`. With sessions, each arrival is a session. Requests
+ * that are left when the part ends count with their age. */
 static void drive_open(struct load_link *link) {
     const struct load *load = link->load;
     unsigned session = load->plan->session, requests = session ? session : 1;
@@ -70,7 +70,7 @@ static void drive_open(struct load_link *link) {
     }
 }
 
-/* Its waits do not fail: nothing cancels a link. */
+/* The fiber of a link. Its waits do not fail, because nothing cancels a link. */
 void *load_drive(void *p) {
     struct load_link *link = p;
     struct load *load = link->load;
@@ -81,7 +81,7 @@ void *load_drive(void *p) {
         weft_sem_post(&load->dialling);
     }
     for (;;) {
-        (void)!weft_barrier_wait(&load->turn); /* all are at rest */
+        (void)!weft_barrier_wait(&load->turn); /* all links are at rest */
         (void)!weft_barrier_wait(&load->turn); /* the next part has been set up */
         if (load->ended) return NULL;
         (load->plan->rate > 0 ? drive_open : drive_closed)(link);

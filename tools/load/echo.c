@@ -17,7 +17,7 @@ static size_t request(struct load_link *link, unsigned i, char *out) {
     return size;
 }
 
-/* Long messages come in pieces: body_at counts the compared bytes of this message. */
+/* Takes bytes of an answer. Long messages come in pieces: body_at counts the compared bytes of this message. */
 static size_t take(struct load_link *link, unsigned i, const char *bytes, size_t size, bool *done,
                    enum load_fault *fault) {
     size_t left = link->load->content_size - link->body_at, n = size < left ? size : left;

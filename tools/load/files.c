@@ -23,7 +23,7 @@ static const char help[] =
 /* Is there room on the disk, with some left for other programs? */
 static bool fits(const char *directory, uint64_t bytes) {
     struct statvfs disk;
-    if (statvfs(directory, &disk)) return true; /* then writing says what is wrong */
+    if (statvfs(directory, &disk)) return true; /* unknown: then writing reports the error */
     return (double)disk.f_bavail * (double)disk.f_frsize > (double)bytes * 1.1;
 }
 

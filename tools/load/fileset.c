@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define FIRST_LINE "# weft load files: WEIGHT SIZE PATH\n"
-#define A_DIRECTORY 33 /* files in one: 21,600 files are in 655 directories */
+#define A_DIRECTORY 33 /* files in a directory: 21,600 files are in 655 directories */
 #define SMALLEST 100   /* bytes */
 
 /*
@@ -21,7 +21,7 @@
  * 21,600 files and 2.3 GB. 95 % of its requests go to 126 MB.
  */
 static const struct {
-    double requests, megabytes; /* requests: of a hundred */
+    double requests, megabytes; /* requests: percent */
     size_t files, most;         /* most: bytes of the largest file */
 } classes[] = {{10, 0.5, 1667, 409},  {20, 1.0, 1776, 716},    {20, 6.9, 2868, 4096}, {20, 3.8, 826, 5120},
                {10, 7.9, 1286, 7168}, {10, 74.2, 3083, 40960}, {5, 32.2, 699, 51200}, {5, 2165.1, 9395, 921600}};
@@ -33,7 +33,7 @@ static size_t all_files(void) {
     return sum;
 }
 
-/* How many of `count` files are in the class. The last class has the rest. */
+/* Returns how many of `count` files are in the class. The last class has the rest. */
 static size_t files_of(size_t c, size_t count) {
     size_t all = all_files(), before = 0;
     for (size_t i = 0; i < c; i++) before += files_of(i, count);
@@ -42,8 +42,8 @@ static size_t files_of(size_t c, size_t count) {
     return n ? n : 1;
 }
 
-/* The sizes in a class have the mean of the class. The golden section spreads them evenly without an order, so the
- * popularity of a file does not depend on its size within the class. */
+/* Returns the size of the i-th file of a class. The sizes have the mean of the class. The golden section spreads them
+ * evenly without an order, so the popularity of a file does not depend on its size within the class. */
 static size_t size_of(size_t c, size_t i) {
     double least = c ? (double)classes[c - 1].most + 1 : SMALLEST, most = (double)classes[c].most;
     double mean = classes[c].megabytes * 1e6 / (double)classes[c].files;
@@ -99,7 +99,7 @@ uint64_t fileset_bytes(const struct fileset *set) {
 
 const char *fileset_content(const char *pattern, size_t file) { return pattern + file * 7 % LOAD_PLACES; }
 
-/* Opens a file below the directory for writing; makes the directory in between, if it is missing. */
+/* Opens a file below the directory for writing. Makes the directories between them if they are missing. */
 static FILE *create(const char *directory, const char *path) {
     char full[4096];
     int n = snprintf(full, sizeof full, "%s/%s", directory, path);
@@ -116,7 +116,7 @@ static FILE *create(const char *directory, const char *path) {
     return fopen(full, "w");
 }
 
-/* Closes a file in any case. Returns 0, or -1 and the first errno. */
+/* Closes a file. Returns 0, or -1 with the errno of the first error. */
 static int finish(FILE *f, bool written) {
     int error = written ? 0 : errno;
     if (fclose(f) && !error) error = errno;
@@ -153,7 +153,7 @@ int fileset_write(const struct fileset *set, const char *directory) {
     return result ? result : write_list(set, directory);
 }
 
-/* Only clean pages leave the cache, so the files are written to the disk first. */
+/* Only clean pages leave the page cache, so this writes the files to the disk first. */
 void fileset_cool(const struct fileset *set, const char *directory) {
     char full[4096];
     sync();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A set of files for web servers: sizes and popularity as those of a large static site, in which few files get
- * most requests (a Zipf distribution).
+ * A set of files for web servers. Sizes and popularity are those of a large static site, in which few files get most
+ * requests (a Zipf distribution).
  *
  * `weft load files` writes a set: the files, and a list of them. `weft load --files LIST` reads that list,
  * requests the files at random by their weights, and compares every answer. The content of a file follows
@@ -30,27 +30,27 @@ struct fileset {
     size_t count, largest; /* largest: the size of the largest file */
 };
 
-/* Plans a set of `count` files. 0, or -1 and errno. */
+/* Plans a set of `count` files. Returns 0, or -1 and errno. */
 int fileset_plan(struct fileset *set, size_t count);
 
-/* The bytes that all files have together. */
+/* Returns the sum of the sizes of all files. */
 uint64_t fileset_bytes(const struct fileset *set);
 
-/* Writes the set below a directory, which may exist; the list comes last. 0, or -1 and errno. */
+/* Writes the set below a directory, which may exist. The list is written last. Returns 0, or -1 and errno. */
 int fileset_write(const struct fileset *set, const char *directory);
 
 /* Removes the files of a set from the page cache, so that the next request reads the disk. */
 void fileset_cool(const struct fileset *set, const char *directory);
 
-/* Reads a list. NULL, or what is wrong with it. */
+/* Reads a list. Returns NULL, or the error. */
 const char *fileset_read(struct fileset *set, const char *list);
 
 void fileset_free(struct fileset *set);
 
-/* The number of the file for a random number in [0, 1). */
+/* Returns the number of the file for a random number in [0, 1). */
 size_t fileset_choose(const struct fileset *set, double random);
 
-/* The content of a file, as a part of a pattern (load_pattern) that is long enough for the largest file. */
+/* Returns the content of a file: a part of a pattern (load_pattern) that is long enough for the largest file. */
 const char *fileset_content(const char *pattern, size_t file);
 
 #endif

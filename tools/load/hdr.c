@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The times as HdrHistogram writes its percentiles, in milliseconds: the text that its plotter and many other programs
- * read. Five steps for each halving of the share that is longer.
+ * Writes the times as HdrHistogram writes its percentiles, in milliseconds. Its plotter and many other programs read
+ * this text. It has five steps for each halving of the share of longer times.
  */
 #include "load.h"
 
@@ -35,7 +35,7 @@ int load_write_hdr(const char *path, const struct histogram *h) {
         else if (share >= next)
             fprintf(f, "%12.6f %2.12f %10lu %14.2f\n", (double)most / 1e6, share, seen, 1 / (1 - share));
         if (seen == count) break;
-        while (next <= share) next += (1 - next) / (2 * STEPS); /* ends: the share is less than 1 */
+        while (next <= share) next += (1 - next) / (2 * STEPS); /* ends, because the share is less than 1 */
     }
     fprintf(f, "#[Mean    = %12.6f, StdDeviation   = %12.6f]\n", mean / 1e6, deviation(h, mean, count) / 1e6);
     fprintf(f, "#[Max     = %12.6f, Total count    = %12lu]\n", (double)h->max / 1e6, count);

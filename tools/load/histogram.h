@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#define HISTOGRAM_FINE 6 /* bits of a value that tell steps apart */
+#define HISTOGRAM_FINE 6 /* bits of a value that select a step within its power of two */
 #define HISTOGRAM_BITS 40
 #define HISTOGRAM_STEPS ((HISTOGRAM_BITS - HISTOGRAM_FINE + 1) << HISTOGRAM_FINE)
 
@@ -32,12 +32,13 @@ static inline void histogram_add(struct histogram *h, uint64_t value) {
     }
 }
 
-/* The greatest value that counts in this step. */
+/* Returns the greatest value that counts in this step. */
 uint64_t histogram_greatest(unsigned step);
 uint64_t histogram_count(const struct histogram *h);
 double histogram_mean(const struct histogram *h);
 
-/* The greatest value of the step with the percentile `p`, but at most the greatest added value. 0 if it is empty. */
+/* Returns the greatest value of the step with the percentile `p`, but at most the greatest added value. Returns 0 if
+ * the histogram is empty. */
 uint64_t histogram_percentile(const struct histogram *h, double p);
 
 #endif

@@ -14,8 +14,8 @@
 #include <string.h>
 #include <strings.h>
 
-#define HEADERS 8192 /* bytes of an answer's headers, at most */
-#define STATUS_AT 9  /* "HTTP/1.1 200" */
+#define HEADERS 8192 /* the most bytes of the head of an answer */
+#define STATUS_AT 9  /* the position of the status in "HTTP/1.1 200" */
 
 /* The position in the answer that is being read. Zero is the beginning. */
 enum { HEAD, SIZED, TO_THE_END, CHUNK_SIZE, CHUNK_DATA, CHUNK_END, TRAILER };
@@ -23,7 +23,7 @@ enum { HEAD, SIZED, TO_THE_END, CHUNK_SIZE, CHUNK_DATA, CHUNK_END, TRAILER };
 enum { LENGTH_NOT_TOLD = -1, LENGTH_UNREADABLE = -2 };
 struct head {
     size_t size;     /* of the whole head, with the empty line; 0: incomplete */
-    unsigned status; /* 0: it is none of HTTP/1 */
+    unsigned status; /* 0: not an answer of HTTP/1 */
     long long length;
     bool chunked, last;
 };
@@ -39,7 +39,7 @@ static bool has_word(const char *value, const char *word) {
     }
 }
 
-/* What stands behind the name, or NULL. */
+/* Returns the text after the name, or NULL if the line has another name. */
 static const char *value_of(const char *line, const char *name) {
     size_t size = strlen(name);
     return strncasecmp(line, name, size) ? NULL : line + size + strspn(line + size, " \t");
@@ -57,7 +57,7 @@ static void read_line(struct head *head, const char *line) {
     }
 }
 
-/* In HTTP/1.0 an answer is the last of its connection, unless its head says otherwise. */
+/* Reads a head. In HTTP/1.0 an answer is the last of its connection, unless its head says otherwise. */
 static struct head read_head(const char *bytes, size_t size) {
     struct head head = {.length = LENGTH_NOT_TOLD};
     const char *end = memmem(bytes, size, "\r\n\r\n", 4);
@@ -73,7 +73,7 @@ static struct head read_head(const char *bytes, size_t size) {
     return head;
 }
 
-/* A request for a file of a set: GET, the path, and the rest, which prepare has written. */
+/* Writes a request for a file of a set: GET, the path, and the rest, which prepare has written. */
 static size_t request_file(struct load_link *link, unsigned i, char *out) {
     const struct load *load = link->load;
     size_t file = fileset_choose(load->set, (double)load_random(link) / 4294967296.0);
@@ -89,7 +89,7 @@ static size_t request(struct load_link *link, unsigned i, char *out) {
     return link->load->request_size;
 }
 
-/* What the i-th answer should contain. */
+/* Sets the expected content of the i-th answer. */
 static void expect(struct load_link *link, unsigned i) {
     const struct load *load = link->load;
     uint32_t file = link->asked[i].key;
@@ -97,11 +97,11 @@ static void expect(struct load_link *link, unsigned i) {
     link->right_size = load->set ? load->set->files[file].size : load->content_size;
 }
 
-/* An interim answer: another head follows. A change of the protocol is an error, because the client did not ask for it.
- * */
+/* Is it an interim answer, after which another head follows? A change of the protocol is an error, because the client
+ * did not ask for it. */
 static bool is_interim(const struct head *head) { return head->status / 100 == 1 && head->status != 101; }
 
-/* Link->part is still HEAD if it was an interim one. */
+/* Takes a head. After an interim answer link->part is still HEAD. */
 static size_t take_head(struct load_link *link, const char *bytes, size_t size, enum load_fault *fault) {
     const struct load *load = link->load;
     struct head head = read_head(bytes, size);
@@ -143,7 +143,7 @@ static void see(struct load_link *link, const char *bytes, size_t n, enum load_f
     link->body_at += n;
 }
 
-/* A line around the chunks. */
+/* Takes a line before, between or after chunks. */
 static void take_line(struct load_link *link, const char *line, size_t size, bool *done, enum load_fault *fault) {
     bool empty = size == 2 && *line == '\r';
     if (link->part == CHUNK_SIZE) {
@@ -158,7 +158,7 @@ static void take_line(struct load_link *link, const char *line, size_t size, boo
     }
 }
 
-/* Data as far as it has come, lines whole. */
+/* Takes chunks: data as far as it has come, and complete lines. */
 static size_t take_chunks(struct load_link *link, const char *bytes, size_t size, bool *done, enum load_fault *fault) {
     size_t taken = 0;
     while (taken < size && !*done && !*fault) {
@@ -189,7 +189,7 @@ static size_t take_body(struct load_link *link, const char *bytes, size_t size, 
     return n;
 }
 
-/* No bytes: the connection has ended, which also ends an answer without a length. */
+/* Takes bytes of an answer. Without bytes the connection has ended, which also ends an answer without a length. */
 static size_t take(struct load_link *link, unsigned i, const char *bytes, size_t size, bool *done,
                    enum load_fault *fault) {
     size_t taken = 0, n;
@@ -208,7 +208,7 @@ static size_t take(struct load_link *link, unsigned i, const char *bytes, size_t
     return taken;
 }
 
-/* Why there is nothing to compare with, or NULL. */
+/* Makes the first request, whose answer is compared with all others. Returns NULL, or the error. */
 static const char *ask_first(struct load_link *link) {
     static char problem[128];
     struct weft_scope scope;
@@ -241,7 +241,8 @@ static const char *learn(struct load *load) {
     struct load_link *link = load_link_new(&one, 0);
     if (!link) return "no memory";
     const char *problem = ask_first(link);
-    load->answer_room = link->head_size + 256 + one.content_size; /* dates and such may be longer */
+    /* more room, because a date or another field may be longer */
+    load->answer_room = link->head_size + 256 + one.content_size;
     load->content = one.content;
     load->content_size = one.content_size;
     load_link_free(link);

@@ -64,7 +64,7 @@ ssize_t load_receive(struct load_link *link, char *to, size_t size) {
     return link->tls ? weft_tls_read(link->tls, to, size) : weft_recv(link->fd, to, size, 0);
 }
 
-/* The n-th source address. Only for servers of this machine that are named by a loopback address. */
+/* Binds to the n-th source address. Only for servers on this machine that are named by a loopback address. */
 static bool bind_source(int fd, const struct sockaddr_in *server, unsigned n) {
     struct sockaddr_in source = {.sin_family = AF_INET};
     int one = 1;

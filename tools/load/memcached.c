@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DIGITS 9 /* of a key: k, then its number */
+#define DIGITS 9 /* bytes of a key: k and its number */
 #define KEY (1 + DIGITS)
-#define AROUND 64 /* words and numbers of a command, and of an answer */
+#define AROUND 64 /* bytes of the words and numbers of a command or an answer */
 #define STORED "STORED\r\n"
 #define MISSING "END\r\n"
 #define VALUE_END "\r\nEND\r\n"
@@ -32,7 +32,8 @@ static char *put_key(char *out, uint32_t key) {
     return put_number(out + 1, key, DIGITS);
 }
 
-/* " 0 0 SIZE\r\n" of a set, " 0 SIZE\r\n" of its value: the size is the same for all, and kept as text. */
+/* Writes a set. The texts " 0 0 SIZE\r\n" of a set and " 0 SIZE\r\n" of a value are made once, because all values have
+ * the same size. */
 static char *put_set(const struct load *load, char *out, uint32_t key) {
     out = put_key(put_text(out, "set "), key);
     out = put(put_text(out, " 0"), load->request_text, load->request_size);
@@ -51,7 +52,7 @@ static size_t request(struct load_link *link, unsigned i, char *out) {
     return (size_t)(end - out);
 }
 
-/* The fault that an unexpected line means. None while the line is incomplete. */
+/* Returns the fault that an unexpected line means. Returns none while the line is incomplete. */
 static enum load_fault other_line(const char *bytes, size_t size) {
     if (!memchr(bytes, '\n', size)) return LOAD_FINE;
     if (size >= 5 && !memcmp(bytes, MISSING, 5)) return LOAD_MISSING;

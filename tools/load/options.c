@@ -103,7 +103,7 @@ static bool set_number(const struct option *o, const char *text, struct load_pla
     return true;
 }
 
-/* 1: it also took the next argument; 0: it did not; -1: an error, which was printed. */
+/* Returns 1 if it also took the next argument, 0 if not, -1 after printing an error. */
 static int set_option(char *name, const char *next, struct load_plan *plan) {
     const char *own = option_value(name), *value = own ? own : next;
     for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
@@ -163,7 +163,7 @@ static bool find_address(const char *text, struct load_plan *plan) {
 
 static bool is_url(const char *text) { return !strncasecmp(text, "http://", 7) || !strncasecmp(text, "https://", 8); }
 
-/* Returns how many words name the protocol; a URL contains it. */
+/* Finds the protocol. Returns how many words name it: 0 for a URL, which contains the protocol. */
 static int find_protocol(const char *word, struct load_plan *plan) {
     static const struct load_protocol *const protocols[] = {&load_http, &load_memcached, &load_echo};
     plan->tls = !strcmp(word, "https");
@@ -173,7 +173,7 @@ static int find_protocol(const char *word, struct load_plan *plan) {
     return !is_url(word);
 }
 
-/* Checks for options that contradict each other: the exit code, or -1. */
+/* Checks for options that contradict each other. Returns the exit code, or -1. */
 static int check_together(const struct load_plan *plan) {
     if (plan->files && plan->protocol != &load_http) return usage("--files is for http");
     if (plan->session && plan->one_request) return usage("--session and --one-request: one or the other");

@@ -21,7 +21,7 @@ static double a_request(uint64_t cpu, const struct load_tally *tally) {
     return tally->answers ? us(cpu) / (double)tally->answers : 0;
 }
 
-/* Requests without an answer are not among the times: their number is printed beside them. */
+/* Prints the times. Requests without an answer have no time: their number is printed beside the times. */
 static void times_for_people(const struct load_plan *plan, const struct load_tally *tally) {
     uint64_t late = tally->faults[LOAD_TIMEOUT], others = load_faults(tally) - late;
     if (!tally->answers) {
@@ -70,7 +70,7 @@ static void for_people(const struct load_plan *plan, const struct load_tally *ta
     printf("\n");
 }
 
-/* Without an answer, null. */
+/* Writes a time as JSON; null if there was no answer. */
 static void time_for_programs(const struct load_tally *tally, const char *name, double value) {
     if (tally->answers)
         printf(",\"%s_us\":%.6g", name, value);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 
-#define DIALLING 64 /* at once; a server's queue of new connections is short */
+#define DIALLING 64 /* links that connect at the same time; a server's queue of new connections is short */
 #define TOLD_AFTER (2 * WEFT_SECOND)
 #define TOLD_EVERY WEFT_SECOND
 
@@ -21,7 +21,7 @@ static struct weft_fiber *spawn_links(struct load *load, struct load_link **link
     for (unsigned i = 0; fibers && i < load->plan->connections; i++)
         if (weft_spawn(&fibers[i], NULL, load_drive, links[i])) {
             fprintf(stderr, "weft load: no memory for a fiber a connection\n");
-            exit(1); /* the others wait for a link that will not come */
+            exit(1); /* the other links would wait for this link for ever */
         }
     return fibers;
 }
@@ -50,7 +50,7 @@ static void end_part(struct load *load) {
     tally->server_memory = memory > tally->server_memory ? memory - tally->server_memory : 0;
 }
 
-/* Tells how far it is, until the end. */
+/* Shows the progress until the end. */
 static void *tell(void *p) {
     const struct load *load = p;
     uint64_t last = 0, next = weft_now() + TOLD_AFTER;
@@ -112,7 +112,7 @@ void load_run(const struct load_plan *plan, struct load_tally *tally) {
     struct load load = {.plan = plan, .tally = tally};
     *tally = (struct load_tally){.problem = NULL};
     config.workers = plan->workers;
-    prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); /* of the workers, too: arrivals are meant to be punctual */
+    prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); /* also applies to the workers, so that arrivals are punctual */
     load_raise_descriptors(plan->connections + 256u);
     if (weft_run(run, &load, &config) < 0) tally->problem = "the runtime could not be started";
     tally->answers = histogram_count(&tally->times) - tally->unsent;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static char problem[320]; /* the first one; "" */
+static char problem[320]; /* the first error; "" if there was none */
 
 const char *load_secure_problem(void) { return *problem ? problem : NULL; }
 

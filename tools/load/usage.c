@@ -26,7 +26,7 @@ static uint64_t memory_of(pid_t pid) {
     return kib * 1024;
 }
 
-/* Of the process and of its children. */
+/* Adds up the values of a process and its children. */
 static uint64_t sum(pid_t pid, uint64_t (*of)(pid_t)) {
     char path[64];
     int child;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * weft, built to count what it does (base/atomic.h), as a measuring program of its own: it is several
- * times slower, so it has no times to tell.
+ * weft, built to count its atomic operations (base/atomic.h), as a separate measuring program. It is several times
+ * slower, so it reports no times.
  *
- * counts: a benchmark, once.
+ * counts: runs a benchmark once.
  *
  *   work=    fib (without a cut-off), matmul, or mail: loops of which each piece is mailed to a worker
- *   n=       which fib, lines of the matrices, or tasks of a loop
+ *   n=       the argument of fib, lines of the matrices, or tasks of a loop
  *   deque=   the kind of deque
  *
- * Metrics, each a thousand forks or mailed tasks: full fences; locked instructions; steals that found nothing;
+ * Metrics, each for a thousand forks or mailed tasks: full fences; locked instructions; steals that found nothing;
  * transfers of cache lines between threads.
  *
- * Transfers are those that caches without limits would have for weft's atomic variables: a thread that reads a line
- * gets a copy, unless it has one; a thread that writes the line takes away all other copies. Arguments and results
- * of tasks are plain variables, and not among them.
+ * The transfers are those of weft's atomic variables in caches of unlimited size: a thread that reads a line gets a
+ * copy, unless it has one; a thread that writes a line removes all other copies. Arguments and results of tasks are
+ * plain variables, and are not counted.
  */
 #include "own.h"
 #include "system.h"
@@ -26,10 +26,10 @@
 _Atomic unsigned long counted_fences, counted_locked;
 static _Atomic unsigned long transfers;
 
-#define LINES ((size_t)1 << 20) /* lines of 64 bytes whose addresses end alike count as one */
-#define LEAF 16                 /* lines; as below */
-#define LOOPS 106               /* of a run of `latency` */
-#define MAIL 13                 /* the way in which `latency` sends each piece to a worker: loop.h */
+#define LINES ((size_t)1 << 20) /* lines of 64 bytes; lines whose addresses have the same low bits count as one */
+#define LEAF 16                 /* lines of a matrix that is not divided further */
+#define LOOPS 106               /* loops in a run of `latency` */
+#define MAIL 13                 /* the value of how= with which `latency` mails each piece to a worker: loop.h */
 
 static _Atomic uint64_t copies[LINES]; /* a bit for each thread that has a copy */
 static _Atomic unsigned threads;
@@ -70,7 +70,7 @@ static double fib_forks(uint64_t n) {
     return (double)(b - 1);
 }
 
-/* Each product that is larger than a leaf forks six of its eight parts. */
+/* Counts forks: each product that is larger than a leaf forks six of its eight parts. */
 static double matmul_forks(uint64_t n) {
     double forks = 0, products = 1;
     for (; n > LEAF; n /= 2, products *= 8) forks += 6 * products;
@@ -103,7 +103,7 @@ static void counts(const struct args *args, struct result *result) {
     const struct work *work = find_work(arg_text(args, "work", "fib"));
     char tasks[32];
     char *words[WORDS];
-    struct args once = {0, words}; /* the first of a name counts */
+    struct args once = {0, words}; /* the first value of a key counts */
     snprintf(tasks, sizeof tasks, "tasks=%lu", (unsigned long)arg(args, "n"));
     words[once.count++] = tasks;
     for (size_t i = 0; i < 4 && work->words[i]; i++) words[once.count++] = (char *)work->words[i];

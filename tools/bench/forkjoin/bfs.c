@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bfs: how far each of nodes= nodes is from the first, in a graph where each has 16 random neighbours,
- * level by level. A level is halved until a few nodes are left; a node that is found belongs to the
- * task that marks it, by a compare-and-swap in every form.
+ * bfs: breadth-first search in a graph of nodes= nodes with 16 random neighbours each, level by level. A level is
+ * halved until a few nodes are left. A found node belongs to the task that marks it, by a compare-and-swap in every
+ * form.
  *
  * Metric: ms.
  */
@@ -48,7 +48,7 @@ TASK_3(int, expand, size_t, first, size_t, last, int, far) {
 
 static void reset(void) { memset(distance, 0xff, nodes * sizeof *distance); }
 
-/* One after the other, without levels. */
+/* Computes the distances serially, without levels. */
 static void expected(void) {
     size_t head = 0, tail = 1;
     memset(wanted, 0xff, nodes * sizeof *wanted);

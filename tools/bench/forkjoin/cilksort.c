@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cilksort: of count= numbers, by quarters, merged in pairs; the merge is forked too, as Cilk's example
- * does it. grain=: so few are sorted or merged in place.
+ * cilksort: sorts count= numbers by quarters, which are merged in pairs. The merge is forked, too, as in Cilk's
+ * example. grain=: the largest part that is sorted or merged serially.
  *
  * Metric: ms.
  */
@@ -10,7 +10,7 @@
 
 static size_t grain;
 
-/* How many are less than x. */
+/* Returns how many numbers are less than x. */
 static size_t below(const uint32_t *data, size_t count, uint32_t x) {
     size_t first = 0;
     while (count) {
@@ -25,7 +25,7 @@ static size_t below(const uint32_t *data, size_t count, uint32_t x) {
     return first;
 }
 
-/* Two runs that are in order. */
+/* Two sorted runs. */
 struct runs {
     const uint32_t *a, *b;
     size_t a_count, b_count;

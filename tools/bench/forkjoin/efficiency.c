@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * efficiency: a tree of leaves= leaves of 1 to 40 us of integer work; how much of the workers' time is
- * spent in those.
+ * efficiency: a tree with leaves= leaves of 1 to 40 us of integer work. It measures which share of the workers' time is
+ * spent in the leaves.
  *
- * Metrics: computing time over running time a worker; ms.
+ * Metrics: computing time over running time of a worker; ms.
  */
 #include "forkjoin.h"
 
-static uint64_t leaves, wanted, computed; /* computed: ns, by all; atomic */
+static uint64_t leaves, wanted, computed; /* computed: ns of all workers; atomic */
 
 static uint64_t steps_of(uint64_t leaf) {
     uint64_t random = (leaf + 1) * UINT64_C(0x9e3779b97f4a7c15);
@@ -21,7 +21,7 @@ TASK_2(uint64_t, grow, uint64_t, first, uint64_t, count) {
         __atomic_fetch_add(&computed, clock_ns() - began, __ATOMIC_RELAXED);
         return sum;
     }
-    uint64_t third = count < 3 ? 1 : count / 3; /* halves would be too easy */
+    uint64_t third = count < 3 ? 1 : count / 3; /* unequal parts, because halves would be too easy */
     FRAME;
     SLOT(grow, left);
     FORK(left, grow, first, third);
@@ -35,7 +35,7 @@ void FORM(efficiency)(const struct args *args, struct result *result) {
     leaves = arg(args, "leaves");
     wanted = 0;
     for (uint64_t i = 0; i < leaves; i++) wanted += work_expected(i, steps_of(i));
-    result->right = ROOT(grow, 0, leaves) == wanted; /* does not count */
+    result->right = ROOT(grow, 0, leaves) == wanted; /* the first run is not measured */
     for (computed = 0; span < limit; rounds++) {
         uint64_t began = clock_ns();
         result->right &= ROOT(grow, 0, leaves) == wanted;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fib: Fibonacci numbers the slow way, one fork and one call a node: what a fork costs.
+ * fib: recursive Fibonacci numbers with one fork and one call for each node. Measures the cost of a fork.
  *
- *   n=        which      cutoff=  below this nothing is forked; 0: all is
- *   leaf=     steps of integer work where nothing is forked any more
- *   per=      fork: the metric is ns a fork; all: ms
- *   threads=  1: what each thread computed, see forkjoin.h
+ *   n=        the argument  cutoff=  nothing is forked below this; 0: everything is forked
+ *   leaf=     steps of integer work in nodes that do not fork
+ *   per=      fork: the metric is ns for each fork; all: ms
+ *   threads=  1: report the computing time of each thread, see forkjoin.h
  */
 #include "forkjoin.h"
 
@@ -15,7 +15,7 @@ static unsigned n, cutoff;
 static uint64_t got, wanted, leaf;
 static bool per_fork;
 
-/* Computed in another way than the measured code. */
+/* Computes the result in another way than the measured code. */
 static uint64_t expected(unsigned k) {
     uint64_t a = 0, b = 1;
     while (k--) {
@@ -41,7 +41,7 @@ static uint64_t alone(unsigned k) { return k < 2 ? k : alone(k - 1) + alone(k - 
 static NOINLINE uint64_t at_leaf(unsigned k) {
     uint64_t began = leaf_begin();
     uint64_t sum = alone(k);
-    if (leaf && work_done(k, leaf) == 0) sum++; /* it never is, and the compiler does not know */
+    if (leaf && work_done(k, leaf) == 0) sum++; /* never true, but the compiler does not know that */
     leaf_end(began);
     return sum;
 }
@@ -65,13 +65,13 @@ static void prepare(const struct args *args) {
     wanted = expected(n);
 }
 
-/* Nothing below 2 can be divided. */
+/* The smallest argument that forks. Arguments below 2 cannot be divided. */
 static unsigned below(void) { return cutoff < 2 ? 2 : cutoff; }
 
 static void compute(void) { got = cutoff || leaf ? ROOT(upper, n, below()) : ROOT(every, n); }
 static bool right(void) { return got == wanted; }
 
-/* Each node that is not below the cut-off forks once. */
+/* Returns the number of forks: each node that is not below the cut-off forks once. */
 static double unit(void) {
     double forks[2] = {0, 0};
     if (!per_fork) return 1e6;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flat: tasks= tasks that do next to nothing, all forked by one before it joins the first.
+ * flat: one task forks tasks= tasks that do next to nothing before it joins the first.
  *
- * Metric: ns a task.
+ * Metric: ns for each task.
  */
 #include "forkjoin.h"
 

@@ -10,7 +10,8 @@ bool FORM(leaf_traced);
 static struct { APART uint64_t computed; } threads[THREADS];
 static unsigned known;
 
-/* Not inline: a thread-local address must not be kept across a fork, after which another thread may go on. */
+/* Not inlined: after a fork the caller may continue on another thread, so the compiler must not keep a thread-local
+ * address. */
 NOINLINE void FORM(leaf_note)(uint64_t nanoseconds) {
     static __thread unsigned mine; /* index + 1 */
     if (!mine) mine = __atomic_add_fetch(&known, 1, __ATOMIC_RELAXED);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fork-join benchmarks: each workload is written once, beside this file, and compiled once for
- * each form of forking: weft's typed and its generic form (tools/bench/weft/), none at all (serial/),
- * oneTBB and OpenMP (bench/peers/). Each form has a form.h with these names:
+ * The fork-join benchmarks. Each workload is written once, beside this file, and compiled once for each form of
+ * forking: weft's typed and generic forms (tools/bench/weft/), plain calls (serial/), oneTBB and OpenMP (bench/peers/).
+ * Each form has a form.h with these names:
  *
  *   TASK_n(R, f, T1, a1, ...)  begins the definition of a function of n parameters that may fork and
  *                              be forked; R is what it returns, never void
@@ -18,13 +18,13 @@
  *
  *   form_prepare(workers)      once, before the first of these
  *   form_for(n, how, body)     calls body(begin, end) for parts of [0, n), each index once
- *   form_sleep(ns)             of the caller; the workers have nothing to do
- *   FORM_LOOPS_OUTSIDE         whether the loops want to be called by the program's first thread
+ *   form_sleep(ns)             the caller sleeps, and the workers have nothing to do
+ *   FORM_LOOPS_OUTSIDE         whether the program's first thread must call the loops
  *
- * Arguments of a fork are not arrays: a form may copy what it finds there. All is C and C++.
+ * Arguments of a fork are not arrays, because a form may copy them. All code is both C and C++.
  *
- * A workload does the same work in every form, whichever thread runs which part of it, and its result
- * is compared with the result of plain serial code.
+ * A workload does the same work in every form, whichever thread runs which part. Its result is compared with the result
+ * of plain serial code.
  */
 #ifndef BENCH_FORKJOIN_H
 #define BENCH_FORKJOIN_H
@@ -34,21 +34,21 @@
 #include "form.h"
 
 struct workload {
-    void (*prepare)(const struct args *args); /* the input, and what is to come out */
-    void (*reset)(void);                      /* before each computation; or NULL */
+    void (*prepare)(const struct args *args); /* makes the input and the expected result */
+    void (*reset)(void);                      /* called before each computation; may be NULL */
     void (*compute)(void);
     bool (*right)(void);
-    /* What one computation is divided by, in ns: 1e6 for milliseconds, the number of forks for ns each. */
+    /* Returns the divisor, in ns, for the time of a computation: 1e6 for milliseconds, the number of forks for ns
+     * each. */
     double (*unit)(void);
 };
 
-/* Computes again and again for ms= milliseconds, after one time that does not count. The first value
- * is the median. */
+/* Repeats the computation for ms= milliseconds, after one run that does not count. The first value is the median. */
 void FORM(measure)(const struct workload *workload, const struct args *args, struct result *result);
 
 extern const struct measurement FORM(measurements)[];
 
-/* Ends a workload's file: this is what `name` measures. */
+/* Ends the file of a workload: defines the measurement `name`. */
 #define WORKLOAD(name, prepare, reset, compute, right, unit) \
     void FORM(name)(const struct args *args, struct result *result) { \
         static const struct workload workload = {prepare, reset, compute, right, unit}; \
@@ -56,9 +56,9 @@ extern const struct measurement FORM(measurements)[];
     }
 
 /*
- * threads=1: how long each thread computed. A workload calls these around what is no forking: leaf_begin() before it,
- * leaf_end() after it, on the same thread. The samples are "computed" (thread, computing time over running time of
- * a thread) and "overhead" (0, what all threads ran over what they computed).
+ * With threads=1 a workload records how long each thread computed. It calls leaf_begin() before code without forks and
+ * leaf_end() after it, on the same thread. The samples are "computed" (thread, computing time over running time of a
+ * thread) and "overhead" (0, running time over computing time of all threads).
  */
 extern bool FORM(leaf_traced);
 void FORM(leaf_note)(uint64_t nanoseconds);

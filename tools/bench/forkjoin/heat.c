@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * heat: how warmth spreads over a square of side=, in steps= steps. Each step is a fork for each of
- * strips= strips, joined before the next step. A strip in the middle third takes four times as long:
- * halves of the strips are not halves of the work.
+ * heat: diffusion of heat on a square of side=, in steps= steps. Each step forks strips= strips and joins them before
+ * the next step. A strip in the middle third takes four times as long, so half of the strips is not half of the work.
  *
  * Metric: ms.
  */

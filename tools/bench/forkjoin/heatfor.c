@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * heatfor: how warmth spreads over a square of side=, in steps= steps. Each step is a loop over the lines of the
- * square, and ends before the next one begins: many short loops over the same memory.
+ * heatfor: diffusion of heat on a square of side=, in steps= steps. Each step is a loop over the lines of the square,
+ * and ends before the next step begins: many short loops over the same memory.
  *
- *   how=  how the system is to cut the loop; see its form.h
+ *   how=  how the system divides the loop; see its form.h
  *
  * Metric: ms.
  */
@@ -11,7 +11,7 @@
 
 static unsigned how;
 
-/* Lines [first + 1, last + 1): those at the edge stay as they are. */
+/* Computes lines [first + 1, last + 1). The lines at the edges do not change. */
 static void lines(size_t first, size_t last) { kernel_heat(now, after, side, first + 1, last + 1); }
 
 static void prepare(const struct args *args) {

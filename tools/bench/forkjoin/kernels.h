@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* One step of heat for lines [first, last) of a square of `side`; neither the first nor the last line is among them. */
+/* Computes one step of heat for lines [first, last) of a square of `side`. The range must not contain the first or last
+ * line. */
 void kernel_heat(const double *from, double *to, size_t side, size_t first, size_t last);
 
 /* The four steps of a blocked LU decomposition, for square blocks of `size` lines. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * knapsack: the most valuable choice of items= that fits, by branch and bound: take the next item, or
- * leave it. What cannot reach the bound is cut off. The bound is the best that a greedy choice finds,
- * less slack= in a thousand, and does not move: otherwise luck would decide how much work there is.
+ * knapsack: the most valuable choice of items= items that fits, by branch and bound: take the next item, or leave it.
+ * Branches that cannot reach the bound are cut off. The bound is fixed: the best greedy choice, minus slack= in a
+ * thousand. A moving bound would make the amount of work a matter of luck.
  *
  * Metric: ms.
  */
@@ -20,7 +20,7 @@ static struct item items[MOST];
 static int count, room, bound;
 static int got, wanted;
 
-/* The items are sorted by value a weight: no choice of the rest is worth more than this. */
+/* An upper bound for the value of the rest: the items are sorted by value for each unit of weight. */
 static int reach(int next, int left) { return next == count ? 0 : left * items[next].value / items[next].weight; }
 
 TASK_3(int, choose, int, next, int, left, int, value) {
@@ -41,7 +41,7 @@ static int by_worth(const void *a, const void *b) {
     return y->value * x->weight - x->value * y->weight;
 }
 
-/* By a table over all weights. */
+/* Computes the result by a table over all weights. */
 static int expected(void) {
     int *best = (int *)allocate((size_t)room + 1, sizeof *best);
     for (int i = 0; i < count; i++)

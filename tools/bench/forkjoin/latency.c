@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * latency: when each of tasks= pieces of a loop begins, counted from the call; each then takes work= us.
+ * latency: how long after the call each of tasks= pieces of a loop begins. Each piece takes work= us.
  *
- *   pause=  us before each loop: 0, and the workers have just worked; thousands, and they sleep
- *   how=    how the system is to hand the pieces out; see its form.h
+ *   pause=  us before each loop: with 0 the workers have just worked; after thousands they sleep
+ *   how=    how the system hands the pieces out; see its form.h
  *
- * Metrics: us until half of them have begun; until the last has; both medians over the loops.
- * Samples: "start", when the i-th to begin did, the median over the loops; "begun", of all tasks of all loops.
+ * Metrics: us until half of the pieces have begun; until the last has begun; both medians over the loops.
+ * Samples: "start", the time of the i-th begin, median over the loops; "begun", of all pieces of all loops.
  */
 #include "forkjoin.h"
 
@@ -33,7 +33,7 @@ void FORM(latency)(const struct args *args, struct result *result) {
     if (tasks > MOST) fail("tasks", EINVAL);
     form_prepare((unsigned)arg(args, "workers"));
     result->right = true;
-    for (int loop = -5; loop < LOOPS; loop++) { /* the first few do not count */
+    for (int loop = -5; loop < LOOPS; loop++) { /* the first few loops are not measured */
         for (size_t i = 0; i < tasks; i++) starts[i] = UINT64_MAX;
         if (pause) form_sleep(pause);
         origin = clock_ns();

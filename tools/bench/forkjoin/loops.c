@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loops: a loop over count= elements, each some steps of integer work, 200 on average.
+ * loops: a loop over count= elements, each with 200 steps of integer work on average.
  *
- *   costs=  0: all the same; 1: more and more; 2: at random; 3: one in the middle has a quarter of all
- *   how=    how the system is to cut the loop; see its form.h
+ *   costs=  0: all the same; 1: rising; 2: random; 3: one element in the middle has a quarter of all
+ *   how=    how the system divides the loop; see its form.h
  *
  * Metric: ms.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * matmul: the product of two matrices of n= lines, by quarters: four products at a time, twice.
+ * matmul: the product of two matrices of n= lines, by quarters: twice four products in parallel.
  *
- *   leaf=  lines of a product that is computed in place
+ *   leaf=  lines of a product that is computed serially
  *
  * Metric: ms.
  */

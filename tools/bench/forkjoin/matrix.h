@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the benchmarks on matrices share: square matrices of doubles that hold small whole numbers, so
- * that sums are exact in whatever order they are made.
+ * Shared by the benchmarks on matrices: square matrices of doubles that hold small whole numbers, so that sums are
+ * exact in any order.
  */
 #ifndef BENCH_MATRIX_H
 #define BENCH_MATRIX_H
@@ -15,11 +15,11 @@ extern "C" {
 extern size_t matrix_size; /* n=, a power of two */
 extern double *matrix_a, *matrix_b, *matrix_c, *matrix_wanted;
 
-/* Fills a and b, and finds their product by three loops. */
+/* Fills a and b, and computes their product by three loops. */
 void matrix_prepare(const struct args *args);
-bool matrix_right(void); /* c is the product */
+bool matrix_right(void); /* is c the product? */
 
-/* c += a * b, of `size` lines and columns; `stride`s are lengths of lines. */
+/* c += a * b for matrices of `size` lines and columns. A stride is the distance between lines. */
 void matrix_multiply(double *c, size_t c_stride, const double *a, size_t a_stride, const double *b, size_t b_stride,
                      size_t size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mergesort: of count= numbers, one half forked, the halves merged by one; grain=: so few are sorted
- * in place.
+ * mergesort: sorts count= numbers. One half is forked; the two halves are merged serially. grain=: the largest part
+ * that is sorted serially.
  *
  * Metric: ms.
  */
@@ -10,7 +10,7 @@
 
 static size_t grain;
 
-/* What lies in data comes out sorted there or, if `away`, in room. */
+/* Sorts `data`. The result is in `data` or, if `away`, in `room`. */
 TASK_4(int, sort, uint32_t *, data, uint32_t *, room, size_t, count, bool, away) {
     if (count <= grain) {
         sorting_run(data, count);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nqueens: in how many ways n= queens stand on a board of n x n, a fork for each place where the next
- * may stand: an irregular tree, with little work a node.
+ * nqueens: counts the ways to place n= queens on a board of n x n. Each place for the next queen is a fork: an
+ * irregular tree with little work for each node.
  *
- *   depth=  rows in which places are forked, and plain calls below: fewer and larger tasks. 0: all rows
+ *   depth=  rows that fork; deeper rows make plain calls, so tasks are fewer and larger. 0: all rows fork
  *
  * Metric: ms.
  */
@@ -16,7 +16,7 @@
 static unsigned n, depth;
 static uint64_t got, wanted;
 
-/* Whether the queen of the last row is attacked by none before. */
+/* Is the queen of the last row safe from all earlier queens? */
 static bool safe(const char *board, unsigned rows) {
     char column = board[rows - 1];
     for (unsigned i = 0; i + 1 < rows; i++) {
@@ -70,7 +70,7 @@ TASK_3(uint64_t, place, unsigned, size, unsigned, row, const char *, board) {
     return sum;
 }
 
-/* By sets of columns and diagonals. */
+/* Counts by sets of columns and diagonals. */
 static uint64_t ways(uint32_t columns, uint32_t left, uint32_t right) {
     uint32_t all = (1u << n) - 1;
     uint64_t sum = columns == all;

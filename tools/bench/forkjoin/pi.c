@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pi: of chunks= times 4096 random points in a square, how many lie in the circle; the chunks are halved
- * until one is left. Each has its own random numbers, so that the count is always the same.
+ * pi: counts how many of chunks= times 4096 random points in a square lie in the circle. The chunks are halved until
+ * one is left. Each chunk has its own random numbers, so the count is always the same.
  *
  * Metric: ms.
  */
@@ -39,7 +39,7 @@ static void prepare(const struct args *args) {
 
 static void compute(void) { got = ROOT(throw_darts, 0, chunks); }
 
-/* And it is near pi. */
+/* Checks the count, and that it is near pi. */
 static bool right(void) {
     double pi = 4 * (double)got / ((double)chunks * POINTS);
     return got == wanted && pi > 3.13 && pi < 3.15;

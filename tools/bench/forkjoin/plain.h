@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of a form.h that is the same wherever a function that forks is an ordinary function. */
+/* The part of a form.h that is common to all forms in which a forking function is an ordinary function. */
 #ifndef BENCH_PLAIN_H
 #define BENCH_PLAIN_H
 

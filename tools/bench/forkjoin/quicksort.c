@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * quicksort: of count= numbers, one half forked; grain=: so few are sorted in place.
+ * quicksort: sorts count= numbers, one half forked. grain=: the largest part that is sorted serially.
  *
  * Metric: ms.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See sorting.h. Which of two random numbers is less cannot be predicted, so partition and merge have
- * no branch on it: that alone makes them faster than qsort.
+ * See sorting.h. A processor cannot predict comparisons of random numbers, so partition and merge have no branches on
+ * them. That alone makes them faster than qsort.
  */
 #include "sorting.h"
 
@@ -16,7 +16,7 @@ size_t sorting_count;
 static uint32_t *disorder;
 static uint64_t mixture;
 
-/* The same for the same numbers in any order, and hardly for others. */
+/* A checksum that does not depend on the order. */
 static uint64_t mix(const uint32_t *data, size_t count) {
     uint64_t sum = 0;
     for (size_t i = 0; i < count; i++) {
@@ -99,7 +99,7 @@ static size_t middle_of(const uint32_t *data, size_t i, size_t j, size_t k) {
     return data[k] <= data[i] ? i : data[k] >= data[j] ? j : k;
 }
 
-/* The element in the middle of three, or of three such. */
+/* Returns the median of three elements, or of three such medians. */
 static size_t choose(const uint32_t *data, size_t count) {
     size_t half = count / 2, last = count - 1;
     if (count < 128) return middle_of(data, 0, half, last);
@@ -107,7 +107,7 @@ static size_t choose(const uint32_t *data, size_t count) {
                      middle_of(data, last - 2, last - 1, last));
 }
 
-/* Each goes to where the next less one belongs, and what was there takes its place. */
+/* Moves each element to its place, and continues with the element that was there. */
 size_t sorting_partition(uint32_t *data, size_t count) {
     size_t at = choose(data, count), less = 0, last = count - 1;
     uint32_t pivot = data[at];
@@ -133,8 +133,8 @@ NOINLINE void sorting_run(uint32_t *data, size_t count) {
 }
 
 /*
- * From both ends at once: two chains of dependent loads instead of one. As many steps as the shorter
- * run has pairs can be made without looking whether one has ended.
+ * Merges from both ends at once: two chains of dependent loads instead of one. While both runs have elements for these
+ * steps, no check for their ends is needed.
  */
 NOINLINE void sorting_merge(const uint32_t *a, size_t a_count, const uint32_t *b, size_t b_count, uint32_t *to) {
     const uint32_t *a_end = a + a_count, *b_end = b + b_count;
@@ -148,7 +148,7 @@ NOINLINE void sorting_merge(const uint32_t *a, size_t a_count, const uint32_t *b
             *to++ = front ? *b : *a;
             b += front;
             a += !front;
-            bool back = b_end[-1] < a_end[-1]; /* among equal elements, b's are the last */
+            bool back = b_end[-1] < a_end[-1]; /* among equal elements, those of b come last */
             *--to_end = back ? a_end[-1] : b_end[-1];
             a_end -= back;
             b_end -= !back;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * sparselu: the LU decomposition of a sparse matrix of blocks= by blocks= blocks of size= lines, as in the Barcelona
- * OpenMP task suite. Each of its steps forks a task for each block of a line and a column, joins them, and forks a
- * task for each block below and to the right.
+ * OpenMP task suite. Each step forks a task for each block of a line and a column, joins them, and then forks a task
+ * for each block below and to the right.
  *
  * Metric: ms.
  */
@@ -15,8 +15,8 @@
 #define BLOCKS_MOST 64
 
 static size_t blocks, size;
-static double *start, *wanted; /* all blocks, also those of zeros */
-static double *matrix;         /* the same, being decomposed */
+static double *start, *wanted; /* all blocks, including empty ones */
+static double *matrix;         /* the matrix that is being decomposed */
 static bool present[BLOCKS_MOST][BLOCKS_MOST], present_at_first[BLOCKS_MOST][BLOCKS_MOST];
 
 static double *block(size_t i, size_t j) { return matrix + (i * blocks + j) * size * size; }
@@ -57,7 +57,7 @@ TASK_1(int, edges, size_t, k) {
 
 TASK_1(int, inner, size_t, k) {
     FRAME;
-    static SLOT(modify, slots[BLOCKS_MOST * BLOCKS_MOST]); /* one step at a time; too many for a stack */
+    static SLOT(modify, slots[BLOCKS_MOST * BLOCKS_MOST]); /* for one step at a time; too many for a stack */
     size_t n = 0;
     for (size_t i = k + 1; i < blocks; i++)
         for (size_t j = k + 1; j < blocks; j++)
@@ -84,7 +84,7 @@ static void reset(void) {
     memcpy(present, present_at_first, sizeof present);
 }
 
-/* Without blocks: the decomposition of the whole matrix. Zeros stay zeros, so the result is the same. */
+/* Decomposes the whole matrix without blocks. Zeros stay zeros, so the result is the same. */
 static void decompose_all(double *m) {
     size_t n = blocks * size;
     double *whole = (double *)allocate(n * n, sizeof *whole);
@@ -103,7 +103,7 @@ static void decompose_all(double *m) {
     free(whole);
 }
 
-/* The pattern of the suite: the diagonal, its neighbours, and about an eighth of the rest. */
+/* The pattern of the suite: the diagonal, its neighbours, and about an eighth of the other blocks. */
 static bool begins_present(size_t i, size_t j) {
     if (i == j || i + 1 == j || j + 1 == i) return true;
     if ((i < j && i % 3 != 0) || (i > j && j % 3 != 0)) return false;
@@ -132,7 +132,7 @@ static void prepare(const struct args *args) {
     decompose_all(wanted);
 }
 
-/* The blocks' sums are added in another order than those of the plain decomposition. */
+/* Compares with a tolerance: the blocks add up in another order than the plain decomposition. */
 static bool right(void) {
     for (size_t i = 0; i < blocks * blocks * size * size; i++) {
         double difference = matrix[i] - wanted[i];

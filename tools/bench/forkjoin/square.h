@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The square of side= that heat and heatfor warm up, in steps= steps: its input, its two copies, and what is to come
- * out. Included by both, so that each has its own.
+ * The square of side= on which heat and heatfor compute, in steps= steps: its input, its two copies, and the expected
+ * result. Both files include it, so each has its own.
  */
 #ifndef BENCH_SQUARE_H
 #define BENCH_SQUARE_H
@@ -22,7 +22,7 @@ static void turn(void) {
 
 static void reset(void) {
     memcpy(now, start, side * side * sizeof *now);
-    memcpy(after, start, side * side * sizeof *after); /* its edge stays as it is */
+    memcpy(after, start, side * side * sizeof *after); /* the edge never changes */
 }
 
 static void prepare_square(const struct args *args) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * strassen: the product of two matrices of n= lines by seven products of half the size, all forked
- * but one. The room for sums and products is there before it begins.
+ * strassen: the product of two matrices of n= lines by seven products of half the size, six of which are forked. The
+ * memory for sums and products is allocated before.
  *
- *   leaf=  lines of a product that is computed in place
+ *   leaf=  lines of a product that is computed serially
  *
  * Metric: ms.
  */
@@ -14,7 +14,7 @@
 
 enum { PRODUCTS = 7 };
 
-/* A square part of a matrix with lines of `line`. */
+/* A square part of a matrix, whose lines are `line` elements apart. */
 struct block {
     double *at;
     size_t line;
@@ -22,13 +22,14 @@ struct block {
 
 struct product {
     struct block c, a, b;
-    double *room; /* for what lies below */
+    double *room; /* memory for the recursion */
 };
 
 static size_t leaf;
 static double *room;
 
-/* Seven times two sums and a product, each of a quarter, and what those need. */
+/* Returns the memory that a product needs: seven times two sums and a product, each of a quarter, and the memory of the
+ * recursion. */
 static size_t room_for(size_t size) {
     if (size <= leaf) return 0;
     size_t half = size / 2;
@@ -40,7 +41,7 @@ static struct block quarter(struct block m, size_t half, int row, int column) {
     return m;
 }
 
-/* to = x + sign * y */
+/* Computes to = x + sign * y. */
 static void combine(struct block to, struct block x, struct block y, double sign, size_t size) {
     for (size_t i = 0; i < size; i++)
         for (size_t j = 0; j < size; j++) to.at[i * to.line + j] = x.at[i * x.line + j] + sign * y.at[i * y.line + j];

@@ -7,7 +7,7 @@
 uint64_t *sums_in, *sums_out, sums_total;
 size_t sums_count;
 
-/* Four chains of additions, as in the std::reduce that some of the systems call instead. */
+/* Uses four chains of additions, like the std::reduce that some systems call instead. */
 uint64_t sums_fold(size_t begin, size_t end, uint64_t sum) {
     uint64_t a = 0, b = 0, c = 0;
     for (; end - begin >= 4; begin += 4) {
@@ -33,7 +33,8 @@ void sums_prepare(const struct args *args) {
     for (size_t i = 0; i < sums_count; i++) sums_in[i] = random_next(&random);
 }
 
-/* A few elements tell whether the results are new. Clearing all of them would fill the cache with zeros. */
+/* Clears only a few elements, enough to see whether the results are new. Clearing all would fill the cache with
+ * zeros. */
 void sums_reset(void) {
     sums_total = 0;
     for (size_t i = 0; i < sums_count; i += 997) sums_out[i] = 0;

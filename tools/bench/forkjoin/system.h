@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What measure_main runs a measurement on, where it is not a scheduler of fibers. */
+/* The system that measure_main runs a measurement on, if it is not a scheduler of fibers. */
 #ifndef BENCH_SYSTEM_H
 #define BENCH_SYSTEM_H
 

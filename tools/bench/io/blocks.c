@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define AT_ONCE 256 /* blocks */
+#define AT_ONCE 256 /* blocks in one write */
 
 void blocks_make(struct blocks *blocks, uint64_t count, bool direct) {
     static uint64_t chunk[AT_ONCE][BLOCK / 8];

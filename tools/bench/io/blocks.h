@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file of numbered blocks, for `file`: made for one measurement, read at random places, each block
- * checked. Its name is gone as soon as it is open.
+ * A file of numbered blocks for `file`: made for one measurement, and read at random places. Each block is checked. The
+ * name is removed as soon as the file is open.
  */
 #ifndef BENCH_IO_BLOCKS_H
 #define BENCH_IO_BLOCKS_H
@@ -17,10 +17,11 @@ struct blocks {
     uint64_t count;
 };
 
-/* direct: with O_DIRECT, and on disk; else in the page cache. Ends the program if it cannot be made. */
+/* direct: opened with O_DIRECT, and written to the disk; otherwise in the page cache. Ends the program if the file
+ * cannot be made. */
 void blocks_make(struct blocks *blocks, uint64_t count, bool direct);
 
-/* As O_DIRECT wants them. */
+/* Allocates aligned buffers, as O_DIRECT requires. */
 char *blocks_buffers(unsigned count);
 
 static inline off_t blocks_at(const struct blocks *blocks, uint64_t *random) {
@@ -32,7 +33,7 @@ static inline bool blocks_right(const char *buffer, off_t at) {
     return words[0] == (uint64_t)at / BLOCK && words[BLOCK / 8 - 1] == words[0];
 }
 
-/* What all systems tell: CPU us a read of this process, thousand reads a second. */
+/* The metrics of all systems: CPU us of this process for each read, thousand reads a second. */
 struct blocks_clock {
     uint64_t began, cpu;
 };

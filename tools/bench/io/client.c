@@ -13,11 +13,11 @@
 
 #define EVENTS 512
 #define MESSAGE 4096
-#define SILENCE_MS 5000 /* no answer on any connection: the server is stuck */
+#define SILENCE_MS 5000 /* without an answer on any connection for this long, the server is stuck */
 
 struct link {
     int fd;
-    unsigned got; /* bytes of the answer */
+    unsigned got; /* bytes of the answer so far */
     uint64_t sent_at, number;
 };
 
@@ -25,7 +25,7 @@ static char pattern[MESSAGE + 256];
 
 static const char *message(const struct link *link) { return pattern + (link->number & 0xff); }
 
-/* A reset, so that no port stays occupied for a minute. */
+/* Resets the connection, so that no port stays occupied for a minute. */
 static void hang_up(int fd) {
     struct linger now = {1, 0};
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
@@ -44,7 +44,7 @@ static bool say(struct link *link, unsigned size) {
     return send(link->fd, message(link), size, MSG_NOSIGNAL) == (ssize_t)size;
 }
 
-/* One connection. False: refused. */
+/* Makes a connection. Returns false if it was refused. */
 static bool dial(const struct client *client, int epoll, struct link *link) {
     bool sends = client->size;
     int one = 1;
@@ -65,7 +65,7 @@ static void start(struct client *client, int epoll, struct link *link) {
     if (!done) client->errors++;
 }
 
-/* What came in. True: an answer is complete. */
+/* Takes received bytes. Returns true if an answer is complete. */
 static bool take(struct client *client, struct link *link) {
     char bytes[MESSAGE];
     ssize_t n = recv(link->fd, bytes, sizeof bytes, 0);
@@ -82,8 +82,8 @@ static bool take(struct client *client, struct link *link) {
     return link->got == client->size;
 }
 
-/* From rest to rest: all connections begin, go on for so long, and are waited for. What the server does
- * meanwhile is just what these requests need, however far it is ahead of us or behind. */
+/* Runs from rest to rest: all connections begin, continue for this time, and are then awaited. So the server's work in
+ * this time is exactly the work for these requests. */
 static void run_for(struct client *client, int epoll, struct link *links, uint64_t nanoseconds) {
     unsigned under_way = client->connections;
     uint64_t now = clock_ns(), deadline = now + nanoseconds;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The client of `echo` and `accept`: a plain epoll loop, so that the measure does not change when weft
- * does. Closed: each connection has one message under way. Every answer is compared with what was sent.
+ * The client of `echo` and `accept`. It is a plain epoll loop, so the measure does not change when weft does. Closed
+ * loop: each connection has one message under way. Every answer is compared with the message.
  */
 #ifndef BENCH_IO_CLIENT_H
 #define BENCH_IO_CLIENT_H

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * http, memcached: a real server on one processor, the load generator (load/load.h) on the other. http-wrk: with wrk
- * (wrk.h) in the load generator's place. http-site: sessions that ask for the files of a set (load/fileset.h), at a
- * rate.
+ * http, memcached: a real server on one processor, the load generator (load/load.h) on another. http-wrk: wrk (wrk.h)
+ * is the load generator. http-site: sessions that request the files of a set (load/fileset.h), at a rate.
  *
  *   server=       path of the server's program (bench/peers/io); without it, weft serve or weft cached
  *   reference=    memcached: path of the server with the greatest rate that the open loop is measured by
@@ -55,8 +54,8 @@ static void make_file(const struct server *server, size_t size) {
     free(bytes);
 }
 
-/* How each is called. One thread or worker each: they have one processor; as patient as nginx is. files: how many
- * of them a web server keeps open. */
+/* Starts a server with its own options: one thread or worker, because it has one processor, and the time-outs of nginx.
+ * files: how many files a web server may keep open. */
 static void start_with(struct server *server, const char *path, const struct load_plan *plan, unsigned files,
                        struct limit limit) {
     char port[32], number[16], connections[32], dir[SERVER_PATH + 8], scratch[SERVER_PATH + 8], most[16];
@@ -72,7 +71,8 @@ static void start_with(struct server *server, const char *path, const struct loa
     snprintf(scratch, sizeof scratch, "scratch=%s", server->scratch);
     char *self = "/proc/self/exe";
     char *const theirs[] = {(char *)path, (char *)plan->protocol->name, port, dir, scratch, connections, kept, NULL};
-    char *root = geteuid() ? NULL : "root"; /* as it is now, so that the scratch directory can be read */
+    char *root = geteuid() ? NULL : "root"; /* the same user as now, so that the server can read the scratch
+                                               directory */
     char *const serve[] = {
         self,      "serve", server->scratch,        "--port", number, "--workers", "1", "--slow", "60",
         "--cache", cache,   root ? "--user" : NULL, root,     NULL};
@@ -102,7 +102,7 @@ static struct load_plan plan_for(const struct args *args, const struct load_prot
     return plan;
 }
 
-/* False, and said, if nothing could be measured. */
+/* Runs the plan. Returns false after printing the reason if nothing could be measured. */
 static bool run(const struct load_plan *plan, struct load_tally *tally) {
     load_run(plan, tally);
     if (tally->problem || !tally->answers)
@@ -135,7 +135,7 @@ static void prepare(const struct args *args) {
 /* The server inherits the choice of an engine; the client always runs on the default one. */
 static void client_prepare(void) { unsetenv("WEFT_IO"); }
 
-/* A server of files, and a client that is about to ask for one. */
+/* Starts a file server, and plans a client that requests one file. */
 static struct load_plan start_http(const struct args *args, struct server *server, unsigned quota) {
     prepare(args);
     server_prepare(server);
@@ -147,8 +147,8 @@ static struct load_plan start_http(const struct args *args, struct server *serve
     return plan;
 }
 
-/* The same with wrk as the client. own=1: the server is weft serve, and server= only says that wrk is there. What it
- * costs to make the connections is in it, because wrk makes them in its measured time. */
+/* Like http, with wrk as the client. own=1: the server is weft serve, and server= only says that wrk is installed. wrk
+ * makes its connections in the measured time, so the figures include their cost. */
 void own_http_wrk(const struct args *args, struct result *result) {
     char url[64];
     struct server server;
@@ -182,7 +182,7 @@ void own_http(const struct args *args, struct result *result) {
     server_stop(&server);
 }
 
-/* Each connection has been used, and is at rest. */
+/* Measures after each connection was used once and is idle. */
 void own_clients(const struct args *args, struct result *result) {
     static struct load_tally tally;
     struct server server;
@@ -207,7 +207,7 @@ void own_overload(const struct args *args, struct result *result) {
     server_stop(&server);
 }
 
-/* The greatest rate of the reference; 0: there is none. */
+/* Returns the greatest rate of the reference; 0: there is none. */
 static double reference_rate(const struct args *args, struct load_tally *tally) {
     const char *reference = arg_text(args, "reference", NULL), *path = arg_text(args, "server", NULL);
     if (!reference || (path && !strcmp(path, reference))) return 0;
@@ -241,8 +241,9 @@ void own_memcached(const struct args *args, struct result *result) {
     server_stop(&server);
 }
 
-/* At a rate, in open loop, past what the server can do: unanswered requests are no error then. Metrics: thousand a
- * second that were answered; us until the answer, median and 99th percentile; CPU us of the server a request. */
+/* Runs at a rate, in open loop, which may exceed what the server can do: unanswered requests are then not errors.
+ * Metrics: thousand a second that were answered; us until the answer, median and 99th percentile; CPU us of the server
+ * for each request. */
 void own_memcached_rate(const struct args *args, struct result *result) {
     static struct load_tally tally;
     struct server server;
@@ -263,7 +264,7 @@ void own_memcached_rate(const struct args *args, struct result *result) {
     server_stop(&server);
 }
 
-/* A set of files in the server's directory; returns the path of its list. */
+/* Writes a set of files into the server's directory, and returns the path of its list. */
 static const char *make_site(const struct server *server, size_t files, bool cold) {
     static char list[SERVER_PATH + sizeof FILESET_LIST];
     struct fileset set;
@@ -274,7 +275,8 @@ static const char *make_site(const struct server *server, size_t files, bool col
     return list;
 }
 
-/* Past what the server can do, requests that are not answered in time are no error, but a result. */
+/* The rate may exceed what the server can do. Requests that are not answered in time are then a result, not an
+ * error. */
 void own_http_site(const struct args *args, struct result *result) {
     static struct load_tally tally;
     struct server server;

@@ -31,7 +31,7 @@ static unsigned free_port(void) {
     return ntohs(at.sin_port);
 }
 
-/* The calling thread, to the first or to the last of those that this process may use. */
+/* Pins the calling thread to the first or the last processor of this process. */
 static void pin(bool last) {
     static cpu_set_t all;
     static bool known;
@@ -62,7 +62,7 @@ static bool put(const char *group, const char *name, const char *text) {
     return done;
 }
 
-/* Version 1 and version 2 of control groups have different words for the same. */
+/* Writes a limit. Versions 1 and 2 of control groups have different names for it. */
 static bool put_limit(const char *group, struct limit limit) {
     char quota[16], both[64], period[16], bytes[32];
     snprintf(quota, sizeof quota, "%u", QUOTA_PERIOD * limit.quota / 100);
@@ -92,7 +92,7 @@ static void make_group(struct server *server, struct limit limit) {
     exit(1);
 }
 
-/* The process that runs, or is being made; for a program that ends early. */
+/* The process that runs or is being started, for a program that ends early. */
 static struct server *current;
 
 static int remove_one(const char *path, const struct stat *s, int kind, struct FTW *ftw) {
@@ -128,11 +128,11 @@ void server_prepare(struct server *server) {
 }
 
 static void run_child(const struct server *server, char *const *argv) {
-    current = NULL; /* it is the parent's */
+    current = NULL; /* the parent owns it */
     pin(false);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (server->group[0] && !put(server->group, "cgroup.procs", "0")) fail(server->group, errno);
-    int nowhere = open("/dev/null", O_WRONLY); /* our standard output is for the result */
+    int nowhere = open("/dev/null", O_WRONLY); /* our standard output is only for the result */
     dup2(nowhere, STDOUT_FILENO);
     execv(argv[0], argv);
     fail(argv[0], errno);

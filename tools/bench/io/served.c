@@ -8,8 +8,8 @@
  *   epoll=1       weft's server runs on its epoll engine
  *   warm=, span=  ms before the measured part, and of it
  *
- * Metrics: CPU us of the server a request; thousand requests a second; us until the answer, median and
- * 99th percentile.
+ * Metrics: CPU us of the server for each request; thousand requests a second; us until the answer, median and 99th
+ * percentile.
  */
 #include "own.h"
 

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* "1.25ms" in us; negative: it is no time. */
+/* Reads a time such as "1.25ms", in us. Returns a negative number if it is not a time. */
 static double time_of(const char *text) {
     static const struct {
         const char *unit;

@@ -13,7 +13,8 @@ struct wrk {
     double median, late;       /* us until the answer; late: the 99th percentile */
 };
 
-/* On the processor of the caller, for so many whole seconds. False, and said: it did not run, or is not understood. */
+/* Runs wrk on the processor of the caller for this many seconds. Returns false after printing the reason if it did not
+ * run, or its output is not understood. */
 bool wrk_run(const char *url, unsigned connections, unsigned seconds, struct wrk *result);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Forks that are calls: what a program without any runtime takes. The names are explained in
- * tools/bench/forkjoin/forkjoin.h. workers= is the number of processes that do the same at the same
- * time: what the machine gives to that many, without anything that they have to agree upon.
+ * Forks that are plain calls: the cost of a program without a runtime. tools/bench/forkjoin/forkjoin.h explains the
+ * names. workers= is the number of processes that do the same work at the same time. They share nothing, so they show
+ * what the machine can give to that many.
  */
 #ifndef BENCH_FORM_H
 #define BENCH_FORM_H
@@ -17,7 +17,7 @@
 #define FORK(s, f, ...) ((s) = f(__VA_ARGS__))
 #define SYNC
 
-/* All processes are ready; all have measured enough. */
+/* form_begin waits until all processes are ready; form_over tells whether all have measured enough. */
 void form_begin(void);
 bool form_over(void);
 

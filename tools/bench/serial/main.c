@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plain serial C as a measuring program, once or several times at once: the yardstick of the
- * fork-join benchmarks. With several processes, a time is what one computation takes when they share
- * the work without loss: 1 / (1/t1 + 1/t2 + ...).
+ * Plain serial C as a measuring program, with one or several processes: the yardstick of the fork-join benchmarks. With
+ * several processes, a time is that of one computation if they share the work without loss: 1 / (1/t1 + 1/t2 + ...).
  */
 #include "forkjoin.h"
 #include "sorting.h"
@@ -22,7 +21,7 @@ static struct shared {
 } * shared;
 static bool said_enough;
 
-/* Spins: no thread must be woken up when the others begin. */
+/* Spins, so that no process must be woken when all begin. */
 void form_begin(void) {
     __atomic_fetch_add(&shared->ready, 1, __ATOMIC_RELAXED);
     while (__atomic_load_n(&shared->ready, __ATOMIC_RELAXED) < shared->copies) {
@@ -48,7 +47,7 @@ void sys_run(const struct args *args, measure_fn *run, struct result *result) {
         copy++;
     }
     run(args, &shared->results[copy]);
-    int status = 0; /* each but the last has one child, which has the next */
+    int status = 0; /* each process but the last has one child, which makes the next */
     if (copy + 1 < copies && (wait(&status) < 0 || status)) exit(1);
     if (copy > 0) _exit(0);
 
@@ -66,7 +65,7 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* sort: the C library's. */
+/* The workload `sort`: the C library's qsort. */
 static void sort(void) { qsort(sorting_data, sorting_count, sizeof *sorting_data, compare); }
 WORKLOAD(sort, sorting_prepare, sorting_reset, sort, sorting_right, in_milliseconds)
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * file: reads of 4 KiB at random places, each fiber one after another.
+ * file: each fiber reads blocks of 4 KiB at random places, one after the other.
  *
  *   fibers=   that read
  *   blocks=   of the file
- *   direct=1  past the page cache; 0: all of it is there
+ *   direct=1  bypass the page cache; 0: the whole file is in it
  *   epoll=1   on the epoll engine
  *   span=     ms
  *
- * Metrics: CPU us of the process a read; thousand reads a second.
+ * Metrics: CPU us of the process for each read; thousand reads a second.
  */
 #include "io/blocks.h"
 #include "own.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * idle: what a runtime with nothing to do costs. The workers have run something before.
+ * idle: the CPU time of a runtime without work. The workers have run fibers before.
  *
  *   seconds=
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * weft's loops, the same in both of its forms. how: the partition (0 morsel, 1 lazy, 2 static, 3 one at a
- * time), and ten times the spread (0 none, 1 even, 2 uneven).
+ * weft's loops, the same in both of its forms. how= is the partition (0 morsel, 1 lazy, 2 static, 3 one index at a
+ * time) plus ten times the spread (0 none, 1 even, 2 uneven).
  */
 #ifndef BENCH_LOOP_H
 #define BENCH_LOOP_H
@@ -9,7 +9,7 @@
 #include "measure.h"
 #include "weft.h"
 
-/* Whether loops may send pieces to workers; system.c. */
+/* May loops mail pieces to workers? See system.c. */
 extern bool sys_mail;
 
 static inline void form_begin(void) {}

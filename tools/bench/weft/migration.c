@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * migration: what it costs a fiber to run on another worker than the worker that made it, and wrote
- * its data: fibers that each go over an array of cells= numbers, once.
+ * migration: the cost for a fiber of running on another worker than the worker that spawned it and wrote its data. Each
+ * fiber reads an array of cells= numbers once.
  *
- * Metrics: the time of a stolen fiber over that of a fiber that stayed, by their medians; us of a fiber
- * that stayed; how many in a hundred were stolen.
+ * Metrics: median time of stolen fibers over that of fibers that stayed; us of a fiber that stayed; percent of fibers
+ * that were stolen.
  */
 #include "own.h"
 #include "system.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * weft as a measuring program: `weft bench-one BENCH key=value ...`. The tool calls itself this way,
- * so that a measurement of weft begins in a fresh process, as those of the others do.
+ * weft as a measuring program: `weft bench-one BENCH key=value ...`. The tool calls itself this way, so that each
+ * measurement of weft begins in a fresh process, like those of its peers.
  */
 #include "benches.h"
 #include "own.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The benchmarks that only weft runs in this form; its peers have their own. Each is described in
- * the file of its name. */
+/* The benchmarks that only weft runs in this form; its peers have their own versions. The file with its name describes
+ * each. */
 #ifndef BENCH_OWN_H
 #define BENCH_OWN_H
 
@@ -14,11 +14,11 @@ measure_fn typed_sort, typed_sort_by, typed_pointers, typed_pointers_by, typed_s
 
 measure_fn own_switch, own_migration, own_timers, own_idle, own_startstop, own_select, own_scope, own_retrieval;
 
-/* A server and its client, and weft as such a server. */
+/* A server with its client, and weft as such a server. */
 measure_fn own_echo, own_accept, own_serve_echo, own_serve_accept, own_file, own_http, own_http_wrk, own_clients,
     own_http_site, own_overload, own_memcached, own_memcached_rate;
 
-/* argv[1] is the benchmark. Returns the exit code. */
+/* Runs the benchmark argv[1]. Returns the exit code. */
 int bench_one(int argc, char **argv);
 
 #endif

@@ -2,12 +2,12 @@
 /*
  * retrieval: how long it takes to get an item that another thread has left.
  *
- *   box=        where items are left: a worker's mailbox, or a deque from which the receiver steals
- *   contended=  0: the sender leaves an item in each of a thousand boxes, and rests while they are retrieved
- *               1: there is one box, and both threads are at work all the time
- *   ms=         so long
+ *   box=        where items are: a worker's mailbox, or a deque from which the receiver steals
+ *   contended=  0: the sender leaves an item in each of a thousand boxes, and rests while the receiver takes them
+ *               1: there is one box, and both threads work all the time
+ *   ms=         the duration
  *
- * Metric: ns an item; without contention the time of the receiver alone. Each item must come once. Sample
+ * Metric: ns for each item; without contention only the time of the receiver. Each item must come once. Sample
  * "retrieval": quantiles of the rounds' means.
  */
 #include "own.h"
@@ -23,13 +23,13 @@
 #include <string.h>
 
 #define ITEMS 1000
-#define ROOM 2048     /* of a deque that has them all: a power of two */
-#define ROUNDS 200000 /* at most */
-#define PATIENT 1000  /* looks before the processor is given up */
+#define ROOM 2048     /* of a deque for all items: a power of two */
+#define ROUNDS 200000 /* the most rounds */
+#define PATIENT 1000  /* looks before the receiver yields the processor */
 
 struct item {
     APART struct weft__link link;
-    _Atomic bool left; /* it is in a box, or on its way out of it */
+    _Atomic bool left; /* the item is in a box, or was just taken from it */
 };
 
 struct retrieval {
@@ -38,12 +38,12 @@ struct retrieval {
     void **deques;
     size_t boxes;
     struct item *items;
-    uint64_t left, came; /* items; left: the sender's */
+    uint64_t left, came; /* items that the sender has left and that have come */
     APART _Atomic bool ended;
     pthread_barrier_t turn;
 };
 
-/* The abp deque has room again when its owner finds it empty. */
+/* The abp deque has room again only after its owner has found it empty. */
 static void push(const struct deque_sort *sort, void *deque, struct item *item) {
     while (!sort->push(deque, item)) {
         void *youngest = sort->pop(deque);
@@ -62,13 +62,13 @@ static void leave(struct retrieval *r, size_t i) {
     r->left++;
 }
 
-/* The sender may leave the item again. */
+/* Notes an item that has come. Then the sender may leave it again. */
 static void receive(struct retrieval *r, struct item *item) {
     r->came++;
     store_rel(&item->left, false); /* pairs with the sender that waits for it */
 }
 
-/* Takes what is in the box: all of a mailbox, one of a deque. */
+/* Takes items from the box: all items of a mailbox, one item of a deque. */
 static void retrieve(struct retrieval *r, size_t box) {
     if (r->sort) {
         struct item *item = r->sort->steal(r->deques[box]);
@@ -84,8 +84,8 @@ static void *send_in_turn(void *p) {
     struct retrieval *r = p;
     while (!load_acq(&r->ended)) { /* pairs with the end */
         for (size_t i = 0; i < ITEMS; i++) leave(r, i);
-        pthread_barrier_wait(&r->turn); /* the items are there */
-        pthread_barrier_wait(&r->turn); /* they have been retrieved */
+        pthread_barrier_wait(&r->turn); /* waits until the items are there */
+        pthread_barrier_wait(&r->turn); /* the items have been taken */
     }
     return NULL;
 }

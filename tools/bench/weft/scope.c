@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scope: begin a scope, spawn children that do next to nothing, and end it. The others, which have no
- * scopes, run `create`: Go waits for the batch by a WaitGroup, threads and Boost's fibers are joined.
+ * scope: begin a scope, spawn children that do next to nothing, and end it. Other systems have no scopes, so they run
+ * `create`: Go waits for the batch by a WaitGroup, threads and Boost's fibers are joined.
  *
  *   batch=  children
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * select: one fiber receives from four channels without a buffer, whichever has something; one or four others send.
+ * select: one fiber receives from any of four channels without a buffer. One or four other fibers send.
  *
- *   senders=  1: three channels stay silent, and each item finds the select waiting; 4
+ *   senders=  1: three channels stay silent, and each item finds the select waiting; 4: each channel has a sender
  *
  * Metrics: ns per select, least served sender over mean.
  */
@@ -15,7 +15,7 @@ struct speaker {
     APART struct weft_chan chan;
     struct sys_fiber fiber;
     uint64_t count, heard, sum;
-    struct weft_chan *over; /* where the end is said */
+    struct weft_chan *over; /* the channel on which the end is announced */
     struct alarm_clock *alarm;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * serve-echo, serve-accept: weft's side of `echo` and `accept` (io/served.c), the servers themselves: a
- * fiber a connection, until the process is killed.
+ * serve-echo, serve-accept: weft's servers for `echo` and `accept` (io/served.c). Each connection has a fiber. They run
+ * until the process is killed.
  *
  *   port=  of 127.0.0.1
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * startstop: start the runtime and stop it again, after the first time.
+ * startstop: start the runtime and stop it again. The first time is not measured.
  * Metric: us for both.
  */
 #include "own.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * switch: from one context to another on the same kernel thread and back, by the scheduler's own
- * routine: two places in the code that switch, and nothing else.
+ * switch: switch from one context to another on the same kernel thread and back, by the scheduler's own routine. Two
+ * places in the code switch, and do nothing else.
  * Metric: ns per switch, one way.
  */
 #include "own.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #define STACK ((size_t)64 * 1024)
-#define STRIDE 1000 /* switches there and back between two looks at the alarm */
+#define STRIDE 1000 /* round trips between two checks of the alarm */
 
 struct pair {
     struct weft__context here, there;
@@ -31,7 +31,8 @@ static NOINLINE void stride(struct pair *pair) {
     for (int i = 0; i < STRIDE; i++) pair = weft__switch(&pair->here, &pair->there, pair);
 }
 
-/* A function expects the stack as a call leaves it; on x86-64 that is a return address further down. */
+/* Returns the distance from the top of a stack at which a function must start: as after a call. On x86-64 a return
+ * address is there. */
 static size_t below_top(void) {
 #if defined(__x86_64__)
     return 16 + sizeof(void *);

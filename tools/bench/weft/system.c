@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* The place of the value among the words, as the library numbers them. */
+/* Returns the index of the value among the words, which is its number in the library. */
 static unsigned word_of(const struct args *args, const char *key, const char *const words[]) {
     const char *value = arg_text(args, key, words[0]);
     for (unsigned i = 0; words[i]; i++)
@@ -17,7 +17,7 @@ bool sys_mail = true;
 struct weft_config sys_config(const struct args *args) {
     static const char *const deques[] = {"split", "chase-lev", "abp", "locked", NULL};
     static const char *const places[] = {"local", "last", NULL};
-    /* Choices that only experiments make: the library reads them from the environment. */
+    /* Choices for experiments only. The library reads them from the environment. */
     static const char *const choices[][2] = {
         {"victims", "WEFT_VICTIMS"}, {"amount", "WEFT_AMOUNT"}, {"queue", "WEFT_QUEUE"}, {"backoff", "WEFT_BACKOFF"}};
     struct weft_config config = WEFT_CONFIG_INIT;
@@ -37,7 +37,7 @@ struct weft_config sys_config(const struct args *args) {
     return config;
 }
 
-/* What the runtime counted, for --counts. */
+/* Reports the counters of the runtime, for --counts. */
 static void tell_counts(void) {
     struct weft_stats s;
     if (weft_stats_read(&s)) return;
@@ -61,7 +61,7 @@ static void *first(void *p) {
     return NULL;
 }
 
-/* Not weft_run: a measurement may have threads of its own that wake fibers when all of them wait. */
+/* Does not use weft_run: a measurement may have threads that wake fibers while all fibers wait. */
 void sys_run(const struct args *args, measure_fn *run, struct result *result) {
     struct weft_config config = sys_config(args);
     struct run r = {args, run, result};

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the shared benchmarks run on: weft. Each system has a system.h with these names; this one
- * says what they mean.
+ * The system under the shared benchmarks: weft. Each system has a system.h with these names. This file explains them.
  *
- *   sys_fiber    something that runs, made by sys_spawn and given back by sys_join
- *   sys_permit   where one fiber, chosen after its spawn, waits until another fiber
- *                gives the permit; a permit given before the wait is not lost
- *   sys_sem      a counting semaphore; drain takes all there is and says how many it was
+ *   sys_fiber    a fiber or thread, made by sys_spawn and freed by sys_join
+ *   sys_permit   one fiber, chosen after its spawn, waits at it until another fiber gives the permit; a permit given
+ *                before the wait is not lost
+ *   sys_sem      a counting semaphore; drain takes all units and returns their number
  *   sys_mutex    a mutex; sys_rwlock, where the system has it, a reader-writer lock
- *   sys_chan     a channel of numbers with room for so many, or none; recv is false when it is closed and empty
+ *   sys_chan     a channel of numbers with a given capacity; recv returns false when it is closed and empty
  *   sys_run      starts the system with workers= workers, calls run as a fiber, stops it
  */
 #ifndef BENCH_SYSTEM_H
@@ -110,7 +109,7 @@ static inline void sys_rwlock_unlock_write(struct sys_rwlock *lock) {
 
 void sys_run(const struct args *args, measure_fn *run, struct result *result);
 
-/* The configuration that the arguments ask for. */
+/* Returns the configuration for the arguments. */
 struct weft_config sys_config(const struct args *args);
 
 #endif

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 
 #define HOUR (3600 * WEFT_SECOND)
-#define STRIDE 100 /* between two looks at the alarm */
+#define STRIDE 100 /* operations between two checks of the alarm */
 
-/* Up to an hour after the base. */
+/* Returns a random time within an hour after the base. */
 static uint64_t due(uint64_t base, uint64_t *random) { return base + random_next(random) * (HOUR >> 32); }
 
 static void fired(void *p) { __atomic_fetch_add((uint64_t *)p, 1, __ATOMIC_RELAXED); }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stands before src/base/atomic.h when the library is built to be counted (see ../counts.c): the same operations, and
- * each full fence, each locked instruction and each transfer of a cache line noted.
+ * Takes the place of src/base/atomic.h when the library is built for counting (see ../counts.c): the same operations,
+ * but each full fence, each locked instruction and each transfer of a cache line is counted.
  */
 #ifndef BENCH_COUNTED_ATOMIC_H
 #define BENCH_COUNTED_ATOMIC_H
@@ -11,7 +11,7 @@
 extern _Atomic unsigned long counted_fences, counted_locked;
 #define counted(what) ((void)atomic_fetch_add_explicit(&counted_##what, 1, memory_order_relaxed))
 
-/* The calling thread reads or writes the line of this address. */
+/* Counts a read or a write of this line by the calling thread. */
 void counted_read(const volatile void *p);
 void counted_write(const volatile void *p);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * weft's generic forks: a struct with the arguments, in the frame of the forking function. The names are
- * explained in tools/bench/forkjoin/forkjoin.h.
+ * weft's generic forks: a struct with the arguments, in the frame of the forking function.
+ * tools/bench/forkjoin/forkjoin.h explains the names.
  */
 #ifndef BENCH_FORM_H
 #define BENCH_FORM_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * weft's typed forks. The names are explained in tools/bench/forkjoin/forkjoin.h.
+ * weft's typed forks. tools/bench/forkjoin/forkjoin.h explains the names.
  */
 #ifndef BENCH_FORM_H
 #define BENCH_FORM_H
@@ -9,7 +9,7 @@
 
 #define FORM(name) typed_##name
 
-/* A spawn needs no place of its own: the deque has it. */
+/* A spawn needs no slot: the deque stores it. */
 #define TASK_1(R, f, ...) \
     typedef struct { \
         char none[1]; \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library's own sorts, of count= numbers in the order that input= says (sorting.h), or of pointers to them.
+ * The library's own sorts, of count= numbers in the order input= (sorting.h), or of pointers to them.
  *
- *   sort      weft/sort.h: the comparison is in line      pointers       the same, of pointers
+ *   sort      weft/sort.h: the comparison is inlined      pointers       the same, of pointers
  *   sort-by   weft_sort: the comparison is a call         pointers-by    the same, of pointers
  *
  * Metric: ms.

@@ -2,9 +2,9 @@
 /*
  * The library's own prefix sums and reductions, of count= numbers.
  *
- *   scan      weft_scan: two functions of the program's that go over a piece      reduce   weft_reduce, likewise
- *   scan-by   weft_scan_inclusive: the operation is a call an element
- *   scan-in   weft/scan.h: the operation is in line                               reduce-in   likewise
+ *   scan      weft_scan: two functions of the program that process a piece       reduce   weft_reduce, likewise
+ *   scan-by   weft_scan_inclusive: the operation is a call for each element
+ *   scan-in   weft/scan.h: the operation is inlined                              reduce-in   likewise
  *
  * Metric: us.
  */
