@@ -441,6 +441,8 @@ protocols() {
     planted_whole spares "patience without a watchman" sched/tasks/tasks.c 's/ && calls_are_watched(c)) {/) {/'
     planted_whole spares "becomes busy and does not ask" sched/loop/sleep.c 's/if (w->cluster->stealing) weft__tasks_ask(w->cluster);//'
     planted_whole spares "a spare watches while a worker sleeps" sched/wake/idle.c 's/return !idle->watchman \&\& !sleeper_for_calls(idle);/return !idle->watchman;/'
+    planted_whole trimmer "a stop wakes nothing" sched/elastic/trim.c 's/    weft__trimmer_wake(true);//'
+    planted_whole trimmer "those that wait until a period ends are left alone" sched/wake/helpers.c 's/ \&\& !(at_once \&\& how == WEFT_TRIMMER_RESTS)//'
     planted_whole lot "looks at the word before it is counted" threads/lot.c 's/^    fence_sc();.*of a waker.*//'
     weak_planted spares in_order "asks before its look only" sched/loop/sleep.c 's/return !took_calls || !weft__takes_calls(w);/return !took_calls;/'
     planted_whole spares "asks after its look only" sched/loop/sleep.c 's/return !took_calls || !weft__takes_calls(w);/return !weft__takes_calls(w);/'
@@ -476,7 +478,7 @@ protocols() {
 }
 
 wholes="async backtrace chan close combinable continue counts join keys locks lot monitor place poll_thread quiet scope share \
-signals sleep spares split stuck summons thread_pool timers"
+signals sleep spares split stuck summons thread_pool timers trimmer"
 
 # An exploration of a whole source: in all orders of the steps, and with races, which are more states.
 whole_part() { # name

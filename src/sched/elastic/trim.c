@@ -36,6 +36,10 @@
 
 static pthread_t thread;
 static _Atomic uint32_t quits;
+/* The trimmer's own. */
+static uint64_t next_look; /* at bare stacks */
+static uint64_t next_turn; /* the end of the period */
+static bool grows_old;     /* something in the pools can grow older */
 
 /* --- the trimmer ------------------------------------------------------------------------------------ */
 
@@ -56,17 +60,14 @@ static uint64_t sooner_time(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 /* Checks bare stacks, if there are any. Returns when to look again. */
 static uint64_t trim_look(uint64_t now) {
-    static uint64_t next;
     if (likely(!load_rlx(&weft__stack_has_bare))) return WEFT_FOREVER;
-    if (now < next) return next;
+    if (now < next_look) return next_look;
     weft__overrun_look();
-    return next = now + (load_rlx(&weft__monitor_rests) ? WEFT_LOOK_AT_REST : WEFT_LOOK_EVERY);
+    return next_look = now + (load_rlx(&weft__monitor_rests) ? WEFT_LOOK_AT_REST : WEFT_LOOK_EVERY);
 }
 
 /* Trims for one slice at most. Returns when to continue. woken: memory has come to a pool. */
 static uint64_t trim_slice(uint64_t now, bool woken) {
-    static uint64_t next_turn;
-    static bool grows_old;
     uint64_t due = sooner_time(weft__starved_tend(now), trim_look(now));
     grows_old |= woken;
     if (now >= next_turn) {
