@@ -146,7 +146,7 @@ def ends_under_load():
 
 
 @test
-def ends_although_nobody_reads():
+def ends_without_a_reader():
     """After the time of grace, or at once at a second signal."""
     for signals in (2,) if os.environ.get("WEFT_IO") == "epoll" else (1, 2):
         server = Server()

@@ -227,7 +227,7 @@ static void closing(void *unused) {
     CHECK_EQ(weft_chan_recv_until(&b, &x, 0), -EPIPE);
     for (int i = 0; i < 4; i++) join(f[i]);
 }
-TEST(closing_wakes_everybody) { each_size(closing); }
+TEST(closing_wakes_all_waiters) { each_size(closing); }
 
 /* --- leaving -------------------------------------------------------------------------------------------- */
 
@@ -261,7 +261,7 @@ static void leaving(void *unused) {
     CHECK(!line.receivers && !line.senders && !out.senders);
     CHECK_EQ(weft_chan_recv_try(&line, NULL), -EAGAIN);
 }
-TEST(who_leaves_has_taken_nothing) { each_size(leaving); }
+TEST(a_leaving_waiter_has_taken_nothing) { each_size(leaving); }
 
 static void *takes_what_is_there(void *unused) {
     int room[1] = {0}, x;
@@ -276,7 +276,7 @@ static void *takes_what_is_there(void *unused) {
     CHECK_EQ(weft_chan_recv(&c, &x), -EPIPE);
     return unused;
 }
-TEST(who_is_cancelled_takes_what_is_there) {
+TEST(a_cancelled_fiber_takes_an_item_that_is_there) {
     test_start(1);
     join(spawn(takes_what_is_there, NULL));
     test_stop();
@@ -306,7 +306,7 @@ static void *waits_there(void *chan) {
     CHECK_EQ(weft_chan_recv(chan, NULL), -EPIPE);
     return NULL;
 }
-TEST(not_freed_while_somebody_waits) {
+TEST(not_freed_while_a_fiber_waits) {
     test_start(2);
     struct weft_chan *c = weft_chan_make(4, 4), none = WEFT_CHAN_INIT(4);
     struct weft_fiber f = spawn(waits_there, c);
@@ -377,7 +377,7 @@ static void *receives_all_the_time(void *count) {
     CHECK_EQ(weft_chan_close(&line) % EALREADY, 0);
     return NULL;
 }
-static void nobody_starves(void *unused) {
+static void no_fiber_starves(void *unused) {
     (void)unused;
     static int room[4];
     static uint64_t count[4][16];
@@ -391,4 +391,4 @@ static void nobody_starves(void *unused) {
     STORE(&stop_now, 1);
     for (int i = 0; i < 4; i++) join(f[i]);
 }
-TEST(nobody_starves) { each_size(nobody_starves); }
+TEST(no_fiber_starves) { each_size(no_fiber_starves); }

@@ -111,7 +111,7 @@ static void exit_unwinds(void *unused) {
 TEST(an_exit_runs_them_from_the_last_to_the_first) { each_size(exit_unwinds); }
 
 /* Handlers may wait, although the fiber was cancelled. */
-static void *stops_when_told(void *unused) {
+static void *stops_when_cancelled(void *unused) {
     struct weft_cleanup c;
     weft_fiber_exit_if_cancelled();
     CHECK_EQ(weft_cleanup_push(&c, waits_a_little, NULL), 0);
@@ -123,7 +123,7 @@ static void *stops_when_told(void *unused) {
 static void told_to_end(void *unused) {
     (void)unused;
     order[0] = 0;
-    struct weft_fiber f = spawn(stops_when_told, NULL);
+    struct weft_fiber f = spawn(stops_when_cancelled, NULL);
     await_state(state_waits, f);
     CHECK_EQ(weft_cancel(f), 0);
     CHECK_EQ((intptr_t)join(f), -ECANCELED);
@@ -211,7 +211,7 @@ static void check_dies(void *(*fn)(void *), const char *what) {
     CHECK_HAS(child.said, "careless");
     CHECK_HAS(child.said, what);
 }
-TEST(a_return_with_something_open_is_told) {
+TEST(a_return_with_something_open_is_reported) {
     check_dies(returns_with_own, "a clean-up handler open: call weft_cleanup_pop");
     check_dies(returns_with_own_scope, "a scope open: call weft_scope_end");
     check_dies(returns_with_own_shield, "a shield open: call weft_shield_end");
@@ -225,7 +225,7 @@ static void thread_in_child(void *unused) {
     pthread_create(&t, NULL, thread_leaves_scope, unused);
     pthread_join(t, NULL);
 }
-TEST(a_thread_that_ends_in_a_scope_is_told) {
+TEST(a_thread_that_ends_in_a_scope_is_reported) {
     struct test_child child;
     test_child(&child, thread_in_child, NULL);
     CHECK(test_child_aborted(&child));
@@ -241,7 +241,7 @@ static void told_of(void *unused) {
     struct weft_cancellation list[3];
     struct weft_scope s;
     CHECK_EQ(weft_stats_read(&before), 0);
-    struct weft_fiber f = spawn_with(&(struct weft_attr){.name = "asked"}, stops_when_told, NULL);
+    struct weft_fiber f = spawn_with(&(struct weft_attr){.name = "asked"}, stops_when_cancelled, NULL);
     settle();
     CHECK_EQ(weft_cancel(f), 0);
     CHECK_EQ(weft_cancel(f), 0); /* reported once */
@@ -268,7 +268,7 @@ static void told_of(void *unused) {
     CHECK_EQ(weft_stats_print(), 0);
 }
 static void in_stats(void *unused) { test_in_fiber(1, told_of, unused); }
-TEST(who_was_cancelled_is_told) {
+TEST(cancelled_fibers_are_listed) {
     struct test_child child;
     test_child(&child, in_stats, NULL);
     CHECK(test_child_exited(&child, 0));
@@ -279,12 +279,12 @@ TEST(who_was_cancelled_is_told) {
 }
 
 /* In one runtime. First a thread cancels, then a fiber. */
-static void tells_one(void *unused) {
+static void cancels_each_kind(void *unused) {
     (void)unused;
     struct weft_cancellation list[4];
     struct weft_stats stats;
     CHECK_EQ(weft_cancellations(list, 4), 0);
-    struct weft_fiber f = spawn(stops_when_told, NULL);
+    struct weft_fiber f = spawn(stops_when_cancelled, NULL);
     CHECK_EQ(weft_cancel(f), 0);
     join(f);
     CHECK_EQ(weft_cancellations(list, 4), 1);
@@ -294,8 +294,8 @@ static void tells_one(void *unused) {
 TEST(each_runtime_counts_anew) {
     for (int i = 0; i < 3; i++) {
         test_start(2);
-        tells_one(NULL);
+        cancels_each_kind(NULL);
         test_stop();
-        test_in_fiber(2, tells_one, NULL);
+        test_in_fiber(2, cancels_each_kind, NULL);
     }
 }

@@ -348,7 +348,7 @@ static void *moves_back_late(void *cluster) {
 }
 /* A fiber that was moved out still runs on a thread of the old cluster, makes clusters and sleeps, while the old
  * cluster is destroyed. */
-TEST(ended_under_one_that_leaves) {
+TEST(ended_under_a_fiber_that_leaves) {
     test_start(1);
     struct weft_cluster c = create(1);
     struct weft_fiber f = spawn_in(c, moves_back_late, NULL);
@@ -484,7 +484,7 @@ static void stops_in_vain(void *unused) {
     join(f);
     test_stop();
 }
-TEST(a_stop_names_who_is_blocked_elsewhere) {
+TEST(a_stop_names_blocked_fibers_of_other_clusters) {
     static struct test_child child;
     test_child(&child, stops_in_vain, NULL);
     CHECK(test_child_exited(&child, 0));
@@ -498,7 +498,7 @@ static int leaves_some_behind(void *unused) {
     for (int i = 0; i < 3; i++) spawn_in(c, parks, NULL);
     return 5;
 }
-TEST(a_run_cancels_who_is_blocked_elsewhere) {
+TEST(a_run_cancels_blocked_fibers_of_other_clusters) {
     struct weft_config config = {.workers = 1};
     CHECK_EQ(weft_run(leaves_some_behind, NULL, &config), 5);
     await_alone();
@@ -533,7 +533,7 @@ static void run_abandons(void *unused) {
     join(spawn_in(create(1), nothing, NULL));
     test_stop();
 }
-TEST(a_run_abandons_who_does_not_end_elsewhere) {
+TEST(a_run_abandons_endless_fibers_of_other_clusters) {
     static struct test_child child;
     test_child(&child, run_abandons, NULL);
     if (!test_child_exited(&child, 0)) test_fail(__FILE__, __LINE__, "%s", child.said);

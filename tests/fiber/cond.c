@@ -97,7 +97,7 @@ static void not_kept(void *unused) {
     CHECK_EQ(weft_mutex_lock(&m), -EDEADLK); /* held */
     CHECK_EQ(weft_mutex_unlock(&m), 0);
 }
-TEST(a_signal_for_nobody_is_gone) { each_size(not_kept); }
+TEST(a_signal_without_a_waiter_is_lost) { each_size(not_kept); }
 
 static void without_the_mutex(void *unused) {
     (void)unused;

@@ -93,7 +93,7 @@ static void *expects_cancel(void *unused) {
     CHECK_EQ(weft_counter_wait(&c, 0), -ECANCELED);
     return NULL;
 }
-TEST(bounds_while_somebody_waits) {
+TEST(bounds_while_a_fiber_waits) {
     test_start(1);
     reset(1);
     struct weft_fiber f = spawn(expects_cancel, NULL);
@@ -162,4 +162,4 @@ static void short_lived(void *unused) {
         mine.queue.word = ~UINT64_C(0); /* a late access would spin for ever or be seen */
     }
 }
-TEST_WITHIN(on_the_stack_of_who_waits, 60) { each_size(short_lived); }
+TEST_WITHIN(on_the_stack_of_the_waiter, 60) { each_size(short_lived); }

@@ -107,7 +107,7 @@ TEST_WITHIN(at_once, 60) { each_size(drain_quickly); }
 
 /* --- what counts ------------------------------------------------------------------------------ */
 
-TEST(who_waits_does_not_count) {
+TEST(a_draining_fiber_does_not_count) {
     struct weft_fiber f[10];
     test_start(2);
     struct weft_cluster c = create(2);

@@ -54,7 +54,7 @@ static void all_move(void *unused) {
     STORE(&stop, 1);
     for (int i = 0; i < N; i++) join(f[i]);
 }
-TEST(nobody_is_starved_by_yields) { each_size(all_move); }
+TEST(no_fiber_is_starved_by_yields) { each_size(all_move); }
 
 /* A single fiber yields for ever. Its worker still sees injected fibers and timers. */
 static int seen;

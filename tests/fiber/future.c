@@ -43,7 +43,7 @@ static void *waits_in_vain(void *unused) {
     CHECK_EQ(weft_future_wait(&promise, NULL), -ECANCELED);
     return unused;
 }
-TEST(all_who_wait_are_woken) {
+TEST(all_waiters_are_woken) {
     test_start(2);
     struct weft_fiber f[WAITERS], left;
     pthread_t t[WAITERS];

@@ -48,7 +48,7 @@ static void *blocks(void *unused) {
     return (void *)(intptr_t)c;
 }
 
-TEST(who_computes_and_who_blocks_is_listed) {
+TEST(computing_and_blocking_fibers_are_listed) {
     CHECK(!pipe(pipes));
     test_start(3);
     CHECK_EQ(weft_hogs(first, hogs, 8), 0);
@@ -84,7 +84,7 @@ static void *yields(void *until) {
     while (!LOAD((int *)until)) weft_yield();
     return NULL;
 }
-TEST(who_yields_is_not_listed) {
+TEST(a_yielding_fiber_is_not_listed) {
     test_start(1);
     struct weft_fiber a = spawn(yields, &go_on), b = spawn(yields, &go_on);
     for (int i = 0; i < 20; i++) {
@@ -322,7 +322,7 @@ TEST_WITHIN(blocking_calls, 60) {
     test_stop();
 }
 
-TEST(nobody_to_ask) {
+TEST(without_a_hog) {
     int fd = memory_file();
     CHECK_EQ(weft_hogs_backtrace(first, fd), -ESRCH);
     test_start(2);

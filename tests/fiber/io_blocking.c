@@ -143,7 +143,7 @@ static void cancelled_in_line(void *unused) {
     CHECK_EQ(in_line, 2);
     CHECK(line[0] + line[1] == 1 + 3);
 }
-TEST(who_waits_in_line_can_be_cancelled) { each_runtime(cancelled_in_line); }
+TEST(a_queued_call_can_be_cancelled) { each_runtime(cancelled_in_line); }
 
 /* --- the plain form stays --------------------------------------------------------------------- */
 

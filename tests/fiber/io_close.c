@@ -78,7 +78,7 @@ static void all_kinds(void *unused) {
         is_closed(accepts, listener, i);
     }
 }
-TEST(who_waits_ends) { each_runtime(all_kinds); }
+TEST(waits_end) { each_runtime(all_kinds); }
 
 /* --- the next user of the number -------------------------------------------------------------- */
 
@@ -146,7 +146,7 @@ static void the_other_one(void *unused) {
     CHECK(!close(e[1]));
     close_ends(other_ends);
 }
-TEST(who_waits_at_the_other_of_two_ends) { each_runtime(the_other_one); }
+TEST(closing_the_first_of_two_descriptors_ends_the_wait) { each_runtime(the_other_one); }
 
 static void make_directory(char dir[SCRATCH_SIZE], const char *text) {
     char path[SCRATCH_SIZE + 8];

@@ -157,7 +157,7 @@ static void level(void *unused) {
     use(ends);
     close_ends(ends);
 }
-TEST(readiness_is_told_as_long_as_it_lasts) { each_runtime(level); }
+TEST(readiness_is_reported_while_it_lasts) { each_runtime(level); }
 
 /* --- numbers that are used again -------------------------------------------------------------- */
 

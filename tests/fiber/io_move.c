@@ -143,7 +143,7 @@ static void all_ways(void *unused) {
     for (size_t way = 0; way < sizeof ways / sizeof *ways; way++)
         for (enum ending how = 0; how < ENDINGS; how++) ends_so((intptr_t)way, how);
 }
-TEST_WITHIN(whoever_waits_at_either_end_is_told, 40) { each_runtime(all_ways); }
+TEST_WITHIN(waiters_at_both_ends_are_woken, 40) { each_runtime(all_ways); }
 
 /* --- the next file that gets the number ------------------------------------------------------------------------- */
 

@@ -114,7 +114,7 @@ static void refused(void *unused) {
         CHECK_EQ(weft_close(fd), 0);
     }
 }
-TEST(nobody_listens) { each_runtime(refused); }
+TEST(without_a_listener) { each_runtime(refused); }
 
 /* --- many ------------------------------------------------------------------------------------- */
 
@@ -242,7 +242,7 @@ static void in_use(void *unused) {
     CHECK_EQ(weft_listener_end(&l), 0);
     CHECK_EQ(weft_close(listener), 0);
 }
-TEST(a_listener_that_somebody_asks_stays) { each_runtime(in_use); }
+TEST(a_listener_in_use_stays) { each_runtime(in_use); }
 
 /* --- newcomers beside connections that are busy ------------------------------------------------------------------ */
 

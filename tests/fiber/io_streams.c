@@ -124,7 +124,7 @@ static void dont_wait(void *unused) {
     CHECK_EQ(weft_recv(e[0], &c, 1, MSG_DONTWAIT), 1);
     close_ends(e);
 }
-TEST(who_does_not_want_to_wait_does_not) { each_runtime(dont_wait); }
+TEST(nonblocking_calls_do_not_wait) { each_runtime(dont_wait); }
 
 /* --- peers that vanish ------------------------------------------------------------------------------------------- */
 

@@ -97,7 +97,7 @@ static void refused(void *unused) {
     CHECK(weft_tls_stream_open(&stream, NULL, 0) < 0 && errno == EINVAL);
     end_both(&lines.both);
 }
-TEST(what_goes_wrong_is_told) { test_in_fiber(2, refused, NULL); }
+TEST(errors_are_reported) { test_in_fiber(2, refused, NULL); }
 
 /* The client announces its end, and is gone. The server cannot announce its own end to any peer: that is an error, not
  * a loop. */

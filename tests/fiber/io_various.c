@@ -384,7 +384,7 @@ TEST(operations_under_way) { each_runtime(under_way); }
 
 static int pipes_broken;
 static void on_sigpipe(int sig) { (void)sig, ADD(&pipes_broken, 1); }
-static void sends_to_nobody(void *unused) {
+static void sends_without_a_peer(void *unused) {
     (void)unused;
     struct weft_io io;
     int e[2];
@@ -403,7 +403,7 @@ static void sends_to_nobody(void *unused) {
     CHECK_EQ(LOAD(&pipes_broken), 0);
     CHECK_EQ(weft_close(e[1]), 0);
 }
-TEST(a_peer_that_has_gone_is_an_error_under_way) { each_runtime(sends_to_nobody); }
+TEST(a_peer_that_has_gone_is_an_error_under_way) { each_runtime(sends_without_a_peer); }
 
 static void files_under_way(void *unused) {
     (void)unused;

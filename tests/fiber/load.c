@@ -105,7 +105,7 @@ TEST(no_answer_is_a_timeout) {
     CHECK_EQ(load_faults(&tally), tally.faults[LOAD_TIMEOUT]);
 }
 
-TEST(nobody_there) {
+TEST(no_server) {
     struct faulty server = {.speaks = FAULTY_ECHO, .size = MESSAGE};
     static struct load_tally tally;
     faulty_start(&server);
@@ -285,7 +285,7 @@ TEST(faults_of_answers_without_a_length) {
 
 /* A thousand requests a second for a second. In the middle the server pauses for 300 ms. Three hundred requests are due
  * meanwhile, though four connections can have only four under way. */
-TEST(a_pause_is_charged_to_all_who_come_meanwhile) {
+TEST(a_pause_counts_for_all_requests_due_meanwhile) {
     struct faulty server = {.speaks = FAULTY_ECHO, .way = FAULTY_PAUSES, .every = 400, .size = MESSAGE};
     static struct load_tally tally;
     server.pause_ns = 300 * WEFT_MILLISECOND;

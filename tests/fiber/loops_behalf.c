@@ -139,7 +139,7 @@ TEST(stack) { each_number(check_stacks); }
 
 /* All bodies wait, and then the caller is cancelled, by its scope or directly. No piece is left to begin, so the call
  * returns 0. For earlier cancellations see loops_cancelled.c. */
-static void be_told(void) {
+static void expect_cancelled(void) {
     CHECK_EQ(weft_sleep_for(3600 * WEFT_SECOND), -ECANCELED);
     CHECK_EQ(weft_cancelled(), WEFT_BY_REQUEST);
 }
@@ -157,7 +157,7 @@ static void check_cancelled(void *unused) {
         STORE(&arrived, 0);
         CHECK_EQ(weft_scope_begin(&open_scope, WEFT_FOREVER), 0);
         struct weft_fiber other = spawn(cancel_when_all_are_there, &open_scope);
-        run_way(&ways[i], be_told);
+        run_way(&ways[i], expect_cancelled);
         CHECK_EQ(weft_scope_end(&open_scope), -ECANCELED);
         join(other);
     }
@@ -166,7 +166,7 @@ TEST(scope_that_is_cancelled) { each_number(check_cancelled); }
 
 static void *run_asked(void *way) {
     asked = weft_self();
-    run_way(way, be_told);
+    run_way(way, expect_cancelled);
     return NULL;
 }
 static void check_asked(void *unused) {
@@ -181,7 +181,7 @@ static void check_asked(void *unused) {
 TEST(caller_that_is_cancelled) { each_number(check_asked); }
 
 /* A shield of the caller protects the bodies, too. */
-static void not_be_told(void) { CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0); }
+static void expect_not_cancelled(void) { CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0); }
 static void check_shielded(void *unused) {
     (void)unused;
     struct weft_scope scope;
@@ -189,7 +189,7 @@ static void check_shielded(void *unused) {
     CHECK_EQ(weft_scope_begin(&scope, WEFT_FOREVER), 0);
     CHECK_EQ(weft_scope_cancel(&scope), 0);
     CHECK_EQ(weft_shield_begin(&shield), 0);
-    for (unsigned i = 0; i < WAYS; i++) run_way(&ways[i], not_be_told);
+    for (unsigned i = 0; i < WAYS; i++) run_way(&ways[i], expect_not_cancelled);
     CHECK_EQ(weft_shield_end(&shield), 0);
     CHECK_EQ(weft_scope_end(&scope), -ECANCELED);
 }

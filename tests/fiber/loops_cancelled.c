@@ -176,7 +176,7 @@ static void late_before(void *unused) {
     }
 }
 TEST(nothing_is_begun_when_the_time_is_up) { each_size(late_before); }
-TEST(nothing_is_begun_for_a_thread_whose_time_is_up) {
+TEST(nothing_begins_after_the_deadline_of_a_thread) {
     test_start(2);
     late_before(NULL);
     test_stop();
@@ -241,7 +241,7 @@ TEST_WITHIN(waits_of_bodies_end, 60) { each_size(cancelled_from_outside); }
 
 /* --- shields ---------------------------------------------------------------------------------- */
 
-static void not_be_told(void) {
+static void expect_not_cancelled(void) {
     if (LOAD(&began) % 1000 == 0) CHECK_EQ(weft_sleep_for(1000), 0);
     CHECK_EQ(weft_cancelled(), 0);
 }
@@ -249,7 +249,7 @@ static void *run_shielded(void *unused) {
     struct weft_shield shield;
     CHECK_EQ(weft_cancel(weft_self()), 0);
     CHECK_EQ(weft_shield_begin(&shield), 0);
-    what = not_be_told;
+    what = expect_not_cancelled;
     for (unsigned i = 0; i < WAYS; i++) CHECK_EQ(ways[i].run(), 0);
     CHECK_EQ(weft_shield_end(&shield), 0);
     return unused;

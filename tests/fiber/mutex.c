@@ -107,7 +107,7 @@ static void after_it(void *unused) {
     CHECK(next.id != first.id);
     join(next);
 }
-TEST(who_has_ended_is_the_owner_still) { each_size(after_it); }
+TEST(an_ended_fiber_stays_the_owner) { each_size(after_it); }
 
 /* --- order ----------------------------------------------------------------------------------------------- */
 
@@ -212,7 +212,7 @@ static void *is_passed(void *arg) {
     CHECK_EQ(weft_mutex_unlock(&m), 0);
     return NULL;
 }
-TEST_WITHIN(nobody_is_passed_more_often, 60) {
+TEST_WITHIN(no_waiter_is_passed_more_often, 60) {
     test_start(4);
     for (size_t round = 0; round < test_size(200); round++) {
         struct weft_fiber f[LINE], pushers[3];

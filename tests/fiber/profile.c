@@ -63,7 +63,7 @@ static void profile_in_fiber(void *unused) {
     for (unsigned i = 0; i < 3; i++) CHECK_EQ(weft_sem_post(&sem), 0);
     for (unsigned i = 0; i < 3; i++) join(f[i]);
 }
-TEST_WITHIN(cpu_time_and_waits_are_told_by_stack, 60) { each_size(profile_in_fiber); }
+TEST_WITHIN(cpu_time_and_waits_are_counted_by_stack, 60) { each_size(profile_in_fiber); }
 
 static void wrong_calls(void *unused) {
     (void)unused;

@@ -314,7 +314,7 @@ static void closing(void *unused) {
     }
     close_both(p);
 }
-TEST(who_closes_can_wake_all) { each_size(closing); }
+TEST(a_close_can_wake_all) { each_size(closing); }
 
 /* A duplicate keeps the old file open, and armed, after its number belongs to another file. */
 static void reused(void *unused) {

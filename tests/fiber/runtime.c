@@ -134,7 +134,7 @@ static void stop_with_blocked(void *unused) {
     CHECK_EQ(stage, 2);
     test_stop();
 }
-TEST(stop_says_who_is_blocked_and_goes_on) {
+TEST(stop_names_blocked_fibers_and_continues) {
     static struct test_child child;
     test_child(&child, stop_with_blocked, NULL);
     if (!test_child_exited(&child, 0)) test_fail(__FILE__, __LINE__, "%s", child.said);
@@ -224,7 +224,7 @@ static void run_with_blocked(void *unused) {
     CHECK_EQ(weft_run(leaves_one_blocked, &done, NULL), 42);
     CHECK_EQ(done, 1);
 }
-TEST(run_cancels_who_is_blocked) {
+TEST(run_cancels_blocked_fibers) {
     static struct test_child child;
     test_child(&child, run_with_blocked, NULL);
     if (!test_child_exited(&child, 0)) test_fail(__FILE__, __LINE__, "%s", child.said);
@@ -259,7 +259,7 @@ static void run_with_stubborn(void *unused) {
     CHECK_EQ(weft_workers(), 0);
     once_round(2); /* and another runtime can begin */
 }
-TEST(run_abandons_who_does_not_end) {
+TEST(run_abandons_endless_fibers) {
     static struct test_child child;
     test_child(&child, run_with_stubborn, NULL);
     if (!test_child_exited(&child, 0)) test_fail(__FILE__, __LINE__, "%s", child.said);

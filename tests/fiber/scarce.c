@@ -232,7 +232,7 @@ static void stops(void *workers) {
     check_spawns(0);
     test_stop();
 }
-TEST(a_stop_is_told) {
+TEST(a_stop_is_reported) {
     with_each(stops);
     CHECK_HAS(child.said, "blocked, and nothing is left to wake it");
 }

@@ -270,7 +270,7 @@ static void *spawns_from_outside(void *unused) {
     for (int i = 0; i < 10; i++) CHECK_EQ(weft_scope_spawn(&outer, NULL, succeeds, NULL), 0);
     return unused;
 }
-static void anybody_spawns(void *unused) {
+static void spawns_from_anywhere(void *unused) {
     (void)unused;
     reset();
     begin(&outer);
@@ -282,7 +282,7 @@ static void anybody_spawns(void *unused) {
     CHECK_EQ(weft_scope_end(&outer), 0);
     CHECK_EQ(ran, 63 + 20);
 }
-TEST(anybody_may_spawn_into_it) { each_size(anybody_spawns); }
+TEST(any_fiber_may_spawn_into_it) { each_size(spawns_from_anywhere); }
 
 /* --- weft_cancel ---------------------------------------------------------------------------------------------- */
 
@@ -545,7 +545,7 @@ static void a_crowd(void *unused) {
     CHECK_EQ(weft_scope_end(&outer), -ECANCELED);
     CHECK_EQ(ended, n);
 }
-TEST_WITHIN(a_crowd_is_told, 60) { each_size(a_crowd); }
+TEST_WITHIN(a_crowd_is_cancelled, 60) { each_size(a_crowd); }
 
 /* Scopes in scopes, deeper than one call descends. */
 static int digs(void *depth) {
@@ -566,4 +566,4 @@ static void deep(void *unused) {
     CHECK_EQ(weft_scope_end(&outer), -ECANCELED);
     CHECK_EQ(ended, 1);
 }
-TEST(a_deep_tree_is_told) { each_size(deep); }
+TEST(a_deep_tree_is_cancelled) { each_size(deep); }

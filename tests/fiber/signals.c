@@ -222,7 +222,7 @@ static void ended_under_them(void *unused) {
         for (int k = 0; k < N; k++) join(f[k]);
     }
 }
-TEST(nobody_touches_it_after_the_end) { each_size(ended_under_them); }
+TEST(not_touched_after_the_end) { each_size(ended_under_them); }
 
 static struct weft_signals both_end_it;
 static int ended[2];
@@ -376,7 +376,7 @@ static bool so_many_block(void *p) {
 
 /* Carriers and the monitor have the mask of the thread that started the runtime; the poll thread blocks all signals
  * without a subscription. */
-TEST(who_blocks_what) {
+TEST(signal_masks_of_all_threads) {
     if (test_emulated()) test_skip("the emulator changes masks");
     enum { WORKERS = 3 };
     const uint64_t ours = WEFT_SIGNAL(SIGUSR2) | WEFT_SIGNAL(SIGWINCH);

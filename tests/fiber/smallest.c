@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that need much of something, on the smallest stack. Each fiber paints what is free of its stack, makes its
- * call, and looks how deep that went: an eighth must be left for the caller. An overflow would end the program.
+ * Calls that need much stack, on the smallest stack. Each fiber fills the free part of its stack with a pattern, makes
+ * its call, and checks how deep the call went. An eighth must be left for the caller. An overflow would end the
+ * program.
  */
 #define _GNU_SOURCE
 #include "fiber.h"
@@ -25,9 +26,9 @@ struct call {
     void (*fn)(void);
 };
 
-/* Not inlined: what it calls must lie below the paint's frame, not beside it. */
+/* Not inlined: the frame of the call must begin where the frame of this function began. */
 __attribute__((noinline)) static char *paint(const struct weft__stack *s) {
-    char *end = (char *)(uintptr_t)weft__stack_pointer() - 256; /* not what it stands on */
+    char *end = (char *)(uintptr_t)weft__stack_pointer() - 256; /* leaves the frame of this function unchanged */
     for (volatile char *p = s->low; p < end; p++) *p = PAINT;
     return end;
 }
@@ -62,7 +63,7 @@ static void resize_by_default(void) { CHECK_EQ(weft_cluster_resize((struct weft_
 static void *same(void *arg) { return arg; }
 static void spawn_on_node(void) { join(spawn_with(&(struct weft_attr){.node = 1}, same, NULL)); }
 static void spawn_many(void) {
-    struct weft_fiber f[300]; /* more stacks and records than there are */
+    struct weft_fiber f[300]; /* more than the available stacks and records */
     for (int i = 0; i < 300; i++)
         f[i] = spawn_with(&(struct weft_attr){.stack_size = (size_t)SMALLEST << i % 6}, same, NULL);
     for (int i = 0; i < 300; i++) join(f[i]);

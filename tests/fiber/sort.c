@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sorting: against qsort, on many distributions and sizes of elements; stability. Comparisons that lie: sort_lies.c. */
+/* Sorting: against qsort, with many distributions and sizes of elements; stability. sort_lies.c tests contradictory
+ * comparisons. */
 #include "fiber.h"
 
 #include <stdlib.h>
@@ -21,7 +22,7 @@ typedef const char *text;
 
 static uint64_t random_state = 1;
 
-/* The distributions. */
+/* The distributions of keys. */
 enum {
     RANDOM,
     FEW,
@@ -49,15 +50,16 @@ static int key_of(int kind, size_t i, size_t n) {
     case NEARLY: return (int)i + (test_below(&random_state, 50) ? 0 : (int)test_below(&random_state, 1000));
     case SAWTOOTH: return (int)(i % 100);
     case STAIRS_DOWN: return -(int)(i / 7);
-    case BLOCKS: return i / 3000 % 2 ? (int)i : -(int)i; /* falling and rising runs by turns */
+    case BLOCKS: return i / 3000 % 2 ? (int)i : -(int)i; /* rising and falling runs in turn */
     case RARE:
-        return (int)test_below(&random_state, test_below(&random_state, 100) ? 5 : 1000); /* few, and some others */
+        /* a few values, and some others */
+        return (int)test_below(&random_state, test_below(&random_state, 100) ? 5 : 1000);
     case OUTLIERS: return (int)(test_below(&random_state, 300) ? i / 3 : test_below(&random_state, n / 3 + 1));
     default: return i + 1 < n ? (int)i : -1;
     }
 }
 
-/* Elements of any size: a key of four bytes at the front, its first place behind it if there is room. */
+/* Elements of any size: a key of four bytes at the front, and then the original position if there is room. */
 static int compare_keys(const void *a, const void *b, void *calls) {
     int x, y;
     memcpy(&x, a, sizeof x);
@@ -114,8 +116,7 @@ static void all_kinds(void *unused) {
     static const size_t bytes[] = {4, 5, 8, 12, 16, 24, 100};
     static const size_t sizes[] = {0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 100, 255, 1000, 2049, 8193};
     enum { BYTES = sizeof bytes / sizeof *bytes, SIZES = sizeof sizes / sizeof *sizes };
-    /* With a sanitizer each distribution and length meets one size of elements, and each size of elements many of them.
-     */
+    /* With a sanitizer each distribution and length has one size of elements, and each size has many of them. */
     unsigned few = test_scale() < 20 ? 1 : BYTES;
     for (unsigned kind = 0; kind < KINDS; kind++)
         for (unsigned s = 0; s < SIZES; s++)
@@ -164,8 +165,8 @@ static void typed(void *unused) {
 }
 TEST_WITHIN(of_one_type, 60) { each_size(typed); }
 
-/* Sorted already: a comparison an element. Reversed, or in order but for some: a few. At random: no more than n log n.
- * Of few values: as many as it takes to find one of those. */
+/* The number of comparisons. A sorted array needs one for each element, a reversed or nearly sorted array a few. A
+ * random array needs at most n log n. With few values, an element needs as many as it takes to find its value. */
 static void comparisons(void *unused) {
     (void)unused;
     enum { N = 1 << 15, MANY = 1 << 17 };
@@ -192,7 +193,7 @@ static void comparisons(void *unused) {
     CHECK(calls < 6 * MANY);
     for (int i = 1; i < MANY; i++) CHECK(many[i - 1] <= many[i]);
 }
-TEST(number_of_comparisons) { /* hardly depends on the number of workers */
+TEST(number_of_comparisons) { /* the number hardly depends on the number of workers */
     if (test_scale() < 20)
         each_size(comparisons);
     else

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 /*
- * Comparisons that make no sense: numbers with NaNs among them, answers at random, answers that change. A sort then
- * leaves some order, but every element is still there, once; it ends, and nothing outside the array is touched
- * (AddressSanitizer looks).
+ * Contradictory comparisons: numbers with NaNs, random answers, changing answers. The sort then leaves some order. But
+ * it must end, every element must be there once, and nothing outside the array may be touched (AddressSanitizer checks
+ * that).
  */
 #include "fiber.h"
 
@@ -15,7 +15,7 @@
 enum { AT_RANDOM, ALWAYS_LESS, NEVER_LESS, BY_TURNS, MOSTLY_RIGHT, CHANGES_ITS_MIND, ANSWERS };
 
 struct liar {
-    uint64_t asked; /* how often; several workers ask at once */
+    uint64_t asked; /* the number of comparisons; several workers compare at the same time */
     int how;
 };
 
@@ -33,7 +33,7 @@ static bool answers_less(struct liar *liar, uint32_t a, uint32_t b) {
 
 static int compare(const void *a, const void *b, void *liar) {
     uint32_t x = 0, y = 0;
-    memcpy(&x, a, 1); /* elements of one byte, too */
+    memcpy(&x, a, 1); /* also for elements of one byte */
     memcpy(&y, b, 1);
     return answers_less(liar, x, y) ? -1 : 1;
 }
@@ -60,9 +60,10 @@ typedef struct {
 
 /* --- every element is there ------------------------------------------------------------------------------- */
 
-/* Element i: its number at the front, as much of it as there is room for, then bytes that follow from it. */
+/* Fills element i: its number, as far as it fits, and then bytes that follow from the number. */
 static void fill(unsigned char *v, size_t n, size_t size, uint64_t *random) {
-    uint32_t multiplier = (uint32_t)test_random(random) | 1; /* in any order: numbers that share no factor with 2^32 */
+    /* an odd factor, so that the numbers differ but are not in order */
+    uint32_t multiplier = (uint32_t)test_random(random) | 1;
     for (size_t i = 0; i < n; i++) {
         uint32_t number = (uint32_t)i * multiplier;
         memset(v + i * size, (int)(number >> 7), size);
@@ -101,7 +102,7 @@ static void sort_one(size_t n, size_t size, bool typed, int how, uint64_t *rando
 static const size_t sizes[] = {1, 2, 3, 4, 5, 8, 12, 16, 20, 100}, typed_sizes[] = {4, 8, 20};
 #define NUMBER(array) (sizeof(array) / sizeof *(array))
 
-/* All lengths up to a few blocks, and every kind of element and answer. */
+/* Sorts all lengths up to a few blocks, with every kind of element and answer. */
 static void short_ones(void *p) {
     uint64_t random = *(uint64_t *)p;
     /* With a sanitizer each number of workers has a third of the lengths. */
@@ -113,7 +114,7 @@ static void short_ones(void *p) {
         }
 }
 
-/* Of any length: with tasks, and with merges that are cut in two. */
+/* Sorts random lengths, also with tasks and with merges that are split. */
 static void any_ones(void *p) {
     uint64_t random = *(uint64_t *)p;
     size_t rounds = test_size(1000);
@@ -126,7 +127,7 @@ static void any_ones(void *p) {
     }
 }
 
-/* Long enough for a sample (weft/sort_few.h), and elements of few values, which are told apart as they are compared. */
+/* Sorts an array that is long enough for a sample (weft/sort_few.h) and has few values. */
 static void few_values(void *p) {
     uint64_t random = *(uint64_t *)p;
     enum { N = WEFT_SORT_SAMPLED + 4321 };
@@ -145,7 +146,7 @@ static void few_values(void *p) {
     free(before);
 }
 
-/* One worker, two and eight, and another seed for each. */
+/* Runs fn on one, two and eight workers, with another seed for each. */
 static void each_number(void (*fn)(void *), uint64_t seed) {
     for (unsigned workers = 1; workers <= 8; workers = workers == 1 ? 2 : 4 * workers) {
         seed++;
@@ -157,7 +158,7 @@ TEST_WITHIN(short_arrays, 100) { each_number(short_ones, 0); }
 TEST_WITHIN(arrays_of_few_values, 100) { each_number(few_values, 30); }
 TEST_WITHIN(arrays_of_any_length, 100) { each_number(any_ones, 10); }
 
-/* For long runs by hand: WEFT_TEST_SEED=n gives others. */
+/* For long runs by hand: WEFT_TEST_SEED=n sets the seed. */
 TEST_WITHIN(arrays_of_another_seed, 100) {
     const char *seed = getenv("WEFT_TEST_SEED");
     each_number(any_ones, 1000 * (seed ? strtoull(seed, NULL, 0) : 1));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * No fiber starves behind a fiber that computes: the ready fibers of its worker, and timers that
- * become due there, run on another worker, even on a worker that is never out of work. If that is
- * broken, a test here hangs, so no times are asserted.
+ * No fiber starves behind a fiber that computes. The ready fibers of its worker, and timers that become due there, run
+ * on another worker, even if that worker always has work. If that is broken, a test here hangs, so no times are
+ * asserted.
  *
- * Two workers throughout. One has a fiber that does not give it up; the other is asleep, or it has
- * fibers that yield, and never runs dry.
+ * Every test has two workers. On one of them a fiber computes and does not yield. The other worker sleeps, or has
+ * fibers that always yield, so that it never runs out of work.
  */
 #include "fiber.h"
 
@@ -55,7 +55,7 @@ static void busy_stop(void) {
     for (int i = 0; i < YIELDERS; i++) join(busy.fibers[i]);
 }
 
-/* Runs hog(NULL) as a fiber, round after round, with the other worker asleep or busy. */
+/* Runs hog(NULL) as a fiber several times, while the other worker sleeps. with_others_busy does so while it is busy. */
 static void with_others_asleep(void *(*hog)(void *)) {
     for (size_t i = test_size(ROUNDS); i > 0; i--) {
         STORE(&seen, 0);
@@ -127,7 +127,7 @@ TEST_WITHIN(what_it_spawned_runs_on_a_busy_worker, 60) {
     test_in_fiber(2, spawned, NULL);
 }
 
-/* These wait until it wakes them. */
+/* These fibers wait until the hog wakes them. */
 static struct weft_sem woken = WEFT_SEM_INIT(0);
 static int waiting;
 static void *waits(void *unused) {
@@ -154,7 +154,7 @@ TEST_WITHIN(what_it_woke_runs_on_a_busy_worker, 60) {
     test_in_fiber(2, woken_up, NULL);
 }
 
-/* And these were there before: it computes until each of the busy fibers has run again. */
+/* These fibers were ready before: the hog computes until each busy fiber has run again. */
 static int turns;
 static void *counts_turns(void *unused) {
     (void)unused;
@@ -211,8 +211,8 @@ static void timer_others_busy(void *unused) {
 TEST_WITHIN(its_timer_wakes_a_worker_that_sleeps, 60) { test_in_fiber(2, timer_others_asleep, NULL); }
 TEST_WITHIN(its_timer_fires_on_a_busy_worker, 60) { test_in_fiber(2, timer_others_busy, NULL); }
 
-/* A fiber goes to sleep on some worker, and then another one computes there until it has got up. */
-static int sleeper_on; /* 1 + the worker */
+/* A fiber goes to sleep on some worker. Then another fiber computes on that worker until the sleeper has woken. */
+static int sleeper_on; /* the worker, plus 1 */
 static void *sleeps(void *unused) {
     (void)unused;
     STORE(&sleeper_on, weft_worker() + 1);

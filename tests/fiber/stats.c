@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Statistics: at rest they add up, and on the way they only grow. */
+/* Statistics: at rest they add up, and while the runtime works they only grow. */
 #include "fiber.h"
 
 #include <string.h>
@@ -34,14 +34,14 @@ TEST(they_add_up) {
     for (int i = 0; i < N; i++) CHECK_EQ(weft_sem_post(&sem), 0);
     for (int i = 0; i < N; i++) join(f[i]);
     do {
-        test_nap_ms(5); /* a join returns a moment before the end is counted */
+        test_nap_ms(5); /* a join may return a moment before the end is counted */
         CHECK_EQ(weft_stats_read(&now), 0);
     } while (now.completed < N || !now.sleeps);
-    CHECK_EQ(weft_stats_read(&now), 0); /* nothing moves while these are summed up */
+    CHECK_EQ(weft_stats_read(&now), 0); /* no counter changes while the workers are summed up */
     each_number_grows(&before, &now);
     CHECK_EQ(now.spawned, N);
     CHECK_EQ(now.completed, N);
-    CHECK(now.switches >= 2 * N); /* entered, and again after the sleep */
+    CHECK(now.switches >= 2 * N); /* each fiber started, and continued after its sleep */
     CHECK(now.parks >= N);
     CHECK_EQ(now.timers, N);
     CHECK(now.unparks >= N / 2);
@@ -50,18 +50,18 @@ TEST(they_add_up) {
     CHECK(now.sleeps >= now.wakeups);
     CHECK(now.sleeps > 0 && now.busy_ns > 0);
     struct weft_stats one, sum = {0};
-    for (unsigned w = 0; w < 3 || !weft_stats_worker(w, &one); w++) { /* and the spares of stuck workers */
+    for (unsigned w = 0; w < 3 || !weft_stats_worker(w, &one); w++) { /* also the spares of stuck workers */
         CHECK_EQ(weft_stats_worker(w, &one), 0);
         for (unsigned i = 0; i < sizeof sum / 8; i++) ((uint64_t *)&sum)[i] += ((uint64_t *)&one)[i];
     }
     CHECK_EQ(sum.completed, N);
     CHECK_EQ(sum.timers, N);
-    CHECK_EQ(sum.spawned, 0); /* all were handed in by a thread */
+    CHECK_EQ(sum.spawned, 0); /* a thread handed in all fibers */
     CHECK_EQ(weft_stats_worker(WEFT_WORKERS_MAX, &one), -EINVAL);
     CHECK_EQ(weft_stats_worker(0, NULL), -EINVAL);
     CHECK_EQ(weft_stats_read(NULL), -EINVAL);
     test_stop();
-    test_start(1); /* a new runtime begins at zero */
+    test_start(1); /* a new runtime begins with zeros */
     CHECK_EQ(weft_stats_read(&now), 0);
     CHECK_EQ(now.spawned + now.completed + now.timers, 0);
     test_stop();
@@ -78,7 +78,7 @@ static void count_everywhere(void *unused) {
     for (int i = 0; i < N; i++) join(spawn_with(&(struct weft_attr){.cluster = c}, nothing, NULL));
     CHECK_EQ(weft_stats_read(&now), 0);
     CHECK_EQ(now.spawned - before.spawned, N);
-    CHECK_EQ(weft_cluster_destroy(c), 0); /* then all have been counted */
+    CHECK_EQ(weft_cluster_destroy(c), 0); /* afterwards all fibers are counted */
     CHECK_EQ(weft_stats_read(&now), 0);
     CHECK_EQ(now.spawned - before.spawned, N);
     CHECK_EQ(now.completed - before.completed, N);
@@ -118,16 +118,16 @@ static void hog_child(void *unused) {
     join(f);
     test_stop();
 }
-TEST(who_kept_a_worker_is_printed) {
+TEST(the_hog_that_kept_a_worker_is_printed) {
     static struct test_child child;
     test_child(&child, hog_child, NULL);
     CHECK(test_child_exited(&child, 0));
     CHECK_HAS(test_line_with(child.said, "was once kept for"), "\"the hog\" spawned at");
 }
 
-/* Idle workers use no processor: they sleep, and nothing wakes them. A hang if something always does; at first,
- * they finish their work, and give memory back. */
-static bool nobody_stirs(void *unused) {
+/* Idle workers use no processor: they sleep, and nothing wakes them. At first they finish their work and return memory.
+ * If something keeps waking them, the test hangs. */
+static bool no_worker_wakes(void *unused) {
     struct weft_stats before, now;
     (void)unused;
     CHECK_EQ(weft_stats_read(&before), 0);
@@ -139,6 +139,6 @@ TEST(idle_is_idle) {
     test_start(4);
     spawn_detached(works, NULL);
     CHECK_EQ(weft_sem_post(&sem), 0);
-    test_until(nobody_stirs, NULL);
+    test_until(no_worker_wakes, NULL);
     test_stop();
 }

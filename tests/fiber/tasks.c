@@ -37,7 +37,7 @@ TEST(generic) { each_size(check_fib); }
 
 static void add_one(void *p) { ADD((int *)p, 1); }
 
-/* Every order of joining four, with forks in between. */
+/* Joins four tasks in every order, with forks in between. */
 static void check_orders(void *unused) {
     (void)unused;
     for (unsigned order = 0; order < 256; order++) {
@@ -60,7 +60,7 @@ static void check_orders(void *unused) {
 }
 TEST(any_order) { each_size(check_orders); }
 
-/* A thousand, joined oldest first; each second one waits a little, so that some are stolen. */
+/* Joins a thousand tasks, oldest first. The tasks take a little time, so that some are stolen. */
 static void linger(void *p) {
     for (int i = 0; i < 1000; i++) __asm__ volatile("");
     add_one(p);
@@ -99,7 +99,7 @@ WEFT_VOID_TASK_2(store, int *, to, int, value) { *to = value; }
 WEFT_TASK_3(long, sum3, char, a, short, b, long, c) { return a + b + c; }
 WEFT_TASK_6(double, sum6, double, a, float, b, int, c, long, d, short, e, char, f) { return a + b + c + d + e + f; }
 
-/* A function in between, that knows nothing of the context. */
+/* A function between two tasks, without their context. */
 static uint64_t nested(unsigned n) {
     struct weft_task task;
     int ran = 0;
@@ -139,9 +139,8 @@ static void check_several(void *unused) {
 TEST(typed_several) { each_size(check_several); }
 
 /*
- * Generic tasks that were forked before a typed task runs, and are joined inside it: the typed frames know the slots of
- * their calls, and must not be given slots of older calls. Each call runs once, and the slots are free again in the
- * end.
+ * Generic tasks are forked before a typed task runs, and joined inside it. The typed frames know the slots of their
+ * calls, so they must not get slots of older calls. Each call runs once, and at the end the slots are free again.
  */
 static struct weft_task older[3];
 static int older_ran[3];
@@ -180,7 +179,7 @@ static void park_a_little(void *p) {
     add_one(p);
 }
 
-/* The forking fiber parks between fork and join, and goes on elsewhere. */
+/* The forking fiber parks between fork and join, and continues on another worker. */
 static void check_parks(void *unused) {
     (void)unused;
     for (int round = 0; round < 20; round++) {
@@ -201,9 +200,8 @@ static void check_parks(void *unused) {
 }
 TEST(parks_between) { each_size(check_parks); }
 
-/* A stolen call that waits and has forked nothing needs no deque. Each has 256 MiB of address space: that would be
- * seen.
- */
+/* A stolen call that waits and has forked nothing needs no deque. A deque reserves 256 MiB of address space, so the
+ * test would notice it. */
 #define WAITING 1000
 static struct weft_sem waiting, may_end;
 static void wait_in_call(void *unused) {
@@ -225,7 +223,7 @@ static void check_waiting_calls(void *unused) {
     waiting = may_end = (struct weft_sem)WEFT_SEM_INIT(0);
     size_t before = address_space();
     for (int i = 0; i < WAITING; i++) CHECK_EQ(weft_task_fork(&tasks[i], wait_in_call, NULL), 0);
-    for (int i = 0; i < WAITING; i++) CHECK_EQ(weft_sem_wait(&waiting), 0); /* all have begun: others run them */
+    for (int i = 0; i < WAITING; i++) CHECK_EQ(weft_sem_wait(&waiting), 0); /* all calls have begun, on other fibers */
     CHECK(address_space() - before < (size_t)WAITING << 26);
     for (int i = 0; i < WAITING; i++) CHECK_EQ(weft_sem_post(&may_end), 0);
     for (int i = WAITING; i-- > 0;) CHECK_EQ(weft_task_join(&tasks[i]), 0);
@@ -234,7 +232,7 @@ TEST(waiting_calls_need_no_deques) {
     if (!getenv("WEFT_CONTINUATIONS")) test_in_fiber(2, check_waiting_calls, NULL);
 }
 
-/* A parked fiber waits for its own task: another fiber must run it, however busy all workers are. */
+/* A parked fiber waits for its own task. Another fiber must run the task, however busy the workers are. */
 static void post(void *sem) { CHECK_EQ(weft_sem_post(sem), 0); }
 static int quit_spinning;
 static void *spin(void *unused) {
@@ -259,9 +257,9 @@ static void check_waits_for_own(void *unused) {
 TEST(waits_for_its_own_task) { each_size(check_waits_for_own); }
 
 /*
- * A dead join. A's task is stolen, and waits for a permit that only B gives, which A has forked, too. A
- * joins the first, and must wait. A join that runs other work meanwhile would now take B, on top of A: B
- * waits until A has gone on, which lies below it on the same stack.
+ * A dead join. A forks two tasks. The first is stolen, and waits for a permit that only the second, B, gives. A joins
+ * the first, and must wait. If the join ran other work meanwhile, it would run B on top of A. But B waits until A
+ * continues, and A is below B on the same stack.
  */
 static struct weft_sem may_end = WEFT_SEM_INIT(0), a_went_on = WEFT_SEM_INIT(0);
 static int stolen_runs;
@@ -306,7 +304,7 @@ static void fork_stolen(struct sleeper *s) {
     while (!LOAD(&s->began)) weft_yield();
 }
 
-/* A stolen task is cancelled with the scope that it was forked in, and with no other. */
+/* A stolen task is cancelled only with the scopes in which it was forked. */
 static void check_scopes(void *unused) {
     (void)unused;
     struct weft_scope outer, inner;
@@ -337,9 +335,9 @@ static void check_scopes(void *unused) {
 TEST(scopes) { each_size(check_scopes); }
 
 /*
- * Forked before the scope, joined in it: tasks that are forked then use slots from before the scope, and still belong
- * to the scope. The older tasks are joined youngest or oldest first, and another scope around them may begin at the
- * same slot.
+ * Tasks are forked before a scope and joined in it. Tasks that are forked after that reuse slots from before the scope,
+ * but still belong to the scope. The older tasks are joined youngest or oldest first, and another scope around them may
+ * begin at the same slot.
  */
 static void join_older(struct weft_task *older, unsigned n, bool oldest_first) {
     for (unsigned i = 0; i < n; i++) CHECK_EQ(weft_task_join(&older[oldest_first ? i : n - 1 - i]), 0);
@@ -374,7 +372,8 @@ static void check_joined_in_scope(void *unused) {
 }
 TEST(forked_before_a_scope_and_joined_in_it) { each_size(check_joined_in_scope); }
 
-/* An older task is still outstanding when the scope ends, and does not belong to the scope; nor do later tasks. */
+/* An older task is still outstanding when the scope ends. It does not belong to the scope, and neither do later
+ * tasks. */
 static void check_some_joined_in_scope(void *unused) {
     (void)unused;
     struct weft_task older[3], in_scope;
@@ -463,8 +462,8 @@ static void check_million(void *unused) {
 }
 TEST_WITHIN(a_million_outstanding, 60) { each_size(check_million); }
 
-/* What many calls have needed goes back when the runtime has been idle for a while, whatever their deque; a hang if
- * not. */
+/* Memory that many calls have used goes back when the runtime has been idle for a while, for each kind of deque. If it
+ * does not, the test hangs. */
 static bool holds_at_most(void *kib) { return test_rss_kib() <= *(size_t *)kib; }
 static void *fork_many(void *most) {
     int n = 300000, ran = 0;
@@ -493,8 +492,8 @@ TEST(memory_goes_back_by_abp) { check_memory(WEFT_DEQUE_ABP, 0); }
 TEST(memory_goes_back_by_locked) { check_memory(WEFT_DEQUE_LOCKED, 0); }
 TEST(memory_goes_back_by_continuations) { check_memory(WEFT_DEQUE_SPLIT, 1); }
 
-/* With continuation stealing each call is a life of a fiber that is kept. A fiber that is worn out is used no more, and
- * the worker that kept it continues, and ends. */
+/* With continuation stealing each call uses up a generation of a fiber that the worker keeps. When the generations of
+ * that fiber are used up, the worker takes another fiber, and still ends properly. */
 static void wears_out(void *number) {
     uint64_t self = weft_self().id;
     *(uint32_t *)number = weft__life_index(self);
@@ -522,10 +521,10 @@ TEST(a_kept_fiber_wears_out) {
     join(spawn(fork_worn, NULL));
     size_t in_use = weft__stack_count_in_use();
     test_stop();
-    CHECK(in_use > 0 && weft__stack_count_in_use() == 0); /* their stacks are free */
+    CHECK(in_use > 0 && weft__stack_count_in_use() == 0); /* the stacks of the kept fibers are free */
 }
 
-/* A stolen task has the stack that it would have had: recursion as deep as the victim's fits. */
+/* A stolen task gets a stack as large as that of the forking fiber, so recursion that fits there also fits here. */
 static void deep(void *p) {
     volatile char frame[1000];
     unsigned n = *(unsigned *)p;
@@ -534,7 +533,7 @@ static void deep(void *p) {
         unsigned less = n - 1;
         struct weft_task task;
         CHECK_EQ(weft_task_fork(&task, deep, &less), 0);
-        if (n % 64 == 0) weft_yield(); /* the task is stolen then */
+        if (n % 64 == 0) weft_yield(); /* now the task is stolen */
         CHECK_EQ(weft_task_join(&task), 0);
     }
     CHECK_EQ(frame[0], 1);
@@ -553,7 +552,7 @@ TEST(deep) { each_size(check_deep); }
 
 /* --- blocking in C --------------------------------------------------------------------------------- */
 
-/* The tasks of a fiber that blocks its kernel thread are run by others; also if it has computed before. */
+/* Other workers run the tasks of a fiber that blocks its kernel thread, even if the fiber has computed before. */
 static void posts(void *semaphore) { sem_post(semaphore); }
 static void block_after(uint64_t computing) {
     enum { N = 20 };
@@ -578,8 +577,8 @@ TEST(owner_blocks_in_c) { each_size(check_blocks); }
 TEST(owner_computes_and_then_blocks_in_c) { each_size(check_computes_and_blocks); }
 
 /*
- * Calls that wait for each other without parking: each must have a worker, also where there are fewer processors than
- * workers, and the workers for these are already busy.
+ * Calls that wait for each other without parking. Each needs its own worker, even if there are fewer processors than
+ * workers.
  */
 #define MEET 5
 static int arrived;
@@ -600,7 +599,7 @@ static void check_meets(void *unused) {
 }
 TEST(calls_wait_for_each_other_without_parking) { test_in_fiber(MEET, check_meets, NULL); }
 
-/* The same beside fibers that wait for these workers all the time, and that spares serve: a spare takes no calls. */
+/* The same beside fibers that always wait for these workers and are run by spares. A spare takes no calls. */
 static int met;
 static void *ticks(void *unused) {
     while (!LOAD(&met)) weft_sleep_for(200 * WEFT_MICROSECOND);
@@ -669,7 +668,8 @@ static void check_left(void (*fn)(void *)) {
 TEST(not_joined) { check_left(run_leaving); }
 TEST(not_joined_in_a_task) { check_left(run_leaving_in_task); }
 
-/* What a typed task leaves, or takes too much of, is noticed at the end of WEFT_RUN. See tasks_checked.c for more. */
+/* If a typed task leaves a call behind, or syncs once too often, WEFT_RUN notices it at its end. tasks_checked.c has
+ * more of this. */
 WEFT_VOID_TASK_1(forgets, int *, n) { WEFT_SPAWN(count_typed, n); }
 WEFT_VOID_TASK_1(syncs_twice, int *, n) {
     WEFT_SPAWN(count_typed, n);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Forked calls and weft_cancel: a call that another fiber runs is told with the fiber that forked it, unless it was
- * forked in a scope or shield of that fiber's. Every call here is begun by another fiber before its forker goes on.
+ * Forked calls and weft_cancel. A call that another fiber runs is cancelled with the fiber that forked it, unless it
+ * was forked in a scope or shield of that fiber that prevents it. In these tests another fiber begins every call before
+ * its forker continues.
  */
 #include "fiber.h"
 
@@ -11,10 +12,10 @@
 
 struct call {
     struct weft_task task;
-    int began, result, told_after;
+    int began, result, cancelled_after;
     uint64_t sleeps;
-    struct weft_fiber fiber; /* that runs it */
-    struct call *inner;      /* which it forks before it sleeps */
+    struct weft_fiber fiber; /* the fiber that runs the call */
+    struct call *inner;      /* a call that it forks before it sleeps */
 };
 
 static void begin_call(struct call *c);
@@ -24,11 +25,11 @@ static void wait_in_call(void *p) {
     if (c->inner) begin_call(c->inner);
     STORE(&c->began, 1);
     c->result = weft_sleep_for(c->sleeps);
-    c->told_after = weft_cancelled();
+    c->cancelled_after = weft_cancelled();
     if (c->inner) CHECK_EQ(weft_task_join(&c->inner->task), 0);
 }
 
-/* Forks it, and waits until it sleeps elsewhere. */
+/* Forks the call, and waits until it sleeps on another fiber. */
 static void begin_call(struct call *c) {
     CHECK_EQ(weft_task_fork(&c->task, wait_in_call, c), 0);
     await_yielding(&c->began, 1);
@@ -36,7 +37,7 @@ static void begin_call(struct call *c) {
 static void end_call(struct call *c, int result) {
     CHECK_EQ(weft_task_join(&c->task), 0);
     CHECK_EQ(c->result, result);
-    CHECK_EQ(c->told_after, result ? WEFT_BY_REQUEST : 0);
+    CHECK_EQ(c->cancelled_after, result ? WEFT_BY_REQUEST : 0);
 }
 static struct call call_that_sleeps(uint64_t sleeps) { return (struct call){.sleeps = sleeps}; }
 static struct call a_call(void) { return call_that_sleeps(LONG); }
@@ -52,7 +53,7 @@ static void *cancel_victim(void *unused) {
     STORE(&cancelled, 1);
     return unused;
 }
-/* The caller is cancelled, by another fiber, when this returns. */
+/* Returns after another fiber has cancelled the caller. */
 static void be_cancelled(void) {
     victim = weft_self();
     STORE(&ready_to_be_cancelled, 1);
@@ -74,9 +75,9 @@ static void each_number(void (*body)(void)) {
     for (unsigned workers = 1; workers <= 4; workers *= 2) test_in_fiber(workers, run_with_canceller, &body);
 }
 
-/* --- what is told ------------------------------------------------------------------------------------------ */
+/* --- what is cancelled ------------------------------------------------------------------------------------------ */
 
-static void told_with_its_forker(void) {
+static void cancelled_with_its_forker(void) {
     struct call a = a_call(), b = a_call();
     begin_call(&a);
     begin_call(&b);
@@ -85,20 +86,20 @@ static void told_with_its_forker(void) {
     end_call(&a, -ECANCELED);
     CHECK_EQ(weft_cancelled(), WEFT_BY_REQUEST);
 }
-TEST(a_call_is_told_with_its_forker) { each_number(told_with_its_forker); }
+TEST(a_call_is_cancelled_with_its_forker) { each_number(cancelled_with_its_forker); }
 
-static void told_from_the_beginning(void) {
+static void cancelled_from_the_beginning(void) {
     be_cancelled();
     struct call a = a_call();
     begin_call(&a);
     end_call(&a, -ECANCELED);
-    struct call b = a_call(); /* and again, when all of the first were joined */
+    struct call b = a_call(); /* and again after all of the first calls were joined */
     begin_call(&b);
     end_call(&b, -ECANCELED);
 }
-TEST(a_call_of_a_cancelled_fiber_begins_told) { each_number(told_from_the_beginning); }
+TEST(a_call_of_a_cancelled_fiber_begins_cancelled) { each_number(cancelled_from_the_beginning); }
 
-static void told_through_calls(void) {
+static void cancelled_through_calls(void) {
     struct call innermost = a_call(), inner = a_call(), outer = a_call();
     inner.inner = &innermost;
     outer.inner = &inner;
@@ -108,9 +109,9 @@ static void told_through_calls(void) {
     CHECK_EQ(inner.result, -ECANCELED);
     CHECK_EQ(innermost.result, -ECANCELED);
 }
-TEST(calls_of_calls_are_told) { each_number(told_through_calls); }
+TEST(calls_of_calls_are_cancelled) { each_number(cancelled_through_calls); }
 
-/* One in the other, more than roots are opened at once; only the innermost one waits. */
+/* Calls in calls, deeper than the number of roots that can be open at once. Only the innermost call waits. */
 static void fork_deeper(void *p) {
     struct call *c = p;
     if (!c->inner) {
@@ -121,7 +122,7 @@ static void fork_deeper(void *p) {
     CHECK_EQ(weft_task_join(&c->inner->task), 0);
     c->result = weft_cancelled();
 }
-static void told_far_down(void) {
+static void cancelled_far_down(void) {
     enum { N = 100 };
     struct call c[N];
     for (int i = 0; i < N; i++) {
@@ -135,10 +136,10 @@ static void told_far_down(void) {
     CHECK_EQ(c[N - 1].result, -ECANCELED);
     for (int i = 0; i < N - 1; i++) CHECK_EQ(c[i].result, WEFT_BY_REQUEST);
 }
-TEST(calls_deep_in_calls_are_told) { each_number(told_far_down); }
+TEST(calls_deep_in_calls_are_cancelled) { each_number(cancelled_far_down); }
 
-/* Joined out of order: the oldest first. */
-static void told_in_any_order(void) {
+/* Joins out of order: the oldest first. */
+static void cancelled_in_any_order(void) {
     enum { N = 20 };
     struct call c[N];
     for (int i = 0; i < N; i++) {
@@ -149,7 +150,7 @@ static void told_in_any_order(void) {
     for (int i = 0; i < N; i += 2) end_call(&c[i], -ECANCELED);
     for (int i = 1; i < N; i += 2) end_call(&c[i], -ECANCELED);
 }
-TEST(calls_are_joined_in_any_order) { each_number(told_in_any_order); }
+TEST(calls_are_joined_in_any_order) { each_number(cancelled_in_any_order); }
 
 WEFT_TASK_1(int, typed_wait, int *, began) {
     ADD(began, 1);
@@ -164,13 +165,14 @@ WEFT_TASK_0(int, typed_forker) {
     int second = WEFT_SYNC(typed_wait), first = WEFT_SYNC(typed_wait);
     return first == -ECANCELED && second == -ECANCELED;
 }
-static void told_typed(void) { CHECK_EQ(WEFT_RUN(typed_forker), 1); }
-TEST(typed_calls_are_told) { each_number(told_typed); }
+static void cancelled_typed(void) { CHECK_EQ(WEFT_RUN(typed_forker), 1); }
+TEST(typed_calls_are_cancelled) { each_number(cancelled_typed); }
 
 /* --- scopes and shields ---------------------------------------------------------------------------------------- */
 
-/* What was forked before a scope is told by the request, too, while the scope is open; so is what was forked in it. */
-static void told_around_a_scope(void) {
+/* While a scope is open, the cancellation reaches calls that were forked before the scope, and calls that were forked
+ * in it. */
+static void cancelled_around_a_scope(void) {
     struct weft_scope scope;
     struct call before = a_call(), inside = a_call();
     begin_call(&before);
@@ -181,10 +183,10 @@ static void told_around_a_scope(void) {
     CHECK_EQ(weft_scope_end(&scope), -ECANCELED);
     end_call(&before, -ECANCELED);
 }
-TEST(calls_from_before_a_scope_are_told) { each_number(told_around_a_scope); }
+TEST(calls_from_before_a_scope_are_cancelled) { each_number(cancelled_around_a_scope); }
 
-/* A shield keeps a request from what was forked in it, and only from that. */
-static void told_around_a_shield(void) {
+/* A shield protects only the calls that were forked in it. */
+static void cancelled_around_a_shield(void) {
     struct weft_shield shield;
     struct call before = a_call(), inside = call_that_sleeps(WEFT_MILLISECOND), after = a_call();
     begin_call(&before);
@@ -201,9 +203,9 @@ static void told_around_a_shield(void) {
     end_call(&after, -ECANCELED);
     end_call(&before, -ECANCELED);
 }
-TEST(a_shield_keeps_a_request_from_calls) { each_number(told_around_a_shield); }
+TEST(a_shield_keeps_a_request_from_calls) { each_number(cancelled_around_a_shield); }
 
-/* The call opens a shield itself. */
+/* The call itself opens a shield. */
 static void wait_in_shield(void *p) {
     struct call *c = p;
     struct weft_shield shield;
@@ -214,7 +216,7 @@ static void wait_in_shield(void *p) {
     CHECK_EQ(weft_shield_end(&shield), 0);
     c->result = weft_sleep_for(c->sleeps);
 }
-static void told_after_its_shield(void) {
+static void cancelled_after_its_shield(void) {
     struct call c = a_call();
     CHECK_EQ(weft_task_fork(&c.task, wait_in_shield, &c), 0);
     await_yielding(&c.began, 1);
@@ -222,9 +224,9 @@ static void told_after_its_shield(void) {
     CHECK_EQ(weft_task_join(&c.task), 0);
     CHECK_EQ(c.result, -ECANCELED);
 }
-TEST(a_call_is_told_after_its_shield) { each_number(told_after_its_shield); }
+TEST(a_call_is_cancelled_after_its_shield) { each_number(cancelled_after_its_shield); }
 
-/* A handler that was pushed before the first wait is still the innermost after it. */
+/* A clean-up handler that was pushed before the first wait is still the innermost handler after it. */
 static void count_up(void *p) { ADD((int *)p, 1); }
 static void wait_below_a_handler(void *p) {
     struct call *c = p;
@@ -236,7 +238,7 @@ static void wait_below_a_handler(void *p) {
     CHECK_EQ(weft_cleanup_pop(&cleanup, 1), 0);
     CHECK_EQ(ran, 1);
 }
-static void told_below_a_handler(void) {
+static void cancelled_below_a_handler(void) {
     struct call c = a_call();
     CHECK_EQ(weft_task_fork(&c.task, wait_below_a_handler, &c), 0);
     await_yielding(&c.began, 1);
@@ -244,9 +246,10 @@ static void told_below_a_handler(void) {
     CHECK_EQ(weft_task_join(&c.task), 0);
     CHECK_EQ(c.result, -ECANCELED);
 }
-TEST(a_call_is_told_below_a_handler) { each_number(told_below_a_handler); }
+TEST(a_call_is_cancelled_below_a_handler) { each_number(cancelled_below_a_handler); }
 
-/* The scope of a child reaches the calls that the child has forked; a request to the child reaches only these. */
+/* Cancelling the scope of a child also cancels the calls that the child has forked. Cancelling the child cancels only
+ * these calls. */
 static int child_forks(void *p) {
     struct call *c = p;
     begin_call(c);
@@ -254,7 +257,7 @@ static int child_forks(void *p) {
     end_call(c, -ECANCELED);
     return 0;
 }
-static void told_by_the_scope(void) {
+static void cancelled_by_the_scope(void) {
     struct weft_scope scope;
     struct call c = a_call();
     victim = weft_self();
@@ -262,7 +265,7 @@ static void told_by_the_scope(void) {
     CHECK_EQ(weft_scope_spawn(&scope, NULL, child_forks, &c), 0);
     CHECK_EQ(weft_scope_end(&scope), -ECANCELED);
 }
-TEST(the_scope_of_a_child_reaches_its_calls) { each_number(told_by_the_scope); }
+TEST(the_scope_of_a_child_reaches_its_calls) { each_number(cancelled_by_the_scope); }
 
 static int child_is_cancelled(void *p) {
     struct call *c = p;
@@ -277,7 +280,7 @@ static int sibling_forks(void *p) {
     end_call(c, 0);
     return 0;
 }
-static void told_alone_in_a_scope(void) {
+static void cancelled_alone_in_a_scope(void) {
     struct weft_scope scope;
     struct call c = a_call(), of_sibling = call_that_sleeps(10 * WEFT_MILLISECOND);
     CHECK_EQ(weft_scope_begin(&scope, WEFT_FOREVER), 0);
@@ -285,12 +288,12 @@ static void told_alone_in_a_scope(void) {
     CHECK_EQ(weft_scope_spawn(&scope, NULL, child_is_cancelled, &c), 0);
     CHECK_EQ(weft_scope_end(&scope), 0);
 }
-TEST(a_request_to_a_child_reaches_its_own_calls_only) { each_number(told_alone_in_a_scope); }
+TEST(a_request_to_a_child_reaches_its_own_calls_only) { each_number(cancelled_alone_in_a_scope); }
 
 /* --- other fibers, and later fibers ------------------------------------------------------------------------ */
 
-/* A request to the fiber that runs a call reaches that call and those that it has forked, and nothing else. */
-static void told_alone(void *unused) {
+/* Cancelling the fiber that runs a call cancels that call and the calls that it has forked, and nothing else. */
+static void cancelled_alone(void *unused) {
     (void)unused;
     struct call sibling = call_that_sleeps(10 * WEFT_MILLISECOND), inner = a_call(), c = a_call();
     c.inner = &inner;
@@ -302,10 +305,10 @@ static void told_alone(void *unused) {
     end_call(&sibling, 0);
     CHECK_EQ(weft_cancelled(), 0);
 }
-TEST(a_request_to_a_call_reaches_it_alone) { each_size(told_alone); }
+TEST(a_request_to_a_call_reaches_it_alone) { each_size(cancelled_alone); }
 
-/* What told one life of a fiber does not tell the next. */
-static void *fork_untold(void *unused) {
+/* A cancellation of a fiber does not affect the next life of its record. */
+static void *fork_uncancelled(void *unused) {
     for (int i = 0; i < 20; i++) {
         struct call c = call_that_sleeps(1000);
         begin_call(&c);
@@ -313,19 +316,19 @@ static void *fork_untold(void *unused) {
     }
     return unused;
 }
-static void told_and_then_others(void *unused) {
+static void cancelled_and_then_others(void *unused) {
     (void)unused;
     for (int i = 0; i < 10; i++) {
-        void (*body)(void) = told_with_its_forker;
+        void (*body)(void) = cancelled_with_its_forker;
         run_with_canceller(&body);
-        join(spawn(fork_untold, NULL));
+        join(spawn(fork_uncancelled, NULL));
     }
 }
-TEST(later_calls_are_not_told) { each_size(told_and_then_others); }
+TEST(later_calls_are_not_cancelled) { each_size(cancelled_and_then_others); }
 
-/* More calls than the canceller itself cancels: a fiber cancels the rest, while the forker joins, and forks again.
- */
-static void told_in_a_crowd(void) {
+/* More calls than the cancelling fiber itself cancels. Another fiber cancels the rest, while the forker joins, and
+ * forks again. */
+static void cancelled_in_a_crowd(void) {
     size_t n = test_fibers(2000);
     struct call *c = calloc(n, sizeof *c);
     for (int round = 0; round < 2; round++) {
@@ -339,9 +342,9 @@ static void told_in_a_crowd(void) {
     }
     free(c);
 }
-TEST_WITHIN(a_crowd_is_told, 60) { each_number(told_in_a_crowd); }
+TEST_WITHIN(a_crowd_is_cancelled, 60) { each_number(cancelled_in_a_crowd); }
 
-/* Requests at any moment, while calls are stolen, wait, end and are joined. */
+/* Cancellations at any moment, while calls are stolen, wait, end and are joined. */
 static void nap(void *p) {
     uint64_t random = (uintptr_t)p;
     weft_sleep_for(test_below(&random, 2000));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Typed tasks with checks: on one worker, where nothing is stolen and so nothing else would notice, a sync that is
- * forgotten or one too many in a task below another, and one by the name of another task.
+ * Typed tasks with WEFT_TASK_CHECKS, on one worker. Nothing is stolen there, so without the checks nothing would notice
+ * these mistakes: a missing or surplus sync in a task below another task, and a sync with the name of another task.
  */
 #define WEFT_TASK_CHECKS
 #include "fiber.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tasks from C++: of its own, and of another file, in C. */
+/* Tasks in C++: tasks of this file, and tasks of another file in C. */
 #include "fiber.h"
 
 #include "tasks_many.h"
@@ -132,7 +132,7 @@ static void run_and_catch(void *) {
 static int workers;
 static void run_on_workers(void *) { test_in_fiber(workers, run_and_catch, nullptr); }
 
-/* name: the function that the user has called; nullptr: a typed task, which C++ itself ends. */
+/* name: the function that the user has called; nullptr: a typed task, from which C++ itself ends the program. */
 static void check_thrown(void (*fn)(), const char *name, int with_workers = 1) {
     struct test_child child;
     throws = fn;
@@ -153,7 +153,7 @@ TEST(thrown_by_loops) {
     check_thrown(scan, "weft_scan");
     check_thrown(invoke, "weft_invoke");
 }
-/* The thief's fiber has none of the handlers of the fiber that forked. */
+/* The fiber of the thief has none of the exception handlers of the forking fiber. */
 TEST(thrown_by_a_stolen_call) { check_thrown(invoke_stolen, "weft_invoke", 2); }
 TEST(thrown_by_comparisons) {
     check_thrown(sort, "weft_sort");

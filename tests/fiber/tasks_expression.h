@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Spawns, calls and syncs of the typed form in one expression: in whichever order the compiler evaluates them, each
- * finds the head where the previous one has left it. Included in C and in C++, and built at every level of
- * optimization.
+ * Spawns, calls and syncs of typed tasks in one expression. In whichever order the compiler evaluates them, each finds
+ * the head as the previous operation has left it. Included in C and in C++, and built at every level of optimization.
  */
 #include "fiber.h"
 
-/* The usual way to write it; and the other way round, which other compilers begin with. */
+/* The usual order in an expression, and the reverse order, because compilers evaluate from different ends. */
 WEFT_TASK_1(long, call_and_sync, int, n) {
     if (n < 2) return n;
     WEFT_SPAWN(call_and_sync, n - 1);
@@ -24,7 +23,7 @@ WEFT_TASK_1(long, two_syncs, int, n) {
     return WEFT_SYNC(two_syncs) + WEFT_SYNC(two_syncs);
 }
 
-/* As arguments of a function, of a call, and of a spawn: there the sync comes first. */
+/* Syncs as arguments of a function, of a call and of a spawn: these are evaluated first. */
 static long sum(long a, long b, long c) { return a + b + c; }
 WEFT_TASK_1(long, arguments, int, n) {
     if (n < 2) return n;
@@ -48,7 +47,7 @@ WEFT_TASK_1(long, chosen, int, n) {
     return n % 2 ? WEFT_SYNC(chosen) + WEFT_CALL(chosen, n - 2) : WEFT_CALL(chosen, n - 2) + WEFT_SYNC(chosen);
 }
 
-/* A task that uses all of the space for arguments. */
+/* A task with the largest arguments. */
 WEFT_TASK_6(int64_t, six, int64_t, a, int64_t, b, int64_t, c, int64_t, d, int64_t, e, int64_t, f) {
     if (a) WEFT_SPAWN(six, 0, b, c, d, e, f);
     return a + b + c + d + e + f + (a ? WEFT_SYNC(six) : 0);

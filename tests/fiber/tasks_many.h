@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tasks that are declared here, defined in C, and used from C and from C++. */
+/* Tasks that are declared here, defined in C, and used in C and in C++. */
 #ifndef WEFT_TESTS_TASKS_MANY_H
 #define WEFT_TESTS_TASKS_MANY_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which kernel threads run fibers: sets of thread ids. */
+/* Sets of thread ids: which kernel threads have run fibers. */
 #ifndef WEFT_TESTS_THREADS_H
 #define WEFT_TESTS_THREADS_H
 
@@ -20,7 +20,7 @@ static inline void threads_clear(struct threads *s) {
     for (int i = 0; i < THREADS_MOST; i++) STORE(&s->id[i], 0);
 }
 
-/* The calling thread is one of them. Any number may add at once. */
+/* Adds the calling thread. Any number of threads may do so at the same time. */
 static inline void threads_add(struct threads *s) {
     int me = thread_id();
     for (int i = 0; i < THREADS_MOST; i++) {
@@ -51,17 +51,17 @@ static inline bool threads_meet(const struct threads *a, const struct threads *b
     return false;
 }
 
-/* No more threads than that; the kernel may count a joined thread for a moment more. */
+/* Has the process at most this many threads? The kernel may count a joined thread for another moment. */
 static inline bool threads_at_most(void *n) { return test_threads() <= *(size_t *)n; }
 static inline void await_threads(size_t most) { test_until(threads_at_most, &most); }
 
-/* Only the caller is left. */
+/* Is the calling thread the only one? */
 static inline bool alone(void *unused) {
     (void)unused;
     return test_threads() == 1;
 }
 static inline void await_alone(void) {
-    if (!TEST_TSAN && !test_emulated()) test_until(alone, NULL); /* those have threads of their own */
+    if (!TEST_TSAN && !test_emulated()) test_until(alone, NULL); /* these tools have threads of their own */
 }
 
 #endif

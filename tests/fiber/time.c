@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sleep and timers: never early, exactly once, and not lost while all workers sleep. */
+/* Sleeps and timers: never early, exactly once, and never lost, even while all workers sleep. */
 #include "fiber.h"
 
 #include "driver/wheel.h"
@@ -56,7 +56,7 @@ static void for_ever(void *unused) {
 }
 TEST(sleeps_without_end) { each_size(for_ever); }
 
-/* Many with a few deadlines, and a sleep beside them: all come back, together. */
+/* Many fibers sleep with a few different deadlines, and another fiber sleeps beside them. All wake. */
 static int awake;
 static void *sleeps_until(void *until) {
     CHECK_EQ(weft_sleep_until(*(uint64_t *)until), 0);
@@ -99,14 +99,14 @@ static void once(void *unused) {
     (void)unused;
     struct alarm a = {.fired = 0};
     STORE(&fired, 0);
-    CHECK_EQ(weft_timer_cancel(&a.timer), -EALREADY); /* never armed */
+    CHECK_EQ(weft_timer_cancel(&a.timer), -EALREADY); /* it was never armed */
     arm(&a, 3600 * WEFT_SECOND);
     CHECK_EQ(weft_timer_arm(&a.timer, 0, on_alarm, &a), -EBUSY);
     CHECK_EQ(weft_timer_cancel(&a.timer), 0);
     arm(&a, 50 * WEFT_MILLISECOND);
     while (LOAD(&fired) < 1) CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0);
     CHECK_EQ(weft_timer_cancel(&a.timer), -EALREADY);
-    arm(&a, 0); /* used again */
+    arm(&a, 0); /* the timer is used again */
     while (LOAD(&fired) < 2) CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0);
     arm(&a, WEFT_SECOND * 3600);
     CHECK_EQ(weft_timer_cancel(&a.timer), 0);
@@ -124,7 +124,7 @@ TEST(a_timer_of_a_thread_fires_once) {
     }
 }
 
-/* Each of many is either cancelled or fires, never both, never neither. */
+/* Many timers: each is either cancelled or fires, and never both. */
 static void fires_or_is_cancelled(void *unused) {
     (void)unused;
     enum { N = 2000 };
@@ -134,7 +134,7 @@ static void fires_or_is_cancelled(void *unused) {
     STORE(&fired, 0);
     for (int i = 0; i < N; i++) {
         a[i] = (struct alarm){.fired = 0};
-        bool far = i % 64 == 1; /* so that some are left, however slow the machine is */
+        bool far = i % 64 == 1; /* some timers must be left, however slow the machine is */
         arm(&a[i], far ? 3600 * WEFT_SECOND : test_below(&random, 3 * WEFT_MILLISECOND));
         if (i % 16 == 0) weft_yield();
         int victim = (int)test_below(&random, (uint64_t)i + 1);
@@ -155,7 +155,7 @@ static void fires_or_is_cancelled(void *unused) {
 }
 TEST_WITHIN(a_timer_fires_or_is_cancelled, 60) { each_size(fires_or_is_cancelled); }
 
-/* All workers are asleep, perhaps with a later timer; a thread arms one. */
+/* A thread arms a timer while all workers sleep, perhaps with a later timer. */
 TEST_WITHIN(armed_by_a_thread_while_all_sleep, 60) {
     static struct alarm late, soon;
     for (unsigned workers = 1; workers <= 4; workers *= 4) {
@@ -163,17 +163,17 @@ TEST_WITHIN(armed_by_a_thread_while_all_sleep, 60) {
         late = (struct alarm){.fired = 0};
         arm(&late, 3600 * WEFT_SECOND);
         for (int i = 0; i < 20; i++) {
-            test_nap_ms(i % 10 == 9 ? 250 : 3); /* the long one: they have given memory back, too */
+            test_nap_ms(i % 10 == 9 ? 250 : 3); /* after the long pause the workers have also returned memory */
             soon = (struct alarm){.fired = 0};
             arm(&soon, (uint64_t)(i % 3) * WEFT_MILLISECOND);
-            test_await(&soon.fired, 1); /* hangs if it is overslept */
+            test_await(&soon.fired, 1); /* hangs if no worker wakes for the timer */
         }
         CHECK_EQ(weft_timer_cancel(&late.timer), 0);
         test_stop();
     }
 }
 
-/* What a timer's function may do: spawn, post, unpark, complete, cancel, arm. */
+/* The function of a timer may spawn, post, unpark, complete, cancel and arm. */
 static struct weft_sem sem;
 static struct weft_counter counter;
 static struct alarm second;
@@ -205,7 +205,8 @@ static void from_a_timer(void *unused) {
 }
 TEST(what_a_timer_may_do) { each_size(from_a_timer); }
 
-/* Timers that are armed for the past from their own functions: a worker serves fibers between its looks. */
+/* Timers arm themselves for the past from their own functions. The worker must run fibers between its checks of the
+ * timers. */
 static int rearming;
 static void arms_itself(void *alarm) {
     struct alarm *a = alarm;
@@ -214,7 +215,7 @@ static void arms_itself(void *alarm) {
 }
 static void beside_timers_for_the_past(void *unused) {
     (void)unused;
-    static struct alarm a[200]; /* more than a look hands out at once */
+    static struct alarm a[200]; /* more than one check of the timers fires */
     STORE(&rearming, 1);
     for (unsigned i = 0; i < 200; i++) {
         a[i] = (struct alarm){.fired = 0};
@@ -223,15 +224,16 @@ static void beside_timers_for_the_past(void *unused) {
     for (int i = 0; i < 200; i++) weft_yield();
     CHECK_EQ(weft_sleep_for(WEFT_MILLISECOND), 0);
     for (int i = 0; i < 200; i++)
-        while (LOAD(&a[i].fired) < 3) weft_yield(); /* each has its turn */
+        while (LOAD(&a[i].fired) < 3) weft_yield(); /* each timer fires again and again */
     STORE(&rearming, 0);
-    for (int i = 0; i < 200; i++) /* none is left that could be called when this has returned */
+    for (int i = 0; i < 200; i++) /* when this returns, no timer may still fire */
         while (weft__timer_is_armed((struct weft__timer *)(void *)&a[i].timer)) weft_yield();
     CHECK_EQ(weft_cluster_drain_until((struct weft_cluster){0}, weft_now() + 60 * WEFT_SECOND), 0);
 }
 TEST(fibers_run_beside_timers_for_the_past) { each_size(beside_timers_for_the_past); }
 
-/* A timer that is armed when the runtime stops is not called, says so, and may be armed in the next one. */
+/* A timer that is armed when the runtime stops does not fire. Cancelling it then succeeds. It can be armed in the next
+ * runtime. */
 TEST(a_timer_left_armed_at_the_stop) {
     static struct alarm a;
     for (int i = 0; i < 3; i++) {
@@ -252,8 +254,8 @@ TEST(a_timer_left_armed_at_the_stop) {
     CHECK_EQ(weft_timer_cancel(&a.timer), -EALREADY);
 }
 
-/* A thread arms, cancels and lets fire while the runtime stops and starts: each was called or was not, as it is told.
- */
+/* A thread arms timers, cancels them and lets them fire, while the runtime stops and starts. Each timer fires or not,
+ * as the calls report. */
 static int over;
 static void *arms_and_cancels(void *alarm) {
     struct alarm *a = alarm;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Certificates for tests of TLS, made anew each time: an issuer, and whatever a test wants it to sign. And pairs of
- * streams that talk to each other over TCP.
+ * Certificates for the tests of TLS, made anew each time: an issuer, and the certificates that a test wants it to sign.
+ * Also pairs of streams that are connected by TCP.
  */
 #ifndef WEFT_TESTS_FIBER_TLS_H
 #define WEFT_TESTS_FIBER_TLS_H
@@ -21,10 +21,10 @@ struct issuer {
     char directory[SCRATCH_SIZE];
 };
 
-/* What a certificate is to be like. A zero is the usual. */
+/* The properties of a certificate. Zeros are the defaults. */
 struct wanted {
-    const char *file;  /* in the directory; the key is in the same file */
-    const char *names; /* as in a configuration: "DNS:a.test,IP:127.0.0.1" */
+    const char *file;  /* its file in the directory, which also has the key */
+    const char *names; /* in the form of a configuration: "DNS:a.test,IP:127.0.0.1" */
     bool rsa, expired, self_signed;
 };
 
@@ -89,7 +89,7 @@ static inline void end_issuer(struct issuer *issuer) {
     X509_free(issuer->certificate);
 }
 
-/* Where it is. */
+/* Makes a certificate, and returns its path. */
 static inline const char *issue(const struct issuer *issuer, struct wanted wanted) {
     EVP_PKEY *key = make_key(wanted.rsa), *signer = wanted.self_signed ? key : issuer->key;
     X509 *made = make_certificate(key, wanted.file, wanted.expired),
@@ -130,7 +130,7 @@ static inline void end_both(struct both *b) {
 
 struct pair {
     struct weft_tls *server, *client;
-    int server_error, client_error; /* of the handshake: 0 or errno */
+    int server_error, client_error; /* the result of each handshake: 0 or errno */
 };
 
 static inline void *shake(void *p) {
@@ -153,7 +153,7 @@ static inline void close_pair(struct pair *pair) {
     CHECK_EQ(weft_tls_close(pair->server), 0);
 }
 
-/* Both sides of a handshake. In a fiber. */
+/* Makes both sides of a handshake. Called in a fiber. */
 static inline void meet(struct pair *pair, const struct both *b, const char *host) {
     open_pair(pair, b, host);
     struct weft_fiber server = spawn(shake, pair);
@@ -162,14 +162,14 @@ static inline void meet(struct pair *pair, const struct both *b, const char *hos
     join(server);
 }
 
-/* A handshake that must succeed. */
+/* Makes a handshake that must succeed. */
 static inline void meet_well(struct pair *pair, const struct both *b) {
     meet(pair, b, "a.test");
     if (pair->client_error) test_fail(__FILE__, __LINE__, "client: %s", weft_tls_reason(pair->client));
     if (pair->server_error) test_fail(__FILE__, __LINE__, "server: %s", weft_tls_reason(pair->server));
 }
 
-/* A few bytes from one end to the other. */
+/* Sends a few bytes from one end to the other, and checks them. */
 static inline void pass_on(struct weft_tls *from, struct weft_tls *to, const char *text) {
     char got[64];
     CHECK_EQ(weft_tls_write(from, text, strlen(text)), strlen(text));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weft_trace_begin, _end and _save: the events of small programs, in order; wrong calls; a tape that is overwritten. */
+/* weft_trace_begin, _end and _save: the events of small programs in order; wrong calls; a tape that is overwritten. */
 #define _GNU_SOURCE
 #include "fiber.h"
 
@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A file that was recorded: counts events of each kind, and what was lost. */
+/* The contents of a recorded file: the number of events of each kind, and of lost events. */
 struct counted {
     uint64_t kind[WEFT_HAPPENED_KINDS], lost, chunks[WEFT_CHUNK_TYPES];
-    bool in_order; /* on each tape */
+    bool in_order; /* the events of each tape are in order */
 };
 
 static void count_chunk(struct counted *c, const struct weft__chunk *chunk, const char *bytes, uint64_t *last) {
@@ -83,7 +83,7 @@ static void pings(void *unused) {
     CHECK(fd >= 0);
     CHECK_EQ(weft_trace_begin(fd), 0);
     CHECK_EQ(weft_trace_begin(-1), -EBUSY);
-    CHECK_EQ(weft_trace_save(fd), -ESRCH); /* it has a file of its own */
+    CHECK_EQ(weft_trace_save(fd), -ESRCH); /* this recording writes to its own file */
     struct weft_fiber a = spawn(answers, NULL), b = spawn(asks, NULL);
     join(a);
     join(b);
@@ -110,7 +110,8 @@ static void *yields(void *arg) {
     return arg;
 }
 
-/* The tapes are overwritten while they are saved: what is lost is counted, what is written is whole. */
+/* The tapes are overwritten while they are saved. Lost events must be counted, and all written events must be
+ * complete. */
 static void last_events(void *unused) {
     (void)unused;
     CHECK_EQ(weft_trace_begin(-1), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A value of an operation that does not commute: the hash of a string, which strings are appended to. */
+/* A value for an operation that does not commute: the hash of a string. The operation appends strings. */
 #ifndef WEFT_TESTS_WORD_H
 #define WEFT_TESTS_WORD_H
 

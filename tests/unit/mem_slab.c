@@ -146,7 +146,7 @@ TEST(each_node_has_records_of_its_own) {
     for (unsigned node = 0; node < WEFT_MEM_NODES; node++) CHECK_EQ(free_of(&s, node), WEFT_SLAB_CHUNK);
 }
 
-TEST(a_record_goes_back_to_its_node_whoever_returns_it) {
+TEST(a_record_returns_to_its_node_from_any_worker) {
     static struct weft__slab s = {.record_size = sizeof(struct record)};
     enum { N = 1000 };
     struct weft__slab_cache one = {.node = 1}, two = {.node = 2}, *back[] = {&two, NULL, &one};

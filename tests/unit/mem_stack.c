@@ -148,7 +148,7 @@ TEST(a_cache_keeps_so_many_and_no_more) {
 
 /* --- memory nodes ---------------------------------------------------------------------------------- */
 
-TEST(a_stack_goes_back_to_its_node_whoever_returns_it) {
+TEST(a_stack_returns_to_its_node_from_any_worker) {
     enum { N = 300 };
     static struct weft__stack_cache one[WEFT_STACK_CACHES], two[WEFT_STACK_CACHES];
     static struct weft__stack *got[N];

@@ -59,7 +59,7 @@ TEST(the_chain_keeps_its_order) {
 }
 
 /* A waiter whose wait has already ended is skipped, and the next waiter is served. */
-TEST(winning_passes_over_who_has_left) {
+TEST(winning_skips_waiters_that_have_left) {
     struct weft_queue q = {0, NULL, NULL};
     struct weft__fiber *f[3];
     struct weft_waiter w[3];
