@@ -29,7 +29,7 @@ begin tsan scaled 50 tested tsan unit fiber stress-8 random planted --no-suite=m
 tsan=$!
 begin everyday scaled 20 tested everyday unit fiber misuse stress-8 random planted fault --no-suite=many-fibers --no-suite=traced-long &
 everyday=$!
-step "release" scaled 10 tests/run.sh build/release unit fiber engine-epoll engine-older misuse stress random sim inject serve cached look threads examples dist docs install model arch
+step "release" scaled 10 tests/run.sh build/release unit fiber engine-epoll engine-older misuse stress random sim inject serve cached look threads examples dist docs install model arch planted
 step "clang" scaled 4 tested clang unit
 step "clang-tidy" scripts/tidy.sh
 step "form" scripts/form.sh

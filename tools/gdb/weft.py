@@ -165,7 +165,7 @@ def place(fiber):
     """The call of weft that it is in, and where in the program that was made."""
     unwinder.show(fiber)
     try:
-        library = dirname(dirname(slab().symtab.fullname())) + "/"
+        library = dirname(dirname(dirname(slab().symtab.fullname()))) + "/"  # of sched/core/records.c
         call, frame = "", first_frame(fiber)
         while frame:
             line = frame.find_sal()
