@@ -107,7 +107,8 @@ class Site:
                 here = target == page
                 out.append(f'<li><a href="{up}{target}"{" aria-current=page" if here else ""}>{html.escape(text)}</a>')
                 if here and headings:
-                    inner = "".join(f'<li class="l{level}"><a href="#{anchor}">{html.escape(text)}</a></li>'
+                    inner = "".join(f'<li class="l{level}"><a href="#{anchor}">' +
+                                    html.escape(text).replace("_", "_<wbr>") + "</a></li>"
                                     for level, anchor, text in headings if level in (2, 3))
                     out.append(f"<ul>{inner}</ul>" if inner else "")
                 out.append("</li>")
