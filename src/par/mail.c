@@ -31,7 +31,7 @@ static void *open_mail(void *p) {
 
 struct weft__proxy *weft__mail_send(unsigned worker, void (*fn)(void *), void *arg, const char *name) {
     struct weft__worker *w = weft__self();
-    if (unlikely(worker >= load_acq(&w->cluster->count))) return NULL; /* pairs with the creation of a worker */
+    if (unlikely(worker >= weft__cluster_ready(w->cluster))) return NULL;
     struct weft__slot *slot = weft__slab_get(&proxies, NULL);
     if (unlikely(!slot)) return NULL;
     struct weft__proxy *proxy = container_of(slot, struct weft__proxy, slot);

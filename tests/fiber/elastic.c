@@ -334,9 +334,9 @@ static bool cannot_have_more_threads(void) {
     struct rlimit limit = {0, 0};
     return geteuid() != 0 && !setrlimit(RLIMIT_NPROC, &limit);
 }
-TEST(as_many_as_can_be_had) {
+/* From now on only some more threads can be made. The runtime has two workers. */
+static void limit_threads(void) {
     struct rlimit limit;
-    test_start(2);
     for (unsigned i = 1; i <= 2; i++)
         join(spawn_with(&(struct weft_attr){.pinned = i}, nothing, NULL)); /* now both have its memory */
     if (geteuid() == 0) { /* a privileged user has no limit of number, so memory is limited */
@@ -352,6 +352,10 @@ TEST(as_many_as_can_be_had) {
             test_skip("memory cannot be limited");
     } else if (!cannot_have_more_threads())
         test_skip("the number of threads cannot be limited");
+}
+TEST(as_many_as_can_be_had) {
+    test_start(2);
+    limit_threads();
     int err = weft_cluster_resize(own, 1000);
     if (!err) test_skip("a thousand threads could be had");
     CHECK(err == -EAGAIN || err == -ENOMEM);
@@ -367,6 +371,34 @@ TEST(as_many_as_can_be_had) {
     test_until(few_enough, NULL); /* the wanted number is stored, though not all threads could be made */
     STORE(&over, 1);
     for (int i = 0; i < 20; i++) join(f[i]);
+    test_stop();
+}
+
+static void *resizes_in_vain(void *limited) {
+    test_await(limited, 1);
+    while (!LOAD(&over)) {
+        int err = weft_cluster_resize(own, 1000);
+        CHECK(err == -EAGAIN || err == -ENOMEM);
+    }
+    return NULL;
+}
+static void rings(void *rung) { ADD((int *)rung, 1); }
+/* A worker without a thread gets neither timers nor fibers. */
+TEST(no_work_for_a_worker_that_cannot_be_had) {
+    struct weft_timer timer = WEFT_TIMER_INIT;
+    int rung = 0, limited = 0;
+    test_start(2);
+    pthread_t t = thread_start(resizes_in_vain, &limited);
+    limit_threads();
+    if (!weft_cluster_resize(own, 1000)) test_skip("a thousand threads could be had");
+    STORE(&limited, 1);
+    for (int i = 0; i < 2000; i++) {
+        CHECK_EQ(weft_timer_arm(&timer, weft_now(), rings, &rung), 0);
+        join(spawn_with(&(struct weft_attr){.node = 1}, nothing, NULL));
+        test_await(&rung, i + 1);
+    }
+    STORE(&over, 1);
+    thread_join(t);
     test_stop();
 }
 

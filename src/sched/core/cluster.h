@@ -112,6 +112,13 @@ struct weft_cluster weft__cluster_lasting(void);
  * true. Records of clusters and workers are kept for ever: without the lock, fn may see another life of the cluster. */
 bool weft__each_cluster(bool (*fn)(struct weft__cluster *, void *), void *arg);
 
+/* To how many workers, by index, any thread may give work. A worker with a higher index is retired; or its thread is
+ * just being made, and that may fail. `wanted` grows only when the thread is there. */
+static inline unsigned weft__cluster_ready(struct weft__cluster *c) {
+    unsigned wanted = load_rlx(&c->wanted), count = load_acq(&c->count); /* pairs with the making of a worker */
+    return wanted < count ? wanted : count;
+}
+
 /* --- what a worker may do ------------------------------------------------------------------------ */
 
 /* Is this worker wanted? If not, it retires. */

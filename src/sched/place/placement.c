@@ -60,7 +60,7 @@ const struct weft__victims *weft__victims_of(struct weft__worker *w) {
 
 /* Does not choose a spare: a spare may retire at any time, and then gives its fibers away. */
 struct weft__worker *weft__worker_on(struct weft__cluster *c, unsigned node, uint64_t *random) {
-    unsigned asked = load_rlx(&c->configured), count = load_acq(&c->count), n = asked < count ? asked : count;
+    unsigned asked = load_rlx(&c->configured), ready = weft__cluster_ready(c), n = asked < ready ? asked : ready;
     for (unsigned i = 0, first = n ? weft__random_below(random, n) : 0; i < n; i++) {
         struct weft__worker *w = c->workers[(first + i) % n];
         if (weft__topology_locate(weft__topology(), load_rlx(&w->cpu))->node == node) return w;

@@ -15,7 +15,7 @@ static struct weft__worker *worker_for(void) {
     struct weft__worker *w = weft__self();
     if (w) return w;
     struct weft__cluster *c = &weft__cluster;
-    unsigned count = load_acq(&c->running) ? c->count : 0; /* pairs with the start; a stop may be under way */
+    unsigned count = load_acq(&c->running) ? weft__cluster_ready(c) : 0; /* pairs with the start; or a stop goes on */
     return count ? c->workers[add_rlx(&turn, 1) % count] : NULL;
 }
 
