@@ -54,6 +54,7 @@ clang-tsan-stress    the stress test with it
 fuzz-cached          what clients send to weft cached
 dist-kills           ranks are killed at a random moment, 200 times
 aarch64              aarch64 under qemu
+threads-aarch64      unmodified programs for aarch64 with their threads as fibers
 random-aarch64       for 6 minutes
 v4                   for AVX-512, where the processor has it
 random-v4            for 6 minutes
@@ -221,6 +222,7 @@ run_part() { # name
     valgrind-3) built debug && under_valgrind 'fiber/[r-z]*' ;;
     valgrind-4) built debug && under_valgrind 'fiber/io_*-*' ;;
     aarch64) built aarch64 && WEFT_TEST_UNDER=qemu-aarch64 scaled 20 tests/run.sh build/aarch64 unit fiber engine-epoll ;;
+    threads-aarch64) built aarch64 && ninja -C build/aarch64 libweft-threads.so.0.1.0 && tests/threads/aarch64.sh build/aarch64 ;;
     stress-*) built release && stress_for build/release "$((${SOAK_MINUTES:-60} / 3))" ;;
     random-v4) on_avx512 built v4 && on_avx512 random_for v4 5 ;;
     random-aarch64) built aarch64 && random_for aarch64 5 "qemu-aarch64 -L /usr/aarch64-linux-gnu" ;;

@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -65,14 +66,26 @@ static int find_storage(struct dl_phdr_info *info, size_t size, void *libc) {
     return 1;
 }
 
+/* The robust list of the calling thread. qemu has no such system call. Then glibc's own initial value tells: a pointer
+ * to itself, followed by the distance from the link in a mutex to its lock word. */
+static char *find_robust_list(char *self) {
+    const long distance =
+        (long)offsetof(pthread_mutex_t, __data.__lock) - (long)offsetof(pthread_mutex_t, __data.__list.__next);
+    char *robust;
+    size_t length;
+    if (!syscall(SYS_get_robust_list, 0, &robust, &length)) return robust;
+    for (robust = self; robust + 2 * sizeof(long) <= self + layout.descriptor_size; robust += sizeof(long))
+        if (*(char **)(void *)robust == robust && ((long *)(void *)robust)[1] == distance) return robust;
+    return NULL;
+}
+
 /* Measures, in the calling thread, where the descriptor, the robust list and the C library's thread-locals are. */
 static bool measure_layout(void) {
     struct weft__module libc;
-    char *self = (char *)pthread_self(), *robust;
-    size_t length;
+    char *self = (char *)pthread_self(), *robust = find_robust_list(self);
     layout.descriptor = self - (char *)weft__thread_pointer();
     if (layout.descriptor && layout.descriptor != -(ptrdiff_t)layout.descriptor_size) return false;
-    if (syscall(SYS_get_robust_list, 0, &robust, &length)) return false;
+    if (!robust) return false;
     layout.robust = (size_t)(robust - self);
     return weft__module_containing(&libc, (uintptr_t)gnu_get_libc_version) &&
            dl_iterate_phdr(find_storage, &libc) == 1 && layout.robust < layout.descriptor_size;

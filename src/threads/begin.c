@@ -21,6 +21,7 @@
 #include "base/message.h"
 #include "sched/dispatch/own_tls.h"
 #include "threads/caught.h"
+#include "threads/descriptors.h"
 #include "threads/kick.h"
 #include "threads/shared.h"
 #include "threads/threads.h"
@@ -215,6 +216,7 @@ static void begin_in_child(void) {
 #define FORK(call) \
     ({ \
         weft__thread_enter(); \
+        weft__descriptors_share(); \
         int result_ = call; \
         if (!result_) \
             begin_in_child(); \

@@ -8,18 +8,17 @@
  *   stored files  never wait for a peer, but for a disk: threads of an unmodified program block their worker then, and
  *                 the program's own fibers park
  *
- * A table remembers by number which descriptors are sockets. A wrong guess only costs a system call.
+ * descriptors.c remembers by number which descriptors are sockets, and whether they block.
  */
 #define _GNU_SOURCE
 #include "weft/io.h"
+#include "threads/descriptors.h"
 #include "threads/threads.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -40,8 +39,6 @@ REAL(accept);
 REAL(accept4);
 REAL(connect);
 REAL(close);
-REAL(dup2);
-REAL(dup3);
 /* <bits/unistd.h> declares these only for code that is compiled with _FORTIFY_SOURCE. */
 ssize_t __read_chk(int, void *, size_t, size_t);
 ssize_t __recv_chk(int, void *, size_t, size_t, int);
@@ -50,53 +47,20 @@ REAL(__read_chk);
 REAL(__recv_chk);
 REAL(__recvfrom_chk);
 
-/* --- what a descriptor is ------------------------------------------------------------------------------ */
-
-enum { UNKNOWN, SOCKET, STORED, OTHER };
-enum { REMEMBERED = 1 << 16 };
-static _Atomic uint8_t kinds[REMEMBERED];
-
-static uint8_t descriptor_kind_of(int fd) {
-    struct stat s;
-    if (fd >= 0 && fd < REMEMBERED && load_rlx(&kinds[fd])) return load_rlx(&kinds[fd]);
-    if (fstat(fd, &s)) return UNKNOWN;
-    uint8_t kind = S_ISSOCK(s.st_mode)                                              ? SOCKET
-                   : S_ISREG(s.st_mode) || S_ISBLK(s.st_mode) || S_ISDIR(s.st_mode) ? STORED
-                                                                                    : OTHER;
-    if (fd < REMEMBERED) store_rlx(&kinds[fd], kind);
-    return kind;
-}
-static void forget_kind(int fd) {
-    if (fd >= 0 && fd < REMEMBERED && load_rlx(&kinds[fd])) store_rlx(&kinds[fd], UNKNOWN);
-}
-
-static bool is_nonblocking(int fd) {
-    int err = errno, flags = fcntl(fd, F_GETFL);
-    errno = err;
-    return flags < 0 || flags & O_NONBLOCK;
-}
-
 /* Must a call that reads or writes not park? */
 static bool is_direct(int fd, uint8_t kind) {
-    return kind == STORED ? !weft__posix : kind == UNKNOWN || is_nonblocking(fd);
+    return kind == WEFT_DESCRIPTOR_STORED ? !weft__posix
+                                          : kind == WEFT_DESCRIPTOR_UNKNOWN || weft__descriptor_is_nonblocking(fd);
 }
 
 /* --- a call that parks ----------------------------------------------------------------------------------- */
-
-/* SO_RCVTIMEO or SO_SNDTIMEO as a deadline. */
-static uint64_t deadline_of(int fd, int option) {
-    struct timeval t = {0, 0};
-    socklen_t length = sizeof t;
-    if (!option || getsockopt(fd, SOL_SOCKET, option, &t, &length) || (!t.tv_sec && !t.tv_usec)) return WEFT_FOREVER;
-    return weft_now() + (uint64_t)t.tv_sec * WEFT_SECOND + (uint64_t)t.tv_usec * WEFT_MICROSECOND;
-}
 
 /* Runs a call of weft until it is done, its deadline passes, or a signal ends it. late: errno if the deadline
  * passes. */
 #define PARK(fd, option, late, call) \
     ({ \
         struct weft__interruptible interruptible_; \
-        uint64_t deadline_ = deadline_of(fd, option); \
+        uint64_t deadline_ = weft__descriptor_deadline(fd, option); \
         __typeof__(call) result_ = -1; \
         for (;;) { \
             weft__interrupt_begin(&interruptible_, deadline_); \
@@ -111,7 +75,7 @@ static uint64_t deadline_of(int fd, int option) {
 #define SOCKET_CALL(fd, option, attempt, parked) \
     ({ \
         __typeof__(attempt) done_ = attempt; \
-        if (unlikely(done_ < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) && !is_nonblocking(fd)) \
+        if (unlikely(done_ < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) && !weft__descriptor_is_nonblocking(fd)) \
             done_ = PARK(fd, option, EAGAIN, parked); \
         done_; \
     })
@@ -161,49 +125,52 @@ static bool is_plain(int fd) {
 
 WEFT_INTERPOSED ssize_t read(int fd, void *buffer, size_t size) {
     if (is_plain(fd)) return real(read)(fd, buffer, size);
-    uint8_t kind = descriptor_kind_of(fd);
-    if (kind == SOCKET && size) {
+    uint8_t kind = weft__descriptor_kind(fd);
+    if (kind == WEFT_DESCRIPTOR_SOCKET && size) {
         ssize_t n =
             SOCKET_CALL(fd, SO_RCVTIMEO, real(recv)(fd, buffer, size, MSG_DONTWAIT), weft_read(fd, buffer, size));
         if (n >= 0 || errno != ENOTSOCK) return n;
-        forget_kind(fd);
-        kind = descriptor_kind_of(fd);
+        weft__descriptor_forget(fd);
+        kind = weft__descriptor_kind(fd);
     }
     if (is_direct(fd, kind)) return real(read)(fd, buffer, size);
     return PARK(fd, 0, EAGAIN, weft_read(fd, buffer, size));
 }
 WEFT_INTERPOSED ssize_t write(int fd, const void *buffer, size_t size) {
     if (is_plain(fd)) return real(write)(fd, buffer, size);
-    uint8_t kind = descriptor_kind_of(fd);
+    uint8_t kind = weft__descriptor_kind(fd);
     bool direct = is_direct(fd, kind);
-    if (kind == STORED && direct) return real(write)(fd, buffer, size);
-    if (kind != SOCKET) return PIPE_CALL(fd, direct, real(write)(fd, buffer, size), weft_write(fd, buffer, size));
+    if (kind == WEFT_DESCRIPTOR_STORED && direct) return real(write)(fd, buffer, size);
+    if (kind != WEFT_DESCRIPTOR_SOCKET)
+        return PIPE_CALL(fd, direct, real(write)(fd, buffer, size), weft_write(fd, buffer, size));
     ssize_t n = direct ? real(send)(fd, buffer, size, MSG_NOSIGNAL)
                        : PARK(fd, SO_SNDTIMEO, EAGAIN, weft_write(fd, buffer, size));
     if (likely(n >= 0 || errno != ENOTSOCK)) return note_broken(n, 0);
-    forget_kind(fd);
+    weft__descriptor_forget(fd);
     return write(fd, buffer, size);
 }
 WEFT_INTERPOSED ssize_t readv(int fd, const struct iovec *parts, int n) {
-    if (is_plain(fd) || is_direct(fd, descriptor_kind_of(fd))) return real(readv)(fd, parts, n);
-    return PARK(fd, descriptor_kind_of(fd) == SOCKET ? SO_RCVTIMEO : 0, EAGAIN, weft_readv(fd, parts, n));
+    if (is_plain(fd) || is_direct(fd, weft__descriptor_kind(fd))) return real(readv)(fd, parts, n);
+    return PARK(fd, weft__descriptor_kind(fd) == WEFT_DESCRIPTOR_SOCKET ? SO_RCVTIMEO : 0, EAGAIN,
+                weft_readv(fd, parts, n));
 }
 WEFT_INTERPOSED ssize_t writev(int fd, const struct iovec *parts, int n) {
     if (is_plain(fd)) return real(writev)(fd, parts, n);
-    uint8_t kind = descriptor_kind_of(fd);
+    uint8_t kind = weft__descriptor_kind(fd);
     bool direct = is_direct(fd, kind);
-    if (kind == STORED && direct) return real(writev)(fd, parts, n);
-    if (kind != SOCKET) return PIPE_CALL(fd, direct, real(writev)(fd, parts, n), weft_writev(fd, parts, n));
+    if (kind == WEFT_DESCRIPTOR_STORED && direct) return real(writev)(fd, parts, n);
+    if (kind != WEFT_DESCRIPTOR_SOCKET)
+        return PIPE_CALL(fd, direct, real(writev)(fd, parts, n), weft_writev(fd, parts, n));
     struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)parts, .msg_iovlen = (size_t)n};
     ssize_t done =
         direct ? real(sendmsg)(fd, &message, MSG_NOSIGNAL) : PARK(fd, SO_SNDTIMEO, EAGAIN, weft_writev(fd, parts, n));
     if (likely(done >= 0 || errno != ENOTSOCK)) return note_broken(done, 0);
-    forget_kind(fd);
+    weft__descriptor_forget(fd);
     return writev(fd, parts, n);
 }
 WEFT_INTERPOSED ssize_t recv(int fd, void *buffer, size_t size, int flags) {
     if (is_plain(fd) || flags & MSG_DONTWAIT) return real(recv)(fd, buffer, size, flags);
-    if (flags & MSG_WAITALL && !is_nonblocking(fd))
+    if (flags & MSG_WAITALL && !weft__descriptor_is_nonblocking(fd))
         return PARK(fd, SO_RCVTIMEO, EAGAIN, weft_recv(fd, buffer, size, flags));
     return SOCKET_CALL(fd, SO_RCVTIMEO, real(recv)(fd, buffer, size, flags | MSG_DONTWAIT),
                        weft_recv(fd, buffer, size, flags));
@@ -215,15 +182,18 @@ WEFT_INTERPOSED ssize_t recvfrom(int fd, void *buffer, size_t size, int flags, s
                        weft_recvfrom(fd, buffer, size, flags, from, length));
 }
 WEFT_INTERPOSED ssize_t recvmsg(int fd, struct msghdr *message, int flags) {
-    if (is_plain(fd) || flags & MSG_DONTWAIT) return real(recvmsg)(fd, message, flags);
-    return SOCKET_CALL(fd, SO_RCVTIMEO, real(recvmsg)(fd, message, flags | MSG_DONTWAIT),
-                       weft_recvmsg(fd, message, flags));
+    ssize_t n = is_plain(fd) || flags & MSG_DONTWAIT
+                    ? real(recvmsg)(fd, message, flags)
+                    : SOCKET_CALL(fd, SO_RCVTIMEO, real(recvmsg)(fd, message, flags | MSG_DONTWAIT),
+                                  weft_recvmsg(fd, message, flags));
+    if (n >= 0 && message->msg_controllen) weft__descriptors_in(message);
+    return n;
 }
 /* A program expects a blocking send of a stream to send all bytes. An attempt may send only a part; weft sends the
  * rest. */
 WEFT_INTERPOSED ssize_t send(int fd, const void *buffer, size_t size, int flags) {
     if (is_plain(fd)) return real(send)(fd, buffer, size, flags);
-    bool direct = flags & MSG_DONTWAIT || is_nonblocking(fd);
+    bool direct = flags & MSG_DONTWAIT || weft__descriptor_is_nonblocking(fd);
     return note_broken(direct ? real(send)(fd, buffer, size, flags | MSG_NOSIGNAL)
                               : PARK(fd, SO_SNDTIMEO, EAGAIN, weft_send(fd, buffer, size, flags)),
                        flags);
@@ -231,14 +201,15 @@ WEFT_INTERPOSED ssize_t send(int fd, const void *buffer, size_t size, int flags)
 WEFT_INTERPOSED ssize_t sendto(int fd, const void *buffer, size_t size, int flags, const struct sockaddr *to,
                                socklen_t length) {
     if (is_plain(fd)) return real(sendto)(fd, buffer, size, flags, to, length);
-    bool direct = flags & MSG_DONTWAIT || is_nonblocking(fd);
+    bool direct = flags & MSG_DONTWAIT || weft__descriptor_is_nonblocking(fd);
     return note_broken(direct ? real(sendto)(fd, buffer, size, flags | MSG_NOSIGNAL, to, length)
                               : PARK(fd, SO_SNDTIMEO, EAGAIN, weft_sendto(fd, buffer, size, flags, to, length)),
                        flags);
 }
 WEFT_INTERPOSED ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
     if (is_plain(fd)) return real(sendmsg)(fd, message, flags);
-    bool direct = flags & MSG_DONTWAIT || is_nonblocking(fd);
+    if (message->msg_controllen) weft__descriptors_in(message);
+    bool direct = flags & MSG_DONTWAIT || weft__descriptor_is_nonblocking(fd);
     return note_broken(direct ? real(sendmsg)(fd, message, flags | MSG_NOSIGNAL)
                               : PARK(fd, SO_SNDTIMEO, EAGAIN, weft_sendmsg(fd, message, flags)),
                        flags);
@@ -253,7 +224,8 @@ static bool park_until_ready(int fd, short events, int option) {
 
 /* The kernel looks at the time only after a message, too. */
 WEFT_INTERPOSED int recvmmsg(int fd, struct mmsghdr *messages, unsigned n, int flags, struct timespec *time) {
-    if (is_plain(fd) || flags & MSG_DONTWAIT || is_nonblocking(fd)) return real(recvmmsg)(fd, messages, n, flags, time);
+    if (is_plain(fd) || flags & MSG_DONTWAIT || weft__descriptor_is_nonblocking(fd))
+        return real(recvmmsg)(fd, messages, n, flags, time);
     uint64_t deadline = time ? weft__time_after(time) : WEFT_FOREVER;
     unsigned got = 0;
     while (got < n) {
@@ -268,7 +240,7 @@ WEFT_INTERPOSED int recvmmsg(int fd, struct mmsghdr *messages, unsigned n, int f
 }
 WEFT_INTERPOSED int sendmmsg(int fd, struct mmsghdr *messages, unsigned n, int flags) {
     if (is_plain(fd)) return real(sendmmsg)(fd, messages, n, flags);
-    bool direct = flags & MSG_DONTWAIT || is_nonblocking(fd);
+    bool direct = flags & MSG_DONTWAIT || weft__descriptor_is_nonblocking(fd);
     if (direct) return (int)note_broken(real(sendmmsg)(fd, messages, n, flags | MSG_NOSIGNAL), flags);
     for (unsigned i = 0; i < n; i++) {
         ssize_t size = sendmsg(fd, &messages[i].msg_hdr, flags);
@@ -287,14 +259,17 @@ WEFT_INTERPOSED int eventfd_write(int fd, eventfd_t value) {
     return write(fd, &value, sizeof value) == sizeof value ? 0 : -1;
 }
 WEFT_INTERPOSED int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags) {
-    if (is_plain(fd) || is_nonblocking(fd)) return real(accept4)(fd, address, length, flags);
-    return PARK(fd, SO_RCVTIMEO, EAGAIN, weft_accept4(fd, address, length, flags));
+    int result = is_plain(fd) || weft__descriptor_is_nonblocking(fd)
+                     ? real(accept4)(fd, address, length, flags)
+                     : PARK(fd, SO_RCVTIMEO, EAGAIN, weft_accept4(fd, address, length, flags));
+    if (result >= 0) weft__descriptor_forget(result);
+    return result;
 }
 WEFT_INTERPOSED int accept(int fd, struct sockaddr *address, socklen_t *length) {
     return accept4(fd, address, length, 0);
 }
 WEFT_INTERPOSED int connect(int fd, const struct sockaddr *address, socklen_t length) {
-    if (is_plain(fd) || is_nonblocking(fd)) return real(connect)(fd, address, length);
+    if (is_plain(fd) || weft__descriptor_is_nonblocking(fd)) return real(connect)(fd, address, length);
     return PARK(fd, SO_SNDTIMEO, EINPROGRESS, weft_connect(fd, address, length));
 }
 /* Calls of programs that were compiled with _FORTIFY_SOURCE, which know the size of the buffer. If weft does not make
@@ -311,20 +286,9 @@ WEFT_INTERPOSED ssize_t __recvfrom_chk(int fd, void *buffer, size_t size, size_t
                        : recvfrom(fd, buffer, size, flags, from, length);
 }
 
-/* dup2 makes the number refer to another file. */
-WEFT_INTERPOSED int dup2(int fd, int to) {
-    int result = real(dup2)(fd, to);
-    forget_kind(to);
-    return result;
-}
-WEFT_INTERPOSED int dup3(int fd, int to, int flags) {
-    int result = real(dup3)(fd, to, flags);
-    forget_kind(to);
-    return result;
-}
 /* Ends waits of other threads for this descriptor, as weft_close does. With kernel threads they would continue. */
 WEFT_INTERPOSED int close(int fd) {
-    forget_kind(fd);
+    weft__descriptor_forget(fd);
     if (!weft__caller_parks()) return real(close)(fd);
     weft__cancel_point();
     weft__thread_enter();

@@ -10,8 +10,10 @@
 #include <mqueue.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -168,9 +170,62 @@ static void messages(void) {
     mq_close(queue);
 }
 
+/* A socket that has blocked changes: by a flag, by another number, by a child, by a time-out; and its number is used
+ * again. */
+static bool would_block(int fd) {
+    char c;
+    return read(fd, &c, 1) == -1 && errno == EAGAIN;
+}
+static void *blocks_once(void *arg) {
+    int fd = (int)(long)arg;
+    char c;
+    struct timeval time = {0, 1000};
+    socklen_t length = sizeof time;
+    CHECK(!getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &time, &length));
+    CHECK(read(fd, &c, 1) == 1);
+    return NULL;
+}
+static int used_socket(int *peer) {
+    int pair[2];
+    CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+    pthread_t t = start(blocks_once, (void *)(long)pair[0]);
+    usleep(1000); /* so that it is likely to wait */
+    CHECK(write(pair[1], "x", 1) == 1);
+    finish(t);
+    *peer = pair[1];
+    return pair[0];
+}
+static void states(void) {
+    for (int how = 0; how < 6; how++) {
+        int peer, fd = used_socket(&peer), yes = 1, copy = fd;
+        struct timeval time = {0, 1000};
+        if (how == 0) CHECK(!fcntl(fd, F_SETFL, O_NONBLOCK));
+        if (how == 1) CHECK(!ioctl(fd, FIONBIO, &yes));
+        if (how == 2) CHECK((copy = dup(fd)) >= 0 && !fcntl(copy, F_SETFL, O_NONBLOCK));
+        if (how == 3) CHECK(!setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time));
+        if (how == 4) {
+            pid_t pid = fork();
+            if (!pid) _exit(fcntl(fd, F_SETFL, O_NONBLOCK));
+            CHECK(pid > 0 && waitpid(pid, &yes, 0) == pid && !yes);
+        }
+        if (how == 5) {
+            FILE *f = fdopen(fd, "r");
+            int pair[2];
+            CHECK(f && !fclose(f) && !socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair));
+            CHECK(would_block(pair[0]) && would_block(pair[1]) && pair[0] == fd);
+            copy = pair[1];
+        }
+        CHECK(would_block(fd));
+        if (copy != fd) close(copy);
+        close(fd);
+        close(peer);
+    }
+}
+
 int main(void) {
     sockets();
     messages();
+    states();
     times();
     pipes();
     return passed();

@@ -36,14 +36,15 @@ static void joins(void) {
     CHECK(pthread_join(pthread_self(), NULL) == EDEADLK);
 }
 
+enum { STACK = 256 << 10 }; /* aarch64 demands 128 KiB */
 static void *on_stack(void *arg) {
     char here;
-    CHECK(&here >= (char *)arg && &here < (char *)arg + 65536);
+    CHECK(&here >= (char *)arg && &here < (char *)arg + STACK);
     pthread_attr_t attr;
     void *low;
     size_t size;
     CHECK(!pthread_getattr_np(pthread_self(), &attr) && !pthread_attr_getstack(&attr, &low, &size));
-    CHECK(low == arg && size == 65536);
+    CHECK(low == arg && size == STACK);
     return arg;
 }
 static void *uses_much(void *arg) {
@@ -63,8 +64,8 @@ static void attributes(void) {
     pthread_attr_t attr;
     pthread_t t;
     sem_t done;
-    void *stack = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK(!pthread_attr_init(&attr) && !pthread_attr_setstack(&attr, stack, 65536));
+    void *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(!pthread_attr_init(&attr) && !pthread_attr_setstack(&attr, stack, STACK));
     CHECK(!pthread_create(&t, &attr, on_stack, stack));
     CHECK(finish(t) == stack);
     CHECK(!pthread_attr_init(&attr) && !pthread_attr_setstacksize(&attr, 4 << 20));
@@ -75,7 +76,7 @@ static void attributes(void) {
     CHECK(!pthread_create(&t, &attr, has_attributes, &done));
     while (sem_wait(&done)) continue;
     /* Whether it has ended or not. */
-    CHECK(!pthread_attr_setstacksize(&attr, 65536));
+    CHECK(!pthread_attr_setstacksize(&attr, STACK));
     for (int i = 0; i < 200; i++) {
         CHECK(!pthread_create(&t, &attr, returns, NULL));
         if (i % 2) sched_yield();
