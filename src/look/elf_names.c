@@ -39,6 +39,37 @@ static void *read_part(int fd, uint64_t at, uint64_t size) {
     return to;
 }
 
+/* Opens the file. It may have been replaced: it must have the header that is in memory. -1: it cannot be used. */
+static int open_elf(const char *path, const Elf64_Ehdr *mapped) {
+    Elf64_Ehdr e;
+    int fd = path[0] == '/' ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd < 0) return -1;
+    if (pread(fd, &e, sizeof e, 0) == sizeof e && !memcmp(&e, mapped, sizeof e) && e.e_shnum <= WEFT_SECTIONS_MOST &&
+        e.e_shentsize == sizeof(Elf64_Shdr))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+bool weft__elf_section(const char *path, const Elf64_Ehdr *mapped, const char *name, Elf64_Shdr *to) {
+    int fd = open_elf(path, mapped);
+    bool found = false;
+    if (fd < 0) return false;
+    Elf64_Shdr *s = read_part(fd, mapped->e_shoff, (uint64_t)mapped->e_shnum * sizeof *s);
+    const Elf64_Shdr *list = s && mapped->e_shstrndx < mapped->e_shnum ? &s[mapped->e_shstrndx] : NULL;
+    char *names = list && list->sh_size <= WEFT_STRINGS_MOST ? read_part(fd, list->sh_offset, list->sh_size) : NULL;
+    for (unsigned i = 0; names && i < mapped->e_shnum && !found; i++) {
+        if (s[i].sh_name >= list->sh_size) continue;
+        size_t room = list->sh_size - s[i].sh_name;
+        found = strnlen(names + s[i].sh_name, room) < room && !strcmp(names + s[i].sh_name, name);
+        if (found) *to = s[i];
+    }
+    weft__free(names);
+    weft__free(s);
+    close(fd);
+    return found;
+}
+
 static void read_table(int fd, const Elf64_Ehdr *e, struct table *t) {
     Elf64_Shdr *s = read_part(fd, e->e_shoff, (uint64_t)e->e_shnum * sizeof *s);
     for (unsigned i = 0; s && i < e->e_shnum; i++) {
@@ -57,16 +88,13 @@ static void read_table(int fd, const Elf64_Ehdr *e, struct table *t) {
     weft__free(s);
 }
 
-/* The file may have been replaced: it must have the header that is in memory. */
 static void open_table(const struct weft__module *m, struct table *t) {
-    Elf64_Ehdr e, mapped;
+    Elf64_Ehdr mapped;
     t->tried = true;
-    int fd = m->path[0] == '/' ? open(m->path, O_RDONLY | O_CLOEXEC) : -1;
-    if (fd < 0) return;
     memcpy(&mapped, (const void *)(uintptr_t)m->begin, sizeof mapped);
-    if (pread(fd, &e, sizeof e, 0) == sizeof e && !memcmp(&e, &mapped, sizeof e) && e.e_shnum <= WEFT_SECTIONS_MOST &&
-        e.e_shentsize == sizeof(Elf64_Shdr))
-        read_table(fd, &e, t);
+    int fd = open_elf(m->path, &mapped);
+    if (fd < 0) return;
+    read_table(fd, &mapped, t);
     close(fd);
 }
 

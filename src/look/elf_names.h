@@ -8,6 +8,12 @@
 
 #include "look/look.h"
 
+#include <elf.h>
+
+/* Finds a section by its name in the file of a module. mapped: the ELF header that is in memory, which the file must
+ * have. False: there is none. */
+bool weft__elf_section(const char *path, const Elf64_Ehdr *mapped, const char *name, Elf64_Shdr *to);
+
 struct weft__elf_names; /* of all modules; each is read when it is first asked for */
 
 struct weft__elf_names *weft__elf_names_make(const struct weft__modules *modules);

@@ -73,10 +73,11 @@ struct weft__mapping {
 };
 
 struct weft__module {
-    uint64_t begin, end; /* the range of its mappings */
-    uint64_t bias;       /* address in memory minus address in the file's headers */
-    uint64_t unwind;     /* .eh_frame_hdr, or 0 */
-    uint64_t layout;     /* weft's table, or 0 */
+    uint64_t begin, end;          /* the range of its mappings */
+    uint64_t bias;                /* address in memory minus address in the file's headers */
+    uint64_t unwind;              /* .eh_frame_hdr, or 0 */
+    uint64_t frames, frames_size; /* without that, .eh_frame: static programs have only that */
+    uint64_t layout;              /* weft's table, or 0 */
     char path[256];
 };
 
@@ -150,16 +151,17 @@ struct weft__seen {
     uint8_t on_stack, kind;
     uint32_t place;
     enum weft__state state;
-    bool torn;         /* the record changed whenever it was read, so the fields may not fit together */
-    unsigned on;       /* what it waits for; WEFT_ON_NOTHING: it does not wait */
-    uint64_t object;   /* the address of the object; 0: unknown */
-    uint64_t owner;    /* the fiber that holds the object, or that is joined; 0: unknown, or none */
-    uint64_t deadline; /* ns, of the monotonic clock; 0: none is known */
-    int fd, events;    /* of a descriptor; -1 */
-    unsigned worker;   /* the worker that runs it, + 1; 0: none */
-    uint64_t since;    /* it has run at least since this time; 0: unknown */
-    bool blocks;       /* it runs, and its thread was asleep in the kernel */
-    unsigned cases;    /* of a select: */
+    bool torn;            /* the record changed whenever it was read, so the fields may not fit together */
+    unsigned on;          /* what it waits for; WEFT_ON_NOTHING: it does not wait */
+    uint64_t object;      /* the address of the object; 0: unknown */
+    uint64_t owner;       /* the fiber that holds the object, or that is joined; 0: unknown, or none */
+    uint64_t deadline;    /* ns, of the monotonic clock; 0: none is known */
+    int fd, events;       /* of a descriptor; -1 */
+    unsigned worker;      /* the worker that runs it, + 1; 0: none */
+    uint64_t since;       /* it has run at least since this time; 0: unknown */
+    uint64_t waits_since; /* it has waited at least since this time; 0: unknown */
+    bool blocks;          /* it runs, and its thread was asleep in the kernel */
+    unsigned cases;       /* of a select: */
     struct {
         uint8_t on;
         uint64_t object;
@@ -169,7 +171,8 @@ struct weft__seen {
 };
 
 struct weft__worker_seen {
-    uint64_t address, current, busy_since, polled_at, hog, hog_since, queued, in_flight, armed;
+    uint64_t address, current, busy_since, idle_since, polled_at, hog, hog_since, hog_switches, queued, in_flight,
+        armed;
     unsigned cluster, index;
     int tid;
     bool stuck, blocks;
@@ -185,7 +188,8 @@ struct weft__look {
     struct weft__unwinder *unwinder;
     struct weft__worker_seen *worker;
     unsigned workers, configured;
-    unsigned sleeping; /* workers at rest */
+    unsigned sleeping;    /* workers at rest */
+    uint64_t quiet_since; /* no worker has switched to another fiber since this time; 0: some have */
     uint64_t injected;
     uint64_t records;
     uint64_t unread;             /* number of fibers that could not be read: a core file lacks them */
@@ -217,6 +221,8 @@ int weft__look_begin(struct weft__look *look, struct weft__memory *m);
 void weft__look_end(struct weft__look *look);
 /* Reads workers. 0, -EIO. */
 int weft__look_workers(struct weft__look *look);
+/* Is it still true that no worker has switched since quiet_since? If not, makes it 0. */
+void weft__look_is_quiet(struct weft__look *look);
 /* Calls fn with each fiber, in order. 0, -EIO, -ENOMEM. */
 int weft__look_fibers(struct weft__look *look, void (*fn)(const struct weft__seen *, void *), void *arg);
 /* Reads one fiber, by its handle. False: it has ended. */

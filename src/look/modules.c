@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "base/sys.h"
+#include "look/elf_names.h"
 #include "look/look.h"
 
 #include <elf.h>
@@ -50,6 +51,17 @@ static bool read_headers(struct weft__memory *m, uint64_t at, Elf64_Ehdr *e, Elf
     return weft__peek(m, at + e->e_phoff, p, e->e_phnum * sizeof *p);
 }
 
+/* No header in memory says where .eh_frame is, only a header in the file. The process may see another file under the
+ * same name. */
+static void find_frames(struct weft__memory *m, const Elf64_Ehdr *e, struct weft__module *to) {
+    char path[sizeof to->path + 32];
+    Elf64_Shdr section;
+    snprintf(path, sizeof path, "/proc/%d/root%s", (int)m->pid, to->path);
+    if (!weft__elf_section(m->pid ? path : to->path, e, ".eh_frame", &section)) return;
+    to->frames = to->bias + section.sh_addr;
+    to->frames_size = section.sh_size;
+}
+
 /* Looks at an ELF header that is mapped at `at`; false: it is none. */
 static bool module_look_at(struct weft__memory *m, uint64_t at, struct weft__module *to) {
     Elf64_Ehdr e;
@@ -64,6 +76,7 @@ static bool module_look_at(struct weft__memory *m, uint64_t at, struct weft__mod
         if (p[i].p_type == PT_GNU_EH_FRAME) to->unwind = to->bias + p[i].p_vaddr;
         if (p[i].p_type == PT_NOTE && !to->layout) to->layout = layout_in(m, to->bias + p[i].p_vaddr, p[i].p_memsz);
     }
+    if (is_elf && !to->unwind) find_frames(m, &e, to);
     weft__free(p);
     return is_elf;
 }

@@ -10,8 +10,12 @@
 #include "base/sys.h"
 #include "look/trace.h"
 
+#include <stdlib.h>
+
 #define WEFT_ENTRY_MOST 65536 /* bytes of an entry of the table */
 #define WEFT_RULES_FIRST 1024
+#define WEFT_ENTRY_LEAST 16 /* bytes of the smallest entry of a function */
+#define WEFT_INDEXED_MOST (UINT64_C(1) << 26)
 
 #if defined(__x86_64__)
 enum { LINK = 2, FP = 6, SP = 7, RA = 16 }; /* LINK: rcx, which __x86_return_thunk returns by */
@@ -29,11 +33,18 @@ struct rule {
     bool by_link; /* the return address is in a register, not on the stack */
 };
 
+struct place {
+    uint64_t begin, entry; /* of the function; in .eh_frame */
+};
+
 struct weft__unwinder {
     struct weft__memory *memory;
     const struct weft__modules *modules;
     struct rule *rules; /* a hash table, a power of two */
     size_t size, used;
+    struct place *place; /* of the functions of a module without a sorted table, by address */
+    size_t places;
+    const struct weft__module *indexed; /* that module; NULL: none yet */
     char *entry; /* two buffers of WEFT_ENTRY_MOST bytes: an entry, and the part that it shares with others */
 };
 
@@ -310,6 +321,52 @@ static uint64_t find_entry(struct weft__unwinder *u, const struct weft__module *
     return head + (uint64_t)(int32_t)pair[0] <= pc ? head + (uint64_t)(int32_t)pair[1] : 0;
 }
 
+/* Opens the entry of a function. Leaves the cursor behind the function's length. */
+static bool open_function(struct weft__unwinder *u, uint64_t at, struct cursor *c, struct common *k, uint64_t *begin,
+                          uint64_t *length) {
+    if (!at || !open_entry(u, at, u->entry, c)) return false;
+    uint64_t here = c->address, back = unwind_take(c, 4);
+    if (!back || !read_common(u, here - back, k)) return false;
+    *begin = take_encoded(c, k->encoding);
+    *length = take_encoded(c, k->encoding & 0x0f);
+    return true;
+}
+
+static int compare_places(const void *a, const void *b) {
+    uint64_t x = ((const struct place *)a)->begin, y = ((const struct place *)b)->begin;
+    return x < y ? -1 : x > y;
+}
+
+/* Makes the sorted table of a module that has none: the loader of a static program needs none. */
+static void index_functions(struct weft__unwinder *u, const struct weft__module *module) {
+    uint64_t end = module->frames + module->frames_size, begin, code;
+    struct cursor c;
+    struct common k;
+    u->indexed = module;
+    if (module->frames_size > WEFT_INDEXED_MOST) return;
+    u->place = weft__alloc((module->frames_size / WEFT_ENTRY_LEAST + 1) * sizeof *u->place);
+    for (uint64_t at = module->frames; u->place && at + WEFT_ENTRY_LEAST <= end;) {
+        uint32_t length;
+        if (!weft__peek(u->memory, at, &length, sizeof length)) break;
+        if (length && open_function(u, at, &c, &k, &begin, &code)) u->place[u->places++] = (struct place){begin, at};
+        at += 4 + (uint64_t)length;
+    }
+    if (u->places) qsort(u->place, u->places, sizeof *u->place, compare_places);
+}
+
+static uint64_t find_indexed(struct weft__unwinder *u, const struct weft__module *module, uint64_t pc) {
+    if (!u->indexed && module->frames) index_functions(u, module);
+    size_t low = 0, high = u->indexed == module ? u->places : 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (u->place[middle].begin <= pc)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? u->place[low - 1].entry : 0;
+}
+
 static struct rule rule_of_row(const struct row *r, uint64_t pc) {
     struct rule rule = {.pc = pc, .cfa = (int32_t)r->cfa_offset, .base = STOPS};
     bool by_link = r->by_link || (LINK == RA && !r->ra_known); /* a register keeps what it has */
@@ -326,14 +383,11 @@ static struct rule rule_of_row(const struct row *r, uint64_t pc) {
 static struct rule make_rule(struct weft__unwinder *u, uint64_t pc) {
     struct rule none = {.pc = pc, .base = STOPS};
     const struct weft__module *module = weft__module_at(u->modules, pc);
-    uint64_t at = module ? find_entry(u, module, pc) : 0;
+    uint64_t at = 0, begin, length;
     struct cursor c;
     struct common k;
-    if (!at || !open_entry(u, at, u->entry, &c)) return none;
-    uint64_t here = c.address, back = unwind_take(&c, 4);
-    if (!back || !read_common(u, here - back, &k)) return none;
-    uint64_t begin = take_encoded(&c, k.encoding), length = take_encoded(&c, k.encoding & 0x0f);
-    if (pc < begin || pc - begin >= length) return none;
+    if (module) at = module->unwind ? find_entry(u, module, pc) : find_indexed(u, module, pc);
+    if (!open_function(u, at, &c, &k, &begin, &length) || pc < begin || pc - begin >= length) return none;
     if (k.augmented) {
         uint64_t size = take_uleb(&c);
         skip_field(&c, size);
@@ -394,6 +448,7 @@ struct weft__unwinder *weft__unwinder_make(struct weft__memory *m, const struct 
 void weft__unwinder_free(struct weft__unwinder *u) {
     if (!u) return;
     weft__free(u->rules);
+    weft__free(u->place);
     weft__free(u->entry);
     weft__free(u);
 }

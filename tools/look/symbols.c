@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 struct symbols {
+    struct units *units; /* of modules that have no table of them */
     Dwfl *dwfl;
     struct target *target;
 };
@@ -67,10 +68,79 @@ static bool say_scopes(Dwarf_Die *cu, Dwarf_Die *inner, struct here *h) {
     return any;
 }
 
-static bool say_inlined(Dwfl_Module *module, uint64_t at, struct here *h) {
+/* --- units that are not in .debug_aranges ------------------------------------------------------------ */
+
+/* clang writes no such table. If gcc has written one for a part of the program, libdw looks there only, and finds no
+ * unit, or a neighbour. */
+struct unit {
+    Dwarf_Addr low, high; /* in memory */
     Dwarf_Addr bias;
-    Dwarf_Die *cu = dwfl_module_addrdie(module, at, &bias), *scope = NULL;
-    int n = cu ? dwarf_getscopes(cu, at - bias, &scope) : 0;
+    Dwarf_Die *die;
+};
+
+struct units {
+    struct units *next; /* in symbols */
+    struct unit *unit;
+    size_t count, room;
+};
+
+static int compare_units(const void *a, const void *b) {
+    const struct unit *x = a, *y = b;
+    return x->low < y->low ? -1 : x->low > y->low;
+}
+
+static void add_ranges(struct units *all, Dwarf_Die *die, Dwarf_Addr bias) {
+    Dwarf_Addr base, low, high;
+    for (ptrdiff_t next = 0; (next = dwarf_ranges(die, next, &base, &low, &high)) > 0;) {
+        if (all->count == all->room) {
+            size_t room = all->room ? 2 * all->room : 256;
+            struct unit *moved = realloc(all->unit, room * sizeof *moved);
+            if (!moved) return;
+            all->unit = moved;
+            all->room = room;
+        }
+        all->unit[all->count++] = (struct unit){low + bias, high + bias, bias, die};
+    }
+}
+
+/* The units of a module, sorted by address; made when they are first needed. NULL: no memory. */
+static struct units *units_of(struct symbols *s, Dwfl_Module *module) {
+    void **known;
+    Dwarf_Addr bias;
+    dwfl_module_info(module, &known, NULL, NULL, NULL, NULL, NULL, NULL);
+    if (*known) return *known;
+    struct units *all = calloc(1, sizeof *all);
+    if (!all) return NULL;
+    for (Dwarf_Die *die = NULL; (die = dwfl_module_nextcu(module, die, &bias));) add_ranges(all, die, bias);
+    if (all->count) qsort(all->unit, all->count, sizeof *all->unit, compare_units);
+    all->next = s->units;
+    s->units = all;
+    *known = all;
+    return all;
+}
+
+static Dwarf_Die *find_unit(struct symbols *s, Dwfl_Module *module, uint64_t at, Dwarf_Addr *bias) {
+    Dwarf_Die *die = dwfl_module_addrdie(module, at, bias);
+    if (die && dwarf_haspc(die, at - *bias) > 0) return die;
+    struct units *all = units_of(s, module);
+    size_t low = 0, high = all ? all->count : 0;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (all->unit[middle].low <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (!low || at >= all->unit[low - 1].high) return die;
+    *bias = all->unit[low - 1].bias;
+    return all->unit[low - 1].die;
+}
+
+/* --- names ---------------------------------------------------------------------------------------------- */
+
+static bool say_inlined(Dwarf_Die *cu, Dwarf_Addr at, struct here *h) {
+    Dwarf_Die *scope = NULL;
+    int n = dwarf_getscopes(cu, at, &scope);
     bool said = false;
     for (int i = 0; i < n && !said; i++) {
         int tag = dwarf_tag(&scope[i]);
@@ -90,9 +160,12 @@ static void code(struct weft__names *names, uint64_t pc, bool call, void (*one)(
     const struct weft__module *m = weft__module_at(names->modules, at);
     struct here h = {one, arg, {.offset = m ? at - m->bias : at, .module = m ? m->path : NULL}};
     if (module) {
-        Dwfl_Line *line = dwfl_module_getsrc(module, at);
-        if (line) h.symbol.file = dwfl_lineinfo(line, NULL, &h.symbol.line, NULL, NULL, NULL);
-        if (say_inlined(module, at, &h)) return;
+        Dwarf_Addr bias = 0;
+        Dwarf_Die *cu = find_unit(t->symbols, module, at, &bias);
+        Dwarf_Line *line = cu ? dwarf_getsrc_die(cu, at - bias) : NULL;
+        if (line) h.symbol.file = dwarf_linesrc(line, NULL, NULL);
+        if (line) dwarf_lineno(line, &h.symbol.line);
+        if (cu && say_inlined(cu, at - bias, &h)) return;
         GElf_Sym symbol;
         GElf_Off offset = 0;
         h.symbol.function = dwfl_module_addrinfo(module, at, &offset, &symbol, NULL, NULL, NULL);
@@ -130,6 +203,11 @@ struct symbols *symbols_open(struct target *t) {
 }
 
 void symbols_close(struct symbols *s) {
+    for (struct units *all = s->units, *next; all; all = next) {
+        next = all->next;
+        free(all->unit);
+        free(all);
+    }
     dwfl_end(s->dwfl);
     free(s);
 }
