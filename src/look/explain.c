@@ -4,8 +4,8 @@
  * fiber to the fiber that can end the wait:
  *
  *   - A fiber that waits for a mutex, for the writer of a reader-writer lock or for a weft_once has an edge to the
- *     fiber that holds it. A fiber that joins has an edge to the fiber that it joins. A fiber that waits for the
- *     children of a scope has an edge to each child.
+ *     fiber that holds it. A fiber that joins has an edge to the fiber that it joins, or that runs the forked call. A
+ *     fiber that waits for the children of a scope has an edge to each child.
  *   - A circle of edges is a deadlock. It is certain if no member has a deadline.
  *   - The fiber at the end of a chain of edges holds up the others. It sleeps, computes, blocks in C, has ended without
  *     an unlock, or waits for something that has no owner.
@@ -298,7 +298,7 @@ static void find_readers(struct graph *g) {
 
 static bool has_no_owner(const struct weft__seen *f) {
     return f->state == WEFT_SEEN_WAITING && !f->deadline && !f->torn && !is_lock(f->on) && f->on != WEFT_WAITS_JOIN &&
-           f->on != WEFT_WAITS_SCOPE;
+           f->on != WEFT_WAITS_CALL && f->on != WEFT_WAITS_SCOPE;
 }
 
 static const char *what_lacks(unsigned on) {
@@ -316,27 +316,53 @@ static const char *what_lacks(unsigned on) {
     }
 }
 
+/* Names the fibers that wait for the same as node i, at most so many. */
+static void say_same_waits(struct graph *g, size_t i, unsigned most) {
+    const struct weft__seen *f = &g->node[i]->seen;
+    uint64_t count = 0;
+    for (size_t k = i; k < g->count; k++) {
+        const struct weft__seen *other = &g->node[k]->seen;
+        if (!has_no_owner(other) || other->on != f->on || other->object != f->object) continue;
+        if (other->where != f->where && !f->object) continue;
+        g->mark[k] = DONE + 1;
+        if (count++ < most) say_fiber(g, g->node[k]);
+    }
+    if (count > most) weft__out(&g->report->out, "    and %llu more\n", (unsigned long long)(count - most));
+}
+
+/* Can any fiber do something, now or later? */
+static bool goes_on(const struct graph *g) { return g->runs || g->ready || g->outside || g->timed; }
+
 /* Finds waits that nothing can end. Reports them only if no fiber runs or is in a blocking call, because such a fiber
  * may end any wait. */
 static void find_hopeless(struct graph *g) {
-    if (g->runs || g->ready || g->outside || g->timed) return;
+    if (goes_on(g)) return;
     for (size_t i = 0; i < g->count && g->findings < WEFT_FINDINGS; i++) {
         const struct weft__seen *f = &g->node[i]->seen;
         if (!has_no_owner(f) || g->mark[i] > DONE) continue;
-        uint64_t count = 0;
         say_finding(g, "hopeless", g->alone);
         weft__out(&g->report->out, "%s what is waited for: %s", what_lacks(f->on), weft__waits_name(f->on));
         if (f->object) weft__out(&g->report->out, " 0x%llx", (unsigned long long)f->object);
         weft__out(&g->report->out, "\n");
-        for (size_t k = i; k < g->count; k++) {
-            const struct weft__seen *other = &g->node[k]->seen;
-            if (!has_no_owner(other) || other->on != f->on || other->object != f->object) continue;
-            if (other->where != f->where && !f->object) continue;
-            g->mark[k] = DONE + 1;
-            if (count++ < WEFT_NAMED) say_fiber(g, g->node[k]);
-        }
-        if (count > WEFT_NAMED)
-            weft__out(&g->report->out, "    and %llu more\n", (unsigned long long)(count - WEFT_NAMED));
+        say_same_waits(g, i, WEFT_NAMED);
+    }
+}
+
+/*
+ * Lists waits without an owner in a program that goes on. Nothing tells whether a fiber that goes on will end them, or
+ * has forgotten them: a server's idle fibers wait like fibers that are lost. So this is no finding.
+ */
+static void say_open_waits(struct graph *g) {
+    unsigned said = 0;
+    uint64_t count = 0;
+    for (size_t i = 0; i < g->count; i++) count += has_no_owner(&g->node[i]->seen) && g->mark[i] <= DONE;
+    if (!count || !goes_on(g)) return;
+    weft__out(&g->report->out, "\nfor information: %llu fiber%s for what another fiber may still do\n",
+              (unsigned long long)count, count == 1 ? " waits" : "s wait");
+    for (size_t i = 0; i < g->count && said < WEFT_NAMED; i++) {
+        if (!has_no_owner(&g->node[i]->seen) || g->mark[i] > DONE) continue;
+        say_same_waits(g, i, 1);
+        said++;
     }
 }
 
@@ -438,6 +464,10 @@ int weft__explain(struct weft__report *report, bool alone) {
         find_starved(&g);
         find_timers(&g);
         find_outside(&g);
+        if (!g.findings && !alone)
+            weft__out(&report->out, "nothing is wrong, as far as can be seen: %llu records were looked at\n",
+                      (unsigned long long)report->look->records);
+        if (!alone) say_open_waits(&g);
     }
     for (size_t i = 0; i < g.count; i++) weft__free(g.node[i]);
     weft__free(g.node);

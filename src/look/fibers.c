@@ -18,8 +18,9 @@
 /* --- joins ------------------------------------------------------------------------------------------ */
 
 struct weft__joined {
-    uint64_t by; /* the join word: number of the record that joins, and its wait */
-    uint64_t id; /* of the fiber that is joined */
+    uint64_t by;   /* the join word: number of the record that joins, and its wait */
+    uint64_t id;   /* of the fiber that is joined, or that runs the call */
+    uint64_t call; /* the forked call that is joined; 0: a fiber is joined */
 };
 
 static uint32_t joiner_of(uint64_t by) { return weft__life_index(by >> 3); }
@@ -41,7 +42,8 @@ void weft__look_join(struct weft__look *look, struct weft__seen *f) {
     }
     for (; low < look->joins && joiner_of(look->joined[low].by) == joiner_of(by); low++)
         if (look->joined[low].by == by) {
-            f->on = WEFT_WAITS_JOIN;
+            f->on = look->joined[low].call ? WEFT_WAITS_CALL : WEFT_WAITS_JOIN;
+            f->object = look->joined[low].call;
             f->owner = look->joined[low].id;
         }
 }
@@ -214,6 +216,7 @@ static void read_again(struct weft__look *look, struct batch *b, unsigned n) {
     for (uint32_t i = 0; i < n; i++)
         if (b->seen[i].id) wants = add_want(b, wants, i, b->seen[i].record, b->again + i * WEFT_HEAD, WEFT_HEAD);
     look->memory->read(look->memory, b->wants, wants);
+    weft__look_is_quiet(look);
     for (unsigned k = 0; k < wants; k++) {
         uint32_t i = b->which[k];
         const char *was = b->records + (size_t)i * look->layout.record_size;
@@ -232,8 +235,10 @@ static void hand_out(struct weft__look *look, struct batch *b, unsigned n,
         f->depth = 0;
         if (f->torn)
             is_there = read_alone(look, f->record, f);
-        else
+        else {
             complete_fiber(look, f, &window);
+            if (f->state == WEFT_SEEN_WAITING || f->state == WEFT_SEEN_OUTSIDE) f->waits_since = look->quiet_since;
+        }
         if (is_there) fn(f, arg);
     }
 }
@@ -298,6 +303,29 @@ static void each_piece(struct weft__look *look, const struct chunks *c, struct b
     }
 }
 
+static bool add_join(struct weft__look *look, size_t *room, struct weft__joined joined) {
+    if (look->joins == *room) {
+        size_t more = *room ? 2 * *room : 256;
+        struct weft__joined *moved = weft__alloc(more * sizeof *moved);
+        if (!moved) return false;
+        if (look->joins) memcpy(moved, look->joined, look->joins * sizeof *moved);
+        weft__free(look->joined);
+        look->joined = moved;
+        *room = more;
+    }
+    look->joined[look->joins++] = joined;
+    return true;
+}
+
+/* The forked call that a fiber runs, and the state of the call. False: it runs none. */
+static bool runs_call(struct weft__look *look, const char *record, uint64_t *call, uint64_t *state) {
+    const struct weft__layout *l = &look->layout;
+    uint64_t fn = weft__u64(record, l->fiber_fn);
+    if (fn != (uintptr_t)l->runs_calls[0] && fn != (uintptr_t)l->runs_calls[1]) return false;
+    *call = weft__peek64(look->memory, weft__u64(record, l->fiber_arg) + l->deque_stolen);
+    return *call && weft__peek(look->memory, *call + l->call_state, state, sizeof *state);
+}
+
 static void collect_joins(struct weft__look *look, struct batch *b, uint64_t at, unsigned n,
                           void (*fn)(const struct weft__seen *, void *), void *room) {
     const struct weft__layout *l = &look->layout;
@@ -305,20 +333,12 @@ static void collect_joins(struct weft__look *look, struct batch *b, uint64_t at,
     if (!weft__peek(look->memory, at, b->records, (size_t)n * l->record_size)) return;
     for (unsigned i = 0; i < n; i++) {
         const char *r = b->records + (size_t)i * l->record_size;
-        uint64_t join = weft__u64(r, l->fiber_join), life = weft__u64(r, l->fiber_life);
-        if ((join & WEFT_JOIN_TAG) != WEFT_JOIN_BY || !weft__life_in_use(life)) continue;
-        if (weft__u8(r, l->fiber_kind) != WEFT_KIND_FIBER) continue;
-        size_t *have = room;
-        if (look->joins == *have) {
-            size_t more = *have ? 2 * *have : 256;
-            struct weft__joined *moved = weft__alloc(more * sizeof *moved);
-            if (!moved) return;
-            if (look->joins) memcpy(moved, look->joined, look->joins * sizeof *moved);
-            weft__free(look->joined);
-            look->joined = moved;
-            *have = more;
-        }
-        look->joined[look->joins++] = (struct weft__joined){join, life};
+        uint64_t join = weft__u64(r, l->fiber_join), life = weft__u64(r, l->fiber_life), call, state;
+        if (!weft__life_in_use(life) || weft__u8(r, l->fiber_kind) != WEFT_KIND_FIBER) continue;
+        if ((join & WEFT_JOIN_TAG) == WEFT_JOIN_BY && !add_join(look, room, (struct weft__joined){join, life, 0}))
+            return;
+        if (!runs_call(look, r, &call, &state) || (state & WEFT_JOIN_TAG) != WEFT_JOIN_BY) continue;
+        if (!add_join(look, room, (struct weft__joined){state, life, call})) return;
     }
 }
 

@@ -126,7 +126,7 @@ static void put_json_fiber(const struct weft__seen *f, void *arg) {
     if (f->on) put_wait(o, f, r);
     if (f->worker) weft__out(o, ",\"worker\":%u", r->look->worker[f->worker - 1].index);
     if (f->since && r->now > f->since) weft__out(o, ",\"for_ns\":%llu", (unsigned long long)(r->now - f->since));
-    uint64_t waits_since = r->track ? weft__track_since(r->track, f) : 0;
+    uint64_t waits_since = weft__waits_since(r->track, f);
     if (waits_since && r->now > waits_since)
         weft__out(o, ",\"waits_at_least_ns\":%llu", (unsigned long long)(r->now - waits_since));
     if (f->blocks) weft__out(o, ",\"blocked_in_c\":true");

@@ -5,6 +5,7 @@
 #include "io/readiness.h"
 #include "sched/core/cluster.h"
 #include "sched/record/record.h"
+#include "sched/tasks/tasks.h"
 #include "sched/wait/cancel.h"
 #include "sched/wait/wait_chain.h"
 #include "sync/chan.h"
@@ -19,6 +20,7 @@ __attribute__((visibility("default"), used)) const struct weft__layout weft__lay
     .fibers = &weft__fibers,
     .recorder = &weft__recorder,
     .clusters = weft__clusters,
+    .runs_calls = {(const void *)weft__stolen_run, (const void *)weft__continuation_run},
     .clusters_most = WEFT_CLUSTERS_MAX,
     .workers_most = WEFT_WORKERS_MAX,
     .record_size = sizeof(struct weft__fiber),

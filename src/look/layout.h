@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define WEFT_LAYOUT_MAGIC "weft/look"
-#define WEFT_LAYOUT_VERSION 3
+#define WEFT_LAYOUT_VERSION 4
 #define WEFT_LAYOUT_NOTE 0x77656674 /* type of the note; its owner is "weft" */
 
 /* Name, type and member of each offset. */
@@ -30,6 +30,7 @@
     F(fiber_wait, struct weft__fiber, wait) \
     F(fiber_join, struct weft__fiber, join) \
     F(fiber_fn, struct weft__fiber, fn) \
+    F(fiber_arg, struct weft__fiber, arg) \
     F(fiber_stack, struct weft__fiber, stack) \
     F(fiber_where, struct weft__fiber, where) \
     F(fiber_frames, struct weft__fiber, frames) \
@@ -49,6 +50,7 @@
     F(worker_numbers, struct weft__worker, numbers) \
     F(worker_busy_since, struct weft__worker, progress.busy_since) \
     F(worker_polled_at, struct weft__worker, progress.polled_at) \
+    F(worker_idle_since, struct weft__worker, search.idle_since) \
     F(worker_delay_max, struct weft__worker, delays.max) \
     F(worker_delays, struct weft__worker, delays.count) \
     F(worker_ready_head, struct weft__worker, ready.head) \
@@ -61,6 +63,7 @@
     F(worker_hog, struct weft__worker, hog.fiber) \
     F(worker_hog_since, struct weft__worker, hog.since) \
     F(worker_hog_blocks, struct weft__worker, hog.blocks) \
+    F(worker_hog_switches, struct weft__worker, hog.switches) \
     F(worker_wheel, struct weft__worker, wheel) \
     F(worker_armed, struct weft__worker, wheel.armed) \
     F(waiter_next, struct weft_waiter, next) \
@@ -69,6 +72,8 @@
     F(waiter_ticket, struct weft_waiter, ticket) \
     F(waiter_at_most, struct weft_waiter, at_most) \
     F(waiter_on, struct weft_waiter, chained) \
+    F(call_state, struct weft_call, state) \
+    F(deque_stolen, struct weft__deque, stolen) \
     F(timer_wheel, struct weft__timer, wheel) \
     F(timer_tick, struct weft__timer, tick) \
     F(timer_fiber, struct weft__timer, due.arg) \
@@ -97,11 +102,12 @@
 struct weft__layout {
     char magic[12];
     uint32_t version;
-    uint32_t size;        /* of this table */
-    char release[20];     /* of the library: "0.1.0" */
-    const void *fibers;   /* the slab of records; an address in the target process */
-    const void *recorder; /* struct weft__recorder (sched/record/record.h) */
-    const void *clusters; /* an array of pointers to clusters, some of them NULL */
+    uint32_t size;             /* of this table */
+    char release[20];          /* of the library: "0.1.0" */
+    const void *fibers;        /* the slab of records; an address in the target process */
+    const void *recorder;      /* struct weft__recorder (sched/record/record.h) */
+    const void *clusters;      /* an array of pointers to clusters, some of them NULL */
+    const void *runs_calls[2]; /* functions of fibers that run forked calls; their argument is a struct weft__deque */
     uint32_t clusters_most, workers_most;
     uint32_t record_size, chunk_records, chunks_most;
     uint32_t case_size, timer_size, waiter_size, worker_size;

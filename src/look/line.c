@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "look/report.h"
 
+#include "look/descriptor.h"
 #include "look/track.h"
 #include "sched/wait/wait_chain.h"
 
@@ -58,17 +59,31 @@ static void say_cases(struct weft__report *r, const struct weft__seen *f) {
     if (f->cases > n) weft__out(&r->out, " and %u more", f->cases - n);
 }
 
+static void say_descriptor(struct weft__report *r, int fd) {
+    char name[128];
+    weft__out(&r->out, "descriptor %d", fd);
+    if (r->look->memory->pid && weft__descriptor_name(r->look->memory->pid, fd, name, sizeof name))
+        weft__out(&r->out, " (%s)", name);
+}
+
 void weft__report_wait(struct weft__report *r, const struct weft__seen *f) {
     switch (f->on) {
     case WEFT_WAITS_SELECT: say_cases(r, f); break;
     case WEFT_WAITS_JOIN: weft__out(&r->out, "end of fiber 0x%llx", (unsigned long long)f->owner); break;
+    case WEFT_WAITS_CALL:
+        say_object(r, "end of a forked call", f->object);
+        if (f->owner) weft__out(&r->out, ", which fiber 0x%llx runs", (unsigned long long)f->owner);
+        break;
     case WEFT_ON_DESCRIPTOR:
-        weft__out(&r->out, "descriptor %d", f->fd);
+        say_descriptor(r, f->fd);
         say_events(r, f->events);
         break;
     default:
         say_object(r, weft__waits_name(f->on), f->object);
-        if (f->on == WEFT_WAITS_IO && f->fd >= 0) weft__out(&r->out, ", descriptor %d", f->fd);
+        if (f->on == WEFT_WAITS_IO && f->fd >= 0) {
+            weft__out(&r->out, ", ");
+            say_descriptor(r, f->fd);
+        }
         if (f->owner) weft__out(&r->out, ", held by fiber 0x%llx", (unsigned long long)f->owner);
     }
 }
@@ -93,8 +108,8 @@ void weft__report_line(struct weft__report *r, const struct weft__seen *f) {
         const struct weft__worker_seen *w = &r->look->worker[f->worker - 1];
         weft__out(&r->out, " on worker %u (thread %d)", w->index, w->tid);
     }
-    uint64_t waits_since = r->track ? weft__track_since(r->track, f) : 0;
-    if (waits_since && r->now > waits_since) say_time(r, ", for at least ", r->now - waits_since, "");
+    uint64_t waits_since = weft__waits_since(r->track, f);
+    if (waits_since && r->now >= waits_since + 1000000) say_time(r, ", for at least ", r->now - waits_since, "");
     if (f->since && r->now > f->since) say_time(r, ", for ", r->now - f->since, f->blocks ? ", blocked in C" : "");
     if ((f->wait & WEFT_WAIT_CANCEL) && f->kind == WEFT_KIND_FIBER) weft__out(&r->out, ", cancelled");
     if (f->torn) weft__out(&r->out, ", torn: it changed while it was read");

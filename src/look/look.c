@@ -18,8 +18,8 @@ static bool layout_fits(const struct weft__layout *l) {
            l->clusters_most <= 1024 && l->numbers <= 32 && l->fiber_life <= last && l->fiber_pc <= last &&
            l->fiber_sp <= last && l->fiber_fp <= last && l->fiber_on_stack <= last && l->fiber_kind <= last &&
            l->fiber_placement <= last && l->fiber_wait <= last && l->fiber_join <= last && l->fiber_fn <= last &&
-           l->fiber_stack <= last && l->fiber_where <= last && l->fiber_frames <= last && l->fiber_name <= last &&
-           l->stack_low <= 56 && l->stack_class <= 63;
+           l->fiber_arg <= last && l->fiber_stack <= last && l->fiber_where <= last && l->fiber_frames <= last &&
+           l->fiber_name <= last && l->stack_low <= 56 && l->stack_class <= 63;
 }
 
 static int read_process_layout(struct weft__memory *m, uint64_t at, struct weft__layout *to) {
@@ -89,10 +89,12 @@ static void read_worker(struct weft__look *look, uint64_t at, unsigned cluster) 
         {at + l->worker_current, &w.current, 8, 0},
         {at + l->worker_tid, &w.tid, 4, 0},
         {at + l->worker_busy_since, &w.busy_since, 8, 0},
+        {at + l->worker_idle_since, &w.idle_since, 8, 0},
         {at + l->worker_polled_at, &w.polled_at, 8, 0},
         {at + l->worker_hog, &w.hog, 8, 0},
         {at + l->worker_hog_since, &w.hog_since, 8, 0},
         {at + l->worker_hog_blocks, &blocks, 1, 0},
+        {at + l->worker_hog_switches, &w.hog_switches, 8, 0},
         {at + l->worker_stuck, &stuck, 1, 0},
         {at + l->worker_expiring, &expiring, 1, 0},
         {at + l->worker_in_flight, &w.in_flight, 4, 0},
@@ -143,14 +145,54 @@ static int read_cluster(struct weft__look *look, uint64_t at, unsigned number) {
     return 0;
 }
 
+static uint64_t switches_in(const struct weft__worker_seen *w) {
+    return w->numbers[offsetof(struct weft_stats, switches) / sizeof(uint64_t)];
+}
+
+/* Since when has this worker switched to no fiber? 1: it never had work. 0: unknown. */
+static uint64_t worker_quiet_since(const struct weft__worker_seen *w) {
+    if (!w->busy_since && !w->current) return w->idle_since ? w->idle_since : !switches_in(w);
+    return w->current && w->current == w->hog && w->hog_switches == switches_in(w) ? w->hog_since : 0;
+}
+
+/*
+ * No park stores a time. But if no worker has switched for some time, all fibers that wait have waited for so long.
+ * That is so in a program that hangs.
+ */
+static uint64_t all_quiet_since(const struct weft__look *look) {
+    uint64_t latest = 0;
+    for (unsigned i = 0; i < look->workers; i++) {
+        uint64_t since = worker_quiet_since(&look->worker[i]);
+        if (!since) return 0;
+        if (since > latest) latest = since;
+    }
+    return latest > 1 ? latest : 0;
+}
+
+void weft__look_is_quiet(struct weft__look *look) {
+    const struct weft__layout *l = &look->layout;
+    for (unsigned i = 0; i < look->workers && look->quiet_since; i++) {
+        const struct weft__worker_seen *w = &look->worker[i];
+        uint64_t busy_since = ~UINT64_C(0), idle_since = 0, switches = 0;
+        struct weft__want wants[] = {
+            {w->address + l->worker_busy_since, &busy_since, 8, 0},
+            {w->address + l->worker_idle_since, &idle_since, 8, 0},
+            {w->address + l->worker_numbers + offsetof(struct weft_stats, switches), &switches, 8, 0}};
+        look->memory->read(look->memory, wants, sizeof wants / sizeof *wants);
+        if (busy_since != w->busy_since || idle_since != w->idle_since || switches != switches_in(w))
+            look->quiet_since = 0;
+    }
+}
+
 int weft__look_workers(struct weft__look *look) {
     const struct weft__layout *l = &look->layout;
     look->workers = look->configured = look->sleeping = 0;
-    look->injected = 0;
+    look->injected = look->quiet_since = 0;
     for (unsigned i = 0; i < l->clusters_most; i++) {
         uint64_t at = weft__peek64(look->memory, (uintptr_t)l->clusters + i * sizeof at);
         int err = at ? read_cluster(look, at, i) : 0;
         if (err) return err;
     }
+    look->quiet_since = all_quiet_since(look);
     return 0;
 }

@@ -99,13 +99,13 @@ static struct weft__tracked *find_tracked(const struct weft__track *t, const str
     return weft__state_waits(f->state) ? k : NULL;
 }
 
-static void count_member(struct weft__track *t, struct weft__group *g, uint64_t id, uint64_t since) {
+static void count_member(struct weft__track *t, struct weft__group *g, uint64_t id, uint64_t since, bool is_new) {
     t->states[g->seen.state]++;
     if (!g->count++ || since < g->since) {
         g->since = since;
         g->longest = id;
     }
-    if (since == t->now) {
+    if (is_new) {
         g->arrivals++;
         g->waits++;
     }
@@ -115,7 +115,7 @@ static void count_member(struct weft__track *t, struct weft__group *g, uint64_t 
 static bool is_known(struct weft__look *look, const struct weft__seen *f) {
     struct weft__track *t = look->data;
     const struct weft__tracked *k = find_tracked(t, f);
-    if (k) count_member(t, k->group, k->id, k->since);
+    if (k) count_member(t, k->group, k->id, k->since, false);
     return k != NULL;
 }
 
@@ -134,8 +134,9 @@ static void track_fiber(const struct weft__seen *f, void *arg) {
         t->left_out++;
         return;
     }
-    t->fiber[index] = (struct weft__tracked){f->id, wait_of(f), t->now, g};
-    count_member(t, g, f->id, t->now);
+    uint64_t since = f->waits_since ? f->waits_since : t->now;
+    t->fiber[index] = (struct weft__tracked){f->id, wait_of(f), since, g};
+    count_member(t, g, f->id, since, true);
 }
 
 int weft__track_look(struct weft__track *t, struct weft__look *look, uint64_t now) {
@@ -161,6 +162,11 @@ int weft__track_look(struct weft__track *t, struct weft__look *look, uint64_t no
 uint64_t weft__track_since(const struct weft__track *t, const struct weft__seen *f) {
     const struct weft__tracked *k = find_tracked(t, f);
     return k ? k->since : 0;
+}
+
+uint64_t weft__waits_since(const struct weft__track *t, const struct weft__seen *f) {
+    uint64_t since = t ? weft__track_since(t, f) : 0;
+    return since && (!f->waits_since || since < f->waits_since) ? since : f->waits_since;
 }
 
 void weft__track_free(struct weft__track *t) {

@@ -18,7 +18,7 @@ struct weft__group {
     uint64_t hash;
     uint64_t count;         /* fibers, at the last look */
     uint64_t arrivals;      /* of these, so many were not in that wait at the look before */
-    uint64_t since;         /* the first look that saw the longest wait of these; ns */
+    uint64_t since;         /* when the longest wait of these was seen, or had begun already; ns */
     uint64_t longest;       /* the fiber of that wait */
     uint64_t waited;        /* ns, summed over fibers and looks */
     uint64_t waits;         /* waits that were seen to begin */
@@ -44,8 +44,10 @@ struct weft__track {
 int weft__track_look(struct weft__track *t, struct weft__look *look, uint64_t now);
 /* The group of such a fiber; NULL: out of memory, or there are too many. */
 struct weft__group *weft__track_group(struct weft__track *t, const struct weft__seen *f);
-/* The first look that saw the fiber in its present wait; 0: unknown. */
+/* When the fiber was in its present wait already: the first look that saw it there, or earlier; 0: unknown. */
 uint64_t weft__track_since(const struct weft__track *t, const struct weft__seen *f);
+/* The same, or what the look at the fiber alone says, whichever is earlier. t may be NULL. */
+uint64_t weft__waits_since(const struct weft__track *t, const struct weft__seen *f);
 void weft__track_free(struct weft__track *t);
 
 #endif

@@ -46,6 +46,7 @@ const char *weft__waits_name(unsigned on) {
         [WEFT_WAITS_SELECT] = "select",
         [WEFT_WAITS_STACK] = "memory for a stack",
         [WEFT_WAITS_IO] = "request to the kernel",
+        [WEFT_WAITS_CALL] = "end of a forked call",
         [WEFT_WAITS_OTHER] = "something unknown",
     };
     const char *name = on < sizeof names / sizeof *names ? names[on] : NULL;
@@ -274,7 +275,8 @@ static void find_cases(struct weft__look *look, struct weft__seen *f, const stru
     }
 }
 
-/* A join that began after the joins were collected: the call still has the record of the fiber that it joins. */
+/* A join that began after the joins were collected: the stack still has the address of the fiber's record, or of the
+ * forked call, that is joined. */
 static void find_joined(struct weft__look *look, struct weft__seen *f, const struct weft__window *w) {
     const struct weft__layout *l = &look->layout;
     uint64_t by = weft__join_by(weft__life_index(f->id), f->wait & WEFT_WAIT_EPOCH);
@@ -283,6 +285,11 @@ static void find_joined(struct weft__look *look, struct weft__seen *f, const str
     for (size_t k = 0; k <= words; k++) {
         uint64_t v = k ? weft__u64(w->bytes, 8 * (k - 1)) : f->at.fp, join, life;
         if (!may_be_address(v) || v == f->record) continue;
+        if (weft__peek64(look->memory, v + l->call_state) == by) {
+            f->on = WEFT_WAITS_CALL;
+            f->object = v;
+            return;
+        }
         if (!weft__peek(look->memory, v + l->fiber_join, &join, sizeof join) || join != by) continue;
         if (!weft__peek(look->memory, v + l->fiber_life, &life, sizeof life)) continue;
         f->on = WEFT_WAITS_JOIN;

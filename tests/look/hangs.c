@@ -7,6 +7,7 @@
 #include "weft/poll.h"
 #include "weft/scope.h"
 #include "weft/sync.h"
+#include "weft/task.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -186,6 +187,21 @@ static void scope_child(void) {
     weft_scope_end(&scope);
 }
 
+/* The call is taken while its fiber sleeps, and wants the lock of the fiber that joins it. */
+static void wants_lock(void *unused) {
+    (void)unused;
+    weft_latch_count_down(&both, 1);
+    if (!weft_mutex_lock(&lock[0])) weft_mutex_unlock(&lock[0]);
+}
+static void forked(void) {
+    struct weft_task task;
+    weft_latch_init(&both, 1);
+    weft_mutex_lock(&lock[0]);
+    if (weft_task_fork(&task, wants_lock, NULL)) abort();
+    weft_latch_wait(&both);
+    weft_task_join(&task);
+}
+
 /* --- outside ---------------------------------------------------------------------------------------------- */
 
 static int ends[2];
@@ -260,7 +276,8 @@ static const struct {
              {"counter", counter},         {"join_circle", join_circle},
              {"scope_child", scope_child}, {"descriptor", descriptor},
              {"full_pipe", full_pipe},     {"timer", timer},
-             {"starved", starved},         {"priority", priority}};
+             {"forked", forked},           {"starved", starved},
+             {"priority", priority}};
 
 static int run(void *i) {
     chan[0] = chan[1] = (struct weft_chan)WEFT_CHAN_INIT(8);

@@ -82,11 +82,11 @@ WAITS = {
     "sends": r"channel to send 0x\w+ \(full\)",
     "future": r"future 0x\w+ \(never_set\)",
     "selects": r"select of channel to receive 0x\w+ \(empty\), future 0x\w+ \(never_set\)",
-    "parks": r"unpark$",
+    "parks": r"unpark(, for at least .*)?$",
     "sleeps": r"time, for \d+\.\d s at most",
     "joins": r"end of fiber %(parks)s",
     "scopes": r"children of a scope 0x\w+",
-    "polls": r"descriptor \d+ for in",
+    "polls": r"descriptor \d+ \(pipe, the other end is descriptor \d+\) for in",
 }
 
 
@@ -96,7 +96,7 @@ def check_text(text, names=True, times=True):
         if not names:
             wait = re.sub(r" \\\(\w+\\\)", "", wait)
         if not times:
-            wait = wait.replace(r", for \d+\.\d s at most", "")
+            wait = wait.replace(r", for \d+\.\d s at most", "").replace(r" \(pipe, the other end is descriptor \d+\)", "")
         said = line_of(text, name)[1]
         check(re.match(" waits for " + wait % ids, said), name, wait, "said:", said)
     check(" running on worker " in line_of(text, "spins")[1], "one runs", line_of(text, "spins"))
@@ -119,6 +119,23 @@ def test_process():
         check_text(dump(t.pid))
         os.kill(int(t.pid), signal.SIGCONT)
         check(t.process.poll() is None, "it lives")
+
+
+def test_how_long():
+    """When no worker has switched for some time, all fibers are known to have waited for so long."""
+    began = time.monotonic()
+    with Target() as t:
+        while time.monotonic() < began + 60:  # until the fiber that computes is known to keep its worker
+            said = line_of(dump(t.pid), "locks")[1]
+            found = re.search(r", for at least (\d+) ms$|, for at least ([\d.]+) s$", said)
+            if found:
+                break
+        check(found, "how long", said)
+        fibers = {f.get("name"): f for f in json.loads(dump(t.pid, "--json"))["fibers"]}
+        least = [fibers[name].get("waits_at_least_ns", 0) for name in WAITS]
+        check(min(least) > 0 and max(least) == min(least), "all of them", least)
+        check(max(least) < (time.monotonic() - began) * 1e9, "since the start at most", least)
+        check("waits_at_least_ns" not in fibers["spins"], "not those that run", fibers["spins"])
 
 
 def test_readers():
@@ -157,6 +174,29 @@ def test_stripped():
         subprocess.run(["strip", "-o", there + "/target", TARGET], check=True)
         with Target(program=there + "/target") as t:
             check_text(dump(t.pid), names=False)
+
+
+def test_other_builds():
+    """A static program has no sorted table for unwinding; clang writes no table of units."""
+    with open(BUILD + "/meson-info/intro-buildoptions.json") as file:
+        options = {o["name"]: o["value"] for o in json.load(file)}
+    if options["b_lto"] or options["b_sanitize"] != "none":
+        return
+    source = os.path.dirname(os.path.abspath(__file__))
+    for compiler, *flags in (("gcc", "-static"), ("clang", "-O2"), ("clang", "-O0", "-no-pie")):
+        if not shutil.which(compiler):
+            print("no " + compiler)
+            continue
+        with tempfile.TemporaryDirectory() as there:
+            made = subprocess.run([compiler, "-g", "-O2", *flags, "-DWEFT_MUST_USE=", "-I", source + "/../../include", source + "/target.c",
+                                   "-o", there + "/target", BUILD + "/libweft.a", "-luring", "-lpthread", "-lm", "-ldl"],
+                                  capture_output=True, text=True)
+            check(made.returncode == 0, "it is built", compiler, flags, made.stderr)
+            if made.returncode == 0:
+                with Target(program=there + "/target") as t:
+                    text = dump(t.pid)
+                    check_text(text)
+                    check_frames(text)
 
 
 def core_of(there, *args):
@@ -210,8 +250,9 @@ HANGS = {
     "counter": r"hopeless \(likely\): nothing completes .*counter 0x\w+\n",
     "join_circle": r"deadlock \(certain\): 2 fibers wait for each other\n.*end of fiber",
     "scope_child": r"deadlock \(certain\): 2 fibers wait for each other\n.*children of a scope(.|\n)*held by fiber",
-    "descriptor": r"outside \(likely\): no fiber can run: 1 wait for something outside\n.*descriptor \d+ for in",
-    "full_pipe": r"outside \(likely\): no fiber can run: 1 wait for something outside\n.*(request to the kernel|for out)",
+    "forked": r"deadlock \(certain\): 2 fibers wait for each other\n(.|\n)*end of a forked call 0x\w+, which fiber 0x\w+ runs",
+    "descriptor": r"outside \(likely\): no fiber can run: 1 wait for something outside\n.*descriptor \d+ \(pipe, the other end is descriptor \d+\) for in",
+    "full_pipe": r"outside \(likely\): no fiber can run: 1 wait for something outside\n(.*request to the kernel, descriptor \d+ \(pipe, .*|.*descriptor \d+ \(pipe, .*for out)",
     "timer": r"stuck \(likely\): worker \d+ \(thread \d+\) has been in the function of a timer for ",
     "starved": r"starved \(likely\): \d+ fibers are ready, and \d+ of \d+ workers have a hog\n",
     "priority": r"starved \(likely\): 1 fibers have been ready for 0\.5 s, 1 of them of low priority, (.|\n)*\"low\" ready",
@@ -220,7 +261,7 @@ HANGS = {
 HOPELESS = {name: what.replace("likely", "certain") for name, what in HANGS.items() if name in (
     "lost_close", "receiver", "two_selects", "semaphore", "barrier", "condition", "counter")}
 HOPELESS.update({name: HANGS[name].split("\\n")[0] for name in (
-    "circle2", "circle3", "circle4", "circle5", "forgotten", "upgrade", "join_circle", "scope_child")})
+    "circle2", "circle3", "circle4", "circle5", "forgotten", "upgrade", "join_circle", "scope_child", "forked")})
 
 
 def test_no_worker_is_stuck():
@@ -273,6 +314,41 @@ def test_deadlocks_end_themselves():
         check(result.returncode == -signal.SIGABRT and re.search(want, result.stderr), name, "aborts", result)
 
 
+# What explain may say of a program that works: there was a moment without requests.
+QUIET = re.compile(r"nothing is wrong|outside \(likely\)|for information: ")
+
+
+def check_no_alarm(server, load, what):
+    """Servers under load have no deadlock, and explain says of none that anything is wrong."""
+    with subprocess.Popen(load, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as busy:
+        explain_until(str(server.pid), "nothing is wrong")  # the load has begun
+        for _ in range(max(5, TIMES // 4)):
+            said = weft("explain", str(server.pid))
+            findings = re.findall(r"^\S.*", said.stdout, re.M)
+            check(findings and all(QUIET.match(f) for f in findings), "no false alarm", what, said.stdout, said.stderr)
+        check(busy.poll() is None, "under load all the time", what, busy.poll())
+        busy.terminate()
+    server.terminate()
+    check(server.wait(60) == 0, "it ends, and was never blocked for ever", what, server.returncode)
+
+
+def test_no_false_alarm():
+    forever = ["--duration", "3600", "--connections", "50", "--rate", "1000"]
+    with tempfile.TemporaryDirectory() as there:
+        os.chmod(there, 0o755)
+        with open(there + "/page", "w") as file:
+            file.write("text " * 400)
+        for workers, engine in (("1", "uring"), ("2", "epoll"), ("8", "uring")):
+            env = dict(os.environ, WEFT_WORKERS=workers, WEFT_IO=engine, WEFT_DEADLOCK="2")
+            serve = subprocess.Popen([TOOL, "serve", there, "--port", "0"], stdout=subprocess.PIPE, text=True, env=env)
+            port = re.search(r":(\d+)", serve.stdout.readline()).group(1)
+            check_no_alarm(serve, [TOOL, "load", "http", *forever, "127.0.0.1:%s/page" % port], ("serve", workers, engine))
+            port = str(free_port())
+            cached = subprocess.Popen([TOOL, "cached", "-u", "root", "-p", port, "-l", "127.0.0.1"], env=env)
+            wait_for_port(port)
+            check_no_alarm(cached, [TOOL, "load", "memcached", *forever, "127.0.0.1:" + port], ("cached", workers, engine))
+
+
 # --- metrics -----------------------------------------------------------------------------------------------------
 
 def test_metrics():
@@ -310,6 +386,17 @@ def test_metrics_of_servers():
 def free_port():
     with socket.create_server(("127.0.0.1", 0)) as s:
         return s.getsockname()[1]
+
+
+def wait_for_port(port):
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", int(port)), 60).close()
+        except ConnectionRefusedError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
 
 
 def ask(host, port, path, method="GET"):
@@ -368,7 +455,7 @@ def test_other_version():
     """A library whose table has another version: the tool says so, and reads nothing else."""
     with open(TARGET, "rb") as file:
         image = bytearray(file.read())
-    magic = image.find(b"weft/look\0\0\0\x03\0\0\0")
+    magic = image.find(b"weft/look\0\0\0\x04\0\0\0")
     check(magic > 0, "the table is in the file")
     image[magic + 12] = 99
     with tempfile.TemporaryDirectory() as there:

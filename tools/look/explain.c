@@ -34,9 +34,6 @@ int command_explain(int argc, char **argv) {
     struct weft__report report = target_report(&t, STDOUT_FILENO);
     int found = weft__explain(&report, false);
     if (found < 0 && found != -EPIPE) fprintf(stderr, "weft: explain: %s\n", strerror(-found));
-    if (!found)
-        printf("nothing is wrong, as far as can be seen: %llu records were looked at\n",
-               (unsigned long long)t.look.records);
     target_close(&t);
     return found < 0 ? EXIT_WRONG : 0;
 }

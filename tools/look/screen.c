@@ -251,7 +251,7 @@ static void write_fiber(struct view *v, uint64_t id, int fd) {
     weft__report_line(&report, &f);
     uint64_t since = weft__track_since(&v->track, &f);
     if (since)
-        weft__out(&report.out, "\nin this wait for %s%s", since == v->track.began ? "at least " : "about ",
+        weft__out(&report.out, "\nin this wait for %s%s", since <= v->track.began ? "at least " : "about ",
                   time_text((double)(report.now - since) / 1e9).text);
     if (f.where) weft__peek_string(&v->target->memory, f.where, where, sizeof where);
     weft__out(&report.out, "\nspawned at %s\n\n", where);

@@ -227,7 +227,7 @@ static void add_group(struct view *v, struct weft__group *g) {
     if (longest >= r->longest || !r->fiber) {
         r->longest = longest;
         r->fiber = g->longest;
-        r->at_least = g->since == v->track.began;
+        r->at_least = g->since <= v->track.began;
     }
 }
 

@@ -57,7 +57,7 @@ struct weft__sampling {
 /* A worker without work. Areas wake (idle.c: the first) and loop (search.c, sleep.c). */
 struct weft__search {
     bool is_searcher;    /* counted in the cluster's idle.state */
-    uint64_t idle_since; /* 0: the worker is busy, or has given its memory back since it became idle */
+    uint64_t idle_since; /* 0: the worker is busy, or has had no work yet */
     uint64_t time;       /* how long it searches before it sleeps */
     uint64_t tick;       /* how long it sleeps as the watchman */
     uint64_t left_at;    /* the time of the last look that left a fiber in a queue that did not move */

@@ -11,6 +11,7 @@ enum {
     WEFT_WAITS_SELECT,    /* the first of several events */
     WEFT_WAITS_STACK,     /* a free stack */
     WEFT_WAITS_IO,        /* a request to the kernel */
+    WEFT_WAITS_CALL,      /* the end of a forked call */
     WEFT_WAITS_OTHER,
 };
 

@@ -6,7 +6,6 @@
 #include "sched/tasks/tasks.h"
 #include "sched/wake/helpers.h"
 
-#define WEFT_FLUSH_EVERY WEFT_SECOND
 #define WEFT_KEEP_STACKS 8
 #define WEFT_KEEP_SLOTS 4096 /* of a ready queue */
 

@@ -21,7 +21,8 @@ void weft__idle_retire(struct weft__worker *w);
 void weft__idle_end(struct weft__worker *w);
 /* Worker w takes no calls, and stops searching. If calls wait, wakes a sleeper that takes calls. (sleep.c) */
 void weft__idle_wake_for_calls(struct weft__worker *w);
-/* Returns most of the memory that the worker caches to the pools. (flush.c) */
+/* Returns most of the memory that the worker caches to the pools; due so often. (flush.c) */
+#define WEFT_FLUSH_EVERY WEFT_SECOND
 void weft__worker_flush(struct weft__worker *w, uint64_t now);
 /* The share of a processor that a worker may use beside `computing` threads, in 1024ths; 0: all of it. (overload.c) */
 unsigned weft__overload_rate(unsigned computing, unsigned processors);

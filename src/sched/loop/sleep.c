@@ -64,6 +64,11 @@ void weft__idle_end(struct weft__worker *w) {
     if (unlikely(may_have_left_calls(w, took_calls))) weft__idle_wake_for_calls(w);
 }
 
+/* Has the worker given its memory back since it became idle? Then nothing is left to return until it has had work. */
+static bool has_flushed(const struct weft__worker *w) {
+    return w->cache.next_flush > w->search.idle_since + WEFT_FLUSH_EVERY;
+}
+
 /* Until when to sleep: the next timer, the tick of the watchman or of the reserve, or the time to give memory back. */
 static uint64_t sleep_until(struct weft__worker *w, uint64_t now, bool is_watchman) {
     uint64_t until = weft__wheel_next(&w->wheel);
@@ -71,16 +76,15 @@ static uint64_t sleep_until(struct weft__worker *w, uint64_t now, bool is_watchm
         w->search.tick = w->search.tick ? w->search.tick * 2 : WEFT_WATCH_FIRST;
         if (w->search.tick > WEFT_WATCH_LAST || load_rlx(&w->cluster->overload_rate)) w->search.tick = WEFT_WATCH_LAST;
         if (now + w->search.tick < until) until = now + w->search.tick;
-    } else if (w->search.idle_since && w->cache.next_flush < until)
+    } else if (w->search.idle_since && !has_flushed(w) && w->cache.next_flush < until)
         until = w->cache.next_flush;
     return until;
 }
 
 /* Returns cached memory, if the worker has been idle for long enough. */
 static void sleep_flush(struct weft__worker *w, uint64_t now) {
-    if (!w->search.idle_since || now < w->cache.next_flush) return;
+    if (!w->search.idle_since || has_flushed(w) || now < w->cache.next_flush) return;
     weft__worker_flush(w, now);
-    w->search.idle_since = 0; /* nothing is left to return until the worker has had work again */
 }
 
 /* All workers rest now. A stop or a drain may have waited for that. The fibers that wait in a drain become ready at

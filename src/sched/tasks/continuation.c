@@ -11,8 +11,9 @@
  *   3. goes on, here or on another worker:             DONE in the call, wakes the parent if that waits in the join,
  *      returns                                         and switches to another fiber
  *
- * A worker keeps finished children with their stacks, each suspended in its loop (run_calls). Using such a child takes
- * a push, a switch, and the call. The deque of a child (tasks.h) has its fiber as `owner` and its call as `stolen`.
+ * A worker keeps finished children with their stacks, each suspended in its loop (weft__continuation_run). Using such a
+ * child takes a push, a switch, and the call. The deque of a child (tasks.h) has its fiber as `owner` and its call as
+ * `stolen`.
  * While a child is kept its record has an even generation, like a free record, so a thread that visits all fibers does
  * not find it. Each call gets a new generation, so handles of earlier calls are stale. A record that has used up its
  * generations runs no other call, and the next flush removes it.
@@ -167,10 +168,10 @@ static struct weft__region *continuation_member_of(struct weft__deque *child) {
     return (struct weft__region *)(void *)&child->member;
 }
 
-static void *run_calls(void *deque);
-
 /* Is the scope around its root the root of its parent? Otherwise that scope is d->around. */
-static bool is_child_of_root(const struct weft__deque *d) { return fiber_of(d)->fn == run_calls && !d->mark[0].what; }
+static bool is_child_of_root(const struct weft__deque *d) {
+    return fiber_of(d)->fn == weft__continuation_run && !d->mark[0].what;
+}
 
 static struct weft__scope *root_of_parent(struct weft__deque *parent) {
     enum { AT_ONCE = 32 };
@@ -242,7 +243,7 @@ static WEFT_COLD struct weft__fiber *after_child(struct weft__worker *w, struct 
     return weft__choose(w, weft__next(w));
 }
 
-static void *run_calls(void *deque) {
+void *weft__continuation_run(void *deque) {
     struct weft__deque *child = deque;
     struct weft__fiber *self = fiber_of(child);
     for (;;) {
@@ -280,7 +281,8 @@ static WEFT_COLD struct weft__deque *make_child(struct weft__worker *w, uint8_t 
     child->mark[0] = (struct weft__deque_mark){0, NULL};
     child->around = NULL;
     continuation_member_of(child)->fiber = NULL;
-    weft__fiber_init(f, run_calls, child, "a task", class, load_rlx(&w->cluster->fibers), WEFT_JOIN_COLLECTED);
+    weft__fiber_init(f, weft__continuation_run, child, "a task", class, load_rlx(&w->cluster->fibers),
+                     WEFT_JOIN_COLLECTED);
     weft__wait_anew(f, WEFT_WAIT_LOOK);
     weft__adopt(f, stack);
     weft__slot_end(&f->slot); /* as if it had been kept */
@@ -289,7 +291,7 @@ static WEFT_COLD struct weft__deque *make_child(struct weft__worker *w, uint8_t 
 
 static void unmake_child(struct weft__worker *w, struct weft__deque *child) {
     struct weft__fiber *f = fiber_of(child);
-    san_abandon(&f->stack->san); /* run_calls does not return */
+    san_abandon(&f->stack->san); /* weft__continuation_run does not return */
     weft__stack_put(w->cache.stacks, f->stack);
     if (likely(f->context.stack_class != WEFT_STACK_CLASSES)) {
         count_add(&f->slot.life, WEFT_LIFE_ONE);

@@ -67,7 +67,7 @@ static void task_run(struct weft__deque *d, struct weft_call *c) {
     if (typed) d->entered = 0;
 }
 
-static void *run_stolen(void *deque) {
+void *weft__stolen_run(void *deque) {
     struct weft__deque *d = deque;
     struct weft__worker *w = weft__self();
     struct weft_call *c = d->stolen;
@@ -117,7 +117,7 @@ static struct weft__fiber *steal_into_fiber(struct weft__worker *w, struct weft_
     }
     uint32_t placement =
         load_rlx(&w->cluster->fibers) | (load_rlx(&owner->context.placement) & WEFT_PLACEMENT_PRIORITY);
-    weft__fiber_init(f, run_stolen, d, owner->where, stack->class, placement, WEFT_JOIN_DETACHED);
+    weft__fiber_init(f, weft__stolen_run, d, owner->where, stack->class, placement, WEFT_JOIN_DETACHED);
     weft__adopt_any(f, stack);
     store_rlx(&f->context.on_stack, WEFT_AT_REST);
     count_add(&w->numbers.spawned, 1);
@@ -201,7 +201,7 @@ WEFT_SWITCHES void weft__tasks_await(struct weft__deque *d, struct weft_call *c)
             count_add(&weft__self()->numbers.joins_parked, 1);
             d->joining = true;
             weft__record(WEFT_HAPPENED_TASK_JOIN, weft__life(me), (uintptr_t)c, 0);
-            weft__wait_block(me, ticket, WEFT_FOREVER);
+            weft__wait_block_for(me, ticket, WEFT_FOREVER, weft__for(WEFT_WAITS_CALL, c));
             d->joining = false;
             return;
         }

@@ -97,6 +97,11 @@ WEFT_CALLS void weft__generic_run(struct weft_deque *d, struct weft_call *c);
 bool weft__call_begin(struct weft_call *c);
 void weft__call_finish(struct weft_call *c);
 
+/* What fibers run that are made for calls: for a stolen call; for any calls of continuation stealing. The argument is
+ * their deque. (stolen.c, continuation.c) */
+void *weft__stolen_run(void *deque);
+void *weft__continuation_run(void *deque);
+
 /* --- for the worker's loop (tasks.c, stolen.c) --- */
 
 /* Steals a call of the fiber that another worker runs, and makes a fiber for it; NULL: none. */

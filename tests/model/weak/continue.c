@@ -82,7 +82,7 @@ static void go_on_as_parent(unsigned level) {
     s.joined[level] = 1;
 }
 
-/* As run_calls has it: what the worker runs next, or NULL. */
+/* As weft__continuation_run has it: what the worker runs next, or NULL. */
 static struct weft__fiber *end_child(struct weft__worker *w, unsigned level) {
     struct weft__fiber *next = pop_parent(load_rlx(&w->calls.parents));
     if (!next) return after_child(w, &s.call[level]);
