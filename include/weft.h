@@ -89,7 +89,7 @@ struct weft_config {
     unsigned no_helping;    /* 1: a busy worker never takes fibers that wait longer on another worker */
     unsigned no_rescue;     /* 1: no spare worker takes over the queue of a worker that is stuck */
     unsigned no_guards;     /* 1: stacks have no guard pages, and overflows go unnoticed */
-    unsigned no_deadlock;   /* in a deadlock of the whole program weft_run 0: ends all, 1: hangs, 2: aborts */
+    unsigned no_deadlock;   /* if all fibers are blocked for ever, weft_run 0: ends all, 1: hangs, 2: aborts; 3: never looks */
     unsigned stats;         /* 1: print statistics to standard error when the runtime stops */
     uint64_t delay_limit;   /* ns; report ready fibers that wait longer for a worker, at most ten a second; 0: off */
     unsigned bind;          /* 1: bind each worker to one CPU; 0: the kernel places workers */
@@ -129,10 +129,11 @@ enum {
  *
  * Fibers that can never be woken are reported, not awaited. If some are left when main has returned, weft names them on
  * standard error and cancels them. If main itself and all other fibers wait for each other, and no timer, descriptor,
- * signal or thread can wake one, weft explains the deadlock on standard error after a second or more, with the place of
+ * signal or thread can wake one, weft explains the deadlock on standard error within a few seconds, with the place of
  * each wait. It then cancels all fibers. With no_deadlock 1, or WEFT_DEADLOCK=0, it leaves them alone and the program
  * hangs. With no_deadlock 2, or WEFT_DEADLOCK=2, it checks a hundred times a second from the start, and aborts the
- * program when it finds a deadlock. Use that in tests, or to get a core file.
+ * program when it finds a deadlock. Use that in tests, or to get a core file. With 3 it does not look, and prints
+ * nothing.
  *
  *   config   the configuration; NULL for the defaults
  *

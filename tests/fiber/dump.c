@@ -245,6 +245,7 @@ static int main_in_a_circle(void *unused) {
     return locks_both(&locked[0], &locked[1]);
 }
 static void run_a_circle(void *workers) {
+    unsetenv("WEFT_DEADLOCK");
     struct weft_config config = {.workers = *(unsigned *)workers};
     CHECK_EQ(weft_run(main_in_a_circle, NULL, &config), -EDEADLK);
 }
@@ -254,6 +255,7 @@ static int main_parks(void *unused) {
     return weft_park();
 }
 static void run_hopeless(void *workers) {
+    unsetenv("WEFT_DEADLOCK");
     struct weft_config config = {.workers = *(unsigned *)workers};
     CHECK_EQ(weft_run(main_parks, NULL, &config), -EDEADLK);
     CHECK_EQ(weft_run(main_parks, NULL, &config), -EDEADLK); /* and another one can begin */

@@ -25,6 +25,7 @@ WHOLE = 100  # from so many on, every hang is planted with each number of worker
 TOOL = BUILD + "/tools/weft"
 TARGET = BUILD + "/tests/look/target"
 passed = failed = 0
+os.environ.pop("WEFT_DEADLOCK", None)  # which run.sh has set: tests here set it themselves
 
 
 def check(is_so, what, *more):
@@ -312,6 +313,11 @@ def test_deadlocks_end_themselves():
             result = subprocess.run([BUILD + "/tests/look/hangs", name], capture_output=True, text=True, timeout=120,
                                     cwd=there, env=dict(os.environ, WEFT_DEADLOCK="2"))
         check(result.returncode == -signal.SIGABRT and re.search(want, result.stderr), name, "aborts", result)
+    with subprocess.Popen([BUILD + "/tests/look/hangs", "circle2"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          env=dict(os.environ, WEFT_DEADLOCK="3"), text=True) as silent:
+        explain_until(str(silent.pid), HANGS["circle2"] + r"(.|\n)*at least (1[.\d]+|[2-9][.\d]*) s")
+        silent.kill()
+        check(silent.stderr.read() == "", "it says nothing when it is not to look")
 
 
 # What explain may say of a program that works: there was a moment without requests.

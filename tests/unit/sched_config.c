@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 static void clear(void) {
-    static const char *const names[] = {"WEFT_WORKERS", "WEFT_STACK_SIZE", "WEFT_STEALING", "WEFT_GUARDS",
-                                        "WEFT_STATS"};
+    static const char *const names[] = {"WEFT_WORKERS", "WEFT_STACK_SIZE", "WEFT_STEALING",
+                                        "WEFT_GUARDS",  "WEFT_DEADLOCK",   "WEFT_STATS"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++) unsetenv(names[i]);
 }
 
@@ -51,8 +51,8 @@ TEST(a_deadlock_may_end_hang_or_abort_the_program) {
     static const struct {
         const char *text;
         unsigned is;
-    } all[] = {{"0", 1}, {"1", 0}, {"2", 2}, {"3", 0}};
-    for (unsigned i = 0; i < 4; i++) {
+    } all[] = {{"0", 1}, {"1", 0}, {"2", 2}, {"3", 3}, {"4", 0}};
+    for (unsigned i = 0; i < 5; i++) {
         struct weft_config c = WEFT_CONFIG_INIT, given = {.no_deadlock = 1};
         setenv("WEFT_DEADLOCK", all[i].text, 1);
         CHECK_EQ(complete(&c), 0);

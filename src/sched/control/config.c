@@ -39,8 +39,8 @@ int weft__config_complete(struct weft_config *c, bool *automatic) {
     if (!c->no_stealing) c->no_stealing = !from_env("WEFT_STEALING", 0, 1, 1);
     if (!c->no_helping) c->no_helping = !from_env("WEFT_HELPING", 0, 1, 1);
     if (!c->no_rescue) c->no_rescue = !from_env("WEFT_RESCUE", 0, 1, 1);
-    static const unsigned by_env[] = {1, 0, 2};
-    if (!c->no_deadlock) c->no_deadlock = by_env[from_env("WEFT_DEADLOCK", 0, 2, 1)];
+    static const unsigned by_env[] = {1, 0, 2, 3};
+    if (!c->no_deadlock) c->no_deadlock = by_env[from_env("WEFT_DEADLOCK", 0, 3, 1)];
     if (!c->no_guards) c->no_guards = !from_env("WEFT_GUARDS", 0, 1, 1);
     if (!c->delay_limit) c->delay_limit = from_env("WEFT_DELAY_LIMIT", 1, 1000000000, 0) * WEFT_MICROSECOND;
     if (!c->unpark) c->unpark = (unsigned)from_env("WEFT_UNPARK", 0, 1, 0);

@@ -45,7 +45,7 @@
 
 static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER; /* held by a start, a stop or a run */
 /* What happens to a program in which every fiber is blocked for ever, main included (no_deadlock). */
-static enum { GIVES_UP, HANGS, ABORTS } deadlock;
+static enum { GIVES_UP, HANGS, ABORTS, IS_SILENT } deadlock; /* the values of no_deadlock */
 
 /* --- start ------------------------------------------------------------------------------------ */
 
@@ -66,7 +66,7 @@ static int runtime_start(const struct weft_config *given, size_t size) {
     weft__background_anew();
     weft__stack_set_guards(!config.no_guards);
     c->print_stats = config.stats;
-    deadlock = config.no_deadlock == 2 ? ABORTS : config.no_deadlock ? HANGS : GIVES_UP;
+    deadlock = config.no_deadlock <= IS_SILENT ? config.no_deadlock : HANGS;
     if ((err = weft__overflow_watch())) return err;
     if ((err = weft__trimmer_start())) goto unwatch;
     if ((err = weft__cluster_make(c, &config, automatic, -1))) goto stop_trimmer;
@@ -414,15 +414,20 @@ static void *call_main(void *call) {
     return (void *)(intptr_t)m->main(m->arg);
 }
 
+#define WEFT_OFTEN (10 * WEFT_MILLISECOND)
+#define WEFT_SELDOM (4 * WEFT_SECOND)
+
 /* Waits until main has ended. -EDEADLK: every fiber, main included, is blocked for ever, and no thread of the program
- * could wake any; the reasons were printed. With no_deadlock = 1 this prints them and goes on waiting.
+ * could wake any; the reasons were printed. With no_deadlock = 1 this prints them and goes on waiting, with 3 it never
+ * looks. A look at a program whose workers are busy costs nothing; otherwise it visits all fibers.
  */
 static int join_main(struct weft_fiber first, void **result) {
     bool said = false;
     int err;
-    uint64_t nap = deadlock == ABORTS ? 10 * WEFT_MILLISECOND : WEFT_SECOND;
+    uint64_t nap = deadlock == ABORTS ? WEFT_OFTEN : WEFT_SECOND;
+    if (deadlock == IS_SILENT) return weft_join(first, result);
     while ((err = weft_join_until(first, result, weft__clock() + nap)) == -ETIMEDOUT) {
-        if (deadlock != ABORTS && nap < 64 * WEFT_SECOND) nap *= 2;
+        if (deadlock != ABORTS && nap < WEFT_SELDOM) nap *= 2;
         if (said) continue;
         add_ar(&weft__quiet.waiting, 1);
         said = stop_outlook() == BLOCKED;
@@ -452,7 +457,7 @@ WEFT_PUBLIC int weft__run(int (*main)(void *), void *arg, const struct weft_conf
             weft__stack_reserve(weft__cluster.stack_class); /* main must not wait for a stack: nothing would free one */
         if (!err) err = weft_spawn_at(&first, &attr, call_main, &call, "weft_run");
         if (!err) err = join_main(first, &result);
-        int stopped = stop_for_good(err == -EDEADLK ? NULL : report_left_over);
+        int stopped = stop_for_good(err == -EDEADLK || deadlock == IS_SILENT ? NULL : report_left_over);
         if (!err) err = stopped;
     }
     pthread_mutex_unlock(&control);
