@@ -83,14 +83,15 @@ int *weft_errno_location(void);
  * member unknown to an older library gets -E2BIG. Therefore always initialise the whole struct.
  */
 struct weft_config {
-    unsigned workers;       /* kernel threads that run fibers; 0: as many as the affinity mask and CPU quota allow */
-    size_t stack_size;      /* bytes of stack for each fiber, rounded up to a power of two; 0: 128 KiB */
-    unsigned no_stealing;   /* 1: workers do not steal fibers from each other; for comparisons */
-    unsigned no_helping;    /* 1: a busy worker never takes fibers that wait longer on another worker */
-    unsigned no_rescue;     /* 1: no spare worker takes over the queue of a worker that is stuck */
-    unsigned no_guards;     /* 1: stacks have no guard pages, and overflows go unnoticed */
-    unsigned no_deadlock;   /* if all fibers are blocked for ever, weft_run 0: ends all, 1: hangs, 2: aborts; 3: never looks */
-    unsigned stats;         /* 1: print statistics to standard error when the runtime stops */
+    unsigned workers;     /* kernel threads that run fibers; 0: as many as the affinity mask and CPU quota allow */
+    size_t stack_size;    /* bytes of stack for each fiber, rounded up to a power of two; 0: 128 KiB */
+    unsigned no_stealing; /* 1: workers do not steal fibers from each other; for comparisons */
+    unsigned no_helping;  /* 1: a busy worker never takes fibers that wait longer on another worker */
+    unsigned no_rescue;   /* 1: no spare worker takes over the queue of a worker that is stuck */
+    unsigned no_guards;   /* 1: stacks have no guard pages, and overflows go unnoticed */
+    unsigned
+        no_deadlock; /* if all fibers are blocked for ever, weft_run 0: ends all, 1: hangs, 2: aborts; 3: never looks */
+    unsigned stats;  /* 1: print statistics to standard error when the runtime stops */
     uint64_t delay_limit;   /* ns; report ready fibers that wait longer for a worker, at most ten a second; 0: off */
     unsigned bind;          /* 1: bind each worker to one CPU; 0: the kernel places workers */
     unsigned unpark;        /* where a woken fiber continues: WEFT_UNPARK_LOCAL or WEFT_UNPARK_LAST */
