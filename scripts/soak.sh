@@ -74,7 +74,7 @@ install-more         as a subproject of meson, with sanitizers, as Debian packag
 kernel-tls           kernel TLS, on Debian's kernel under qemu
 abi                  the binary interface is that of the last tag, or newer
 report               the quick report, and every plot in it; random programs with the policies of experiments
-look                 programs at work are looked at four thousand times; the page of a trace in Chromium
+look                 programs at work are looked at eleven thousand times, servers for false alarms; the page of a trace in Chromium
 dist                 libweft-mpi on Open MPI and MPICH, whole; the policy with 8,192 ranks
 posix                libraries that block, with the servers that they are for
 ffi                  every inline function and macro is a symbol; programs in Rust and Python
@@ -256,7 +256,7 @@ run_part() { # name
     dist) built release && ranks && build/release/tests/dist/dist_sim ;;
     dist-kills) built release && ranks kills 100 ;;
     posix) built release && python3 tests/posix/servers.py "$PWD/build/release" ;;
-    look) built release && python3 tests/look/run.py build/release 2000 && python3 tests/look/page.py build/release ;;
+    look) built release && python3 tests/look/run.py build/release 5000 && python3 tests/look/page.py build/release ;;
     *) echo "$1: there is no such part: 0 passed, 1 failed" && return 1 ;;
     esac
 }
