@@ -301,6 +301,22 @@ def test_hangs():
             program.wait()
 
 
+def test_without_main():
+    """The main thread has ended: the number of the process leads to no memory."""
+    program = subprocess.Popen([BUILD + "/tests/look/hangs", "without_main"], env=dict(os.environ, WEFT_DEADLOCK="0"),
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with open("/proc/%d/stat" % program.pid) as file:
+        while file.read().rsplit(")", 1)[1].split()[0] != "Z":
+            time.sleep(0.01)
+            file.seek(0)
+    result = explain_until(str(program.pid), HANGS["semaphore"])
+    check(re.search(HANGS["semaphore"], result.stdout), "without a main thread", result.stdout, result.stderr)
+    top = weft("top", str(program.pid), "--once", "--interval", "0.1")
+    check(" semaphore " in top.stdout, "top of it", top.stdout, top.stderr)
+    program.kill()
+    program.wait()
+
+
 def test_deadlocks_end_themselves():
     for number, (name, want) in enumerate(HOPELESS.items()):
         for workers in ("1", "3") if TIMES >= WHOLE else ("13"[number % 2],):

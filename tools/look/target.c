@@ -5,6 +5,7 @@
 #include "command.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -32,7 +33,29 @@ static int complain(const struct target *t, int err) {
     return EXIT_WRONG;
 }
 
-/* A zombie has no memory, and a thread's number is no process's. */
+static bool is_number(const char *what) {
+    for (const char *c = what; *c; c++)
+        if (!isdigit((unsigned char)*c)) return false;
+    return *what != 0;
+}
+
+/* If the main thread has ended before the others (pthread_exit), the number of the process leads to no memory. The
+ * number of any other thread does. */
+static bool open_by_thread(struct target *t, pid_t pid) {
+    char path[48];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *threads = opendir(path);
+    for (struct dirent *e; threads && !t->look.modules.count && (e = readdir(threads));) {
+        if (!is_number(e->d_name) || atoi(e->d_name) == pid) continue;
+        t->memory = weft__memory_of((pid_t)atoi(e->d_name));
+        weft__modules_of(&t->memory, &t->look.modules);
+    }
+    if (threads) closedir(threads);
+    if (!t->look.modules.count) t->memory = weft__memory_of(pid);
+    return t->look.modules.count > 0;
+}
+
+/* A zombie has no memory. */
 static int open_process(struct target *t, const char *what) {
     char *end;
     errno = 0;
@@ -41,6 +64,7 @@ static int open_process(struct target *t, const char *what) {
     if (kill((pid_t)pid, 0) && errno == ESRCH) return -ESRCH;
     t->memory = weft__memory_of((pid_t)pid);
     int err = weft__modules_of(&t->memory, &t->look.modules);
+    if (!t->look.modules.count && (!err || err == -ESRCH) && open_by_thread(t, (pid_t)pid)) err = 0;
     if (err) return err;
     char probe;
     if (!t->look.modules.count) {
@@ -53,12 +77,6 @@ static int open_process(struct target *t, const char *what) {
         return -ENOENT;
     }
     return weft__peek(&t->memory, t->look.modules.module[0].begin, &probe, 1) ? 0 : -EPERM;
-}
-
-static bool is_number(const char *what) {
-    for (const char *c = what; *c; c++)
-        if (!isdigit((unsigned char)*c)) return false;
-    return *what != 0;
 }
 
 int target_open(struct target *t, const char *what) {
