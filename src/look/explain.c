@@ -33,6 +33,8 @@
 
 struct node {
     uint64_t scope;         /* the scope of which the fiber is a member; 0: none */
+    bool is_named;          /* in a finding */
+    bool is_told;           /* its wait was reported; it may be named without that, as the holder of a lock */
     struct weft__seen seen; /* with its innermost frames only */
 };
 
@@ -89,6 +91,7 @@ static void collect_nodes(const struct weft__seen *f, void *arg) {
     }
     memcpy(&n->seen, f, kept - offsetof(struct node, seen));
     if (n->seen.depth > WEFT_KEPT_FRAMES) n->seen.depth = WEFT_KEPT_FRAMES;
+    n->is_named = n->is_told = false;
     n->scope = f->state == WEFT_SEEN_THREAD || f->state == WEFT_SEEN_ENDED ? 0 : scope_of(g->report->look, f);
     g->node[g->count++] = n;
     g->runs += f->state == WEFT_SEEN_RUNNING;
@@ -163,7 +166,8 @@ static void say_place(struct weft__report *r, const struct weft__seen *f) {
         for (i = 1; i < f->depth && i < 4; i++) weft__report_frame(r, f->frame[i], i);
 }
 
-static void say_fiber(struct graph *g, const struct node *n) {
+static void say_fiber(struct graph *g, struct node *n) {
+    n->is_named = true;
     weft__out(&g->report->out, "    ");
     weft__report_line(g->report, &n->seen);
     weft__out(&g->report->out, "\n");
@@ -231,7 +235,7 @@ static void say_waiters(struct graph *g, const struct node *first) {
     for (size_t i = 0; i < g->count; i++) {
         const struct weft__seen *f = &g->node[i]->seen;
         if (f->object != first->seen.object || !is_lock(f->on)) continue;
-        g->mark[i] = DONE + 1; /* said */
+        g->node[i]->is_told = true;
         if (count++ < WEFT_NAMED) named++, say_fiber(g, g->node[i]);
     }
     if (count > named) weft__out(&g->report->out, "    and %llu more\n", (unsigned long long)(count - named));
@@ -257,7 +261,7 @@ static const char *held_by(const struct weft__seen *owner, bool *certain) {
 static void find_holders(struct graph *g) {
     for (size_t i = 0; i < g->count && g->findings < WEFT_FINDINGS; i++) {
         const struct weft__seen *f = &g->node[i]->seen;
-        if (!is_lock(f->on) || !f->owner || f->torn || g->mark[i] > DONE) continue;
+        if (!is_lock(f->on) || !f->owner || f->torn || g->node[i]->is_told) continue;
         struct node *owner = find_graph_node(g, f->owner);
         bool certain = false;
         const char *what = NULL;
@@ -282,7 +286,7 @@ static void find_holders(struct graph *g) {
 static void find_readers(struct graph *g) {
     for (size_t i = 0; i < g->count && g->findings < WEFT_FINDINGS; i++) {
         const struct weft__seen *f = &g->node[i]->seen;
-        if (f->on != WEFT_ON_WRITE || f->owner || !f->object || g->mark[i] > DONE) continue;
+        if (f->on != WEFT_ON_WRITE || f->owner || !f->object || g->node[i]->is_told) continue;
         uint64_t word = weft__peek64(g->report->look->memory, f->object + g->report->look->layout.rwlock_word);
         if (word >> 3 == 0) continue;
         say_finding(g, "held up", false);
@@ -324,7 +328,7 @@ static void say_same_waits(struct graph *g, size_t i, unsigned most) {
         const struct weft__seen *other = &g->node[k]->seen;
         if (!has_no_owner(other) || other->on != f->on || other->object != f->object) continue;
         if (other->where != f->where && !f->object) continue;
-        g->mark[k] = DONE + 1;
+        g->node[k]->is_told = true;
         if (count++ < most) say_fiber(g, g->node[k]);
     }
     if (count > most) weft__out(&g->report->out, "    and %llu more\n", (unsigned long long)(count - most));
@@ -339,13 +343,39 @@ static void find_hopeless(struct graph *g) {
     if (goes_on(g)) return;
     for (size_t i = 0; i < g->count && g->findings < WEFT_FINDINGS; i++) {
         const struct weft__seen *f = &g->node[i]->seen;
-        if (!has_no_owner(f) || g->mark[i] > DONE) continue;
+        if (!has_no_owner(f) || g->node[i]->is_told) continue;
         say_finding(g, "hopeless", g->alone);
         weft__out(&g->report->out, "%s what is waited for: %s", what_lacks(f->on), weft__waits_name(f->on));
         if (f->object) weft__out(&g->report->out, " 0x%llx", (unsigned long long)f->object);
         weft__out(&g->report->out, "\n");
         say_same_waits(g, i, WEFT_NAMED);
     }
+}
+
+/* Does the fiber wait, over other fibers, for a fiber that is named? */
+static bool is_behind(const struct graph *g, const struct node *n) {
+    for (unsigned i = 0; n && i < WEFT_WALK_MOST; i++) {
+        n = awaited_node(g, n, 0);
+        if (n && (n->is_named || n->is_told)) return true;
+    }
+    return false;
+}
+
+static bool is_unnamed(const struct node *n) {
+    return !n->is_named && !n->is_told && n->seen.state != WEFT_SEEN_THREAD;
+}
+
+/* Lists the fibers that wait for fibers of the findings: the rest of the queue. */
+static void say_behind(struct graph *g) {
+    uint64_t count = 0;
+    uint8_t *behind = g->mark; /* the circles were found */
+    for (size_t i = 0; i < g->count; i++) count += behind[i] = is_unnamed(g->node[i]) && is_behind(g, g->node[i]);
+    if (!count) return;
+    weft__out(&g->report->out, "\nbehind these: %llu fiber%s for fibers that are named above\n",
+              (unsigned long long)count, count == 1 ? " waits" : "s wait");
+    for (size_t i = 0, named = 0; i < g->count && named < WEFT_NAMED; i++)
+        if (behind[i]) named++, say_fiber(g, g->node[i]);
+    if (count > WEFT_NAMED) weft__out(&g->report->out, "    and %llu more\n", (unsigned long long)(count - WEFT_NAMED));
 }
 
 /*
@@ -355,12 +385,12 @@ static void find_hopeless(struct graph *g) {
 static void say_open_waits(struct graph *g) {
     unsigned said = 0;
     uint64_t count = 0;
-    for (size_t i = 0; i < g->count; i++) count += has_no_owner(&g->node[i]->seen) && g->mark[i] <= DONE;
+    for (size_t i = 0; i < g->count; i++) count += has_no_owner(&g->node[i]->seen) && !g->node[i]->is_told;
     if (!count || !goes_on(g)) return;
     weft__out(&g->report->out, "\nfor information: %llu fiber%s for what another fiber may still do\n",
               (unsigned long long)count, count == 1 ? " waits" : "s wait");
     for (size_t i = 0; i < g->count && said < WEFT_NAMED; i++) {
-        if (!has_no_owner(&g->node[i]->seen) || g->mark[i] > DONE) continue;
+        if (!has_no_owner(&g->node[i]->seen) || g->node[i]->is_told) continue;
         say_same_waits(g, i, 1);
         said++;
     }
@@ -371,7 +401,7 @@ static void say_open_waits(struct graph *g) {
 static void find_hogs(struct graph *g) {
     for (size_t i = 0; i < g->count && g->findings < WEFT_FINDINGS; i++) {
         const struct weft__seen *f = &g->node[i]->seen;
-        if (f->state != WEFT_SEEN_RUNNING || !f->since || g->mark[i] > DONE) continue;
+        if (f->state != WEFT_SEEN_RUNNING || !f->since || g->node[i]->is_told) continue;
         say_finding(g, "hog", true);
         weft__out(&g->report->out, "a fiber keeps its worker, and %s\n", f->blocks ? "blocks in C" : "computes");
         say_fiber(g, g->node[i]);
@@ -413,7 +443,7 @@ static void find_starved(struct graph *g) {
     if (ready) weft__starved_find(g->report, ready, n, &s);
     if (s.count) say_starved(g, &s);
     for (size_t i = 0; i < s.count && i < WEFT_NAMED; i++) {
-        const struct node *f = find_graph_node(g, ready[i]->id);
+        struct node *f = find_graph_node(g, ready[i]->id);
         if (f) say_fiber(g, f);
     }
     if (s.count > WEFT_NAMED)
@@ -464,6 +494,7 @@ int weft__explain(struct weft__report *report, bool alone) {
         find_starved(&g);
         find_timers(&g);
         find_outside(&g);
+        if (g.findings) say_behind(&g);
         if (!g.findings && !alone)
             weft__out(&report->out, "nothing is wrong, as far as can be seen: %llu records were looked at\n",
                       (unsigned long long)report->look->records);

@@ -193,6 +193,20 @@ static void wants_lock(void *unused) {
     weft_latch_count_down(&both, 1);
     if (!weft_mutex_lock(&lock[0])) weft_mutex_unlock(&lock[0]);
 }
+static void *joins_first(void *unused) {
+    (void)unused;
+    weft_join(fiber[0], NULL);
+    return NULL;
+}
+/* Behind the fiber that holds the lock and waits: one that wants the lock, one that joins that, and main. */
+static void queue(void) {
+    weft_latch_init(&both, 1);
+    weft_mutex_lock(&lock[0]);
+    begin(wants, NULL);
+    begin(joins_first, NULL);
+    weft_sem_wait(&sem);
+    end();
+}
 static void forked(void) {
     struct weft_task task;
     weft_latch_init(&both, 1);
@@ -276,8 +290,8 @@ static const struct {
              {"counter", counter},         {"join_circle", join_circle},
              {"scope_child", scope_child}, {"descriptor", descriptor},
              {"full_pipe", full_pipe},     {"timer", timer},
-             {"forked", forked},           {"starved", starved},
-             {"priority", priority}};
+             {"forked", forked},           {"queue", queue},
+             {"starved", starved},         {"priority", priority}};
 
 static int run(void *i) {
     chan[0] = chan[1] = (struct weft_chan)WEFT_CHAN_INIT(8);

@@ -252,6 +252,8 @@ HANGS = {
     "join_circle": r"deadlock \(certain\): 2 fibers wait for each other\n.*end of fiber",
     "scope_child": r"deadlock \(certain\): 2 fibers wait for each other\n.*children of a scope(.|\n)*held by fiber",
     "forked": r"deadlock \(certain\): 2 fibers wait for each other\n(.|\n)*end of a forked call 0x\w+, which fiber 0x\w+ runs",
+    "queue": r"held up \(likely\): mutex 0x\w+, which a fiber holds that waits\n(.|\n)*hopeless \(likely\): nothing posts (.|\n)*"
+             r"behind these: 1 fiber waits for fibers that are named above\n    fiber 0x\w+ waits for end of fiber",
     "descriptor": r"outside \(likely\): no fiber can run: 1 wait for something outside\n.*descriptor \d+ \(pipe, the other end is descriptor \d+\) for in",
     "full_pipe": r"outside \(likely\): no fiber can run: 1 wait for something outside\n(.*request to the kernel, descriptor \d+ \(pipe, .*|.*descriptor \d+ \(pipe, .*for out)",
     "timer": r"stuck \(likely\): worker \d+ \(thread \d+\) has been in the function of a timer for ",
