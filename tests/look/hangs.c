@@ -198,7 +198,7 @@ static void *joins_first(void *unused) {
     weft_join(fiber[0], NULL);
     return NULL;
 }
-/* Behind the fiber that holds the lock and waits: one that wants the lock, one that joins that, and main. */
+/* Main holds the lock and waits. One fiber wants the lock, and another joins that fiber. */
 static void queue(void) {
     weft_latch_init(&both, 1);
     weft_mutex_lock(&lock[0]);
