@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A worker that sleeps in its ring (driver/uring.h, uring.c: arm, weft__uring_sleep, weft__uring_reap), and wakers
- * (driver/futex.c). They change the driver's state and wake the futex. The wait for that futex is a request of the ring,
- * which stays under way when the worker wakes for another reason.
+ * A worker that sleeps in its ring (driver/uring.h, uring.c: arm, weft__uring_sleep, weft__uring_reap), and its wakers
+ * (driver/futex.c). Wakers change the driver's state and wake the futex. The ring has a request that waits for that
+ * futex. The request stays under way when the worker wakes for another reason.
  *
- * With EVENTFD, as on kernels before 6.7: the request is a read of an event descriptor, the bell, and wakers write to
- * it. The worker ends at some time, and then the bell is closed.
+ * With EVENTFD, as on kernels before 6.7, the request is a read of an event descriptor, the bell, and wakers write to
+ * it. The worker ends at some time, and then closes the bell.
  *
- * Shown: when everything stands still, the worker does not sleep over work that a waker has told it of, nor over a
- * completion. And no waker writes to the bell when it is closed: its number may be another file's.
+ * Shown: when nothing moves any more, the worker does not sleep although a waker has notified it of work or a
+ * completion has arrived. And no waker writes to the bell after it was closed, when its number may belong to another
+ * file.
  */
 #define WAKERS 2
 #define COMPLETIONS 2
@@ -18,13 +19,13 @@
 #define ASLEEP 2
 
 byte state = AWAKE;
-byte work, done;          /* told of; seen to */
-byte posted, reaped;      /* completions of other requests */
-bool asleep;              /* in the kernel */
-bool armed;               /* as the worker thinks */
-bool entry;               /* a wait for the futex that is filled and not handed over */
-bool waits;               /* the kernel has it */
-bool bell;                /* its completion */
+byte work, done;          /* work that was announced; work that was done */
+byte posted, reaped;      /* completions of other requests that arrived; that the worker has taken */
+bool asleep;              /* the worker sleeps in the kernel */
+bool armed;               /* the worker's own view */
+bool entry;               /* a wait for the futex that is filled but not submitted */
+bool waits;               /* the kernel has the wait */
+bool bell;                /* the completion of the wait */
 #ifdef EVENTFD
 byte written;             /* the count of the event descriptor */
 byte ringing;             /* wakers that may write to it */
@@ -34,7 +35,7 @@ bool ended, closed;
 bool plain;               /* the carrier waits for the futex itself */
 #endif
 
-/* Handing over: the kernel compares, and completes at once if the value is another. */
+/* Submits: the kernel compares, and completes at once if the value differs. */
 inline hand_over() {
     if
     :: entry ->
@@ -130,7 +131,7 @@ proctype waker() {
 }
 #endif
 
-/* Other requests complete, whenever they like. */
+/* Other requests complete at any time. */
 active proctype device() {
     byte i;
     do
@@ -162,7 +163,7 @@ active proctype worker() {
     :: ended = true; break
 #endif
     :: true ->
-        /* At home: reaps, and sees to what there is. */
+        /* At home: takes completions, and does the work that is there. */
         d_step {
             reaped = posted;
             if
@@ -192,7 +193,7 @@ active proctype worker() {
                     fi;
 #endif
                     d_step { hand_over(); asleep = true }
-                    d_step { bell || reaped != posted -> asleep = false } /* until there is one completion */
+                    d_step { bell || reaped != posted -> asleep = false } /* until there is a completion */
                 od;
                 state = AWAKE
             :: d_step { state != SEARCHING -> skip }

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lives of a descriptor (io/fd_generation.h): fibers that wait on a number, while it is closed and stands for another file
- * a moment later. Without RING the engine without rings: waiters stand in a queue, under its lock (readiness.c). With
- * RING a ring: a request is filled under the ring's lock, and the kernel asks what file the number is only when it is
- * handed over, perhaps much later (engine_uring.c, sched/rings/rings.c, driver/uring.c).
+ * The generations of a descriptor (io/fd_generation.h): fibers wait on a number while it is closed and soon belongs to
+ * another file. Without RING, the engine without rings: waiters are in a queue, under its lock (readiness.c). With
+ * RING: a request is filled under the ring's lock, and the kernel looks up the file of the number only at the
+ * submission, perhaps much later (engine_uring.c, sched/rings/rings.c, driver/uring.c).
  *
- * Shown: each fiber waits only on the file that the number meant when it began; when a close has returned, no fiber
- * waits on the closed file; and a fiber that began after that is left alone.
+ * Shown: each fiber waits only on the file that had the number when the fiber began; when a close has returned, no
+ * fiber waits on the closed file; and a fiber that began after the close is not disturbed.
  */
 #define WAITERS 3
 
-byte file = 1; /* what the number stands for; 0: nothing */
+byte file = 1; /* the file that has the number; 0: none */
 byte life, closers; /* two parts of one word */
 bool locked;
 
-byte began[WAITERS]; /* what it stood for then */
-byte on[WAITERS];    /* what the kernel waits on for it; 0: nothing */
+byte began[WAITERS]; /* the file at the beginning of the wait */
+byte on[WAITERS];    /* the file on which the kernel waits for it; 0: none */
 bool ended[WAITERS];
 #ifdef RING
-bool filled[WAITERS]; /* an entry that was not handed over */
-bool retries[WAITERS]; /* the kernel is about to try again, and a cancellation does not find it */
-byte count; /* under way for this number */
-bool decided; /* there are rings: the first waiter has found out (engine.c) */
+bool filled[WAITERS]; /* its entry is filled but not submitted */
+bool retries[WAITERS]; /* the kernel is about to try again, so a cancellation does not find the request */
+byte count; /* requests under way for this number */
+bool decided; /* the engine is chosen: the first waiter has done that (engine.c) */
 #endif
 
 inline lock() { atomic { !locked -> locked = true } }
 inline unlock() { locked = false }
 
-/* Each of them must be on what it meant, or on nothing. */
+/* The kernel waits on the file of the beginning, or on none. */
 inline right(i) { assert(on[i] == 0 || on[i] == began[i]) }
 
 #ifdef RING
@@ -45,7 +45,7 @@ inline hand_over(i) {
     fi
 }
 
-/* A thread that enters the ring, for whatever reason; and the kernel, which tries now and then. */
+/* A thread that submits, for any reason, and the kernel, which tries again at any time. */
 active proctype kernel() {
     byte i;
     do
@@ -69,7 +69,7 @@ proctype waiter(byte me) {
 #else
     atomic { closers == 0 -> mine = life; began[me] = file }
 #endif
-    /* 2. An attempt: nothing there. */
+    /* 2. An attempt, which finds nothing. */
     if
     :: file == 0 -> goto out
     :: else
@@ -103,7 +103,7 @@ proctype waiter(byte me) {
     d_step { on[me] = file; right(me) }
 #endif
     unlock();
-    /* It waits: until it is ended, or something has come, at any time. */
+    /* The fiber waits until the wait is ended or something has arrived. */
     if
     :: ended[me]
 #ifdef RING
@@ -186,7 +186,7 @@ active proctype closer() {
 #endif
     file = 0;
     if
-    :: file = 2 /* another file is opened, and has the same number */
+    :: file = 2 /* another file is opened and gets the same number */
     :: true
     fi;
     closers--;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One record and its lives: spawn, end, join, detach (fiber.c), and calls through a stale
- * handle (poke in wait.c). Joiners may give up at their deadline, and wait for something else
- * afterwards.
+ * One record and its lives: spawn, end, join, detach (fiber.c), and calls with a stale handle (poke in wait.c). Joiners
+ * may give up at their deadline, and then wait for something else.
  *
- * A life is known by the generation of the record: 1 the first, 3 the second; an even one is free.
- * The first life's handle is used by JOINERS joiners, a detacher and a canceller, all at once and as
- * late as they like; the second life is joined by its rightful owner, which must find it untouched.
+ * The generation of the record identifies a life: 1 is the first life, 3 the second; even generations are free. JOINERS
+ * joiners, a detacher and a canceller use the handle of the first life, at the same time and as late as they like. The
+ * second life is joined by its owner, which must find it undisturbed.
  */
 #ifndef JOINERS
 #define JOINERS 1
@@ -14,7 +13,7 @@
 #define OWNER JOINERS /* the joiner of the second life */
 #define WAITERS_ALL (JOINERS + 1)
 
-/* The join word: tag, and the generation or the joiner. */
+/* The join word: a tag, and the generation or the joiner. */
 #define NOBODY 0
 #define DETACHED 1
 #define ENDED 2
@@ -41,12 +40,12 @@
 byte generation;
 int join_word, wait_word; /* of the record */
 byte result;
-byte frees[4]; /* how often each life's record was given back */
+byte frees[4]; /* how often the record of each life was returned */
 
-int wait_of[WAITERS_ALL]; /* of the joiners' records */
+int wait_of[WAITERS_ALL]; /* the wait words of the joiners */
 bool is_ready[WAITERS_ALL], has_deadline[WAITERS_ALL];
 byte joined[4], finished;
-bool second; /* there is a second life, and its handle */
+bool second; /* the second life exists, and its handle is known */
 bool detached;
 
 inline slab_put(h) {
@@ -67,7 +66,7 @@ inline win(i, t, reason) {
 }
 inline make_ready(i) { atomic { assert(!is_ready[i]); is_ready[i] = true } }
 
-/* It may end by deadline only if `until`. */
+/* Blocks. The wait may end by its deadline only if `until`. */
 inline block(i, until) {
     has_deadline[i] = until;
     atomic { is_ready[i] -> is_ready[i] = false; has_deadline[i] = false; reason = wait_of[i] & REASON }
@@ -110,7 +109,7 @@ inline join(i, h, until) {
             }
             if
             :: !yes ->
-                /* weft__wait_withdraw: no other thread has the ticket, except a deadline that never was. */
+                /* weft__wait_withdraw: no other thread has the ticket, except a deadline that does not exist. */
                 win(i, ticket, DONE);
                 assert(yes);
                 yes = false;
@@ -156,7 +155,7 @@ inline wake_joiner() {
     if :: yes -> yes = false; make_ready(who) :: else fi
 }
 
-/* The fiber's carrier. */
+/* The carrier of the fiber ends its life. */
 inline end_life(h) {
     result = h;
     word = join_word;
@@ -206,7 +205,7 @@ proctype joiner(byte i; byte h) {
     :: else -> second
     fi;
     join(i, h, until);
-    /* A joiner that gave up waits for something else: the end of the fiber must not end that. */
+    /* A joiner that gave up now waits for something else. The end of the fiber must not end that wait. */
     if
     :: gave_up ->
         begin(i);
@@ -217,8 +216,8 @@ proctype joiner(byte i; byte h) {
     finished++
 }
 
-/* Deadlines: a ticket is taken when the wait has one, and tried any time later. */
-/* Only the first joiner has one. */
+/* Deadlines: a deadline reads the ticket while the wait exists, and tries to win at any later time. */
+/* Only the first joiner has a deadline. */
 #define due(i) atomic { has_deadline[i] && (wait_of[i] & WAITING) -> who = i; ticket = wait_of[i] & EPOCH }
 proctype expirer() {
     int ticket;
@@ -275,7 +274,7 @@ proctype world() {
     int word, ticket;
     bool yes;
     end_life(1);
-    /* The record is free some time: then it is spawned anew. */
+    /* When the record is free, it is spawned again. */
     if
     :: atomic { generation == 2 -> skip };
         generation = 3;
@@ -286,7 +285,7 @@ proctype world() {
 #endif
         join_word = of_life(3, NOBODY);
         second = true;
-        /* It runs. A cancellation would be the first life's. */
+        /* The second life runs. A cancellation would belong to the first life. */
         assert(!(wait_word & CANCEL));
         end_life(3);
         assert(!(wait_word & CANCEL) || generation != 3)
@@ -295,13 +294,13 @@ proctype world() {
     finished++
 }
 
-/* When nothing moves any more. */
+/* Judges when nothing moves any more. */
 proctype judge() {
     atomic {
         timeout ->
         if
         :: generation == 1 ->
-            /* No joiner took it: it can still be joined. */
+            /* No joiner took the result: the fiber can still be joined. */
             assert(join_word == of_life(1, ENDED) && joined[1] == 0 && frees[1] == 0 && !detached);
             assert(finished == JOINERS + 2 || finished == JOINERS + 3)
         :: else ->

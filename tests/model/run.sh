@@ -30,10 +30,10 @@ fail() {
 
 # --- spin ---------------------------------------------------------------------------------------
 
-# Optimizing a checker takes seconds, more than it saves in a small search.
+# Optimizing a checker takes seconds, which is more than a small search saves.
 [ "$quick" = brief ] && optimize=-O0 || optimize=-O2
 
-# build model flags...: the checker of a model, in $dir/pan
+# build MODEL FLAGS...: builds the checker of a model, $dir/pan
 build() {
     model=$1
     shift
@@ -42,7 +42,7 @@ build() {
         (cd "$dir" && spin -a "$@" "$model.pml" >spin.out 2>&1 && $CC $optimize -w -DSAFETY -DCOLLAPSE -DMEMLIM=1900 -o pan pan.c >cc.out 2>&1)
 }
 
-# The models judge themselves what a valid end is; only in sleep.pml spin does.
+# The models check their valid ends themselves; only in sleep.pml spin does.
 search() {
     ends=-E
     [ "$model" = sleep ] && ends=
@@ -70,7 +70,7 @@ more() {
     [ "$quick" = quick ] || check "$@"
 }
 
-# mutant model macro flags...: must be found
+# mutant MODEL MACRO FLAGS...: the search must find an error
 mutant() {
     m=$2
     model=$1
@@ -82,7 +82,7 @@ mutant() {
     fi
 }
 
-# limit what model flags...: a shortcoming that is known and documented; the model shows it as long as it is there
+# limit TITLE MODEL FLAGS...: a known, documented limitation. The model must show it as long as it exists
 limit() {
     what=$1
     shift
@@ -217,7 +217,7 @@ explorer() {
         -o "$dir/explorer" "$here/explore/$1.c" >"$dir/cc.out" 2>&1
 }
 
-# Its own lines: states and "ok", or a mutant; those that are not found must be argued for in writing.
+# Prints its own lines: states and "ok", or a mutant. Mutants that are not found need a written argument.
 explore() {
     if ! explorer "$1"; then
         cat "$dir/cc.out"
@@ -250,7 +250,7 @@ explore() {
     done <"$dir/out"
 }
 
-# planted program name file expression: the source with a mistake must be found out
+# planted PROGRAM NAME FILE EXPRESSION: the exploration must notice the mistake in the source
 planted() {
     rm -rf "$dir/queue"
     mkdir "$dir/queue"
@@ -278,8 +278,8 @@ stand_ins() {
     esac
 }
 
-# weak_build name folder-with-other-source sanitizer: into $dir/explorer. Functions that an exploration does not reach need
-# not be there: to call one is a crash, and counts as a failure.
+# weak_build NAME FOLDER SANITIZER: builds into $dir/explorer, with other source from FOLDER. Functions that an
+# exploration does not reach need not exist: calling such a function crashes, which counts as a failure.
 weak_build() {
     [ -f "$dir/weak.o" ] || $CC -O2 -w -std=gnu11 -fno-pie -I"$src" -I"$include" -c -o "$dir/weak.o" "$here/weak/weak.c" || return 1
     # shellcheck disable=SC2086
@@ -288,8 +288,8 @@ weak_build() {
         $CC -no-pie -Wl,--gc-sections -Wl,--unresolved-symbols=ignore-all -o "$dir/explorer" "$dir/explorer.o" "$dir/weak.o" >>"$dir/cc.out" 2>&1
 }
 
-# weak name mode [sanitizer]: every line of a scene says how many states, and "ok". With -fsanitize=thread data races
-# count as well, but there are more states, because what is left on the stacks differs more.
+# weak NAME MODE [SANITIZER]: every line of a scene has the number of states, and "ok". With -fsanitize=thread data
+# races count as errors, too. There are more states then, because remains on the stacks differ more.
 weak() {
     if ! weak_build "$1" "" "${3:-}"; then
         cat "$dir/cc.out"
@@ -304,7 +304,7 @@ weak() {
     done <"$dir/out"
 }
 
-# weak_mutants name...: each order weakened. Those that are listed in weak/needed must be noticed by one exploration.
+# weak_mutants NAME...: weakens each order. An exploration must notice the orders that weak/needed lists.
 weak_mutants() {
     : >"$dir/mutants"
     for name in "$@"; do
@@ -323,12 +323,13 @@ weak_mutants() {
     done <"$here/weak/needed"
 }
 
-# sanitizer mode: in order there are no races to be found
+# sanitizer MODE: the mode in_order has no races to find
 sanitizer() {
     [ "$1" = in_order ] || echo -fsanitize=thread
 }
 
-# weak_planted exploration mode name file expression: the source with a mistake must be found out. The file is below src.
+# weak_planted EXPLORATION MODE NAME FILE EXPRESSION: the exploration must notice the mistake in the source. FILE is
+# below src.
 weak_planted() {
     rm -rf "$dir/other"
     mkdir -p "$dir/other/$(dirname "$4")"
@@ -428,7 +429,7 @@ scope_explorations() {
     planted_scope "what is owed is forgotten" scope.c 's/me->owes = w->owed;/me->owes = 0;/'
 }
 
-# What else may go wrong in the source: one or more mistakes for each exploration.
+# Further mistakes in the source: one or more for each exploration.
 protocols() {
     planted_whole monitor "looks without saying so" sched/elastic/monitor.c 's/    store_rlx(&watched, c);//'
     planted_whole monitor "an end does not wait for it" sched/elastic/monitor.c 's/while (load_acq(&watched) == c) weft__backoff(&turn);//'
@@ -480,7 +481,7 @@ protocols() {
 wholes="async backtrace chan close combinable continue counts join keys locks lot monitor place poll_thread quiet scope share \
 signals sleep spares split stuck summons thread_pool timers trimmer"
 
-# An exploration of a whole source: in all orders of the steps, and with races, which are more states.
+# Explores a whole source: in sequentially consistent order, and with races, which has more states.
 whole_part() { # name
     if [ "$quick" = brief ]; then
         weak "$1" brief -fsanitize=thread
@@ -525,7 +526,7 @@ queue_part() { # name
     [ "$quick" = brief ] || [ "$1" = wait ] || "mistakes_in_$1"
 }
 
-# In brief: what they have most to say about, and one mutant each, which shows that the model can fail.
+# In brief: the most important configurations, and one mutant each, which shows that the model can fail.
 sleep_briefly() {
     check "sleep, one worker, stop" sleep -DN=1 -DSCENE=1 -DSTOP
     check "sleep, two workers, scene 1" sleep -DN=2 -DCOARSE -DSCENE=1

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Taking from a queue alone, or shared: resize.c (weft__sharing_update, weft__sharing_end_by_force),
- * the pop of queue/ready_queue.h, and the order in dispatch.h in which `current` is written.
+ * Exclusive and shared taking from a queue: resize.c (weft__sharing_update, weft__sharing_end_by_force), the pop of
+ * queue/ready_queue.h, and the order in which dispatch.h writes `current`.
  *
- * One owner, which takes without a swap while it is alone; one other worker, that retires and comes
- * back; the monitor, that shares by force. No item may be taken twice.
+ * One owner, which takes without a swap while it is alone; another worker, which retires and returns; the monitor,
+ * which forces sharing. No item may be taken twice.
  *
  * Weak memory: each of the three has a store buffer that drains out of order (weak.h). The heavy fence empties the
- * owner's, at any point of what the owner does.
+ * owner's buffer, at any point of what the owner does.
  */
 #define ITEMS 2
 #ifndef TURNS
-#define TURNS 1 /* of the monitor and the other worker */
+#define TURNS 1 /* turns of the monitor and of the other worker */
 #endif
 
 #define CURRENT 0
@@ -34,14 +34,14 @@
 #define CHANGING 3
 
 byte taken[ITEMS];
-bool over; /* the owner has done with it */
+bool over; /* the owner has ended */
 
 inline take(item) {
     taken[item]++;
     assert(taken[item] == 1)
 }
 
-/* A swap: acquire and release. */
+/* A swap with acquire and release. */
 inline swap(b, word, from, to_value) {
     atomic {
         fence(b);
@@ -81,7 +81,7 @@ inline share() {
     fi
 }
 
-/* At home. */
+/* The owner's check at home. */
 inline look() {
     store(OWNER, CURRENT, 0);
     load(OWNER, SHARING, sharing);
@@ -99,7 +99,7 @@ inline look() {
     fi
 }
 
-/* weft__choose; and weft__suspend_plain, which finds that the fiber is ready again. */
+/* weft__choose, and weft__suspend_plain, which may find that the fiber is ready again. */
 #ifdef MUT_CHOOSES_RELAXED
 #define CHOOSE store(OWNER, CURRENT, 1)
 #else
@@ -143,7 +143,7 @@ proctype owner() {
             :: CHOOSE
             :: GO_ON
             fi;
-            skip /* runs the fiber; meanwhile everything else may happen */
+            skip /* runs the fiber; meanwhile anything else may happen */
         :: else -> if :: head == ITEMS -> break :: else fi
         fi
     od;
@@ -211,7 +211,7 @@ proctype other() {
 
 init {
     atomic {
-        memory[SHARING] = SHARED; /* a worker is made shared, and not alone */
+        memory[SHARING] = SHARED; /* a worker begins as shared, not as alone */
         memory[RESTS] = 1;
         run owner();
         run monitor();

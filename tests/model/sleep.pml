@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sleeping and waking: idle.c, the search of steal.c and worker.c, the driver's flag, and all code
- * that makes work visible (make_ready.c, time.c, the stop of runtime.c).
+ * Sleeping and waking: idle.c, the search of steal.c and worker.c, the driver's flag, and all code that makes work
+ * visible (make_ready.c, time.c, the stop of runtime.c).
  *
- * Weak memory: what a worker pushes to its own queue stands in its store buffer (pend) until the
- * machine, its own full fence, or another worker's heavy fence empties it. Every other store is followed
- * by a full fence before the loads that matter, so it is visible at once here; the mutants that
- * leave such a fence out do the load before the store, which is what the machine may do then.
+ * Weak memory: an item that a worker pushes to its own queue stays in its store buffer (pend) until the machine, the
+ * worker's own full fence, or the heavy fence of another worker empties the buffer. Every other store is followed by a
+ * full fence before the loads that matter, so it is visible at once in this model. Mutants without such a fence do the
+ * load before the store, which the machine may then do.
  *
- * "Computes": such a fiber (HOG) does not end before every fiber that may run elsewhere has begun.
- * So a ready fiber that stays behind a computing fiber, while a worker sleeps with nothing to wake
- * it, is a state in which nothing goes on, and the clock says so.
+ * "Computes": such a fiber (HOG) does not end before every fiber that may run elsewhere has begun. So if a ready fiber
+ * stays behind a computing fiber while a worker sleeps and nothing will wake it, nothing moves any more, and the clock
+ * reports that.
  *
- * Time: a sleep with a timeout may end at any moment, EARLY times in a run; and whenever nothing
- * else can happen, all that have one do. QUIET such rounds without any work begun, and it is said
- * that the ticks lead nowhere.
+ * Time: a sleep with a timeout may end at any moment, EARLY times in a run. When nothing else can happen, all sleeps
+ * with a timeout end. After QUIET such rounds without any work begun, the model reports that the ticks lead nowhere.
  */
 #ifndef N
 #define N 2 /* workers */
@@ -34,12 +33,12 @@
 #define PINNED 5 /* ends; runs on one worker only */
 #define TWO_MORE 6 /* spawns two HOG, computes */
 #define BREEDER 7 /* spawns two PLAIN, computes */
-#define YIELDER 8 /* yields when it is time to look outside; goes on as a PLAIN */
+#define YIELDER 8 /* yields when its worker must check for outside work; then continues as a PLAIN */
 #define BOUND_HOG 9 /* computes; runs on one worker only */
 
 /*
- * What two threads do. FREE: how many fibers are made in all that may run anywhere; BOUND: pinned.
- * At most N - 1 of them compute, unless all do.
+ * What two threads do. FREE: the number of fibers that may run anywhere; BOUND: the number of pinned fibers. At most N
+ * - 1 of them compute, unless all do.
  */
 #ifndef SCENE
 #define SCENE 1
@@ -57,7 +56,7 @@
 #undef THREAD1
 #define THREAD1 inject(PLAIN)
 #define FREE 2
-#elif SCENE == 3 /* mail for one worker, and something for any */
+#elif SCENE == 3 /* mail for one worker, and a fiber that any worker may run */
 #define THREAD0 mail(0)
 #undef THREAD1
 #define THREAD1 inject(PLAIN)
@@ -67,7 +66,7 @@
 #elif SCENE == 4 /* a fiber spawns two */
 #define THREAD0 inject(PAIR)
 #define FREE 3
-#elif SCENE == 5 /* a fiber that computes, and one behind it in the injector */
+#elif SCENE == 5 /* a fiber that computes, and another behind it in the injector */
 #define THREAD0 inject(HOG); inject(PLAIN)
 #define FREE 2
 #elif SCENE == 6 /* a fiber spawns one and computes */
@@ -84,7 +83,7 @@
 #define TIMERS
 #define THREAD0 arm(0); inject(HOG)
 #define FREE 2
-#elif SCENE == 10 /* the watchman has mail, while another computes with one behind it */
+#elif SCENE == 10 /* the watchman has mail, while another worker computes with a fiber behind it */
 #define THREAD0 inject(PARENT)
 #undef THREAD1
 #define THREAD1 mail(0)
@@ -132,39 +131,39 @@
 #define SEARCHING 1
 #define ASLEEP 2
 
-/* idle.state, three fields of one word: read whole, written one by one under the lock. */
+/* idle.state: three fields of one word, read together, and written separately under the lock. */
 byte sleepers, searchers;
 bool watched;
 bool idle_lock;
 byte top = NONE, below[N], above[N];
 bool is_sleeper[N], is_searching[N], is_watching[N];
-bool is_last[N]; /* all others slept when it became a sleeper */
+bool is_last[N]; /* all other workers slept when it became a sleeper */
 bool stopping;
 
 byte driver[N];
 bool in_kernel[N], has_timeout[N], timed_out[N];
 
 chan ready[N] = [ROOM] of { byte };
-byte pend[N]; /* pushes that only the owner sees yet */
-byte head[N]; /* how many were ever taken: what a thief remembers */
+byte pend[N]; /* pushes that only the owner sees so far */
+byte head[N]; /* how many items were ever taken: a thief remembers this */
 chan mailbox[N] = [ROOM] of { byte };
 chan pinned[N] = [ROOM] of { byte };
 chan injector = [ROOM] of { byte };
-bool armed[N]; /* a timer on its wheel; its time has come */
+bool armed[N]; /* a timer is armed on its wheel; it is due */
 
 typedef row { byte at[N] };
-row seen[N]; /* head + 1 of the others' queues of one, 0: not seen */
+row seen[N]; /* head + 1 of the other queues with a single item; 0: not seen */
 
 byte begun, done, gone, early, quiet;
-bool handed_in; /* the first thread has done all it does */
+bool handed_in; /* the first thread has ended */
 
 #define visible(v) (len(ready[v]) > pend[v] -> len(ready[v]) - pend[v] : 0)
 
 /*
- * One step is one look at, or one change of, something that others see without the lock; what is
- * done under the lock, or with what is the worker's own, goes along with such a step.
+ * One step is one read or one change of something that other workers see without the lock. Work under the lock, or on
+ * the worker's own data, belongs to such a step.
  */
-#ifdef COARSE /* a section under the lock, a search, a last look: one step each */
+#ifdef COARSE /* a section under the lock, a search and a last check are one step each */
 #define WHOLE atomic {
 #define END_WHOLE }
 #else
@@ -221,7 +220,7 @@ inline driver_wake(v) {
     END_WHOLE
 }
 
-/* weft__idle_wake_one, after its first look. */
+/* weft__idle_wake_one, after its first check. */
 inline wake_top() {
     WHOLE
     atomic {
@@ -238,7 +237,7 @@ inline wake_one() {
     if :: sleepers && !searchers -> wake_top() :: else fi
 }
 
-/* weft__idle_wake, after its first look; and whole. */
+/* weft__idle_wake: after its first check, and as a whole. */
 inline wake_it(v) {
     WHOLE
     atomic {
@@ -287,7 +286,8 @@ inline notify(w) {
         if
         :: STEALING && sleepers && !searchers && (unwatched || len(ready[w]) >= 2) -> yes = true
 #ifndef PROMPT /* that is about fibers that may take long */
-        :: STEALING && sleepers && !searchers && !(unwatched) && len(ready[w]) >= 2 -> skip /* it comes to them at once */
+        /* they will come to these fibers at once */
+        :: STEALING && sleepers && !searchers && !(unwatched) && len(ready[w]) >= 2 -> skip
 #endif
         :: else
         fi
@@ -349,7 +349,7 @@ inline take_injected(w) {
     fiber = 0
 }
 
-/* weft__next. What comes in between its looks is as if it came after them. */
+/* weft__next. Events between its checks are modelled as if they came after them. */
 inline next(w) {
     d_step {
         pop(w);
@@ -367,7 +367,7 @@ inline poll(w) {
 #endif
 }
 
-/* weft__expire: of one's own wheel, or of another's. */
+/* weft__expire, for the worker's own wheel or that of another worker. */
 #ifdef TIMERS
 #if SCENE == 16
 inline now_due(w) {
@@ -385,8 +385,8 @@ inline expire(w, v) {
     :: else
     fi
 }
-/* In look_round: what was found there is one's own now. weft__next says nothing when it is time to
- * look at timers, mailbox and injector. */
+/* In look_round: timers found there now belong to the caller. weft__next returns nothing when the worker must check
+ * timers, mailbox and injector. */
 inline expire_of(w, v) {
     if
     :: d_step { armed[v] -> armed[v] = false }; now_due(w); if :: next(w) :: skip fi
@@ -398,7 +398,7 @@ inline expire_of(w, v) {
 #define expire_of(w, v) skip
 #endif
 
-/* steal_from. A queue of one is taken when its head stood still since an earlier look. */
+/* steal_from. A queue with a single item is taken only if its head has not moved since an earlier visit. */
 inline steal(w, v) {
     d_step {
         share = visible(v);
@@ -443,7 +443,7 @@ inline look_round(w) {
     END_WHOLE
 }
 
-/* weft__search; a long one makes several rounds. */
+/* weft__search; a long search makes several rounds. */
 inline search(w) {
     do
     :: expire(w, w);
@@ -486,7 +486,7 @@ inline fence_heavy(w) {
     }
 }
 
-/* weft__work_in_sight, one look after the other. */
+/* weft__work_in_sight, one check after the other. */
 inline look(w) {
 #ifdef MUT_QUEUES_OF_ONE_ARE_LEFT
     least = 2;
@@ -517,8 +517,8 @@ inline look(w) {
 #define ENDS_LOOK true
 #endif
 
-/* weft__idle_end: the last searcher looks for the pushes that saw it search, and a worker that
- * goes to work makes sure that another worker watches what it leaves behind. */
+/* weft__idle_end: the last searcher looks for pushes that relied on it. A worker that begins to work makes sure that
+ * another worker watches the work that it leaves behind. */
 inline idle_end(w) {
     if
     :: is_searching[w] -> atomic { !idle_lock -> discount_searcher(w) }
@@ -586,7 +586,7 @@ inline driver_sleep(w) {
 #else
     d_step { if :: driver[w] == SEARCHING -> driver[w] = ASLEEP :: else fi };
 #endif
-    /* The kernel compares and sleeps in one step. */
+    /* The kernel compares and goes to sleep in one step. */
     do
     :: atomic { driver[w] == ASLEEP && !timed_out[w] -> in_kernel[w] = true };
 end_asleep:
@@ -638,7 +638,7 @@ inline idle_sleep(w) {
 #endif
 }
 
-#ifdef NO_STEALING /* then any worker may take only what is in the injector */
+#ifdef NO_STEALING /* then any worker may take only from the injector */
 #define compute (handed_in && len(injector) == 0)
 #else
 #define compute (begun >= FREE)
@@ -667,7 +667,7 @@ find:
     if
     :: fiber || stopping ->
         once = false;
-        /* now_busy; a worker that came home only to look continues as it was. */
+        /* now_busy; a worker that came home only for a check continues as before. */
         if :: idle -> idle = false; idle_end(me) :: else fi;
         if :: fiber -> goto enter :: else -> goto leave fi
     :: else -> idle_sleep(me); goto find
@@ -712,7 +712,7 @@ proctype thread1() {
     THREAD1
 }
 
-/* The store buffers empty by themselves, some time. */
+/* The store buffers drain by themselves at some time. */
 proctype machine() {
 end:
     do
@@ -734,7 +734,7 @@ proctype stopper() {
     bool yes;
     done == FREE + BOUND;
 #ifdef MUT_STOP_NO_FENCE
-    /* looks at the flags first */
+    /* first checks the flags */
     byte mask;
     for (i : 0 .. N - 1) { mask = mask | ((driver[i] != AWAKE) << i) }
     stopping = true;
@@ -755,7 +755,7 @@ proctype clock() {
     bool some;
 end:
     do
-    /* Any sleep: the trim of unused memory, a timer of its own that is not modelled. */
+    /* Any sleep may end: for the trim of unused memory, or for a timer that is not modelled. */
     :: early_end(0)
 #if N > 1
     :: early_end(1)
@@ -808,7 +808,7 @@ end:
 init {
     byte i;
     atomic {
-#ifdef AT_REST /* all asleep at the beginning: fewer states, and where most surprises begin */
+#ifdef AT_REST /* all workers sleep at the beginning: fewer states, and most errors begin there */
         for (i : 0 .. N - 1) {
             is_sleeper[i] = true;
             above[i] = i + 1;

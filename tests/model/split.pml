@@ -2,13 +2,13 @@
 /*
  * The split deque: queue/deque_split.c, the inline halves in weft/task.h, collect() in task/fork_join.c.
  *
- * An owner that forks and joins, the youngest first, in any pattern; a thief that takes what is public, and
- * asks for more at any time; a thief of last resort that moves the split. Every call runs once, and its join
- * returns after that.
+ * An owner that forks and joins, usually the youngest call first, in any pattern; a thief that takes public calls, and
+ * asks for more at any time; a thief of last resort that moves the split. Every call runs once, and its join returns
+ * after that.
  *
- * Weak memory (weak.h): what the owner stores without a fence (calls, the head) stands in its buffer, and becomes visible
- * out of order, until a locked instruction of its own, or the thief's heavy fence, empties it. What is done under the lock,
- * or by a swap, is seen at once.
+ * Weak memory (weak.h): stores of the owner without a fence (calls, the head) stay in its buffer. They become visible
+ * out of order, until a locked instruction of the owner or the thief's heavy fence empties the buffer. Changes under
+ * the lock, or by a swap, are visible at once.
  */
 #ifndef PLACES
 #define PLACES 3
@@ -23,8 +23,8 @@
 #include "weak.h"
 #define HEAD 0
 #define CALL(place) ((place) + 1)
-byte bound;       /* in.split */
-byte tail, split; /* `public` */
+byte bound;       /* the split in the word in.split */
+byte tail, split; /* the word `public` */
 bool asked;
 bool locked;
 bool done[PLACES];
@@ -34,12 +34,12 @@ bool over;
 inline lock() { atomic { !locked -> locked = true } }
 inline unlock() { locked = false }
 
-byte mine; /* the owner's own head: it sees its stores at once */
+byte mine; /* the owner's own head: the owner sees its stores at once */
 byte own[PLACES];
 byte forked;
 bool lags;
 
-inline give(h) { /* locked */
+inline give(h) { /* called with the lock held */
     seen = tail + (h - tail + 1) / 2; /* the tail may move meanwhile */
     if
     :: seen > split -> bound = seen; split = seen
@@ -75,7 +75,7 @@ inline settle(c) {
     unlock()
 }
 
-inline pop(c) { /* split_pop; the first look is without the lock */
+inline pop(c) { /* split_pop; the first check is without the lock */
     if
     :: c < tail -> taken_back = false; goto popped
     :: else
@@ -89,7 +89,7 @@ inline pop(c) { /* split_pop; the first look is without the lock */
     :: else
     fi;
 #endif
-    atomic { /* the swap; the owner goes on if no thief came between */
+    atomic { /* the swap; the owner continues if no thief came between */
         if
         :: c >= split -> taken_back = true
         :: c < split && c >= tail ->
@@ -124,7 +124,7 @@ active proctype owner() {
         :: else
         fi;
         if
-        :: true -> /* asked, or there are twice as many as the last time */
+        :: true -> /* a thief asks, or there are twice as many calls as the last time */
             asked = false;
             lock();
             fence(0);

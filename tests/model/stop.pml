@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stop that waits: wait_for_end and nothing_will_happen of runtime.c, with the last worker that
- * goes to sleep (idle.c). Two workers; sleep.pml shows that a ready fiber is taken; that is
- * assumed here.
+ * The stop that waits: wait_for_end and nothing_will_happen of runtime.c, with the last worker that goes to sleep
+ * (idle.c). There are two workers. The model assumes that a ready fiber is taken, which sleep.pml shows.
  *
- *   LIVE    X sleeps twice, then asks Z and waits for the answer, and all end: the stop must say so
+ *   LIVE    X sleeps twice, then asks Z and waits for the answer, and all end: the stop must report that
  *   STUCK   Z waits for ever: the stop must say -EBUSY, and only when really nothing can happen
  *
- * In both a thread may cancel a timer (TIMER), or fail to hand in a fiber (SPAWN): then no worker wakes
- * up, and the stop must be notified all the same.
+ * In both cases a thread may cancel a timer (TIMER), or fail to hand in a fiber (SPAWN). Then no worker wakes, but the
+ * stop must still be notified.
  */
 #define W 2
 #define X 0
@@ -18,15 +17,15 @@
 #else
 #define NAPS 1
 #endif
-#define T 2 /* what a thread tries to hand in */
+#define T 2 /* the fiber that a thread tries to hand in */
 
 byte sleepers, wakes, all_asleep;
 bool stop_waits, stop_sleeps;
 bool waiting[3], alive[3];
-bool armed, due, user_timer; /* X's timer; its time has come; one of the program's own */
+bool armed, due, user_timer; /* X's timer is armed; it is due; a timer of the program is armed */
 byte naps; /* how often X has slept again */
-byte spurious; /* sleeps that ended by themselves: the trim of memory */
-byte pc[2], signals[2]; /* where each fiber is; how much was posted to it */
+byte spurious; /* sleeps that ended by themselves: for the trim of memory */
+byte pc[2], signals[2]; /* where each fiber is; how many signals it has received */
 chan ready = [2] of { byte };
 byte ended, running;
 byte spawned = 2;
@@ -43,7 +42,7 @@ inline tell_stop() {
     fi
 }
 
-/* A semaphore of each fiber's own. */
+/* The semaphore of a fiber. */
 inline post(f) {
     atomic {
         if
@@ -61,7 +60,7 @@ inline wait_signal(f) {
     }
 }
 
-/* Runs fiber f until it waits or has ended. pc: 0 begins, 1 in the sleep, 2 asks, 3 was answered. */
+/* Runs fiber f until it waits or has ended. pc: 0 begins, 1 in the sleep, 2 asks, 3 has got the answer. */
 inline run_it(f) {
     do
     :: f == X && pc[X] == 0 -> atomic { pc[X] = 1; waiting[X] = true; armed = true; break }
@@ -142,7 +141,7 @@ proctype thread() {
     skip
 }
 
-/* nothing_will_happen: one look after the other. */
+/* nothing_will_happen: one check after the other. */
 inline nothing_will_happen() {
     before = wakes;
     nothing = sleepers == W;
@@ -173,7 +172,7 @@ proctype stopper() {
         :: nothing && ended != spawned -> verdict = 2; break
         :: else -> nothing = false
         fi;
-        /* The kernel compares and sleeps in one step. */
+        /* The kernel compares and goes to sleep in one step. */
         atomic {
             if
 #ifdef MUT_STOP_SLEEPS_BLINDLY
@@ -197,7 +196,7 @@ proctype stopper() {
     fi
 }
 
-/* When nothing moves any more, the stop has come to its end. */
+/* When nothing moves any more, the stop has ended. */
 proctype judge() { timeout -> assert(verdict != 0) }
 
 init {

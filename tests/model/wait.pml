@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The wait: the word of wait.h with all that ends a wait (permit, cancellation, deadline, the chain
- * of wait_queue.h), and the way back onto a carrier (dispatch.h, worker.c, context.h).
+ * The wait: the word of wait.h with everything that ends a wait (permit, cancellation, deadline, the chain of
+ * wait_queue.h), and the way back onto a carrier (dispatch.h, worker.c, context.h).
  *
- * The fiber is a process of its own that moves only while a carrier has entered it; what
- * weft__suspend does on the fiber's stack, the carrier's process does. The word has the bits of the
- * source. A swap compares the whole word with what was loaded before, in a step of its own.
+ * The fiber is a separate process that moves only while a carrier has entered it. What weft__suspend does on the
+ * fiber's stack is done by the carrier's process. The word has the bits of the source. A swap compares the whole word
+ * with the value loaded before, in a separate step.
  *
- * Ghosts: won (how often this wait was won), stands (which carrier is on the stack), is_saved (the context
- * can be entered), given and taken (permits), posted and got (tokens), alive (memory that
- * others may look at).
+ * Ghost variables: won (how often this wait was won), stands (the carrier on the stack), is_saved (the context can be
+ * entered), given and taken (permits), posted and got (tokens), alive (memory that other processes may read).
  */
 #ifndef SCENE
 #define SCENE 1
@@ -21,7 +20,7 @@
 #define CANCELS 0
 #define POSTS 0
 #define ONCE 0 /* the semaphore is freed as soon as the first wait for it has returned */
-#if SCENE == 1 /* park, with permits, a cancellation, and deadlines of waits that have gone by */
+#if SCENE == 1 /* park, with permits, a cancellation, and deadlines of earlier waits */
 #define DO_PARK
 #undef WAITS
 #define WAITS 3
@@ -37,7 +36,7 @@
 #define CANCELS 1
 #undef POSTS
 #define POSTS 2
-#elif SCENE == 3 /* everything, one after the other */
+#elif SCENE == 3 /* all of these, one after the other */
 #define DO_PARK
 #define DO_SEM
 #define DO_SLEEP
@@ -67,7 +66,7 @@
 #define POSTS 2
 #undef CANCELS
 #define CANCELS 1
-#elif SCENE == 6 /* the semaphore dies with the wait */
+#elif SCENE == 6 /* the semaphore is freed after the wait */
 #define DO_SEM
 #undef ONCE
 #define ONCE 1
@@ -75,7 +74,7 @@
 #define WAITS 1
 #undef POSTS
 #define POSTS 1
-#elif SCENE == 7 /* the same, and it is a thread that waits: by the kernel, not by a carrier */
+#elif SCENE == 7 /* the same with a thread as the waiter: it blocks in the kernel */
 #define THREAD
 #define DO_SEM
 #undef ONCE
@@ -96,7 +95,7 @@
 #define WAITS 3
 #undef POSTS
 #define POSTS 2
-#elif SCENE == 9 /* two fibers, both won while they leave: each carrier may find the other's */
+#elif SCENE == 9 /* two fibers are won while they leave their stacks: each carrier may find the other fiber */
 #define DO_PARK
 #define NO_DEADLINES
 #undef FIBERS
@@ -131,10 +130,10 @@ bool running[FIBERS], ended[FIBERS], on_stack[FIBERS], is_saved[FIBERS], queued[
 byte stands[FIBERS];
 chan ready = [FIBERS] of { byte };
 
-/* Timers: the fiber and the ticket. One fiber has at most one armed. */
+/* Timers: the fiber and the ticket. A fiber has at most one armed timer. */
 chan wheel = [FIBERS] of { byte, int };
 
-/* A thread's way out. */
+/* Releases a thread. */
 int released;
 bool in_kernel, timed_out, has_timeout;
 
@@ -150,7 +149,7 @@ bool chained[FIBERS], waiter_alive[FIBERS];
 int waiter_ticket[FIBERS];
 byte posted, got;
 
-byte finished; /* enders that have done all */
+byte finished; /* enders that have finished */
 
 /* --- the word ------------------------------------------------------------------------------ */
 
@@ -221,7 +220,7 @@ inline win(id, t, reason) {
     w = 0
 }
 
-/* weft__make_ready; of a thread: weft__wait_thread_release. */
+/* weft__make_ready; for a thread, weft__wait_thread_release. */
 inline make_ready(id) {
 #ifdef THREAD
     released = word[id] & EPOCH;
@@ -268,7 +267,7 @@ inline poke(id, mask, way, reason) {
 /* --- blocking ------------------------------------------------------------------------------ */
 
 #ifdef THREAD
-/* thread_block. The kernel compares and sleeps in one step. */
+/* thread_block. The kernel compares and goes to sleep in one step. */
 inline block(id, until) {
 #ifdef MUT_THREAD_LOOKS_AT_WORD
     do
@@ -293,7 +292,7 @@ inline block(id, until) {
     atomic { has_timeout = false; result = (word[id] & REASON); assert(won[id] == 1); won[id] = 0 }
 }
 #else
-/* weft__wait_block, and _slow when there is a deadline. */
+/* weft__wait_block, and its slow path if there is a deadline. */
 inline block(id, until) {
     if :: until -> wheel!id, ticket :: else fi;
     running[id] = false;
@@ -369,7 +368,7 @@ inline sem_wait(id, until) {
 #endif
 }
 
-/* weft_sem_post: the first waiter that can still be won, or one more. */
+/* weft_sem_post: wins the first waiter that still waits, or adds a unit. */
 inline sem_post() {
     atomic {
         assert(sem_alive);
@@ -456,7 +455,7 @@ proctype fiber(byte me) {
             :: else
             fi
 #endif
-#ifdef DO_TURNS /* the fiber that has the turn gives it first, the other takes it first */
+#ifdef DO_TURNS /* the fiber that has the turn first gives it, the other first takes it */
         :: until = false;
             if
             :: me == 0 -> poke(1, PERMIT, BY_PERMIT, DONE); park(0, until)
@@ -478,7 +477,7 @@ inline enter(c, f) {
     atomic { assert(stands[f] == NOBODY && is_saved[f]); stands[f] = c; is_saved[f] = false; running[f] = true }
 }
 
-/* weft__switch, the half that leaves. */
+/* weft__switch, the half that leaves the stack. */
 inline leave(f) {
 #ifdef MUT_LETS_GO_FIRST
     on_stack[f] = false;
@@ -510,7 +509,7 @@ again:
     prepare(f);
     if
     :: ok -> skip
-    :: else -> /* only here may one wait for another's stack: it goes back into the queue */
+    :: else -> /* a carrier may wait for another carrier's stack only here: the fiber goes back into the queue */
         atomic { assert(!queued[f]); queued[f] = true; ready!f; f = 0 };
         goto home
     fi;
@@ -541,7 +540,7 @@ away:
         self = 0;
         if
         :: ok -> ok = false; enter(me, f); goto away
-        :: else -> goto again /* handed to home */
+        :: else -> goto again /* passed to the home context */
         fi
     fi
 }
@@ -576,7 +575,7 @@ proctype poster() {
     finished++
 }
 
-/* weft__expire: takes a copy, and wins, or not, any time later. */
+/* weft__expire: copies the ticket, and tries to win at any later time. */
 proctype expirer() {
     byte who;
     int w, ticket;
@@ -593,7 +592,7 @@ end:
     od
 }
 
-/* When nothing moves: is that right? Then it helps a fiber that waits for something that will not come. */
+/* When nothing moves any more: is that right? Then it helps a fiber that waits for something that will not come. */
 proctype judge() {
     byte i, who, n;
     int w, ticket, save;
@@ -610,7 +609,7 @@ end:
         for (i : 0 .. FIBERS - 1) {
             if
             :: !ended[i] ->
-                /* It waits, its wait was not won, and what it waits for is not there. */
+                /* The fiber waits, its wait was not won, and what it waits for is not available. */
                 assert(word[i] & WAITING);
                 assert(won[i] == 0 && !queued[i] && !running[i] || CARRIERS == 0);
                 if

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Store buffers for the models. A thread's stores stand in its buffer until the machine makes them visible,
- * one at a time and out of order, as aarch64 does:
+ * Store buffers for the models. The stores of a thread stay in its buffer until the machine makes them visible, one at
+ * a time and out of order, as aarch64 does:
  *
  *   - two stores to one word become visible in order;
- *   - a release becomes visible after all stores before it, whatever comes after it may pass it;
+ *   - a release becomes visible after all stores before it; later stores may pass it;
  *   - a full fence of the thread, or another thread's heavy fence, empties the buffer.
  *
- * The thread itself sees its stores at once. A swap is done on `memory`, after `fence`: that is the strongest it
- * can be, so a model must not conclude anything from the order of a swap and a later load of another word without
- * a fence between them in the source. Loads are done in program order: what a protocol owes to the order of its
- * loads is explored with the real source (explore/).
+ * The thread itself sees its stores at once. A swap acts on `memory`, after `fence`. That is the strongest possible
+ * behaviour, so a model must not rely on the order of a swap and a later load of another word unless the source has a
+ * fence between them. Loads happen in program order. explore/ checks, with the real source, where protocols need an
+ * order of their loads.
  *
- * A model defines WORDS, BUFFERS (threads that have one) and KEPT (places in each, at most 4) before it includes
- * this. -DIN_ORDER is the store buffer of x86-64: oldest first.
+ * A model defines WORDS, BUFFERS (threads that have a buffer) and KEPT (entries in each, at most 4) before it includes
+ * this file. -DIN_ORDER gives the store buffer of x86-64: oldest first.
  */
 byte memory[WORDS];
 typedef store_buffer {
@@ -35,10 +35,10 @@ store_buffer buffer[BUFFERS];
 #define drains_2(b) (can_pass(b, 2) && stores_elsewhere(b, 2, 0) && stores_elsewhere(b, 2, 1))
 #define drains_3(b) (can_pass(b, 3) && stores_elsewhere(b, 3, 0) && stores_elsewhere(b, 3, 1) && stores_elsewhere(b, 3, 2))
 
-byte passed; /* a temporary, 0 between two steps, as is the next one */
+byte passed; /* a temporary variable, 0 between two steps; so is the next */
 byte looked;
 
-/* Store number i of the buffer becomes visible. */
+/* Makes store number i of the buffer visible. */
 inline drain_at(b, i) {
     memory[buffer[b].word[i]] = buffer[b].value[i];
     passed = i + 1;
@@ -66,7 +66,7 @@ inline fence(b) {
     }
 }
 
-/* Waits for room: the machine drains at any time, so no order is lost. */
+/* Waits for room. The machine drains at any time, so no order is lost. */
 inline keep(b, w, v, is_release) {
     atomic {
         buffer[b].count < KEPT ->

@@ -10,7 +10,7 @@
 
 static struct weft__abp queue;
 
-/* What a thief reads is looked at only after its swap. */
+/* A thief uses what it has read only after its swap. */
 static bool may_be_late(unsigned t, const struct op *op) {
     return t != OWNER && op->kind == STEP_LOAD && op->order == ORDER_RELAXED && in_arena(op->at);
 }
@@ -29,7 +29,7 @@ static uint64_t deque_length(const struct state *s) {
 }
 
 static const struct scene scenes[] = {
-    /* small: the mutants are looked for in these */
+    /* small scenes: the mutants are searched in these */
     {{"+-", "s", "s"}, 0},
     {{"++--", "ss", ""}, UINT32_MAX},
     {{"++--", "s", "s"}, 0},
@@ -38,7 +38,7 @@ static const struct scene scenes[] = {
     {{"+++--", "s", "s"}, 0},
     {{"++-+", "s", "ss"}, 0},
     {{"++++", "sss", "s"}, 0},
-    /* larger */
+    /* large scenes */
     {{"+++---", "s", "s"}, UINT32_MAX},
     {{"+++--", "ss", "s"}, 0},
     {{"+-+-+-", "s", "s"}, 0},

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real deque of Chase and Lev (src/queue). It begins with two slots, so it grows and shrinks; what
- * is given back then reads as nothing.
+ * The real deque of Chase and Lev (src/queue). It begins with two slots, so it grows and shrinks. Discarded memory then
+ * reads as nothing.
  */
-#define WEFT_CHASE_LEV_LARGE 48 /* bytes: a ring of four slots is one to give back */
+#define WEFT_CHASE_LEV_LARGE 48 /* bytes: a ring of four slots is large enough to be discarded */
 #define VALUES 16
 #define LOG 240
 #include "deques.h"
@@ -20,7 +20,7 @@ int weft__pages_discard(const struct weft__range *ranges, size_t n);
 
 #include "queue/chase_lev.c"
 
-/* Every slot of the array that was left, which is larger than the array in use. */
+/* Discards every slot of the array that was left, which is larger than the array in use. */
 int weft__pages_discard(const struct weft__range *ranges, size_t n) {
     (void)ranges, (void)n;
     struct weft__chase_lev_slots *left = queue.all_slots[queue.size + 1];
@@ -28,7 +28,7 @@ int weft__pages_discard(const struct weft__range *ranges, size_t n) {
     return 0;
 }
 
-/* A thief looks at what it has read before it swaps. */
+/* A thief uses what it has read before its swap. */
 static bool may_be_late(unsigned t, const struct op *op) {
     (void)t, (void)op;
     return false;
@@ -52,7 +52,7 @@ static uint64_t deque_length(const struct state *s) { return newest(s, &queue.bo
 #define NEAR_WRAP (UINT64_MAX - 1)
 
 static const struct scene scenes[] = {
-    /* small: the mutants are looked for in these */
+    /* small scenes: the mutants are searched in these */
     {{"+-", "s", "s"}, 0},
     {{"++--", "ss", ""}, NEAR_WRAP},
     {{"++--", "s", "s"}, 0},
@@ -61,7 +61,7 @@ static const struct scene scenes[] = {
     {{"++-+", "ss", ""}, 0},
     {{"+++++--", "s", ""}, 0},
     {{"+++++----", "s", ""}, 0},
-    /* larger */
+    /* large scenes */
     {{"+++---", "s", "s"}, NEAR_WRAP},
     {{"+++--", "ss", "s"}, 0},
     {{"+++++-----", "s", ""}, NEAR_WRAP},

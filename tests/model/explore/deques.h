@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the explorations of deques share: an owner that pushes (+) and pops (-), thieves that steal (s).
- * At the end of each run every item was handed out exactly once or is still there, and what a thief got
- * it got in order. The program says which deque, before it includes this:
+ * Shared by the explorations of deques: an owner that pushes (+) and pops (-), and thieves that steal (s). At the end
+ * of each run every item was handed out exactly once or is still in the deque, and each thief got its items in order.
+ * The program defines the deque before it includes this file:
  *
  *   deque_init(index), deque_push(item), deque_pop(), deque_steal(), deque_length(state), deque_owner_anew()
  *
- * and, in `scenes`, what the threads do; the first SMALL of them are for the mutants.
+ * and the `scenes`, which say what the threads do. The first SMALL scenes are used for the mutants.
  */
 #ifndef WEFT_EXPLORE_DEQUES_H
 #define WEFT_EXPLORE_DEQUES_H
@@ -17,9 +17,9 @@
 #define ITEMS 8
 
 #define ARENA 17 /* words: rings of two, four and eight slots */
-#define STALE 99 /* is there at first, as in memory that was used before */
+#define STALE 99 /* the initial value of all words, as in memory that was used before */
 
-static _Atomic uint64_t arena[ARENA]; /* what is allocated, one after the other; freed never */
+static _Atomic uint64_t arena[ARENA]; /* allocated from the front, and never freed */
 
 void *weft__alloc(size_t bytes) {
     uint64_t at = 0;
@@ -43,7 +43,7 @@ static struct scene {
 } scene;
 
 static void deque_init(uint64_t first);
-static void deque_owner_anew(void); /* what is the owner's own is as at first */
+static void deque_owner_anew(void); /* resets the owner's private data */
 static int deque_push(void *item);
 static void *deque_pop(void);
 static void *deque_steal(void);
@@ -92,7 +92,7 @@ static void set_up(void) {
     deque_init(scene.first);
 }
 
-/* The scenes, loudly, then the first `small` of them with every order weakened. */
+/* Explores all scenes and prints them; then the first `small` scenes with every memory order weakened. */
 static const struct scene *all_scenes;
 static unsigned few_scenes;
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The explorer: all interleavings of a few threads that run real source, and all values that their
- * loads may return under a weak memory model. Included once by a program that says what the threads
- * do (run_thread) and what must hold at the end (check).
+ * The explorer: explores all interleavings of a few threads that run real source, and all values that their loads may
+ * return under a weak memory model. A program includes it once, and defines what the threads do (run_thread) and what
+ * must hold at the end (check).
  *
- * How. The atomic operations are steps (base/atomic.h here). A thread that has made k steps is
- * brought back by running its function anew and answering its first k operations from its log; the
- * operation after that is what it does next. So no stacks are kept, a state is the memory and the
- * logs, and states that were seen before, whatever the way to them, are not gone on from. It follows
- * that memory which is not atomic must be one thread's own, or never change.
+ * How it works. The atomic operations are steps (base/atomic.h in this directory). To continue a thread that has made k
+ * steps, the explorer runs its function from the beginning and answers the first k operations from a log. The next
+ * operation is the next step. So the explorer stores no stacks: a state is the memory and the logs. It does not
+ * continue from a state that it has seen before. It follows that memory that is not atomic must be private to a thread
+ * or constant.
  *
  * The memory model, of acquire and release with relaxed accesses:
  *   - Each place keeps all values ever stored, in order. A thread has a view: for each place the
@@ -20,8 +20,8 @@
  *   - Loads that the program says so of (may_be_late) need not be done when the thread goes on: they
  *     may be done at any moment until the thread's next release. That is what machines do with loads.
  *
- * When all is well, each order in the source is weakened, one after the other, and it is seen
- * whether some run goes wrong then.
+ * If all runs are right, the explorer weakens each memory order in the source, one after the other, and checks whether
+ * a run then goes wrong.
  */
 #ifndef WEFT_EXPLORE_H
 #define WEFT_EXPLORE_H
@@ -36,10 +36,10 @@
 #define THREADS 3
 #define PLACES 26
 #ifndef VALUES
-#define VALUES 12 /* stored in one place, at most */
-#define LOG 120   /* operations of a thread */
+#define VALUES 12 /* the most values stored in a place */
+#define LOG 120   /* the most operations of a thread */
 #endif
-#define LATE 4 /* loads of a thread that are not done yet, at most */
+#define LATE 4 /* the most pending loads of a thread */
 
 /* --- the state --------------------------------------------------------------------------------- */
 
@@ -49,11 +49,11 @@ struct view {
 
 struct message {
     uint64_t value;
-    struct view view; /* that a release carried along */
+    struct view view; /* the view that a release carried */
 };
 
 struct late {
-    uint8_t place, from; /* not older than this one */
+    uint8_t place, from; /* from: the oldest value that it may read */
     uint16_t token;      /* 0: none */
 };
 
@@ -62,7 +62,7 @@ struct thread {
     struct late late[LATE];
     uint64_t log[LOG];
     uint16_t length;
-    uint64_t done_late[LATE * 8]; /* what the loads with tokens 1, 2, ... have returned */
+    uint64_t done_late[LATE * 8]; /* what the pending loads with tokens 1, 2, ... have returned */
     uint16_t tokens;
 };
 
@@ -70,7 +70,7 @@ struct state {
     struct message value[PLACES][VALUES];
     uint8_t values[PLACES];
     struct thread thread[THREADS];
-    struct view fenced; /* what the full fences so far have carried along */
+    struct view fenced; /* what the full fences so far have carried */
     uint8_t allocated;  /* words of the arena */
 };
 
@@ -83,15 +83,15 @@ struct op {
     const volatile void *at;
 };
 
-/* Runs thread t from its beginning; everything that it keeps begins anew, too. */
+/* Runs thread t from its beginning, with its private data reset. */
 static void run_thread(unsigned t);
-/* All threads have ended: sets wrong if something is. bring_back runs a thread once more. */
+/* Called when all threads have ended: sets `wrong` if something is wrong. bring_back runs a thread again. */
 static void check(const struct state *s);
-/* Sets the memory up; atomics by store_rlx. */
+/* Initialises the memory; atomics by store_rlx. */
 static void set_up(void);
-/* The load may be done later. */
+/* May the load be done later? */
 static bool may_be_late(unsigned t, const struct op *op);
-/* No other thread ever writes there: no need to look at the others before this step. */
+/* No other thread ever writes there, so the explorer need not interleave other threads before this step. */
 static bool is_private(unsigned t, const struct op *op);
 
 static bool wrong;
@@ -124,13 +124,13 @@ static struct {
     unsigned length, at;
     jmp_buf stop;
     bool setting_up;
-    struct state *state; /* while setting up */
+    struct state *state; /* set during the initialisation */
 } replay;
 
 static struct site {
     struct explore_site where;
     unsigned order;
-} sites[32], weak; /* weak: the operation to weaken, and to which order */
+} sites[32], weak; /* weak: the operation to weaken, and its new order */
 static unsigned n_sites;
 
 static bool is_site(const struct site *s, struct explore_site where) {
@@ -147,7 +147,7 @@ static unsigned order_at(unsigned order, struct explore_site where) {
 
 uint64_t explore_step(enum step_kind kind, const volatile void *at, unsigned order, uint64_t value, uint64_t *expected,
                       struct explore_site site) {
-    if (replay.setting_up) { /* what all threads see at the beginning */
+    if (replay.setting_up) { /* all threads see this at the beginning */
         unsigned place = place_of(at);
         if (kind == STEP_STORE) replay.state->value[place][0].value = value;
         return replay.state->value[place][0].value;
@@ -162,7 +162,8 @@ uint64_t explore_step(enum step_kind kind, const volatile void *at, unsigned ord
     longjmp(replay.stop, 1);
 }
 
-/* True: next_op is what it does next; false: it has ended, and results says with what. */
+/* Returns true if next_op is the next step of the thread; false if the thread has ended, with its result in
+ * `results`. */
 static bool bring_back(const struct state *s, unsigned t) {
     replay.log = s->thread[t].log;
     replay.length = s->thread[t].length;
@@ -218,7 +219,7 @@ static bool postpone(struct thread *t, const struct op *op) {
     abort();
 }
 
-/* Choice c of the operation; false: there is no such choice. */
+/* Makes the step with choice c. Returns false if there is no such choice. */
 static bool step(struct state *s, unsigned which, const struct op *op, unsigned c) {
     struct thread *t = &s->thread[which];
     unsigned oldest = t->view.at[op->place], last = s->values[op->place] - 1u;
@@ -247,17 +248,17 @@ static bool step(struct state *s, unsigned which, const struct op *op, unsigned 
         unsigned read = oldest + c;
         struct message seen = s->value[op->place][read];
         bool same = seen.value == op->expected;
-        if (same && read != last) return step(s, which, op, c + 1); /* a swap takes the newest, or fails */
+        if (same && read != last) return step(s, which, op, c + 1); /* a swap reads the newest value, or fails */
         read_it(s, t, op, read);
         if (same) write_it(s, t, op, &seen.view);
         answer(t, same);
         answer(t, same ? op->expected : seen.value);
-        if (!same) memset(t->late, 0, sizeof t->late); /* what was read for it is forgotten */
+        if (!same) memset(t->late, 0, sizeof t->late); /* values read for the failed attempt are forgotten */
     }
     return true;
 }
 
-/* Does one of the loads that were put off; choice c. */
+/* Does a pending load, with choice c. */
 static bool do_late(struct state *s, unsigned which, unsigned l, unsigned c) {
     struct thread *t = &s->thread[which];
     struct late *late = &t->late[l];
@@ -283,7 +284,8 @@ static uint64_t mix(uint64_t h, const void *bytes, size_t n) {
     return h;
 }
 
-/* Two states with one number of 64 bits would be taken for one: with millions of states, once in a million tries. */
+/* Two different states could have the same number of 64 bits: with millions of states, this happens once in a million
+ * runs. */
 static bool is_new(const struct state *s) {
     uint64_t h = 1;
     for (unsigned p = 0; p < PLACES; p++)
@@ -347,13 +349,13 @@ static void explore(const struct state *s) {
         if (!bring_back(s, t)) continue;
         ended = false;
         struct op op = next_op;
-        if ((op.order & ORDER_RELEASE) && has_late(&s->thread[t])) continue; /* first do what was put off */
+        if ((op.order & ORDER_RELEASE) && has_late(&s->thread[t])) continue; /* first do the pending loads */
         for (unsigned c = 0; !wrong; c++) {
             *next = *s;
             if (!step(next, t, &op, c)) break;
             explore(next);
         }
-        if (is_private(t, &op)) break; /* no need to look at the others here */
+        if (is_private(t, &op)) break; /* other threads need not be interleaved here */
     }
     free(next);
     if (ended) {
@@ -362,7 +364,7 @@ static void explore(const struct state *s) {
     }
 }
 
-/* From the beginning to every end; false: something is wrong. */
+/* Explores from the beginning to every end. Returns false if something is wrong. */
 static bool explore_all(void) {
     struct state *s = calloc(1, sizeof *s);
     if (!s) abort();
@@ -382,7 +384,7 @@ static bool explore_all(void) {
 
 static const char *const order_names[] = {"relaxed", "acquire", "release", "both"};
 
-/* Each order at each place in the source, replaced by each weaker one. */
+/* Weakens each order at each place in the source. */
 static void weaken_all(bool (*all_well)(void)) {
     unsigned n = n_sites;
     for (unsigned i = 0; i < n; i++)

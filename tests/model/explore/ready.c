@@ -2,12 +2,11 @@
 /*
  * The real ready queue (src/queue): an owner that pushes and pops, and thieves.
  *
- * What holds at the end of each run: every item is taken exactly once or still there, each taker got
- * its items in order and in one piece, no slot was read before its item. The ring begins with two
- * slots, so it grows, and shrinks again; what is given back then reads as nothing. Some runs begin just before
- * the counters wrap.
+ * Checked at the end of each run: every item was taken exactly once or is still in the queue, each taker got its items
+ * in order and together, and no slot was read before its item was written. The ring begins with two slots, so it grows,
+ * and shrinks again. Discarded memory then reads as nothing. Some runs begin just before the counters wrap.
  */
-#define WEFT_READY_LARGE 64 /* bytes: a ring of four slots is one to give back */
+#define WEFT_READY_LARGE 64 /* bytes: a ring of four slots is large enough to be discarded */
 #include "explore.h"
 
 #include "base/sys.h"
@@ -25,8 +24,8 @@ int weft__pages_discard(const struct weft__range *ranges, size_t n);
 #define ITEMS 8
 #define WORDS 64
 
-/* The rings, one after the other, those of each size apart: so that a ring which lies in the same place in another run
- * has the same mask. Freed never, as in the source. */
+/* The rings, allocated one after the other, with a separate area for each size. So a ring at the same place in another
+ * run has the same mask. Never freed, as in the source. */
 static uint64_t arena[4][WORDS];
 static uint64_t first_index;
 
@@ -42,7 +41,7 @@ void *weft__alloc(size_t bytes) {
 }
 void weft__free(void *memory) { (void)memory; }
 
-/* Every slot of the ring, of which the page with the mask would stay. */
+/* Discards every slot of the ring, including the slots of the page with the mask, which would stay. */
 int weft__pages_discard(const struct weft__range *ranges, size_t n) {
     (void)n;
     struct weft__ready_slots *left = (struct weft__ready_slots *)(void *)((char *)ranges->start - WEFT_PAGE);
@@ -50,7 +49,7 @@ int weft__pages_discard(const struct weft__range *ranges, size_t n) {
     return 0;
 }
 
-/* What a thief reads from slots is looked at only after its swap. */
+/* A thief uses slots that it has read only after its swap. */
 static bool may_be_late(unsigned t, const struct op *op) {
     const volatile uint64_t *p = op->at;
     return t != OWNER && op->kind == STEP_LOAD && op->order == ORDER_RELAXED && p >= &arena[0][0] && p < &arena[4][0];
@@ -61,19 +60,19 @@ static bool is_private(unsigned t, const struct op *op) {
 }
 
 static struct scene {
-    const char *thread[THREADS]; /* the owner: + push, - pop, s shrink; thieves: take as many as the digit says */
+    const char *thread[THREADS]; /* the owner: + push, - pop, s shrink; thieves: a digit takes as many items */
     uint64_t first;              /* index */
 } scene;
 
 static struct result {
-    uint64_t item[ITEMS * 2], batch[ITEMS * 2]; /* batch: which call it came from */
+    uint64_t item[ITEMS * 2], batch[ITEMS * 2]; /* batch: the call that took the item */
     unsigned n;
 } results[THREADS];
 
 static void run_thread(unsigned t) {
     struct result *r = &results[t];
     r->n = 0;
-    if (t == OWNER) { /* the owner's own: it begins anew, too */
+    if (t == OWNER) { /* resets the owner's private data */
         queue.head_seen = first_index;
         queue.all_slots = (struct weft__ready_slots *)(void *)arena[1];
         queue.all_slots->next = NULL;
@@ -117,7 +116,7 @@ static void check(const struct state *s) {
             got++;
         }
     }
-    /* What was not taken is still there: head and tail say how many, and which. */
+    /* The remaining items are still in the queue: head and tail say how many, and which. */
     uint64_t head = newest(s, &queue.head), tail = newest(s, &queue.tail);
     wrong |= tail - head != pushed - got || head != first_index + got;
     for (uint64_t i = 1; i <= pushed; i++) wrong |= taken[i] != (i <= got);
@@ -137,7 +136,7 @@ static bool run_scene(const struct scene *sc) {
 #define NEAR_WRAP (UINT64_MAX - 1)
 
 static const struct scene scenes[] = {
-    /* small: the mutants are looked for in these */
+    /* small scenes: the mutants are searched in these */
     {{"++-", "1", "1"}, 0},
     {{"+++--", "2", ""}, NEAR_WRAP},
     {{"+-+-+", "1", "1"}, 0},
@@ -147,7 +146,7 @@ static const struct scene scenes[] = {
     {{"+++++-", "3", ""}, 0},
     {{"+++--s+-", "1", ""}, 0},
     {{"+++--s+s-", "2", ""}, NEAR_WRAP},
-    /* larger */
+    /* large scenes */
     {{"++-++", "2", "1"}, NEAR_WRAP},
     {{"++++-", "11", "2"}, NEAR_WRAP},
     {{"+-+-++-", "12", ""}, 0},

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real wait word (src/sched/wait/wait.h, wait.c): a fiber that begins a wait, the threads that end
- * it, and stale handles, under weak memory.
+ * The real wait word (src/sched/wait/wait.h, wait.c) under weak memory: a fiber begins a wait, threads end it, and
+ * other threads use stale handles.
  */
 #include "explore.h"
 
 #include "sched/wait/wait.c"
 
-#define LIFE WEFT_LIFE_ONE /* the first of record 0 */
+#define LIFE WEFT_LIFE_ONE /* the first life of record 0 */
 
-__thread struct weft__worker *weft__tls; /* none: all of them are threads that are no carriers */
+__thread struct weft__worker *weft__tls; /* NULL: no thread here is a carrier */
 struct weft__slab weft__fibers = {.record_size = sizeof(struct weft__fiber)};
 struct weft__cluster weft__cluster;
 
@@ -18,9 +18,9 @@ static _Atomic uint64_t data[2];
 static const struct weft_fiber handle = {LIFE};
 
 static struct outcome {
-    int result;       /* of the call */
+    int result;       /* the result of the call */
     unsigned made;    /* how often it made the fiber ready */
-    uint64_t seen[2]; /* the data, for the fiber that has taken the permit */
+    uint64_t seen[2]; /* what the fiber sees after it has taken the permit */
 } outcome[THREADS];
 static unsigned current;
 
@@ -29,12 +29,12 @@ void weft__make_ready_elsewhere(struct weft__worker *w, struct weft__fiber *f) {
     outcome[current].made++;
 }
 
-/* Without scopes: a cancellation is not logged. */
+/* Without scopes: a cancellation is not recorded. */
 int weft__cancel_heed(struct weft__fiber *me) { return (void)me, -ECANCELED; }
 int weft__cancel_result(struct weft__fiber *me) { return (void)me, -ECANCELED; }
 void weft__cancel_log_add(struct weft__fiber *f, int why) { (void)f, (void)why; }
 
-/* What only a carrier would call. */
+/* Only a carrier would call these. */
 _Atomic bool weft__fence_is_symmetric;
 int weft__ready_grow(struct weft__ready *q) { abort(), (void)q; }
 void weft__push_slow(struct weft__worker *w, struct weft__fiber *f) { abort(), (void)w, (void)f; }
@@ -74,7 +74,7 @@ static void do_deadline(struct outcome *o) {
     uint64_t first = (load_rlx(&fiber.wait) & WEFT_WAIT_EPOCH) | WEFT_WAIT_ONE; /* the ticket of the first wait */
     if (weft__wait_win(&fiber, first, WEFT_WON_DEADLINE)) o->made++;
 }
-/* The fiber is collected, and its record gets another life. */
+/* The fiber is collected, and its record begins another life. */
 static void do_live_again(struct outcome *o) {
     (void)o;
     count_add(&fiber.slot.life, WEFT_LIFE_ONE);
@@ -92,8 +92,8 @@ static bool one_winner(void) {
     return made == waited && !(word & WEFT_WAIT_WAITING);
 }
 
-/* Two permits: one ends the wait and one is there, or the fiber took the first, and if it took both,
- * for two are one, then it sees what both have written. */
+/* Two permits. One ends the wait and the other stays, or the fiber took the first. If it took both, which count as one,
+ * it sees what both givers have written. */
 static bool permits_kept(void) {
     bool left = word & WEFT_WAIT_PERMIT;
     if (!one_winner()) return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stands in for src/base/atomic.h: every atomic operation of the source under test becomes a step of
- * the explorer, which knows where it stands in the source and with which order.
+ * Replaces src/base/atomic.h: every atomic operation of the source under test becomes a step of the explorer. The
+ * explorer knows its place in the source and its memory order.
  */
 #ifndef WEFT_BASE_ATOMIC_H
 #define WEFT_BASE_ATOMIC_H
@@ -13,12 +13,13 @@
 enum step_kind { STEP_LOAD, STEP_STORE, STEP_SWAP, STEP_FENCE, STEP_ALLOC };
 enum { ORDER_RELAXED = 0, ORDER_ACQUIRE = 1, ORDER_RELEASE = 2, ORDER_BOTH = 3, ORDER_FULL = 4 };
 
-/* Where in the source a step stands, by name and text: line numbers change. */
+/* The place of a step in the source, by function name and text, because line numbers change. */
 struct explore_site {
     const char *function, *text;
 };
 
-/* A swap compares with *expected and, when it fails, puts there what it read; returns whether it took place. */
+/* Makes a step. A swap compares with *expected; if it fails, it stores the value there. Returns whether it
+ * succeeded. */
 uint64_t explore_step(enum step_kind kind, const volatile void *at, unsigned order, uint64_t value, uint64_t *expected,
                       struct explore_site site);
 
@@ -37,7 +38,7 @@ uint64_t explore_step(enum step_kind kind, const volatile void *at, unsigned ord
                         EXPLORE_HERE("cas_ar(" #p ", " #e ", " #d ")")))
 #define fence_sc() ((void)explore_step(STEP_FENCE, NULL, ORDER_FULL, 0, NULL, EXPLORE_HERE("fence_sc()")))
 
-/* Not needed by what is explored; here so that the headers compile. */
+/* Not used by the explored source; needed so that the headers compile. */
 #define add_rlx(p, v) atomic_fetch_add_explicit(p, v, memory_order_relaxed)
 #define cas_weak_rel(p, e, d) atomic_compare_exchange_weak_explicit(p, e, d, memory_order_release, memory_order_relaxed)
 #define or_rel(p, v) atomic_fetch_or_explicit(p, v, memory_order_release)
