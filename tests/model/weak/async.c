@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Explores the cancellation of an operation that a fiber of its own makes, the real io/async.c: the fiber sees that it
- * is cancelled, or the canceller sees the fiber.
+ * Explores the cancellation of an operation that a separate fiber makes, with the real io/async.c: either the fiber
+ * sees that it is cancelled, or the canceller sees the fiber.
  */
 #include "workers.h"
 

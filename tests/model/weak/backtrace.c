@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Explores the request for a backtrace, the real sched/observe/backtrace.c: two requests, one after the other, to a
- * worker that may get its signals late. An answer belongs to the request that is read, and no handler writes while it
- * is read, or while the next request is written.
+ * Explores the request for a backtrace, with the real sched/observe/backtrace.c: two requests, one after the other, to
+ * a worker that may get its signals late. An answer belongs to the request that is read. No handler writes while the
+ * answer is read, or while the next request is written.
  */
 #define _GNU_SOURCE
 #include "workers.h"
@@ -32,7 +32,7 @@ static GHOST int send_signal(void) { return weak_start(FIRST + s.signals++), 0; 
 void explored_switch(struct weft__context *from, struct weft__context *to) { (void)from, (void)to; }
 bool weak_goes_too_far(void) { return false; }
 
-/* As trace_all and trace have it. */
+/* As trace_all and trace do it. */
 static void ask_once(void) {
     if ((load_acq(&request.state) & PHASE) == TAKEN && !trace_answered(2)) return;
     if ((load_rlx(&request.state) & PHASE) != IDLE) backtrace_forget();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Explores the real channels, select and futures (weak.h): every item is sent and received as often, a call
- * that returns an error has done nothing, no chain holds a waiter in the end, and no thread that could continue waits
- * for ever.
+ * Explores the real channels, select and futures (weak.h). Every item is sent and received equally often, a call that
+ * returns an error has done nothing, no chain holds a waiter at the end, and no thread that could continue waits for
+ * ever.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,8 +16,8 @@ struct shared {
     struct weft_chan chan[CHANS];
     uint64_t room[CHANS][2];
     struct weft_future future[2];
-    _Atomic uint64_t clock; /* 0, 1 when the time has come, 2 when no fiber waits for it any more */
-    /* What the threads did, written after the call. */
+    _Atomic uint64_t clock; /* 0; 1 when the time has come; 2 when no fiber waits for it any more */
+    /* The actions of the threads, recorded after each call. */
     uint8_t sent[ITEMS], received[ITEMS], refused[ITEMS];
     int result[3][4];
     uint8_t n_order, last_of[3], first, second;
@@ -67,7 +67,8 @@ static int receive_item(unsigned c) {
     return err;
 }
 
-/* A case: +c+1 sends item on chan c, -c-1 receives from it, 0 awaits future 0, 100 is NULL, 101 the time 1. */
+/* Makes two cases: +c+1 sends the item on channel c, -c-1 receives from it, 0 waits for future 0, 100 is NULL, 101 is
+ * time 1. */
 static int select_of(bool tries, int a, int b, uint64_t item_a, uint64_t item_b) {
     int what[2] = {a, b};
     uint64_t item[2] = {item_a, item_b};
@@ -95,7 +96,7 @@ static int select_of(bool tries, int a, int b, uint64_t item_a, uint64_t item_b)
     return which >= 0 && cases[which].result ? cases[which].result : which;
 }
 
-/* The time comes; a timer that is armed late fires at once, so this looks until there is nothing to end. */
+/* The time comes. A timer that is armed late fires at once, so this repeats until no timer is left. */
 static void time_comes(unsigned t) {
     struct weft__fiber *f = &all.record[t];
     store_rlx(&S->clock, 1);
@@ -113,7 +114,7 @@ static void account(void) {
     for (unsigned c = 0; c < CHANS; c++) {
         struct weft_chan *ch = &S->chan[c];
         uint32_t at = ch->first;
-        for (uint64_t n = weft__chan_items(ch->word); n; n--) { /* what was left in the buffer */
+        for (uint64_t n = weft__chan_items(ch->word); n; n--) { /* the rest of the buffer */
             uint64_t item = S->room[c][at / 8];
             claim(item < ITEMS, "garbage in the buffer");
             if (item < ITEMS) S->received[item]++;
@@ -180,13 +181,13 @@ enum {
 void run_thread(unsigned t) {
     int *r = S->result[t];
     switch (program) {
-    case MEET: /* two send, one receives twice */
+    case MEET: /* two threads send, one receives twice */
         if (t < 2)
             r[0] = send_item(0, t);
         else
             r[0] = receive_item(0), r[1] = receive_item(0);
         break;
-    case STREAM: /* one sends three, two receive */
+    case STREAM: /* one thread sends three items, two receive */
         if (t == 0)
             for (uint64_t i = 0; i < 3; i++) r[i] = send_item(0, i);
         else
@@ -211,14 +212,14 @@ void run_thread(unsigned t) {
         else
             r[0] = weft_chan_close(&S->chan[0]), r[1] = weft_chan_close(&S->chan[0]), r[2] = send_item(0, 5);
         break;
-    case BOTH: /* a select receives from two */
+    case BOTH: /* a select receives from two channels */
         if (t < 2)
             r[0] = send_item(t, t);
         else
             r[0] = select_of(false, -1, -2, 0, 0), r[1] = select_of(false, -2, -1, 0, 0);
         break;
     case ITSELF: /* two that send and receive on one channel */ r[0] = select_of(false, 1, -1, t, 0); break;
-    case CROSSED: /* each is the other's partner on two channels */
+    case CROSSED: /* each is the partner of the other on two channels */
         r[0] = t ? select_of(false, -1, 2, 0, 1) : select_of(false, 1, -2, 0, 0);
         break;
     case CHOICE: /* a select that is cancelled, and a thread that sends and closes */
@@ -247,10 +248,10 @@ void run_thread(unsigned t) {
         else
             r[0] = send_item(0, 0), r[1] = weft_future_wait(&S->future[0], NULL);
         break;
-    case THREE: /* each could be the partner of both others: two find each other, one is left over */
+    case THREE: /* each could be the partner of the other two: two find each other, one is left over */
         r[0] = select_of(false, (int)t + 1, -(int)(t + 2) % 3 - 1, t, 0);
         break;
-    case ROOM_LEFT: /* two are sent, one is received: there is room for the other */
+    case ROOM_LEFT: /* two items are sent, one is received: there is room for the other */
         if (t == 0)
             r[0] = send_item(0, 0), r[1] = send_item(0, 1);
         else
@@ -274,7 +275,7 @@ void run_thread(unsigned t) {
         else
             time_comes(0);
         break;
-    case SENDS_EITHER: /* a select sends to one of two that receive; the other is turned away */
+    case SENDS_EITHER: /* a select sends to one of two receivers; the other gets nothing */
         if (t == 0)
             r[0] = select_of(false, 1, 2, 0, 1), weft_chan_close(&S->chan[0]), weft_chan_close(&S->chan[1]);
         else
@@ -283,7 +284,7 @@ void run_thread(unsigned t) {
     }
 }
 
-/* Thread 1 receives two: those came in the order of sending. */
+/* Thread 1 receives two items, in the order of sending. */
 static void in_order(void) {
     all_ended();
     claim(S->n_order == 3, "an item is missing");

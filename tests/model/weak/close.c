@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Explores the lives of a descriptor, the real io/fd_generation.h and fd_generation.c: a waiter begins, another tries
- * again what it began before, while the number is closed and stands for another file a moment later. Queue and ring are
- * as readiness.c, sched/rings/rings.c and engine.c have them. More waiters, and a ring that hands over late: close.pml.
+ * Explores the generations of a descriptor, with the real io/fd_generation.h and fd_generation.c. One waiter begins,
+ * and another tries again what it began before, while the number is closed and soon belongs to another file. Queue and
+ * ring work as in readiness.c, sched/rings/rings.c and engine.c. close.pml has more waiters, and a ring that submits
+ * late.
  *
- * Each thread waits on and tries only the file that it began with, and none waits on a closed file.
+ * Each thread waits only on the file that it began with, and no thread waits on a closed file.
  */
 #include "workers.h"
 
@@ -16,11 +17,11 @@ enum { IN_QUEUE, IN_RING };
 
 static struct {
     uint8_t way;
-    struct weft__lock kernel, queue; /* queue: the lock of those that wait, or of the ring */
-    uint64_t file;                   /* what the number stands for */
-    uint64_t on;                     /* what the waiter waits on; 0: nothing */
+    struct weft__lock kernel, queue; /* queue: the lock of the waiters, or of the ring */
+    uint64_t file;                   /* the file that has the number */
+    uint64_t on;                     /* the file on which the waiter waits; 0: none */
     _Atomic uint32_t count;          /* requests under way for this number */
-    uint32_t generation;             /* that the holder began in */
+    uint32_t generation;             /* the generation in which the holder began */
 } s;
 
 /* --- what is underneath ---------------------------------------------------------------------------------- */

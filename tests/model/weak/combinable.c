@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Explores values for each worker, the real par/combinable.c: two threads that share a place take, change and put back,
- * and make the table at the same time. A value is in one hand at a time, and what was done to it is seen by the next.
+ * Explores values for each worker, with the real par/combinable.c. Two threads with the same slot take values, change
+ * them and put them back, and make the table at the same time. One thread at a time has a value, and the next thread
+ * sees its changes.
  */
 #include "workers.h"
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Explores continuation stealing, the real sched/tasks/continuation.c (pop_parent, forget_stolen, weft__parents_steal,
- * after_child, weft__parents_ready) with queue/deque_split.c, weft/task.h and the join in stolen.c: a worker forks, one
- * level deep or two, and runs the child; a thief takes the parent, waits until its stack was left, goes on as the
- * parent and joins. A parent goes on in one place, and after its child when it has joined.
+ * Explores continuation stealing, with the real sched/tasks/continuation.c (pop_parent, forget_stolen,
+ * weft__parents_steal, after_child, weft__parents_ready), queue/deque_split.c, weft/task.h and the join in stolen.c. A
+ * worker forks, one level deep or two, and runs the child. A thief takes the parent, waits until the worker has left
+ * the parent's stack, continues as the parent, and joins. A parent continues in one place only, and after its child if
+ * it joins it.
  */
 #include "weak.h"
 
-/* The inline halves in weft/task.h use the compiler's own. */
+/* The inline halves in weft/task.h use the compiler's atomics. */
 #define WEAK_ORDER(o) \
     ((o) == __ATOMIC_RELAXED ? ORDER_RELAXED : (o) == __ATOMIC_ACQUIRE ? ORDER_ACQUIRE : ORDER_RELEASE)
 #define __atomic_load_n(p, o) \
@@ -32,11 +33,12 @@ enum { OWNER, THIEF };
 #define LEVELS 2
 
 static struct {
-    struct weft__deque parents, deque[LEVELS]; /* of the worker; of the fiber that forks at each level */
+    struct weft__deque parents, deque[LEVELS]; /* parents: of the worker; deque: of the fiber that forks at each
+                                                  level */
     struct weft_call place[PLACES], call[LEVELS];
-    uint64_t local[LEVELS]; /* of the parent, on its stack as it were: written before the fork, and after it */
+    uint64_t local[LEVELS]; /* variables on the parent's stack: written before and after the fork */
     uint64_t saved[LEVELS];
-    uint64_t result[LEVELS]; /* of the child, read by the parent */
+    uint64_t result[LEVELS]; /* results of the children, read by the parent */
     uint8_t levels, thefts, parks;
     uint8_t goes_on[LEVELS], joined[LEVELS];
 } s;
@@ -49,7 +51,7 @@ int explored_block(struct weft__fiber *me) {
     weak_block();
     return 0;
 }
-/* Only a parent that was stolen waits: what has become of it on its own worker does not. */
+/* Only a stolen parent waits. A parent on its own worker does not. */
 void explored_ready(struct weft__fiber *f) {
     claim(f == &fiber[0], "another is made ready");
     claim(weak_release(THIEF), "made ready twice");
@@ -57,7 +59,7 @@ void explored_ready(struct weft__fiber *f) {
 struct weft__fiber *weft__next_slow(struct weft__worker *w) {
     return (void)w, NULL;
 }
-static bool always(struct weft__worker *w) { return (void)w, true; } /* no wait on the spot */
+static bool always(struct weft__worker *w) { return (void)w, true; } /* never spins in place */
 __attribute__((constructor)) static void let_it_work(void) { weft__tasks_other_work = always; }
 struct weft__forking weft__forking;
 bool weak_goes_too_far(void) { return false; }
@@ -69,7 +71,7 @@ static GHOST void note_parent(unsigned level) {
     s.goes_on[level] = 1;
 }
 
-/* The parent goes on after its fork, here or elsewhere. */
+/* The parent continues after its fork, on this worker or another. */
 static void go_on_as_parent(unsigned level) {
     note_parent(level);
     claim(s.saved[level] == 1, "entered before it was left");
@@ -82,7 +84,7 @@ static void go_on_as_parent(unsigned level) {
     s.joined[level] = 1;
 }
 
-/* As weft__continuation_run has it: what the worker runs next, or NULL. */
+/* Ends a child as continuation.c does it. Returns what the worker runs next, or NULL. */
 static struct weft__fiber *end_child(struct weft__worker *w, unsigned level) {
     struct weft__fiber *next = pop_parent(load_rlx(&w->calls.parents));
     if (!next) return after_child(w, &s.call[level]);
@@ -93,16 +95,17 @@ static struct weft__fiber *end_child(struct weft__worker *w, unsigned level) {
     return next;
 }
 
-/* As weft__continue_fork has it; the child runs in the place of the switch. False: the parent is elsewhere. */
+/* As weft__continue_fork does it; the child runs instead of the switch. Returns false if the parent continues
+ * elsewhere. */
 static bool fork_child(struct weft__worker *w, unsigned level) {
     struct weft_call *place = s.parents.in.head;
     s.local[level] = 1;
     store_rlx(weft__call_state(&s.call[level]), WEFT_CALL_TAKEN);
     *parent_in(place) = &fiber[level];
     weft__task_push(&s.parents.in, place);
-    s.saved[level] = 1; /* the registers, by the switch */
+    s.saved[level] = 1; /* the switch saves the registers */
     store_rel(&fiber[level].context.on_stack, WEFT_AT_REST);
-    if (level + 1 < s.levels && !fork_child(w, level + 1)) return false; /* the older calls were stolen before it */
+    if (level + 1 < s.levels && !fork_child(w, level + 1)) return false; /* the older calls were stolen before */
     if (s.parks && level + 1 == s.levels) weft__parents_ready(w);
     s.result[level]++;
     struct weft__fiber *next = end_child(w, level);

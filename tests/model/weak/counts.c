@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Explores the real semaphores, counters, latches and once (weak.h): no unit is lost or given twice, a thread that
- * waits for a count sees what was done before it was reached, and what is to be done once is done once, also if it
- * fails at first.
+ * Explores the real semaphores, counters, latches and once (weak.h). No unit is lost or given twice. A thread that
+ * waits for a count sees everything that was done before the count was reached. A once-function succeeds once, even if
+ * it fails at first.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,7 +47,7 @@ static int do_once(void) {
 void run_thread(unsigned t) {
     int *r = &S->result[t];
     switch (program) {
-    case POSTS: /* one posts twice, two wait */
+    case POSTS: /* one thread posts twice, two wait */
         if (t == 0) {
             S->data[0]++;
             *r = weft_sem_post(&S->sem) | weft_sem_post(&S->sem);

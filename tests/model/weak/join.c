@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Explores a record and its lives: the real end, join, detach (sched/life/fiber.c), cancel and unpark by a handle
- * (wait.c), the record's way back and forth (mem/slab.h). A record is collected once, by the life that the handle
- * stands for; what is done with a stale handle touches no later life.
+ * Explores a record and its lives: the real end, join and detach (sched/life/fiber.c), cancel and unpark by a handle
+ * (wait.c), and the record's way to the slab and back (mem/slab.h). A record is collected once, in the life that the
+ * handle names. Calls with a stale handle do not touch a later life.
  */
 #define HAS_SLAB
 #include "workers.h"
@@ -43,7 +43,7 @@ bool weak_goes_too_far(void) { return false; }
 
 /* --- what the threads do ----------------------------------------------------------------------------------- */
 
-/* In its first life. */
+/* The handle of the first life. */
 static struct weft_fiber handle_of(unsigned index) { return (struct weft_fiber){WEFT_LIFE_ONE | index}; }
 #define RESULT ((void *)77)
 
@@ -60,7 +60,7 @@ static int join_it(void) {
     return err;
 }
 
-/* The record belongs to another fiber: of the same worker, so that it comes from its cache. */
+/* The record begins the life of another fiber of the same worker, so it comes from that worker's cache. */
 static void live_again(struct weft__worker *w) {
     struct weft__fiber *again = weft__fiber_get(w);
     if (!again) return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The explorer itself: what C11 and the fences allow is found, and what they forbid is not. */
+/* Tests the explorer itself: it finds outcomes that C11 and the fences allow, and no forbidden outcomes. */
 #include "base/atomic.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@ void weak_entering(unsigned t) { (void)t; }
 bool weak_goes_too_far(void) { return false; }
 
 static unsigned test;
-static bool met; /* the outcome that is asked for */
+static bool met; /* the outcome that the test looks for */
 
 void run_thread(unsigned t) {
     switch (test) {
@@ -34,7 +34,7 @@ void run_thread(unsigned t) {
             s.r[1] = load_rlx(&s.x);
         }
         break;
-    case 2: /* one light, one heavy */
+    case 2: /* one light fence, one heavy fence */
         if (t == 0) {
             store_rlx(&s.x, 1);
             s.r[0] = load_rlx(&s.y);
@@ -53,7 +53,7 @@ void run_thread(unsigned t) {
             s.r[1] = load_rlx(&s.x);
         }
         break;
-    case 4: /* released and acquired */
+    case 4: /* with release and acquire */
         if (t == 0) {
             store_rlx(&s.x, 1);
             store_rel(&s.y, 1);
@@ -62,7 +62,7 @@ void run_thread(unsigned t) {
             s.r[1] = load_rlx(&s.x);
         }
         break;
-    case 5: /* a fence on one side of it, relaxed on the other */
+    case 5: /* a fence on one side, relaxed on the other */
         if (t == 0) {
             store_rlx(&s.x, 1);
             fence_sc();
@@ -72,7 +72,7 @@ void run_thread(unsigned t) {
             s.r[1] = load_rlx(&s.x);
         }
         break;
-    case 6: /* fences on both */
+    case 6: /* fences on both sides */
         if (t == 0) {
             store_rlx(&s.x, 1);
             fence_sc();
@@ -92,7 +92,7 @@ void run_thread(unsigned t) {
             store_rlx(&s.x, 2);
         }
         break;
-    case 8: /* the same, released: C11 allows it still, and so do machines without a fence between */
+    case 8: /* the same with releases: C11 still allows it, and so do machines without a fence */
         if (t == 0) {
             store_rel(&s.x, 1);
             fence_sc();
@@ -121,7 +121,7 @@ void run_thread(unsigned t) {
             s.r[1] = load_rlx(&s.x);
         }
         break;
-    case 11: /* a swap passes a release on */
+    case 11: /* a swap passes on a release */
         if (t == 0) {
             store_rlx(&s.x, 1);
             store_rel(&s.y, 1);
@@ -146,21 +146,21 @@ void run_thread(unsigned t) {
             s.r[3] = load_acq(&s.x);
         }
         break;
-    case 14: /* what is not atomic, published by a release */
+    case 14: /* plain memory, published by a release */
         if (t == 0) {
             s.plain = 1;
             store_rel(&s.y, 1);
         } else if (load_acq(&s.y))
             claim(s.plain == 1, "not published");
         break;
-    case 15: /* and without */
+    case 15: /* the same without a release */
         if (t == 0) {
             s.plain = 1;
             store_rlx(&s.y, 1);
         } else if (load_acq(&s.y))
             claim(s.plain == 1, "not published");
         break;
-    case 16: /* a read that is still going on when it is written again */
+    case 16: /* a read that has not ended when the word is written again */
         if (t == 0) {
             if (load_rlx(&s.y)) s.plain = 2;
         } else {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Explores the real mutexes, condition variables, reader-writer locks and barriers (weak.h): no thread is inside that
- * must not be, a cancelled thread holds nothing, no thread that could continue waits for ever, and nothing is left in
- * the end.
+ * Explores the real mutexes, condition variables, reader-writer locks and barriers (weak.h). No thread is inside
+ * without permission, a cancelled thread holds nothing, no thread that could continue waits for ever, and at the end
+ * nothing is left.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,16 +14,16 @@ struct shared {
     struct weft_cond cond;
     struct weft_rwlock rwlock;
     struct weft_barrier barrier;
-    _Atomic uint64_t somewhere; /* a step to be made inside */
+    _Atomic uint64_t somewhere; /* changed inside, as a step */
     uint8_t holders, readers, writers, flag;
-    uint64_t guarded;            /* by the locks, whichever */
-    uint8_t waits_first, passed; /* thread 1 is the first in the chain, and was passed so often */
+    uint64_t guarded;            /* protected by the lock under test */
+    uint8_t waits_first, passed; /* thread 1 is first in the chain; how often it was passed */
     int result[3];
 };
 
 #include "waits.h"
 
-/* Small bounds: what they bound is all gone through. */
+/* Small limits, so that the exploration reaches them. */
 #define WEFT_MUTEX_PASSES 1
 #define WEFT_MUTEX_SPINS 2
 #define WEFT_MUTEX_PAUSES 1
@@ -98,12 +98,12 @@ static void raises_flag(void) {
     weft_mutex_unlock(&S->mutex);
 }
 
-/* Unless an heir is before it. */
+/* Is thread 1 first, unless an heir is before it? */
 static GHOST bool is_first(void) {
     struct weft_waiter *first = S->mutex.queue.first;
     return first && first->fiber == &all.record[1] && !(S->mutex.queue.word & WEFT_MUTEX_HEIR);
 }
-/* How often thread 1 is passed while it is the first: counted inside, by the thread that takes the mutex. */
+/* Counts how often thread 1 is passed while it is first. The thread that takes the mutex counts, inside. */
 static void counts_passes(void) {
     if (weft_mutex_lock(&S->mutex)) return;
     if (S->waits_first) S->passed++;
@@ -125,11 +125,11 @@ static unsigned program;
 void run_thread(unsigned t) {
     int *r = &S->result[t];
     switch (program) {
-    case THREE: /* one of them twice */
+    case THREE: /* three threads, one of them twice */
         *r = use();
         if (t == 0) *r |= use();
         break;
-    case CANCELLED: /* one waits and is cancelled, perhaps as the heir */
+    case CANCELLED: /* one thread waits and is cancelled, perhaps as the heir */
         if (t == 2) cancel(1);
         *r = use();
         if (t == 0) *r |= use();
@@ -149,7 +149,7 @@ void run_thread(unsigned t) {
         else
             cancel(0);
         break;
-    case SIGNAL: /* and another thread at the mutex */
+    case SIGNAL: /* a signal, and another thread at the mutex */
         if (t == 0)
             *r = waits_for_flag();
         else if (t == 1)
@@ -157,23 +157,23 @@ void run_thread(unsigned t) {
         else
             *r = use();
         break;
-    case PHASES: /* two read, one of them twice, one writes */
+    case PHASES: /* two threads read, one of them twice, and one writes */
         *r = t == 2 ? writes() : reads();
         if (t == 0) *r |= reads();
         break;
-    case WRITERS: /* two write, one of them twice, one reads */
+    case WRITERS: /* two threads write, one of them twice, and one reads */
         *r = t == 2 ? reads() : writes();
         if (t == 0) *r |= writes();
         break;
-    case GIVES_UP: /* a writer is cancelled, between two readers; the first of them stays */
+    case GIVES_UP: /* a writer between two readers is cancelled; the first reader stays */
         if (t == 2) cancel(1);
         *r = t == 0 ? weft_rwlock_read(&S->rwlock) : t == 1 ? writes() : reads();
         break;
-    case GIVES_UP_INSIDE: /* a reader is cancelled, between two that write */
+    case GIVES_UP_INSIDE: /* a reader between two writers is cancelled */
         if (t == 2) cancel(1);
         *r = t == 1 ? reads() : writes();
         break;
-    case PARTIES: /* of two; one of three that come is cancelled */
+    case PARTIES: /* a barrier for two; three come, one is cancelled */
         if (t == 2) cancel(0);
         *r = weft_barrier_wait(&S->barrier);
         break;
@@ -184,7 +184,7 @@ static void set_up(void) {
     struct weft_barrier of_two = WEFT_BARRIER_INIT(2);
     S->barrier = of_two;
 }
-/* The owner of the mutex seems to run all the time: others wait a moment for it. */
+/* The owner of the mutex seems to run all the time, so other threads spin briefly. */
 static void set_up_running(void) {
     for (unsigned t = 0; t < THREADS; t++) atomic_store(&all.record[t].context.on_stack, WEFT_STOOD_ON);
 }
@@ -204,7 +204,7 @@ static void all_done(void) {
     }
     all_free();
 }
-/* Thread `victim` may have been cancelled, the others were not. */
+/* Only thread `victim` may have been cancelled. */
 static void all_but(unsigned victim, int otherwise) {
     for (unsigned t = 0; t < n_threads; t++) {
         claim(weak_has_ended(t), "waits for ever");
@@ -223,7 +223,7 @@ static void all_but_1_and_a_reader(void) {
     all_but_1();
 }
 
-/* Two have passed, one of them as the serial party; the third was cancelled, or waits for another. */
+/* Two threads have passed, one of them as the serial party. The third was cancelled, or waits for another. */
 static void two_of_three(void) {
     unsigned passed = 0, told = 0, cancelled = 0;
     for (unsigned t = 0; t < n_threads; t++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Explores the lot, in which threads of an unmodified program wait for a word: the real threads/lot.c. A waiter that
- * looks at its word while a waker changes it; a deadline that passes while a waker takes the waiter out; a waiter that
- * is moved to another word meanwhile. No waiter sleeps over a change of its word, and none is woken twice. The waiters
- * are kernel threads; how a fiber parks is explored in explore/wait.c.
+ * Explores the lot, in which threads of an unmodified program wait for a word, with the real threads/lot.c. A waiter
+ * reads its word while a waker changes it; a deadline passes while a waker removes the waiter; a waiter is moved to
+ * another word meanwhile. No waiter sleeps after its word was changed, and none is woken twice. The waiters are kernel
+ * threads; explore/wait.c explores how a fiber parks.
  */
 #include "workers.h"
 
@@ -13,7 +13,7 @@
 #define weft__thread_enter() ((void)0)
 #define weft__thread_leave() ((void)0)
 #undef errno
-#define errno (((int[1]){0})[0]) /* not a part of this */
+#define errno (((int[1]){0})[0]) /* not explored here */
 bool weft__posix;
 #include "threads/lot.c"
 
@@ -73,7 +73,8 @@ static bool all_scenes(void) {
 
 int main(int argc, char **argv) {
     weak_share(&s, sizeof s);
-    weak_share(lot_bucket_of(NULL), sizeof(struct bucket)); /* of a waiter that was taken out; see lot_withdraw */
+    /* the bucket of a waiter that was removed; see lot_withdraw */
+    weak_share(lot_bucket_of(NULL), sizeof(struct bucket));
     weak_share(lot_bucket_of(&s.word), sizeof(struct bucket));
     if (lot_bucket_of(&s.other) != lot_bucket_of(&s.word)) weak_share(lot_bucket_of(&s.other), sizeof(struct bucket));
     return weak_main(argc, argv, all_scenes);

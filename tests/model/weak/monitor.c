@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Explores the monitor's handshakes, the real sched/elastic/monitor.c and now_busy in worker.c: it never looks at a
- * cluster that has ended, it does not rest while a worker is busy, and it ends when it is told to.
+ * Explores the monitor's handshakes, with the real sched/elastic/monitor.c and now_busy in worker.c. The monitor never
+ * reads a cluster that has ended, does not rest while a worker is busy, and ends when it is asked to.
  */
 #include "workers.h"
 
@@ -17,7 +17,7 @@ enum { ENDS, BUSY, STOPS };
 
 static struct {
     uint8_t way;
-    uint64_t of_cluster; /* stands for all that a cluster frees when it ends */
+    uint64_t of_cluster; /* stands for all memory that a cluster frees at its end */
 } s;
 
 /* --- what is underneath ---------------------------------------------------------------------------------- */
@@ -39,7 +39,7 @@ bool weak_goes_too_far(void) { return false; }
 
 /* --- what the threads do ----------------------------------------------------------------------------------- */
 
-/* As begin_end and weft_cluster_destroy in cluster.c. */
+/* As begin_end and weft_cluster_destroy in cluster.c do it. */
 static void end_cluster(void) {
     struct weft__cluster *c = &weft__cluster;
     store_rel(&c->ending, true);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Explores where a fiber belongs, its place word, with the real cluster.c (rehouse, begin_end, cluster_hand_on) and
- * make_ready.c (mail, injector): a fiber becomes ready while it is moved to another cluster, and the old cluster
- * ends. It arrives once, where it belongs, or runs where it was.
+ * Explores the placement of a fiber, with the real cluster.c (rehouse, begin_end, cluster_hand_on) and make_ready.c
+ * (mail, injector). A fiber becomes ready while it is moved to another cluster and the old cluster ends. It arrives
+ * once, in the right cluster, or runs where it was.
  */
 #define HAS_SLAB
 #include "workers.h"
@@ -21,7 +21,7 @@ static int unlock_mutex(pthread_mutex_t *m);
 
 enum { WAKER, MOVER, CARRIER };
 
-static struct weft__cluster other; /* which the fiber leaves */
+static struct weft__cluster other; /* the cluster that the fiber leaves */
 static struct weft__fiber *const f = &fiber[0];
 static struct { struct weft__lock mutex; } s;
 
@@ -41,8 +41,8 @@ bool weak_goes_too_far(void) { return false; }
 
 /* --- what the threads do ----------------------------------------------------------------------------------- */
 
-/* The last poll of a worker of the cluster that ends. If the fiber comes here, it runs until it is ready again and
- * found to belong elsewhere: before that the carrier does not end. */
+/* The last poll of a worker of the ending cluster. If the fiber arrives here, it runs until it is ready again and goes
+ * to its new cluster. The carrier does not end before that. */
 static void poll_once(struct weft__worker *w) {
     weft__mail_take(w, w);
     weft__injector_take(w);
@@ -51,7 +51,7 @@ static void poll_once(struct weft__worker *w) {
     weft__push_slow(w, f);
 }
 
-/* As weft_cluster_move, and weft_cluster_destroy; which waits for the carriers, as join_carriers has it. */
+/* As weft_cluster_move, and weft_cluster_destroy, which waits for the carriers like join_carriers. */
 static void move_and_end(void) {
     claim(!rehouse_fiber(f, weft__handle(f), &weft__cluster), "not moved");
     claim(!begin_end(&other, weft__cluster_handle(&other)), "a fiber lives there");

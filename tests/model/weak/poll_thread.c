@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Explores the end of the poll thread, the real io/poll_thread.c: the last holder, or a stop, ends it while a runtime
- * starts and one of its fibers needs the thread. The fiber finds a thread that continues, or starts one. And a worker
- * asks the poller, or sleeps in it, only while the poller is open.
+ * Explores the end of the poll thread, with the real io/poll_thread.c. The last holder, or a stop, ends it while a
+ * runtime starts and one of its fibers needs the thread. The fiber finds a thread that continues, or starts a new
+ * thread. A worker asks the poller, or sleeps in it, only while the poller is open.
  */
 #include "workers.h"
 
@@ -19,7 +19,7 @@ enum { FETCHES, DOZES };
 
 static struct {
     struct weft__lock mutex;
-    _Atomic uint64_t open; /* the poller is */
+    _Atomic uint64_t open; /* the poller is open */
     uint8_t worker;
 } s;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Explores the real quiescence.c (weft__is_quiet, weft__quiet_notify) with idle.c and wheel.c: the fiber of a worker
- * waits for a timer; the worker sleeps, wakes, runs the fiber to its end and sleeps again, while a stop looks. The stop
- * never takes a fiber for blocked for ever that is not, and it is notified when the last worker falls asleep.
+ * Explores the real quiescence.c (weft__is_quiet, weft__quiet_notify) with idle.c and wheel.c. The fiber of a worker
+ * waits for a timer. The worker sleeps, wakes, runs the fiber to its end and sleeps again, while a stop checks. The
+ * stop never reports a fiber as blocked for ever that is not, and it is notified when the last worker falls asleep.
  */
 #define HAS_SLAB
 #include "workers.h"
@@ -19,7 +19,7 @@ enum { CARRIER, STOP };
 static struct {
     struct weft__timer timer;
     uint64_t ticket;
-    uint8_t has_ended; /* the fiber */
+    uint8_t has_ended; /* the fiber has ended */
     uint8_t looks_once;
     uint8_t found;
     uint8_t sleeps;
@@ -67,20 +67,20 @@ bool weak_goes_too_far(void) { return false; }
 static GHOST void note_end(void) { s.has_ended = true; }
 static GHOST bool ended(void) { return s.has_ended; }
 
-/* The fiber sleeps; its worker has nothing else. */
+/* The fiber sleeps. Its worker has no other fiber. */
 static void wait_for_time(struct weft__worker *w) {
     weft__wait_begin(f, 0, &s.ticket);
     weft__wheel_arm(&w->wheel, &s.timer, 0, (struct weft__due){NULL, f, s.ticket});
 }
 
-/* As weft__expire: and it runs to its end. */
+/* As weft__expire; the fiber then runs to its end. */
 static void time_has_come(struct weft__worker *w) {
     struct weft__due due;
     uint64_t left = WEFT_WHEEL_LOOK;
     if (!weft__wheel_expire(&w->wheel, 1, &due, 1, &left)) return;
     if (weft__wait_win(due.arg, due.ticket, WEFT_WON_DEADLINE)) weft__push(w, due.arg);
     if (weft__next(w) != f) return;
-    note_end(); /* other threads see only that it was about to */
+    note_end(); /* other threads see only that the fiber was about to end */
     store_rel(&f->join, weft__join_of(weft__handle(f), WEFT_JOIN_ENDED));
 }
 
@@ -92,7 +92,7 @@ void run_thread(unsigned t) {
         time_has_come(w);
         weft__idle_sleep(w);
     } else {
-        /* wait_for_end of runtime.c; the kernel compares and sleeps in one step. */
+        /* wait_for_end of runtime.c; the kernel compares and goes to sleep in one step. */
         add_ar(&weft__quiet.waiting, 1);
         fence_sc();
         for (;;) {

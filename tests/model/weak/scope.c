@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real scopes (src/sched/wait/cancel.c, scope.c, cancel_root.c, with wait.c and sched/wait/counter.c): they begin
- * and end, wait, fail, are cancelled from outside and run out of time, and calls of a cancelled forker are taken,
- * in small cases.
+ * Explores the real scopes (src/sched/wait/cancel.c, scope.c, cancel_root.c, with wait.c and sched/wait/counter.c) in
+ * small cases: they begin and end, wait, fail, are cancelled from outside and run out of time, and thieves take calls
+ * of a cancelled forker.
  */
-#define WEFT_SCOPE_STEPS 1 /* so that the lock is given back in the middle */
+#define WEFT_SCOPE_STEPS 1 /* so that the lock is released in the middle */
 
 #include "weak.h"
 
@@ -22,22 +22,22 @@
 static struct {
     struct weft__fiber fiber[4];
     struct weft_scope s, t;
-    _Atomic uint32_t expired; /* the timer, or it was taken back */
-    uint32_t ended;           /* bits of those that have */
-    int result[4];            /* what each thread says */
+    _Atomic uint32_t expired; /* the timer has fired or was cancelled */
+    uint32_t ended;           /* bits of the threads that have ended */
+    int result[4];            /* the result of each thread */
     int second[4];
-    _Atomic uint32_t begun; /* child TWO; 2: and it tells of the end of ONE, too */
-    uint64_t owed;          /* for how many ends */
+    _Atomic uint32_t begun; /* child TWO has begun; 2: it also reports the end of ONE */
+    uint64_t owed;          /* how many ends must be reported */
     struct weft__deque deque;
-    struct weft__stack stack;  /* of the fiber that forks */
-    struct weft_counter taken; /* calls that others run */
+    struct weft__stack stack;  /* the stack of the forking fiber */
+    struct weft_counter taken; /* calls that other threads run */
 } shared;
-static struct weft__worker worker[4]; /* each fiber runs on one of its own */
+static struct weft__worker worker[4]; /* each fiber runs on its own worker */
 
 #include "sched/wait/cancel.c"
 #include "sched/wait/cancel_root.c"
 #include "weft.h"
-#undef errno /* of each thread its own */
+#undef errno /* each thread has its own */
 #define errno (*(int[]){0})
 #include "sched/life/scope_spawn.c"
 #include "sched/wait/counter.c"
@@ -53,7 +53,7 @@ __thread struct weft__worker *weft__tls;
 struct weft__slab weft__fibers = {.record_size = sizeof(struct weft__fiber)};
 
 #if defined(__x86_64__)
-/* How functions that switch return (arch/entry_x86_64.S); nothing is switched here. */
+/* The thunk through which functions that switch return (arch/entry_x86_64.S). Nothing is switched here. */
 __asm__(".globl __x86_return_thunk\n__x86_return_thunk: ret");
 #endif
 
@@ -87,7 +87,7 @@ static void make_fiber(unsigned t) {
 
 static bool other_follows(unsigned t);
 
-/* Which thread it is stands in the argument. */
+/* The argument names the thread. */
 int weft__spawn_child(struct weft__scope *s, const struct weft_attr *attr, int (*fn)(void *), void *arg,
                       const char *where) {
     unsigned t = (unsigned)(uintptr_t)arg;
@@ -100,7 +100,7 @@ int weft__spawn_child(struct weft__scope *s, const struct weft_attr *attr, int (
     if (other_follows(t)) weak_start(OTHER);
     return 0;
 }
-/* No fiber for the rest of the chain: the caller does it all. */
+/* There is no fiber for the rest of the chain, so the caller does all of it. */
 int weft__spawn(struct weft_fiber *fiber, const struct weft_attr *attr, void *(*fn)(void *), void *arg,
                 const char *where, size_t size) {
     return (void)fiber, (void)attr, (void)fn, (void)arg, (void)where, (void)size, -ENOMEM;
@@ -116,7 +116,7 @@ void weft__frames_unwind(struct weft__fiber *me, void *result, const void *retur
     claim(false, "a frame is left open");
 }
 
-/* A timer that may come at any moment, until it is taken back. */
+/* A timer that may fire at any moment until it is cancelled. */
 static void run_clock(void);
 int weft_timer_arm(struct weft_timer *timer, uint64_t deadline, void (*fn)(void *), void *arg) {
     (void)deadline;
@@ -129,7 +129,7 @@ bool weft__timer_take_dropped(struct weft__timer *timer) {
     (void)timer;
     return false; /* no runtime stops here */
 }
-/* Under the wheel's lock, as it were: what was done before it expired is seen. */
+/* Acts as under the wheel's lock: the caller sees what was done before the timer fired. */
 int weft_timer_cancel(struct weft_timer *timer) {
     (void)timer;
     if (!add_ar(&shared.expired, 1)) {
@@ -152,7 +152,7 @@ static int wait_here(void) {
     return err ? err : weft__wait_block(me, ticket, WEFT_FOREVER);
 }
 
-/* The scope is the caller's again, and its memory may be anything. */
+/* The scope belongs to the caller again, which may reuse its memory. */
 static int end_scope(struct weft_scope *s) {
     int result = weft_scope_end(s);
     weak_gone(s == &shared.t, s, sizeof *s);
@@ -166,7 +166,7 @@ static GHOST bool have_ended(uint32_t all) { return (shared.ended & all) == all;
 
 static bool thieves_wait(void);
 
-/* As sched/tasks/tasks.c has it: to take a call, to run it, to say that it is done. */
+/* As sched/tasks/tasks.c does it: takes a call, runs it, and reports its end. */
 static void run_thief(unsigned t) {
     struct weft__fiber *me = &shared.fiber[t];
     struct weft__region member;
@@ -185,7 +185,7 @@ static void begin_forking(unsigned t) {
     shared.deque.owner = &shared.fiber[t];
     shared.fiber[t].stack = &shared.stack;
 }
-/* As task/fork_join.c has it, of the oldest call. */
+/* As task/fork_join.c does it, for the oldest call. */
 static void join_calls(void) {
     weft__counter_wait_always(&shared.taken, 0);
     if (load_rlx(&shared.deque.rooted)) weft__root_close(&shared.deque);
@@ -207,7 +207,7 @@ static int child_waits(void *t) {
     return 0;
 }
 static int child_cancels(void *t) { return shared.result[(uintptr_t)t] = weft_scope_cancel(&shared.s); }
-/* In a scope of its own, and after it. */
+/* Waits in a nested scope, and after it. */
 static int child_nests(void *t) {
     weft_scope_begin(&shared.t, WEFT_FOREVER);
     wait_here();
@@ -226,7 +226,7 @@ static int child_shields(void *t) {
 
 static void spawn_child(int (*fn)(void *), unsigned t) {
     if (!weft_scope_spawn(&shared.s, NULL, fn, (void *)(uintptr_t)t)) return;
-    shared.result[t] = wait_here(); /* refused: the scope is cancelled, and the body told in its place */
+    shared.result[t] = wait_here(); /* refused: the scope is cancelled, and the body does the work instead */
     note_end(t);
 }
 
@@ -235,13 +235,14 @@ static const struct scene {
     const char *name;
     int (*one)(void *), (*two)(void *);
     uint64_t deadline;
-    void (*body)(void); /* between the spawns and the end */
+    void (*body)(void); /* the body between the spawns and the end */
     void (*other)(void);
     bool (*good)(void);
-    unsigned after; /* the other begins when that child was made; 0: at once */
+    unsigned after; /* the other thread begins after the spawn of that child; 0: at once */
     bool large;
-    unsigned thieves; /* so many take calls of BODY, which begins no scope of its own; OF_CHILD: one takes ONE's call */
-    bool heir; /* child TWO, if it has not begun when ONE ends, tells for both, as if it came next on that worker */
+    unsigned thieves; /* the number of threads that take calls of BODY, which begins no scope; OF_CHILD: one thread
+                         takes ONE's call */
+    bool heir; /* if child TWO has not begun when ONE ends, it reports both ends, as if it ran next on that worker */
 } * scene;
 static bool other_follows(unsigned t) { return scene->after == t; }
 static bool body_forks(void) { return scene->thieves && scene->thieves != OF_CHILD; }
@@ -266,7 +267,7 @@ static void cancel_one(void) { shared.result[OTHER] = weft_cancel(handle(ONE)); 
 
 static GHOST bool is_made(unsigned t) { return shared.fiber[t].frames; }
 
-/* As end() in fiber.c has it. */
+/* As end() in fiber.c does it. */
 static void run_child(unsigned t) {
     struct weft__fiber *f = &shared.fiber[t];
     if (t == TWO && xchg_ar(&shared.begun, 1) == 2) weft__self()->owed = shared.owed;
@@ -330,11 +331,11 @@ static bool perhaps_late(void) { return !shared.result[BODY] || shared.result[BO
 static bool sticks_inside(void) {
     return shared.result[BODY] == -ECANCELED && shared.result[ONE] == -ECANCELED && shared.second[ONE] == -ECANCELED;
 }
-/* It was asked itself, and so everything that it had begun; and it stays asked. */
+/* The thread itself was cancelled, and so was everything that it had begun. The cancellation stays. */
 static bool asked(void) {
     return both_told(-ECANCELED, -ECANCELED) && (load_rlx(&shared.fiber[BODY].wait) & WEFT_WAIT_CANCEL);
 }
-/* Before it began, in the middle, or after the end. */
+/* The thread was cancelled before it began, in the middle, or after the end. */
 static bool asked_some_time(void) {
     return (!shared.result[BODY] || shared.result[BODY] == -ECANCELED) &&
            (load_rlx(&shared.fiber[BODY].wait) & WEFT_WAIT_CANCEL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stands in for src/base/atomic.h: each atomic operation is a step of the explorer. See weak.h. */
+/* Replaces src/base/atomic.h: each atomic operation is a step of the explorer. See weak.h. */
 #ifndef WEFT_BASE_ATOMIC_H
 #define WEFT_BASE_ATOMIC_H
 

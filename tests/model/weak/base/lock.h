@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stands in for src/base/lock.h: a thread that finds a lock taken goes on when it is free. */
+/* Replaces src/base/lock.h: a thread that finds a lock taken continues when the lock is free. */
 #ifndef WEFT_BASE_LOCK_H
 #define WEFT_BASE_LOCK_H
 
@@ -9,7 +9,7 @@ struct weft__lock {
     _Atomic uint32_t held;
 };
 
-/* Spinning changes nothing: the explorer was in that state before, and does not go on from there. */
+/* Spinning changes nothing: the explorer has seen that state before, and does not continue from it. */
 static inline void weft__backoff(unsigned *turn) { (void)turn; }
 static inline void weft__backoff_contended(unsigned *turn) { (void)turn; }
 

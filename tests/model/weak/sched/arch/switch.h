@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stands in for src/arch/switch.h: a switch says that its stack was left, as the assembly does, and returns. The
- * program knows from explored_switch where the thread is then.
+ * Replaces src/arch/switch.h: a switch reports that its stack was left, as the assembly does, and returns.
+ * explored_switch tells the program where the thread is then.
  */
 #ifndef WEFT_ARCH_SWITCH_H
 #define WEFT_ARCH_SWITCH_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The flight recorder, in explorations: it is off, and there is none. */
+/* Replaces the flight recorder, which is always off in explorations. */
 #ifndef WEFT_SCHED_RECORD_RECORD_H
 #define WEFT_SCHED_RECORD_RECORD_H
 
