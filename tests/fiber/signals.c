@@ -107,7 +107,8 @@ static void kept(void *unused) {
     struct weft_signal what;
     CHECK_EQ(weft_signals_begin(&s, term_hup | WEFT_SIGNAL(SIGRTMIN)), 0);
     send(SIGTERM);
-    for (int i = 0; i < 5; i++) CHECK(!sigqueue(getpid(), SIGRTMIN, (union sigval){.sival_int = i + 1}));
+    for (int i = 0; i < 5; i++)
+        CHECK(!sigqueue(getpid(), SIGRTMIN, (union sigval){.sival_ptr = (void *)(intptr_t)(i + 1)}));
     test_until(has_come, &s.pending);
     test_nap_ms(20); /* so that most signals are kept; the others may come at any time */
     CHECK_EQ(weft_signals_next(&s, &what), SIGTERM);

@@ -92,9 +92,7 @@ int main(int argc, char **argv) {
         else
             return usage();
     }
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-    shrink = 10;
-#endif
+    if (TEST_TSAN || TEST_ASAN) shrink = 10;
     pthread_t dog;
     pthread_create(&dog, NULL, watchdog, NULL);
     pthread_detach(dog);

@@ -12,7 +12,7 @@
 #ifndef WEFT_TESTS_STRESS_H
 #define WEFT_TESTS_STRESS_H
 
-#include "weft.h"
+#include "../test.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
