@@ -23,7 +23,7 @@ def ping():
 
 
 def plain():
-    """Connections that end in the middle of something leave nothing behind."""
+    """Connections that end in the middle of a command leave nothing behind."""
     def current_items():
         with connect() as s:
             s.sendall(b"stats\r\n")
@@ -38,13 +38,13 @@ def plain():
         s.sendall(part)
         s.close()
     check(current_items() == before, "items")
-    with connect() as s:  # asks for much and goes
+    with connect() as s:  # requests much, and disconnects
         s.sendall(b"set big 0 0 900000\r\n" + b"z" * 900000 + b"\r\n" + b"get big\r\n" * 50)
         s.recv(10)
 
 
 def crowd():
-    """Many at once, each with keys of its own; one number that all increase."""
+    """Many clients at once, each with its own keys; all increment one number."""
     with connect() as s:
         s.sendall(b"set number 0 0 1\r\n0\r\n")
         check(s.recv(100) == b"STORED\r\n")
@@ -135,7 +135,7 @@ def perl():
 
 
 def tools():
-    """libmemcached's programs."""
+    """The programs of libmemcached."""
     prefix = "memc" if shutil.which("memccp") else "mem"
     if not shutil.which(prefix + "cp") or not shutil.which(prefix + "cat"):
         sys.exit(77)
@@ -163,9 +163,9 @@ def ask(s, command, end=b"END\r\n"):
 
 
 def conns():
-    """stats conns: the socket that listens, and all clients."""
+    """stats conns: the listening socket, and all clients."""
     with connect() as s, connect() as other:
-        other.sendall(b"version\r\nset x 0 0 10\r\nabc")  # a value on its way
+        other.sendall(b"version\r\nset x 0 0 10\r\nabc")  # a value that is partly sent
         check(other.recv(100).startswith(b"VERSION"))
         until(lambda: "conn_nread" in ask(s, b"stats conns\r\n"))
         text = ask(s, b"stats conns\r\n")
@@ -185,7 +185,7 @@ def conns():
 
 
 def idle():
-    """-o idle_timeout=1: a silent client is sent away, a client in the middle of a value is not."""
+    """-o idle_timeout=1: a silent client is disconnected, a client in the middle of a value is not."""
     value, silent = connect(), connect()
     value.sendall(b"version\r\nset x 0 0 10\r\nabc")
     check(value.recv(100).startswith(b"VERSION"))
@@ -201,7 +201,7 @@ def idle():
 
 
 def daemon():
-    """The server's command, the third argument, with -d: returns when it can be asked, or fails."""
+    """The server's command, the third argument, with -d: returns when the server accepts connections, or fails."""
     server = os.path.abspath(sys.argv[3])
     with tempfile.TemporaryDirectory() as where:
         def start(*options):

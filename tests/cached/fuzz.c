@@ -15,7 +15,7 @@ struct answer {
     char bytes[ANSWER_MOST];
 };
 
-/* What would be too long is a client that has gone. */
+/* A connection on which this would be too long has ended. */
 static int gather(void *arg, struct iovec *parts, int n) {
     struct answer *answer = arg;
     for (int i = 0; i < n; i++) {
@@ -47,7 +47,7 @@ static void check_memory(const struct mc_shard *shard) {
 }
 
 static void feed(struct mc_session *session, const uint8_t *data, size_t n) {
-    char *copy = malloc(n ? n : 1), *where; /* reading beyond it is found out */
+    char *copy = malloc(n ? n : 1), *where; /* a sanitizer notices reads beyond it */
     memcpy(copy, data, n);
     size_t room = mc_session_target(session, &where);
     if (room >= n && n) {
@@ -78,7 +78,7 @@ static void run(const uint8_t *data, size_t size, size_t piece, struct answer *a
     mc_cache_end(&cache);
 }
 
-/* A line that is long ends the session if its end is not there yet: then the pieces matter. */
+/* A long line ends the session if its end has not come yet. Then the pieces matter. */
 static bool has_long_line(const uint8_t *data, size_t size) {
     for (const uint8_t *end; (end = memchr(data, '\n', size)); size -= (size_t)(end + 1 - data), data = end + 1)
         if (end - data > 2000) return true;
@@ -89,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static struct answer whole, pieces;
     run(data, size, size ? size : 1, &whole);
     run(data, size, size > 3 ? 1 + data[size / 2] % 16 : 1, &pieces);
-    if (has_long_line(data, size) || memmem(data, size, "stats", 5)) return 0; /* stats tells times */
+    if (has_long_line(data, size) || memmem(data, size, "stats", 5)) return 0; /* stats reports times */
     SURE(whole.size == pieces.size && !memcmp(whole.bytes, pieces.bytes, whole.size));
     return 0;
 }

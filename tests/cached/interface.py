@@ -105,7 +105,7 @@ class Client:
         return value
 
     def until(self, what, found, tries=600):
-        """Asks until it is so."""
+        """Waits until the condition holds."""
         for _ in range(tries):
             if found(what()):
                 return
@@ -120,7 +120,7 @@ class Client:
 # --- datagrams ---
 
 def receive(s, number):
-    """The answer, put together; checks every head."""
+    """Returns the whole answer; checks every head."""
     parts, count = {}, None
     while count is None or len(parts) < count:
         data = s.recv(65536)
@@ -174,7 +174,7 @@ def datagrams():
 
 @test
 def datagrams_that_are_none():
-    """Too short, of several parts, without an end, of any bytes: they are dropped, and the server goes on."""
+    """Short, divided, unterminated and random datagrams are dropped, and the server continues."""
     server = Server("-U", "UDP")
     s = server.datagrams()
     r = random.Random(1)
@@ -308,7 +308,7 @@ def watched_evictions():
 
 @test
 def a_watcher_that_does_not_read():
-    """It loses lines, and is told how many; others are not held up. In the end every line was sent or counted."""
+    """A slow watcher loses lines, and gets their number; other clients do not wait. At the end all lines were sent or counted."""
     server = Server("-o", "watcher_logbuf_size=8")
     w, c = socket.socket(), server.client()
     w.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
@@ -333,7 +333,7 @@ def a_watcher_that_does_not_read():
         else:
             assert LINE.match(line), line
             lines += 1
-        if lines % 10 == 0:  # a loss is told with the next line
+        if lines % 10 == 0:  # a loss is reported with the next line
             c.ask(b"get x\r\n", b"END\r\n")
             asked += 1
         if skipped and lines + skipped >= asked - 1:
@@ -364,7 +364,7 @@ def watchers_that_are_refused():
 
 @test
 def watchers_come_and_go():
-    """While others work."""
+    """While other clients work."""
     server = Server("-o", "watcher_logbuf_size=2", "-t", "4")
     stop, failed = threading.Event(), []
 
@@ -419,7 +419,7 @@ FLAGS = struct.pack(">II", 0xdeadbeef, 0)
 
 @test
 def frames():
-    """Whole, and byte by byte; what a command stores the other protocol finds."""
+    """In one piece, and byte by byte; each protocol finds what the other has stored."""
     server = Server("-I", "2m", "-m", "64")
     text = server.client()
     large = random.Random(5).randbytes(1500000)
@@ -522,7 +522,7 @@ def authentication():
         c.ask(text, answer)
         c.ask(b"get a\r\n", no)
         c.close()
-    for cut in range(1, 24):  # in two pieces, and what comes behind is a command
+    for cut in range(1, 24):  # in two pieces, and a command follows
         c = server.client()
         text = b"set a 0 0 7\r\nfoo bar\r\nmn\r\n"
         c.say(text[:cut])
@@ -548,7 +548,7 @@ def authentication():
         d.close()
         return line
     c.until(try_new, lambda line: line == b"STORED\r\n")
-    password_file("no colon\n")  # is not taken; what was read before stays
+    password_file("no colon\n")  # is refused; the previous passwords stay
     server.process.send_signal(signal.SIGHUP)
     server.process.send_signal(signal.SIGHUP)
     assert try_new() == b"STORED\r\n"
@@ -601,7 +601,7 @@ def restart():
     assert "clean cache" in server.end(signal.SIGUSR1)
     assert os.path.exists(file + ".meta") and os.path.getsize(file) > 700000
     assert os.stat(file + ".meta").st_mode & 0o77 == 0
-    time.sleep(1.1)  # for what expires meanwhile
+    time.sleep(1.1)  # so that some items expire meanwhile
     server = Server(*options, "-t", "4")
     assert not os.path.exists(file + ".meta")
     c = server.client()
@@ -621,12 +621,12 @@ def restart():
     stats = c.stats()
     assert stats["curr_items"] == str(len(values) + 2) and int(stats["uptime"]) < 1000, stats
     assert server.end(signal.SIGUSR1) == ""
-    for extra in ["-m", "128", "-t", "1"], ["-I", "2m"], ["-C"]:  # another way to lie in memory
+    for extra in ["-m", "128", "-t", "1"], ["-I", "2m"], ["-C"]:  # other layouts of memory
         server = Server(*options, *extra)
         check(server.client(), values)
         server.end(signal.SIGUSR1)
     server = Server(*options)
-    server.end(signal.SIGTERM)  # this keeps nothing
+    server.end(signal.SIGTERM)  # this signal stores nothing
     assert not os.path.exists(file + ".meta")
     server = Server(*options)
     assert server.client().stats()["curr_items"] == "0"
@@ -652,7 +652,7 @@ def restart_by_command_with_less_memory():
 
 @test
 def restart_with_damage():
-    """Whatever is wrong with the files: the server begins empty, and says so; or not at all, if it is no such file."""
+    """With damaged files the server starts empty, and reports that. With files of another kind it does not start."""
     file = os.path.join(DIR, "damaged")
     options = ["-e", file]
     server = Server(*options)
@@ -698,7 +698,7 @@ def restart_with_damage():
 
 @test
 def restart_without_room():
-    """What cannot be written is said, and nothing half is left."""
+    """If the files cannot be written, an error is reported, and no partial file is left."""
     file = os.path.join(DIR, "full")
     server = Server("-e", file)
     fill(server.client())
@@ -773,7 +773,7 @@ def slabs_and_lru():
 
 @test
 def statistics():
-    """What monitoring reads: the numbers agree with each other, and with what was done."""
+    """The numbers for monitoring agree with each other, and with the work that was done."""
     server = Server("-m", "8", "-I", "512k", "-o", "track_sizes")
     c = server.client()
     for i in range(3000):
@@ -795,7 +795,7 @@ def statistics():
 
 @test
 def ports():
-    """-1 is any; the file tells which."""
+    """-1 means any port; the file shows which."""
     name = os.path.join(DIR, "ports")
     p = subprocess.Popen(command("-l", "127.0.0.1", "-p", "-1", "-U", "-1"), env=dict(os.environ, MEMCACHED_PORT_FILENAME=name))
     while not os.path.exists(name):
@@ -815,7 +815,7 @@ def ports():
 
 @test
 def turns():
-    """-R: so many commands, then others."""
+    """-R: after this many commands other clients have their turn."""
     server = Server("-R", "5")
     c = server.client()
     c.ask(b"mn\r\n" * 101, b"MN\r\n" * 101)
@@ -834,7 +834,7 @@ def main():
         except Exception as e:
             print("%s: %s: %s (line %s)" % (t.__name__, type(e).__name__, e, e.__traceback__.tb_next.tb_lineno))
             status = 1
-        for server in servers:  # those of a test that failed
+        for server in servers:  # servers of a failed test
             if server.process.poll() is None:
                 server.process.kill()
         servers.clear()

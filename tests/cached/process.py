@@ -79,7 +79,7 @@ def read_all(s, slow, got=b"", most=None):
 
 
 def whole(got, size):
-    """How many values there are, all of them whole."""
+    """The number of values, all of which are complete."""
     one = b"VALUE k%d 0 %d\r\n%s\r\nEND\r\n" % (size, size, b"v" * size)
     assert len(got) % len(one) == 0, "cut: %d values of %d bytes and %d bytes more" % (len(got) // len(one), size, len(got) % len(one))
     assert got == one * (len(got) // len(one)), "other bytes"
@@ -177,7 +177,7 @@ def ends_with_idle_clients():
 
 @test
 def clients_that_do_not_read():
-    """They ask for values, all that there are, and take none: others store all the same."""
+    """Clients request all values and read none: other clients can still store."""
     server = Server("-m", "64")
     value = b"w" * 900000
     with server.connect() as s:
@@ -204,7 +204,7 @@ def clients_that_do_not_read():
 
 @test
 def few_descriptors():
-    """No more than those of the connections, or hardly more: it begins, and serves as many as it can."""
+    """With hardly more descriptors than connections the server starts, and serves as many clients as it can."""
     for files, connections in (256, 200), (256, 256), (100, 90):
         probe = socket.create_server(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -235,7 +235,7 @@ def few_descriptors():
 
 @test
 def ended_at_once():
-    """A signal in the moment when it begins to listen is an end in order."""
+    """A signal at the moment when the server begins to listen ends it properly."""
     for _ in range(20):
         probe = socket.create_server(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -254,17 +254,17 @@ def ended_at_once():
 
 @test
 def newcomers():
-    """All come at once: when the last has its first answer, the others have not had very many."""
+    """All clients connect at once: when the last has its first answer, no other client has had very many."""
     server = Server("-t", "1", "-c", "5000", "-b", "4096")
     n = 400 if SLOW else 4000
-    threads = "1" if SLOW else "8"  # on a busy machine, one of several threads would come late by itself
+    threads = "1" if SLOW else "8"  # on a busy machine, a single thread of several could be late
     r = subprocess.run([NEWCOMERS, str(server.port), str(n), threads, "60", "get key\r\n"], capture_output=True, text=True)
     assert r.returncode == 0 and int(r.stdout.split("answers ")[1].split(",")[0]) <= 25 * n, r.stdout + r.stderr
     server.end()
 
 
 def rights(pid):
-    """Of each of its threads: users, groups, whether it could get more. All the same, or it is wrong."""
+    """Users, groups and the right to get more, the same in all threads."""
     found = set()
     for thread in os.listdir("/proc/%d/task" % pid):
         with open("/proc/%d/task/%s/status" % (pid, thread)) as f:

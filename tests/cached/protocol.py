@@ -16,11 +16,11 @@ STREAMS = os.path.join(HERE, "streams.txt")
 PEER = shutil.which("memcached")
 AS_ROOT = ["-u", "root"] if os.geteuid() == 0 else []  # else they refuse to run
 PEER_COMMAND = [PEER, *AS_ROOT]
-PEER_VERSION = "1.6.18"  # the others word some things differently
+PEER_VERSION = "1.6.18"  # other versions word some answers differently
 
 
 class Server:
-    """A process that listens on a UNIX socket of its own."""
+    """A process that listens on its own UNIX socket."""
 
     def __init__(self, command, options=()):
         self.dir = tempfile.mkdtemp()
@@ -58,7 +58,7 @@ def read_answer(s):
         try:
             part = s.recv(1 << 20)
         except ConnectionResetError:
-            break  # it was closed before it had read everything
+            break  # the server closed before it had read everything
         except socket.timeout:
             parts.append(b"<no answer>")
             break
@@ -77,7 +77,7 @@ def say(s, phase):
 
 
 def ask(server, phases):
-    """One connection a phase: all that is said, then the end of it; a number is a pause."""
+    """One connection for each phase: sends everything, then the end; a number is a pause."""
     answer = b""
     for phase in phases:
         if isinstance(phase, float):
@@ -92,7 +92,7 @@ def ask(server, phases):
 
 
 def plain(answer):
-    """Without what an implementation has for itself."""
+    """Removes what differs between implementations."""
     return re.sub(rb"(ME [^\r]*) cls=\d+ size=\d+", rb"\1", answer)
 
 

@@ -19,7 +19,7 @@ struct text {
 
 struct phase {
     struct text said;
-    unsigned pause; /* seconds, before it */
+    unsigned pause; /* seconds before it */
 };
 
 struct stream {
@@ -36,7 +36,7 @@ static void text_add(struct text *text, const char *bytes, size_t n) {
     text->size += n;
 }
 
-/* As protocol.py writes it. */
+/* Escapes as protocol.py does. */
 static void text_add_escaped(struct text *text, const char *line) {
     for (; *line && *line != '\n'; line++) {
         size_t times = 1;
@@ -61,7 +61,7 @@ static void text_add_escaped(struct text *text, const char *line) {
     }
 }
 
-/* The next one; false at the end. */
+/* Reads the next stream. Returns false at the end. */
 static bool read_stream(FILE *file, struct stream *stream) {
     static char line[1 << 16];
     static char name[64];
@@ -120,7 +120,7 @@ static void client_begin(struct client *client, struct mc_cache *cache) {
     reply->arg = &client->answer;
 }
 
-/* In a copy of its own, so that reading beyond it is found out. */
+/* Feeds a copy, so that a sanitizer notices reads beyond the end. */
 static void feed(struct client *client, const char *bytes, size_t n) {
     if (!n || client->session.closing) return;
     char *copy = malloc(n);
@@ -140,7 +140,7 @@ static void feed(struct client *client, const char *bytes, size_t n) {
 
 static void client_end(struct client *client) { mc_session_end(&client->session); }
 
-/* Without what memcached says of its memory. */
+/* Removes what memcached reports about its memory. */
 static void make_plain(struct text *text) {
     char *from = text->bytes, *to = from, *end = from + text->size;
     bool debug = false;
@@ -156,7 +156,8 @@ static void make_plain(struct text *text) {
 static const struct mc_settings settings = {.limits = {.memory = 64 << 20, .item_most = 1 << 20, .workers = 1},
                                             .connections = 10};
 
-/* All of a stream, to a fresh cache: pieces of `piece` bytes, or, if 0, of all but one cut. */
+/* Feeds a whole stream to a fresh cache: in pieces of `piece` bytes or, if that is 0, in two pieces with the given
+ * cut. */
 static void run_stream(const struct stream *stream, size_t piece, size_t cut) {
     static struct mc_cache cache;
     static struct client client;

@@ -22,7 +22,7 @@ static void advance(struct mc_store *store, unsigned seconds) {
     }
 }
 
-/* The value: bytes that follow from key and size. */
+/* A byte of the value, which follows from key and position. */
 static char byte_of(const char *key, size_t i) { return (char)(key[0] + key[1] * 3 + (char)(i / 7)); }
 
 static bool put(struct mc_store *store, const char *key, size_t size, uint32_t expires) {
@@ -51,7 +51,7 @@ static bool put(struct mc_store *store, const char *key, size_t size, uint32_t e
     return true;
 }
 
-/* Of a long value it compares some bytes of each part, so that the lock is not held for long. */
+/* Compares only some bytes of each part of a long value, so that the lock is not held for long. */
 static void check_value(struct mc_item *item, const char *key) {
     struct mc_cursor cursor;
     size_t done = 0, step = item->size > 1000 ? 211 : 1;
@@ -84,7 +84,7 @@ static bool drop(struct mc_store *store, const char *key) {
     return item;
 }
 
-/* What the shards say of themselves is what is found in their tables. */
+/* Checks that the counts of the shards agree with their tables. */
 static struct mc_totals audit(struct mc_store *store) {
     static struct mc_totals totals;
     mc_store_totals(store, &totals);
@@ -197,7 +197,7 @@ TEST(all_memory_comes_back) {
     mc_store_end(&store);
 }
 
-/* Sizes of all kinds, one kind after the other: the limit holds, and what is new is there. */
+/* Stores sizes of all kinds, one kind after the other. The limit holds, and new items are found. */
 TEST(the_limit_holds_whatever_the_sizes) {
     static const size_t sizes[] = {20, 400000, 700, 5000, 16300, 100, 1000000, 60000, 2000, 1};
     struct mc_store store;
@@ -221,7 +221,7 @@ TEST(the_limit_holds_whatever_the_sizes) {
     mc_store_end(&store);
 }
 
-/* A class that others have filled the memory before gets its share, and not one page only. */
+/* A class gets its share of memory that other classes have filled before, and not only one page. */
 TEST(pages_follow_what_is_asked_for) {
     struct mc_store store;
     char key[32];
@@ -319,7 +319,7 @@ static struct mc_item *refer(struct mc_store *store, const char *key) {
     return item;
 }
 
-/* All items are being sent to clients that do not read. Others store all the same, a little beyond the limit. */
+/* All items are being sent to clients that do not read. Other clients can still store, a little beyond the limit. */
 TEST(storing_beside_clients_that_do_not_read) {
     enum { SENT = 100, STORED = 2000 };
     static struct mc_item *sent[SENT];
@@ -358,10 +358,10 @@ TEST(storing_beside_clients_that_do_not_read) {
 
 /* --- which items are worth keeping --------------------------------------------------------------------- */
 
-/* Ranks with a frequency that falls as 1/rank, about: as many up to ten as from ten to a hundred. */
+/* Ranks whose frequency falls about as 1/rank: as many up to ten as from ten to a hundred. */
 static unsigned ranked(uint64_t *random) { return (unsigned)test_below(random, UINT64_C(2) << test_below(random, 16)); }
 
-/* A list in order of use, for comparison: of the same number of items. */
+/* A list in order of use with the same number of items, for comparison. */
 #define KEYS 200000
 static unsigned lru_next[KEYS + 1], lru_prev[KEYS + 1];
 static bool lru_has[KEYS + 1];
@@ -378,7 +378,8 @@ static uint64_t evictions(const struct mc_shard *shard) {
     return n;
 }
 
-/* Hits of a store, and of such a list, when every tenth request is one of a long row that is never asked for again. */
+/* Hits of a store and of such a list, when every tenth request belongs to a long sequence of keys that are requested
+ * only once. */
 TEST(eviction_keeps_more_than_a_list_in_order_of_use) {
     struct mc_store store;
     char key[32];

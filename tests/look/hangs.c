@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs that hang, each in its way: hangs NAME. `weft explain` is to say why. Without a name: lists them. */
+/* Programs that hang in various ways: hangs NAME. `weft explain` must say why. Without a name: lists them. */
 #define _GNU_SOURCE
 #include "weft.h"
 #include "weft/chan.h"

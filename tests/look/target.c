@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program to look at: fibers that wait for one of everything, and some that run. Says "ready" when all of them are
- * where they are to be, and lives until its standard input ends.
+ * A program to look at: fibers that wait for each kind of object, and some that run. Prints "ready" when all are in
+ * their places, and lives until its standard input ends.
  *
  *   target [FIBERS]         so many more fibers that wait for one semaphore; default 0
  *   target rests            has slept, and waits for its input
@@ -239,12 +239,12 @@ static int run(void *arg) {
         struct weft_attr attr = {.name = kinds[i].name};
         if (weft_spawn(&fiber[i], &attr, kinds[i].fn, NULL)) abort();
         if (kinds[i].fn == parks) joined = fiber[i];
-        if (!i) weft_latch_wait(&is_held); /* it holds what the others want */
+        if (!i) weft_latch_wait(&is_held); /* it holds what the other fibers want */
     }
     for (unsigned i = 0; i < crowd_size; i++)
         if (weft_spawn(&crowded[i], NULL, crowds, NULL)) abort();
     weft_latch_wait(&all_there);
-    weft_sleep_for(20000000); /* each says that it is there a moment before it is */
+    weft_sleep_for(20000000); /* each fiber reports a moment before it is in its place */
     struct weft_attr attr = {.name = "spins"};
     weft_latch_init(&all_there, 1);
     if (weft_spawn(&fiber[KINDS - 1], &attr, spins_about, NULL)) abort();
@@ -265,7 +265,7 @@ static int rests(void *arg) {
     return 0;
 }
 
-/* Many fibers; each reads from a pipe of its own. The descriptors go past 256. */
+/* Many fibers, each of which reads from its own pipe. The descriptors exceed 256. */
 static void *reads_a_pipe(void *arg) {
     char byte;
     weft_read((int)(intptr_t)arg, &byte, 1);
@@ -291,7 +291,7 @@ static int metrics(void *arg) {
     return weft_metrics(STDOUT_FILENO);
 }
 
-/* A fiber that computes for half a second of CPU time, and others that wait meanwhile. */
+/* A fiber that computes for half a second of CPU time, while other fibers wait. */
 static __attribute__((noinline)) void *computes_a_while(void *arg) {
     for (clock_t end = clock() + CLOCKS_PER_SEC / 2; clock() < end;)
         for (unsigned i = 0; i < 1000000; i++) __asm__ volatile("");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program to record: two fibers that ask and answer, two that want a mutex while it is held, a channel. It runs for
- * so many rounds, or without end if there are none. traced [ROUNDS [abort]]
+ * A program to record: two fibers that ask and answer, two that want a mutex while it is held, and a channel. It runs
+ * for a number of rounds, or without end: traced [ROUNDS [abort]]
  */
 #include "weft.h"
 #include "weft/chan.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A command of the tool as a program of its own: what the rest of the tool would give it. */
+/* Replaces the parts of the tool that a command needs as a separate program. */
 #ifndef TESTS_SERVE_ALONE_H
 #define TESTS_SERVE_ALONE_H
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is answered: files, statuses, paths, ranges, conditions."""
+"""Answers: files, statuses, paths, ranges, conditions."""
 import os
 
 from client import pattern, wait_until
@@ -141,7 +141,7 @@ def a_file_that_changes():
             f.write(data)
         os.rename(path + ".new", path)
         assert wait_until(lambda: shared.ask("/changes.txt").body == data)
-    with open(path, "wb") as f:  # in place, and shorter: never a body that is not as long as announced
+    with open(path, "wb") as f:  # overwritten in place, and shorter: the body must never be shorter than announced
         f.write(b"")
     for _ in range(20):
         assert shared.ask("/changes.txt").body in (b"", b"3\n")

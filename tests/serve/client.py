@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A real server on a directory made for it, and clients that say exactly what a test wants, byte by byte."""
+"""A real server on its own directory, and clients that send exactly the bytes of a test."""
 import functools
 import os
 import re
@@ -19,7 +19,7 @@ class Answer:
 
 
 class Client:
-    """A connection. Answers are read one after the other, whatever the pieces they come in."""
+    """A connection. Answers are read one after the other, in whatever pieces they come."""
 
     def __init__(self, port, timeout=20, host="127.0.0.1"):
         self.s = socket.create_connection((host, port), timeout=timeout)
@@ -58,14 +58,14 @@ class Client:
         return Answer(status, fields, bytes(rest[:size]))
 
     def ended(self):
-        """Does the server say no more, and close?"""
+        """Does the server send nothing more, and close?"""
         try:
             return not self.got and self.s.recv(1) == b""
         except ConnectionResetError:
             return True
 
     def has_ended(self):
-        """By now, and with nothing left to be read?"""
+        """Has the server closed by now, with nothing left to read?"""
         poll = select.poll()
         poll.register(self.s, select.POLLIN)
         return bool(not self.got and poll.poll(0)) and self.s.recv(1, socket.MSG_PEEK) == b""
@@ -131,7 +131,7 @@ class Server:
 
 @functools.lru_cache
 def pattern(size, seed=1):
-    """Bytes of which every piece is different."""
+    """Bytes in which all pieces differ."""
     block = b"".join((i * 2654435761 + seed & 0xffffffff).to_bytes(4, "little") for i in range(16384))
     return (block * (size // len(block) + 1))[:size]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Connections: kept, filled in pieces, with bodies, many, gone."""
+"""Connections: kept, requests in pieces, requests with bodies, many connections, vanished clients."""
 import os
 import resource
 import socket
@@ -134,7 +134,7 @@ def curl_agrees():
 
 @test
 def connect_first_and_speak_later():
-    """More than the kernel keeps of those that have not been accepted. A cookie would show in the size of segments."""
+    """More connections than the kernel's queue holds. A cookie would show in the size of segments."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     n = min(500 if SLOW else 5000, most // 4 * 3 - 200)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(n + 200, most), most))
@@ -142,7 +142,7 @@ def connect_first_and_speak_later():
     clients = []
     for i in range(n):
         clients.append(s.client())
-        if i % 64 == 63:  # what came before this one is accepted by then
+        if i % 64 == 63:  # by then the earlier connections are accepted
             clients[-1].send(GET % ("/small.txt", ""))
             same(len(clients[-1].answer().body), 1000)
     for c in clients:
@@ -157,10 +157,10 @@ def connect_first_and_speak_later():
 
 @test
 def more_clients_than_descriptors():
-    """Of 100, 16 may be the cache's and 32 are for other files."""
+    """Of 100 descriptors, 16 may belong to the cache and 32 to other files."""
     s = Server(PROGRAM, ROOT, descriptors=100)
     clients = [s.client() for _ in range(110)]
-    assert wait_until(lambda: sum(c.has_ended() for c in clients) >= 58)  # they have made room for the others
+    assert wait_until(lambda: sum(c.has_ended() for c in clients) >= 58)  # they have made room for other clients
     assert sum(c.has_ended() for c in clients[-40:]) < 10  # most of the last clients are still connected
     for c in clients:
         for path, size in [("/small.txt", 1000), ("/big.bin", 3000000), ("/k17.bin", 16385)]:
@@ -172,7 +172,7 @@ def more_clients_than_descriptors():
     s.end()
     s = Server(PROGRAM, ROOT, descriptors=100)
     busy = [s.client() for _ in range(52)]
-    for c in busy:  # something is under way on all that there can be
+    for c in busy:  # a request is under way on every possible connection
         c.send(GET % ("/", "") + "GET /small.txt HTTP/1.1\r\n")
         same(c.answer().status, 200)
     late = [s.client() for _ in range(20)]
@@ -191,7 +191,7 @@ def more_clients_than_descriptors():
 def a_connection_a_request():
     for i in range(200):
         with shared.client() as c:
-            if i == 150:  # it says nothing for longer than others are waited for
+            if i == 150:  # silent for longer than the time-out of other clients
                 time.sleep(1.2)
             c.send(GET % ("/small.txt", "Connection: close\r\n"))
             same(len(c.answer().body), 1000)
@@ -200,14 +200,14 @@ def a_connection_a_request():
 
 @test
 def newcomers_beside_busy_clients():
-    """All connect at once, and the first clients are served again and again: no other client waits for that."""
+    """All clients connect at once, and the first are served repeatedly: no other client waits for that."""
     program = os.path.join(os.path.dirname(PROGRAM), "newcomers")
     for workers in "1", "2":
         s = Server(PROGRAM, ROOT, "--workers", workers)
         n = 400 if SLOW else 4000
-        threads = "1" if SLOW else "8"  # on a busy machine, one of several threads would come late by itself
+        threads = "1" if SLOW else "8"  # on a busy machine, a single thread of several could be late
         r = subprocess.run([program, str(s.port), str(n), threads], capture_output=True, text=True)
         assert r.returncode == 0, r.stdout + r.stderr
         answers = int(r.stdout.split("answers ")[1].split(",")[0])
-        assert answers <= 25 * n, r.stdout  # to all clients, when the last had its first
+        assert answers <= 25 * n, r.stdout  # of all clients, when the last has its first answer
         s.end()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Servers with settings of their own: time-outs, ends, lists, logs, options."""
+"""Servers with special settings: time-outs, ends, lists, logs, options."""
 import html
 import os
 import re
@@ -16,7 +16,7 @@ from suite import GET, PROGRAM, ROOT, SLOW, same, shared, test
 
 @test
 def ended_at_once():
-    """A signal in the moment when it begins to listen is an end in order."""
+    """A signal at the moment when the server begins to listen ends it properly."""
     for _ in range(20):
         with socket.create_server(("127.0.0.1", 0)) as probe:
             port = probe.getsockname()[1]
@@ -47,10 +47,10 @@ def time_outs():
     try:
         for _ in range(1000):
             small.send((GET % ("/k16.bin", "")) * 100)
-    except OSError:  # it takes no more, or has given up already
+    except OSError:  # the server takes no more, or has already disconnected
         pass
     begun = time.monotonic()
-    drip = s.client()  # a byte at a time does not get around it
+    drip = s.client()  # sending a byte at a time does not extend the deadline
     drip.send("GET / HTTP/1.1\r\n")
     ended = []
     def keep_dripping():
@@ -197,7 +197,7 @@ def logs():
 
 @test
 def what_was_sent_is_logged():
-    name, size = os.path.join(ROOT, "..", "sent.log"), 64 << 20  # more than all buffers on the way
+    name, size = os.path.join(ROOT, "..", "sent.log"), 64 << 20  # more than all buffers together
     with open(os.path.join(ROOT, "wide.bin"), "wb") as f:
         f.truncate(size)
     s = Server(PROGRAM, ROOT, "--log", name)
@@ -230,7 +230,7 @@ def a_log_that_nobody_reads():
         for _ in range(400):
             c.send(line)
             same(c.answer().status, 404)
-        time.sleep(2.5)  # it has been given up
+        time.sleep(2.5)  # the server has given up the log
         for _ in range(400):
             c.send(line)
             same(c.answer().status, 404)
@@ -241,7 +241,7 @@ def a_log_that_nobody_reads():
             text.append(piece)
     reader = threading.Thread(target=read_all)
     reader.start()
-    while b"small.txt" not in b"".join(text):  # from when it takes something again, sooner or later
+    while b"small.txt" not in b"".join(text):  # the log is writable again, and lines appear after a while
         s.ask("/small.txt")
         time.sleep(0.1)
     s.end(says="lines are left out")
@@ -271,7 +271,7 @@ def a_log_on_a_disk_that_is_full_for_a_while():
                 for _ in range(n):
                     c.send(GET % ("/nothing", "User-Agent: %s\r\n" % ("u" * 400)))
                     same(c.answer().status, 404)
-                time.sleep(1.2)  # it is written once a second
+                time.sleep(1.2)  # the log is written once a second
             os.unlink(disk + "/other")
 
             def is_logged():
@@ -321,7 +321,7 @@ def addresses_and_names():
     try:
         with socket.create_server(("::1", 0), family=socket.AF_INET6):
             hosts += [("::1", "::1"), ("[::1]", "::1")]
-    except OSError:  # a machine without
+    except OSError:  # this machine has none
         pass
     for name, host in hosts:
         for options in (["--bind", name], ["--bind=" + name, "--port=0", "--workers=1"]):

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everything of the server that reads what a client wrote, on any bytes: the head, its path, its ranges, dates and
- * conditions, the chunks behind it. Besides what a sanitizer sees: what is read in one piece and in two is the
- * same, what was read lies within the bytes, and a decoded path does not lead out.
+ * All code of the server that reads bytes of a client: heads, paths, ranges, dates, conditions, chunks. Besides the
+ * sanitizer's checks: the result is the same for one piece and for two, results lie within the bytes, and a decoded
+ * path does not lead out of the root.
  *
  * For libFuzzer (fuzz.sh), and for mutate.c.
  */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""weft load as a command, asking this server and others: what it says, and its exit code."""
+"""weft load as a command, with this server and others: its output and its exit code."""
 import json
 import os
 import socket
@@ -19,7 +19,7 @@ def load(*args):
 
 
 def tested(f):
-    """Only the builds that have the tool."""
+    """Is this a build with the tool?"""
     return test(f) if os.access(TOOL, os.X_OK) else f
 
 
@@ -45,7 +45,7 @@ def load_asks_for_a_set_of_files():
             r = load("http", *BRIEF, *site, *more, "--json", "127.0.0.1:%d" % s.port)
             same((r.returncode, json.loads(r.stdout)["errors"]), (0, 0))
             assert json.loads(r.stdout)["requests"] > 4, r.stdout
-        with open(place + "/site/d00000/f0000000", "r+b") as spoilt:  # the file that is requested most
+        with open(place + "/site/d00000/f0000000", "r+b") as spoilt:  # the most frequently requested file
             spoilt.write(b"?")
         r = load("http", *BRIEF, *site, "--json", "127.0.0.1:%d" % s.port)
         same((r.returncode, json.loads(r.stdout)["faults"]["content"] > 0), (1, True))
@@ -110,7 +110,7 @@ def load_tells_timeouts_beside_the_times():
 
 @tested
 def load_passes_over_interim_answers():
-    """100, 102 and 103 come before the answer, in the same piece or in others; 101 is none that was asked for."""
+    """100, 102 and 103 come before the answer, in the same piece or in others; 101 was not requested."""
     heads = [b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nContent-Length: 7\r\n\r\n",
              b"HTTP/1.1 102 Processing\r\nConnection: close\r\n\r\n"]
     right = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs fuzz.c without libFuzzer: every file of a directory, and for some seconds what small changes make of them.
- * mutate CORPUS SECONDS [SEED]. Every input lies in memory of exactly its size.
+ * Runs fuzz.c without libFuzzer: with every file of a directory, and for some seconds with small changes of them.
+ * mutate CORPUS SECONDS [SEED]. Every input is in memory of exactly its size.
  */
 #include "weft.h"
 
@@ -49,7 +49,7 @@ static void try(const uint8_t *data, size_t size) {
     free(exact);
 }
 
-/* One small change; returns the new size. */
+/* Makes a small change. Returns the new size. */
 static size_t change(uint8_t *data, size_t size) {
     static const char special[] = "\r\n :/.%,-=\t?0\0\377";
     size_t at = any(size), n = any(16) + 1, from = any(size);
@@ -60,17 +60,17 @@ static size_t change(uint8_t *data, size_t size) {
     case 1:
         if (size) data[at] = (uint8_t)special[any(sizeof special)];
         return size;
-    case 2: /* out */
+    case 2: /* removes bytes */
         if (at + n > size) return size;
         memmove(data + at, data + at + n, size - at - n);
         return size - n;
-    case 3: /* twice */
+    case 3: /* repeats bytes */
         if (from + n > size || size + n > MOST) return size;
         memmove(data + at + n, data + at, size - at);
         memmove(data + at, data + (from < size ? from : 0), n);
         return size + n;
-    case 4: return any(size + 1); /* cut off */
-    default: {                    /* the end of another */
+    case 4: return any(size + 1); /* cuts the end off */
+    default: {                    /* appends the end of another input */
         unsigned other = (unsigned)any(files);
         size_t begin = any(corpus[other].size), more = corpus[other].size - begin;
         if (at + more > MOST) return size;

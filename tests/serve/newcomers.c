@@ -45,7 +45,7 @@ static void fail(const char *what) {
     exit(2);
 }
 
-/* Connections that the server has not accepted, as the kernel tells. */
+/* Returns how many connections the server has not accepted, as the kernel reports it. */
 static unsigned queue_length(void) {
     enum { LISTENS = 10 };
     char line[512];
@@ -106,7 +106,7 @@ static void *run(void *arg) {
     return NULL;
 }
 
-/* When there was something in the queue for the last time. */
+/* Records when the queue was last not empty. */
 static void *watch(void *until) {
     const struct timespec pause = {0, 20 * 1000 * 1000};
     while (atomic_load(&answered) < count && now() - begun < limit) {

@@ -28,7 +28,7 @@ def secure_test(f):
 
 
 def make(name, hosts, kind=("ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"), days="30"):
-    """A certificate that has signed itself; a client trusts it by its own file."""
+    """A self-signed certificate; the client trusts its file."""
     crt, key = os.path.join(FILES, name + ".crt"), os.path.join(FILES, name + ".key")
     names = ",".join(("IP:" if h[0].isdigit() else "DNS:") + h for h in hosts)
     subprocess.run(["openssl", "req", "-x509", "-newkey", *kind, "-nodes", "-keyout", key + ".new", "-out", crt + ".new",
@@ -78,7 +78,7 @@ def tls_answers_are_the_same():
     server = SecureServer()
     for path, size in (("/small.txt", 1000), ("/k16.bin", 16384), ("/k17.bin", 16385), ("/big.bin", 3000000)):
         same(server.get(path).body, pattern(size))
-    with server.secure_client() as c:  # several at once, on one connection
+    with server.secure_client() as c:  # several requests on one connection
         c.send((GET % ("/small.txt", "")) * 50 + GET % ("/big.bin", "Range: bytes=1000-299999\r\n") + GET % ("/nothing", ""))
         for _ in range(50):
             same(c.answer().body, pattern(1000))
@@ -117,7 +117,7 @@ def tls_versions_ciphers_and_protocols():
     assert "Secure Renegotiation IS supported" in said and "Compression: NONE" in said, said
     assert "alert no application protocol" in server.s_client("-alpn", "h2"), "h2 is not spoken"
     assert "Verify return code: 0 (ok)" in server.s_client("-tls1_3")
-    said = server.s_client("-tls1_2", text=b"R\n")  # asks for a renegotiation
+    said = server.s_client("-tls1_2", text=b"R\n")  # requests a renegotiation
     assert "no renegotiation" in said, said
     server.end()
 
@@ -131,7 +131,7 @@ def tls_sessions_are_resumed():
         text = b"GET /small.txt HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n"
         said = server.s_client(version, "-ign_eof", "-sess_out", kept, text=text)
         assert "New, TLSv" in said, said
-        server.signal(signal.SIGHUP)  # tickets outlive it
+        server.signal(signal.SIGHUP)  # tickets stay valid
         assert "Reused, TLSv" in server.s_client(version, "-ign_eof", "-sess_in", kept, text=text)
     server.end(says="new certificates are in use")
 
@@ -177,7 +177,7 @@ def tls_certificates_are_read_anew():
     assert not failed, failed[:3]
     lax = server.context(trusts=None, check_hostname=False, verify_mode=ssl.CERT_NONE)
     same(server.get(context=lax).status, 200)
-    before.send(GET % ("/small.txt", ""))  # a connection goes on with what it began with
+    before.send(GET % ("/small.txt", ""))  # a connection continues with its old certificate
     same(before.answer().status, 200)
     before.close()
     server.end(says="the certificates stay as they were")
@@ -200,7 +200,7 @@ def tls_ends_are_said():
         c.s.suppress_ragged_eofs = False
         c.send("GET /big.bin HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n")
         same(len(c.answer().body), 3000000)
-        same(c.s.recv(1), b"")  # else an exception: an end that was not said
+        same(c.s.recv(1), b"")  # otherwise an exception: the end was not announced
     idle = server.secure_client()
     idle.s.suppress_ragged_eofs = False
     server.signal()
@@ -257,7 +257,7 @@ def tls_clients_that_vanish():
                     pass
             except (ConnectionResetError, BrokenPipeError):
                 pass
-    for _ in range(20):  # in the midst of an answer
+    for _ in range(20):  # in the middle of an answer
         c = server.secure_client()
         c.send(GET % ("/big.bin", ""))
         c.s.recv(1000)

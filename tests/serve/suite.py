@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""What the tests share: the program, a directory, and a server on it that most of them ask."""
+"""Shared by the tests: the program, a directory, and a server on it that most tests use."""
 import os
 import sys
 
 from client import Server, make_root
 
 PROGRAM = sys.argv[1]
-SLOW = bool(os.environ.get("WEFT_TEST_SCALE"))  # a sanitizer: fewer of what there are many
+SLOW = bool(os.environ.get("WEFT_TEST_SCALE"))  # a sanitizer: tests use smaller numbers
 ROOT = make_root()
 GET = "GET %s HTTP/1.1\r\nHost: t\r\n%s\r\n"
 

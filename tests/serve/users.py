@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the server has of root's rights: nothing, unless it is told to keep them. Only where the tests run as root."""
+"""Rights of the server: it has none of root's, unless it is told to keep them. Only where the tests run as root."""
 import os
 import pwd
 import socket
@@ -10,7 +10,7 @@ from suite import GET, PROGRAM, ROOT, same, test
 
 
 def rights(pid):
-    """Of each of its threads: user and group ids, groups, whether it could get more. All the same, or it is wrong."""
+    """User and group ids, groups and the right to get more, the same in all threads."""
     found = set()
     for thread in os.listdir("/proc/%d/task" % pid):
         with open("/proc/%d/task/%s/status" % (pid, thread)) as f:
@@ -46,7 +46,7 @@ def root_is_given_up():
     for user, name in (None, "nobody"), ("nobody", "nobody"), ("daemon", "daemon"), ("2", "bin"):
         s = Server(PROGRAM, ROOT, "--workers", "4", "--log", log, user=user)
         with s.client() as c:
-            for _ in range(50):  # most workers have had something to do
+            for _ in range(50):  # by then most workers have run
                 c.send(GET % ("/small.txt", ""))
                 same(c.answer().body, pattern(1000))
         same(s.ask("/roots.txt").status, 403)
@@ -66,7 +66,7 @@ def root_is_kept_if_it_is_told_to():
 
 @as_root
 def a_port_of_roots():
-    """Opened before the rights are given up. All of them may be in use."""
+    """The log is opened before the rights are dropped. All descriptors may be in use."""
     open_to_all()
     for port in range(1023, 900, -1):
         with socket.socket() as probe:
@@ -79,7 +79,7 @@ def a_port_of_roots():
         except AssertionError as failed:
             if "already in use" not in str(failed):
                 raise
-            continue  # the same test of the other engine was quicker
+            continue  # the same test of the other engine was faster
         same((s.port, s.ask("/small.txt").status), (port, 200))
         same(rights(s.process.pid), expected("nobody"))
         s.end()

@@ -21,7 +21,7 @@ for path, size in SIZES.items():
 
 
 class Reader:
-    """A client with little room, which reads in small pieces, and slowly if it is told to."""
+    """A client with small buffers, which reads in small pieces, and slowly on request."""
 
     def __init__(self, port, slow=0.0):
         self.s = socket.socket()
@@ -31,7 +31,7 @@ class Reader:
         self.slow, self.got = slow, bytearray()
 
     def send(self, text):
-        """As long as the server takes it."""
+        """Sends as long as the server takes it."""
         try:
             self.s.sendall(text if isinstance(text, bytes) else text.encode())
             return True
@@ -46,7 +46,7 @@ class Reader:
     def more(self):
         try:
             piece = self.s.recv(65536)
-        except ConnectionError:  # behind all that had come
+        except ConnectionError:  # after all received bytes
             return False
         self.got += piece
         if self.slow:
@@ -59,7 +59,7 @@ class Reader:
         assert len(self.got) >= least, "%d bytes of %d" % (len(self.got), least)
 
     def answers(self):
-        """All of them, up to the end of the connection: whole, or not there at all. (status, said close)"""
+        """Returns all answers up to the end of the connection: each is complete or missing. (status, announced close)"""
         while self.more():
             pass
         self.s.close()
@@ -94,7 +94,7 @@ def closed_with_more_sent():
 
 @test
 def closed_while_more_comes():
-    """Nothing is unread when the server closes; what would reset the connection comes later."""
+    """Nothing is unread when the server closes; the bytes that would cause a reset come later."""
     for path, size in SIZES.items():
         for _ in range(TIMES):
             c = Reader(shared.port, slowness(size))
@@ -125,7 +125,7 @@ def refused_with_more_sent():
 
 
 def end_under_load(path, size, pipelined):
-    """Five clients, at different points; the signal comes at any moment."""
+    """Five clients at different points; the signal comes at any moment."""
     s = Server(PROGRAM, ROOT, "--grace", "60")
     results, begun = [], threading.Semaphore(0)
 
@@ -138,7 +138,7 @@ def end_under_load(path, size, pipelined):
             if not pipelined:
                 wanted = 0
                 while c.send(GET % (path, "")) and c.more():
-                    wanted = wanted + size + 200  # and its head: the next one goes out while this one still comes
+                    wanted = wanted + size + 200  # with its head: the next answer is sent while this one still arrives
                     while len(c.got) < wanted - size // 2 and c.more():
                         pass
                     begun.release()
@@ -187,7 +187,7 @@ SENT = 5 << 19  # so much of the 4 MiB was taken when the server waits for the n
 
 @test
 def ends_while_the_kernel_sends():
-    """The server has done its part, and waits for the next request: not all has arrived, and a request comes."""
+    """The server has sent its answer, and waits for the next request. Not all has arrived when a request comes."""
     for _ in range(TIMES):
         s = Server(PROGRAM, ROOT, "--grace", "60")
         clients = [Reader(s.port, 0.0005) for _ in range(3)]
@@ -219,7 +219,7 @@ def idle_while_the_kernel_sends():
 
 @test
 def late_while_the_kernel_sends():
-    """The head of the next request does not come in time, and then it does."""
+    """The head of the next request does not come in time, and comes later."""
     s = Server(PROGRAM, ROOT, "--slow", "2")
     for _ in range(TIMES):
         c = Reader(s.port, 0.0005)
@@ -259,7 +259,7 @@ def a_body_that_comes_after_the_signal():
 
 @test
 def clients_that_have_gone_are_not_waited_for():
-    """They reset their connections, in the middle of an answer or after it, while the server ends."""
+    """Clients reset their connections, during an answer or after it, while the server ends."""
     for _ in range(TIMES):
         s = Server(PROGRAM, ROOT, "--grace", "3600", "--slow", "3600", "--idle", "3600")
         clients = [Reader(s.port) for _ in range(100 if SLOW else 300)]
@@ -276,7 +276,7 @@ def clients_that_have_gone_are_not_waited_for():
 
 @test
 def who_does_not_go_makes_room():
-    """Answered for the last time, and still there: others are let in all the same."""
+    """Clients that have their last answer and stay connected do not keep others out."""
     s = Server(PROGRAM, ROOT, descriptors=100)
     stay = []
     for _ in range(60 if SLOW else 200):

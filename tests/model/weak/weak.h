@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The explorer: all interleavings of a few threads that run real source, and all values that their loads may
- * return where memory is weakly ordered. See weak.c for how, README.md for what is explored.
+ * The explorer: explores all interleavings of a few threads that run real source, and all values that their loads may
+ * return with weakly ordered memory. weak.c explains how, README.md what is explored.
  *
- * A program includes this, then the source under test, and says what the threads do. It is compiled with
- * -fsanitize=thread, but linked with weak.c in the place of that runtime: so each access to memory that is not
- * atomic is seen, too, and two that are not ordered are a data race.
+ * A program includes this file and then the source under test, and defines the threads. It is compiled with
+ * -fsanitize=thread, but linked with weak.c instead of that runtime. So the explorer also sees each access to memory
+ * that is not atomic. Two such accesses without an order are a data race.
  */
 #ifndef WEAK_H
 #define WEAK_H
@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* These are not seen by the sanitizer. */
+/* The sanitizer does not see these. */
 void *weak_memcpy(void *to, const void *from, size_t n);
 void *weak_memset(void *to, int byte, size_t n);
 #ifndef WEAK_ENGINE
@@ -43,7 +43,7 @@ enum step_kind {
 };
 enum { ORDER_RELAXED = 0, ORDER_ACQUIRE = 1, ORDER_RELEASE = 2, ORDER_BOTH = 3, ORDER_FULL = 4, ORDER_HEAVY = 8 };
 
-/* Where an operation stands in the source, by name and text: line numbers change. */
+/* The place of an operation in the source, by function name and text, because line numbers change. */
 struct weak_site {
     const char *file, *function, *text;
     unsigned size, order;
@@ -67,14 +67,14 @@ struct weak_result weak_step(enum step_kind kind, const volatile void *at, uint6
 /* What the threads share: part of the state. Zeroed before each exploration. */
 void weak_share(void *memory, size_t bytes);
 
-extern unsigned current;   /* the thread that runs; THREADS: none does */
+extern unsigned current;   /* the running thread; THREADS: none */
 extern unsigned n_threads; /* of this exploration */
-extern const char *wrong;  /* what went wrong, or NULL */
+extern const char *wrong;  /* the error, or NULL */
 extern uint64_t states, ends, cut;
 extern bool
     weak_symmetric; /* there is no membarrier: light fences are full fences, and heavy fences only the caller's */
 
-/* Says what went wrong, unless something has before. */
+/* Records the error, unless an error was recorded before. */
 void claim(bool holds, const char *what);
 
 /* Blocks the calling thread until another one has let it go; that may have happened before. What was done before
@@ -83,20 +83,20 @@ void weak_block(void);
 bool weak_release(unsigned t);
 bool weak_is_blocked(unsigned t);
 bool weak_has_ended(unsigned t);
-bool weak_goes_on(unsigned t); /* it has begun, and not ended */
-/* One of n, each of which is tried. */
+bool weak_goes_on(unsigned t); /* the thread has begun, and not ended */
+/* Returns one of n numbers; the explorer tries each. */
 uint32_t weak_choice(uint32_t n);
 void weak_pause(void);
-/* Thread t begins; what the caller did is seen by it. */
+/* Begins thread t, which sees everything that the caller has done. */
 void weak_start(unsigned t);
-/* Thread t never goes on. */
+/* Thread t never continues. */
 void weak_abandon(unsigned t);
 /* Memory that may be anything from now on: no thread may use it. By number, 0 or 1. */
 void weak_gone(unsigned which, const void *memory, size_t bytes);
-/* The kernel's. True: it was the deadline. */
+/* The kernel's futex wait. Returns true if the deadline ended it. */
 bool weak_futex_wait(const volatile void *word, uint32_t value, bool has_deadline);
 void weak_futex_wake(const volatile void *word);
-/* Full fences of all threads, one after the other: membarrier. */
+/* Makes a full fence of all threads, one after the other, like membarrier. */
 void weak_fence_all(const struct weak_site *site);
 #define WEAK_FENCE_ALL(text) \
     ({ \
@@ -112,14 +112,15 @@ bool weak_goes_too_far(void);   /* cut off here, and count */
 
 struct weak_scene {
     const char *name;
-    unsigned threads; /* that begin at once; others by weak_start */
+    unsigned threads; /* the threads that begin at once; weak_start begins others */
     void (*set_up)(void);
-    void (*check)(void); /* no thread can go on: is that right? */
-    bool large;          /* for whole runs only */
+    void (*check)(void); /* called when no thread can continue: checks the state */
+    bool large;          /* only for whole runs */
 };
-/* All runs of a scene; false: one goes wrong, and its steps were shown. A large one may be left out: true. */
+/* Explores all runs of a scene. Returns false after printing the steps if a run goes wrong. A large scene may be left
+ * out: returns true. */
 bool weak_explore(const struct weak_scene *scene);
-/* Says nothing of scenes. */
+/* Prints nothing about scenes. */
 void weak_quiet(void);
 
 /*
