@@ -15,11 +15,13 @@ from html.parser import HTMLParser
 
 SOURCE = os.path.abspath(sys.argv[1])
 INCLUDE = SOURCE + "/include"
-sys.path.insert(0, SOURCE + "/docs/site")
+sys.path[:0] = [SOURCE + "/docs/site", SOURCE + "/tests"]
 sys.dont_write_bytecode = True
 
 import examples  # noqa: E402
 import headers as reader  # noqa: E402
+import tally  # noqa: E402
+from tally import check  # noqa: E402
 
 # Functions of these headers need no examples of their own: the pages of the headers show programs.
 WITHOUT_EXAMPLES = ("weft/dist.h", "weft/mpi.h", "weft/profile.h", "weft/trace.h")
@@ -32,16 +34,6 @@ weft_dump weft_metrics weft_hogs_backtrace weft_tcp_port
 weft_mutex_lock weft_rwlock_read weft_rwlock_write weft_scope_begin weft_shield_begin
 weft_spawn weft_scope_spawn weft_ffi_python_run weft_ffi_python_spawn""".split())
 MISUSE = set("EINVAL EPERM ESRCH EBUSY EDEADLK EBADF EOVERFLOW EALREADY EEXIST ENOENT".split())
-passed = failed = 0
-
-
-def check(is_so, *what):
-    global passed, failed
-    if is_so:
-        passed += 1
-    else:
-        failed += 1
-        print("not so:", *what)
 
 
 def exported(library):
@@ -196,8 +188,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         check_man(described, scratch + "/man")
         check_site(scratch + "/site")
-    print(f"reference: {passed} passed, {failed} failed")
-    return 1 if failed else 0
+    return tally.verdict("reference")
 
 
 if __name__ == "__main__":

@@ -17,19 +17,17 @@ import sys
 import tempfile
 import threading
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.dont_write_bytecode = True
+import tally  # noqa: E402
+
 BUILD, SOURCE = os.path.abspath(sys.argv[1]) + "/examples", os.path.abspath(sys.argv[2])
 PATIENCE = 300 * float(os.environ.get("WEFT_TEST_PATIENCE", "1"))
-passed = failed = 0
 setting = {}
 
 
 def check(is_so, what, *more):
-    global passed, failed
-    if is_so:
-        passed += 1
-    else:
-        failed += 1
-        print("not so:", what, setting, *more)
+    tally.check(is_so, what, setting, *more)
 
 
 def run(name, *args, **more):
@@ -271,8 +269,7 @@ def main():
             setting.clear()
             setting.update(setting_of_one)
             EXAMPLES[name]()
-    print(f"peers: {passed} passed, {failed} failed")
-    return 1 if failed else 0
+    return tally.verdict("peers")
 
 
 if __name__ == "__main__":

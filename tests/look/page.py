@@ -14,6 +14,11 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.dont_write_bytecode = True
+import tally  # noqa: E402
+from tally import check  # noqa: E402
+
 BUILD = os.path.abspath(sys.argv[1])
 TOOL = BUILD + "/tools/weft"
 TRACED = BUILD + "/tests/look/traced"
@@ -28,16 +33,6 @@ const c=document.getElementById("view");let tips=new Set();for(let y=30;y<c.clie
 r.tips=tips.size;r.rows=document.querySelectorAll("#rows tr").length;r.said=document.getElementById("said").textContent;
 const d=document.createElement("pre");d.id="found";d.textContent=JSON.stringify(r);document.body.append(d)}
 </script>"""
-passed = failed = 0
-
-
-def check(is_so, what, *more):
-    global passed, failed
-    if is_so:
-        passed += 1
-    else:
-        failed += 1
-        print("not so:", what, *more)
 
 
 def chromium(there, *args):
@@ -85,8 +80,7 @@ def main():
         check_page(there, page)
         if len(sys.argv) > 2:
             take_pictures(there, page, sys.argv[2])
-    print("page: %d passed, %d failed" % (passed, failed))
-    return failed > 0
+    return tally.verdict("page")
 
 
 if __name__ == "__main__":

@@ -19,22 +19,17 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.dont_write_bytecode = True
+import tally  # noqa: E402
+from tally import check  # noqa: E402
+
 BUILD = os.path.abspath(sys.argv[1])
 TIMES = int(sys.argv[2]) if len(sys.argv) > 2 else 20
 WHOLE = 100  # from so many on, every hang is planted with each number of workers on each engine
 TOOL = BUILD + "/tools/weft"
 TARGET = BUILD + "/tests/look/target"
-passed = failed = 0
 os.environ.pop("WEFT_DEADLOCK", None)  # which run.sh has set: tests here set it themselves
-
-
-def check(is_so, what, *more):
-    global passed, failed
-    if is_so:
-        passed += 1
-    else:
-        failed += 1
-        print("not so:", what, *more)
 
 
 class Target:
@@ -699,8 +694,7 @@ def main():
     for name, test in list(globals().items()):
         if name.startswith("test_"):
             test()
-    print("look: %d passed, %d failed" % (passed, failed))
-    return failed > 0
+    return tally.verdict("look")
 
 
 if __name__ == "__main__":

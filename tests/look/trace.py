@@ -11,20 +11,15 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.dont_write_bytecode = True
+import tally  # noqa: E402
+from tally import check  # noqa: E402
+
 BUILD = os.path.abspath(sys.argv[1])
 TOOL = BUILD + "/tools/weft"
 TRACED = BUILD + "/tests/look/traced"
 HERE = os.path.dirname(os.path.abspath(__file__))
-passed = failed = 0
-
-
-def check(is_so, what, *more):
-    global passed, failed
-    if is_so:
-        passed += 1
-    else:
-        failed += 1
-        print("not so:", what, *more)
 
 
 def weft(*args):
@@ -131,8 +126,7 @@ def main():
         test_process(there)
         test_last(there)
         test_wrong(there, path)
-    print("trace: %d passed, %d failed" % (passed, failed))
-    return failed > 0
+    return tally.verdict("trace")
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@
 #define WEFT_TESTS_RANDOM_H
 
 #include "../test.h"
+#include "../want.h"
 
 #include <stdatomic.h>
 
@@ -212,7 +213,6 @@ void watch_begin(void);
 void moved(void);                       /* a step was done */
 void program_print(struct program *p);  /* the operations */
 void program_status(struct program *p); /* what each actor is doing */
-_Noreturn void broken(const char *file, int line, const char *what, long long got, long long wanted);
 
 /* shrink.c */
 int shrink(const char *name); /* of this program, for the command that it prints */
@@ -222,12 +222,6 @@ int programs_in_child(uint64_t first, uint64_t count, uint64_t end_at);
 bool kind_enabled(const struct kind *k);
 void print_command(const char *name, uint64_t first, uint64_t count);
 
-#define WANT(got, wanted) \
-    do { \
-        long long got_ = (long long)(got), wanted_ = (long long)(wanted); \
-        if (got_ != wanted_) broken(__FILE__, __LINE__, #got, got_, wanted_); \
-    } while (0)
-#define OK(call) WANT(call, 0)
 #define SO(condition) \
     do { \
         if (!(condition)) broken(__FILE__, __LINE__, #condition, 0, 1); \

@@ -9,17 +9,12 @@ every figure of the documents, with the experiment that the report has for it. `
 import csv, io, json, os, re, socket, subprocess, sys, tempfile, time, urllib.parse
 import xml.etree.ElementTree as xml
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.dont_write_bytecode = True
+import tally  # noqa: E402
+from tally import check  # noqa: E402
+
 weft, page = sys.argv[1], sys.argv[2]
-passed = failed = 0
-
-
-def check(so, what):
-    global passed, failed
-    if so:
-        passed += 1
-    else:
-        failed += 1
-        print("FAILED:", what)
 
 
 def run(*arguments, code=0):
@@ -178,8 +173,7 @@ def main():
                      ["yield", "--sweep", "nix=1"], ["--workers", "0", "yield"], ["yield", "--workers", "1..2000"], ["yield", "--smt", "x"], ["yield", "--node", "999"],
                      ["yield", "--json=1"], ["switch", "--paper"], ["yield", "deque=nix"], ["all", "n=1"]):
         refused("bench", *nonsense)
-    print(f"report: {passed} passed, {failed} failed")
-    return failed > 0
+    return tally.verdict("report")
 
 
 sys.exit(main())

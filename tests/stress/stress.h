@@ -13,6 +13,7 @@
 #define WEFT_TESTS_STRESS_H
 
 #include "../test.h"
+#include "../want.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -38,14 +39,6 @@ extern uint64_t end_at;                 /* of weft_now() */
 extern _Atomic uint64_t resizes, lives; /* so many there were; printed at the end */
 void moved(void);                       /* tells the watchdog */
 void dump(void);                        /* prints the state of the runtime to standard error */
-_Noreturn void broken(const char *file, int line, const char *what, long long got, long long wanted);
-
-#define WANT(got, wanted) \
-    do { \
-        long long got_ = (long long)(got), wanted_ = (long long)(wanted); \
-        if (got_ != wanted_) broken(__FILE__, __LINE__, #got, got_, wanted_); \
-    } while (0)
-#define OK(call) WANT(call, 0)
 
 static inline uint64_t roll(uint64_t *state) {
     uint64_t x = *state ? *state : 88172645463325252ULL;
