@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks of programs that are one test each: the stress test and random programs. `broken` reports and ends the program. */
+/* Checks for programs that are a test each: the stress test, random programs. `broken` reports and ends the program. */
 #ifndef WEFT_TESTS_WANT_H
 #define WEFT_TESTS_WANT_H
 
