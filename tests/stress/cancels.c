@@ -5,8 +5,8 @@
 /* --- cancels --------------------------------------------------------------------------------------
  *
  * Semaphores, mutexes and counters with random deadlines, tries and cancellations, by fibers and
- * threads. Units of the semaphore stay as many, the mutex's plain number grows by one a success,
- * the counter comes to zero when all is completed.
+ * threads. The semaphore keeps its number of units, the plain number under the mutex grows by one for each success,
+ * and the counter reaches zero when everything is completed.
  */
 
 enum { UNITS = 3, FIBERS = 24, THREADS = 3 };

@@ -23,8 +23,8 @@ static void make_ends(uint64_t *random, int ends[2]) {
 
 /* --- bytes --------------------------------------------------------------------------------------------
  *
- * Each connection has a writer and a reader. Every call is in a scope that is over soon, or is cancelled by another
- * fiber: a call that was told says how much it has done before. So the reader finds each byte once, in its place.
+ * Each connection has a writer and a reader. Every call is in a scope with a near deadline, or another fiber cancels
+ * it. A cancelled call reports how much it has done before. So the reader finds each byte once, in its place.
  */
 enum { CONNECTIONS = 24, BYTES = 1 << 18, PIECE = 20000 };
 
@@ -102,8 +102,8 @@ static void bytes_round(uint64_t random) {
 
 /* --- closes --------------------------------------------------------------------------------------------
  *
- * Fibers read one byte of an end that another closes, at any moment. They get a byte, the end, or EBADF, and every
- * one of them ends. Then the number is used again; each closer has one of its own.
+ * Fibers read one byte of a descriptor that another fiber closes at any moment. Each read returns a byte, the end, or
+ * EBADF. Then the number is used again. Each closer has its own number.
  */
 enum { CLOSERS = 6, READERS = 5 };
 
@@ -179,7 +179,7 @@ static void closes_round(uint64_t random) {
 
 /* --- the first requests --------------------------------------------------------------------------------
  *
- * The same in a process that has made no request yet: which engine makes them is decided meanwhile.
+ * The same in a process that has made no request yet: the engine is chosen meanwhile.
  */
 static void first_round(uint64_t random) {
     char count[16], seed[24];

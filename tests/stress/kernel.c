@@ -9,7 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* What each of a crowd is told. */
+/* The argument of each member of a crowd. */
 struct role {
     uint64_t random;
     unsigned number;
@@ -23,10 +23,10 @@ static bool found(int result, bool timed, bool tried) { return got(result > 0 ? 
 
 /* --- readiness --------------------------------------------------------------------------------------
  *
- * Posts to a few event descriptors, and takers that wait for one, with and without a deadline, and are
- * cancelled at random. Taken and left posts add up to all posts, and a post that wakes no taker stops the
- * part. Meanwhile other fibers open descriptors, wait for events that never come, and close them: no fiber gets a
- * report about another file with the same number.
+ * Posters write to a few event descriptors. Takers wait for them, with and without a deadline, and are cancelled at
+ * random. Taken and remaining posts add up to all posts. If a post wakes no taker, this part stops. Meanwhile other
+ * fibers open descriptors, wait for events that never come, and close them: no fiber gets a report about another file
+ * with the same number.
  */
 enum { EVENTS = 3, TAKERS = 6, POSTERS = 2, STRANGERS = 2, TAKING_THREADS = 2, AT_A_TIME = 20 };
 
@@ -119,9 +119,9 @@ static void readiness_round(uint64_t random) {
 
 /* --- signals ----------------------------------------------------------------------------------------
  *
- * Signals of the kind that the kernel does not merge, from fibers and a thread, to one subscription that several
- * ask, with deadlines, and are cancelled at random: all of them together get as many as were sent. Others
- * subscribe to the same signal and leave again, some while one of theirs waits.
+ * Fibers and a thread send signals of a kind that the kernel does not merge. Several askers wait on one subscription,
+ * with deadlines, and are cancelled at random. Together they get as many signals as were sent. Guests subscribe to the
+ * same signal and leave again, some while a fiber waits on their subscription.
  */
 enum { ASKERS = 4, SENDERS = 2, GUESTS = 2, UNDER_WAY = 64 };
 

@@ -4,10 +4,9 @@
 
 /* --- locks ------------------------------------------------------------------------------------------
  *
- * Fibers of two clusters, and threads, use a recursive mutex, a reader-writer lock, a barrier, things to be
- * done once and a latch, all at the same time. The guarded number grows by one for each success, a round of the
- * barrier has its number of parties and exactly one serial party, each once-function ran once, and the
- * latch has come down by the number of counts.
+ * Fibers of two clusters, and threads, use a recursive mutex, a reader-writer lock, a barrier, onces and a latch, all
+ * at the same time. The guarded number grows by one for each success. A round of the barrier has its number of parties
+ * and exactly one serial party. Each once-function ran once, and the latch was counted down by the number of counts.
  */
 
 enum { FIBERS = 20, THREADS = 3, PARTIES = 3, ONCES = 16 };

@@ -10,8 +10,8 @@ enum { LOOPERS = 6, MOST = 4000 };
 
 /* --- loops ---------------------------------------------------------------------------------------
  *
- * Loops of all kinds and sizes at once, nested, over threads and fibers, with bodies that wait, and with some
- * that end the loop. Each index counts, and so does the sum of a reduction.
+ * Loops of all kinds and sizes run at the same time, nested, in fibers and threads. Some bodies wait, and some end the
+ * loop. The part checks each index, and the sum of each reduction.
  */
 
 struct looper {

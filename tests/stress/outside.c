@@ -6,9 +6,9 @@
 
 /* --- handshake --------------------------------------------------------------------------------------
  *
- * Bursts of everything that makes work from outside, with pauses in which the workers fall asleep:
- * spawns, pinned spawns, unparks of free and of pinned fibers, posts, timers. Each item arrives once,
- * and the thread waits for it: a lost wake-up stops it, and the watchdog says so.
+ * Threads make bursts of every kind of work from outside: spawns, pinned spawns, unparks of free and of pinned fibers,
+ * posts, timers. In the pauses the workers fall asleep. Each item arrives once, and the thread waits for it. A lost
+ * wake-up stops the thread, and the watchdog reports that.
  */
 enum { OUTSIDERS = 3, PARKED = 8 };
 
@@ -112,7 +112,7 @@ static void handshake_round(uint64_t random) {
 
 /* --- rivals -----------------------------------------------------------------------------------------
  *
- * Timers that one arms and two try to cancel, fibers and threads: armed = fired + cancelled.
+ * A fiber or thread arms timers, and two others try to cancel them: armed = fired + cancelled.
  */
 enum { TIMERS = 64, FIBERS = 8, THREADS = 2 };
 
@@ -166,8 +166,8 @@ static void rivals_round(uint64_t random) {
 
 /* --- hogs ---------------------------------------------------------------------------------------------
  *
- * Fibers that make others ready and then compute until these have run. There is always a worker that
- * is free, or one is made, so all of them end; if it sleeps on, nothing moves any more.
+ * Fibers make other fibers ready and then compute until these have run. There is always a free worker or a new spare,
+ * so all fibers end. If that worker does not wake, nothing moves any more.
  */
 static struct weft_sem may_hog;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parts without a runtime: the ready queue with many takers. It starts with two slots and with
- * indices just before their wrap, so that it grows and wraps while others take. Every item is taken
- * once, and every taker sees them in order.
+ * Parts without a runtime: the ready queue with many takers. It starts with two slots and with indices just before
+ * their wrap, so that it grows and wraps while other threads take. Every item is taken once, and every taker gets its
+ * items in order.
  */
 #include "crowd.h"
 

@@ -4,11 +4,10 @@
 
 /* --- wake ---------------------------------------------------------------------------------------
  *
- * Permit, deadline and cancellation race for every park. Each seat has a fiber that parks, a keeper
- * that cancels and replaces it, and wakers that come by, fibers and threads. The accounting: a waker
- * sets the seat's flag from 0 to 1 before its unpark, and counts; a park that returned 0 finds the
- * flag at 1, clears it, and counts. So at the end of a life, woken = sent, or one less with the flag
- * still up.
+ * Permit, deadline and cancellation race for every park. Each seat has a fiber that parks, a keeper that cancels and
+ * replaces it, and visiting wakers, which are fibers and threads. The accounting: a waker sets the seat's flag from 0
+ * to 1 before its unpark, and counts. A park that returns 0 finds the flag at 1, clears it, and counts. So at the end
+ * of a life, woken = sent, or one less with the flag still set.
  */
 
 enum { SEATS = 24, WAKERS = 6, THREADS = 2 };
@@ -107,8 +106,8 @@ static void wake_round(uint64_t random) {
 
 /* --- stale ---------------------------------------------------------------------------------------
  *
- * Records are used again at once while others still hold handles of their last lives, and unpark,
- * cancel, join and detach by these. A new life must notice nothing of that.
+ * Records are reused at once while other fibers still hold handles of their last lives, and use these to unpark,
+ * cancel, join and detach. That must not affect a new life.
  */
 enum { HANDLES = 64 };
 static _Atomic uint64_t handles[HANDLES];

@@ -6,9 +6,9 @@
 
 /* --- scopes ---------------------------------------------------------------------------------------
  *
- * Every fiber waits, spawns, begins scopes and shields, and fails at random; others are cancelled by
- * handles that may be stale. Each child that was made begins and ends once, each clean-up handler runs or is
- * popped once, no wait ends for a wrong reason, and a scope with a failed child returns the failure.
+ * Every fiber waits, spawns, begins scopes and shields, and fails at random. It also cancels other fibers, by handles
+ * that may be stale. Each spawned child begins and ends once, each clean-up handler runs or is popped once, no wait
+ * ends for a wrong reason, and a scope with a failed child returns the failure.
  */
 
 enum { HEADS = 6, THREADS = 3, CANCELLERS = 2, DEEP = 4, KNOWN = 64 };

@@ -36,7 +36,7 @@ extern const struct part *const part_tables[]; /* all of these, and NULL */
 extern unsigned workers;                /* of the runtime */
 extern unsigned shrink;                 /* sizes are divided by this: sanitizers are slow, and allow fewer fibers */
 extern uint64_t end_at;                 /* of weft_now() */
-extern _Atomic uint64_t resizes, lives; /* so many there were; printed at the end */
+extern _Atomic uint64_t resizes, lives; /* counts that are printed at the end */
 void moved(void);                       /* tells the watchdog */
 void dump(void);                        /* prints the state of the runtime to standard error */
 

@@ -2,33 +2,33 @@
 /*
  * How the explorer (weak.h) works.
  *
- * Each thread runs on a stack of its own. Before each step, an atomic operation say, it comes back to the explorer.
- * A state is what the threads share, their stacks as far as they are in use, and the memory model's records. From a
- * state each thread that can is tried in turn, with each outcome of its step, after everything was put back as it
- * was. States that were met before are not gone on from: so loops that wait end by themselves.
+ * Each thread runs on its own stack. Before each step, for instance an atomic operation, it returns to the explorer.
+ * A state is the shared memory, the used parts of the stacks, and the memory model's records. In each state the
+ * explorer tries each thread that can run, with each outcome of its step, and restores the state after each try. It
+ * does not continue from a state that it has met before, so loops that wait end by themselves.
  *
  * The memory model is that of C11 without consume, and without loads that are done after later stores of their
  * thread (no processor does that where the store depends on the load; see README.md):
  *
- *   - Each atomic word, a place, has a list of messages, in modification order: what was stored, and a view. A store
- *     goes anywhere behind what its thread knows of, so stores of two threads may be seen in orders that no
- *     interleaving has. Nothing goes between a message and the swap that read it.
+ *   - Each atomic word, a place, has a list of messages in modification order. A message is a stored value and a view.
+ *     A store may be inserted anywhere after the messages that its thread knows, so stores of two threads may be seen
+ *     in orders that no interleaving has. No message may be inserted between a message and the swap that read it.
  *   - A thread has a view: for each place the oldest message that it may still read. A load reads any message from
  *     there on; a compare-and-swap that fails, the newest.
- *   - A release store carries the thread's view along, an acquire load takes it over. A swap passes on what the
- *     message carried that it replaces. A relaxed store carries what the thread knew at its last full fence, a relaxed
- *     load takes over at the next one.
- *   - Full fences have an order: each knows all that those before it knew. Sequentially consistent operations have
- *     one by place, and with the fences.
+ *   - A release store carries the thread's view, and an acquire load adopts it. A swap passes on the view of the
+ *     message that it replaces. A relaxed store carries the view of the thread's last full fence. The thread of a
+ *     relaxed load adopts the view at its next full fence.
+ *   - Full fences are ordered: each knows everything that earlier fences knew. Sequentially consistent operations are
+ *     ordered at each place, and with the fences.
  *   - A heavy fence (membarrier) is a full fence of the caller, then one of each other thread wherever that is, one
  *     after the other, and one of the caller again.
- *   - Memory that is not atomic has one value. A view says which last writes, and which reads by which threads since,
- *     it includes; an access is a data race if the view of its thread lacks a conflicting access.
+ *   - Memory that is not atomic has one value. A view records which last writes, and which later reads of each thread,
+ *     it includes. An access is a data race if the view of its thread lacks a conflicting access.
  *
- * Most words are one thread's own. A place, or a word that is not atomic, counts as shared once two threads have used
- * it, one of which writes: that is found out on the way, and the exploration begins anew. Others need no steps.
+ * Most words are private to a thread. A word counts as shared when two threads have used it and one of them writes. The
+ * explorer finds that out on the way, and then begins the exploration again. Private words need no steps.
  *
- * When all is well each order in the source can be weakened, one after the other: some run should go wrong then.
+ * If all runs are right, each order in the source can be weakened, one after the other. Some run should then go wrong.
  */
 #define WEAK_ENGINE
 #include "weak.h"
