@@ -8,6 +8,7 @@
 #undef _FILE_OFFSET_BITS /* it makes one name of fcntl and fcntl64 */
 #define _GNU_SOURCE
 #include "threads/descriptors.h"
+#include "threads/shared.h"
 #include "threads/threads.h"
 
 #include <errno.h>
@@ -172,6 +173,16 @@ WEFT_INTERPOSED int dup(int fd) { return note_copy(fd, real(dup)(fd)); }
 WEFT_INTERPOSED int dup2(int fd, int to) { return note_copy(fd, real(dup2)(fd, to)); }
 WEFT_INTERPOSED int dup3(int fd, int to, int flags) { return note_copy(fd, real(dup3)(fd, to, flags)); }
 
+/* Locks a part of a file: see shared.h. */
+enum { BUSY = -2 };
+static int try_lock_file(int fd, int command, void *range) {
+    int result = real(fcntl)(fd, command == F_SETLKW ? F_SETLK : F_OFD_SETLK, range);
+    return result < 0 && (errno == EAGAIN || errno == EACCES) ? BUSY : result;
+}
+static int lock_file(int fd, int command, void *range) {
+    return SHARED_WAIT(WEFT_FOREVER, real(fcntl)(fd, command, range), try_lock_file(fd, command, range), BUSY);
+}
+
 static int note_fcntl(int fd, int command, int result) {
     if (command == F_SETFL) forget_state(fd, BLOCKS | NEVER_BLOCKS);
     return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? note_copy(fd, result) : result;
@@ -186,9 +197,11 @@ static int note_fcntl(int fd, int command, int result) {
         argument_; \
     })
 WEFT_INTERPOSED int fcntl(int fd, int command, ...) {
+    if (command == F_SETLKW || command == F_OFD_SETLKW) return lock_file(fd, command, LAST_ARGUMENT(command));
     return note_fcntl(fd, command, real(fcntl)(fd, command, LAST_ARGUMENT(command)));
 }
 WEFT_INTERPOSED int fcntl64(int fd, int command, ...) {
+    if (command == F_SETLKW || command == F_OFD_SETLKW) return lock_file(fd, command, LAST_ARGUMENT(command));
     return note_fcntl(fd, command, real(fcntl64)(fd, command, LAST_ARGUMENT(command)));
 }
 WEFT_INTERPOSED int ioctl(int fd, unsigned long request, ...) {

@@ -6,7 +6,7 @@
 #undef _FILE_OFFSET_BITS /* it makes one name of pread and pread64 */
 #define _GNU_SOURCE
 #include "weft/file.h"
-#include "threads/threads.h"
+#include "threads/shared.h"
 
 #include <sys/file.h>
 #include <unistd.h>
@@ -54,7 +54,14 @@ WEFT_INTERPOSED int fsync(int fd) { return weft__caller_parks() ? INSIDE(weft_fs
 WEFT_INTERPOSED int fdatasync(int fd) {
     return weft__caller_parks() ? INSIDE(weft_fdatasync(fd)) : real(fdatasync)(fd);
 }
+enum { BUSY = -2 };
+static int try_flock(int fd, int operation) {
+    int result = real(flock)(fd, operation | LOCK_NB);
+    return result < 0 && errno == EWOULDBLOCK ? BUSY : result;
+}
 WEFT_INTERPOSED int flock(int fd, int operation) {
     bool waits = !(operation & (LOCK_NB | LOCK_UN));
-    return is_posix_fiber() && waits ? weft_flock(fd, operation) : real(flock)(fd, operation);
+    if (is_posix_fiber() && waits) return weft_flock(fd, operation);
+    return waits ? SHARED_WAIT(WEFT_FOREVER, real(flock)(fd, operation), try_flock(fd, operation), BUSY)
+                 : real(flock)(fd, operation);
 }

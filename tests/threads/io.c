@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/msg.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -119,7 +120,7 @@ static void pipes(void) {
 
 /* More threads wait than spare workers could wait for. */
 enum { WAITERS = 300 };
-static int several[2], counter;
+static int several[2], counter, locked, old_queue;
 static mqd_t queue;
 
 static void *gets_two(void *arg) {
@@ -141,8 +142,22 @@ static void *gets_message(void *arg) {
     CHECK(mq_receive(queue, text, sizeof text, NULL) == 3);
     return arg;
 }
+static void *gets_old_message(void *arg) {
+    struct msgbuf m;
+    CHECK(msgrcv(old_queue, &m, 1, 0, 0) == 1);
+    return arg;
+}
+static void *gets_lock(void *name) {
+    struct flock lock = {.l_type = F_WRLCK, .l_len = 1};
+    int fd = open(name, O_RDWR | O_CLOEXEC);
+    CHECK(fd >= 0 && !fcntl(fd, F_OFD_SETLKW, &lock) && !close(fd));
+    return name;
+}
 static void messages(void) {
-    void *(*all[])(void *) = {gets_two, gets_count, gets_message};
+    void *(*all[])(void *) = {gets_two, gets_count, gets_message, gets_old_message, gets_lock};
+    struct msgbuf old = {.mtype = 1};
+    struct flock lock = {.l_type = F_WRLCK, .l_len = 1};
+    char path[] = "/tmp/weft-threads-XXXXXX";
     struct iovec part = {"a", 1};
     struct mmsghdr m[2] = {{.msg_hdr = {.msg_iov = &part, .msg_iovlen = 1}},
                            {.msg_hdr = {.msg_iov = &part, .msg_iovlen = 1}}};
@@ -154,13 +169,17 @@ static void messages(void) {
     CHECK((queue = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, &attr)) != -1 && !mq_unlink(name));
     CHECK(!clock_gettime(CLOCK_REALTIME, &soon));
     CHECK(mq_timedreceive(queue, text, sizeof text, NULL, &soon) == -1 && errno == ETIMEDOUT);
-    for (int kind = 0; kind < 3; kind++) {
+    CHECK((old_queue = msgget(IPC_PRIVATE, 0600)) >= 0 && (locked = mkstemp(path)) >= 0);
+    CHECK(!fcntl(locked, F_OFD_SETLK, &lock));
+    for (int kind = 0; kind < 5; kind++) {
         pthread_t t[WAITERS];
-        for (int i = 0; i < WAITERS; i++) t[i] = start(all[kind], NULL);
+        for (int i = 0; i < WAITERS; i++) t[i] = start(all[kind], path);
+        if (kind == 4) CHECK(!close(locked));
         for (int i = 0; i < WAITERS; i++) {
             if (kind == 0) CHECK(sendmmsg(several[1], m, 2, 0) == 2);
             if (kind == 1) CHECK(!eventfd_write(counter, 1));
             if (kind == 2) CHECK(!mq_send(queue, "abc", 3, 0));
+            if (kind == 3) CHECK(!msgsnd(old_queue, &old, 1, 0));
         }
         for (int i = 0; i < WAITERS; i++) finish(t[i]);
     }
@@ -168,6 +187,7 @@ static void messages(void) {
     close(several[1]);
     close(counter);
     mq_close(queue);
+    CHECK(!msgctl(old_queue, IPC_RMID, NULL) && !unlink(path));
 }
 
 /* A socket that has blocked changes: by a flag, by another number, by a child, by a time-out; and its number is used
