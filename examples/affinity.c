@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Directed work: each worker is sent its part of a loop at the start, and the same part again the next time, when what
- * it has worked on may still be in its cache. Heat that spreads along a rod, step by step. And functions that are
- * called side by side: the two ends of the rod are looked at at once.
+ * Directed work: each worker gets its part of a loop at the start, and the same part again in the next loop, when its
+ * data may still be in the worker's cache. The loop computes how heat spreads along a rod, step by step. Then two
+ * functions run in parallel: they look at the two ends of the rod.
  */
 #include <stdio.h>
 #include <weft.h>
@@ -38,8 +38,8 @@ static int run(void *unused) {
     (void)unused;
     rod[0][0] = rod[0][N / 2] = 1000;
 
-    /* The object remembers which worker ran which part; all that it needs is to be there for all the loops. Without
-     * it, `spread` alone sends a part to each worker, in order. */
+    /* The object remembers which worker ran which part. It must exist during all loops. Without it, `spread` alone
+     * sends a part to each worker, in order. */
     struct weft_affinity affinity = WEFT_AFFINITY_INIT;
     struct weft_for_options options = WEFT_FOR_INIT;
     options.affinity = &affinity;

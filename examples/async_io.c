@@ -18,8 +18,8 @@ static int run(void *unused) {
     if (fd < 0 || pipe2(silent, O_CLOEXEC)) return 1;
     unlink(name);
 
-    /* All of the writes are under way at once, and so are the reads. A struct weft_io, and the memory that it was
-     * given, must stay until its operation is done. */
+    /* All writes are under way at once, and so are the reads. A struct weft_io, and the memory given to it, must stay
+     * until its operation is done. */
     for (int i = 0; i < PIECES; i++)
         if (weft_io_pwrite(&io[i], fd, "sixteen bytes...", SIZE, i * SIZE)) return 1;
     for (int i = 0; i < PIECES; i++)
@@ -30,7 +30,8 @@ static int run(void *unused) {
         if (weft_io_wait(&io[i]) != SIZE) return 1;
     printf("the last piece: %s\n", pieces[PIECES - 1]);
 
-    /* Whichever comes first: an operation is a future, and can be selected. Nothing ever comes from this pipe. */
+    /* The first of several operations: an operation is a future, and can be selected. No byte ever comes from this
+     * pipe. */
     if (weft_io_read(&slow, silent[0], late, sizeof late) || weft_io_fdatasync(&io[0], fd)) return 1;
     int first = weft_future_any((struct weft_future *[]){&slow.future, &io[0].future}, 2);
     printf("%s was done first\n", first ? "the sync" : "the read");

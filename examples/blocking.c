@@ -8,7 +8,7 @@
 #include <weft.h>
 #include <weft/io.h>
 
-/* Stands for a call into a library that knows nothing of fibers. */
+/* Stands for a call into a library that does not know fibers. */
 static void *slow(void *arg) {
     usleep(50 * 1000);
     *(int *)arg = 42;

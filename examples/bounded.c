@@ -11,9 +11,9 @@ static int queue[ROOM], length;
 
 static int put(int item) {
     int err = 0;
-    weft_mutex_lock(&lock); /* no cancellation point: it is held afterwards */
-    /* The mutex is given back while we wait and held again afterwards, also when we were cancelled. Then the wait does
-     * not wait any more: the result must end the loop. */
+    weft_mutex_lock(&lock); /* not a cancellation point: the mutex is held afterwards */
+    /* The wait releases the mutex and locks it again, even if this fiber is cancelled. In a cancelled fiber the wait
+     * returns at once, so an error must end the loop. */
     while (length == ROOM && !err) err = weft_cond_wait(&not_full, &lock);
     if (!err) {
         queue[length++] = item;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Channels: a pipeline of fibers that hand numbers on, and end when there are no more. */
+/* Channels: a pipeline of fibers that pass numbers on, and end when there are no more. */
 #include <stdio.h>
 #include <weft.h>
 
@@ -10,7 +10,7 @@ struct stage {
 
 static void *squares(void *arg) {
     struct stage *s = (struct stage *)arg;
-    /* The loop ends when the channel is closed and empty: recv then says -EPIPE. */
+    /* The loop ends when the channel is closed and empty: weft_chan_recv then returns -EPIPE. */
     for (long x; weft_chan_recv(s->in, &x) == 0;) {
         x *= x;
         if (weft_chan_send(s->out, &x)) break;
@@ -21,9 +21,9 @@ static void *squares(void *arg) {
 
 static int run(void *unused) {
     (void)unused;
-    /* No buffer: the sender waits until its number was taken. */
+    /* No buffer: the sender waits until a receiver takes its number. */
     struct weft_chan numbers = WEFT_CHAN_INIT(sizeof(long));
-    /* Room for eight: the sender waits only when eight are not taken yet. */
+    /* A buffer for eight: the sender waits only while it is full. */
     long room[8];
     struct weft_chan results = WEFT_CHAN_BUFFERED(room);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fork from a fiber: the child has no runtime, and may start one of its own. */
+/* fork in a fiber: the child has no runtime, and may start its own. */
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,16 +14,16 @@ static int in_child(void *unused) {
 static int run(void *unused) {
     (void)unused;
     int status;
-    fflush(stdout); /* as always before a fork: what is buffered would be written twice */
+    fflush(stdout); /* before every fork: otherwise buffered output is written twice */
     pid_t pid = fork();
     if (!pid) {
-        /* We go on here as an ordinary thread, on our own stack. The parent's fibers are not here. */
+        /* The child continues here as an ordinary thread, on its own stack. It has none of the parent's fibers. */
         printf("child: %u workers\n", weft_workers());
         int result = weft_run(in_child, NULL, &(struct weft_config){.workers = 2});
         fflush(stdout);
-        _exit(result); /* or exec; returning from here would end the child with a complaint */
+        _exit(result); /* or exec; returning from here would end the child with an error message */
     }
-    waitpid(pid, &status, 0); /* blocks this worker; others take over what waits for it */
+    waitpid(pid, &status, 0); /* blocks this worker; other workers take over its fibers */
     printf("parent: %u workers, the child said %d\n", weft_workers(), WEXITSTATUS(status));
     return WEXITSTATUS(status);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A fiber that is cancelled in the middle of something: handlers clean up, and a shield lets them wait. */
+/* A fiber is cancelled in the middle of its work: handlers clean up, and a shield lets them wait. */
 #include <stdio.h>
 #include <weft.h>
 
 static int saved;
 
-/* Called by weft_fiber_exit, in a shield: although the fiber was cancelled, this may wait. */
+/* weft_fiber_exit calls this in a shield, so it may wait although the fiber was cancelled. */
 static void save(void *what) {
     if (weft_sleep_for(WEFT_MILLISECOND) == 0) saved = 1;
     printf("saved the %s\n", (const char *)what);
@@ -17,18 +17,18 @@ static int writer(void *unused) {
     weft_cleanup_push(&cleanup, save, (void *)"journal");
     while (weft_sleep_for(WEFT_SECOND) == 0) {
     }                               /* ends when the fiber is cancelled */
-    weft_fiber_exit_if_cancelled(); /* here and now: runs the handler, does not return */
+    weft_fiber_exit_if_cancelled(); /* runs the handler, and does not return */
     return weft_cleanup_pop(&cleanup, 0);
 }
 
-/* The same by hand, for a fiber that goes on afterwards. */
+/* The same with an explicit shield, for a fiber that continues afterwards. */
 static int reader(void *unused) {
     (void)unused;
     int err = weft_sleep_for(WEFT_FOREVER);
     struct weft_shield shield;
     struct weft_scope brief;
     weft_shield_begin(&shield);
-    weft_scope_begin(&brief, weft_now() + 5 * WEFT_MILLISECOND); /* clean-up, but not for ever */
+    weft_scope_begin(&brief, weft_now() + 5 * WEFT_MILLISECOND); /* a deadline for the clean-up */
     weft_sleep_for(WEFT_FOREVER);
     printf("the goodbye %s\n", weft_scope_end(&brief) == -ETIMEDOUT ? "was cut short" : "?");
     weft_shield_end(&shield);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A server that sends back what it receives, and its clients, in one program. A fiber a connection: the code reads
- * as if each had a thread, and costs as much as a loop over events.
+ * A server that sends back what it receives, and its clients, in one program. Each connection is a fiber: the code
+ * reads as if each had a thread, and costs as much as an event loop.
  */
 #include <weft/io.h>
 
@@ -17,7 +17,7 @@ static struct sockaddr_in address = {.sin_family = AF_INET};
 static void *serve(void *connection) {
     int fd = (int)(intptr_t)connection;
     char text[64];
-    /* A client that has gone is an error of the send, and no signal. */
+    /* If the client has disconnected, the send returns an error and raises no signal. */
     for (ssize_t n; (n = weft_recv(fd, text, sizeof text, 0)) > 0;)
         if (weft_send(fd, text, (size_t)n, 0) != n) break;
     weft_close(fd);

@@ -13,8 +13,8 @@ static void *saves(void *unused) {
     return unused;
 }
 
-/* On the stack of the fiber that called exit: it parks, and its worker runs others. Not weft_stop: that would wait for
- * this fiber, and answers -EDEADLK. */
+/* Runs on the stack of the fiber that called exit. The fiber parks, and its worker runs other fibers. weft_stop would
+ * return -EDEADLK here, because it would wait for this fiber. */
 static void at_exit(void) {
     if (weft_spawn(NULL, NULL, saves, NULL) || weft_sem_wait(&saved)) return;
     printf("the handler goes on\n");
@@ -22,7 +22,7 @@ static void at_exit(void) {
 
 static void *works(void *unused) {
     (void)unused;
-    weft_sleep_for(WEFT_FOREVER); /* ends with the process, where it is */
+    weft_sleep_for(WEFT_FOREVER); /* ends with the process */
     return NULL;
 }
 

@@ -13,7 +13,7 @@ static int is_prime(size_t n) {
 /* The body gets a piece of the range, not one index: the loop over it is plain C. */
 static int mark(size_t begin, size_t end, void *primes) {
     for (size_t i = begin; i < end; i++) ((unsigned char *)primes)[i] = (unsigned char)is_prime(i);
-    return 0; /* go on; anything else would end the loop, and be what weft_for returns */
+    return 0; /* 0 continues; any other value ends the loop, and weft_for returns it */
 }
 
 static int look_for(size_t begin, size_t end, void *found) {
@@ -31,8 +31,8 @@ static int run(void *unused) {
     unsigned char *primes = malloc(N);
     size_t count = 0, found = 0;
 
-    /* How the range is cut is measured while it runs: no size of a piece need be given. The size of an element
-     * keeps two workers from writing the same cache line. */
+    /* weft measures the loop and chooses the sizes of the pieces. The size of an element keeps two workers from writing
+     * the same cache line. */
     struct weft_for_options options = WEFT_FOR_INIT;
     options.element = sizeof *primes;
     if (weft_for(0, N, mark, primes, &options)) return 1;
@@ -46,5 +46,5 @@ static int run(void *unused) {
     return count == 25997 && result == 1 ? 0 : 1;
 }
 
-/* A thread may call weft_for just as well: it waits while fibers run the loop. */
+/* A thread may also call weft_for: it waits while fibers run the loop. */
 int main(void) { return weft_run(run, NULL, NULL); }

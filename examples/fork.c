@@ -2,9 +2,9 @@
 /*
  * Fork and join: the sum of an array, by halves.
  *
- * weft_task_fork says that a call may run from now on, here or on another worker; weft_task_join returns when
- * it has run. If no other worker took it, the join is a plain call. So fork freely: a fork and a join
- * cost a few nanoseconds, and only idle workers take anything.
+ * weft_task_fork allows a call to run from now on, on this worker or another. weft_task_join returns when the call has
+ * run. If no other worker took the call, the join is a plain call. So fork freely: a fork and a join cost a few
+ * nanoseconds, and only idle workers take calls.
  */
 #include "weft.h"
 
@@ -19,7 +19,7 @@ struct range {
 
 static void sum(void *arg) {
     struct range *r = arg;
-    if (r->last - r->first <= 1000) { /* small enough: the work is worth more than the fork */
+    if (r->last - r->first <= 1000) { /* small enough: a fork would cost more than it gains */
         r->sum = 0;
         for (const int *p = r->first; p < r->last; p++) r->sum += *p;
         return;
@@ -28,8 +28,8 @@ static void sum(void *arg) {
     struct range left = {r->first, middle, 0}, right = {middle, r->last, 0};
     struct weft_task task;
     if (weft_task_fork(&task, sum, &left)) abort();
-    sum(&right);                        /* the other half we do ourselves */
-    if (weft_task_join(&task)) abort(); /* left.sum can be read now */
+    sum(&right);                        /* this fiber does the other half itself */
+    if (weft_task_join(&task)) abort(); /* now left.sum can be read */
     r->sum = left.sum + right.sum;
 }
 

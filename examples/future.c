@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Futures: results that will be there later. Wait for one, or for all; any of them may be an error. */
+/* Futures: results that will be there later. Wait for one or for all. A result may be an error. */
 #include <stdio.h>
 #include <weft.h>
 
@@ -30,12 +30,12 @@ static int run(void *unused) {
     int first = weft_future_any(answers, 3);
     printf("the first answer is for key %d\n", lookups[first].key);
 
-    /* All of them: the error of the first that has one, if any. */
+    /* All of them: returns the error of the first that failed, or 0. */
     int err = weft_future_all(answers, 3);
     printf("together: %s\n", err == -ENOENT ? "one was not found" : "fine");
 
     void *value;
-    for (int i = 0; i < 3; i++) /* done: these waits return at once */
+    for (int i = 0; i < 3; i++) /* all are done: these waits return at once */
         if (weft_future_wait(answers[i], &value) == 0) printf("key %d is there\n", *(int *)value);
     for (int i = 0; i < 3; i++)
         if (weft_join(f[i], NULL)) return 1;

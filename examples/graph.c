@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* A graph of things to do: breakfast. And a value for each worker: how much it did. */
+/* A graph of work: breakfast. And a value for each worker: how much it did. */
 #include <stdio.h>
 #include <weft.h>
 
 static struct weft_combinable steps = WEFT_COMBINABLE_INIT(sizeof(int), NULL); /* begins as zero */
 
 static int step(void *name) {
-    weft_sleep_for(2 * WEFT_MILLISECOND); /* others go on */
+    weft_sleep_for(2 * WEFT_MILLISECOND); /* other nodes continue */
     printf("  %s\n", (const char *)name);
-    int *mine = weft_combinable_take(&steps); /* this call's alone until it is put back */
+    int *mine = weft_combinable_take(&steps); /* belongs to this call until it is put back */
     if (!mine) return -ENOMEM;
     ++*mine;
     return weft_combinable_put(&steps, mine);
@@ -31,12 +31,12 @@ static int run(void *unused) {
     if (weft_graph_edge(&g, toast, butter) || weft_graph_edge(&g, coffee, eat)) return 1;
     if (weft_graph_edge(&g, butter, eat)) return 1;
 
-    for (int day = 1; day <= 2; day++) { /* as often as one likes */
+    for (int day = 1; day <= 2; day++) { /* a graph can run any number of times */
         printf("day %d\n", day);
         if (weft_graph_run(&g)) return 1;
     }
 
-    /* A circle is noticed before anything is called. */
+    /* A cycle is detected before any node runs. */
     if (weft_graph_edge(&g, eat, water) || weft_graph_run(&g) != -ELOOP) return 1;
     weft_graph_clear(&g);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* One worker, and a fiber that blocks its kernel thread: the other fibers go on. Prints the name of that fiber. */
+/* One worker, and a fiber that blocks its kernel thread: the other fibers continue. Prints the name of that fiber. */
 #include <stdio.h>
 #include <unistd.h>
 #include <weft.h>
 
 static void *blocks(void *unused) {
-    usleep(300000); /* a C call that knows nothing of fibers */
+    usleep(300000); /* a C call that does not know fibers */
     return unused;
 }
 

@@ -35,7 +35,7 @@ static struct weft_counter done = WEFT_COUNTER_INIT, dropped = WEFT_COUNTER_INIT
 static void answer(struct client *client, const char *what, unsigned number) {
     char text[64];
     int size = snprintf(text, sizeof text, "%s %u\n", what, number);
-    struct weft_shield shield; /* the answer is sent although this fiber may have been cancelled */
+    struct weft_shield shield; /* the answer is sent even if this fiber was cancelled */
     weft_shield_begin(&shield);
     weft_mutex_lock(&client->writing);
     (void)!weft_write_until(client->fd, text, (size_t)size, weft_now() + WEFT_SECOND); /* the client may have gone */
@@ -75,7 +75,7 @@ static int serve(void *connection) {
             have -= (size_t)(end + 1 - buffer);
             memmove(buffer, end + 1, have);
         }
-        if (have == sizeof buffer - 1) break; /* no line is that long */
+        if (have == sizeof buffer - 1) break; /* the line is too long */
     }
     struct weft_shield shield;
     weft_shield_begin(&shield);

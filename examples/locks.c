@@ -5,7 +5,7 @@
 
 enum { FIBERS = 8, ROUNDS = 5 };
 
-static struct weft_once made = WEFT_ONCE_INIT; /* zeros would do for all of these but the barrier */
+static struct weft_once made = WEFT_ONCE_INIT; /* zeros are valid for all of these except the barrier */
 static struct weft_rwlock lock = WEFT_RWLOCK_INIT;
 static int table[FIBERS];
 
@@ -31,11 +31,11 @@ static void *work(void *arg) {
     int me = (int)(intptr_t)arg;
     if (weft_once_run(&made, make_table, NULL)) return NULL;
     for (int round = 0; round < ROUNDS; round++) {
-        weft_rwlock_read(&lock); /* others read at the same time */
+        weft_rwlock_read(&lock); /* other readers may be inside, too */
         int seen = table[(me + round) % FIBERS];
         weft_rwlock_unlock_read(&lock);
 
-        weft_rwlock_write(&lock); /* alone; readers that come now wait, and all go in when we leave */
+        weft_rwlock_write(&lock); /* alone; readers that come now wait, and all of them enter after the unlock */
         table[me] += 1;
         weft_rwlock_unlock_write(&lock);
 
@@ -43,7 +43,7 @@ static void *work(void *arg) {
         add_to_log(seen >= 0);
         weft_mutex_unlock(&log_lock);
 
-        /* No fiber begins the next round before all have ended this round. One of them gets another result. */
+        /* No fiber begins the next round before all have ended this round. One fiber gets a special result. */
         if (weft_barrier_wait(&round_over) == WEFT_BARRIER_SERIAL) printf("round %d is over\n", round);
     }
     weft_latch_count_down(&all_done, 1);

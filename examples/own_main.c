@@ -28,7 +28,7 @@ int main(void) {
     for (int i = 0; i < 30; i++) numbers[i] = i;
     for (int i = 0; i < 3; i++) pthread_create(&threads[i], NULL, client, numbers + 10 * i);
     for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
-    if (weft_counter_wait(&outstanding, 0)) return 1; /* this thread sleeps; the workers do the rest */
+    if (weft_counter_wait(&outstanding, 0)) return 1; /* this thread sleeps while the workers run */
     for (int i = 0; i < 30; i++) sum += numbers[i];
     printf("three threads handed in thirty fibers: the squares add up to %ld\n", sum);
     return weft_stop() || sum != 8555;

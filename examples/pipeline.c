@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A pipeline: lines are made in order, worked on side by side, and printed in order again. */
+/* A pipeline: lines are made in order, processed in parallel, and printed in order again. */
 #include <stdio.h>
 #include <string.h>
 #include <weft.h>
@@ -10,8 +10,8 @@ struct line {
     unsigned long sum;
 };
 
-/* The first stage makes an item at each call, until there are no more. It is called by one at a time. At most
- * eight are under way, so eight places are enough: a line has left before its place is used again. */
+/* The first stage makes an item at each call, until there are no more. It runs for one item at a time. At most eight
+ * items are under way, so eight slots are enough: a line has left before its slot is used again. */
 static int make(void **item, void *lines) {
     static int number;
     if (number == 40) return WEFT_PIPELINE_END;
@@ -22,7 +22,7 @@ static int make(void **item, void *lines) {
     return 0;
 }
 
-/* Several at once, and each may wait for as long as it likes: other items go on meanwhile. */
+/* Runs for several items at a time. It may wait as long as it likes, while other items continue. */
 static int work(void **item, void *unused) {
     (void)unused;
     struct line *line = *item;

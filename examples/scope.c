@@ -7,13 +7,13 @@ struct part {
     const char *name;
     uint64_t takes;
     int outcome; /* 0, or a negative errno */
-    int stopped; /* by the failure of another */
+    int stopped; /* cancelled by the failure of another child */
 };
 
-/* Returns 0, or a negative errno: then it has failed, and with it the scope. */
+/* Returns 0, or a negative errno, which cancels the scope. */
 static int fetch(void *arg) {
     struct part *p = (struct part *)arg;
-    int err = weft_sleep_for(p->takes); /* -ECANCELED as soon as another has failed */
+    int err = weft_sleep_for(p->takes); /* -ECANCELED as soon as another child has failed */
     p->stopped = err == -ECANCELED;
     return err ? err : p->outcome;
 }
@@ -25,7 +25,7 @@ static int run(void *unused) {
                            {"body", 3600 * WEFT_SECOND, 0, 0}};
     struct weft_scope scope;
     weft_scope_begin(&scope, WEFT_FOREVER);
-    for (int i = 0; i < 3; i++) /* refused only if the scope is cancelled by then, or memory is short */
+    for (int i = 0; i < 3; i++) /* fails only if the scope is already cancelled, or memory is short */
         if (weft_scope_spawn(&scope, NULL, fetch, &parts[i])) break;
     int err = weft_scope_end(&scope); /* waits for all three, whatever happens */
     for (int i = 0; i < 3; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Select: whichever comes first, two sources, the end, a time, or a deadline. */
+/* Select: waits for the first of two channels, the end, a time, or a deadline. */
 #include <stdio.h>
 #include <weft.h>
 
@@ -35,7 +35,7 @@ static int run(void *unused) {
             WEFT_CASE_FUTURE(&end, NULL),
             WEFT_CASE_TIME(look_up),
         };
-        /* Exactly one of the four is done; of those that can be, any. */
+        /* Exactly one of the four cases is done. If several can be done, each is equally likely. */
         switch (weft_case_select_until(cases, 4, weft_now() + WEFT_SECOND)) {
         case 0: printf("a word: %s\n", word); break;
         case 1: printf("a number: %d\n", number); break;

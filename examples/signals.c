@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A server that reloads on SIGHUP and ends gracefully on SIGTERM: both are awaited by an ordinary fiber. */
+/* A server that reloads on SIGHUP and ends gracefully on SIGTERM. An ordinary fiber waits for both signals. */
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 
 static struct weft_sem stop;
 
-/* Stands for whatever serves: works until it is told to stop, and finishes what it has begun. */
+/* Stands for a server: works until it is told to stop, and completes the work that it has begun. */
 static void *serve(void *served) {
     while (weft_sem_wait_until(&stop, weft_now() + WEFT_MILLISECOND) == -ETIMEDOUT) ++*(long *)served;
     return NULL;
@@ -19,7 +19,7 @@ static int run(void *unused) {
     struct weft_signal what;
     struct weft_fiber server;
     long served = 0;
-    /* From here on nothing is lost: what comes while we are busy is kept until we ask. */
+    /* From here on no signal is lost: signals that arrive meanwhile are kept. */
     if (weft_signals_begin(&signals, WEFT_SIGNAL(SIGHUP) | WEFT_SIGNAL(SIGTERM))) return 1;
     if (weft_spawn(&server, NULL, serve, &served)) return 1;
 
@@ -31,7 +31,7 @@ static int run(void *unused) {
     printf("shutting down\n");
     weft_sem_post(&stop);
     if (weft_join(server, NULL)) return 1;
-    weft_signals_end(&signals); /* what SIGTERM did before, it does again */
+    weft_signals_end(&signals); /* the previous action of SIGTERM is restored */
     printf("done\n");
     return 0;
 }

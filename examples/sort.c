@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sorting: any elements with a comparison to call, and numbers with one in line. */
+/* Sorting: elements of any type by a comparison function, and numbers by an inlined comparison. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static int run(void *unused) {
     struct person people[] = {{"Grace", 1906},  {"Ada", 1815},  {"Alan", 1912},
                               {"Konrad", 1910}, {"John", 1903}, {"Kurt", 1906}};
     if (weft_sort(people, 6, sizeof *people, by_year, NULL)) return 1;
-    /* Stable: Grace stood before Kurt, born in the same year, and still does. */
+    /* The sort is stable: Grace comes before Kurt, born in the same year, as in the input. */
     for (int i = 0; i < 6; i++) printf("%d %s\n", people[i].born, people[i].name);
     if (strcmp(people[2].name, "Grace") || strcmp(people[3].name, "Kurt")) return 1;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A deadline over everything that is done in a block, however deep: no call in it needs one of its own. */
+/* A deadline for everything in a block, however deep: the calls in it need no deadlines of their own. */
 #include <stdio.h>
 #include <weft.h>
 
@@ -10,7 +10,7 @@ static int ask(void *unused) {
     return weft_sem_wait(&reply); /* -ETIMEDOUT when the time of the scope is up */
 }
 
-/* Knows nothing of any deadline; begins a scope of its own, which ends in time with the outer one. */
+/* Does not know the deadline; its own scope ends in time with the outer scope. */
 static int ask_both(void) {
     struct weft_scope both;
     weft_scope_begin(&both, WEFT_FOREVER);
@@ -27,7 +27,7 @@ static int run(void *unused) {
     int outer = weft_scope_end(&limit);
     printf("inside: %s, outside: %s\n", inner == -ETIMEDOUT ? "timed out" : "?",
            outer == -ETIMEDOUT ? "timed out" : "?");
-    /* The limit is over with its scope. */
+    /* The deadline ends with its scope. */
     printf("and afterwards one may wait again: %s\n", weft_sleep_for(WEFT_MILLISECOND) == 0 ? "yes" : "no");
     return inner == -ETIMEDOUT && outer == -ETIMEDOUT ? 0 : 1;
 }

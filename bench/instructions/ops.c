@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One operation of weft, so often, on one worker: run under callgrind by bench/instructions.sh, which counts what an
- * operation takes. The count of a run with fewer operations is subtracted, so all that is done once drops out.
+ * Repeats one operation of weft on one worker. bench/instructions.sh runs it under callgrind, and counts the
+ * instructions of an operation. It subtracts the count of a run with fewer operations, so that work that is done once
+ * does not count.
  *
  *   ops NAME COUNT
  */
@@ -30,7 +31,7 @@ static void *yields(void *arg) {
     return arg;
 }
 
-/* Each unparks the other and parks; of two permits in a row one would be lost, so it begins with a park. */
+/* Each fiber unparks the other and parks. Two permits would count as one, so it begins with a park. */
 static void *parks(void *arg) {
     size_t me = (size_t)arg;
     if (me) must(weft_park());

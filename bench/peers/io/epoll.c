@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A plain epoll loop: level-triggered, one thread, each connection answered as soon as it is seen to be
- * readable. What an answer does not fit into the socket's buffer does not happen here: clients wait for
- * their answers. See server.h.
+ * A plain epoll loop: level-triggered, one thread, each connection answered as soon as it is readable. The clients wait
+ * for their answers, so an answer always fits into the socket's buffer. See server.h.
  */
 #include "server.h"
 

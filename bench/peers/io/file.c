@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `file` without fibers (tools/bench/weft/file.c says what it is): inline, one pread after another, or by a
- * plain ring that has `fibers` reads under way; all that a batch of completions leads to is submitted with
- * the wait for the next.
+ * `file` without fibers (see tools/bench/weft/file.c): one pread after another, or a plain ring with `fibers` reads
+ * under way. With the ring, all requests that follow from a batch of completions are submitted with the wait for the
+ * next batch.
  *
  *   ring=1   by the ring
  */

@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #define BACKLOG 4096
-#define ROOM 4096 /* of what one connection can have under way */
+#define ROOM 4096 /* bytes that a connection can have under way */
 #define DESCRIPTORS 65536
 
 static const char hello[] = "HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, world\n";
@@ -55,7 +55,7 @@ static inline long number_asked(int argc, char **argv, const char *key, long oth
     return otherwise;
 }
 
-/* As many descriptors as are allowed. */
+/* Listens. Raises the limit of descriptors as far as permitted. */
 static inline int listen_at(long port, int flags) {
     struct rlimit limit;
     if (!getrlimit(RLIMIT_NOFILE, &limit)) {
@@ -72,7 +72,7 @@ static inline int listen_at(long port, int flags) {
     return fd;
 }
 
-/* How many requests end in the bytes; a request never comes in pieces here. */
+/* Returns how many requests end in the bytes. A request never comes in pieces here. */
 static inline size_t requests_in(const char *bytes, size_t size) {
     size_t count = 0;
     const char *end = bytes + size;

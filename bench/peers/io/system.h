@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A measuring program without fibers: what is measured runs on the first thread. */
+/* A measuring program without fibers: measurements run on the first thread. */
 #ifndef IO_SYSTEM_H
 #define IO_SYSTEM_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A plain io_uring loop: one thread, one ring that only it uses, all that a batch of completions leads to
- * submitted with the wait for the next. Accepts in multishot. Two forms of receiving:
+ * A plain io_uring loop: one thread with its own ring. All requests that follow from a batch of completions are
+ * submitted with the wait for the next batch. Accepts are multishot. There are two ways to receive:
  *
  *   multishot=0   an answer and the next receive are submitted together; the connection has a buffer for
  *                 each of the two. The receive waits first: there is nothing yet.
@@ -14,19 +14,19 @@
 #include <liburing.h>
 
 #define ENTRIES 4096
-#define BUFFERS 16384 /* of the ring of buffers */
+#define BUFFERS 16384 /* buffers in the ring of buffers */
 #define BUFFER 2048
 #define GROUP 1
 
 enum kind { ACCEPTED, RECEIVED, SENT, CLOSED };
 
-/* What a completion is about, packed into its 64 bits. */
+/* Packs the subject of a completion into its 64 bits. */
 static uint64_t about(enum kind kind, int fd, unsigned buffer) {
     return (uint64_t)kind << 56 | (uint64_t)buffer << 32 | (uint32_t)fd;
 }
 
 struct connection {
-    char *buffers[2]; /* one is sent from while the other is received into */
+    char *buffers[2]; /* the loop sends from one buffer while it receives into the other */
     unsigned next;
 };
 
@@ -48,7 +48,7 @@ static struct io_uring_sqe *entry(enum kind kind, int fd, unsigned buffer) {
     return sqe;
 }
 
-/* io_uring_prep_... clears user_data, in some versions. */
+/* Some versions of io_uring_prep_... clear user_data. */
 #define SUBMIT(prepare, kind, fd, buffer, ...) \
     do { \
         struct io_uring_sqe *sqe_ = entry(kind, fd, buffer); \
@@ -84,7 +84,7 @@ static void give_back(unsigned buffer) {
     io_uring_buf_ring_advance(lent, 1);
 }
 
-/* No completion for a send that succeeds, unless a buffer is to be given back. */
+/* A successful send has no completion, unless a buffer must be returned. */
 static void start_send(int fd, const void *bytes, size_t size, unsigned buffer) {
     struct io_uring_sqe *sqe = entry(SENT, fd, buffer);
     io_uring_prep_send(sqe, fd, bytes, size, MSG_NOSIGNAL | MSG_WAITALL);
@@ -128,7 +128,7 @@ static void completed(const struct io_uring_cqe *cqe) {
     case RECEIVED: received(cqe, fd); break;
     case SENT:
         if (multishot && work == ECHO) give_back((unsigned)(cqe->user_data >> 32) & 0xffff);
-        break; /* a send that failed: the receive tells */
+        break; /* a failed send: the receive reports it */
     case CLOSED: break;
     }
 }

@@ -5,7 +5,7 @@
 #include "forkjoin.h"
 #include "system.h"
 
-/* One thread of the team measures; the others take tasks where they wait for it, at the end. */
+/* One thread of the team measures. The others take tasks while they wait for it at the end. */
 void sys_run(const struct args *args, measure_fn *run, struct result *result) {
     int workers = (int)arg(args, "workers");
 #pragma omp parallel num_threads(workers)

@@ -121,7 +121,7 @@ void sys_chan_close(struct sys_chan *chan) {
     pthread_mutex_unlock(&chan->lock);
 }
 
-/* switch: one thread hands over to another and waits, on one cpu. ns, one way. */
+/* switch: one thread wakes another and waits, on one CPU. ns, one way. */
 struct pair {
     struct alarm_clock alarm;
     APART struct sys_permit there;
@@ -161,7 +161,7 @@ static void switch_to(const struct args *args, struct result *result) {
     result->right = pair.answered == asked;
 }
 
-/* startstop: make the threads, let each come up and wait, end them. us for all. */
+/* startstop: make the threads, wait until each sleeps, end them. us for all. */
 struct idler {
     struct sys_fiber fiber;
     struct sys_permit permit;

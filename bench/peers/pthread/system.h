@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the shared benchmarks run on: kernel threads. The names are explained in
- * tools/bench/weft/system.h.
+ * The system under the shared benchmarks: kernel threads. tools/bench/weft/system.h explains the names.
  */
 #ifndef BENCH_SYSTEM_H
 #define BENCH_SYSTEM_H
@@ -17,7 +16,7 @@ struct sys_fiber {
     pthread_t thread;
 };
 
-/* With stacks of the size that a fiber of weft has. */
+/* Spawns a thread with a stack as large as that of a weft fiber. */
 void sys_spawn(struct sys_fiber *fiber, void *(*fn)(void *), void *p);
 
 static inline void sys_join(struct sys_fiber *fiber) { must(-pthread_join(fiber->thread, NULL), "pthread_join"); }
@@ -26,7 +25,7 @@ static inline void sys_yield(void) { sched_yield(); }
 
 static inline void sys_sleep(uint64_t nanoseconds) { pause_ns(nanoseconds); }
 
-/* 1: it is there. The plain futex, because nothing is cheaper. */
+/* 1: the permit is there. A plain futex, because nothing is cheaper. */
 struct sys_permit {
     int there;
 };
@@ -48,8 +47,8 @@ static inline void sys_permit_give(struct sys_permit *permit) {
 }
 
 /*
- * A semaphore that gives to the first that waits, as those of weft, Go and Boost do. With sem_t a
- * thread may take back what it has just posted, and churn would never block.
+ * A semaphore that gives to the first waiter, like those of weft, Go and Boost. With sem_t a thread could take back
+ * what it has just posted, and churn would never block.
  */
 struct sys_waiter {
     struct sys_permit permit;
@@ -74,7 +73,7 @@ struct sys_mutex {
 static inline void sys_mutex_init(struct sys_mutex *mutex) { pthread_mutex_init(&mutex->mutex, NULL); }
 static inline void sys_mutex_lock(struct sys_mutex *mutex) { must(-pthread_mutex_lock(&mutex->mutex), "lock"); }
 static inline void sys_mutex_unlock(struct sys_mutex *mutex) { must(-pthread_mutex_unlock(&mutex->mutex), "unlock"); }
-/* A queue behind a mutex, and two conditions. Without room, the sender stays until its item was taken. */
+/* A queue with a mutex and two conditions. Without a buffer, the sender waits until its item was taken. */
 struct sys_chan {
     pthread_mutex_t lock;
     pthread_cond_t not_full, not_empty, taken;
@@ -104,7 +103,7 @@ static inline void sys_rwlock_unlock_write(struct sys_rwlock *lock) {
     must(-pthread_rwlock_unlock(&lock->lock), "unlock");
 }
 
-/* Runs on as many cpus as there are workers. */
+/* Runs on as many CPUs as there are workers. */
 void sys_run(const struct args *args, measure_fn *run, struct result *result);
 
 #endif
