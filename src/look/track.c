@@ -134,7 +134,7 @@ static void track_fiber(const struct weft__seen *f, void *arg) {
         t->left_out++;
         return;
     }
-    uint64_t since = f->waits_since ? f->waits_since : t->now;
+    uint64_t since = f->waits_since && f->waits_since < t->now ? f->waits_since : t->now; /* t->now: before the look */
     t->fiber[index] = (struct weft__tracked){f->id, wait_of(f), since, g};
     count_member(t, g, f->id, since, true);
 }
