@@ -20,6 +20,7 @@
 #include "arch/thread_pointer.h"
 #include "base/message.h"
 #include "sched/dispatch/own_tls.h"
+#include "sched/elastic/resize.h"
 #include "threads/caught.h"
 #include "threads/descriptors.h"
 #include "threads/kick.h"
@@ -107,6 +108,7 @@ static bool start_runtime(uint64_t mask) {
     if (!prepare_receiver()) return refuse_program("no memory");
     weft__signals_set_kernel_mask(~WEFT_FAULT_SIGNALS); /* carriers inherit it */
     weft__kick_begin();
+    weft__spares_most = WEFT_WORKERS_MAX;
     if (!weft_start(&config)) return true;
     weft__signals_set_kernel_mask(mask);
     return refuse_program("the runtime cannot start");

@@ -120,7 +120,7 @@ static void pipes(void) {
 
 /* More threads wait than spare workers could wait for. */
 enum { WAITERS = 300 };
-static int several[2], counter, locked, old_queue;
+static int several[2], counter, locked, old_queue, characters[2];
 static mqd_t queue;
 
 static void *gets_two(void *arg) {
@@ -153,8 +153,14 @@ static void *gets_lock(void *name) {
     CHECK(fd >= 0 && !fcntl(fd, F_OFD_SETLKW, &lock) && !close(fd));
     return name;
 }
+/* Reads where no call parks. */
+static void *gets_character(void *arg) {
+    FILE *f = fdopen(dup(characters[0]), "r");
+    CHECK(f && !setvbuf(f, NULL, _IONBF, 0) && fgetc(f) == 'x' && !fclose(f));
+    return arg;
+}
 static void messages(void) {
-    void *(*all[])(void *) = {gets_two, gets_count, gets_message, gets_old_message, gets_lock};
+    void *(*all[])(void *) = {gets_two, gets_count, gets_message, gets_old_message, gets_lock, gets_character};
     struct msgbuf old = {.mtype = 1};
     struct flock lock = {.l_type = F_WRLCK, .l_len = 1};
     char path[] = "/tmp/weft-threads-XXXXXX";
@@ -169,9 +175,10 @@ static void messages(void) {
     CHECK((queue = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, &attr)) != -1 && !mq_unlink(name));
     CHECK(!clock_gettime(CLOCK_REALTIME, &soon));
     CHECK(mq_timedreceive(queue, text, sizeof text, NULL, &soon) == -1 && errno == ETIMEDOUT);
+    CHECK(!pipe(characters));
     CHECK((old_queue = msgget(IPC_PRIVATE, 0600)) >= 0 && (locked = mkstemp(path)) >= 0);
     CHECK(!fcntl(locked, F_OFD_SETLK, &lock));
-    for (int kind = 0; kind < 5; kind++) {
+    for (int kind = 0; kind < 6; kind++) {
         pthread_t t[WAITERS];
         for (int i = 0; i < WAITERS; i++) t[i] = start(all[kind], path);
         if (kind == 4) CHECK(!close(locked));
@@ -179,6 +186,7 @@ static void messages(void) {
             if (kind == 0) CHECK(sendmmsg(several[1], m, 2, 0) == 2);
             if (kind == 1) CHECK(!eventfd_write(counter, 1));
             if (kind == 2) CHECK(!mq_send(queue, "abc", 3, 0));
+            if (kind == 5) CHECK(write(characters[1], "x", 1) == 1);
             if (kind == 3) CHECK(!msgsnd(old_queue, &old, 1, 0));
         }
         for (int i = 0; i < WAITERS; i++) finish(t[i]);
@@ -186,6 +194,8 @@ static void messages(void) {
     close(several[0]);
     close(several[1]);
     close(counter);
+    close(characters[0]);
+    close(characters[1]);
     mq_close(queue);
     CHECK(!msgctl(old_queue, IPC_RMID, NULL) && !unlink(path));
 }

@@ -144,7 +144,7 @@ static unsigned spares_due(struct weft__cluster *c, const struct sight *s, unsig
     if (is_crisis(s)) due = rescue_larger(due, now + lesser_time(lesser_time(s->waiting, s->hogs), AT_ONCE));
     if (s->idle) due = replaced;
     if (reserve && !load_rlx(&c->reserve)) due = now;
-    return (unsigned)lesser_time(lesser_time(due, 2 * replaced), WEFT_SPARES_MAX);
+    return (unsigned)lesser_time(lesser_time(due, 2 * replaced), weft__spares_most);
 }
 
 /* Once there is a reserve, it stays until another worker has nothing to do. */
@@ -170,11 +170,14 @@ static void set_spares(struct weft__cluster *c, unsigned due, bool reserve) {
     set_reserve(c, reserve);
 }
 
+unsigned weft__spares_most = WEFT_SPARES_MOST;
+
 static void say_too_many(void) {
     static bool said;
     if (said) return;
     said = true;
-    weft__say_if_room("%z workers of a cluster are stuck: no more are started in their place", (size_t)WEFT_SPARES_MAX);
+    weft__say_if_room("%z workers of a cluster are stuck: no more are started in their place",
+                      (size_t)weft__spares_most);
 }
 
 /* Acts on what the monitor has seen of all workers at this tick. */
@@ -195,7 +198,7 @@ static void rescue_all(struct weft__cluster *c, struct sight *s, struct weft__re
     unsigned rate = weft__overload_rate(s->compute, r->processors);
     if (load_rlx(&c->overload_rate) != rate) store_rlx(&c->overload_rate, rate);
     set_spares(c, spares_due(c, s, replaced, reserve), reserve);
-    if (replaced > WEFT_SPARES_MAX) say_too_many();
+    if (replaced > weft__spares_most) say_too_many();
     if (is_crisis(s)) r->urgent = true;
 }
 

@@ -7,7 +7,10 @@
 
 #include "sched/core/cluster.h"
 
-#define WEFT_SPARES_MAX 256
+/* The limit of spares in a cluster. libweft-threads raises it before the start: each thread of an unmodified program
+ * may block, as a kernel thread may. */
+enum { WEFT_SPARES_MOST = 256 };
+extern unsigned weft__spares_most;
 
 /* Sets the number of workers of this generation of the cluster; as many spares run as workers are stuck. automatic: the
  * number follows the CPU quota from now on. -ENOMEM, -EAGAIN: fewer run. -ESRCH: that generation has ended. */
