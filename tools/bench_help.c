@@ -7,25 +7,25 @@
 #include <string.h>
 
 void bench_help(void) {
-    fputs("weft bench list                       the benchmarks, and the systems that take part\n"
-          "weft bench NAME [key=value ...] [options]   one of them, or all; each result is checked\n"
-          "weft bench NAME --help                its parameters, with what they may be\n"
+    fputs("weft bench list                       lists the benchmarks, and which systems take part\n"
+          "weft bench NAME [key=value ...] [options]   runs one benchmark, or all; checks every result\n"
+          "weft bench NAME --help                lists the benchmark's parameters and their ranges\n"
           "\n"
-          "  --workers LIST   with so many workers (else: with 1 and with 2); 4, 1,2,8, 1..16, 1..16*2, 2..10+4\n"
-          "  --sweep KEY=LIST each of these values in turn; may be repeated, and then every combination runs\n"
-          "  --paper          the parameters of the document that the benchmark comes from\n"
-          "  --peer P         system P only; weft: alone; may be repeated (else: all that are installed)\n"
-          "  --runs R         medians of R rounds (else: 7)\n"
-          "  --quick          shorter where that is possible, 3 rounds\n"
-          "  --counts         steals, moved fibers and stolen calls, a run of weft\n"
-          "  --bind           each worker stays on a processor of its own (weft, OpenMP)\n"
-          "  --smt no         one hardware thread of each core, for all systems\n"
-          "  --node N         the processors of this memory node, for all systems\n"
-          "  --limit S        seconds that a run may take (60; with --paper 3600)\n"
-          "  --json           one object a line\n"
+          "  --workers LIST   the numbers of workers (default: 1 and 2); 4 or 1,2,8 or 1..16 or 1..16*2 or 2..10+4\n"
+          "  --sweep KEY=LIST runs with each of these values; if repeated, with every combination\n"
+          "  --paper          uses the parameters of the document that the benchmark comes from\n"
+          "  --peer P         runs only system P, for example weft; may be repeated (default: all that are installed)\n"
+          "  --runs R         the number of rounds; figures are their medians (7)\n"
+          "  --quick          3 rounds, shorter where possible\n"
+          "  --counts         also counts steals, moved fibers and stolen calls in a run of weft\n"
+          "  --bind           binds each worker to a processor of its own (weft, OpenMP)\n"
+          "  --smt no         uses one hardware thread of each core, for all systems\n"
+          "  --node N         uses the processors of this memory node, for all systems\n"
+          "  --limit S        how many seconds a run may take (60; with --paper 3600)\n"
+          "  --json           prints one JSON object on each line\n"
           "\n"
-          "`make peers` installs the others. Exit code: 0, 1 when a result was wrong, 2 for arguments that make no "
-          "sense.\n",
+          "`make peers` installs the other systems.\n"
+          "Exit status: 0 on success, 1 if a result was wrong, 2 if the arguments are invalid.\n",
           stdout);
 }
 

@@ -11,25 +11,25 @@
 #include <string.h>
 
 static const char help[] =
-    "weft: fibers you may block, on a few kernel threads\n"
+    "weft: fibers for C on Linux. They may block; a few kernel threads run them.\n"
     "\n"
-    "  weft tour               what it can do, beside kernel threads, in under a minute\n"
-    "  weft bench list         the benchmarks\n"
-    "  weft bench NAME ...     one of them, beside its peers; more: weft bench --help\n"
-    "  weft cached ...         a memcached; more: weft cached --help\n"
-    "  weft dump PID|CORE      every fiber of a process: state, what it waits for, stack; more: weft dump --help\n"
-    "  weft explain PID|CORE   why fibers of a process do not go on: deadlocks, held locks, hogs\n"
-    "  weft load PROTOCOL ...  asks a server and checks its answers: https, memcached ...; more: weft load --help\n"
-    "  weft trace PID|FILE     records events; summary, timeline in a page, trace for Perfetto\n"
-    "  weft profile PID        CPU time and waiting time by stack: pprof, folded stacks, flame graph\n"
-    "  weft report             the experiments with pictures, as one HTML page; more: weft report --help\n"
-    "  weft serve DIR          the files of a directory over HTTP; more: weft serve --help\n"
-    "  weft threads PROGRAM    a program that knows nothing of weft, its threads as fibers; more: weft threads --help\n"
-    "  weft top PID            what the workers and fibers of a process do, live\n"
-    "  weft help COMMAND       what a command does, and its options\n"
+    "  weft tour               shows what weft can do, beside kernel threads, in under a minute\n"
+    "  weft bench list         lists the benchmarks\n"
+    "  weft bench NAME ...     runs a benchmark beside its peers\n"
+    "  weft cached ...         runs a memcached server\n"
+    "  weft dump PID|CORE      prints every fiber of a process: its state, what it waits for, its stack\n"
+    "  weft explain PID|CORE   says why fibers of a process are stuck: deadlocks, held locks, hogs\n"
+    "  weft load PROTOCOL ...  sends requests to a server and checks the answers: HTTP, memcached, echo\n"
+    "  weft profile PID        measures CPU time and waiting time by stack: pprof, folded stacks, flame graph\n"
+    "  weft report             runs experiments and draws them in one HTML page\n"
+    "  weft serve DIR          serves the files of a directory over HTTP\n"
+    "  weft threads PROGRAM    runs an unmodified program with its threads as fibers\n"
+    "  weft top PID            shows what the workers and fibers of a process do, live\n"
+    "  weft trace PID|FILE     records events: summary, timeline in one page, trace for Perfetto\n"
+    "  weft help COMMAND       explains a command and its options\n"
     "  weft --help, --version\n"
     "\n"
-    "Exit code: 0, 1 when a result was wrong, 2 for arguments that make no sense.\n";
+    "Exit status: 0 on success, 1 if a result was wrong, 2 if the arguments are invalid.\n";
 
 int usage(const char *format, ...) {
     va_list list;

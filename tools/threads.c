@@ -19,16 +19,16 @@
 static const char help[] =
     "weft threads [OPTIONS] PROGRAM [ARGUMENTS]\n"
     "\n"
-    "Runs a program with its threads as fibers. The program is not changed or compiled anew.\n"
+    "Runs a program with its threads as fibers. The program need not be changed or recompiled.\n"
     "\n"
-    "  --workers N      kernel threads that run the program's threads; default: one a processor\n"
-    "  --stack-size N   bytes of stack for threads that ask for no size; default: 1048576\n"
-    "  --io ENGINE      epoll: do not use io_uring\n"
-    "  --stats          print statistics of the runtime at the end\n"
-    "  --               the end of the options\n"
+    "  --workers N      how many kernel threads run the program's threads (default: one for each processor)\n"
+    "  --stack-size N   the stack size in bytes of threads that ask for none (1048576)\n"
+    "  --io ENGINE      epoll: does not use io_uring\n"
+    "  --stats          prints statistics of the runtime at the end\n"
+    "  --               ends the options\n"
     "\n"
-    "Programs that make no thread run as before. Static and setuid programs, and programs with a sanitizer, run with\n"
-    "kernel threads, and weft says so. More: docs/THREADS.md.\n";
+    "A program that makes no threads runs as before. Static and setuid programs and programs with a sanitizer run\n"
+    "with kernel threads; weft then prints one line that says so. See docs/THREADS.md.\n";
 
 /* --- the library ------------------------------------------------------------------------------------------- */
 

@@ -8,21 +8,21 @@
 #include <string.h>
 
 static const char help[] =
-    "weft report [options]              runs the experiments and writes DIR/report.html and DIR/claims.html\n"
-    "weft report --compare A B [-o DIR] what changed between two reports, with significance; writes DIR/compare.html\n"
-    "weft report [-o DIR] --latency FILE...   draws what `weft load --hdr FILE` has written; DIR/latency.html\n"
-    "weft report --list                 the experiments, and the figures of the documents that each is the twin of\n"
+    "weft report [options]              runs the experiments; writes DIR/report.html and DIR/claims.html\n"
+    "weft report --compare A B [-o DIR] says what changed significantly between two reports; writes DIR/compare.html\n"
+    "weft report [-o DIR] --latency FILE...   draws files that `weft load --hdr FILE` wrote; writes DIR/latency.html\n"
+    "weft report --list                 lists the experiments, and the figures that they reproduce\n"
     "\n"
-    "  --quick        smaller sizes and 3 rounds: under five minutes (else 15 rounds: under two hours)\n"
-    "  --only WHAT    one experiment, or those of one document: 000 to 004\n"
-    "  -o DIR         where to (weft-report); a report that was interrupted goes on there\n"
+    "  --quick        smaller sizes and 3 rounds: under five minutes (default: 15 rounds, under two hours)\n"
+    "  --only WHAT    runs one experiment, or those of one document: 000 to 004\n"
+    "  -o DIR         the directory to write to (weft-report); an interrupted report continues there\n"
     "  --runs R       the number of rounds\n"
-    "  --ms M         ms of one measurement, where its length can be chosen\n"
-    "  --again        only write the pages anew, from the data that are there\n"
+    "  --ms M         the length of a measurement in ms, where it can be chosen\n"
+    "  --again        only writes the pages again, from the data in DIR\n"
     "\n"
-    "Every figure can be downloaded from the page as CSV and JSON. docs/REPORT.md lists the figures.\n"
-    "Exit code: 0, 1 when something could not be run or written, or --compare found something worse, 2 for\n"
-    "arguments that make no sense.\n";
+    "The page offers the data of every figure as CSV and JSON. docs/REPORT.md lists the figures.\n"
+    "Exit status: 0 on success, 1 if an experiment failed, a page could not be written or --compare found something\n"
+    "worse, 2 if the arguments are invalid.\n";
 
 struct request {
     struct lab lab;

@@ -15,18 +15,18 @@
 static const char help[] =
     "weft dump PID|CORE [options]\n"
     "\n"
-    "Prints every fiber of a process, running, hung or stopped, or of a core file: its state, what it waits for, what\n"
-    "holds that, where it was spawned, and its stack. Fibers with the same stack are shown together. The process "
-    "needs\n"
-    "no preparation. Only fibers that run are interrupted, for some microseconds, to read their stacks.\n"
+    "Prints every fiber of a process or of a core file: its state, what it waits for, which fiber holds that, where "
+    "it\n"
+    "was spawned, and its stack. The process may run, hang or be stopped, and needs no preparation. Fibers with the\n"
+    "same stack are shown together. Only running fibers are interrupted, for some microseconds, to read their stacks.\n"
     "\n"
-    "  --all         names every fiber of a group, not only the first four, and every frame\n"
-    "  --json        one JSON object: workers, fibers and stacks\n"
-    "  --no-running  does not interrupt fibers that run: their stacks are not shown\n"
-    "  --no-stacks   no stacks at all\n"
-    "  --watch S     looks twice, S seconds apart (0.01 to 3600), and says of each fiber that has waited since then\n"
+    "  --all         names every fiber of a group, not only the first four, and prints every frame\n"
+    "  --json        prints one JSON object: workers, fibers and stacks\n"
+    "  --no-running  does not interrupt running fibers; their stacks are not shown\n"
+    "  --no-stacks   shows no stacks\n"
+    "  --watch S     looks twice, S seconds apart (0.01 to 3600), and marks fibers that did not move in between\n"
     "\n"
-    "Exit code: 0, 1 when the target could not be read, 2 for arguments that make no sense.\n";
+    "Exit status: 0 on success, 1 if the process or core file could not be read, 2 if the arguments are invalid.\n";
 
 /* The first look, and a pause. 0 or -errno. */
 static int watch(struct target *t, struct weft__track *track, double seconds) {

@@ -10,17 +10,17 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char help[] = "weft explain PID|CORE\n"
-                           "\n"
-                           "Says why fibers of a process, or of a core file, do not go on: deadlocks as circles, with "
-                           "the line of each wait; locks\n"
-                           "whose holder sleeps, computes, blocks in C or has ended; waits that nothing is left to "
-                           "end; fibers that keep their\n"
-                           "workers. Certain and likely are told apart. The process needs no preparation.\n"
-                           "\n"
-                           "Exit code: 0 when something was found or nothing is wrong, 1 when the target could not be "
-                           "read, 2 for arguments that\n"
-                           "make no sense.\n";
+static const char help[] =
+    "weft explain PID|CORE\n"
+    "\n"
+    "Says why the fibers of a process, or of a core file, do not continue: deadlocks as cycles, with the line of each\n"
+    "wait; locks held by a fiber that sleeps, computes, blocks in C or has ended; waits that nothing can end any\n"
+    "more; fibers that keep their workers. It tells certain findings from likely ones. The process needs no "
+    "preparation.\n"
+    "\n"
+    "Exit status: 0 with or without a finding, 1 if the process or core file could not be read, 2 if the arguments "
+    "are\n"
+    "invalid.\n";
 
 int command_explain(int argc, char **argv) {
     if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {

@@ -27,18 +27,18 @@ static const char help[] =
     "weft profile PID [options]\n"
     "weft profile FILE.folded -o FILE.html\n"
     "\n"
-    "Where a process spends its CPU time, and where its fibers wait, by stack. The process needs no preparation. A\n"
-    "thread that runs is stopped for some tens of microseconds at each tick; threads that sleep are not touched.\n"
+    "Shows by stack where a process spends CPU time and where its fibers wait. The process needs no preparation. At\n"
+    "each tick weft stops a running thread for some tens of microseconds; it does not touch sleeping threads.\n"
     "\n"
-    "  --seconds N   for so long (10); Ctrl-C ends it earlier\n"
+    "  --seconds N   how long to measure (10); Ctrl-C ends it earlier\n"
     "  --hz N        ticks a second, 1 to 1000 (99)\n"
-    "  -o FILE       where to; the name says what (weft-PID.pb.gz):\n"
-    "                  .pb.gz   for `go tool pprof`, speedscope and others; -sample_index=waiting for the waits\n"
-    "                  .folded  folded stacks, a line each; the numbers are microseconds\n"
+    "  -o FILE       the file to write (weft-PID.pb.gz); its name chooses the format:\n"
+    "                  .pb.gz   for `go tool pprof`, speedscope and others; -sample_index=waiting shows the waits\n"
+    "                  .folded  folded stacks, one on each line, in microseconds\n"
     "                  .html    a flame graph in one page\n"
     "\n"
-    "Of a file of folded stacks it makes a flame graph.\n"
-    "Exit code: 0, 1 when the target could not be read, 2 for arguments that make no sense.\n";
+    "The second form draws a flame graph from a file of folded stacks.\n"
+    "Exit status: 0 on success, 1 if the process could not be read, 2 if the arguments are invalid.\n";
 
 static volatile sig_atomic_t stopped;
 static void on_stop(int sig) {

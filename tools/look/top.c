@@ -15,18 +15,17 @@
 static const char help[] =
     "weft top PID [options]\n"
     "\n"
-    "Shows what the workers and the fibers of a process do, again and again: load, delays from ready to running, "
-    "fibers\n"
-    "by state, the busiest and the longest waiting by call site, input and output under way, hogs, steals and helps.\n"
-    "The process needs no preparation and is not interrupted.\n"
+    "Shows live what the workers and fibers of a process do: load, delays from ready to running, fibers by state, the\n"
+    "busiest and the longest waiting fibers by call site, I/O in progress, hogs, steals and helps. The process needs\n"
+    "no preparation and is not interrupted.\n"
     "\n"
     "  --interval S  seconds between two frames, 0.1 to 60 (1)\n"
-    "  --once        prints one frame, after an interval, and ends\n"
-    "  --json        prints each frame as a line of JSON; with --once, one\n"
-    "  --frames N    ends after N frames\n"
+    "  --once        prints one frame after an interval, and exits\n"
+    "  --json        prints each frame as a line of JSON; with --once, one line\n"
+    "  --frames N    exits after N frames\n"
     "\n"
-    "Keys: h in the terminal lists them.\n"
-    "Exit code: 0, also when the process ends; 1 when it could not be read; 2 for arguments that make no sense.\n";
+    "Press h in the terminal for the keys.\n"
+    "Exit status: 0, also when the process ends; 1 if the process could not be read; 2 if the arguments are invalid.\n";
 
 struct top {
     struct target target;

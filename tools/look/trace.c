@@ -16,22 +16,22 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char help[] = "weft trace PID [-o FILE] [--seconds N]\n"
-                           "weft trace FILE [--span NAME] [--perfetto OUT] [--html OUT]\n"
-                           "\n"
-                           "Records what the workers and fibers of a process do, event by event. The process needs no "
-                           "preparation. A file that\n"
-                           "was recorded, so or by WEFT_TRACE=FILE, is summed up: how busy workers were, how long "
-                           "fibers were ready before they\n"
-                           "ran, where they waited and for what, what woke them, and the longest stalls.\n"
-                           "\n"
-                           "  -o FILE         where to (weft-PID.trace)\n"
-                           "  --seconds N     for so long (10); Ctrl-C ends it earlier\n"
-                           "  --span NAME     the critical path of the longest span of that name\n"
-                           "  --perfetto OUT  writes a trace for https://ui.perfetto.dev\n"
-                           "  --html OUT      writes a timeline as one page, which needs no network\n"
-                           "\n"
-                           "Exit code: 0, 1 when the target could not be read, 2 for arguments that make no sense.\n";
+static const char help[] =
+    "weft trace PID [-o FILE] [--seconds N]\n"
+    "weft trace FILE [--span NAME] [--perfetto OUT] [--html OUT]\n"
+    "\n"
+    "The first form records what the workers and fibers of a process do, event by event. The process needs no\n"
+    "preparation. The second form summarizes a recorded file, also one that WEFT_TRACE=FILE wrote: how busy the\n"
+    "workers were, how long fibers were ready before they ran, where they waited and for what, what woke them, and\n"
+    "the longest stalls.\n"
+    "\n"
+    "  -o FILE         the file to write (weft-PID.trace)\n"
+    "  --seconds N     how long to record (10); Ctrl-C ends it earlier\n"
+    "  --span NAME     prints the critical path of the longest span of that name\n"
+    "  --perfetto OUT  writes a trace for https://ui.perfetto.dev\n"
+    "  --html OUT      writes a timeline as one page that works offline\n"
+    "\n"
+    "Exit status: 0 on success, 1 if the process or file could not be read, 2 if the arguments are invalid.\n";
 
 #define LEASE_NS UINT64_C(2000000000) /* the process goes on recording for so long after the tool has asked */
 

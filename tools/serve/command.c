@@ -11,25 +11,26 @@
 #include <string.h>
 
 static const char help[] =
-    "weft serve DIR: the files of a directory, over HTTP/1.1\n"
+    "weft serve DIR: serves the files of a directory over HTTP/1.1\n"
     "\n"
-    "  --port N       listen at port N (8080); 0: at any that is free, and say which\n"
-    "  --bind ADDR    at that address, or name of this machine (127.0.0.1); 0.0.0.0 or :: for all\n"
-    "  --tls CERT KEY by TLS 1.2 and 1.3, with the certificates and the key of these PEM files; again for other "
-    "names.\n"
-    "                 SIGHUP reads them anew\n"
-    "  --user NAME    as root: become that user when the port is open (nobody); root: stay root\n"
-    "  --workers N    on N kernel threads (as many as there are processors to use)\n"
-    "  --list         show directories that have no index.html\n"
-    "  --log FILE     a line for each request; -: on standard output. SIGHUP opens it anew\n"
-    "  --cache N      keep N files open, small files in memory (1024); 0: none\n"
-    "  --idle S       seconds that a connection is kept without a request, before the first or between two (60)\n"
-    "  --slow S       seconds for the head of a request, for its body, and for 256 KiB of an answer (15)\n"
-    "  --metrics [ADDR:]PORT  numbers of the runtime for Prometheus at http://ADDR:PORT/metrics (127.0.0.1)\n"
-    "  --grace S      seconds that requests under way have when a signal ends it (10)\n"
+    "  --port N       the port (8080); 0 chooses a free port and prints it\n"
+    "  --bind ADDR    the address or host name to listen on (127.0.0.1); 0.0.0.0 or :: for all addresses\n"
+    "  --tls CERT KEY serves TLS 1.2 and 1.3 with the certificates and the key in these PEM files; repeat the option\n"
+    "                 for other host names. SIGHUP reloads the files\n"
+    "  --user NAME    when started as root: becomes that user once the port is open (nobody); root stays root\n"
+    "  --workers N    the number of kernel threads (default: one for each available processor)\n"
+    "  --list         lists directories that have no index.html\n"
+    "  --log FILE     writes a line for each request; - writes to standard output. SIGHUP reopens the file\n"
+    "  --cache N      keeps N files open, and small files in memory (1024); 0: none\n"
+    "  --idle S       closes a connection that sends no request for S seconds (60)\n"
+    "  --slow S       how many seconds a client may take for a request's head, for its body, and for each 256 KiB of\n"
+    "                 the answer (15)\n"
+    "  --metrics [ADDR:]PORT  serves metrics for Prometheus at http://ADDR:PORT/metrics (127.0.0.1)\n"
+    "  --grace S      how many seconds requests in progress may take when a signal stops the server (10)\n"
     "\n"
-    "As many connections as there are descriptors (ulimit -n) but for files: at the limit the longest idle is closed.\n"
-    "SIGINT or SIGTERM ends it, a second one at once. See docs/SERVE.md.\n";
+    "The limit on descriptors (ulimit -n), less those for files, limits the connections. At the limit the server\n"
+    "closes the connection that has been idle longest. SIGINT or SIGTERM stops the server; a second signal stops it\n"
+    "at once. See docs/SERVE.md.\n";
 
 struct settings settings = {.address = "127.0.0.1", .port = 8080, .cache = 1024, .idle = 60, .slow = 15, .grace = 10};
 
