@@ -8,8 +8,8 @@
  *   - weft_close closes it. If the C library closes it and the number is reused, the new file is not watched.
  *     readiness.c notices that, late; from then on the process registers no more descriptors this way.
  *
- * A bit "ready" is not enough: one reader could clear it while another one relies on it. So each descriptor counts its
- * reports:
+ * A bit "ready" is not enough: one reader could clear it while another reader relies on it. So each descriptor counts
+ * its reports:
  *
  *   the reader                                      the thread that handles a report
  *   1. seen = reports                               1. reports + 1, under the waiters' lock

@@ -159,12 +159,12 @@ static int uring_push(struct weft__op *op, const struct weft__request *r, uint32
     return 0;
 }
 
-/* 0: the result is in the op. An error: nothing was done. */
 /* For the recorder: the descriptor. */
 static inline struct weft__waits_for io_what(const struct weft__op *op) {
     return weft__for(WEFT_WAITS_IO, (void *)(uintptr_t)(unsigned)op->fd);
 }
 
+/* 0: the result is in the op. An error: nothing was done. */
 static WEFT_SWITCHES int uring_once(struct weft__fiber *me, const struct weft__request *r, uint32_t generation,
                                     struct weft__op *op,
                                     int (*more)(struct weft__op *, struct weft__uring *, struct io_uring_sqe *)) {
@@ -217,8 +217,8 @@ static WEFT_SWITCHES int accept_once(struct weft__fiber *me, const struct weft__
     return op->result < 0 ? err : 0;
 }
 
-/* The same for a request with two descriptors: closing the other one ends it, too. readiness.h waits for that close,
- * with the same ticket. */
+/* The same for a request with two descriptors: closing the other descriptor ends it, too. readiness.h waits for that
+ * close, with the same ticket. */
 static WEFT_SWITCHES int once_of_two(struct weft__fiber *me, const struct weft__request *r, uint32_t generation,
                                      struct weft__op *op) {
     struct weft__descriptor also = {
@@ -240,8 +240,8 @@ static WEFT_SWITCHES int once_of_two(struct weft__fiber *me, const struct weft__
     return err && op->result < 0 ? err : 0;
 }
 
-/* The error that the system call would return. A ring may return another one, because it reads some arguments before it
- * checks the descriptor or the flags. */
+/* The error that the system call would return. A ring may return another error, because it reads some arguments before
+ * it checks the descriptor or the flags. */
 static WEFT_COLD ssize_t error_of_call(const struct weft__request *r, int error) {
     const uint32_t flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH | AT_STATX_SYNC_TYPE;
     int type;

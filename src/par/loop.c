@@ -182,7 +182,7 @@ static bool keeps_right(const struct weft__loop *loop, const struct range *r) {
     return own >= r->mid && own < r->end;
 }
 
-/* Forks one side, mostly [mid, end), runs the other one, joins. room: for the value of the right side. */
+/* Forks one side, mostly [mid, end), runs the other side, and joins. room: for the value of the right side. */
 static void cut_in_two(struct weft__loop *loop, struct range r, void *value, struct pace *pace, void *room) {
     struct piece forked = {.loop = loop, .begin = r.mid, .end = r.end, .value = room, .parts = r.parts};
     size_t begin = r.begin, end = r.mid;
