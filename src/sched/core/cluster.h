@@ -34,7 +34,7 @@ struct weft__tasks {
     struct weft__lock lock;
     struct weft__deque *first, *last;
     _Atomic unsigned suspended; /* the number of these deques; written under the lock */
-    _Atomic unsigned parked;    /* how many of them belong to fibers that wait for something else than a join */
+    _Atomic unsigned parked;    /* how many of them belong to fibers that wait for something other than a join */
     _Atomic unsigned patience,
         looks;          /* how many forks in a row wake no worker, and how many have done so: see tasks.c */
     _Atomic bool woken; /* a worker was woken for a fork, and has not stolen anything yet */
@@ -67,7 +67,7 @@ struct weft__cluster {
     _Atomic bool rescues;
     _Atomic bool own_tls;          /* its fibers have thread-local storage of their own; see own_tls_spawn.c */
     _Atomic uint32_t fibers;       /* the placement word of an ordinary new fiber; with RETURNS if that is the policy */
-    _Atomic uint64_t late_after;   /* a fiber that waits longer is reported; 0: no fiber is */
+    _Atomic uint64_t late_after;   /* a fiber that waits longer is reported; 0: none is reported */
     _Atomic uint64_t next_report;  /* the next report comes at this time at the earliest */
     _Atomic uint64_t crowded;      /* processors are scarce until this time: wake no worker without need. See load.c */
     _Atomic unsigned run_capacity; /* how many workers can run at once; 0: unknown. Written by the monitor */
@@ -112,8 +112,8 @@ struct weft_cluster weft__cluster_lasting(void);
  * true. Records of clusters and workers are kept for ever: without the lock, fn may see another life of the cluster. */
 bool weft__each_cluster(bool (*fn)(struct weft__cluster *, void *), void *arg);
 
-/* To how many workers, by index, any thread may give work. A worker with a higher index is retired; or its thread is
- * just being made, and that may fail. `wanted` grows only when the thread is there. */
+/* Any thread may give work to workers with an index below this number. The other workers are retired, or their threads
+ * are just being made, which may fail. `wanted` grows only when the thread is there. */
 static inline unsigned weft__cluster_ready(struct weft__cluster *c) {
     unsigned wanted = load_rlx(&c->wanted), count = load_acq(&c->count); /* pairs with the making of a worker */
     return wanted < count ? wanted : count;

@@ -42,7 +42,7 @@ struct weft__pace {
     int poll_from;           /* the value from which until_poll counts down */
     int until_due;           /* dispatches until the worker's rarer duties, see look_about in loop/poll.c */
     unsigned aside_turn;     /* counts dispatches while fibers of other priorities wait */
-    uint64_t next_due;       /* the worker does these at this time at the latest */
+    uint64_t next_due;       /* these duties are due at this time at the latest */
     uint64_t slice;          /* how long a slow dispatch takes */
     uint64_t mean_turn;      /* how long a dispatch takes, in sixteenths of ns: moving average */
     uint64_t next_loop_turn; /* before this time a parallel loop that runs here does not let other fibers run */
@@ -280,14 +280,14 @@ struct weft__worth {
     struct weft__fiber *runs;      /* the fiber that runs the stolen call; NULL: the call has returned */
     _Atomic unsigned vain;         /* how many steals in a row did not pay */
     struct weft__deque *seen;      /* a suspended deque that this worker has left to the deque's home */
-    uint64_t seen_public, seen_at; /* its word `public` then, and the time */
+    uint64_t seen_public, seen_at; /* the word `public` of `seen`, and when that was */
 };
 
 /* The time from `then` to `now`; 0 if `then` is 0 or later than `now`. */
 static inline uint64_t weft__since(uint64_t then, uint64_t now) { return then && then < now ? now - then : 0; }
 
 /*
- * Ready fibers that are not ordinary: pinned, or of another priority. They stand aside of the queue, in lists behind a
+ * Ready fibers that are not ordinary: pinned, or of another priority. They are beside the queue, in lists behind a
  * lock, because other workers take from these lists: urgent fibers, and the fibers of a stuck worker. See priority.c.
  */
 enum { WEFT_ASIDE_HIGH, WEFT_ASIDE_PINNED, WEFT_ASIDE_LOW, WEFT_ASIDES };
@@ -320,7 +320,8 @@ enum {
 #define WEFT_SHARING_STATE 7u
 #define WEFT_SHARING_THIEF 8u
 
-/* A worker's account of processor time during overload: time adds to it at a rate, running subtracts. (overload.c) */
+/* A worker's account of processor time during overload: passing time adds to it at a rate, running subtracts from it.
+ * (overload.c) */
 struct weft__earned {
     int64_t balance; /* ns */
     uint64_t at;     /* when the balance was computed */

@@ -5,7 +5,7 @@
 #ifndef WEFT_SCHED_CORE_LAYERS_H
 #define WEFT_SCHED_CORE_LAYERS_H
 
-/* The functions of a layer, NULL: none. The layer adds the struct once, before main. */
+/* The functions of a layer; NULL: the layer needs none. The layer adds the struct once, before main. */
 struct weft__layer {
     void (*stopped)(void); /* the runtime has stopped */
     void (*forked)(void);  /* this is a forked child: all threads but the caller are gone */

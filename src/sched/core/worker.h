@@ -44,7 +44,7 @@ struct weft__worker {
     struct weft__earned earned;
     unsigned io_calls;  /* I/O calls that fibers have made here */
     uint64_t next_keep; /* the earliest time to keep its queue to itself; see dispatch/sharing.c */
-    uint64_t owed;      /* ended siblings that the scope's child which begins now will report; see life/fiber.c */
+    uint64_t owed;      /* number of ended siblings that the next child of the scope will report; see life/fiber.c */
     struct weft__worker_cache cache;
     struct weft__location location;
     struct weft__seen_queues seen;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How many workers by default: the processors that the affinity mask allows, or fewer when the
- * control group's CPU quota allows only so much. Version 2 (cpu.max) and version 1
- * (cpu.cfs_quota_us) are read, at the process's own group and every group above it.
+ * How many workers by default: the processors that the affinity mask allows, or fewer if the CPU quota of the control
+ * group is smaller. Version 2 (cpu.max) and version 1 (cpu.cfs_quota_us) are read, at the process's own group and every
+ * group above it.
  */
 #define _GNU_SOURCE
 #include "sched/elastic/cpu_quota.h"

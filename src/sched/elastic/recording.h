@@ -9,7 +9,7 @@
 void weft__recording_tick(uint64_t now);
 /* Allocates the tables that a reader needs before a recording begins. 0, -ENOMEM. */
 int weft__recording_prepare(void);
-/* The program asks for a recording, or ends it. Returns after all workers were told. 0, -ENOMEM. */
+/* The program asks for a recording, or ends it. Returns when every worker was switched. 0, -ENOMEM. */
 int weft__recording_ask(bool on);
 struct weft__worker;
 /* Gives a new worker, which does not run yet, its tape if the recorder is on. */

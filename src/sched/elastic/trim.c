@@ -16,9 +16,9 @@
  * of bare stacks (stack_overflow.c).
  *
  *   the trimmer                                       a worker that has returned something
- *   1. rests = WEFT_TRIMMER_RESTS ...                         1. puts it into a pool
+ *   1. rests = WEFT_TRIMMER_RESTS ...                 1. puts it into a pool
  *   -- fence --                                       -- fence --
- *   2. looks at the pools: when is something to do?   2. does the trimmer rest, and for ever? Then wakes it
+ *   2. looks at the pools: when is there work?        2. does the trimmer rest, and for ever? Then wakes it
  *   3. sleeps until then, unless it was woken
  */
 #include "sched/elastic/trim.h"

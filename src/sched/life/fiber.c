@@ -90,8 +90,8 @@ void weft__fiber_init(struct weft__fiber *f, void *(*fn)(void *), void *arg, con
 static int spawn_heeding(struct weft_fiber *fiber, const struct weft_attr *attr, void *(*fn)(void *), void *arg,
                          const char *where, struct weft__scope *scope, int (*child)(void *));
 
-/* Inlined into each kind of spawn, so that the spawn without a scope does not pay for the other. heeds: check first
- * whether the spawn must take its slow path (weft__spawn_heeds). */
+/* Inlined into each kind of spawn, so that the spawn without a scope does not pay for the spawn with a scope. heeds:
+ * check first whether the spawn must take its slow path (weft__spawn_heeds). */
 static inline __attribute__((always_inline)) int spawn_fiber(struct weft_fiber *fiber, const struct weft_attr *attr,
                                                              void *(*fn)(void *), void *arg, const char *where,
                                                              struct weft__scope *scope, int (*child)(void *),

@@ -35,7 +35,8 @@ static void say_overflow(const struct weft__fiber *f, const struct weft__stack *
         (uint64_t)(uintptr_t)weft__stack_top(s), (size_t)(weft__stack_top(s) - s->low));
 }
 
-/* One overflow may show on several threads at once. The first one reports it; the others wait for its abort. */
+/* One overflow may show on several threads at once. The first thread reports it; the other threads wait for its abort.
+ */
 static _Atomic pid_t dying;
 
 static _Noreturn void end_process(void) {
@@ -80,7 +81,7 @@ static WEFT_MAY_RACE bool is_not_on(struct weft__fiber *f, void *p) {
     return !s->found;
 }
 
-/* A long overflow has crossed the stacks below, and their gaps: it came from the topmost one. */
+/* A long overflow crosses the stacks below it, and their gaps. So it came from the topmost of the overrun stacks. */
 static const struct weft__stack *overflow_culprit(const struct weft__stack *s) {
     for (const struct weft__stack *above; (above = weft__stack_above(s)) && weft__stack_is_overrun(above);) s = above;
     return s;
@@ -101,8 +102,9 @@ void weft__overrun_check(const struct weft__fiber *f) {
     if (unlikely(weft__stack_is_overrun(f->stack))) die_of_overflow(f, f->stack);
 }
 
-/* The fiber that a worker runs: it may be another by now, on the same stack or elsewhere, but only a fiber that is
- * there before and after the look can have a stack that was overrun and still be running. */
+/* Checks the stacks of the fibers that workers run. Meanwhile the worker may switch to another fiber, and the stack may
+ * go to another fiber, too. So the fiber is named only if the worker runs it on this stack before and after the check.
+ */
 static WEFT_MAY_RACE bool look_at_workers(struct weft__cluster *c, void *unused) {
     (void)unused;
     for (unsigned i = 0; i < load_acq(&c->count); i++) { /* pairs with the making of a worker */
@@ -120,8 +122,8 @@ void weft__overrun_look(void) {
     if (s) die_of_overflow(NULL, s);
 }
 
-/* A fault that is not in a guard may come of what another fiber has left on this fiber's stack, or of what this fiber
- * has left on others'. */
+/* A fault that is not in a guard may be the consequence of an overflow. Either another fiber has overwritten this
+ * fiber's stack, or this fiber has overwritten another stack. */
 static void look_after_fault(void) {
     struct weft__fiber *f = running_fiber();
     const struct weft__stack *above = f && f->stack->cache == WEFT_STACK_BARE ? weft__stack_above(f->stack) : NULL;
@@ -134,8 +136,8 @@ static void look_after_fault(void) {
 
 static void signal_pass_on(int sig, siginfo_t *info, void *context) {
     if (weft__handler_pass_on(&before[sig == SIGBUS], sig, info, context)) return;
-    /* As if we had not been there: the instruction faults again, and the default applies. A signal
-     * that was sent does not come again by itself. */
+    /* Restores the default action, and the instruction faults again. A signal that was sent would not come again, so it
+     * is raised. */
     signal(sig, SIG_DFL);
     if (info->si_code <= 0) raise(sig);
 }
@@ -163,13 +165,15 @@ int weft__overflow_watch(void) {
     return 0;
 }
 
-/* A handler that stays, behind another that was put in front of it, is not put in front again. */
+/* If another handler was installed in front of ours, ours stays in place, and the next weft__overflow_watch does not
+ * install it again. */
 void weft__overflow_unwatch(void) {
     for (int i = 0; i < 2; i++)
         if (in_place[i]) in_place[i] = !weft__handler_restore(signals[i], on_fault, &before[i]);
 }
 
-/* Not from the heap: only the carrier's own stack knows of it, where LeakSanitizer does not look while a fiber runs. */
+/* Not from the heap: only the carrier's own stack points to it, and LeakSanitizer does not look there while a fiber
+ * runs. */
 void weft__signal_stack_begin(struct weft__signal_stack *s) {
     if (weft__pages_map(&s->memory, SIGNAL_STACK_SIZE)) {
         s->memory = NULL;

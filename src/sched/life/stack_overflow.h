@@ -18,9 +18,9 @@ struct weft__signal_stack {
 };
 void weft__signal_stack_begin(struct weft__signal_stack *s);
 void weft__signal_stack_end(struct weft__signal_stack *s);
-/* The running fiber, which is on a bare stack, ends: has it overrun that? Does not return then. */
+/* The running fiber ends, and its stack is bare. If the fiber has overrun it, prints a line and aborts. */
 void weft__overrun_check(const struct weft__fiber *f);
-/* The trimmer, while there are bare stacks: has any fiber overrun one? */
+/* Called by the trimmer while there are bare stacks. If a fiber has overrun its stack, prints a line and aborts. */
 void weft__overrun_look(void);
 
 #endif

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fibers that cannot begin because no stack can be had.
+ * Fibers that cannot begin because no stack is available.
  *
- * A fiber gets its stack when it first runs, so a lack shows only then. The fiber waits, like any other that is
- * parked, in a list here; neither a permit nor a cancellation ends that. While the list is not empty stacks are scarce
- * (mem/stack.h): caches keep none, and a spawn is refused unless a stack can be had for it right then.
+ * A fiber gets its stack when it first runs, so a shortage is noticed only then. The fiber waits in a list here, like a
+ * parked fiber; neither a permit nor a cancellation ends that wait. While the list is not empty, stacks are scarce
+ * (mem/stack.h): caches keep none, and a spawn is refused unless a stack is available for it at that moment.
  *
  *   a worker that has a fiber and no stack        a worker that has a stack, or may get one
- *   1. puts the fiber into the list, and says     1. a fiber ends: its stack is put where it always is put;
+ *   1. puts the fiber into the list, and says     1. a fiber ends: its stack goes where it always goes;
  *      that stacks are scarce                        without room there, the worker goes home
  *   -- fence --                                   2. at home: are stacks scarce? then all that it has goes to
  *   2. looks for a stack once more                   the pool,
  *   3. wakes the workers that sleep               3. and to the fibers in the list
  *
- * A worker that looked too early (2) comes home again within a few dispatches, is woken (3), or, if it fell asleep just
- * then, is woken by the trimmer (trim.c), which also tries to make stacks: less and less often, because address space
- * may come back unnoticed. So nothing spins, and a cluster in which all fibers wait is quiet, whatever they wait for.
+ * A worker that looked too early (2) comes home again within a few dispatches, or is woken (3). If it fell asleep just
+ * then, the trimmer (trim.c) wakes it. The trimmer also tries to make stacks, less and less often, because address
+ * space may become free unnoticed. So nothing spins, and a cluster in which all fibers wait is quiet, whatever they
+ * wait for.
  */
 #include "sched/life/stack_shortage.h"
 #include "sched/dispatch/dispatch.h"
@@ -93,7 +94,8 @@ static void starved_give(struct weft__fiber *f, struct weft__stack *s) {
     weft__make_ready(f);
 }
 
-/* As many as there are stacks for. True: nothing is left that waits for a stack of this class, or a smaller one. */
+/* Gives stacks to fibers that wait, as long as there are stacks. True: no fiber is left that waits for a stack of this
+ * class or a smaller class. */
 static bool starved_serve(struct weft__stack_cache *caches, unsigned upto) {
     bool all = true;
     for (unsigned class = 0; class < WEFT_STACK_CLASSES; class ++)
@@ -125,7 +127,7 @@ static bool wake_cluster(struct weft__cluster *c, void *unused) {
 
 static void starve_for_stack(struct weft__worker *w, struct weft__fiber *f) {
     uint64_t ticket;
-    weft__wait_begin(f, 0, &ticket); /* nothing but this worker has the fiber */
+    weft__wait_begin(f, 0, &ticket); /* only this worker has the fiber */
     weft__lock(&lock);
     weft__list_put(&waiting[f->context.stack_class], &f->slot.link);
     bool first = !count++;
@@ -139,7 +141,7 @@ static void starve_for_stack(struct weft__worker *w, struct weft__fiber *f) {
     weft__trimmer_wake(true);
 }
 
-/* Behind others that wait, if there are any. */
+/* If other fibers wait for such a stack, this fiber waits behind them. */
 WEFT_COLD bool weft__fiber_try_begin(struct weft__worker *w, struct weft__fiber *f) {
     unsigned class = f->context.stack_class;
     struct weft__stack *s = stack_is_waited_for(class) ? NULL : weft__stack_get_any(w->cache.stacks, class);
@@ -154,7 +156,7 @@ WEFT_COLD bool weft__fiber_try_begin(struct weft__worker *w, struct weft__fiber 
 
 /* --- spawning --------------------------------------------------------------------------------------- */
 
-/* A stack that can be had goes to the pool, for the first fiber that needs it. */
+/* Is a stack available? Then it goes to the pool, for the first fiber that needs it. */
 static int starved_check(struct weft__stack_cache *caches, unsigned class) {
     struct weft__stack *s = weft__stack_get_any(caches, class);
     if (!s) return -EAGAIN;

@@ -5,19 +5,20 @@
 
 #include "sched/core/cluster.h"
 
-/* At home: a fresh fiber gets a stack of any kind, and can be entered; or waits for one, and is gone. */
+/* At home. True: the fresh fiber has got a stack, of any kind, and can be entered. False: it waits for a stack, and the
+ * caller no longer owns it. */
 bool weft__fiber_try_begin(struct weft__worker *w, struct weft__fiber *f);
 /* Gives a fresh fiber the stack, which may be bare. */
 void weft__adopt_any(struct weft__fiber *f, struct weft__stack *s);
-/* At home, while stacks are scarce: what the worker has goes to fibers that wait. */
+/* At home, while stacks are scarce: gives the cached stacks of the worker to fibers that wait. */
 void weft__starved_help(struct weft__worker *w);
-/* While stacks are scarce: 0: one of this class can be had now; or -EAGAIN. w: the caller's, or NULL. */
+/* While stacks are scarce. 0: a stack of this class is available now; else -EAGAIN. w: the caller's, or NULL. */
 int weft__spawn_scarce(struct weft__worker *w, unsigned class);
 /* The same at any time, for a thread. */
 int weft__stack_reserve(unsigned class);
-/* The trimmer's; returns when it is to be called again. */
+/* Called by the trimmer: tries to find stacks for the fibers that wait. Returns when to call it again. */
 uint64_t weft__starved_tend(uint64_t now);
-/* The runtime has ended, and what waits here never runs. */
+/* The runtime has ended: the fibers that wait here never run. */
 void weft__starved_forget(void);
 void weft__starved_after_fork(void);
 

@@ -21,8 +21,8 @@
 
 /*
  * A fork that saw w search, or that woke w, has woken no other worker. So w must look for calls in place of the
- * sleepers, and wake one of them. The sleeper leaves some calls to the watchman, if there is a watchman: then that
- * takes calls, because no other worker watches while the sleeper sleeps.
+ * sleepers, and wake one of them. The sleeper leaves some calls to the watchman, if there is a watchman. That loses no
+ * call: while a worker that takes calls sleeps, only such a worker is the watchman.
  */
 WEFT_COLD void weft__idle_wake_for_calls(struct weft__worker *w) {
     if (!(load_rlx(&w->cluster->idle.state) & WEFT_IDLE_SLEEPERS) || !w->cluster->stealing) return;

@@ -168,7 +168,7 @@ static int write_answer(const struct weft__worker *w, int fd) {
     return 1;
 }
 
-/* 1: written. 0: the worker has no hog, or has one no longer. */
+/* 1: written. 0: the worker has no hog, or no longer has one. */
 static int trace_fiber(struct weft__cluster *c, unsigned index, int fd, uint64_t deadline) {
     if (!backtrace_ask(c, index) || !trace_answered(deadline)) return 0;
     int written = request.frames ? write_answer(c->workers[index], fd) : 0;

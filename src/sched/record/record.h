@@ -69,8 +69,8 @@ uint32_t weft__record_name(const char *string, bool from_end);
 
 /* Records that f was spawned or made ready. w: the caller's worker, or NULL. */
 void weft__record_ready(struct weft__worker *w, struct weft__fiber *f);
-/* Records that w switches away from `old` (NULL: from the fiber that it ran by its tape): it parks, ends or yields.
- * what: what the fiber waits for, if it parks. False: by its tape w ran no fiber. */
+/* Records that w switches away from `old` (NULL: from the fiber that it ran according to its tape): it parks, ends or
+ * yields. what: what the fiber waits for, if it parks. False: according to its tape w ran no fiber. */
 bool weft__record_leave(struct weft__worker *w, struct weft__fiber *old, struct weft__waits_for what);
 /* Records that w switches to f. left: weft__record_leave was just called, and its event has the time for both. */
 void weft__record_run(struct weft__worker *w, struct weft__fiber *f, bool left);

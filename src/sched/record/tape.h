@@ -81,7 +81,7 @@ struct weft__tape {
     uint32_t cluster, worker; /* WEFT_TAPE_THREADS: the tape of all other threads */
     /* Only the writer uses the following. */
     uint32_t recording;        /* the number of the recording to which `running` and `yields` belong */
-    uint64_t running;          /* the fiber that runs, by the last event; 0: none */
+    uint64_t running;          /* the fiber that runs, according to the last event; 0: none */
     bool yields;               /* that fiber has made itself ready */
     struct weft__fiber *fiber; /* the record of that fiber */
     struct weft__walks *walks;

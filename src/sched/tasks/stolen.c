@@ -151,7 +151,7 @@ struct weft__fiber *weft__tasks_steal(struct weft__worker *w, struct weft__worke
 /*
  * The fiber of the deque may go on at this moment; stealing from it is safe anyway.
  *
- * A worker that takes no calls makes one exception: a fiber that is parked for anything else than a join may wait for
+ * A worker that takes no calls makes one exception: a fiber that is parked for anything other than a join may wait for
  * a call that it has forked itself, and cannot run that call while it is parked.
  */
 struct weft__fiber *weft__tasks_steal_suspended(struct weft__worker *w, uint64_t now) {

@@ -128,8 +128,8 @@ void weft__tasks_reset(struct weft__cluster *c);
 void weft__suspended_put(struct weft__worker *w, struct weft__deque *d);
 void weft__suspended_remove(struct weft__tasks *t, struct weft__deque *d);
 void weft__suspended_reset(struct weft__tasks *t);
-/* Which deques a worker asks for: deques of fibers that wait for something else than a join; all; deques of fibers that
- * parked on this worker. */
+/* Which deques a worker asks for: deques of fibers that wait for something other than a join; all deques; deques of
+ * fibers that parked on this worker. */
 enum weft__suspended { WEFT_SUSPENDED_PARKED, WEFT_SUSPENDED_ALL, WEFT_SUSPENDED_HERE };
 /* A deque that has calls which w may take now; NULL: none. is_here: w is its home. */
 struct weft__deque *weft__suspended_find(struct weft__worker *w, enum weft__suspended which, uint64_t now,

@@ -22,7 +22,7 @@
  *     enters or leaves the chain only under that lock, and reads the cause then. So a thread that sets the cause and
  *     then visits the chain misses no fiber.
  *   - The fiber's own lock, one byte of its record: `frames` while it has a scope or shield open (OPEN), and
- *     `requested` of the lowest of these. It is needed for weft_cancel, which has nothing but a handle. It is taken
+ *     `requested` of the lowest of these. weft_cancel needs it, because it has only a handle. It is taken
  *     before the lock of a scope.
  *   - The lock of a scope is taken before the lock of a scope in its chain.
  *

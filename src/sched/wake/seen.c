@@ -6,7 +6,7 @@
 #include "sched/wake/seen.h"
 #include "sched/wake/load.h"
 
-#define WEFT_BATCH (2 * WEFT_MILLISECOND) /* the kernel takes this long at most for a ring full of requests */
+#define WEFT_BATCH (2 * WEFT_MILLISECOND) /* the longest time that the kernel needs for a full ring of requests */
 
 /* Makes room for the records of all workers that exist now. */
 bool weft__seen_make_room(struct weft__worker *w, unsigned index) {
