@@ -158,8 +158,9 @@ struct weft__stolen {
 unsigned weft__task_steal(struct weft__stolen *stolen, unsigned n);
 void weft__task_done(struct weft_call *call);
 
-/* A worker calls fn before it sleeps, outside of any fiber. fn returns 1 if it has made a fiber ready. NULL: none. */
-void weft__before_sleep(int (*fn)(void));
+/* A worker calls fn before it sleeps, outside of any fiber. takes_calls is 0 for a spare: the worker in whose place it
+ * runs still computes. fn returns 1 if it has made a fiber ready. NULL: none. */
+void weft__before_sleep(int (*fn)(int takes_calls));
 
 /*
  * With WEFT_TASK_CHECKS, each sync checks that the youngest spawn is of the task it names, and each call that was not

@@ -264,7 +264,7 @@ int weft__dist_remotes_order(uint64_t *hash);
 
 /* --- talk.c: the fiber that asks for work --- */
 void *weft__dist_talk(void *unused);
-int weft__dist_before_sleep(void);
+int weft__dist_before_sleep(int takes_calls);
 void weft__dist_woken(void); /* unparks it */
 
 /* --- steal.c, receive.c: calls go and come --- */

@@ -2,8 +2,10 @@
 #include "dist/policy.h"
 
 void weft__policy_begin(struct weft__policy *p, unsigned rank, unsigned ranks, uint64_t seed) {
-    *p =
-        (struct weft__policy){.rank = rank, .ranks = ranks, .random = (seed + rank + 1) * UINT64_C(0x9e3779b97f4a7c15)};
+    *p = (struct weft__policy){.rank = rank,
+                               .ranks = ranks,
+                               .random = (seed + rank + 1) * UINT64_C(0x9e3779b97f4a7c15),
+                               .wants = WEFT_POLICY_FEW};
 }
 
 /* xorshift64* */
@@ -51,7 +53,16 @@ unsigned weft__policy_lifelines(const struct weft__policy *p, bool (*is_lost)(un
     return n;
 }
 
+/*
+ * How many calls to ask for. Where calls shrink with each fork, the oldest two are most of the victim's work: a thief
+ * that takes eight leaves it almost nothing, and the victim must steal them back. Where most calls are small, eight are
+ * cheaper than four times two. Only the time that stolen calls ran shows which it is.
+ */
 void weft__policy_ran(struct weft__policy *p, uint64_t ns) {
+    if (ns >= WEFT_POLICY_LITTLE)
+        p->wants = WEFT_POLICY_FEW;
+    else if (p->wants < WEFT_POLICY_CALLS)
+        p->wants *= 2;
     if (ns >= WEFT_POLICY_PAYS)
         p->pause_ns = 0;
     else if (!p->pause_ns)

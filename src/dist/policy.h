@@ -16,14 +16,17 @@
 #define WEFT_POLICY_TRIES 4      /* ranks asked before the lifelines are notified */
 #define WEFT_POLICY_LIFELINES 20 /* at most: a hypercube of 2^20 ranks */
 #define WEFT_POLICY_CALLS 8      /* calls taken at a time, at most */
+#define WEFT_POLICY_FEW 2        /* calls taken at a time while steals bring much work */
 #define WEFT_POLICY_PAYS 20000   /* ns: calls of a steal that took less have not paid */
-#define WEFT_POLICY_PAUSE_MOST 2000000
+#define WEFT_POLICY_LITTLE 50000 /* ns: after calls that took less, the next steal asks for twice as many */
+#define WEFT_POLICY_PAUSE_MOST 100000
 
 struct weft__policy {
     unsigned rank, ranks;
     unsigned near_first, near_count; /* the ranks of this node are near_first to near_first + near_count - 1, mostly */
     uint64_t random;
     unsigned tries;    /* in this round */
+    unsigned wants;    /* calls to ask for */
     uint64_t pause_ns; /* before the next round */
 };
 

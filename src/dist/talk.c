@@ -15,15 +15,16 @@
 
 void weft__dist_woken(void) { weft_unpark(weft__dist.talker); }
 
-/* Called by a worker before it sleeps, outside of any fiber. See ring.c for the handshake. */
-int weft__dist_before_sleep(void) {
+/* Called by a worker before it sleeps, outside of any fiber. See ring.c for the handshake. A spare that has handled
+ * messages beside a worker that computes is not a sign that the rank has run dry. */
+int weft__dist_before_sleep(int takes_calls) {
     struct weft__dist *d = &weft__dist;
     if (!atomic_load_explicit(&d->running, memory_order_acquire)) return 0;
     atomic_store_explicit(&d->bell->asleep, 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst); /* pairs with weft__dist_ring_bell */
     bool message = atomic_load_explicit(&d->bell->rung, memory_order_relaxed) & WEFT_BELL_MESSAGE;
-    bool asks = atomic_load_explicit(&d->state, memory_order_relaxed) == WEFT_DIST_BUSY && d->ranks > 1 &&
-                atomic_load_explicit(&d->living, memory_order_relaxed) > 1;
+    bool asks = takes_calls && atomic_load_explicit(&d->state, memory_order_relaxed) == WEFT_DIST_BUSY &&
+                d->ranks > 1 && atomic_load_explicit(&d->living, memory_order_relaxed) > 1;
     if (!message && !asks) return 0;
     if (asks) atomic_store_explicit(&d->dry, true, memory_order_relaxed);
     return weft_unpark(d->talker) == 0;
@@ -58,7 +59,7 @@ static void notify_lifelines(void) {
     if (!atomic_compare_exchange_strong(&d->state, &asking, WEFT_DIST_WAITING)) return; /* calls have come */
     COUNT(lifelines, 1);
     weft__dist_trace(WEFT_TRACE_WAITS, weft_now(), n, 0);
-    for (unsigned i = 0; i < n; i++) weft__dist_send(lines[i], WEFT_MSG_STEAL, 0, WEFT_POLICY_CALLS, 1, NULL, 0);
+    for (unsigned i = 0; i < n; i++) weft__dist_send(lines[i], WEFT_MSG_STEAL, 0, d->policy.wants, 1, NULL, 0);
 }
 
 /* Asks some ranks for work, one after the other, and then the lifelines. */
@@ -77,7 +78,7 @@ static void ask_others(void) {
         d->asked = victim;
         uint64_t begun = weft_now();
         COUNT(asked, 1);
-        weft__dist_send(victim, WEFT_MSG_STEAL, 0, WEFT_POLICY_CALLS, 0, NULL, 0);
+        weft__dist_send(victim, WEFT_MSG_STEAL, 0, d->policy.wants, 0, NULL, 0);
         if (weft__dist_is_lost(victim)) continue;
         wait_for_answer();
         weft__dist_trace(WEFT_TRACE_ASKED, begun, victim, atomic_load(&d->state) == WEFT_DIST_BUSY);

@@ -6,8 +6,8 @@
  *
  * Virtual time, one thread, seeded. Each rank visits nodes depth first; a node takes node-ns. A message arrives
  * latency-ns after it was sent, and a rank that computes looks at its messages at its next fork, so after each node. A
- * steal takes the older half of the victim's nodes, WEFT_POLICY_CALLS at most, and costs the victim give-ns. Returning
- * results costs the computing ranks no time, and is not simulated.
+ * steal takes the older half of the victim's nodes, at most as many as the thief asks for, and costs the victim
+ * give-ns. Returning results costs the computing ranks no time, and is not simulated.
  *
  * Efficiency is the time that one rank would take, divided by ranks and time.
  */
@@ -34,7 +34,11 @@ struct rank {
     unsigned first, count, room;
     struct weft__policy policy;
     bool stepping, asking;
-    unsigned *waiting, waiting_count;
+    uint64_t got; /* when the last calls arrived */
+    struct waiter {
+        unsigned rank, most;
+    } * waiting;
+    unsigned waiting_count;
 };
 
 static struct event *heap;
@@ -88,10 +92,10 @@ static void add(struct rank *r, const struct uts_node *node) {
 }
 
 /* The older half, as weft__task_steal gives it. Returns how many. */
-static unsigned give(unsigned from, unsigned to, uint64_t at) {
+static unsigned give(unsigned from, unsigned to, unsigned most, uint64_t at) {
     struct rank *r = &ranks[from];
     unsigned n = r->count > 1 ? (r->count + 1) / 2 : 0;
-    if (n > WEFT_POLICY_CALLS) n = WEFT_POLICY_CALLS;
+    if (n > most) n = most;
     if (!n) return 0;
     struct uts_node *nodes = malloc(n * sizeof *nodes);
     if (!nodes) abort();
@@ -109,12 +113,12 @@ static void ask(unsigned i, uint64_t at) {
     unsigned victim = weft__policy_victim(&r->policy, NULL), lines[WEFT_POLICY_LIFELINES];
     if (victim != UINT32_MAX) {
         r->asking = true;
-        send(victim, i, STEAL, at, 0, NULL);
+        send(victim, i, STEAL, at, r->policy.wants, NULL);
         return;
     }
     r->asking = false;
     unsigned n = weft__policy_lifelines(&r->policy, NULL, lines);
-    for (unsigned k = 0; k < n; k++) send(lines[k], i, LIFELINE, at, 0, NULL);
+    for (unsigned k = 0; k < n; k++) send(lines[k], i, LIFELINE, at, r->policy.wants, NULL);
 }
 
 static void visit(struct rank *r) {
@@ -134,7 +138,8 @@ static void step(unsigned i) {
     for (unsigned n = 0; r->count && (n == 0 || (n < QUANTUM && heap_count && at < heap[0].at)); n++) {
         visit(r);
         at += node_ns;
-        if (!r->waiting_count || !give(i, r->waiting[r->waiting_count - 1], at)) continue;
+        const struct waiter *w = r->waiting_count ? &r->waiting[r->waiting_count - 1] : NULL;
+        if (!w || !give(i, w->rank, w->most, at)) continue;
         r->waiting_count--;
         at += give_ns;
     }
@@ -144,15 +149,16 @@ static void step(unsigned i) {
         return;
     }
     r->policy.tries = 0;
-    ask(i, at);
+    weft__policy_ran(&r->policy, at - r->got);
+    ask(i, at + r->policy.pause_ns);
 }
 
-static void wait_for(struct rank *r, unsigned from) {
+static void wait_for(struct rank *r, unsigned from, unsigned most) {
     for (unsigned k = 0; k < r->waiting_count; k++)
-        if (r->waiting[k] == from) return;
-    unsigned *waiting = realloc(r->waiting, (r->waiting_count + 1) * sizeof *waiting);
+        if (r->waiting[k].rank == from) return;
+    struct waiter *waiting = realloc(r->waiting, (r->waiting_count + 1) * sizeof *waiting);
     if (!waiting) abort();
-    waiting[r->waiting_count++] = from;
+    waiting[r->waiting_count++] = (struct waiter){from, most};
     r->waiting = waiting;
 }
 
@@ -161,10 +167,10 @@ static void handle(const struct event *e) {
     switch (e->kind) {
     case STEP: step(e->to); break;
     case STEAL:
-        if (!give(e->to, e->from, e->at)) send(e->from, e->to, NONE, e->at, 0, NULL);
+        if (!give(e->to, e->from, e->n, e->at)) send(e->from, e->to, NONE, e->at, 0, NULL);
         break;
     case LIFELINE:
-        if (!give(e->to, e->from, e->at)) wait_for(r, e->from);
+        if (!give(e->to, e->from, e->n, e->at)) wait_for(r, e->from, e->n);
         break;
     case NONE:
         if (r->asking && !r->stepping) ask(e->to, e->at);
@@ -173,6 +179,7 @@ static void handle(const struct event *e) {
         for (unsigned i = 0; i < e->n; i++) add(r, &e->nodes[i]);
         free(e->nodes);
         r->asking = false;
+        r->got = e->at;
         if (!r->stepping) push((struct event){e->at, e->to, e->to, STEP, 0, NULL});
         r->stepping = true;
         break;

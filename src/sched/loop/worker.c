@@ -110,14 +110,14 @@ static void retire_worker(struct weft__worker *w) {
 }
 
 /* A function of a library above, which is called before a worker sleeps: src/dist asks other ranks for work. */
-static int (*_Atomic before_sleep)(void);
+static int (*_Atomic before_sleep)(int);
 
-WEFT_PUBLIC void weft__before_sleep(int (*fn)(void)) { store_rel(&before_sleep, fn); }
+WEFT_PUBLIC void weft__before_sleep(int (*fn)(int)) { store_rel(&before_sleep, fn); }
 
 /* Calls that function. True: it has made a fiber ready. */
-static bool work_from_above(void) {
-    int (*fn)(void) = load_acq(&before_sleep); /* pairs with weft__before_sleep */
-    return unlikely(fn != NULL) && fn();
+static bool work_from_above(struct weft__worker *w) {
+    int (*fn)(int) = load_acq(&before_sleep); /* pairs with weft__before_sleep */
+    return unlikely(fn != NULL) && fn(weft__takes_calls(w));
 }
 
 /* If another rank may have work, a worker without neighbours searches only once, and so asks that rank sooner. */
@@ -148,7 +148,7 @@ static struct weft__fiber *carrier_find(struct weft__worker *w) {
             now_busy(w);
             return f;
         }
-        woken = work_from_above() || weft__idle_sleep(w);
+        woken = work_from_above(w) || weft__idle_sleep(w);
     }
 }
 
