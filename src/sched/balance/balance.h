@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Taking work from other workers: stealing by an idle worker, help by a busy one, and whether few fibers should run on
- * two workers.
+ * Taking work from other workers: stealing by an idle worker, help by a busy worker, and whether few fibers should run
+ * on two workers.
  */
 #ifndef WEFT_SCHED_BALANCE_BALANCE_H
 #define WEFT_SCHED_BALANCE_BALANCE_H

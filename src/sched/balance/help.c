@@ -51,7 +51,7 @@ static struct weft__view own_view(struct weft__worker *w, uint64_t now) {
  * waited for a round when it was published. The next timed fiber is published a round later. So an age of up to one
  * round more is usual. */
 static struct weft__view published_view(struct weft__worker *w, uint64_t now) {
-    uint64_t length = load_rlx(&w->age.length); /* an empty one may have filled since */
+    uint64_t length = load_rlx(&w->age.length); /* an empty queue may have filled since */
     uint64_t usual = usual_delay(w, length, load_rlx(&w->age.turn)), allowed = usual + WEFT_MARK_EVERY;
     uint64_t waited = weft__since(load_rlx(&w->age.since), now);
     return (struct weft__view){waited > allowed ? waited - allowed : 0, usual, length ? length : 1};
