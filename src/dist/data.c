@@ -43,7 +43,7 @@ WEFT_EXPORT int weft_dist_broadcast(struct weft_dist_data *data, const void *byt
     return err;
 }
 
-/* Locked. The data have come, or do not come; the entry stays only if they have. */
+/* Locked. The data have come, or will not come: ends the waits for them. The entry stays only if they have come. */
 static void data_settle(struct data **at, const char *bytes, int error) {
     struct data *e = *at;
     struct weft__dist_wait *w = e->waits;
@@ -99,7 +99,7 @@ void weft__dist_data_lost(unsigned rank) {
     }
 }
 
-/* Locked. Starts the fetch if it is the first. */
+/* Locked. Starts the fetch if this is the first wait for the data. */
 static int data_wait_for(struct weft_dist_data data, struct weft__dist_wait *wait) {
     unsigned owner = owner_of(data.id);
     struct data **at = data_find(data.id);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lost ranks. Rank 0 decides which ranks are lost, and tells the others; only it must live.
+ * Lost ranks. Rank 0 decides which ranks are lost, and notifies the others. Only rank 0 must live.
  *
  * Rank 0 has a socket to every rank. It breaks when the process dies; the kernel finds out when the machine is cut off.
  * A process that neither dies nor answers is found by pings, which rank 0 sends only while other ranks have calls of

@@ -4,8 +4,8 @@
  * simulation with thousands of ranks runs the same code (tests/dist/sim.c).
  *
  * A rank that has run dry asks a few ranks at random, first on its own node, one after the other. If none has work, it
- * tells its lifelines, a few fixed ranks, and goes to sleep. A lifeline that gets work gives some of it. The lifelines
- * form a hypercube over the living ranks, so work reaches every rank in at most log2(ranks) steps.
+ * notifies its lifelines, a few fixed ranks, and goes to sleep. A lifeline that gets work gives some of it. The
+ * lifelines form a hypercube over the living ranks, so work reaches every rank in at most log2(ranks) steps.
  */
 #ifndef WEFT_DIST_POLICY_H
 #define WEFT_DIST_POLICY_H
@@ -31,7 +31,7 @@ struct weft__policy {
 };
 
 void weft__policy_begin(struct weft__policy *p, unsigned rank, unsigned ranks, uint64_t seed);
-/* The rank to ask next; UINT32_MAX: enough were asked. `lost[r]` or NULL: none is. */
+/* The rank to ask next; UINT32_MAX: enough ranks were asked. is_lost: is this rank lost? NULL: no rank is lost. */
 unsigned weft__policy_victim(struct weft__policy *p, bool (*is_lost)(unsigned rank));
 /* The lifelines of this rank; returns how many. */
 unsigned weft__policy_lifelines(const struct weft__policy *p, bool (*is_lost)(unsigned rank),

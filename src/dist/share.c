@@ -190,7 +190,7 @@ static int ask_first(uint32_t flags, uint64_t a, uint64_t *value) {
     return err;
 }
 
-/* The number of this name. The first use on a rank tells it what the rank knows already. */
+/* Computes the id of this name. The first use on a rank raises the number to the value that the rank knows already. */
 static int is_known_name(struct weft_dist_number *number, uint64_t *id) {
     if (!number || !number->name) return -EINVAL;
     *id = __atomic_load_n(&number->id, __ATOMIC_ACQUIRE); /* pairs with the store below */

@@ -194,7 +194,8 @@ static bool all_have_left(void) {
     return true;
 }
 
-/* Calls of lost ranks may still run here, and wait for other ranks: these serve until the calls have ended. */
+/* Calls of lost ranks may still run here, and wait for other ranks. Waits until they have ended; meanwhile the other
+ * ranks serve them. */
 static void wait_for_batches(void) {
     struct weft__dist *d = &weft__dist;
     for (bool some = true; some;) {
@@ -205,8 +206,8 @@ static void wait_for_batches(void) {
     }
 }
 
-/* After a loss there is no barrier of MPI; and a socket that is closed with bytes unread takes those with it that the
- * other side has not read. So rank 0 closes its sockets last. */
+/* After a loss no barrier of MPI is possible. If a socket is closed with unread bytes, the bytes that the other side
+ * has not read are lost, too. So rank 0 closes its sockets last. */
 static void end_job(void) {
     struct weft__dist *d = &weft__dist;
     uint64_t patience = weft_now() + WEFT_LEAVE_PATIENCE;
@@ -256,7 +257,8 @@ static uint64_t from_environment(const char *name) {
     return text ? strtoull(text, NULL, 10) : 0;
 }
 
-/* How many processes an mpirun has started, as it tells them: Open MPI's, or one that speaks PMI, as MPICH's. */
+/* How many processes mpirun has started, by the variable that it sets: Open MPI's mpirun, or an mpirun that speaks PMI,
+ * such as MPICH's. */
 static uint64_t started_by_mpirun(void) {
     uint64_t ranks = from_environment("OMPI_COMM_WORLD_SIZE");
     return ranks ? ranks : from_environment("PMI_SIZE");
@@ -294,8 +296,8 @@ static int begin_mpi(struct start *s, const struct weft_dist_config *config) {
 }
 
 /*
- * MPICH's mpirun sends SIGUSR1 to the other ranks when one has died. Without a handler that ends them, and the handler
- * of MPICH itself crashes on the way. A handler of the program stays.
+ * MPICH's mpirun sends SIGUSR1 to the other ranks when one has died. Without a handler the signal ends them, and
+ * MPICH's own handler crashes. A handler of the program stays.
  */
 static void ignore_news_of_death(struct start *s) {
     struct sigaction ignore = {.sa_handler = SIG_IGN};

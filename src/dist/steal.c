@@ -228,7 +228,7 @@ static void deliver_result(const struct weft__dist_shipped *e, const char *bytes
     weft__task_done(e->stolen.call);
 }
 
-/* Locked. A result of a call that is not known is that of a rank that was taken for lost. */
+/* Locked. If the call is not known, its result comes from a rank that was taken for lost. */
 void weft__dist_result(unsigned from, uint64_t id, const char *bytes, size_t size) {
     struct weft__dist *d = &weft__dist;
     unsigned slot = (uint32_t)id;
