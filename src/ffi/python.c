@@ -5,9 +5,9 @@
  *
  * CPython's calls for foreign threads (PyGILState_Ensure, which every callback of cffi and ctypes uses) find the state
  * of the interpreter by the kernel thread. A fiber that parks in a callback leaves its frames in that state, and the
- * next fiber on the thread puts its own on top; when the first one goes on, the frames are popped in the wrong order,
- * and the interpreter aborts. So a fiber gets a state of its own here. cffi and ctypes release the interpreter's lock
- * around each call (PyEval_SaveThread, PyEval_RestoreThread), and these carry the state along, on any thread.
+ * next fiber on the thread puts its own on top; when the first fiber continues, the frames are popped in the wrong
+ * order, and the interpreter aborts. So a fiber gets a state of its own here. cffi and ctypes release the interpreter's
+ * lock around each call (PyEval_SaveThread, PyEval_RestoreThread), and these carry the state along, on any thread.
  */
 #define _GNU_SOURCE
 #define WEFT_MUST_USE

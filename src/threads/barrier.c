@@ -47,7 +47,7 @@ WEFT_INTERPOSED int pthread_barrier_init(pthread_barrier_t *barrier, const pthre
 WEFT_INTERPOSED int pthread_barrier_destroy(pthread_barrier_t *barrier) {
     unsigned turn = 0;
     if (is_glibcs_barrier(barrier)) return real(pthread_barrier_destroy)(barrier);
-    while (load_acq(&barrier_inside(barrier)->inside)) let_others(&turn); /* pairs with wait: those that leave */
+    while (load_acq(&barrier_inside(barrier)->inside)) let_others(&turn); /* pairs with threads that leave */
     barrier_inside(barrier)->mark = 0;
     return 0;
 }

@@ -61,7 +61,7 @@ WEFT_INTERPOSED int execveat(int fd, const char *path, char *const arguments[], 
     return IN_PLACE(real(execveat)(fd, path, arguments, environment, flags));
 }
 
-/* The forms with a list: the arguments after the first one, up to NULL, as an array on the stack. */
+/* The forms with a list: the arguments after the first, up to NULL, as an array on the stack. */
 #define LISTED(first, last, call) \
     va_list list_; \
     size_t n_ = 1; \

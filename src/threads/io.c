@@ -81,9 +81,9 @@ static bool is_direct(int fd, uint8_t kind) {
     })
 
 /*
- * Writing to what nobody reads. The kernel's SIGPIPE goes to a carrier, which does not know the mask of the thread. So
- * calls on sockets use MSG_NOSIGNAL, and the thread gets its signal here. On pipes, a thread that blocks the signal
- * makes the call itself, while its carrier blocks it, too.
+ * Writing to a socket or pipe that has no reader. The kernel's SIGPIPE goes to a carrier, which does not know the mask
+ * of the thread. So calls on sockets use MSG_NOSIGNAL, and the thread gets its signal here. On pipes, a thread that
+ * blocks the signal makes the call itself, while its carrier blocks it, too.
  */
 static ssize_t note_broken(ssize_t result, int flags) {
     if (likely(result >= 0 || errno != EPIPE) || flags & MSG_NOSIGNAL || !weft__thread_self()) return result;
@@ -222,7 +222,7 @@ static bool park_until_ready(int fd, short events, int option) {
     return PARK(fd, option, EAGAIN, weft_poll(&ready, 1, -1)) > 0;
 }
 
-/* The kernel looks at the time only after a message, too. */
+/* Looks at the time only after a message, as the kernel does. */
 WEFT_INTERPOSED int recvmmsg(int fd, struct mmsghdr *messages, unsigned n, int flags, struct timespec *time) {
     if (is_plain(fd) || flags & MSG_DONTWAIT || weft__descriptor_is_nonblocking(fd))
         return real(recvmmsg)(fd, messages, n, flags, time);

@@ -47,7 +47,7 @@ struct weft__thread *weft__thread_of(pthread_t thread) {
 pthread_t weft__thread_id(const struct weft__thread *t) { return (pthread_t)weft__block_descriptor(t->block); }
 
 static void thread_put(struct weft__thread *t) {
-    if (!t->is_first) weft__block_put(t->block); /* the first one's is glibc's */
+    if (!t->is_first) weft__block_put(t->block); /* glibc owns the block of the first thread */
 }
 
 /* --- end ---------------------------------------------------------------------------------------------- */

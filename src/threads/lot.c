@@ -73,7 +73,7 @@ static bool lot_withdraw(struct waiter *w) {
         return true;
     }
     unsigned turn = 0;                                 /* the waker has dequeued us, and will set `woken` */
-    while (!load_acq(&w->woken)) weft__backoff(&turn); /* pairs with tell */
+    while (!load_acq(&w->woken)) weft__backoff(&turn); /* pairs with lot_notify */
     return false;
 }
 
@@ -82,7 +82,7 @@ static uint64_t lot_ways(void) { return weft__posix ? WEFT_WAIT_OUTSIDE : WEFT_W
 /* Begins the wait. False: a permit was present, and is consumed. Locked. */
 static bool begin_wait(struct waiter *w) { return !w->fiber || !weft__wait_begin(w->fiber, lot_ways(), &w->ticket); }
 
-/* Begins the wait again after something else than a wake-up has ended it. */
+/* Begins the wait again after something other than a wake-up has ended it. */
 static void begin_again(struct waiter *w, bool *begun) {
     struct bucket *b = lock_bucket(w);
     *begun = b && begin_wait(w);
@@ -134,7 +134,7 @@ static bool lot_enter(struct waiter *w, uint32_t value, bool *begun) {
 /* Sleeps until something has happened. 0: a wake-up, *woken; or it may have been a signal or a cancellation. */
 static int sleep_enqueued(struct waiter *w, uint64_t deadline, bool begun, bool *woken) {
     int end = begun ? sleep_on(w, deadline) : 0;
-    *woken = load_acq(&w->woken); /* pairs with tell */
+    *woken = load_acq(&w->woken); /* pairs with lot_notify */
     return end;
 }
 

@@ -29,7 +29,7 @@ static bool is_direct_queue(mqd_t queue) {
     return !weft__caller_parks() || mq_getattr(queue, &attr) || attr.mq_flags & O_NONBLOCK;
 }
 
-/* Tries again with a time that has passed, until the call does not say that it has. */
+/* Makes attempts with a time that has passed, and parks between them, until the result is not ETIMEDOUT. */
 #define QUEUE_CALL(queue, events, time, direct, attempt) \
     ({ \
         const struct timespec past_ = {0, 0}; \

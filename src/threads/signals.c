@@ -189,7 +189,8 @@ static bool give_signal(struct weft__thread *t, int signal) {
     return true;
 }
 
-/* Locked. The thread that is to handle it: the first one if it may, else any. */
+/* Locked. The thread that will handle the signal: the first thread if it does not block the signal, else any thread
+ * that does not. */
 static struct weft__thread *find_taker(int signal) {
     struct weft__thread *found = NULL;
     for (struct weft__thread *t = all; t; t = t->next)

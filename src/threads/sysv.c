@@ -29,8 +29,8 @@ WEFT_INTERPOSED int msgsnd(int queue, const void *message, size_t size, int flag
                        (int)sysv_result(real(msgsnd)(queue, message, size, flags | IPC_NOWAIT), EAGAIN), BUSY);
 }
 
-/* Makes the operations without waiting. EAGAIN is the answer of operations that do not wait themselves, too: then they
- * are made as they are. */
+/* Makes the operations without waiting. If the program has set IPC_NOWAIT for one of them, EAGAIN is a result for the
+ * program: then they are made unchanged. */
 static int semop_at_once(int set, struct sembuf *operations, size_t n) {
     enum { MOST = 64 };
     struct sembuf copies[MOST];

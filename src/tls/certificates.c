@@ -72,7 +72,7 @@ static int agree_protocol(SSL *ssl, const unsigned char **out, unsigned char *ou
 
 /* --- files ------------------------------------------------------------------------------------------------- */
 
-/* OpenSSL does not tell well why a file could not be opened. */
+/* OpenSSL's error does not say clearly why a file could not be opened. */
 static bool can_read(const char *path, char *reason) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     int error = errno;

@@ -198,7 +198,7 @@ static int say_last_word(struct weft_tls *tls) {
             next = weft__tls_classify(tls, result);
         weft__tls_ssl_unlock(tls);
         if (result >= 0) return 0;
-        /* OpenSSL reports an end, not the error of the socket, if the peer said its last word before it went away. */
+        /* OpenSSL reports an end, not the error of the socket, if the peer had sent close_notify before. */
         if (next >= TLS_PEER_ENDED) return -(tls->broken ? tls->broken : tls->socket_error ? tls->socket_error : EPIPE);
         int error = weft__tls_await(tls, next);
         if (error) return error;
