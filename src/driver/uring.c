@@ -19,9 +19,8 @@
 #define WEFT_FUTEX2_U32_PRIVATE (0x02 | 128)
 
 #define WEFT_NOBODY 0 /* user_data of entries whose completion is ignored */
-#define WEFT_BELL \
-    1 /* user_data of the request by which wakers end a sleep: a futex wait, or a read of the event fd \
-       */
+/* user_data of the request by which wakers end a sleep: a futex wait, or a read of the event fd */
+#define WEFT_BELL 1
 
 #define WEFT_KERNEL_THREADS 32       /* kernel threads a ring for blocking requests, of each of two kinds */
 #define WEFT_COMPLETIONS_A_REQUEST 8 /* size of the completion queue, as a multiple of the submission queue */

@@ -180,7 +180,7 @@ static struct own *make_block(const struct weft__libc *c) {
 }
 
 /* Frees the memory of thread-locals that was allocated at their first use. It walks the loader's table (the dtv). The
- * element before the first one holds the number of elements. An element has two words; the second is the memory. */
+ * element before the first holds the number of elements. An element has two words; the second is the memory. */
 static void free_dynamic(const struct weft__libc *c, char *tp) {
     struct {
         void *value, *to_free;

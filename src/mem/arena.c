@@ -35,9 +35,9 @@ static int guard_by_markers(struct weft__arena *a, char *base) {
 }
 
 /*
- * Every how many gaps a guard is affordable, at two mappings each. Half of the mappings that the kernel allows serve to
- * guard every gap. Some more guard one gap in 16, and then one gap in each arena. The rest stays for the program:
- * without a mapping it can neither load a library nor create a thread.
+ * How many gaps apart guards are affordable; 0: no guard is. Each guard costs two mappings. Half of the mappings
+ * that the kernel allows serve to guard every gap. Some more guard one gap in 16, and then one gap in each
+ * arena. The rest stays for the program: without a mapping it can neither load a library nor create a thread.
  */
 static unsigned affordable_spacing(void) {
     if (!load_rlx(&most)) store_rlx(&most, weft__mappings_limit());

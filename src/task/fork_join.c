@@ -126,7 +126,8 @@ static WEFT_NOINLINE bool task_take_back(struct weft__deque *d, struct weft_call
     return mine;
 }
 
-/* Has the call run already, in order? Then it is joined. The floor is never below the base. */
+/* With continuation stealing: joins the call if it has run, and no join was out of order. The floor is never below the
+ * base. */
 static inline bool pop_ran(struct weft__deque *d, struct weft_call *c) {
     bool ran = load_acq(weft__call_state(c)) == WEFT_CALL_DONE && d->variant == &weft__deque_kept &&
                !load_rlx(&d->holes) && c >= d->floor && !load_rlx(&d->rooted);
