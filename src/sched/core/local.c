@@ -86,7 +86,7 @@ void weft__locals_destroy(struct weft__fiber *f) {
             struct value v = f->locals->at[i];
             if (!v.value) continue;
             f->locals->at[i].value = NULL;
-            /* Pairs with the creation: if this is another key's, so is the version. */
+            /* Pairs with the creation: if this function belongs to a later key, so does the version below. */
             void (*destroy)(void *) = load_acq(&keys[i].destroy);
             if (load_rlx(&keys[i].version) != v.version || !destroy) continue;
             destroy(v.value);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which worker the calling thread drives, and which fiber calls: one thread-local pointer, read by assembly that no
- * compiler may keep a copy of (see arch).
+ * Which worker the calling thread drives, and which fiber calls: one thread-local pointer. Assembly reads it, so that
+ * no compiler keeps a copy (see arch).
  */
 #ifndef WEFT_SCHED_CORE_SELF_H
 #define WEFT_SCHED_CORE_SELF_H

@@ -48,7 +48,7 @@ static struct weft__fiber *thread_record_make(void) {
 struct weft__fiber *weft__thread_adopt(struct weft__fiber *f) {
     pthread_once(&once, make_key);
     if (!f) return pthread_getspecific(key);
-    pthread_setspecific(key, f); /* if memory for this lacks, the thread gets another record at its next wait */
+    pthread_setspecific(key, f); /* without memory for this, the thread gets another record at its next wait */
     return f;
 }
 

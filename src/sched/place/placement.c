@@ -68,7 +68,7 @@ struct weft__worker *weft__worker_on(struct weft__cluster *c, unsigned node, uin
     return NULL;
 }
 
-/* Writes the CPUs that the process may use to `set`: those of a node, or of all nodes (-1). Returns how many. */
+/* Stores in `set` the CPUs that the process may use: those of a node, or of all nodes (-1). Returns how many. */
 static unsigned cpus_usable(int node, cpu_set_t *set) {
     if (sched_getaffinity(getpid(), sizeof *set, set)) CPU_ZERO(set);
     for (unsigned cpu = 0; node >= 0 && cpu < CPU_SETSIZE; cpu++)
@@ -87,7 +87,7 @@ static void keep_one(cpu_set_t *set, unsigned n) {
         if (CPU_ISSET(cpu, set) && n-- != 0) CPU_CLR(cpu, set);
 }
 
-/* Writes the CPUs to which the carrier is to be bound to `set`; false: it is not bound. A spare is not bound to a
+/* Stores in `set` the CPUs to which the carrier will be bound; false: it will not be bound. A spare is not bound to a
  * single CPU, because the worker that it replaces may be computing there. */
 static bool confined(struct weft__worker *w, cpu_set_t *set) {
     struct weft__cluster *c = w->cluster;

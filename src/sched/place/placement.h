@@ -7,7 +7,7 @@
 
 #include "sched/core/cluster.h"
 
-/* Before the carrier of a worker runs: writes down on which CPU it will run, if it is to be bound. */
+/* Before the carrier of a worker runs: records the CPU on which it will run, if it will be bound. */
 void weft__location_expect(struct weft__worker *w);
 /* Binds the calling carrier to the CPUs that the configuration names. */
 void weft__carrier_bind(struct weft__worker *w);

@@ -104,7 +104,8 @@ struct poked {
  */
 static inline int wait_poke(struct weft__fiber *f, struct weft_fiber fiber, uint64_t bit, uint64_t way, uint64_t reason,
                             struct poked *poked) {
-    uint64_t word = load_acq(&f->wait), next; /* pairs with the spawn: not a later life's word and an older handle */
+    /* Acquire: pairs with the spawn. If the word belongs to a later life, the check below sees that life, too. */
+    uint64_t word = load_acq(&f->wait), next;
     do {
         if (unlikely(load_rlx(&f->slot.life) != fiber.id)) return -ESRCH;
         if (unlikely(load_rlx(&f->context.kind) != WEFT_KIND_FIBER)) return -ESRCH;

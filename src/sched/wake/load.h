@@ -33,7 +33,7 @@ static inline bool weft__is_crowd(const struct weft__cluster *c, unsigned more) 
 }
 /* Can the worker serve its ring without help from other workers? See load.c. */
 bool weft__keeps_up(const struct weft__worker *w, uint64_t now);
-/* The worker that is to run the fibers whose requests have completed in the ring of w; NULL: w itself. */
+/* The worker that will run the fibers whose requests have completed in the ring of w; NULL: w itself. */
 struct weft__worker *weft__host_of(struct weft__worker *w);
 /* The worker has run dry after `busy` ns of work. */
 void weft__burden_dry(struct weft__worker *w, uint64_t busy);
