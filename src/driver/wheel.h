@@ -65,7 +65,7 @@ extern struct weft__wheel weft__wheel_dropped;
 
 void weft__wheel_init(struct weft__wheel *w, uint64_t now);
 
-/* Arms a timer that is not armed. 1: it is the earliest now. 0: another timer is. -ESRCH: the wheel is closed. */
+/* Arms a timer that is not armed. 1: it is the earliest timer now. 0: it is not. -ESRCH: the wheel is closed. */
 int weft__wheel_arm(struct weft__wheel *w, struct weft__timer *t, uint64_t deadline, struct weft__due due);
 
 static inline bool weft__timer_is_armed(const struct weft__timer *t) {
@@ -75,7 +75,7 @@ static inline bool weft__timer_is_armed(const struct weft__timer *t) {
 
 /* Treats a timer that is not armed as dropped. */
 void weft__timer_drop(struct weft__timer *t);
-/* True: the timer was dropped, and is not any more. Exactly one of several callers gets true. */
+/* True: the timer was dropped, and counts as dropped no longer. Exactly one of several callers gets true. */
 bool weft__timer_take_dropped(struct weft__timer *t);
 
 /* Moves all timers from one wheel to the other. Locks both: always in the same direction between two wheels. */

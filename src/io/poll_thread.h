@@ -11,7 +11,7 @@
 #include "sched/core/fiber.h"
 
 /*
- * Call before and after a wait that the poll thread is to end. The runtime keeps the poll thread for its fibers; other
+ * Call before and after a wait that the poll thread will end. The runtime keeps the poll thread for its fibers; other
  * callers hold it themselves (me: a thread's record, or NULL). -EMFILE, -ENFILE, -ENOMEM, -EAGAIN.
  */
 int weft__poll_thread_hold(const struct weft__fiber *me);

@@ -112,7 +112,7 @@ void *weft__chase_lev_pop(struct weft__chase_lev *q) {
     uint64_t t = load_rlx(&q->top);
     int64_t left = (int64_t)(b - t);
     if (left < 0) {
-        store_rlx(&q->bottom, b + 1); /* empty as before: no thief reads a slot because of it */
+        store_rlx(&q->bottom, b + 1); /* the deque is as empty as before: with this bottom no thief reads a slot */
         return NULL;
     }
     void *item = load_rlx(&slots->slot[b & slots->mask]);

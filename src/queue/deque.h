@@ -33,8 +33,8 @@
  * span), or below in.split. Other variants keep in.span at 0 and in.split at the end, so that every call goes through
  * this contract.
  *
- * A fiber that is made for it runs a stolen call. Owner and thief communicate by call->state, see sched/tasks/stolen.c.
- * Invariant: the state is 0 in every slot that is free or private, so a fork need not store it.
+ * A stolen call runs in a fiber that is made for it. Owner and thief communicate by call->state, see
+ * sched/tasks/stolen.c. Invariant: the state is 0 in every slot that is free or private, so a fork need not store it.
  *
  * Deques are never unmapped (type-stable): a thief may read any deque that it has ever seen.
  */

@@ -54,7 +54,7 @@ void weft__ready_destroy(struct weft__ready *q) {
     store_rlx(&q->slots, NULL);
 }
 
-/* Were these slots left, and have all items been taken that they held then? */
+/* Has the queue moved to other slots, and were all items taken that these slots held at that time? */
 static bool is_over(struct weft__ready *q, const struct weft__ready_slots *slots, uint64_t h) {
     return slots != load_rlx(&q->slots) && (int64_t)(h - slots->left) >= 0;
 }

@@ -4,7 +4,7 @@
  * pending signals of its kernel thread. No kick may be pending then, because it would end the new program:
  *
  *   exec                                        a thread that kicks
- *   1. weft__kick_stop                               1. counts itself; fence
+ *   1. weft__kick_stop                          1. counts itself; fence
  *   -- fence --                                 2. kicks, unless kicks stop
  *   2. waits until no thread is kicking         3. counts itself no longer
  *   3. sets the mask: a pending kick arrives
