@@ -30,7 +30,7 @@ for part; do
     steal)
         for _ in 1 2 3; do
             ranks 2 ./latency_$mpi ping
-            WEFT_DIST_TRACE=/tmp/weft-steals.$$ ranks 2 ./uts_$mpi T1
+            WEFT_DIST_TRACE=/tmp/weft-steals.$$ ranks 2 ./uts_$mpi T3
             python3 "$here/dist/steals.py" /tmp/weft-steals.$$
             rm -f /tmp/weft-steals.$$
         done

@@ -237,8 +237,9 @@ void weft__dist_say(const char *format, ...) __attribute__((format(printf, 1, 2)
 size_t weft__dist_segment_size(unsigned locals);
 void weft__dist_segment_use(void *segment);
 size_t weft__dist_ring_write(struct weft__dist_ring *ring, const char *bytes, size_t size);
-/* Notifies a peer on this node of a message in its ring. */
-void weft__dist_ring_bell(struct weft__dist_peer *peer);
+/* Notifies a peer on this node of a message in its ring. looks_for_answer: the caller will call this again if no answer
+ * comes, so a peer that computes is not disturbed yet. */
+void weft__dist_ring_bell(struct weft__dist_peer *peer, bool looks_for_answer);
 
 /* --- link.c: messages --- */
 /* Sends to a peer, over its data link. Does not park for room: what does not fit is queued. */

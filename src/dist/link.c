@@ -77,7 +77,8 @@ static void link_send(struct weft__dist_link *l, const struct weft__dist_head *h
         wait_for_room(l);
     }
     weft_mutex_unlock(&l->lock);
-    if (l->fd < 0) weft__dist_ring_bell(&weft__dist.peers[l->rank]);
+    bool looks_for_answer = head->type == WEFT_MSG_STEAL && !head->b && !weft__dist.crowded;
+    if (l->fd < 0) weft__dist_ring_bell(&weft__dist.peers[l->rank], looks_for_answer);
 }
 
 void weft__dist_send(unsigned to, uint32_t type, uint32_t flags, uint64_t a, uint64_t b, const void *payload,
@@ -140,7 +141,7 @@ static void drain_ring(struct weft__dist_link *l) {
     atomic_thread_fence(memory_order_seq_cst); /* pairs with wait_for_room */
     if (atomic_load_explicit(&ring->full, memory_order_relaxed)) {
         atomic_store_explicit(&ring->full, 0, memory_order_relaxed);
-        weft__dist_ring_bell(&weft__dist.peers[l->rank]);
+        weft__dist_ring_bell(&weft__dist.peers[l->rank], false);
     }
 }
 
@@ -185,7 +186,7 @@ static void drain_links(void) {
         flush_locked(l);
         wait_for_room(l);
         weft_mutex_unlock(&l->lock);
-        if (l->fd < 0) weft__dist_ring_bell(&d->peers[l->rank]);
+        if (l->fd < 0) weft__dist_ring_bell(&d->peers[l->rank], false);
     }
 }
 

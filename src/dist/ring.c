@@ -12,7 +12,8 @@
  *   3. full fence                                3. if rung, does not sleep
  *   4. if asleep, sends a datagram
  * A receiver that runs sees `rung` at its next fork. A receiver that computes without forks gets a datagram, too, when
- * it has not looked for WEFT_BELL_PATIENCE. Then the doorman makes the talker ready, and a spare worker runs it.
+ * it has not looked for WEFT_BELL_PATIENCE. Then the doorman makes the talker ready, and a spare worker runs it. A
+ * thief that looks for the answer leaves that datagram out, and rings again if no answer comes.
  */
 #include "dist/dist.h"
 
@@ -59,7 +60,7 @@ static void send_datagram(const struct weft__dist_peer *peer) {
                   sizeof peer->address);
 }
 
-void weft__dist_ring_bell(struct weft__dist_peer *peer) {
+void weft__dist_ring_bell(struct weft__dist_peer *peer, bool looks_for_answer) {
     struct weft__dist *d = &weft__dist;
     struct weft__dist_bell *bell = &d->bells[peer->local];
     atomic_fetch_or_explicit(&bell->from[d->local / 64], UINT64_C(1) << d->local % 64, memory_order_release);
@@ -69,6 +70,7 @@ void weft__dist_ring_bell(struct weft__dist_peer *peer) {
         if (atomic_exchange_explicit(&bell->asleep, 0, memory_order_relaxed)) send_datagram(peer);
         return;
     }
+    if (looks_for_answer) return;
     uint64_t now = weft_now(), looked = atomic_load_explicit(&bell->looked, memory_order_relaxed);
     if (looked + WEFT_BELL_PATIENCE > now || peer->rang + WEFT_BELL_PATIENCE > now) return;
     peer->rang = now;

@@ -43,9 +43,12 @@ static bool is_answered(void) {
 
 static void wait_for_answer(void) {
     struct weft__dist *d = &weft__dist;
-    uint64_t end = weft_now() + (d->crowded ? 0 : WEFT_ANSWER_SPIN);
+    struct weft__dist_peer *peer = &d->peers[d->asked];
+    uint64_t begun = weft_now(), end = begun + (d->crowded ? 0 : WEFT_ANSWER_SPIN);
+    atomic_store_explicit(&d->bell->looked, begun, memory_order_relaxed); /* the answer needs no datagram */
     do weft__dist_progress();
     while (!is_answered() && weft_now() < end);
+    if (!is_answered() && peer->local != UINT32_MAX) weft__dist_ring_bell(peer, false); /* it may not fork */
     while (!is_answered()) {
         (void)!weft_park();
         weft__dist_progress();
