@@ -19,6 +19,7 @@
 /* For a push to a shared stack, in a loop. May fail spuriously. */
 #define cas_weak_rel(p, e, d) atomic_compare_exchange_weak_explicit(p, e, d, memory_order_release, memory_order_relaxed)
 #define or_rel(p, v) atomic_fetch_or_explicit(p, v, memory_order_release)
+#define or_ar(p, v) atomic_fetch_or_explicit(p, v, memory_order_acq_rel)
 #define add_ar(p, v) atomic_fetch_add_explicit(p, v, memory_order_acq_rel)
 /* Sequentially consistent: if two threads each change one word and then read the other word, at least one sees the
  * change. */

@@ -305,11 +305,10 @@ static uint32_t placement_in(struct weft__cluster *c, uint32_t placement) {
  * but was still running here. */
 static bool take_in(struct weft__fiber *f, void *cluster) {
     uint32_t placement = load_rlx(&f->context.placement);
-    while (
-        weft__cluster_of(placement) == cluster &&
-        !atomic_compare_exchange_weak(&f->context.placement, &placement,
-                                      placement_in(&weft__cluster, placement) | (placement & WEFT_PLACEMENT_MOVING))) {
-    }
+    while (weft__cluster_of(placement) == cluster &&
+           !cas_ar(&f->context.placement, &placement,
+                   placement_in(&weft__cluster, placement) | (placement & WEFT_PLACEMENT_MOVING)))
+        continue;
     return true;
 }
 
@@ -416,16 +415,14 @@ WEFT_PUBLIC int weft_cluster_drain(struct weft_cluster cluster) {
  * Locked: one move at a time.
  */
 static int rehouse_fiber(struct weft__fiber *f, struct weft_fiber fiber, struct weft__cluster *c) {
-    atomic_fetch_or(&f->context.placement,
-                    WEFT_PLACEMENT_MOVING); /* acquire, pairs with init: the life below is not older */
-    if (load_rlx(&f->slot.life) != fiber.id) {
-        atomic_fetch_and(&f->context.placement, ~WEFT_PLACEMENT_MOVING);
-        return -ESRCH;
+    /* Pairs with the start of a fiber in this record: the life below is not older. */
+    uint32_t placement = or_ar(&f->context.placement, WEFT_PLACEMENT_MOVING) | WEFT_PLACEMENT_MOVING;
+    bool lives = load_rlx(&f->slot.life) == fiber.id;
+    while (placement & WEFT_PLACEMENT_MOVING) {
+        uint32_t to = lives ? placement_in(c, placement) : placement & ~WEFT_PLACEMENT_MOVING;
+        if (cas_ar(&f->context.placement, &placement, to)) return lives ? 0 : -ESRCH; /* pairs with weft__mail */
     }
-    uint32_t placement = load_rlx(&f->context.placement);
-    while (placement & WEFT_PLACEMENT_MOVING)
-        if (atomic_compare_exchange_weak(&f->context.placement, &placement, placement_in(c, placement))) return 0;
-    return -ESRCH;
+    return -ESRCH; /* the fiber has ended, and the record is used again */
 }
 
 static int cluster_move_fiber(struct weft__fiber *f, struct weft_fiber fiber, struct weft_cluster to) {

@@ -42,6 +42,7 @@ uint64_t explore_step(enum step_kind kind, const volatile void *at, unsigned ord
 #define add_rlx(p, v) atomic_fetch_add_explicit(p, v, memory_order_relaxed)
 #define cas_weak_rel(p, e, d) atomic_compare_exchange_weak_explicit(p, e, d, memory_order_release, memory_order_relaxed)
 #define or_rel(p, v) atomic_fetch_or_explicit(p, v, memory_order_release)
+#define or_ar(p, v) atomic_fetch_or_explicit(p, v, memory_order_acq_rel)
 #define add_ar(p, v) atomic_fetch_add_explicit(p, v, memory_order_acq_rel)
 #define xchg_acq(p, v) atomic_exchange_explicit(p, v, memory_order_acquire)
 #define xchg_ar(p, v) atomic_exchange_explicit(p, v, memory_order_acq_rel)

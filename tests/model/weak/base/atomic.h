@@ -29,6 +29,7 @@
 #define xchg_ar(p, v) weak_change(STEP_XCHG, p, v, ORDER_BOTH, "xchg_ar(" #p ", " #v ")")
 #define add_rlx(p, v) weak_change(STEP_ADD, p, v, ORDER_RELAXED, "add_rlx(" #p ", " #v ")")
 #define or_rel(p, v) weak_change(STEP_OR, p, v, ORDER_RELEASE, "or_rel(" #p ", " #v ")")
+#define or_ar(p, v) weak_change(STEP_OR, p, v, ORDER_BOTH, "or_ar(" #p ", " #v ")")
 #define add_ar(p, v) weak_change(STEP_ADD, p, v, ORDER_BOTH, "add_ar(" #p ", " #v ")")
 #define add_sc(p, v) weak_change(STEP_ADD, p, v, ORDER_FULL | ORDER_BOTH, "add_sc(" #p ", " #v ")")
 #define cas_ar(p, e, d) weak_swap(p, e, d, ORDER_BOTH, "cas_ar(" #p ", " #e ", " #d ")")

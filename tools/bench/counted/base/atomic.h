@@ -45,6 +45,7 @@ void counted_write(const volatile void *p);
 #undef add_rlx
 #undef add_ar
 #undef add_sc
+#undef or_ar
 #undef or_rel
 #undef cas_weak_rel
 #undef cas_ar
@@ -60,6 +61,7 @@ void counted_write(const volatile void *p);
 #define add_rlx(p, v) counted_change(fetch_add, p, v, memory_order_relaxed)
 #define add_ar(p, v) counted_change(fetch_add, p, v, memory_order_acq_rel)
 #define add_sc(p, v) counted_change(fetch_add, p, v, memory_order_seq_cst)
+#define or_ar(p, v) counted_change(fetch_or, p, v, memory_order_acq_rel)
 #define or_rel(p, v) counted_change(fetch_or, p, v, memory_order_release)
 #define cas_weak_rel(p, e, d) counted_change(compare_exchange_weak, p, e, d, memory_order_release, memory_order_relaxed)
 #define cas_ar(p, e, d) counted_change(compare_exchange_strong, p, e, d, memory_order_acq_rel, memory_order_acquire)
