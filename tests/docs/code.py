@@ -41,6 +41,7 @@ PEDANTIC = STRICT + ["-pedantic", "-Wconversion", "-Wshadow", "-fsyntax-only"]
 STANDARDS = {"c": ("c11", "c17", "c2x"), "cpp": ("c++17", "c++20", "c++2b")}
 COMPILERS = {"c": ("gcc", "clang"), "cpp": ("g++", "clang++")} # the latter define _GNU_SOURCE by themselves
 BRIEF = int(os.environ.get("WEFT_TEST_SCALE", "1")) > 1
+os.environ.pop("WEFT_DEADLOCK", None)  # which run.sh has set: the documents show what a program does without it
 os.environ["PKG_CONFIG_PATH"] = BUILD + "/meson-uninstalled:" + os.environ.get("PKG_CONFIG_PATH", "")
 
 
