@@ -14,6 +14,7 @@
 /* How long to search before going to sleep. The time grows while searches find work, within these limits. */
 #define WEFT_SEARCH_LEAST (5 * WEFT_MICROSECOND)
 #define WEFT_SEARCH_MOST (40 * WEFT_MICROSECOND)
+#define WEFT_SEARCH_SCARCE 4 /* so many times as long beside other busy processes */
 
 #define WEFT_PAUSE_MOST 32 /* about 1 us: calls of a fiber that has begun to fork should not wait for longer */
 
@@ -54,16 +55,27 @@ static bool some_fiber_forks(struct weft__cluster *c) {
     return load_rlx(&c->tasks.suspended) != 0;
 }
 
+/* Does work come from the ring or the poller? Then the kernel wakes the worker, and its clients need the processor. */
+static bool does_io(const struct weft__worker *w) {
+    return weft__uring_is_in_use(&w->ring) || load_rlx(&weft__poll_duty_state);
+}
+
 /*
- * Is it time to sleep? Not while a fiber is in a queue that does not move: this worker will take it in a moment. If
- * processors are scarce, two looks are enough: the kernel runs a woken worker at once, but lets a worker that searches
- * or yields wait until another process has used its slice. That does not hold if fibers fork, because a fork does not
- * always wake a worker. (transfer beside a busy process: 1360 -> 310 us.)
+ * Is it time to sleep? Not while a fiber is in a queue that does not move: this worker will take it in a moment.
+ *
+ * If processors are scarce, that depends on the work:
+ *   - If fibers fork, the search goes on as usual, because a fork does not always wake a worker.
+ *   - If more workers are awake than can run, or the work is input and output, two looks are enough. The processor is
+ *     of more use to the threads that have work.
+ *   - If fibers wake each other, the search takes longer. The other process would get the processor for a slice of
+ *     some ms, and the kernel may wake this worker on the CPU of another worker.
  */
 static bool is_search_over(struct weft__worker *w, uint64_t begun, uint64_t end, uint64_t now) {
-    if (load_rlx(&w->cluster->stopping) || !weft__is_wanted(w)) return true;
+    struct weft__cluster *c = w->cluster;
+    if (load_rlx(&c->stopping) || !weft__is_wanted(w)) return true;
     if (w->search.left_at == now && end > begun) return now >= begun + WEFT_SEARCH_MOST;
-    return now >= end || (now != begun && unlikely(is_short_of_processors(w, now)) && !some_fiber_forks(w->cluster));
+    if (now == begun || likely(!is_short_of_processors(w, now)) || some_fiber_forks(c)) return now >= end;
+    return weft__is_crowd(c, 1) || does_io(w) || now >= begun + WEFT_SEARCH_SCARCE * (end - begun);
 }
 
 /*

@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include "sched/place/placement.h"
 #include "base/random.h"
+#include "sched/wake/load.h"
 
 #include <errno.h>
 
@@ -33,11 +34,44 @@ static void cpu_look(struct weft__worker *w) {
     add_ar(&w->cluster->map, 1); /* pairs with weft__victims_of */
 }
 
+/* Stores in `set` the CPUs on which the calling carrier may run and no other busy worker of the cluster does. Returns
+ * whether a worker of a lower index runs on the same CPU as w. */
+static bool shares_cpu(struct weft__worker *w, cpu_set_t *set) {
+    struct weft__cluster *c = w->cluster;
+    unsigned count = load_rlx(&c->count);
+    bool shares = false;
+    for (unsigned i = 0; i < count; i++) {
+        struct weft__worker *other = c->workers[i];
+        if (other == w || !weft__has_been_awake(other)) continue;
+        CPU_CLR(load_rlx(&other->cpu), set);
+        shares |= i < w->index && load_rlx(&other->cpu) == load_rlx(&w->cpu);
+    }
+    return shares;
+}
+
+/*
+ * Beside busy processes the kernel may put two workers on one CPU, and leave them there: then one of them waits while
+ * the other runs, and fibers that need both workers wait for slices of 4 ms. If so, the worker of the higher index
+ * moves. It changes its affinity and changes it back at once, here at home, so no thread or process that a fiber
+ * creates inherits the change. (transfer beside a busy process: 1,160 -> 136 us.)
+ */
+static void move_apart(struct weft__worker *w, uint64_t now) {
+    struct weft__cluster *c = w->cluster;
+    cpu_set_t allowed, set;
+    if (likely(!weft__is_crowded(c, now)) || c->binds || weft__is_crowd(c, 1)) return;
+    if (sched_getaffinity(0, sizeof allowed, &allowed)) return;
+    set = allowed;
+    if (!shares_cpu(w, &set) || !CPU_COUNT(&set)) return;
+    if (!sched_setaffinity(0, sizeof set, &set)) sched_setaffinity(0, sizeof allowed, &allowed);
+    cpu_look(w);
+}
+
 void weft__location_update(struct weft__worker *w, uint64_t now) {
     if (now < w->location.next_check || load_rlx(&w->cluster->count) < 2) return;
     w->location.next_check = now + WEFT_WHERE_EVERY;
     if (unlikely(w->location.bound_among != load_rlx(&w->cluster->configured))) weft__carrier_bind(w);
     cpu_look(w);
+    move_apart(w, now);
 }
 
 const struct weft__victims *weft__victims_of(struct weft__worker *w) {

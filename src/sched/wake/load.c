@@ -24,7 +24,6 @@
 #define WEFT_WINDOW (4 * WEFT_MILLISECOND)      /* the shortest time that the monitor measures: a tick */
 #define WEFT_CROWDED (200 * WEFT_MILLISECOND)   /* for how long a measured shortage of processors counts */
 
-#define WEFT_SHARES 256
 #define WEFT_FULL (WEFT_SHARES - WEFT_SHARES / 16)      /* awake nearly all the time */
 #define WEFT_ONE_WORKER (WEFT_SHARES - WEFT_SHARES / 4) /* the most that two workers do and one could do for both */
 

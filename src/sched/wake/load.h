@@ -16,6 +16,9 @@
 #define WEFT_POLL_TIME \
     (500 * WEFT_MICROSECOND) /* with 50, requests go to the ring in smaller batches: weft serve 5.0 -> 6.1 us */
 
+/* burden.share counts in these: all of them mean that the worker was awake all the time. */
+#define WEFT_SHARES 256
+
 /* Will the worker reach all fibers in its queue before a thief could run them? Only its carrier calls this. */
 static inline bool weft__is_prompt(struct weft__worker *w) {
     return w->pace.mean_turn && weft__ready_length(&w->ready) * w->pace.mean_turn < 16 * WEFT_CARRY;
@@ -30,6 +33,10 @@ static inline bool weft__is_crowded(const struct weft__cluster *c, uint64_t now)
 static inline bool weft__is_crowd(const struct weft__cluster *c, unsigned more) {
     unsigned run_capacity = load_rlx(&c->run_capacity);
     return run_capacity && load_rlx(&c->count) - weft__idle_resting(load_rlx(&c->idle.state)) >= run_capacity + more;
+}
+/* Was the worker awake for a noticeable part of the monitor's last tick? */
+static inline bool weft__has_been_awake(const struct weft__worker *w) {
+    return load_rlx(&w->burden.share) >= WEFT_SHARES / 16;
 }
 /* Can the worker serve its ring without help from other workers? See load.c. */
 bool weft__keeps_up(const struct weft__worker *w, uint64_t now);
