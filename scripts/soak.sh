@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: MIT
 # The long tests, in parts of at most 20 minutes on two processors.
 #
-#   soak.sh              all parts that this commit has not passed, one after the other; so it can be stopped and resumed
+#   soak.sh              all parts that this source has not passed, one after the other; so it can be stopped and resumed
 #   soak.sh PART...      these, in any case
-#   soak.sh list         their names, and what each does
-#   soak.sh status       which have passed on which commit; status 1 if a part has not passed on this commit
+#   soak.sh list         their names, and what each tests (scripts/soak_state.py) and does
+#   soak.sh status       which have passed on this source; status 1 if a part has not
 #
 # Three parts run side by side (SOAK_LANES), because most tests sleep more than they compute. What passed is recorded in
-# .soak, a line each: commit, part, seconds, numbers, day. A tree with changes is recorded as such, and does not count for
-# the commit. Ends in "N passed, N failed".
+# docs/results/soak.txt, a line each: part, state of the source, seconds, numbers, day, commit. Commit that file: then the
+# soak goes on where it was, on another day and another machine, as long as the source stays the same. Ends in "N passed,
+# N failed".
 cd "$(dirname "$0")/.." || exit 1
 . scripts/builds.sh
-record=.soak
+record=docs/results/soak.txt
 export WEFT_TEST_PATIENCE="${WEFT_TEST_PATIENCE:-10}"
 export WEFT_TEST_JOBS="${WEFT_TEST_JOBS:-$(($(nproc) * 2))}" # of each part
 export WEFT_TEST_BUILT=1 # parts build what they need first, each directory only once
@@ -21,65 +22,65 @@ export WEFT_TEST_STRICT="${WEFT_TEST_STRICT:-1}" # a test that fails only now an
 # Parts that take a given time stand between parts that compute.
 parts() {
     cat <<'EOF'
-release              the release build, whole
-stress-1             20 minutes of stress (a third of SOAK_MINUTES, 60)
-valgrind-1           valgrind, unit tests and fibers a to h
-model-orders         every memory order weakened
-random-release       random programs, two at a time for 12 minutes (a tenth of SOAK_RANDOM_MINUTES, 120)
-debug                without optimization, whole
-stress-2             20 more
-valgrind-2           valgrind, fibers i to q
-model-planted        mistakes in the source
-random-asan          for 12 minutes
-asan                 AddressSanitizer and UBSan, without stress
-asan-stress          the stress test with it
-stress-3             20 more
-valgrind-3           valgrind, fibers r to z
-model-whole          the explorations of whole sources
-random-tsan          for 12 minutes
-tsan                 ThreadSanitizer, without stress
-tsan-stress          the stress test with it
-lives                100,000 lives of a runtime
-valgrind-4           valgrind, input and output on the other engines
-model-queues         those of queues, and of mistakes in them
-random-migrate       for 12 minutes
-migrate              every switch migrates, whole; by clang
-deques               a thousand million operations of stealing
-model-spin           the models for spin
-clang-asan           the same by clang, without stress
-clang-asan-stress    the stress test with it
-fuzz-serve           what clients send to weft serve
-clang-tsan           the same by clang, without stress
-clang-tsan-stress    the stress test with it
-fuzz-cached          what clients send to weft cached
-dist-kills           ranks are killed at a random moment, 200 times
-aarch64              aarch64 under qemu
-threads-aarch64      unmodified programs for aarch64 with their threads as fibers
-random-aarch64       for 6 minutes
-v4                   for AVX-512, where the processor has it
-random-v4            for 6 minutes
-resizes              100,000 changes of the number of workers
-tasks-in-deques      what forks, with the other kinds of deques
-clang                the release build by clang, whole
-lto                  link-time optimization and PIE, whole
-frames               with frame pointers, whole
-faults               every call fails once, and the rest with two slots a queue
-locks                locks that a fiber holds: the tests hold none, and what is planted is found
-membarrier           as on a kernel that has no membarrier
-inject               what the kernel may answer to calls for rings
-arch                 what lives across a switch, for every compiler and machine
-install-bare         the README's commands on a bare Debian 12; needs root
-install              make install, and programs by pkg-config and CMake; make uninstall
-install-more         as a subproject of meson, with sanitizers, as Debian packages
-kernel-tls           kernel TLS, on Debian's kernel under qemu
-abi                  the binary interface is that of the last tag, or newer
-report               the quick report, and every plot in it; random programs with the policies of experiments
-look                 programs at work are looked at eleven thousand times, servers for false alarms; the page of a trace in Chromium
-dist                 libweft-mpi on Open MPI and MPICH, whole; the policy with 8,192 ranks
-posix                libraries that block, with the servers that they are for
-ffi                  every inline function and macro is a symbol; programs in Rust and Python
-instructions         weft.hpp takes no more instructions than the C calls
-starves              the tests of starvation do not pass without helping
+release              whole   the release build, whole
+stress-1             stress  20 minutes of stress (a third of SOAK_MINUTES, 60)
+valgrind-1           fiber   valgrind, unit tests and fibers a to h
+model-orders         model   every memory order weakened
+random-release       stress  random programs, two at a time for 12 minutes (a tenth of SOAK_RANDOM_MINUTES, 120)
+debug                whole   without optimization, whole
+stress-2             stress  20 more
+valgrind-2           fiber   valgrind, fibers i to q
+model-planted        model   mistakes in the source
+random-asan          stress  for 12 minutes
+asan                 fiber   AddressSanitizer and UBSan, without stress
+asan-stress          stress  the stress test with it
+stress-3             stress  20 more
+valgrind-3           fiber   valgrind, fibers r to z
+model-whole          model   the explorations of whole sources
+random-tsan          stress  for 12 minutes
+tsan                 fiber   ThreadSanitizer, without stress
+tsan-stress          stress  the stress test with it
+lives                stress  100,000 lives of a runtime
+valgrind-4           fiber   valgrind, input and output on the other engines
+model-queues         model   those of queues, and of mistakes in them
+random-migrate       stress  for 12 minutes
+migrate              whole   every switch migrates, whole; by clang
+deques               stress  a thousand million operations of stealing
+model-spin           model   the models for spin
+clang-asan           fiber   the same by clang, without stress
+clang-asan-stress    stress  the stress test with it
+fuzz-serve           whole   what clients send to weft serve
+clang-tsan           fiber   the same by clang, without stress
+clang-tsan-stress    stress  the stress test with it
+fuzz-cached          whole   what clients send to weft cached
+dist-kills           whole   ranks are killed at a random moment, 200 times
+aarch64              fiber   aarch64 under qemu
+threads-aarch64      whole   unmodified programs for aarch64 with their threads as fibers
+random-aarch64       stress  for 6 minutes
+v4                   whole   for AVX-512, where the processor has it
+random-v4            stress  for 6 minutes
+resizes              stress  100,000 changes of the number of workers
+tasks-in-deques      stress  what forks, with the other kinds of deques
+clang                whole   the release build by clang, whole
+lto                  whole   link-time optimization and PIE, whole
+frames               whole   with frame pointers, whole
+faults               whole   every call fails once, and the rest with two slots a queue
+locks                fiber   locks that a fiber holds: the tests hold none, and what is planted is found
+membarrier           fiber   as on a kernel that has no membarrier
+inject               fiber   what the kernel may answer to calls for rings
+arch                 fiber   what lives across a switch, for every compiler and machine
+install-bare         whole   the README's commands on a bare Debian 12; needs root
+install              whole   make install, and programs by pkg-config and CMake; make uninstall
+install-more         whole   as a subproject of meson, with sanitizers, as Debian packages
+kernel-tls           whole   kernel TLS, on Debian's kernel under qemu
+abi                  whole   the binary interface is that of the last tag, or newer
+report               whole   the quick report, and every plot in it; random programs with the policies of experiments
+look                 whole   programs at work are looked at eleven thousand times, servers for false alarms; the page of a trace in Chromium
+dist                 whole   libweft-mpi on Open MPI and MPICH, whole; the policy with 8,192 ranks
+posix                whole   libraries that block, with the servers that they are for
+ffi                  whole   every inline function and macro is a symbol; programs in Rust and Python
+instructions         fiber   weft.hpp takes no more instructions than the C calls
+starves              fiber   the tests of starvation do not pass without helping
 EOF
 }
 names() { parts | sed 's/ .*//'; }
@@ -261,26 +262,24 @@ run_part() { # name
     esac
 }
 
-commit() {
-    head=$(git rev-parse --short=12 HEAD)
-    [ -z "$(git status --porcelain)" ] && echo "$head" || echo "$head-changed"
+state_of() { # part: the state of what it tests
+    echo "$states" | sed -n "s/^$(parts | sed -n "s/^$1  *\([a-z]*\) .*/\1/p") //p"
 }
-passed_here() { grep -q "^$(commit) $1 " "$record" 2>/dev/null; } # part
+passed_here() { grep -q "^$1 $(state_of "$1") " "$record" 2>/dev/null; } # part
 
 status() {
     missing=0
-    here=$(commit)
     for name in $(names); do
         if passed_here "$name"; then
-            line="passed, $(sed -n "s/^$here $name \([0-9]*\) \(.*\)/\1 s, \2/p" "$record" | tail -n 1)"
+            line="passed, $(sed -n "s/^$name $(state_of "$name") \([0-9]*\) \(.*\)/\1 s, \2/p" "$record" | tail -n 1)"
         else
             missing=$((missing + 1))
-            last=$(grep "^[^ ]* $name " "$record" 2>/dev/null | tail -n 1)
-            line="not passed here${last:+; last on ${last%% *}, ${last##* }}"
+            last=$(grep "^$name " "$record" 2>/dev/null | tail -n 1)
+            line="not passed here${last:+; last on ${last##* }}"
         fi
         printf '%-20s %s\n' "$name" "$line"
     done
-    echo "$here: $missing of $(names | wc -l) parts are still to be passed"
+    echo "$missing of $(names | wc -l) parts are still to be passed"
     [ "$missing" -eq 0 ]
 }
 
@@ -293,11 +292,13 @@ one() { # name
     before=$total_failed
     began=$(date +%s)
     passed_before=$total_passed
+    state=$(state_of "$1") # before it runs: the source may change meanwhile
     step "$1" run_part "$1"
     [ "$total_failed" -gt "$before" ] && return
-    echo "$(commit) $1 $(($(date +%s) - began)) $((total_passed - passed_before)) passed $(date +%F)" >>"$record"
+    echo "$1 $state $(($(date +%s) - began)) $((total_passed - passed_before)) passed $(date +%F) $(git rev-parse --short=12 HEAD)" >>"$record"
 }
 
+states=$(scripts/soak_state.py)
 case ${1:-} in
 list) parts && exit ;;
 status)
