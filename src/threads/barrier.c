@@ -47,7 +47,7 @@ WEFT_INTERPOSED int pthread_barrier_init(pthread_barrier_t *barrier, const pthre
 WEFT_INTERPOSED int pthread_barrier_destroy(pthread_barrier_t *barrier) {
     unsigned turn = 0;
     if (is_glibcs_barrier(barrier)) return real(pthread_barrier_destroy)(barrier);
-    while (load_acq(&barrier_inside(barrier)->inside)) let_others(&turn); /* pairs with threads that leave */
+    while (load_acq(&barrier_inside(barrier)->inside)) let_others(&turn); /* pairs with pthread_barrier_wait */
     barrier_inside(barrier)->mark = 0;
     return 0;
 }
@@ -64,7 +64,7 @@ WEFT_INTERPOSED int pthread_barrier_wait(pthread_barrier_t *barrier) {
         result = PTHREAD_BARRIER_SERIAL_THREAD;
     } else
         while (load_acq(&b->round) == round) weft__lot_wait(&b->round, round, WEFT_FOREVER, WEFT_LOT_PLAIN);
-    add_ar(&b->inside, -1u); /* pairs with destroy */
+    add_ar(&b->inside, -1u); /* pairs with pthread_barrier_destroy */
     return result;
 }
 
@@ -94,7 +94,7 @@ WEFT_INTERPOSED int pthread_once(pthread_once_t *once, void (*fn)(void)) {
     pthread_cleanup_push(once_undo, word);
     fn();
     pthread_cleanup_pop(0);
-    store_rel(word, DONE); /* pairs with claim */
+    store_rel(word, DONE); /* pairs with once_claim */
     weft__lot_wake(word, INT_MAX);
     return 0;
 }

@@ -144,7 +144,7 @@ static bool begin_fibers(void) {
     struct sched_param param;
     if (!sched_getparam(0, &param)) first->priority = param.sched_priority;
     first->policy = sched_getscheduler(0);
-    weft__rseq_leave(weft__thread_pointer()); /* otherwise it would have the number of the receiver's CPU */
+    weft__rseq_leave(weft__thread_pointer()); /* otherwise the kernel would store the receiver's CPU there */
     weft__setxid_begin();
     uint64_t pending = take_pending(mask);
     store_rlx(&weft__threads_on, true);

@@ -39,12 +39,12 @@ WEFT_INTERPOSED int pthread_cond_init(pthread_cond_t *cond, const pthread_condat
     return 0;
 }
 
-/* Waiters that were woken may still be on their way out. */
+/* Waits until all woken waiters have left the condition. */
 WEFT_INTERPOSED int pthread_cond_destroy(pthread_cond_t *cond) {
     unsigned turn = 0;
     if (is_glibcs_cond(cond)) return real(pthread_cond_destroy)(cond);
     weft__thread_enter();
-    while (load_acq(&cond_inside(cond)->waiters)) /* pairs with wait */
+    while (load_acq(&cond_inside(cond)->waiters)) /* pairs with cond_wait */
         if (weft__caller_parks())
             weft_yield();
         else
@@ -57,7 +57,7 @@ static int cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t dead
     struct condition *c = cond_inside(cond);
     uint32_t depth = 0;
     weft__cancel_point();
-    uint32_t sequence = load_acq(&c->sequence); /* pairs with signal */
+    uint32_t sequence = load_acq(&c->sequence); /* pairs with cond_notify */
     add_ar(&c->waiters, 1);
     int err = weft__mutex_release(mutex, &depth);
     if (!err)
@@ -66,7 +66,7 @@ static int cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t dead
         add_ar(&c->waiters, -1u);
         return err;
     }
-    add_ar(&c->waiters, -1u); /* pairs with destroy */
+    add_ar(&c->waiters, -1u); /* pairs with pthread_cond_destroy */
     weft__mutex_retake(mutex, depth);
     if (err == ECANCELED) weft__cancel_point();
     return err == ETIMEDOUT ? ETIMEDOUT : 0;
@@ -113,9 +113,9 @@ WEFT_INTERPOSED int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t
 
 static int cond_notify(pthread_cond_t *cond, int n) {
     struct condition *c = cond_inside(cond);
-    fence_sc(); /* pairs with the count of a waiter, which comes before its unlock */
+    fence_sc(); /* pairs with cond_wait: a waiter counts itself before it unlocks the mutex */
     if (!load_rlx(&c->waiters)) return 0;
-    add_ar(&c->sequence, 1); /* pairs with wait */
+    add_ar(&c->sequence, 1); /* pairs with cond_wait */
     weft__lot_wake(&c->sequence, n);
     return 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What is known of descriptors, by number: what kind of file it is; and of a socket, whether it blocks and has
- * time-outs. Asking the kernel would take two more system calls for each call that parks. What changes this state is
- * interposed here, and forgets it. A descriptor that was duplicated, or inherited by a child, refers to a file that may
- * change by another number: then the kernel is asked each time. A wrong kind only costs a system call.
+ * time-outs. Asking the kernel would take two more system calls for each call that parks. The calls that change this
+ * state are interposed here, and forget it. If a descriptor was duplicated, or inherited by a child, another number or
+ * process may change the state of its file. Then each call asks the kernel. A wrong kind only costs a system call.
  */
 #undef _FILE_OFFSET_BITS /* it makes one name of fcntl and fcntl64 */
 #define _GNU_SOURCE
@@ -63,8 +63,9 @@ static void forget_state(int fd, unsigned state) {
     if (is_remembered(fd)) atomic_fetch_and(&known[fd], (uint8_t)~state);
 }
 
-/* What was known when the caller began to ask, if the answer may be remembered. 0: it may not. A program that is
- * written for weft opens and closes descriptors by weft's functions, which this file does not see. */
+/* Called before the caller asks the kernel. Returns what is known now, for remember_state. 0: the answer must not be
+ * remembered. That is so in a program that is written for weft, because this file does not see how such a program opens
+ * and closes descriptors. */
 static uint8_t known_before(int fd) {
     if (unlikely(weft__posix) || !is_remembered(fd)) return 0;
     if (unlikely(!(load_rlx(&known[fd]) & KIND))) {
@@ -75,7 +76,7 @@ static uint8_t known_before(int fd) {
     uint8_t is = load_rlx(&known[fd]);
     return (is & KIND) == WEFT_DESCRIPTOR_SOCKET && !(is & SHARED) ? is : 0;
 }
-/* Remembers an answer, unless something has changed meanwhile. */
+/* Remembers an answer of the kernel, unless the entry has changed since known_before. */
 static void remember_state(int fd, uint8_t before, unsigned state) {
     if (before) cas_ar(&known[fd], &before, (uint8_t)(before | state));
 }
@@ -116,7 +117,8 @@ void weft__descriptors_share(void) {
         if (load_rlx(&known[fd])) share_descriptor(fd);
 }
 
-/* A number that a call returns may have been closed where it was not seen. */
+/* Forgets what was known of a number that a call has just returned. The number may have been closed by a call that is
+ * not interposed. */
 static int note_new(int fd) {
     if (fd >= 0) weft__descriptor_forget(fd);
     return fd;
@@ -150,7 +152,7 @@ WEFT_INTERPOSED int close_range(unsigned from, unsigned to, int flags) {
 
 /* Both the sender and the receiver of a message with descriptors may change them from now on. */
 void weft__descriptors_in(const struct msghdr *message) {
-    struct msghdr *m = (struct msghdr *)(uintptr_t)message; /* the macros want it so */
+    struct msghdr *m = (struct msghdr *)(uintptr_t)message; /* CMSG_NXTHDR takes no const */
     for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
         if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
         for (size_t at = 0; at + sizeof(int) <= c->cmsg_len - CMSG_LEN(0); at += sizeof(int)) {
@@ -161,7 +163,7 @@ void weft__descriptors_in(const struct msghdr *message) {
         }
     }
 }
-/* A copy was made: both numbers are shared. */
+/* Notes a copy of a descriptor: both numbers now refer to one file. */
 static int note_copy(int fd, int copy) {
     if (copy < 0 || copy == fd) return copy;
     weft__descriptor_forget(copy);

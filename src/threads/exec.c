@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Another program in the place of this one: the exec functions. The new program inherits the mask of the thread, and
+ * The exec functions, which replace this program by another. The new program inherits the mask of the thread, and the
  * pending signals of its kernel thread. No kick may be pending then, because it would end the new program:
  *
  *   exec                                        a thread that kicks
- *   1. weft__kick_stop                          1. counts itself; fence
- *   -- fence --                                 2. kicks, unless kicks stop
- *   2. waits until no thread is kicking         3. counts itself no longer
- *   3. sets the mask: a pending kick arrives
+ *   1. stops kicks (weft__kick_stop); fence     1. adds itself to the count of kickers; fence
+ *   2. waits until the count of kickers is 0    2. kicks, unless kicks are stopped
+ *   3. sets the mask: a pending kick arrives    3. removes itself from the count
  */
 #define _GNU_SOURCE
 #include "threads/kick.h"

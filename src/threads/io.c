@@ -5,8 +5,8 @@
  *
  *   a socket      the attempt uses MSG_DONTWAIT
  *   others        the flags of the descriptor decide
- *   stored files  never wait for a peer, but for a disk: threads of an unmodified program block their worker then, and
- *                 the program's own fibers park
+ *   stored files  never wait for a peer, only for a disk. Threads of an unmodified program block their worker
+ *                 meanwhile; the program's own fibers park
  *
  * descriptors.c remembers by number which descriptors are sockets, and whether they block.
  */

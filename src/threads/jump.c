@@ -47,5 +47,5 @@ static _Noreturn void jump_back(struct __jmp_buf_tag *env, int value) {
 WEFT_INTERPOSED void siglongjmp(struct __jmp_buf_tag env[1], int value) { jump_back(env, value); }
 WEFT_INTERPOSED void longjmp(struct __jmp_buf_tag env[1], int value) { jump_back(env, value); }
 WEFT_INTERPOSED void _longjmp(struct __jmp_buf_tag env[1], int value) { jump_back(env, value); }
-/* The C library would compare the stacks, and knows only those of kernel threads. */
+/* Skips the C library's check of the stack pointer, because the C library knows only the stacks of kernel threads. */
 WEFT_INTERPOSED void __longjmp_chk(struct __jmp_buf_tag env[1], int value) { jump_back(env, value); }

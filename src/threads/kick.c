@@ -22,7 +22,7 @@ static void on_kick(int signal) {
     if (!w || load_rlx(&w->carrier.tid) != (int)__wrap_syscall(SYS_gettid) || !weft__own_tls_runs(w)) return;
     struct weft__thread *t = weft__thread_self();
     if (!t || t->inside) return;
-    uint64_t kick = WEFT_BIT(signal); /* others may come while the program's handlers run */
+    uint64_t kick = WEFT_BIT(signal); /* further kicks may come while the program's handlers run */
     __wrap_syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &kick, NULL, sizeof kick);
     if (weft__cancel_is_due(t) && weft__cancel_is_async()) weft__cancel_point();
     weft__signals_recheck(t);
@@ -36,7 +36,7 @@ void weft__kick_begin(void) {
 
 static bool kick_cluster(struct weft__cluster *c, void *unused) {
     (void)unused;
-    for (unsigned i = 0; i < load_acq(&c->count); i++) { /* pairs with its making */
+    for (unsigned i = 0; i < load_acq(&c->count); i++) { /* pairs with the making of a worker */
         int tid = load_rlx(&c->workers[i]->carrier.tid);
         if (tid) __wrap_syscall(SYS_tgkill, getpid(), tid, WEFT_KICK);
     }
@@ -63,7 +63,7 @@ void weft__kick_stop(void) {
 
 void weft__kick_go_on(void) {
     add_rlx(&stops, -1u);
-    weft__kick_all(); /* for those that stopped */
+    weft__kick_all(); /* makes up for kicks that were not sent meanwhile */
 }
 
 void weft__kick_after_fork(void) {

@@ -25,9 +25,9 @@
 
 struct waiter {
     struct waiter *next, *previous;
-    _Atomic uint32_t *word;    /* NULL: a waker has taken it out */
+    _Atomic uint32_t *word;    /* NULL: a waker has dequeued this waiter */
     struct weft__fiber *fiber; /* NULL: a kernel thread */
-    uint64_t ticket;           /* of the fiber's wait, under the lock */
+    uint64_t ticket;           /* of the fiber's wait; the bucket's lock protects it */
     _Atomic uint32_t woken;
 };
 static struct bucket {
@@ -79,7 +79,7 @@ static bool lot_withdraw(struct waiter *w) {
 
 static uint64_t lot_ways(void) { return weft__posix ? WEFT_WAIT_OUTSIDE : WEFT_WAIT_BY_PERMIT; }
 
-/* Begins the wait. False: a permit was present, and is consumed. Locked. */
+/* Locked. Begins the wait. False: there was a permit, which this call has consumed. */
 static bool begin_wait(struct waiter *w) { return !w->fiber || !weft__wait_begin(w->fiber, lot_ways(), &w->ticket); }
 
 /* Begins the wait again after something other than a wake-up has ended it. */
@@ -93,7 +93,7 @@ static WEFT_SWITCHES int sleep_on(struct waiter *w, uint64_t deadline) {
     if (w->fiber) return -weft__wait_block(w->fiber, w->ticket, deadline);
     errno = 0;
     if (weft__futex_wait(&w->woken, 0, deadline) == -ETIMEDOUT) return ETIMEDOUT;
-    return errno == EINTR ? EINTR : 0; /* a handler has run, in the kernel's way */
+    return errno == EINTR ? EINTR : 0; /* EINTR: the kernel has run a handler */
 }
 
 static bool lot_has_signals(const struct weft__thread *t) {
@@ -119,7 +119,7 @@ static int lot_look_about(struct weft__thread *t, int until, uint32_t handled) {
 static bool lot_enter(struct waiter *w, uint32_t value, bool *begun) {
     struct bucket *b = lot_bucket_of(w->word);
     add_rlx(&b->count, 1);
-    fence_sc(); /* pairs with the fence of a waker. The addition alone would not hold back the look at the word */
+    fence_sc(); /* pairs with the fence of a waker: the load of the word must not move before the addition */
     weft__lock(&b->lock);
     bool waits = load_rlx(w->word) == value;
     *begun = waits && begin_wait(w);
@@ -131,7 +131,8 @@ static bool lot_enter(struct waiter *w, uint32_t value, bool *begun) {
     return waits;
 }
 
-/* Sleeps until something has happened. 0: a wake-up, *woken; or it may have been a signal or a cancellation. */
+/* Sleeps until the wait ends. *woken: a wake-up has ended it. If it is false, 0 means that a signal or a cancellation
+ * may have ended the wait. */
 static int sleep_enqueued(struct waiter *w, uint64_t deadline, bool begun, bool *woken) {
     int end = begun ? sleep_on(w, deadline) : 0;
     *woken = load_acq(&w->woken); /* pairs with lot_notify */
@@ -178,7 +179,7 @@ static struct waiter *lot_take(struct bucket *b, const _Atomic uint32_t *word, i
         next = w->next;
         if (w->word != word) continue;
         lot_dequeue(b, w);
-        __atomic_store_n(&w->word, NULL, __ATOMIC_RELAXED); /* see withdraw */
+        __atomic_store_n(&w->word, NULL, __ATOMIC_RELAXED); /* lot_withdraw waits for `woken` then */
         w->next = NULL;
         *(last ? &last->next : &chain) = w;
         last = w;

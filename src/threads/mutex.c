@@ -35,7 +35,7 @@ struct mutex {
     _Atomic uintptr_t owner; /* weft__caller */
 };
 _Static_assert(sizeof(struct mutex) <= sizeof(pthread_mutex_t), "fits");
-_Static_assert(offsetof(struct mutex, kind) == offsetof(pthread_mutex_t, __data.__kind), "glibc's place of the kind");
+_Static_assert(offsetof(struct mutex, kind) == offsetof(pthread_mutex_t, __data.__kind), "glibc's offset of the kind");
 
 static struct mutex *mutex_inside(pthread_mutex_t *m) { return (struct mutex *)(void *)m; }
 static bool is_glibcs_mutex(const struct mutex *m) { return unlikely(m->kind & (ROBUST | SHARED)); }

@@ -132,7 +132,7 @@ WEFT_INTERPOSED int select(int n, fd_set *in, fd_set *out, fd_set *other, struct
     if (deadline_after(time ? &t : NULL, &deadline)) return -1;
     weft__cancel_point();
     int result = select_until(n, in, out, other, deadline);
-    if (time && result >= 0) { /* as Linux does: what is left */
+    if (time && result >= 0) { /* stores the time that is left, as Linux does */
         uint64_t now = weft_now(), left = deadline > now ? deadline - now : 0;
         *time = (struct timeval){(time_t)(left / WEFT_SECOND), (suseconds_t)(left % WEFT_SECOND / WEFT_MICROSECOND)};
     }

@@ -30,5 +30,5 @@ __attribute__((constructor)) static void weft__posix_begin(void) {
     if (asked && *asked && *asked != '0') weft__posix = true;
     if (!weft__posix) return;
     check_order();
-    weft__libc_heed_libraries(false); /* thread-locals of libraries that are loaded later: see dlopen */
+    weft__libc_heed_libraries(false); /* for libraries that the program loads later: see dlopen in process.c */
 }

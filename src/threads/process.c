@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Other programs and libraries. A program is started with the mask of the thread, not that of its carrier (exec.c: in
- * the place of this program). A thread that waits for a child does not keep its worker. Libraries that are loaded later
- * get storage in every thread.
+ * Child processes and libraries. A child starts with the mask of the thread, not that of its carrier. A thread that
+ * waits for a child does not keep its worker. Libraries that are loaded later get storage in every thread. exec.c has
+ * the exec functions.
  */
 #define _GNU_SOURCE
 #include "threads/threads.h"
@@ -80,7 +80,7 @@ WEFT_INTERPOSED pid_t wait4(pid_t pid, int *status, int options, struct rusage *
 WEFT_INTERPOSED pid_t wait3(int *status, int options, struct rusage *usage) {
     return wait4(-1, status, options, usage);
 }
-/* Asks again and again, less and less often. */
+/* Asks repeatedly, with growing pauses. */
 WEFT_INTERPOSED int waitid(idtype_t type, id_t id, siginfo_t *info, int options) {
     const uint64_t most = 10 * WEFT_MILLISECOND;
     siginfo_t unwanted;

@@ -92,7 +92,7 @@ static int lock_by(pthread_rwlock_t *l, bool writes, clockid_t clock, const stru
     return rwlock_acquire(l, writes, weft__time_deadline(at, clock));
 }
 
-/* glibc's. */
+/* Makes an attempt to lock a lock that glibc serves. */
 static int rwlock_try_shared(pthread_rwlock_t *l, bool writes) {
     return writes ? real(pthread_rwlock_trywrlock)(l) : real(pthread_rwlock_tryrdlock)(l);
 }

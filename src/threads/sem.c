@@ -38,7 +38,7 @@ static int semaphore_fail(int err) {
 static bool semaphore_take(struct semaphore *s) {
     uint32_t value = load_rlx(&s->value);
     while (value)
-        if (cas_ar(&s->value, &value, value - 1)) return true; /* pairs with post */
+        if (cas_ar(&s->value, &value, value - 1)) return true; /* pairs with sem_post */
     return false;
 }
 
@@ -58,7 +58,7 @@ static int semaphore_wait_until(struct semaphore *s, clockid_t clock, const stru
     return weft__time_is_bad(at) ? semaphore_fail(EINVAL) : semaphore_wait(s, weft__time_deadline(at, clock));
 }
 
-/* glibc's. */
+/* Makes an attempt to take a unit of a semaphore that glibc serves. */
 static int semaphore_try_shared(sem_t *sem) { return real(sem_trywait)(sem) ? errno : 0; }
 static int wait_shared(sem_t *sem) {
     int err = SHARED_WAIT(WEFT_FOREVER, real(sem_wait)(sem) ? errno : 0, semaphore_try_shared(sem), EAGAIN);
@@ -107,7 +107,8 @@ WEFT_INTERPOSED int sem_post(sem_t *sem) {
     uint32_t value = load_rlx(&s->value);
     do
         if (value == INT_MAX) return semaphore_fail(EOVERFLOW);
-    while (!cas_ar(&s->value, &value, value + 1)); /* pairs with take. From here on the semaphore may be gone */
+    /* Pairs with semaphore_take. From here on the semaphore may no longer exist. */
+    while (!cas_ar(&s->value, &value, value + 1));
     weft__lot_wake(&s->value, 1);
     return 0;
 }

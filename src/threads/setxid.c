@@ -32,7 +32,7 @@ struct search {
 };
 static bool look_in(struct weft__cluster *c, void *arg) {
     struct search *s = (struct search *)arg;
-    for (unsigned i = 0; i < load_acq(&c->count); i++) /* pairs with its making */
+    for (unsigned i = 0; i < load_acq(&c->count); i++) /* pairs with the making of a worker */
         if (load_rlx(&c->workers[i]->carrier.tid) == s->tid) s->found = c->workers[i]->carrier.thread_pointer;
     return !s->found;
 }

@@ -56,7 +56,7 @@ WEFT_INTERPOSED int sigpending(sigset_t *set) {
 
 /* --- waiting --------------------------------------------------------------------------------------------- */
 
-/* Parks; true: a handler has run. */
+/* Parks. True: a handler has run. */
 static bool park_for_signal(struct weft__thread *t, uint64_t deadline, int *err) {
     bool restarts = true;
     t->inside++;

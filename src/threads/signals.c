@@ -19,8 +19,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static struct weft__lock lock;       /* of the list, of what is pending for the process, and of what is awaited */
-static struct weft__thread *all;     /* threads that live */
+static struct weft__lock lock;       /* protects the list, `for_process`, and `awaited` of each thread */
+static struct weft__thread *all;     /* all threads that have not ended */
 static _Atomic uint64_t for_process; /* pending, and blocked by every thread */
 static siginfo_t infos[65];          /* details of the last signal of each number */
 
@@ -30,7 +30,7 @@ static void lock_all(void) {
 }
 static void unlock_all(void) {
     weft__unlock(&lock);
-    if (weft__thread_self()) weft__thread.inside--; /* no handlers here: callers let them run */
+    if (weft__thread_self()) weft__thread.inside--; /* runs no handlers: the caller does so later */
 }
 
 void weft__signals_add(struct weft__thread *t) {
@@ -210,7 +210,7 @@ void weft__signals_dispatch(int signal, const siginfo_t *info) {
     bool handled = taker && a.sa_handler != SIG_IGN && a.sa_handler != SIG_DFL;
     if (handled) {
         atomic_fetch_or(&taker->pending, WEFT_BIT(signal));
-        weft__interrupt(taker); /* here: it cannot end before we unlock */
+        weft__interrupt(taker); /* under the lock, so that the thread cannot end first */
     }
     unlock_all();
     if (taker && a.sa_handler == SIG_DFL) do_default(signal);

@@ -182,7 +182,7 @@ struct weft__interruptible {
     struct weft_scope scope;
     uint32_t handled;
     bool restarts;
-    bool has_scope; /* of a fiber of the program's own */
+    bool has_scope; /* for a fiber of the program's own: its scope has begun */
 };
 /* Begins a wait that signals can end. Handles pending signals first. */
 void weft__interrupt_begin(struct weft__interruptible *i, uint64_t deadline);
