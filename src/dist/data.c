@@ -7,9 +7,9 @@
 struct data {
     struct data *next;
     uint64_t id;
-    const char *bytes; /* the owner's, or a copy; NULL: on the way */
+    const char *bytes; /* the owner's bytes, or a copy; NULL: they have not arrived yet */
     bool copy;
-    struct weft__dist_wait *waits; /* chained by their own links; not those of questions */
+    struct weft__dist_wait *waits; /* linked by `next`; these waits are in no other list */
 };
 static struct data *all;
 static uint64_t made;

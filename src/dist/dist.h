@@ -8,7 +8,7 @@
  *   link       a stream of bytes to and from a peer: two rings in shared memory, or a socket
  *   bell       a word in shared memory that says that there is a message or a waiting peer. Forks read it. A sleeping
  *              rank is woken by a datagram instead
- *   shipped    a call of this rank that a peer has taken; known until its result is here, or the peer is lost
+ *   shipped    a call of this rank that a peer has taken; remembered until its result arrives, or the peer is lost
  *   received   a call of a peer that this rank has taken
  *   batch      the calls that came in one message, and the fiber that runs them
  *   lifeline   a peer that gives work to this rank as soon as it has some, without being asked again

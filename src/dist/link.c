@@ -196,7 +196,8 @@ void weft__dist_progress(void) {
     while (atomic_load_explicit(&d->bell->rung, memory_order_relaxed) & WEFT_BELL_MESSAGE) {
         if (weft_mutex_try(&d->lock)) return;
         atomic_fetch_and_explicit(&d->bell->rung, ~WEFT_BELL_MESSAGE, memory_order_acquire);
-        atomic_thread_fence(memory_order_seq_cst); /* a message that is not seen below rings again */
+        /* Pairs with weft__dist_ring_bell: if the loads below miss a message, its sender sets the bell again. */
+        atomic_thread_fence(memory_order_seq_cst);
         atomic_store_explicit(&d->bell->looked, weft_now(), memory_order_relaxed);
         drain_rings();
         drain_links();

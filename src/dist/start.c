@@ -43,8 +43,8 @@ void weft__dist_say(const char *format, ...) {
     va_end(args);
 }
 
-/* mpirun reads standard error from a pipe. If it sees the abort first, it drops what is still in there: MPICH's lost
- * one line in six. So wait until the pipe is empty, but not for long: mpirun may be stuck. */
+/* mpirun reads standard error from a pipe. If it sees the abort first, it drops the rest of the pipe: MPICH's mpirun
+ * lost one line in six. So this waits until the pipe is empty, for a second at most, because mpirun may be stuck. */
 static void await_readers_of_errors(void) {
     const struct timespec pause = {.tv_nsec = 1000 * 1000};
     int unread = 0;
@@ -57,7 +57,7 @@ _Noreturn void weft__dist_die(const char *format, ...) {
     say_at_start(format, args);
     va_end(args);
     await_readers_of_errors();
-    MPI_Abort(MPI_COMM_WORLD, 1); /* if the end of this process is not enough for mpirun */
+    MPI_Abort(MPI_COMM_WORLD, 1); /* some mpiruns do not end the job when one process ends */
     _exit(1);
 }
 

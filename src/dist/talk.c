@@ -48,7 +48,7 @@ static void wait_for_answer(void) {
     atomic_store_explicit(&d->bell->looked, begun, memory_order_relaxed); /* the answer needs no datagram */
     do weft__dist_progress();
     while (!is_answered() && weft_now() < end);
-    if (!is_answered() && peer->local != UINT32_MAX) weft__dist_ring_bell(peer, false); /* it may not fork */
+    if (!is_answered() && peer->local != UINT32_MAX) weft__dist_ring_bell(peer, false); /* the peer may not fork soon */
     while (!is_answered()) {
         (void)!weft_park();
         weft__dist_progress();

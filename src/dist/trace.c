@@ -84,7 +84,7 @@ static unsigned fetch_trace(FILE *f, unsigned rank, unsigned id) {
     wait.keep = true;
     uint64_t asked = weft_now();
     weft__dist_send(rank, WEFT_MSG_TRACE_GET, 0, wait.cookie, 0, NULL, 0);
-    if (weft__dist_wait_end(&wait)) return id; /* it is lost, and its events with it */
+    if (weft__dist_wait_end(&wait)) return id; /* the rank is lost, and so are its events */
     int64_t offset = (int64_t)(asked + (weft_now() - asked) / 2) - (int64_t)wait.value;
     if (weft__dist.peers[rank].local != UINT32_MAX) offset = 0; /* the same clock */
     id = write_rank(f, rank, wait.result, wait.result_size, offset, id);

@@ -5,7 +5,8 @@
 
 #define WEFT_FFI __attribute__((visibility("default")))
 
-/* Calls of this name take a function that becomes a fiber. In a process with Python in it, -ENOTSUP and one line. */
+/* For `call`, a function that makes a fiber of a callback. If the process contains Python, prints one line that names
+ * the call, and returns -ENOTSUP. Otherwise returns 0. */
 int weft_ffi_refuse(const char *call);
 
 #endif

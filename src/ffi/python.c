@@ -35,7 +35,7 @@ static struct {
 
 static void *find_python_symbol(const char *name) { return dlsym(RTLD_DEFAULT, name); }
 
-/* More than one thread may do this at the same time: all write the same. */
+/* Several threads may do this at the same time. They all store the same pointers. */
 static bool find_python(void) {
     if (__atomic_load_n(&python.print_exception, __ATOMIC_ACQUIRE)) return true;
     python.main_interpreter = (void *(*)(void))find_python_symbol("PyInterpreterState_Main");
@@ -64,7 +64,7 @@ int weft_ffi_refuse(const char *call) {
     return -ENOTSUP;
 }
 
-/* On the fiber's stack, with a state of its own from here to the end. */
+/* Runs on the fiber's stack. The fiber has a state of its own from here to its end. */
 static int run_python(void *callable) {
     void *state = python.state_new(python.main_interpreter());
     if (!state) return -ENOMEM;

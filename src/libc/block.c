@@ -45,7 +45,7 @@ static __thread struct own own __attribute__((tls_model("initial-exec")));
 static struct weft__lock lock; /* of both lists */
 static struct own *pool, *all;
 
-/* Only weak: since glibc 2.35. */
+/* Weak, because glibc has these only since 2.35. */
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned __rseq_size __attribute__((weak));
 
@@ -54,7 +54,7 @@ extern const unsigned __rseq_size __attribute__((weak));
 static struct {
     char *descriptor, *storage; /* copies */
     char *thread_pointer;       /* of the thread that they were copied from */
-    const char *first;          /* of its block: below is its stack */
+    const char *first;          /* the first byte of that thread's block; its stack is below */
     const char *stack_low, *stack_end;
     _Atomic bool there;
 } template;
@@ -103,8 +103,8 @@ static bool have_template(const struct weft__libc *c) {
     return there;
 }
 
-/* Copies a part of the template to its place in the block. Pointers into the template's block are changed to point into
- * the new block. Pointers to the rest of the template's stack become NULL. */
+/* Copies a part of the template to offset `at` of the block. Pointers into the template's block are changed to point
+ * into the new block. Pointers to the rest of the template's stack become NULL. */
 static void copy_moved(char *tp, ptrdiff_t at, const char *from, size_t size) {
     for (size_t i = 0; i + sizeof(uintptr_t) <= size; i += sizeof(uintptr_t)) {
         char *word;

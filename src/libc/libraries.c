@@ -40,12 +40,12 @@ static int find_tls(struct dl_phdr_info *info, size_t size, void *arg) {
     return 1;
 }
 
-/* The offset of the library's thread-locals from the thread pointer; 0: they have no fixed place. */
+/* The offset of the library's thread-locals from the thread pointer; 0: it is not fixed. */
 static ptrdiff_t storage_of(const struct link_map *map) {
     const struct field *f = (const struct field *)weft__libc_function("_thread_db_link_map_l_tls_offset");
     if (!f) return 0;
     ptrdiff_t offset = *(const ptrdiff_t *)(const void *)((const char *)map + f->offset);
-    if (offset <= 0) return 0; /* 0, -1 and -2 mean that there is no fixed place */
+    if (offset <= 0) return 0; /* 0, -1 and -2 mean that the offset is not fixed */
 #if defined(__x86_64__)
     return -offset;
 #else

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <time.h>
 
-enum { PLACES = 256, A_SERVER = 4 };
+enum { SLOTS = 256, A_SERVER = 4 };
 
-struct place {
+struct session_slot {
     char *server;
     unsigned count;
     SSL_SESSION *session[A_SERVER]; /* the newest last */
@@ -20,13 +20,13 @@ struct place {
 
 struct tls_sessions {
     pthread_mutex_t lock;
-    struct place places[PLACES];
+    struct session_slot slots[SLOTS];
 };
 
-static void empty_slot(struct place *place) {
-    while (place->count) SSL_SESSION_free(place->session[--place->count]);
-    free(place->server);
-    place->server = NULL;
+static void empty_slot(struct session_slot *slot) {
+    while (slot->count) SSL_SESSION_free(slot->session[--slot->count]);
+    free(slot->server);
+    slot->server = NULL;
 }
 
 struct tls_sessions *weft__tls_sessions_new(void) {
@@ -37,7 +37,7 @@ struct tls_sessions *weft__tls_sessions_new(void) {
 
 void weft__tls_sessions_forget(struct tls_sessions *sessions) {
     pthread_mutex_lock(&sessions->lock);
-    for (unsigned i = 0; i < PLACES; i++) empty_slot(&sessions->places[i]);
+    for (unsigned i = 0; i < SLOTS; i++) empty_slot(&sessions->slots[i]);
     pthread_mutex_unlock(&sessions->lock);
 }
 
@@ -48,26 +48,26 @@ void weft__tls_sessions_free(struct tls_sessions *sessions) {
     free(sessions);
 }
 
-static struct place *session_slot_of(struct tls_sessions *sessions, const char *server) {
+static struct session_slot *session_slot_of(struct tls_sessions *sessions, const char *server) {
     uint32_t hash = 2166136261u; /* FNV-1a */
     for (const char *p = server; *p; p++) hash = (hash ^ (unsigned char)*p) * 16777619u;
-    return &sessions->places[hash % PLACES];
+    return &sessions->slots[hash % SLOTS];
 }
 
 void weft__tls_sessions_put(struct tls_sessions *sessions, const char *server, SSL_SESSION *session) {
     pthread_mutex_lock(&sessions->lock);
-    struct place *place = session_slot_of(sessions, server);
-    if (!place->server || strcmp(place->server, server) != 0) {
-        empty_slot(place);
-        place->server = strdup(server);
+    struct session_slot *slot = session_slot_of(sessions, server);
+    if (!slot->server || strcmp(slot->server, server) != 0) {
+        empty_slot(slot);
+        slot->server = strdup(server);
     }
-    if (place->count == A_SERVER) {
-        SSL_SESSION_free(place->session[0]);
-        place->count--;
-        for (unsigned i = 0; i < place->count; i++) place->session[i] = place->session[i + 1];
+    if (slot->count == A_SERVER) {
+        SSL_SESSION_free(slot->session[0]);
+        slot->count--;
+        for (unsigned i = 0; i < slot->count; i++) slot->session[i] = slot->session[i + 1];
     }
-    if (place->server)
-        place->session[place->count++] = session;
+    if (slot->server)
+        slot->session[slot->count++] = session;
     else
         SSL_SESSION_free(session);
     pthread_mutex_unlock(&sessions->lock);
@@ -81,16 +81,16 @@ static bool is_fresh(SSL_SESSION *session) {
 SSL_SESSION *weft__tls_sessions_take(struct tls_sessions *sessions, const char *server) {
     SSL_SESSION *found = NULL;
     pthread_mutex_lock(&sessions->lock);
-    struct place *place = session_slot_of(sessions, server);
-    if (place->server && !strcmp(place->server, server))
-        while (!found && place->count) {
-            found = place->session[--place->count];
+    struct session_slot *slot = session_slot_of(sessions, server);
+    if (slot->server && !strcmp(slot->server, server))
+        while (!found && slot->count) {
+            found = slot->session[--slot->count];
             if (is_fresh(found)) break;
             SSL_SESSION_free(found);
             found = NULL;
         }
     if (found && SSL_SESSION_get_protocol_version(found) < TLS1_3_VERSION && SSL_SESSION_up_ref(found))
-        place->count++; /* it may be used again */
+        slot->count++; /* it may be used again */
     pthread_mutex_unlock(&sessions->lock);
     return found;
 }

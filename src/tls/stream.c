@@ -6,9 +6,10 @@
  * the second reader waits for the first. `using` is held while OpenSSL runs, and never across a wait: only one fiber at
  * a time may use an SSL, so a reader and a writer take turns. The handshake holds both directions.
  *
- * The end: the owner and every call in progress count as users. The last user frees the stream and closes the socket,
- * so that no call ever uses a number that is another file's by then. A close marks the stream as closed while it holds
- * `using`, and shuts the socket down: each waiter wakes, finds the mark, and returns EBADF.
+ * The end: the owner and every call in progress count as users. The last user frees the stream and closes the socket.
+ * So no call uses the number of the descriptor when the number may already belong to another file. A close marks the
+ * stream as closed while it holds `using`, and shuts the socket down: each waiter wakes, finds the mark, and returns
+ * EBADF.
  */
 #define _GNU_SOURCE
 #include "tls.h"
