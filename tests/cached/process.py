@@ -1,22 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weft cached as a process with settings of its own: process.py BUILD_DIR [NAME...]. Which clients are let in; that answers arrive
-whole, whatever the client has sent behind, and when the server ends. WEFT_CACHED_TIMES (2): how often such a case is
-tried."""
+"""weft cached as a process with settings of its own: process.py BUILD_DIR [NAME...]. Which clients are let in; that
+answers arrive whole, whatever else the client has sent, and when the server ends. WEFT_CACHED_TIMES (2): how often such
+a case is tried."""
 import os, pwd, random, resource, signal, socket, subprocess, sys, tempfile, threading, time
 
-SERVER = os.path.join(sys.argv[1], "tests/cached/server/cached")
+from cases import SERVER, main, test
+
 NEWCOMERS = os.path.join(sys.argv[1], "tests/serve/newcomers")
 TIMES = int(os.environ.get("WEFT_CACHED_TIMES", "2"))
 SLOW = bool(os.environ.get("WEFT_TEST_SCALE"))
-tests = []
-
-
-def test(f):
-    tests.append(f)
-    return f
-
-
 SIZES = [1 << 10, 1 << 14, 1 << 17, 900000]
 
 
@@ -289,21 +282,6 @@ def root():
     server = Server()
     assert rights(server.process.pid)[0] == "0\t0\t0\t0"
     server.end()
-
-
-def main():
-    status = 0
-    for t in tests:
-        if sys.argv[2:] and t.__name__ not in sys.argv[2:]:
-            continue
-        begun = time.monotonic()
-        try:
-            t()
-        except Exception as e:
-            print("%s: %s: %s" % (t.__name__, type(e).__name__, e))
-            status = 1
-        print("  %s (%.2f s)" % (t.__name__, time.monotonic() - begun), flush=True)
-    return status
 
 
 sys.exit(main())

@@ -61,15 +61,15 @@ verdict idle $?
 end "shutdown after idle"
 
 for engine in uring epoll; do
-    WEFT_IO=$engine timeout 600 "$python" "$here/process.py" "$build" >"$dir/out" 2>&1
-    verdict "process on $engine" $?
-    WEFT_IO=$engine timeout 600 "$python" "$here/interface.py" "$build" >"$dir/out" 2>&1
-    verdict "interface on $engine" $?
+    for script in process datagrams watchers frames passwords restart admin; do
+        WEFT_IO=$engine timeout 600 "$python" -B "$here/$script.py" "$build" >"$dir/out" 2>&1
+        verdict "$script on $engine" $?
+    done
 done
 
 if command -v openssl >/dev/null && ! "$server" -Z -o ssl_chain_cert=/ 2>&1 | grep -q "without OpenSSL"; then
     for engine in uring epoll; do
-        WEFT_IO=$engine timeout 600 "$python" "$here/secure.py" "$build" >"$dir/out" 2>&1
+        WEFT_IO=$engine timeout 600 "$python" -B "$here/secure.py" "$build" >"$dir/out" 2>&1
         verdict "TLS on $engine" $?
     done
 else

@@ -1,20 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""weft cached by TLS: secure.py BUILD_DIR. The last line is "cached/secure: N passed, N failed"."""
-import os, shutil, signal, socket, ssl, subprocess, sys, tempfile, time, traceback
+"""weft cached by TLS: secure.py BUILD_DIR [NAME...]."""
+import os, signal, socket, ssl, subprocess, sys, time
 
-SERVER = os.path.join(sys.argv[1], "tests/cached/server/cached")
-FILES = tempfile.mkdtemp(prefix="weft-cached-tls-")
-tests = []
-
-
-def test(f):
-    tests.append(f)
-    return f
+from cases import DIR, SERVER, main, test
 
 
 def make(name, host="localhost"):
-    crt, key = os.path.join(FILES, name + ".crt"), os.path.join(FILES, name + ".key")
+    crt, key = os.path.join(DIR, name + ".crt"), os.path.join(DIR, name + ".key")
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout",
                     key + ".new", "-out", crt + ".new", "-days", "30", "-subj", "/CN=" + name, "-addext", "subjectAltName=DNS:" + host],
                    check=True, stderr=subprocess.DEVNULL)
@@ -168,20 +161,6 @@ def arguments():
                           (["-Z", "-U", "11211", "-o", "ssl_chain_cert=%s,ssl_key=%s" % (crt, key)], b"UDP")):
         p = subprocess.run([SERVER, "-p", "0", "-u", "root", *options], stderr=subprocess.PIPE, timeout=60)
         assert p.returncode and said in p.stderr, (options, p.stderr)
-
-
-def main():
-    failed = 0
-    for t in tests:
-        try:
-            t()
-        except Exception:
-            traceback.print_exc(file=sys.stdout)
-            print("  cached/secure: %s FAILED" % t.__name__, flush=True)
-            failed += 1
-    shutil.rmtree(FILES, ignore_errors=True)
-    print("cached/secure: %d passed, %d failed" % (len(tests) - failed, failed))
-    return 1 if failed else 0
 
 
 sys.exit(main())
