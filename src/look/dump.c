@@ -98,7 +98,7 @@ static void on_dump_signal(int sig, siginfo_t *info, void *context) {
 
 static void *watch_main(void *unused) {
     (void)unused;
-    for (uint32_t seen = 0; !load_acq(&quits);) { /* pairs with unwatch */
+    for (uint32_t seen = 0; !load_acq(&quits);) { /* pairs with weft__dump_unwatch */
         uint32_t now = load_acq(&asked);
         if (now == seen) {
             weft__futex_wait(&asked, seen, WEFT_FOREVER);

@@ -34,7 +34,7 @@
 struct node {
     uint64_t scope;         /* the scope of which the fiber is a member; 0: none */
     bool is_named;          /* in a finding */
-    bool is_told;           /* its wait was reported; it may be named without that, as the holder of a lock */
+    bool is_reported;       /* its wait was reported. A fiber can also be named as the holder of a lock */
     struct weft__seen seen; /* with its innermost frames only */
 };
 
@@ -47,7 +47,7 @@ struct graph {
     size_t count, room;
     struct node **member; /* of scopes, by scope */
     size_t members;
-    uint64_t runs, ready, outside, timed; /* so many: what may still happen */
+    uint64_t runs, ready, outside, timed; /* how many fibers run, are ready, wait for something outside, for a time */
     unsigned findings;
     bool alone; /* it is known that no thread of the program could do anything */
     bool no_memory;
@@ -91,7 +91,7 @@ static void collect_nodes(const struct weft__seen *f, void *arg) {
     }
     memcpy(&n->seen, f, kept - offsetof(struct node, seen));
     if (n->seen.depth > WEFT_KEPT_FRAMES) n->seen.depth = WEFT_KEPT_FRAMES;
-    n->is_named = n->is_told = false;
+    n->is_named = n->is_reported = false;
     n->scope = f->state == WEFT_SEEN_THREAD || f->state == WEFT_SEEN_ENDED ? 0 : scope_of(g->report->look, f);
     g->node[g->count++] = n;
     g->runs += f->state == WEFT_SEEN_RUNNING;
@@ -152,7 +152,7 @@ static struct node *awaited_node(const struct graph *g, const struct node *n, si
 /* --- saying it ------------------------------------------------------------------------------------------ */
 
 /* Writes the first frame outside of weft. */
-static void say_place(struct weft__report *r, const struct weft__seen *f) {
+static void say_call_site(struct weft__report *r, const struct weft__seen *f) {
     struct weft__site site;
     unsigned i = 0;
     if (f->state == WEFT_SEEN_RUNNING) {
@@ -171,7 +171,7 @@ static void say_fiber(struct graph *g, struct node *n) {
     weft__out(&g->report->out, "    ");
     weft__report_line(g->report, &n->seen);
     weft__out(&g->report->out, "\n");
-    say_place(g->report, &n->seen);
+    say_call_site(g->report, &n->seen);
 }
 
 static void say_finding(struct graph *g, const char *what, bool certain) {
@@ -235,7 +235,7 @@ static void say_waiters(struct graph *g, const struct node *first) {
     for (size_t i = 0; i < g->count; i++) {
         const struct weft__seen *f = &g->node[i]->seen;
         if (f->object != first->seen.object || !is_lock(f->on)) continue;
-        g->node[i]->is_told = true;
+        g->node[i]->is_reported = true;
         if (count++ < WEFT_NAMED) named++, say_fiber(g, g->node[i]);
     }
     if (count > named) weft__out(&g->report->out, "    and %llu more\n", (unsigned long long)(count - named));
@@ -247,30 +247,30 @@ static const char *held_by(const struct weft__seen *owner, bool *certain) {
     *certain = false;
     if (owner->state == WEFT_SEEN_ENDED) {
         *certain = true;
-        return "which a fiber holds that has ended: an unlock was forgotten";
+        return "held by a fiber that has ended: an unlock was forgotten";
     }
     if (owner->state == WEFT_SEEN_RUNNING && owner->since)
-        return owner->blocks ? "which a fiber holds that blocks in C" : "which a fiber holds that computes";
-    if (owner->state == WEFT_SEEN_OUTSIDE) return "which a fiber holds that waits for something outside";
-    if (owner->on == WEFT_WAITS_SLEEP) return "which a fiber holds that sleeps";
+        return owner->blocks ? "held by a fiber that blocks in C" : "held by a fiber that computes";
+    if (owner->state == WEFT_SEEN_OUTSIDE) return "held by a fiber that waits for something outside";
+    if (owner->on == WEFT_WAITS_SLEEP) return "held by a fiber that sleeps";
     if (owner->state == WEFT_SEEN_WAITING && !owner->owner && owner->on != WEFT_WAITS_SCOPE)
-        return "which a fiber holds that waits";
+        return "held by a fiber that waits";
     return NULL;
 }
 
 static void find_holders(struct graph *g) {
     for (size_t i = 0; i < g->count && g->findings < WEFT_FINDINGS; i++) {
         const struct weft__seen *f = &g->node[i]->seen;
-        if (!is_lock(f->on) || !f->owner || f->torn || g->node[i]->is_told) continue;
+        if (!is_lock(f->on) || !f->owner || f->torn || g->node[i]->is_reported) continue;
         struct node *owner = find_graph_node(g, f->owner);
         bool certain = false;
         const char *what = NULL;
         if (owner)
             what = held_by(&owner->seen, &certain);
         else if (is_thread(g, f->owner))
-            what = "which a thread holds that is none of weft's";
+            what = "held by a thread of the program";
         else {
-            what = "which a fiber holds that has ended: an unlock was forgotten";
+            what = "held by a fiber that has ended: an unlock was forgotten";
             certain = true;
         }
         if (!what) continue;
@@ -286,14 +286,14 @@ static void find_holders(struct graph *g) {
 static void find_readers(struct graph *g) {
     for (size_t i = 0; i < g->count && g->findings < WEFT_FINDINGS; i++) {
         const struct weft__seen *f = &g->node[i]->seen;
-        if (f->on != WEFT_ON_WRITE || f->owner || !f->object || g->node[i]->is_told) continue;
+        if (f->on != WEFT_ON_WRITE || f->owner || !f->object || g->node[i]->is_reported) continue;
         uint64_t word = weft__peek64(g->report->look->memory, f->object + g->report->look->layout.rwlock_word);
         if (word >> 3 == 0) continue;
         say_finding(g, "held up", false);
-        weft__out(
-            &g->report->out,
-            "rwlock to write 0x%llx, which %llu read; if the fiber that waits is one of them, it waits for itself\n",
-            (unsigned long long)f->object, (unsigned long long)(word >> 3));
+        weft__out(&g->report->out,
+                  "rwlock to write 0x%llx, held by %llu reader%s; if the waiting fiber is one of them, it waits for "
+                  "itself\n",
+                  (unsigned long long)f->object, (unsigned long long)(word >> 3), word >> 3 == 1 ? "" : "s");
         say_waiters(g, g->node[i]);
     }
 }
@@ -307,16 +307,16 @@ static bool has_no_owner(const struct weft__seen *f) {
 
 static const char *what_lacks(unsigned on) {
     switch (on) {
-    case WEFT_ON_COND: return "nothing signals";
-    case WEFT_ON_SEM: return "nothing posts";
-    case WEFT_ON_COUNTER: return "nothing completes";
-    case WEFT_ON_BARRIER: return "too few arrive at";
-    case WEFT_ON_FUTURE: return "nothing sets";
-    case WEFT_ON_RECEIVE: return "nothing sends to, or closes,";
-    case WEFT_ON_SEND: return "nothing receives from, or closes,";
-    case WEFT_WAITS_PARK: return "nothing calls weft_unpark for";
-    case WEFT_WAITS_SELECT: return "nothing does any case of";
-    default: return "nothing ends";
+    case WEFT_ON_COND: return "nothing signals it";
+    case WEFT_ON_SEM: return "nothing posts it";
+    case WEFT_ON_COUNTER: return "nothing completes it";
+    case WEFT_ON_BARRIER: return "too few fibers arrive at it";
+    case WEFT_ON_FUTURE: return "nothing sets it";
+    case WEFT_ON_RECEIVE: return "nothing sends to it or closes it";
+    case WEFT_ON_SEND: return "nothing receives from it or closes it";
+    case WEFT_WAITS_PARK: return "nothing calls weft_unpark";
+    case WEFT_WAITS_SELECT: return "nothing completes any of its cases";
+    default: return "nothing ends this wait";
     }
 }
 
@@ -328,7 +328,7 @@ static void say_same_waits(struct graph *g, size_t i, unsigned most) {
         const struct weft__seen *other = &g->node[k]->seen;
         if (!has_no_owner(other) || other->on != f->on || other->object != f->object) continue;
         if (other->where != f->where && !f->object) continue;
-        g->node[k]->is_told = true;
+        g->node[k]->is_reported = true;
         if (count++ < most) say_fiber(g, g->node[k]);
     }
     if (count > most) weft__out(&g->report->out, "    and %llu more\n", (unsigned long long)(count - most));
@@ -343,26 +343,26 @@ static void find_hopeless(struct graph *g) {
     if (goes_on(g)) return;
     for (size_t i = 0; i < g->count && g->findings < WEFT_FINDINGS; i++) {
         const struct weft__seen *f = &g->node[i]->seen;
-        if (!has_no_owner(f) || g->node[i]->is_told) continue;
+        if (!has_no_owner(f) || g->node[i]->is_reported) continue;
         say_finding(g, "hopeless", g->alone);
-        weft__out(&g->report->out, "%s what is waited for: %s", what_lacks(f->on), weft__waits_name(f->on));
+        weft__out(&g->report->out, "%s", weft__waits_name(f->on));
         if (f->object) weft__out(&g->report->out, " 0x%llx", (unsigned long long)f->object);
-        weft__out(&g->report->out, "\n");
+        weft__out(&g->report->out, ": %s\n", what_lacks(f->on));
         say_same_waits(g, i, WEFT_NAMED);
     }
 }
 
-/* Does the fiber wait, over other fibers, for a fiber that is named? */
+/* Does the fiber wait for a fiber that is named, directly or through further waiting fibers? */
 static bool is_behind(const struct graph *g, const struct node *n) {
     for (unsigned i = 0; n && i < WEFT_WALK_MOST; i++) {
         n = awaited_node(g, n, 0);
-        if (n && (n->is_named || n->is_told)) return true;
+        if (n && (n->is_named || n->is_reported)) return true;
     }
     return false;
 }
 
 static bool is_unnamed(const struct node *n) {
-    return !n->is_named && !n->is_told && n->seen.state != WEFT_SEEN_THREAD;
+    return !n->is_named && !n->is_reported && n->seen.state != WEFT_SEEN_THREAD;
 }
 
 /* Lists the fibers that wait for fibers of the findings: the rest of the queue. */
@@ -385,12 +385,12 @@ static void say_behind(struct graph *g) {
 static void say_open_waits(struct graph *g) {
     unsigned said = 0;
     uint64_t count = 0;
-    for (size_t i = 0; i < g->count; i++) count += has_no_owner(&g->node[i]->seen) && !g->node[i]->is_told;
+    for (size_t i = 0; i < g->count; i++) count += has_no_owner(&g->node[i]->seen) && !g->node[i]->is_reported;
     if (!count || !goes_on(g)) return;
-    weft__out(&g->report->out, "\nfor information: %llu fiber%s for what another fiber may still do\n",
+    weft__out(&g->report->out, "\nfor information: %llu fiber%s for an event that another fiber may still cause\n",
               (unsigned long long)count, count == 1 ? " waits" : "s wait");
     for (size_t i = 0; i < g->count && said < WEFT_NAMED; i++) {
-        if (!has_no_owner(&g->node[i]->seen) || g->node[i]->is_told) continue;
+        if (!has_no_owner(&g->node[i]->seen) || g->node[i]->is_reported) continue;
         say_same_waits(g, i, 1);
         said++;
     }
@@ -401,7 +401,7 @@ static void say_open_waits(struct graph *g) {
 static void find_hogs(struct graph *g) {
     for (size_t i = 0; i < g->count && g->findings < WEFT_FINDINGS; i++) {
         const struct weft__seen *f = &g->node[i]->seen;
-        if (f->state != WEFT_SEEN_RUNNING || !f->since || g->node[i]->is_told) continue;
+        if (f->state != WEFT_SEEN_RUNNING || !f->since || g->node[i]->is_reported) continue;
         say_finding(g, "hog", true);
         weft__out(&g->report->out, "a fiber keeps its worker, and %s\n", f->blocks ? "blocks in C" : "computes");
         say_fiber(g, g->node[i]);
@@ -426,9 +426,10 @@ static void say_starved(struct graph *g, const struct weft__starved *s) {
     say_finding(g, "starved", false);
     weft__out(
         &g->report->out,
-        "%llu fibers have been ready for %.1f s, %llu of them of low priority, while others were switched to %llu "
-        "times\n",
-        (unsigned long long)s->count, s->seconds, (unsigned long long)s->low, (unsigned long long)s->switches);
+        "%llu fiber%s been ready for %.1f s without running, %llu of low priority; workers have switched to other "
+        "fibers %llu times meanwhile\n",
+        (unsigned long long)s->count, s->count == 1 ? " has" : "s have", s->seconds, (unsigned long long)s->low,
+        (unsigned long long)s->switches);
 }
 
 /* Finds ready fibers that do not run. */

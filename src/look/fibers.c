@@ -76,7 +76,7 @@ static bool decode_record(const struct weft__layout *l, const char *r, uint64_t 
     f->frames_word = weft__u64(r, l->fiber_frames);
     f->on_stack = weft__u8(r, l->fiber_on_stack);
     f->kind = kind;
-    f->place = weft__u32(r, l->fiber_placement);
+    f->placement = weft__u32(r, l->fiber_placement);
     memcpy(f->name, r + l->fiber_name, sizeof f->name);
     f->name[sizeof f->name - 1] = 0;
     f->fd = -1;

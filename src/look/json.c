@@ -130,7 +130,7 @@ static void put_json_fiber(const struct weft__seen *f, void *arg) {
     if (waits_since && r->now > waits_since)
         weft__out(o, ",\"waits_at_least_ns\":%llu", (unsigned long long)(r->now - waits_since));
     if (f->blocks) weft__out(o, ",\"blocked_in_c\":true");
-    if (f->wait & WEFT_WAIT_CANCEL) weft__out(o, ",\"told_to_stop\":true");
+    if (f->wait & WEFT_WAIT_CANCEL) weft__out(o, ",\"cancelled\":true");
     if (f->torn) weft__out(o, ",\"torn\":true");
     if (stack >= 0) weft__out(o, ",\"stack\":%lld", (long long)stack);
     weft__out(o, "}");

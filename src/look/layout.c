@@ -37,9 +37,9 @@ __attribute__((visibility("default"), used)) const struct weft__layout weft__lay
     WEFT_LAYOUT_OFFSETS(OFFSET)};
 
 /*
- * An ELF note says where the table is. It stays in the file and in memory, even if the program was stripped or has the
- * library inside. The note has the distance to the table, computed from a hidden name that no other library can
- * replace, so that the loader need not fill in anything.
+ * An ELF note says where the table is. The note stays in the file and in memory, even if the program was stripped or is
+ * linked statically. It has the distance from itself to the table. The assembler and the linker compute that distance
+ * from a hidden symbol, which no other library can replace, so the loader has nothing to fill in.
  */
 extern __attribute__((alias("weft__layout"), visibility("hidden"), used)) const struct weft__layout weft__layout_here;
 __asm__(".pushsection .note.weft, \"a\", %note\n\t"

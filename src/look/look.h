@@ -149,7 +149,7 @@ struct weft__seen {
     uint64_t low, top; /* of its stack; 0: none */
     char name[16];
     uint8_t on_stack, kind;
-    uint32_t place;
+    uint32_t placement;
     enum weft__state state;
     bool torn;            /* the record changed whenever it was read, so the fields may not fit together */
     unsigned on;          /* what it waits for; WEFT_ON_NOTHING: it does not wait */
@@ -199,19 +199,18 @@ struct weft__look {
     bool stacks; /* are backtraces wanted? */
     /* Gets the backtrace of a running fiber. NULL: not possible. */
     void (*running)(struct weft__look *look, struct weft__seen *f);
-    /* Does the caller know everything about this fiber from an earlier look? Then the fiber is skipped. NULL: no.
-     */
+    /* Does the caller know everything about this fiber from an earlier look? Then the fiber is skipped. May be NULL. */
     bool (*is_known)(struct weft__look *look, const struct weft__seen *f);
     void *data; /* the caller's own */
 };
 
-/* Where the address of the object is on the stack of a fiber, for fibers that wait at a certain address in the code. */
+/* For fibers that wait at one address in the code: which word of the stack is the address of the object. */
 struct weft__hint {
     uint64_t pc;
     uint16_t word;
     bool chain;             /* the word is the address of the object's chain */
-    uint8_t on;             /* the last object that was found so, for this kind of wait: */
-    uint64_t object, owner; /* many fibers wait for the same, and need not be looked at again */
+    uint8_t on;             /* the kind of the object that was found last */
+    uint64_t object, owner; /* that object: many fibers wait for the same one, which is then not read again */
     bool known;
 };
 

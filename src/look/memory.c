@@ -47,7 +47,7 @@ void weft__peek_string(struct weft__memory *m, uint64_t at, char *to, size_t siz
     enum { PIECE = 32 };
     size_t n = 0;
     while (n + 1 < size) {
-        size_t piece = PIECE - (at + n) % PIECE; /* never across the end of a page that is the last one */
+        size_t piece = PIECE - (at + n) % PIECE; /* within one page, because the next page may not be readable */
         if (piece > size - 1 - n) piece = size - 1 - n;
         if (!weft__peek(m, at + n, to + n, piece)) break;
         char *end = memchr(to + n, 0, piece);

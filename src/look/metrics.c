@@ -77,8 +77,8 @@ static void put_workers(struct weft__out *o) {
     static const struct {
         const char *name, *help;
         uint64_t (*of)(struct weft__worker *w);
-    } gauges[] = {{"worker_ready", "Fibers that are metric_ready in the worker's queue.", metric_ready},
-                  {"worker_timers", "Timers that are metric_armed.", metric_armed},
+    } gauges[] = {{"worker_ready", "Fibers that are ready in the worker's queues.", metric_ready},
+                  {"worker_timers", "Timers that are armed.", metric_armed},
                   {"worker_requests", "Requests to the kernel that are under way.", in_flight},
                   {"worker_busy", "1 while the worker is awake.", metric_busy},
                   {"worker_hogged", "1 while one fiber keeps the worker.", metric_hogged}};

@@ -51,8 +51,8 @@ static bool read_headers(struct weft__memory *m, uint64_t at, Elf64_Ehdr *e, Elf
     return weft__peek(m, at + e->e_phoff, p, e->e_phnum * sizeof *p);
 }
 
-/* No header in memory says where .eh_frame is, only a header in the file. The process may see another file under the
- * same name. */
+/* Only the section headers say where .eh_frame is, and these are in the file, not in memory. The path goes through the
+ * root directory of the process, which may have another file under this name than the caller. */
 static void find_frames(struct weft__memory *m, const Elf64_Ehdr *e, struct weft__module *to) {
     char path[sizeof to->path + 32];
     Elf64_Shdr section;

@@ -63,7 +63,7 @@ enum {
 
 /* --- the parts of a profile ----------------------------------------------------------------------------- */
 
-struct place {
+struct location_slot {
     uint64_t pc; /* 0: free */
     uint32_t id; /* 0: a location that is left out */
 };
@@ -73,8 +73,8 @@ struct writer {
     struct weft__names *names;
     struct weft__bytes out, message, inner, packed;
     struct weft__interned strings, functions; /* a function is "name\1file" */
-    struct place *place;                      /* by address, a hash table */
-    size_t places, used;
+    struct location_slot *slot;               /* by address, a hash table */
+    size_t slots, used;
     uint32_t locations;
     bool any; /* lines of the location that is written */
     int err;
@@ -126,23 +126,23 @@ static uint32_t make_location(struct writer *w, uint64_t pc, bool call) {
     return ++w->locations;
 }
 
-static struct place *find_place(struct writer *w, uint64_t key) {
-    size_t i = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (w->places - 1);
-    while (w->place[i].pc && w->place[i].pc != key) i = (i + 1) & (w->places - 1);
-    return &w->place[i];
+static struct location_slot *find_location(struct writer *w, uint64_t key) {
+    size_t i = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (w->slots - 1);
+    while (w->slot[i].pc && w->slot[i].pc != key) i = (i + 1) & (w->slots - 1);
+    return &w->slot[i];
 }
 
-static bool grow_places(struct writer *w) {
-    struct place *old = w->place;
-    size_t n = w->places;
-    w->places = n ? 2 * n : 1024;
-    if (!(w->place = weft__alloc(w->places * sizeof *w->place))) {
-        w->place = old;
-        w->places = n;
+static bool grow_locations(struct writer *w) {
+    struct location_slot *old = w->slot;
+    size_t n = w->slots;
+    w->slots = n ? 2 * n : 1024;
+    if (!(w->slot = weft__alloc(w->slots * sizeof *w->slot))) {
+        w->slot = old;
+        w->slots = n;
         return false;
     }
     for (size_t i = 0; i < n; i++)
-        if (old[i].pc) *find_place(w, old[i].pc) = old[i];
+        if (old[i].pc) *find_location(w, old[i].pc) = old[i];
     weft__free(old);
     return true;
 }
@@ -151,13 +151,13 @@ static bool grow_places(struct writer *w) {
  * of the key tells them apart. */
 static uint32_t location_of(struct writer *w, uint64_t pc, bool call) {
     uint64_t key = pc << 1 | call;
-    if (2 * (w->used + 1) > w->places && !grow_places(w)) {
+    if (2 * (w->used + 1) > w->slots && !grow_locations(w)) {
         w->err = -ENOMEM;
         return 0;
     }
-    struct place *p = find_place(w, key);
+    struct location_slot *p = find_location(w, key);
     if (!p->pc) {
-        *p = (struct place){key, make_location(w, pc, call)};
+        *p = (struct location_slot){key, make_location(w, pc, call)};
         w->used++;
     }
     return p->id;
@@ -300,6 +300,6 @@ int weft__profile_pprof(const struct weft__profile *p, struct weft__names *names
     weft__bytes_free(&w.packed);
     weft__interned_free(&w.strings);
     weft__interned_free(&w.functions);
-    weft__free(w.place);
+    weft__free(w.slot);
     return err;
 }

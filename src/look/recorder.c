@@ -97,7 +97,7 @@ static uint64_t pause_after(uint64_t pause, const struct weft__trace_writer *w) 
 static void recorder_visits(struct weft__trace_writer *w) {
     uint64_t pause = WEFT_VISIT_FIRST;
     uint32_t late = load_rlx(&weft__recorder.late);
-    while (!load_acq(&quits)) { /* pairs with end */
+    while (!load_acq(&quits)) { /* pairs with recorder_end */
         weft__futex_wait(&quits, 0, weft__clock() + pause);
         int err = weft__trace_drain(w);
         if (err && !recording.result) recording.result = err;

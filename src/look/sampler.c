@@ -41,7 +41,7 @@
 #define WEFT_CARRIERS 2048 /* in one profile */
 #define WEFT_DRAIN_EVERY (20 * WEFT_MILLISECOND)
 #define WEFT_WAITS_EVERY (50 * WEFT_MILLISECOND)
-#define WEFT_WAITS_SHARE 10 /* a look that takes long is made so much more seldom */
+#define WEFT_WAITS_SHARE 10 /* the pause after a look is at least this many times as long as the look */
 
 /* A timer. A signal of an earlier profile may come late, and find the timer of another carrier here. */
 static struct carrier {
@@ -112,8 +112,8 @@ static __attribute__((noinline, no_sanitize("address"))) WEFT_MAY_RACE void samp
 }
 
 static void take_sample(struct carrier *c, const void *context, uint32_t periods) {
-    struct slot *all = load_acq(&slots);           /* pairs with begin */
-    struct weft__worker *w = load_acq(&c->worker); /* pairs with arm */
+    struct slot *all = load_acq(&slots);           /* pairs with sampler_prepare */
+    struct weft__worker *w = load_acq(&c->worker); /* pairs with sampler_arm */
     if (!all || !w || weft__self() != w) return;
     struct slot *s = &all[add_rlx(&next_slot, 1) % WEFT_SLOTS];
     uint32_t state = FREE;
@@ -128,7 +128,7 @@ static void take_sample(struct carrier *c, const void *context, uint32_t periods
     s->size = end > from ? end - from : 0;
     if (s->size > sizeof s->words) s->size = sizeof s->words;
     sampler_copy(s->words, from, s->size / 8);
-    store_rel(&s->state, FULL); /* pairs with drain */
+    store_rel(&s->state, FULL); /* pairs with sampler_drain */
 }
 
 static void on_sample_signal(int sig, siginfo_t *info, void *context) {
@@ -216,7 +216,7 @@ static void sampler_disarm(void) {
 
 static void *sampler_main(void *unused) {
     (void)unused;
-    while (!load_acq(&quits)) { /* pairs with end */
+    while (!load_acq(&quits)) { /* pairs with sampler_end */
         uint64_t now = weft__clock();
         weft__each_cluster(arm_all, NULL);
         sampler_drain();
@@ -225,7 +225,7 @@ static void *sampler_main(void *unused) {
     }
     sampler_disarm();
     sampler_drain();
-    sampler.next_waits = 0; /* a last look: a short profile has two, then */
+    sampler.next_waits = 0; /* a last look, so that even a short profile has two */
     look_at_waits(weft__clock());
     sampler.profile.ended = weft__clock();
     sampler.profile.lost += load_rlx(&lost);
@@ -251,7 +251,7 @@ static bool sampler_make_room(void) {
     if (!sampler.slots) return false;
     for (unsigned i = 0; i < WEFT_SLOTS; i++) {
         uint32_t state = FULL;
-        cas_ar(&sampler.slots[i].state, &state, FREE); /* of the last profile */
+        cas_ar(&sampler.slots[i].state, &state, FREE); /* the last profile may have left it full */
     }
     return true;
 }

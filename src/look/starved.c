@@ -65,7 +65,7 @@ void weft__starved_find(struct weft__report *report, const struct weft__seen **r
         look->stacks = false;
         for (size_t i = 0; i < n && (to->asleep || to->switches > n); i++) {
             const struct weft__seen *f = ready[i];
-            bool low = (f->place >> WEFT_PLACEMENT_PRIORITY_SHIFT & 3) == WEFT_LOW;
+            bool low = (f->placement >> WEFT_PLACEMENT_PRIORITY_SHIFT & 3) == WEFT_LOW;
             if (!to->asleep && !low && f->state != WEFT_SEEN_FRESH) continue;
             if (!is_as_before(look, f, again)) continue;
             to->low += low;

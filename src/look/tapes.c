@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads the tapes of a process and writes a trace file. See trace.h, and sched/record/tape.h for the protocol.
- * Allocates nothing, so that a process which dies can write its last events by it.
+ * Allocates nothing, so that a dying process can write its last events.
  */
 #include "look/trace.h"
 

@@ -44,9 +44,9 @@ struct weft__track {
 int weft__track_look(struct weft__track *t, struct weft__look *look, uint64_t now);
 /* The group of such a fiber; NULL: out of memory, or there are too many. */
 struct weft__group *weft__track_group(struct weft__track *t, const struct weft__seen *f);
-/* When the fiber was in its present wait already: the first look that saw it there, or earlier; 0: unknown. */
+/* The earliest time at which the fiber is known to have been in its present wait, from these looks. 0: unknown. */
 uint64_t weft__track_since(const struct weft__track *t, const struct weft__seen *f);
-/* The same, or what the look at the fiber alone says, whichever is earlier. t may be NULL. */
+/* The earlier of that time and f->waits_since. t may be NULL. */
 uint64_t weft__waits_since(const struct weft__track *t, const struct weft__seen *f);
 void weft__track_free(struct weft__track *t);
 

@@ -33,7 +33,7 @@ struct rule {
     bool by_link; /* the return address is in a register, not on the stack */
 };
 
-struct place {
+struct indexed_function {
     uint64_t begin, entry; /* of the function; in .eh_frame */
 };
 
@@ -42,8 +42,8 @@ struct weft__unwinder {
     const struct weft__modules *modules;
     struct rule *rules; /* a hash table, a power of two */
     size_t size, used;
-    struct place *place; /* of the functions of a module without a sorted table, by address */
-    size_t places;
+    struct indexed_function *function; /* those of a module without a sorted table, by address */
+    size_t functions;
     const struct weft__module *indexed; /* that module; NULL: none yet */
     char *entry; /* two buffers of WEFT_ENTRY_MOST bytes: an entry, and the part that it shares with others */
 };
@@ -91,7 +91,7 @@ static int64_t take_sleb(struct cursor *c) {
     return (int64_t)v;
 }
 
-/* An address in one of the encodings that are in use: absolute, or relative to its own place. */
+/* Takes an address in one of the usual encodings: absolute, or relative to its own address. */
 static uint64_t take_encoded(struct cursor *c, uint8_t encoding) {
     uint64_t at = c->address, v;
     switch (encoding & 0x0f) {
@@ -171,7 +171,7 @@ static bool read_common(struct weft__unwinder *u, uint64_t at, struct common *to
 struct row {
     uint64_t cfa_register;
     int64_t cfa_offset;
-    bool cfa_deref; /* the frame is what stands there */
+    bool cfa_deref; /* the word at that address is the address of the frame */
     bool ra_known, fp_known, ra_undefined, by_link;
     int64_t ra, fp; /* from the frame */
 };
@@ -205,7 +205,7 @@ static void frame_expression(struct row *r, struct cursor *c) {
     *c = after;
 }
 
-/* DW_OP_bregFP offset: saved there; only understood as far as the frame pointer itself goes. */
+/* Skips an expression for the address of a saved register. The register then counts as not saved. */
 static void saved_by_expression(struct row *r, struct cursor *c) {
     uint64_t reg = take_uleb(c), size = take_uleb(c);
     skip_field(c, size);
@@ -272,7 +272,7 @@ static void run_instruction(struct row *r, const struct row *initial, struct row
     }
 }
 
-/* Runs up to the place in the code. */
+/* Runs the instructions for addresses up to pc. */
 static void unwind_run(struct row *r, const struct row *initial, struct cursor c, const struct common *k, uint64_t at,
                        uint64_t pc) {
     struct row kept[8];
@@ -332,44 +332,45 @@ static bool open_function(struct weft__unwinder *u, uint64_t at, struct cursor *
     return true;
 }
 
-static int compare_places(const void *a, const void *b) {
-    uint64_t x = ((const struct place *)a)->begin, y = ((const struct place *)b)->begin;
+static int compare_functions(const void *a, const void *b) {
+    uint64_t x = ((const struct indexed_function *)a)->begin, y = ((const struct indexed_function *)b)->begin;
     return x < y ? -1 : x > y;
 }
 
-/* Makes the sorted table of a module that has none: the loader of a static program needs none. */
+/* Makes a sorted table for a module that has none. Static programs have none. */
 static void index_functions(struct weft__unwinder *u, const struct weft__module *module) {
     uint64_t end = module->frames + module->frames_size, begin, code;
     struct cursor c;
     struct common k;
     u->indexed = module;
     if (module->frames_size > WEFT_INDEXED_MOST) return;
-    u->place = weft__alloc((module->frames_size / WEFT_ENTRY_LEAST + 1) * sizeof *u->place);
-    for (uint64_t at = module->frames; u->place && at + WEFT_ENTRY_LEAST <= end;) {
+    u->function = weft__alloc((module->frames_size / WEFT_ENTRY_LEAST + 1) * sizeof *u->function);
+    for (uint64_t at = module->frames; u->function && at + WEFT_ENTRY_LEAST <= end;) {
         uint32_t length;
         if (!weft__peek(u->memory, at, &length, sizeof length)) break;
-        if (length && open_function(u, at, &c, &k, &begin, &code)) u->place[u->places++] = (struct place){begin, at};
+        if (length && open_function(u, at, &c, &k, &begin, &code))
+            u->function[u->functions++] = (struct indexed_function){begin, at};
         at += 4 + (uint64_t)length;
     }
-    if (u->places) qsort(u->place, u->places, sizeof *u->place, compare_places);
+    if (u->functions) qsort(u->function, u->functions, sizeof *u->function, compare_functions);
 }
 
 static uint64_t find_indexed(struct weft__unwinder *u, const struct weft__module *module, uint64_t pc) {
     if (!u->indexed && module->frames) index_functions(u, module);
-    size_t low = 0, high = u->indexed == module ? u->places : 0;
+    size_t low = 0, high = u->indexed == module ? u->functions : 0;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (u->place[middle].begin <= pc)
+        if (u->function[middle].begin <= pc)
             low = middle + 1;
         else
             high = middle;
     }
-    return low ? u->place[low - 1].entry : 0;
+    return low ? u->function[low - 1].entry : 0;
 }
 
 static struct rule rule_of_row(const struct row *r, uint64_t pc) {
     struct rule rule = {.pc = pc, .cfa = (int32_t)r->cfa_offset, .base = STOPS};
-    bool by_link = r->by_link || (LINK == RA && !r->ra_known); /* a register keeps what it has */
+    bool by_link = r->by_link || (LINK == RA && !r->ra_known); /* the link register still has the return address */
     if (r->ra_undefined || (!r->ra_known && !by_link)) return rule;
     if (r->cfa_register == SP && !r->cfa_deref) rule.base = BY_SP;
     if (r->cfa_register == FP) rule.base = r->cfa_deref ? BY_FP_DEREF : BY_FP;
@@ -401,7 +402,7 @@ static struct rule make_rule(struct weft__unwinder *u, uint64_t pc) {
 
 /* --- the rules that are known ----------------------------------------------------------------------- */
 
-static size_t unwind_place_of(const struct weft__unwinder *u, uint64_t pc) {
+static size_t unwind_slot_of(const struct weft__unwinder *u, uint64_t pc) {
     size_t i = (size_t)(pc * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (u->size - 1);
     while (u->rules[i].pc && u->rules[i].pc != pc) i = (i + 1) & (u->size - 1);
     return i;
@@ -416,17 +417,17 @@ static bool unwind_grow(struct weft__unwinder *u) {
     u->rules = rules;
     u->size = 2 * size;
     for (size_t i = 0; i < size; i++)
-        if (old[i].pc) u->rules[unwind_place_of(u, old[i].pc)] = old[i];
+        if (old[i].pc) u->rules[unwind_slot_of(u, old[i].pc)] = old[i];
     weft__free(old);
     return true;
 }
 
 static struct rule rule_at(struct weft__unwinder *u, uint64_t pc) {
-    size_t i = unwind_place_of(u, pc);
+    size_t i = unwind_slot_of(u, pc);
     if (u->rules[i].pc) return u->rules[i];
     struct rule rule = make_rule(u, pc);
     if (2 * u->used >= u->size && !unwind_grow(u)) return rule;
-    u->rules[unwind_place_of(u, pc)] = rule;
+    u->rules[unwind_slot_of(u, pc)] = rule;
     u->used++;
     return rule;
 }
@@ -448,7 +449,7 @@ struct weft__unwinder *weft__unwinder_make(struct weft__memory *m, const struct 
 void weft__unwinder_free(struct weft__unwinder *u) {
     if (!u) return;
     weft__free(u->rules);
-    weft__free(u->place);
+    weft__free(u->function);
     weft__free(u->entry);
     weft__free(u);
 }
@@ -476,8 +477,8 @@ static bool stack_word(struct weft__unwinder *u, const struct weft__window *w, u
     return weft__peek(u->memory, at, to, sizeof *to);
 }
 
-/* One step outward. The frame lies within the stack, and above the last one; a function that has nothing on the stack
- * has none. */
+/* Steps one frame outward. The new frame must be within the stack, and above the last. It may be equal to the last only
+ * if the function keeps its return address in a register, because such a function may have nothing on the stack. */
 static bool step_frame(struct weft__unwinder *u, const struct weft__window *w, struct weft__registers *r, uint64_t pc,
                        uint64_t low, uint64_t top) {
     struct rule rule = rule_at(u, pc);

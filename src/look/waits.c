@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a parked fiber waits for. No parking call writes that down for us: it would cost every park. But all is there:
+ * Finds out what a parked fiber waits for. Parking calls do not record it, because that would slow down every park. But
+ * the fiber's stack shows it:
  *
- *   - Whatever ends a wait has a ticket: the fiber's record and the number of its wait, side by side. The ticket of a
- *     queue is a waiter on the fiber's own stack, which also says what kind of thing it waits for; that of a deadline
- *     is a timer there. So a look at the innermost frames finds both.
- *   - The call that parks still needs the address of the thing when it goes on, and a switch keeps nothing in
- *     registers but the frame pointer. So the address is there, or on the stack. A word is that address if a waiter of
- *     this kind stands first in what it points to. Where it was found is remembered for the place in the code.
- *   - Which fiber joins is written in the record of the fiber that is joined (fibers.c).
+ *   - Everything that can end a wait has a ticket: the address of the fiber's record, followed by the number of the
+ *     wait. For a wait in a queue the ticket is in a waiter, which also has the kind of the object. For a deadline it
+ *     is in a timer. Waiters and timers are on the fiber's own stack. So a search of the innermost frames for the
+ *     ticket finds them.
+ *   - A waiter does not have the address of its object, but the parking call needs that address when it continues. A
+ *     switch saves only one register, the frame pointer. So the address is in the frame pointer or on the stack. The
+ *     search tries each word: it is the address of the object if the first waiter there is of the right kind. The
+ *     position of the word is remembered for all fibers that wait at the same address in the code.
+ *   - A fiber that joins is named in the record of the fiber that it joins (fibers.c).
  */
 #include "base/sys.h"
 #include "look/look.h"
@@ -53,8 +56,8 @@ const char *weft__waits_name(unsigned on) {
     return name ? name : "something unknown";
 }
 
-/* Where the pointer to the first waiter is, in what is waited for, and which bit of its word says that there is one.
- * False: such things are not looked for. */
+/* For objects of this kind: the offset of the pointer to the first waiter, and the bit of the object's first word that
+ * says that there are waiters. False: objects of this kind are not searched for. */
 static bool first_of(const struct weft__layout *l, unsigned on, size_t *at, uint64_t *bit) {
     *bit = WEFT_QUEUE_WAITERS;
     switch (on) {
@@ -87,7 +90,7 @@ static uint64_t owner_in(const struct weft__layout *l, unsigned on, const char *
 
 /* --- the object ------------------------------------------------------------------------------------- */
 
-/* Does a waiter of this kind stand at this address, and is its fiber in that wait? */
+/* Is there a waiter of this kind at this address, and is its fiber still in that wait? */
 static bool is_waiter(struct weft__look *look, uint64_t at, unsigned on) {
     const struct weft__layout *l = &look->layout;
     char waiter[64];
@@ -98,8 +101,8 @@ static bool is_waiter(struct weft__look *look, uint64_t at, unsigned on) {
     return (word & WEFT_WAIT_EPOCH) == ticket;
 }
 
-/* Is what stands at `address` that which the waiter waits for? All of them begin with a word that says whether
- * something waits. */
+/* Is the waiter's object at this address? Every object begins with a word that says whether it has waiters. The first
+ * of them must be this waiter, or another waiter of the same kind. */
 static bool is_object(struct weft__look *look, uint64_t address, unsigned on, uint64_t waiter, char *object) {
     size_t at;
     uint64_t bit;
@@ -111,11 +114,12 @@ static bool is_object(struct weft__look *look, uint64_t address, unsigned on, ui
 
 static bool may_be_address(uint64_t v) { return v % 8 == 0 && v >= 4096 && v < UINT64_C(1) << 47; }
 
-#define IN_REGISTER 0xffff /* only the frame pointer is kept, and it may hold anything */
+#define IN_REGISTER 0xffff /* the number that stands for the frame pointer, which a switch saves in the record */
 
 /*
- * Tries the word with this number of the window. A compiler may have kept the address of the chain in the place of
- * that of the object. What lies between the stack pointer and the waiter is no object, but the innermost frame.
+ * Tries word i of the window as the address of the object. With `chain`, tries it as the address of the object's chain,
+ * because a compiler may have kept only that. Addresses between the stack pointer and the end of the waiter belong to
+ * the innermost frame, so no object is there.
  */
 static bool try_word(struct weft__look *look, struct weft__seen *f, const struct weft__window *w, size_t i, bool chain,
                      uint64_t waiter) {
@@ -138,7 +142,7 @@ static bool try_word(struct weft__look *look, struct weft__seen *f, const struct
     return true;
 }
 
-/* Where it was the last time; or else goes over the words, from the innermost on. */
+/* Tries the position of the last time first, and then all words, the innermost first. */
 static void find_object(struct weft__look *look, struct weft__seen *f, const struct weft__window *w, uint64_t waiter) {
     size_t words = w->size / 8;
     struct weft__hint *known = weft__hint_of(look, f->at.pc);
@@ -174,15 +178,15 @@ static bool is_ring(const struct weft__look *look, uint64_t at) {
     return false;
 }
 
-/* A request of this fiber to a ring, whose ticket is at byte i of the window? */
+/* Is the ticket at byte i of the window part of a request to a ring? */
 static bool is_request(const struct weft__look *look, const struct weft__window *w, size_t i) {
     const struct weft__layout *l = &look->layout;
     if (i < l->request_fiber || i - l->request_fiber + l->request_fd + 4 > w->size) return false;
     return is_ring(look, weft__u64(w->bytes, i - l->request_fiber + l->request_ring));
 }
 
-/* Nothing is found that a waiter for a descriptor or a signal is chained to. Its neighbour in the chain tells it from
- * other words: before the first waiter is the last. */
+/* Is this a waiter for a descriptor or a signal? There is no object to confirm it, so the waiter before it in the chain
+ * must be of the same kind. The first waiter has the last one before it. */
 static bool is_chained(struct weft__look *look, const struct weft__window *w, size_t at, unsigned on) {
     uint64_t before = weft__u64(w->bytes, at + look->layout.waiter_before);
     uint8_t other;
@@ -191,7 +195,7 @@ static bool is_chained(struct weft__look *look, const struct weft__window *w, si
            other == on;
 }
 
-/* A case of a select, in which this waiter stands? */
+/* Is this waiter part of a case of a select? */
 static bool is_case(const struct weft__look *look, const struct weft__window *w, size_t waiter, unsigned on) {
     static const uint8_t kinds[WEFT_ONS] = {[WEFT_ON_SEND] = WEFT_CASE_SENDS,
                                             [WEFT_ON_RECEIVE] = WEFT_CASE_RECEIVES,
@@ -211,7 +215,7 @@ static void add_case(struct weft__seen *f, unsigned on, uint64_t object) {
     f->cases++;
 }
 
-/* A ticket of this wait stands at byte i of the window: what is it part of? */
+/* Takes a ticket of this wait, at byte i of the window. It is part of a timer, a request, a waiter or a case. */
 static void take_ticket(struct weft__look *look, struct weft__seen *f, const struct weft__window *w, size_t i,
                         uint64_t *waiter) {
     const struct weft__layout *l = &look->layout;
@@ -254,7 +258,7 @@ static void find_tickets(struct weft__look *look, struct weft__seen *f, const st
             take_ticket(look, f, w, i, waiter);
 }
 
-/* The cases of a select that are further away: in a frame further out, or on the heap. */
+/* Finds the cases of a select outside of the window: in an outer frame, or on the heap. */
 static void find_cases(struct weft__look *look, struct weft__seen *f, const struct weft__window *w) {
     const struct weft__layout *l = &look->layout;
     char bytes[256];
@@ -275,8 +279,8 @@ static void find_cases(struct weft__look *look, struct weft__seen *f, const stru
     }
 }
 
-/* A join that began after the joins were collected: the stack still has the address of the fiber's record, or of the
- * forked call, that is joined. */
+/* Finds a join that began after the joins were collected: a word of the stack is the address of the joined fiber's
+ * record, or of the joined call. */
 static void find_joined(struct weft__look *look, struct weft__seen *f, const struct weft__window *w) {
     const struct weft__layout *l = &look->layout;
     uint64_t by = weft__join_by(weft__life_index(f->id), f->wait & WEFT_WAIT_EPOCH);
@@ -312,8 +316,8 @@ static unsigned without_a_waiter(const struct weft__seen *f) {
     return f->deadline ? WEFT_WAITS_SLEEP : WEFT_WAITS_OTHER;
 }
 
-/* The thing that this waiter stands in. A copy of the ticket that the deadline has looks like a waiter, too; but then
- * nothing is found that a waiter stands in, and the fiber only sleeps. */
+/* Finds the object of this waiter. The words beside the ticket of a deadline may look like a waiter. Then no object is
+ * found, and the fiber only sleeps. */
 static void look_at_waiter(struct weft__look *look, struct weft__seen *f, const struct weft__window *w,
                            uint64_t waiter) {
     size_t at;

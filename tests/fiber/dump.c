@@ -276,7 +276,7 @@ TEST_WITHIN(a_deadlock_of_all_is_explained_and_ended, 60) {
 }
 TEST_WITHIN(what_nothing_can_end_is_explained_and_ended, 60) {
     test_needs_forks();
-    check_explained(run_hopeless, "hopeless (certain): nothing calls weft_unpark", 2);
+    check_explained(run_hopeless, "hopeless (certain): unpark: nothing calls weft_unpark", 2);
 }
 
 /* --- metrics ---------------------------------------------------------------------------------------------- */
@@ -286,6 +286,16 @@ static double value_of(const char *said, const char *begin) {
     const char *at = strstr(said, begin);
     if (!at) CHECK_HAS(said, begin);
     return strtod(at + strlen(begin), NULL);
+}
+
+/* The help of each number is a sentence, without names of the source. */
+static void check_help(const char *said) {
+    unsigned lines = 0;
+    for (const char *line = strstr(said, "# HELP weft_"); line; line = strstr(line, "# HELP weft_"), lines++) {
+        line = strchr(line + strlen("# HELP "), ' ');
+        CHECK(line && line[strcspn(line, "_\n")] == '\n');
+    }
+    CHECK(lines > 20);
 }
 
 static void metrics_in_fiber(void *unused) {
@@ -306,6 +316,7 @@ static void metrics_in_fiber(void *unused) {
     double all = value_of(text, "\nweft_ready_delay_seconds_bucket{le=\"+Inf\"} ");
     CHECK_EQ(all, value_of(text, "\nweft_ready_delay_seconds_count "));
     CHECK(!strcmp(text + n - 6, "# EOF\n"));
+    check_help(text);
     for (unsigned i = 0; i < 3; i++) CHECK_EQ(weft_sem_post(&sem), 0);
     for (unsigned i = 0; i < 3; i++) join(f[i]);
 }
