@@ -5,7 +5,6 @@
  *
  * The caller's clock starts when all fibers wait at the gate, because making a thousand kernel threads takes a tenth of
  * the measured time.
- * takes a tenth of the time that is measured.
  */
 #ifndef BENCH_CROWD_H
 #define BENCH_CROWD_H

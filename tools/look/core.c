@@ -57,7 +57,7 @@ static bool in_file(struct core *c, uint64_t at, char *to, size_t n) {
     return false;
 }
 
-/* A read may go over the end of a segment, into the next one: page by page, then. */
+/* Reads page by page if the range does not lie in a single segment or file. */
 static bool read_one(struct core *c, uint64_t at, char *to, size_t n) {
     if (in_core(c, at, to, n) || in_file(c, at, to, n)) return true;
     for (size_t some; n; at += some, to += some, n -= some) {
@@ -75,7 +75,7 @@ static void read_core(struct weft__memory *m, struct weft__want *wants, unsigned
 
 /* --- notes -------------------------------------------------------------------------------------------- */
 
-/* NT_FILE: how many, the size of a page, then begin, end and page of each; then the names. */
+/* The note NT_FILE: the number of files and the size of a page; then begin, end and page of each; then the names. */
 static int take_files(struct core *c, const char *note, size_t size) {
     if (size < 16) return -ENOEXEC;
     uint64_t count = weft__u64(note, 0), page = weft__u64(note, 8);

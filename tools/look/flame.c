@@ -21,8 +21,8 @@ static int put(int to, const char *text, size_t n) {
     return 0;
 }
 
-/* Text inside of a script: no byte of it may end the script or a string. The page reads it as text, so that "<" has to
- * be another character. */
+/* Writes text into a string of the page's script. Characters that would end the script or the string are replaced by
+ * similar characters. */
 static int put_safely(int to, const char *text, size_t n) {
     int err = 0;
     for (size_t i = 0, from = 0; i <= n && !err; i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A glimpse of a thread that lives: ptrace seizes it, interrupts it, and lets it go. It is seized for this moment only:
- * a thread that stays seized would hand each of its signals to this process first.
+ * A glimpse of a running thread: ptrace seizes the thread, interrupts it, and detaches from it. The thread is seized
+ * only for this moment, because the kernel would report each signal of a seized thread to this process first.
  *
- * A thread that sleeps in the kernel and cannot be interrupted does not stop in time. It stops later, so it is
- * remembered and let go before the next glimpse. If this process ends meanwhile, the kernel lets it go.
+ * A thread in an uninterruptible sleep does not stop in time, but later. So it is remembered, and detached before the
+ * next glimpse. If this process ends meanwhile, the kernel detaches it.
  */
 #include "target.h"
 
@@ -58,7 +58,7 @@ static bool is_late(int tid) {
     return false;
 }
 
-/* Waits until it has stopped. The kernel tells of it by SIGCHLD, which is blocked: see glimpse_thread. */
+/* Waits until the thread has stopped. The kernel reports that by SIGCHLD, which glimpse_thread has blocked. */
 static bool wait_for_stop(int tid, int *status) {
     sigset_t child;
     sigemptyset(&child);
@@ -74,7 +74,7 @@ static bool wait_for_stop(int tid, int *status) {
     return false;
 }
 
-/* Page by page: what lies above the stack need not be readable. */
+/* Reads page by page, because the memory above the stack may not be readable. Returns the number of bytes. */
 static size_t read_stack(pid_t pid, uint64_t sp, char *to) {
     struct iovec from[GLIMPSE_MOST / PAGE + 1];
     unsigned n = 0;

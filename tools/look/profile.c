@@ -2,9 +2,10 @@
 /*
  * weft profile: CPU time and waiting time by stack, of a process that need not be prepared. See docs/OBSERVABILITY.md.
  *
- * CPU: at each tick the kernel says of each thread how long it has run and whether it runs now. A thread that runs is
- * stopped for a glimpse; what it has run since its last glimpse is the weight of the sample. A thread that sleeps is
- * not touched. Waiting: all fibers are looked at every now and then (look/track.h).
+ * CPU time: at each tick weft asks the kernel how long each thread has run, and whether it runs now. A running thread
+ * is stopped for a moment, and its stack is read: a sample. The weight of a sample is the CPU time of the thread since
+ * its last sample. Sleeping threads are not stopped. Waiting time: weft looks at all fibers from time to time
+ * (look/track.h).
  */
 #include "command.h"
 #include "flame.h"
@@ -112,7 +113,7 @@ static void sample(struct sampling *s, struct thread_seen *thread) {
     weft__profile_sample(&s->profile, &f, owed);
 }
 
-/* A tick: every thread that has run, and still does. */
+/* A tick: takes a sample of every thread that has run since the last tick and still runs. */
 static bool tick(struct sampling *s) {
     if (!threads_refresh(&s->threads)) return false;
     for (unsigned i = 0; i < s->threads.count; i++) {
@@ -122,7 +123,7 @@ static bool tick(struct sampling *s) {
     return true;
 }
 
-/* What a thread has run since its last glimpse counts, although nothing is known of it. */
+/* Adds the CPU time of each thread since its last sample, without a stack. */
 static void settle(struct sampling *s) {
     for (unsigned i = 0; i < s->threads.count; i++) {
         struct weft__seen f = {.state = WEFT_SEEN_RUNNING};
@@ -135,7 +136,7 @@ static void sleep_until(uint64_t at) {
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 }
 
-/* A look at all fibers may take long: the next one comes when ten times as much has passed. */
+/* Looks at all fibers. That may take long, so the pause until the next look is at least ten times as long. */
 static int look_at_waits(struct sampling *s, uint64_t *next) {
     enum { EVERY_MS = 50, SHARE = 10 };
     struct target *t = s->target;
@@ -232,7 +233,7 @@ static int profile_process(const struct options *o) {
     sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_stop}, NULL);
     int err = run(&s, o);
     if (err && s.profile.began) {
-        fprintf(stderr, "weft: profile: %s: what was seen until then is written\n", strerror(-err));
+        fprintf(stderr, "weft: profile: %s: only the samples before this are written\n", strerror(-err));
         err = 0;
     }
     if (!err) err = write_profile(&s, format_of(out), out);
@@ -249,7 +250,7 @@ static int profile_process(const struct options *o) {
 /* --- a file of folded stacks -------------------------------------------------------------------------------- */
 
 static int convert(const struct options *o) {
-    if (!o->out || format_of(o->out) != HTML) return usage("profile: of a file of stacks: -o FILE.html");
+    if (!o->out || format_of(o->out) != HTML) return usage("profile: a file of stacks needs -o FILE.html");
     int from = open(o->what, O_RDONLY | O_CLOEXEC), err = from < 0 ? -errno : 0, to = -1;
     if (!err && (to = open(o->out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) < 0) err = -errno;
     if (!err) err = flame_write(from, o->what, to);

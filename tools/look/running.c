@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* Limits of the fiber's stack, and where it was entered; and the worker still runs this fiber. */
+/* Reads the limits of the fiber's stack, and the registers with which it was entered. False: the worker no longer runs
+ * this fiber. */
 static bool find_stack(struct weft__look *look, struct weft__seen *f, struct weft__registers *entered) {
     const struct weft__layout *l = &look->layout;
     const struct weft__worker_seen *w = &look->worker[f->worker - 1];
@@ -23,10 +24,10 @@ static bool find_stack(struct weft__look *look, struct weft__seen *f, struct wef
 }
 
 /*
- * A thread in the middle of a switch to the fiber has the fiber's stack pointer already, and still the place of the
- * fiber that it leaves: from there the walk may go wrong. The stack pointer is that of the entry then. It may be so
- * later, too. If a walk from the place of the entry finds other callers, one of the two is wrong. If both find none,
- * nothing tells which.
+ * May the thread be in the middle of a switch to this fiber? Then it already has the fiber's stack pointer, but still
+ * the program counter of the fiber that it leaves, and the walk from there finds wrong callers. Its stack pointer is
+ * then the one of the entry. That can also be so at other times. So this walks from the entry as well, and compares the
+ * callers. If they differ, one of the walks is wrong. If neither finds a caller, either may be wrong.
  */
 static bool is_entered(struct weft__look *look, const struct weft__seen *f, const struct weft__window *window,
                        struct weft__registers entered) {

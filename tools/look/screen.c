@@ -15,7 +15,7 @@ enum style { PLAIN, BOLD, INVERSE, SELECTED };
 
 static void put(struct screen *s, const char *text) { weft__bytes_add(&s->text, text, strlen(text)); }
 
-/* Names come from the process: what is no printable character becomes a dot. */
+/* Adds a line. Names come from the process, so characters that cannot be printed become dots. */
 static void line(struct screen *s, enum style style, const char *format, ...) {
     char text[512];
     va_list list;
@@ -72,7 +72,7 @@ static struct text number_text(double n) {
 
 /* --- the head ------------------------------------------------------------------------------------------------- */
 
-/* Adds to a line that is being made; what does not fit is cut off. */
+/* Appends to a line at n; cuts off what does not fit. Returns the length that the line would have with enough room. */
 static size_t add(char *to, size_t size, size_t n, const char *format, ...) {
     va_list list;
     va_start(list, format);

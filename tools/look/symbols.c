@@ -20,7 +20,7 @@ static char *debug_path;
 static const Dwfl_Callbacks callbacks = {
     .find_elf = dwfl_build_id_find_elf, .find_debuginfo = dwfl_standard_find_debuginfo, .debuginfo_path = &debug_path};
 
-/* The process may see another file under the same name, or use a file that was removed from the directory. */
+/* Gives a module to libdw. The process may see another file under its name, or use a file that was removed since. */
 static void report(struct symbols *s, const struct weft__module *m) {
     char path[512];
     int pid = s->target->memory.pid;
@@ -70,8 +70,8 @@ static bool say_scopes(Dwarf_Die *cu, Dwarf_Die *inner, struct here *h) {
 
 /* --- units that are not in .debug_aranges ------------------------------------------------------------ */
 
-/* clang writes no such table. If gcc has written one for a part of the program, libdw looks there only, and finds no
- * unit, or a neighbour. */
+/* clang writes no such table. If gcc has written one for a part of the program, libdw searches only that table. For
+ * other addresses it then finds no unit, or a wrong one. */
 struct unit {
     Dwarf_Addr low, high; /* in memory */
     Dwarf_Addr bias;

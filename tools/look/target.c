@@ -39,8 +39,8 @@ static bool is_number(const char *what) {
     return *what != 0;
 }
 
-/* If the main thread has ended before the others (pthread_exit), the number of the process leads to no memory. The
- * number of any other thread does. */
+/* If the main thread has ended before the others (pthread_exit), the memory of the process cannot be read by the number
+ * of the process. It can be read by the number of any other thread. */
 static bool open_by_thread(struct target *t, pid_t pid) {
     char path[48];
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
@@ -68,7 +68,7 @@ static int open_process(struct target *t, const char *what) {
     if (err) return err;
     char probe;
     if (!t->look.modules.count) {
-        /* Its maps were empty, or nothing of them could be read: the kernel says why. */
+        /* The process has no modules, or they could not be read. The error of this open says why. */
         char path[64];
         snprintf(path, sizeof path, "/proc/%ld/mem", pid);
         FILE *mem = fopen(path, "re");

@@ -50,13 +50,13 @@ void running_core(struct weft__look *look, struct weft__seen *f);
 
 struct glimpse {
     struct weft__registers at;
-    size_t size; /* of what could be read of the stack, from the stack pointer on */
+    size_t size; /* bytes that could be read, from the stack pointer on */
     char bytes[GLIMPSE_MOST];
 };
 
-/* Stops a thread of a process for as long as it takes to read its registers and its stack, some tens of microseconds;
- * it goes on as if nothing had been. `also` (or NULL) is called while it is stopped. False: it could not be stopped,
- * has ended, or `also` said false. */
+/* Stops a thread of a process, reads its registers and its stack, and lets it continue unchanged. That takes some tens
+ * of microseconds. `also`, if not NULL, is called while the thread is stopped. False: the thread could not be stopped
+ * or has ended, or `also` has returned false. */
 bool glimpse_thread(struct weft__memory *m, int tid, struct glimpse *g, bool (*also)(void *), void *arg);
 
 /* --- names (symbols.c) --- */

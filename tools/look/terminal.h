@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A terminal in raw mode, on its second screen. It is given back as it was, also at a signal that ends the program. */
+/* A terminal in raw mode, on its second screen. Its mode and screen are restored at the end, also if a signal ends the
+ * program. */
 #ifndef TOOLS_LOOK_TERMINAL_H
 #define TOOLS_LOOK_TERMINAL_H
 

@@ -12,7 +12,7 @@ struct thread_seen {
     int times, state; /* descriptors of its files */
     bool there;
     uint64_t run;  /* ns that it has run */
-    uint64_t owed; /* of these, so many are not accounted for yet */
+    uint64_t owed; /* the part of `run` that is in no sample yet */
 };
 
 struct threads {

@@ -40,7 +40,7 @@ struct top {
 
 #define SAMPLE_NS 10000000 /* between two samples */
 
-/* Looks take their time if there are many fibers: at most a fifth of it. */
+/* When the next frame is due. A look at many fibers takes long, so looks take at most a fifth of the time. */
 static uint64_t next_frame(const struct top *t) {
     double rest = 5 * t->view.cost;
     return t->view.at + (uint64_t)((rest > t->screen.interval ? rest : t->screen.interval) * 1e9);

@@ -2,9 +2,10 @@
 /*
  * weft trace: records a process from outside, and shows what was recorded. See docs/OBSERVABILITY.md.
  *
- * The tool asks for events by storing a time to the recorder of the process, and again while it reads: a tool that is
- * killed asks no more. The process's monitor switches the recorder on at its next tick. The tool then copies the tapes.
- * Access is what the kernel's ptrace rule allows.
+ * The tool asks for events by storing a time into the recorder of the process: the process records until that time.
+ * While the tool reads, it stores later times. So the recording ends soon if the tool is killed. The monitor of the
+ * process switches the recorder on at its next tick. Then the tool copies the tapes. The kernel's ptrace rule decides
+ * whether the tool may do this.
  */
 #include "command.h"
 #include "trace_file.h"
@@ -63,7 +64,7 @@ static bool is_on(struct target *t, uint64_t recorder) {
     return on;
 }
 
-/* A process in which nothing runs does not begin to record. -ESRCH: it is gone. */
+/* Waits until the process records. It does not begin while none of its workers runs. -ESRCH: the process has ended. */
 static int wait_for_recorder(struct target *t, uint64_t recorder, uint64_t end) {
     while (!stopped && target_now(t) < end) {
         if (!ask_until(t, recorder, target_now(t) + LEASE_NS)) return -ESRCH;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads a trace file. What is in it may be cut off or garbage: every number is checked. See look/trace.h. */
+/* Reads a trace file (look/trace.h). The file may be cut off or contain garbage, so every number is checked. */
 #include "trace_file.h"
 
 #include "command.h"
@@ -174,7 +174,7 @@ int trace_load(struct trace *t, const char *path) {
     munmap((void *)(uintptr_t)bytes, size);
     t->head.release[sizeof t->head.release - 1] = 0;
     set_times(t, &clocks);
-    /* Of a process with other mounts: its files are seen through it, while it lives. */
+    /* A process with other mounts has other files under these names. While it lives, they can be opened through it. */
     const struct weft__modules *m = &t->target.look.modules;
     if (m->count && access(m->module[0].path, R_OK)) t->target.memory.pid = (pid_t)t->head.pid;
     t->target.symbols = symbols_open(&t->target);

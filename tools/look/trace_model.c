@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goes through the events of a trace in time and concludes when each fiber ran, was ready and waited.
+ * Goes through the events of a trace in the order of time, and concludes when each fiber ran, was ready and waited.
  *
- * Events of different workers may be a little out of order: a fiber may be made ready by another worker before its own
- * worker has recorded that it parks. And a fiber that moves from queue to queue is made ready several times: the first
- * counts.
+ * Events of different workers may be a little out of order: another worker may make a fiber ready before the fiber's
+ * own worker has recorded that it parks. A fiber that moves from queue to queue is made ready several times. Then the
+ * first time counts.
  */
 #include "trace_file.h"
 
@@ -74,7 +74,6 @@ static void on_ready(struct trace *t, const struct trace_event *e, struct trace_
         f = &t->fibers.at[number];
     }
     if (f->state == TRACE_WAITING) end_wait(t, f, e->ns, by);
-    if (f->state == TRACE_RUNNING && e->a == e->fiber) f->by = 0;
     f->by = by;
     f->tape = e->tape;
     f->since = e->ns;
@@ -229,7 +228,7 @@ static void take_event(struct trace *t, const struct trace_event *e) {
     }
 }
 
-/* A fiber that was seen when the recording began: since then at least it has been in that state. */
+/* Takes a fiber that waited when the recording began. Its wait begins at the start of the trace, as far as is known. */
 static void begin_with(struct trace *t, const struct weft__trace_fiber *seen) {
     struct trace_fiber *f = fiber_at(t, seen->id);
     memcpy(f->name, seen->name, sizeof seen->name);
@@ -244,7 +243,8 @@ static void begin_with(struct trace *t, const struct weft__trace_fiber *seen) {
     f->state = TRACE_WAITING;
 }
 
-/* What was still under way. A fiber that waits at the end has been looked at then, with its whole stack. */
+/* Ends all that still lasts when the trace ends. Takes the whole stacks of the fibers that wait at the end: they were
+ * read when the recording ended. */
 static void end_all(struct trace *t) {
     for (unsigned i = 0; i < WEFT_TAPES_MOST; i++) end_slice(t, &t->tape[i], t->length, 0);
     for (size_t i = 0; i < t->sleeps.n; i++)
@@ -277,8 +277,8 @@ static void end_all(struct trace *t) {
 }
 
 /*
- * The walk up a stack may have been cut off, because no rule was known yet (sched/record/stacks.h). If all whole stacks
- * in which fibers waited for the same object are one, it was that.
+ * Completes stacks that were cut off because a rule for unwinding was not known yet (sched/record/stacks.h). If all
+ * whole stacks of fibers that waited for the same object are equal, a cut stack of such a wait was the same.
  */
 static void complete_stacks(struct trace *t) {
     enum { SIZE = 1 << 16, SEVERAL = UINT32_MAX };
@@ -301,7 +301,7 @@ static void complete_stacks(struct trace *t) {
     free(of);
 }
 
-/* A worker that has run a fiber since before the recording. Its own events say when it left that fiber. */
+/* Takes a worker that already ran a fiber when the recording began. Its own events say when it left that fiber. */
 static void begin_running(struct trace *t, const struct trace_began *b) {
     for (uint16_t i = 0; i < WEFT_TAPES_MOST; i++) {
         const struct trace_tape *tape = &t->tape[i];

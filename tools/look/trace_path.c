@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The critical path of a span: from its end backward. While the fiber ran, that is the path. Before, it was ready:
- * the path is the delay. Before that it waited: the path goes on with the fiber that woke it, at the moment of that; or
- * it is the wait itself, if a timer or the kernel ended it.
+ * The critical path of a span, found backward from the end of the span. While the fiber ran, its turn is on the path.
+ * While it was ready, the delay is. While it waited, the path continues with the fiber that woke it, from the moment of
+ * the wake-up. If a timer or the kernel ended the wait, the wait itself is on the path.
  */
 #include "trace_file.h"
 

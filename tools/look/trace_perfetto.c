@@ -150,7 +150,7 @@ static void put_tracks(struct output *o) {
     }
 }
 
-/* A flow begins in the turn of the fiber that made another one ready, so it must be written there: by its number. */
+/* Writes the turns of fibers. A flow from the waker to the woken fiber has a number, which both events contain. */
 static void put_turns(struct output *o) {
     struct trace *t = o->trace;
     char name[96];

@@ -77,7 +77,8 @@ struct groups {
     size_t n, room;
 };
 
-/* Sites are strings that are made once, but equal stacks may have several. */
+/* Finds a group by what, site and other; makes it if it is missing. Compares texts, because equal texts may have
+ * different addresses. */
 static struct group *group_of(struct groups *g, uint64_t what, const char *site, const char *other) {
     static uint32_t *index;
     static struct groups *of;
@@ -116,7 +117,7 @@ static void add_to(struct group *g, uint64_t ns) {
 
 static unsigned on_of(const struct trace_wait *w) { return (unsigned)(w->what >> WEFT_WHAT_SHIFT); }
 
-/* It waited already when the trace began, and nothing came: at rest, or lost. In any case no part of what happened. */
+/* Did the wait last for the whole trace? Such a fiber is idle or was forgotten, and caused no delay in this trace. */
 static bool is_whole(const struct trace *t, const struct trace_wait *w) {
     return w->open && !w->begin && w->end == t->length;
 }
@@ -289,8 +290,8 @@ static bool waits_for_fiber(const struct trace_wait *w) {
     return on && on != WEFT_WAITS_SLEEP && on != WEFT_WAITS_IO && on != WEFT_ON_DESCRIPTOR && on != WEFT_ON_SIGNAL;
 }
 
-/* What holds a worker, what that holds up, and what holds up fibers otherwise: three lists, or a wait of seconds would
- * hide a turn of milliseconds. */
+/* Writes three lists: long turns, which keep a worker; long delays of ready fibers; long waits. In a single list, waits
+ * of seconds would hide turns of milliseconds. */
 static void say_stalls(struct trace *t, FILE *to) {
     static const char *const title[] = {"the longest turns, by the clock",
                                         "the longest times that a fiber was ready, and did not run",

@@ -4,7 +4,7 @@
  * is not interrupted: its memory is read, and /proc says how long its threads have run.
  *
  *   sample    which fiber each worker runs, many times between two frames
- *   frame     all fibers, compared with the last frame; counters, as so many a second
+ *   frame     all fibers, compared with the last frame; counters, converted to rates
  */
 #ifndef TOOLS_LOOK_VIEW_H
 #define TOOLS_LOOK_VIEW_H
