@@ -179,7 +179,9 @@ stealing_alone() { # build
 # What forks, with the other kinds of deques.
 tasks_in_deques() { # build
     for kind in 1 2 3; do
-        WEFT_DEQUE=$kind "$1/tests/fiber/tasks" || return 1
+        for program in tasks tasks_scopes tasks_sizes tasks_waiting; do
+            WEFT_DEQUE=$kind "$1/tests/fiber/$program" || return 1
+        done
         for part in trees flats typed deques; do
             WEFT_DEQUE=$kind "$1/tests/stress/stress" $part --seconds 20 --workers 4 || return 1
         done
@@ -257,7 +259,13 @@ run_part() { # name
     dist) built release && ranks && build/release/tests/dist/dist_sim ;;
     dist-kills) built release && ranks kills 100 ;;
     posix) built release && python3 tests/posix/servers.py "$PWD/build/release" ;;
-    look) built release && python3 tests/look/run.py build/release 5000 && python3 tests/look/page.py build/release ;;
+    look)
+        built release || return 1
+        for script in dump explain top profiles metrics at_work; do
+            python3 tests/look/$script.py build/release 5000 || return 1
+        done
+        python3 tests/look/page.py build/release
+        ;;
     *) echo "$1: there is no such part: 0 passed, 1 failed" && return 1 ;;
     esac
 }

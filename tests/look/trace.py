@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Records programs with the flight recorder and checks what the tool makes of it: trace.py BUILD_DIR
+"""weft trace: records programs, and checks what the tool shows of them: trace.py BUILD_DIR
 
 Ends in "trace: N passed, N failed". The page is looked at by page.py."""
 import os

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Programs at work: the tool reports correctly and disturbs nothing."""
+import re
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+from looking import TIMES, Target, check, dump, run_all, weft  # noqa: E402
+
+
+def check_stacks(text):
+    """Each stack that is not torn begins in a function that the program has begun a fiber with, or at a fiber's end."""
+    for group in text.split("\n\n")[1:]:
+        frames = re.findall(r"^    #\d+ +(\S+)", group, re.M)
+        if frames and ", torn:" not in group:
+            check(frames[-1] in ("gives", "takes", "nothing", "call_main", "fiber_end"), "a stack", group)
+
+
+def test_at_work():
+    for workers in ("1", "4"):
+        with Target("busy", workers) as t:
+            torn = 0
+            for _ in range(TIMES):
+                text = dump(t.pid)
+                torn += text.count(", torn:")
+                check(text.startswith("weft "), "a report")
+                check_stacks(text)
+            frames = weft("top", t.pid, "--json", "--frames", str(min(TIMES, 500)), "--interval", "0.1")
+            check(frames.returncode == 0 and frames.stdout.count("\n") == min(TIMES, 500), "top", frames.stderr)
+            with tempfile.TemporaryDirectory() as there:
+                check(weft("profile", t.pid, "--hz", "500", "--seconds", str(min(TIMES / 20, 30)), "-o",
+                           there + "/p.folded").returncode == 0, "profile")
+            check(t.process.poll() is None, "it lives")
+            t.process.stdin.close()
+            check(t.process.wait(60) == 0, "it was not disturbed", t.process.returncode)
+
+
+if __name__ == "__main__":
+    sys.exit(run_all(globals()))
