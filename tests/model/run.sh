@@ -278,10 +278,18 @@ stand_ins() {
     esac
 }
 
+# Builds the engine of the explorations into $dir/weak.o.
+weak_engine() {
+    for file in "$here"/weak/engine/*.c; do
+        $CC -O2 -w -std=gnu11 -fno-pie -I"$src" -I"$include" -c -o "$dir/engine_$(basename "$file" .c).o" "$file" || return 1
+    done
+    $CC -r -nostdlib -o "$dir/weak.o" "$dir"/engine_*.o
+}
+
 # weak_build NAME FOLDER SANITIZER: builds into $dir/explorer, with other source from FOLDER. Functions that an
 # exploration does not reach need not exist: calling such a function crashes, which counts as a failure.
 weak_build() {
-    [ -f "$dir/weak.o" ] || $CC -O2 -w -std=gnu11 -fno-pie -I"$src" -I"$include" -c -o "$dir/weak.o" "$here/weak/weak.c" || return 1
+    [ -f "$dir/weak.o" ] || weak_engine || return 1
     # shellcheck disable=SC2086
     $CC $3 -U__SANITIZE_THREAD__ -O2 -w -std=gnu11 -D_GNU_SOURCE -fno-pie -ffunction-sections -I"$here/weak/$(stand_ins "$1")" \
         -I"$here/weak/sched" -I"$here/weak" ${2:+-I"$2"} -I"$src" -I"$include" -c -o "$dir/explorer.o" "$here/weak/$1.c" >"$dir/cc.out" 2>&1 &&

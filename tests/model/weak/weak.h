@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The explorer: explores all interleavings of a few threads that run real source, and all values that their loads may
- * return with weakly ordered memory. weak.c explains how, README.md what is explored.
+ * return with weakly ordered memory. engine/engine.h explains how, README.md what is explored.
  *
  * A program includes this file and then the source under test, and defines the threads. It is compiled with
- * -fsanitize=thread, but linked with weak.c instead of that runtime. So the explorer also sees each access to memory
+ * -fsanitize=thread, but linked with engine/ instead of that runtime. So the explorer also sees each access to memory
  * that is not atomic. Two such accesses without an order are a data race.
  */
 #ifndef WEAK_H
