@@ -3,7 +3,7 @@
 """weft cached as a process with settings of its own: process.py BUILD_DIR [NAME...]. Which clients are let in; that
 answers arrive whole, whatever else the client has sent, and when the server ends. WEFT_CACHED_TIMES (2): how often such
 a case is tried."""
-import os, pwd, random, resource, signal, socket, subprocess, sys, tempfile, threading, time
+import os, pwd, random, resource, signal, socket, subprocess, sys, threading, time
 
 from cases import SERVER, main, test
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A server of weft cached and its clients, for the scripts that test memcached's interface beside commands on items."""
-import os, signal, socket, subprocess, tempfile, time
+import signal, socket, subprocess, tempfile, time
 
 from cases import command
 
