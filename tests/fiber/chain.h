@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How many waiters a queue has. Reads it under the queue's own lock, so the read is not a data race. */
+/* How many waiters a queue has, read under the queue's own lock, so that the read is not a data race. And a line of
+ * fibers and threads that wait in a queue. */
 #ifndef WEFT_TESTS_CHAIN_H
 #define WEFT_TESTS_CHAIN_H
 
@@ -27,6 +28,30 @@ static inline bool chain_is(void *arg) {
 static inline void await_chain(struct weft_queue *q, int length) {
     struct chain_wanted w = {q, length};
     test_until(chain_is, &w);
+}
+
+/* Fibers, and threads with the odd numbers. Each waits in the queue before the next begins. */
+enum { LINE = 16 };
+struct line {
+    struct weft_fiber f[LINE];
+    pthread_t t[LINE];
+};
+static inline void line_begin(struct line *l, void *(*fn)(void *), struct weft_queue *q) {
+    for (intptr_t i = 0; i < LINE; i++) {
+        if (i % 2)
+            l->t[i] = thread_start(fn, (void *)i);
+        else
+            l->f[i] = spawn(fn, (void *)i);
+        await_chain(q, (int)i + 1);
+    }
+}
+static inline void line_join(const struct line *l) {
+    for (int i = 0; i < LINE; i++) {
+        if (i % 2)
+            thread_join(l->t[i]);
+        else
+            join(l->f[i]);
+    }
 }
 
 #endif

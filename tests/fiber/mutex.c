@@ -111,7 +111,6 @@ TEST(an_ended_fiber_stays_the_owner) { each_size(after_it); }
 
 /* --- order ----------------------------------------------------------------------------------------------- */
 
-enum { LINE = 16 };
 static int order[LINE], served;
 
 static void *stands_in_line(void *arg) {
@@ -122,39 +121,33 @@ static void *stands_in_line(void *arg) {
 }
 TEST(first_come_first_served_fibers_and_threads) {
     test_start(2);
-    struct weft_fiber f[LINE];
-    pthread_t t[LINE];
+    struct line line;
     CHECK_EQ(weft_mutex_lock(&m), 0);
-    for (intptr_t i = 0; i < LINE; i++) {
-        if (i % 2)
-            t[i] = thread_start(stands_in_line, (void *)i);
-        else
-            f[i] = spawn(stands_in_line, (void *)i);
-        await_chain(&m.queue, (int)i + 1);
-    }
+    line_begin(&line, stands_in_line, &m.queue);
     CHECK_EQ(served, 0);
     CHECK_EQ(weft_mutex_unlock(&m), 0);
-    for (int i = 0; i < LINE; i++) {
-        if (i % 2)
-            thread_join(t[i]);
-        else
-            join(f[i]);
-    }
+    line_join(&line);
     for (int i = 0; i < LINE; i++) CHECK_EQ(order[i], i);
     test_stop();
 }
 
 /* --- passing the waiters -------------------------------------------------------------------------------- */
 
-/* On one worker no other fiber runs in between: other fibers pass the first waiter a given number of times, and then
- * the mutex is reserved for it. */
-static void passes_exactly(void *unused) {
-    (void)unused;
+/* Locks the mutex, and returns a fiber that waits for it. */
+static struct weft_fiber hold_before_one(void) {
     m = (struct weft_mutex)WEFT_MUTEX_INIT;
     served = 0;
     CHECK_EQ(weft_mutex_lock(&m), 0);
     struct weft_fiber f = spawn(stands_in_line, NULL);
     while (!chain_length(&m.queue)) weft_yield();
+    return f;
+}
+
+/* On one worker no other fiber runs in between: other fibers pass the first waiter a given number of times, and then
+ * the mutex is reserved for it. */
+static void passes_exactly(void *unused) {
+    (void)unused;
+    struct weft_fiber f = hold_before_one();
     int passes = -1;
     do {
         passes++;
@@ -173,11 +166,7 @@ TEST(the_first_is_passed_so_often_and_no_more) { test_in_fiber(1, passes_exactly
 /* An heir that runs, and finds the mutex held by a fiber that does not run, is not passed again. */
 static void passes_once(void *unused) {
     (void)unused;
-    m = (struct weft_mutex)WEFT_MUTEX_INIT;
-    served = 0;
-    CHECK_EQ(weft_mutex_lock(&m), 0);
-    struct weft_fiber f = spawn(stands_in_line, NULL);
-    while (!chain_length(&m.queue)) weft_yield();
+    struct weft_fiber f = hold_before_one();
     CHECK_EQ(weft_mutex_unlock(&m), 0);
     CHECK_EQ(weft_mutex_lock(&m), 0);
     CHECK_EQ(chain_length(&m.queue), 0);

@@ -26,40 +26,26 @@ TEST(values_without_a_runtime) { values(NULL); }
 
 /* --- order --------------------------------------------------------------------------------------------- */
 
-enum { LINE = 20 };
-static struct weft_sem line;
+static struct weft_sem line_sem;
 static int arrived, order[LINE], served;
 
 static void *stands_in_line(void *arg) {
     ADD(&arrived, 1);
-    CHECK_EQ(weft_sem_wait(&line), 0);
+    CHECK_EQ(weft_sem_wait(&line_sem), 0);
     order[served++] = (int)(intptr_t)arg; /* one at a time: each posts for the next */
-    CHECK_EQ(weft_sem_post(&line), 0);
+    CHECK_EQ(weft_sem_post(&line_sem), 0);
     return NULL;
 }
 
-/* Odd numbers are threads. Each is in the chain before the next comes. */
 TEST(first_come_first_served_fibers_and_threads) {
     test_start(2);
-    struct weft_fiber f[LINE];
-    pthread_t t[LINE];
-    for (intptr_t i = 0; i < LINE; i++) {
-        if (i % 2)
-            t[i] = thread_start(stands_in_line, (void *)i);
-        else
-            f[i] = spawn(stands_in_line, (void *)i);
-        await_chain(&line.queue, (int)i + 1);
-    }
-    CHECK_EQ(weft_sem_post(&line), 0);
-    for (int i = 0; i < LINE; i++) {
-        if (i % 2)
-            thread_join(t[i]);
-        else
-            join(f[i]);
-    }
+    struct line line;
+    line_begin(&line, stands_in_line, &line_sem.queue);
+    CHECK_EQ(weft_sem_post(&line_sem), 0);
+    line_join(&line);
     for (int i = 0; i < LINE; i++) CHECK_EQ(order[i], i);
-    CHECK_EQ(weft_sem_try(&line), 0);
-    CHECK_EQ(weft_sem_try(&line), -EAGAIN);
+    CHECK_EQ(weft_sem_try(&line_sem), 0);
+    CHECK_EQ(weft_sem_try(&line_sem), -EAGAIN);
     test_stop();
 }
 

@@ -2,8 +2,9 @@
 /* The report of a failure: the program, the step of each actor, the state of the runtime. */
 #include "random.h"
 
+#include "../watchdog.h"
+
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -72,15 +73,7 @@ static unsigned patience(void) {
 
 static void *watchdog(void *unused) {
     (void)unused;
-    sigset_t all; /* a signal would cut its seconds short */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, NULL);
-    uint64_t last = 0;
-    for (unsigned still = 0, most = patience(); still < most; sleep(1)) {
-        uint64_t now = atomic_load_explicit(&steps_done, memory_order_relaxed);
-        still = now == last ? still + 1 : 0;
-        last = now;
-    }
+    watch_number(&steps_done, patience());
     if (!settings.quiet) dump();
     broken(__FILE__, __LINE__, "seconds without a step", patience(), 0);
 }

@@ -2,8 +2,9 @@
 /* See stress.h: arguments, the clock, the watchdog. */
 #include "stress.h"
 
+#include "../watchdog.h"
+
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,15 +31,7 @@ void broken(const char *file, int line, const char *what, long long got, long lo
 #define WATCHED_SECONDS 60
 static void *watchdog(void *unused) {
     (void)unused;
-    sigset_t all; /* a signal would cut its seconds short */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, NULL);
-    uint64_t last = 0;
-    for (unsigned still = 0; still < WATCHED_SECONDS; sleep(1)) {
-        uint64_t now = atomic_load_explicit(&moves, memory_order_relaxed);
-        still = now == last ? still + 1 : 0;
-        last = now;
-    }
+    watch_number(&moves, WATCHED_SECONDS);
     dump();
     broken(__FILE__, __LINE__, "seconds without progress", WATCHED_SECONDS, 0);
 }

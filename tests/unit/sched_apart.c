@@ -79,7 +79,8 @@ TEST(what_pays_is_kept_and_offered_again) {
     end();
 }
 
-TEST(what_is_slower_is_recalled_and_returned) {
+/* A thief has taken a fiber, and the turns have become longer. So the owner recalls the fiber. */
+static void begin_slower(void) {
     begin(30, 2);
     CHECK(offers());
     take_one();
@@ -87,6 +88,10 @@ TEST(what_is_slower_is_recalled_and_returned) {
     now += MS;
     store_rlx(&owner.progress.polled_at, now);
     CHECK(!offers() && load_rlx(&owner.age.recalls));
+}
+
+TEST(what_is_slower_is_recalled_and_returned) {
+    begin_slower();
     thief.split_trial.taken_at = now; /* the trial was just judged */
     weft__split_trial_tick(&thief, now);
     CHECK(!weft__ready_length(&thief.ready) && !weft__mailbox_is_empty(&owner.mailbox) && !thief.split_trial.owner);
@@ -94,13 +99,7 @@ TEST(what_is_slower_is_recalled_and_returned) {
 }
 
 TEST(an_owner_that_computes_gets_nothing_back) {
-    begin(30, 2);
-    CHECK(offers());
-    take_one();
-    owner.pace.mean_turn = 16 * 90;
-    now += MS;
-    store_rlx(&owner.progress.polled_at, now);
-    CHECK(!offers() && load_rlx(&owner.age.recalls));
+    begin_slower();
     now += MS;
     thief.split_trial.taken_at = now;
     weft__split_trial_tick(&thief, now);

@@ -220,17 +220,23 @@ static double reference_rate(const struct args *args, struct load_tally *tally) 
     return ran ? rate_of(tally) : 0;
 }
 
+/* Starts the server that the arguments name, and plans a client of it. */
+static struct load_plan start_memcached(const struct args *args, struct server *server) {
+    prepare(args);
+    server_prepare(server);
+    struct load_plan plan = plan_for(args, &load_memcached, server);
+    start(server, arg_text(args, "server", NULL), &plan, 0);
+    client_prepare();
+    plan.server = server->pid;
+    return plan;
+}
+
 void own_memcached(const struct args *args, struct result *result) {
     static struct load_tally tally;
     struct server server;
     load_raise_descriptors(65536);
     double greatest = reference_rate(args, &tally);
-    prepare(args);
-    server_prepare(&server);
-    struct load_plan plan = plan_for(args, &load_memcached, &server);
-    start(&server, arg_text(args, "server", NULL), &plan, 0);
-    client_prepare();
-    plan.server = server.pid;
+    struct load_plan plan = start_memcached(args, &server);
     if (run(&plan, &tally)) {
         tell_closed(&tally, result);
         plan.rate = (greatest > 0 ? greatest : rate_of(&tally)) * LOADED / 100;
@@ -247,12 +253,7 @@ void own_memcached(const struct args *args, struct result *result) {
 void own_memcached_rate(const struct args *args, struct result *result) {
     static struct load_tally tally;
     struct server server;
-    prepare(args);
-    server_prepare(&server);
-    struct load_plan plan = plan_for(args, &load_memcached, &server);
-    start(&server, arg_text(args, "server", NULL), &plan, 0);
-    client_prepare();
-    plan.server = server.pid;
+    struct load_plan plan = start_memcached(args, &server);
     plan.rate = (double)arg(args, "rate") * 1000;
     if (run(&plan, &tally)) {
         result->right = !load_faults(&tally);
