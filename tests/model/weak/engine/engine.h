@@ -11,8 +11,8 @@
  * thread (no processor does that where the store depends on the load; see README.md):
  *
  *   - Each atomic word, an *atom*, has a list of messages in modification order. A message is a stored value and a
- *     view. A store may be inserted anywhere after the messages that its thread knows, so stores of two threads may be seen
- *     in orders that no interleaving has. No message may be inserted between a message and the swap that read it.
+ *     view. A store may be inserted anywhere after the messages that its thread knows, so stores of two threads may be
+ *     seen in orders that no interleaving has. No message may be inserted between a message and the swap that read it.
  *   - A thread has a view: for each atom the oldest message that it may still read. A load reads any message from
  *     there on; a compare-and-swap that fails, the newest.
  *   - A release store carries the thread's view, and an acquire load adopts it. A swap passes on the view of the
