@@ -141,7 +141,7 @@ static void end_if_idle(void) {
 static bool is_fiber(const struct weft__fiber *me) { return me && load_rlx(&me->context.kind) == WEFT_KIND_FIBER; }
 
 int weft__poll_thread_hold(const struct weft__fiber *me) {
-    if (is_fiber(me) && likely(load_acq(&serving))) return 0; /* pairs with start: the poller is open */
+    if (is_fiber(me) && likely(load_acq(&serving))) return 0; /* pairs with poll_thread_start */
     pthread_mutex_lock(&change);
     int err = poll_thread_start();
     if (!err && !is_fiber(me)) holders++;

@@ -29,7 +29,7 @@ static inline uint64_t rwlock_lock(struct weft_rwlock *l) { return weft__word_lo
 
 static inline void rwlock_unlock(struct weft_rwlock *l, uint64_t w) {
     bool waiters = !weft__chain_is_empty(&l->readers) || !weft__chain_is_empty(&l->writers);
-    store_rel(word_of(l), (w & ~WEFT_QUEUE_BUSY) | (waiters ? WEFT_QUEUE_WAITERS : 0)); /* pairs with lock */
+    store_rel(word_of(l), (w & ~WEFT_QUEUE_BUSY) | (waiters ? WEFT_QUEUE_WAITERS : 0)); /* pairs with rwlock_lock */
 }
 
 /* --- the next phase ----------------------------------------------------------------------------------- */
@@ -127,7 +127,7 @@ WEFT_PUBLIC int weft_rwlock_unlock_read(struct weft_rwlock *rwlock) {
             weft__backoff(&turn);
             w = load_rlx(word);
         } else if (unlikely(w & WEFT_QUEUE_WAITERS && w < 2 * WEFT_RW_READER)) {
-            if (cas_ar(word, &w, w | WEFT_QUEUE_LOCKED)) break;  /* pairs with unlock */
+            if (cas_ar(word, &w, w | WEFT_QUEUE_LOCKED)) break;  /* pairs with rwlock_unlock */
         } else if (likely(cas_ar(word, &w, w - WEFT_RW_READER))) /* pairs with a writer's lock */
             return 0;
     }

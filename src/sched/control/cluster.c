@@ -110,7 +110,7 @@ static void join_carriers(struct weft__cluster *c) {
     pthread_mutex_lock(&c->resizing); /* no thread adds a worker from here on */
     store_rel(&c->stopping, true);
     pthread_mutex_unlock(&c->resizing);
-    fence_sc(); /* pairs with the fence of a worker that announces its sleep: it sees stopping, or we it */
+    fence_sc(); /* pairs with a worker that announces its sleep: it sees `stopping`, or this thread wakes it */
     for (unsigned i = 0; i < c->count; i++) weft__idle_wake(c->workers[i]);
     for (unsigned i = 0; i < c->count; i++) pthread_join(c->workers[i]->carrier.thread, NULL);
     weft__poll_duty_notify(); /* one of them may have had the poll duty */
@@ -291,7 +291,7 @@ static void hand_on_timers(struct weft__cluster *c, struct weft__worker *to) {
     for (unsigned i = 0; i < c->count; i++)
         if (weft__wheel_next(&c->workers[i]->wheel) != WEFT_FOREVER)
             weft__wheel_move(&c->workers[i]->wheel, &to->wheel);
-    fence_sc(); /* pairs with the fence of a worker that announces its sleep: it sees the timers, or we it */
+    fence_sc(); /* pairs with a worker that announces its sleep: it sees the timers, or this thread wakes it */
     weft__idle_wake(to);
 }
 
@@ -316,7 +316,7 @@ static bool take_in(struct weft__fiber *f, void *cluster) {
  * fiber was moved away, and have put it into a queue of this cluster. */
 static void cluster_hand_on(struct weft__cluster *c) {
     if (c != &weft__cluster) weft__each_live(take_in, c);
-    fence_sc(); /* pairs with weft__mail: it sees that the cluster does not run, or we the mail */
+    fence_sc(); /* pairs with weft__mail: it sees that the cluster does not run, or this thread sees the mail */
     for (unsigned i = 0; i < c->count; i++) weft__mailbox_hand_on(c->workers[i]);
     weft__injector_hand_on(c);
     if (c != &weft__cluster) hand_on_timers(c, weft__cluster.workers[0]);

@@ -92,7 +92,7 @@ unwatch:
 
 static bool add_ended(struct weft__cluster *c, void *sum) {
     for (unsigned i = 0; i < c->count; i++)
-        *(uint64_t *)sum += load_acq(&c->workers[i]->numbers.completed); /* pairs with end */
+        *(uint64_t *)sum += load_acq(&c->workers[i]->numbers.completed); /* pairs with fiber_end */
     return true;
 }
 
@@ -102,7 +102,7 @@ struct left {
 
 static bool add_requests(struct weft__cluster *c, void *left) {
     struct left *l = left;
-    for (unsigned i = 0; i < c->count; i++) { /* pairs with reap: the function of the request has returned */
+    for (unsigned i = 0; i < c->count; i++) { /* pairs with reap_completions: the functions have returned */
         l->requests += load_acq(&c->workers[i]->ring.in_flight);
         l->operations += load_acq(&c->workers[i]->ring.functions);
     }
@@ -293,7 +293,9 @@ static int runtime_wait_for_end(void) {
     int err = 0;
     bool background_told = false;
     add_ar(&weft__quiet.waiting, 1);
-    fence_sc(); /* pairs with the fence of the last worker that goes to sleep: it sees that we wait, or we it */
+    /* Pairs with the fence of the last worker that goes to sleep: it sees that a stop waits, or the look below sees
+     * that it sleeps. */
+    fence_sc();
     for (uint64_t nap = WEFT_LOOK_FIRST; !err; nap = nap < WEFT_LOOK_LAST ? 2 * nap : nap) {
         uint32_t seen = load_acq(&weft__quiet.notified);
         if (all_ended_for_good()) break;

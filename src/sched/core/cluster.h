@@ -96,7 +96,7 @@ extern pthread_mutex_t weft__clusters_change;
 
 static inline struct weft__cluster *weft__cluster_of(uint32_t placement) {
     return load_acq(&weft__clusters[(placement & WEFT_PLACEMENT_CLUSTER) >>
-                                    WEFT_PLACEMENT_CLUSTER_SHIFT]); /* pairs with its making */
+                                    WEFT_PLACEMENT_CLUSTER_SHIFT]); /* pairs with the store of a new cluster's record */
 }
 
 static inline struct weft_cluster weft__cluster_handle(const struct weft__cluster *c) {

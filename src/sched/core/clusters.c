@@ -21,10 +21,10 @@ struct weft__cluster *weft__cluster_find(struct weft_cluster handle) {
         c = w ? w->cluster : &weft__cluster;
     } else {
         uint32_t number = (uint32_t)handle.id - 1;
-        c = number < WEFT_CLUSTERS_MAX ? load_acq(&weft__clusters[number]) : NULL; /* pairs with its making */
+        c = number < WEFT_CLUSTERS_MAX ? load_acq(&weft__clusters[number]) : NULL; /* pairs with its store */
         if (c && load_rlx(&c->generation) != handle.id >> 32) c = NULL;
     }
-    return c && load_acq(&c->running) ? c : NULL; /* pairs with its start */
+    return c && load_acq(&c->running) ? c : NULL; /* pairs with weft__cluster_open */
 }
 
 bool weft__each_cluster(bool (*fn)(struct weft__cluster *, void *), void *arg) {

@@ -24,7 +24,7 @@
  *                               that it ran on leaves; no carrier enters it before that is 0
  *   waiting   itself, at rest   the chain of what it waits for, a timer wheel; the winner of the wait
  *   ended     none: the stack   nowhere; the joiner, or the carrier if it is detached, puts the
- *             goes on           record back
+ *             is used again     record back
  */
 #ifndef WEFT_SCHED_CORE_FIBER_H
 #define WEFT_SCHED_CORE_FIBER_H
@@ -160,7 +160,7 @@ bool weft__each_live(bool (*fn)(struct weft__fiber *, void *), void *arg);
 static inline uint8_t weft__frames_lock(struct weft__fiber *f) {
     unsigned turn = 0;
     uint8_t open = load_rlx(&f->context.open);
-    while (open & WEFT_OPEN_LOCKED || !cas_ar(&f->context.open, &open, open | WEFT_OPEN_LOCKED)) { /* with unlock */
+    while (open & WEFT_OPEN_LOCKED || !cas_ar(&f->context.open, &open, open | WEFT_OPEN_LOCKED)) { /* see below */
         weft__backoff(&turn);
         open = load_rlx(&f->context.open);
     }
@@ -169,7 +169,7 @@ static inline uint8_t weft__frames_lock(struct weft__fiber *f) {
 static inline void weft__frames_unlock(struct weft__fiber *f, uint8_t open) {
     WEFT_ASSERT(load_rlx(&f->context.open) & WEFT_OPEN_LOCKED);
     WEFT_ASSERT(!(open & WEFT_OPEN_LOCKED));
-    store_rel(&f->context.open, open); /* pairs with lock */
+    store_rel(&f->context.open, open); /* pairs with the swap in weft__frames_lock */
 }
 
 /* --- messages (records.c) ----------------------------------------------------------------------- */

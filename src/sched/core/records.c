@@ -17,7 +17,7 @@
 static bool record_seal(struct weft__slot *slot) {
     _Atomic uint8_t *flags = &container_of(slot, struct weft__fiber, slot)->context.open;
     uint8_t open = load_rlx(flags);
-    return !(open & WEFT_OPEN_LOCKED) && cas_ar(flags, &open, WEFT_OPEN_LOCKED); /* with unlock */
+    return !(open & WEFT_OPEN_LOCKED) && cas_ar(flags, &open, WEFT_OPEN_LOCKED); /* see fiber.h */
 }
 
 static void unseal_records(struct weft__slot *slot) {

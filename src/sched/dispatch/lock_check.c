@@ -22,7 +22,7 @@
 #include <string.h>
 
 #define WEFT_LOCKS_MOST 64   /* locks of a thread that are recorded */
-#define WEFT_PLACES_MOST 256 /* places of the program of which each is reported only once */
+#define WEFT_PLACES_MOST 256 /* addresses in the program that are remembered, so that each is reported only once */
 
 struct held {
     const void *lock;
@@ -62,7 +62,7 @@ static int note_unlock(const volatile void *lock, int err) {
 
 /* --- reports ---------------------------------------------------------------------------------------- */
 
-/* Is this the first report for this place of the program? */
+/* Is this the first report for this address in the program? */
 static bool is_unreported(void *where) {
     static _Atomic(void *) places[WEFT_PLACES_MOST];
     for (unsigned i = 0; i < WEFT_PLACES_MOST; i++) {

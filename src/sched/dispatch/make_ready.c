@@ -29,7 +29,7 @@ void weft__mail(struct weft__worker *to, struct weft__fiber *f) {
     WEFT_ASSERT(to && f);
     WEFT_ASSERT(!(load_rlx(&f->wait) & WEFT_WAIT_WAITING));
     weft__mailbox_put(&to->mailbox, &f->slot.link);
-    fence_sc(); /* pairs with the fence of a worker that announces its sleep: it sees the mail, or we it */
+    fence_sc(); /* pairs with a worker that announces its sleep: it sees the mail, or this thread wakes it */
     if (unlikely(!load_rlx(&to->cluster->running) && !load_rlx(&weft__cluster.ending)))
         weft__mailbox_hand_on(to); /* the fiber has just been moved away, and this cluster has ended */
     else

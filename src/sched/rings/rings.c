@@ -263,7 +263,7 @@ static void close_fd_in(struct weft__cluster *c, int fd) {
 
 static void close_fd_everywhere(int fd) {
     for (unsigned i = 0; i < WEFT_CLUSTERS_MAX; i++) {
-        struct weft__cluster *c = load_acq(&weft__clusters[i]); /* pairs with its making; clusters are kept for ever */
+        struct weft__cluster *c = load_acq(&weft__clusters[i]); /* pairs with its store; records are kept for ever */
         if (c) close_fd_in(c, fd);
     }
 }
@@ -276,7 +276,7 @@ static void close_fd_everywhere(int fd) {
  */
 void weft__rings_close_fd(int fd) {
     enum { TURNS = 20000 };
-    if (fd < 0 || likely(!load_sc(ring_count_of(fd)))) return; /* pairs with claim */
+    if (fd < 0 || likely(!load_sc(ring_count_of(fd)))) return; /* pairs with weft__ring_claim */
     for (unsigned turn = 0; load_acq(ring_count_of(fd)) && turn < TURNS; weft__backoff(&turn)) close_fd_everywhere(fd);
 }
 

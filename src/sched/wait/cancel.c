@@ -30,7 +30,7 @@ bool weft__cancel_fiber(struct weft__fiber *f, uint64_t cause) {
         ends = (word & WEFT_WAIT_WAITING) && (word & WEFT_WAIT_BY_CANCEL);
         next = ends ? (word & (WEFT_WAIT_EPOCH | WEFT_WAIT_STICKY)) | WEFT_WAIT_CANCEL | WEFT_WON_CANCEL
                     : word | WEFT_WAIT_CANCEL;
-    } while (!cas_ar(&f->wait, &word, next)); /* pairs with begin */
+    } while (!cas_ar(&f->wait, &word, next)); /* pairs with weft__wait_begin */
     weft__cancel_log_add(f, weft__cause_why(cause));
     return ends;
 }
@@ -64,7 +64,7 @@ static void chain_member(struct weft__region *m) {
 
 static uint64_t cause_in_force(struct weft__fiber *me) {
     struct weft__scope *s = weft__region_scope(weft__region_top(me->frames));
-    uint64_t cause = s ? load_acq(&s->cause) : 0; /* pairs with stop */
+    uint64_t cause = s ? load_acq(&s->cause) : 0; /* pairs with scope_mark */
     return cause ? cause : weft__cause(WEFT_BY_REQUEST, -ECANCELED);
 }
 

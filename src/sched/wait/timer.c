@@ -15,7 +15,7 @@ static struct weft__worker *worker_for(void) {
     struct weft__worker *w = weft__self();
     if (w) return w;
     struct weft__cluster *c = &weft__cluster;
-    unsigned count = load_acq(&c->running) ? weft__cluster_ready(c) : 0; /* pairs with the start; or a stop goes on */
+    unsigned count = load_acq(&c->running) ? weft__cluster_ready(c) : 0; /* pairs with weft__cluster_open */
     return count ? c->workers[add_rlx(&turn, 1) % count] : NULL;
 }
 
@@ -28,7 +28,7 @@ WEFT_PUBLIC int weft_timer_arm(struct weft_timer *timer, uint64_t deadline, void
     int earliest = weft__wheel_arm(&w->wheel, t, deadline, (struct weft__due){fn, arg, 0});
     if (unlikely(earliest < 0)) return earliest; /* the runtime has just been stopped */
     if (unlikely(earliest && w != weft__self())) {
-        fence_sc(); /* pairs with the fence of a worker that announces its sleep: it sees the timer, or we it */
+        fence_sc(); /* pairs with a worker that announces its sleep: it sees the timer, or this thread wakes it */
         weft__idle_wake(w);
     }
     return 0;

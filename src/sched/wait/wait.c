@@ -13,7 +13,7 @@ static int thread_block(struct weft__fiber *me, uint64_t ticket, uint64_t deadli
     bool for_ever =
         deadline == WEFT_FOREVER && scopes == WEFT_FOREVER && (word & WEFT_WAIT_WAITING) && !(word & WEFT_WAIT_OUTSIDE);
     if (for_ever) weft__thread_waits();
-    while ((released = load_acq(&me->join)) != (ticket | 1)) { /* pairs with release: what the winner did is seen */
+    while ((released = load_acq(&me->join)) != (ticket | 1)) { /* pairs with weft__wait_thread_release */
         bool is_own = deadline <= scopes;
         if (weft__futex_wait(weft__wait_thread_futex(me), (uint32_t)released, is_own ? deadline : scopes) != -ETIMEDOUT)
             continue;
@@ -115,7 +115,7 @@ static inline int wait_poke(struct weft__fiber *f, struct weft_fiber fiber, uint
             next = (word & (WEFT_WAIT_EPOCH | WEFT_WAIT_STICKY)) | reason | (bit & WEFT_WAIT_CANCEL);
         else
             next = word | bit;
-    } while (!cas_ar(&f->wait, &word, next)); /* pairs with begin */
+    } while (!cas_ar(&f->wait, &word, next)); /* pairs with weft__wait_begin */
     return 0;
 }
 

@@ -77,7 +77,7 @@ static inline bool weft__wait_win(struct weft__fiber *f, uint64_t ticket, uint64
     uint64_t word = load_rlx(&f->wait);
     do
         if ((word & (WEFT_WAIT_EPOCH | WEFT_WAIT_WAITING)) != (ticket | WEFT_WAIT_WAITING)) return false;
-    while (!cas_ar(&f->wait, &word, ticket | (word & WEFT_WAIT_STICKY) | reason)); /* pairs with begin */
+    while (!cas_ar(&f->wait, &word, ticket | (word & WEFT_WAIT_STICKY) | reason)); /* pairs with weft__wait_begin */
     return true;
 }
 
