@@ -536,7 +536,7 @@ struct weft_timer {
     }
 
 /*
- * Arms a timer: fn(arg) is called at the deadline.
+ * Arms a timer: fn(arg) is called at the deadline. If several callers arm a timer at the same time, one succeeds.
  *
  * Errors:
  *   -EINVAL   timer or fn is NULL

@@ -95,13 +95,25 @@ static void update_next(struct weft__wheel *w) {
     store_rlx(&w->next, next);
 }
 
+/* The timer belongs to this wheel from now on. False: another thread has armed it. Only the swap tells, because that
+ * thread may hold the lock of another wheel. The timer of a wait is armed by its fiber alone. Locked. */
+static bool claim_timer(struct weft__wheel *w, struct weft__timer *t, bool is_wait) {
+    struct weft__wheel *was = load_rlx(&t->wheel);
+    if (likely(is_wait)) {
+        store_rlx(&t->wheel, w);
+        return true;
+    }
+    /* Acquire: pairs with expire and cancel, which no longer use the timer. */
+    return (!was || was == &weft__wheel_dropped) && cas_ar(&t->wheel, &was, w);
+}
+
 int weft__wheel_arm(struct weft__wheel *w, struct weft__timer *t, uint64_t deadline, struct weft__due due) {
     weft__lock(&w->lock);
-    if (unlikely(w->closed)) {
+    int err = unlikely(w->closed) ? -ESRCH : claim_timer(w, t, !due.fn) ? 0 : -EBUSY;
+    if (unlikely(err)) {
         weft__unlock(&w->lock);
-        return -ESRCH;
+        return err;
     }
-    store_rlx(&t->wheel, w);
     t->tick = tick_of(deadline);
     t->due = due;
     place_it(w, t);
@@ -166,6 +178,14 @@ static struct weft__timer *take_all(struct weft__wheel *w) {
     return all;
 }
 
+/* After its drop, a timer belongs to its owner, which may reuse it at once. Locked. */
+static void drop_all(struct weft__wheel *w) {
+    for (struct weft__timer *t = take_all(w), *next; t; t = next) {
+        next = t->next;
+        weft__timer_drop(t);
+    }
+}
+
 void weft__wheel_move(struct weft__wheel *from, struct weft__wheel *to) {
     weft__lock(&from->lock);
     weft__lock(&to->lock);
@@ -178,14 +198,6 @@ void weft__wheel_move(struct weft__wheel *from, struct weft__wheel *to) {
     update_next(to);
     weft__unlock(&to->lock);
     weft__unlock(&from->lock);
-}
-
-/* After its drop, a timer belongs to its owner, which may reuse it at once. Locked. */
-static void drop_all(struct weft__wheel *w) {
-    for (struct weft__timer *t = take_all(w), *next; t; t = next) {
-        next = t->next;
-        weft__timer_drop(t);
-    }
 }
 
 void weft__wheel_close(struct weft__wheel *w) {

@@ -232,6 +232,44 @@ static void beside_timers_for_the_past(void *unused) {
 }
 TEST(fibers_run_beside_timers_for_the_past) { each_size(beside_timers_for_the_past); }
 
+/* Fibers, a thread and the function of a timer arm this timer at the same time, and cancel it. Each arm that succeeds
+ * ends in a call or in a cancel, and all others return -EBUSY. */
+static struct weft_timer shared;
+static int armed, called, taken_back, ending;
+static void arms_shared(void *unused);
+static void arm_shared(uint64_t deadline) {
+    int err = weft_timer_arm(&shared, deadline, arms_shared, NULL);
+    CHECK(err == 0 || err == -EBUSY);
+    if (!err) ADD(&armed, 1);
+}
+static void arms_shared(void *unused) {
+    (void)unused;
+    ADD(&called, 1);
+    if (!LOAD(&ending)) arm_shared(0);
+}
+static void *arms_and_takes_back(void *unused) {
+    for (size_t i = test_size(100000); i > 0; i--) {
+        arm_shared(weft_now() + i % 7 * WEFT_MICROSECOND);
+        if (i % 3 == 0 && !weft_timer_cancel(&shared)) ADD(&taken_back, 1);
+        if (i % 16 == 0) weft_yield();
+    }
+    return unused;
+}
+static void armed_by_many(void *unused) {
+    enum { N = 4 };
+    struct weft_fiber f[N];
+    shared = (struct weft_timer)WEFT_TIMER_INIT;
+    armed = called = taken_back = ending = 0;
+    pthread_t t = thread_start(arms_and_takes_back, unused);
+    for (int i = 0; i < N; i++) f[i] = spawn(arms_and_takes_back, unused);
+    for (int i = 0; i < N; i++) join(f[i]);
+    thread_join(t);
+    STORE(&ending, 1);
+    if (!weft_timer_stop(&shared)) ADD(&taken_back, 1);
+    CHECK_EQ(LOAD(&armed), LOAD(&called) + LOAD(&taken_back));
+}
+TEST_WITHIN(armed_by_many_at_once, 60) { each_size(armed_by_many); }
+
 /* A timer that is armed when the runtime stops does not fire. Cancelling it then succeeds. It can be armed in the next
  * runtime. */
 TEST(a_timer_left_armed_at_the_stop) {

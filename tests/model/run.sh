@@ -461,6 +461,7 @@ protocols() {
     planted_whole continue "takes a parent for its own" sched/tasks/continuation.c 's/if (likely(c >= load_rlx(weft__deque_split_pointer(p))) || p->variant->pop(p, c))/if (true)/'
     planted_whole continue "a child wakes no parent" sched/tasks/continuation.c 's/    if (joiner) weft__make_ready(joiner);//'
     planted_whole timers "cancels in a wheel that it has left" driver/wheel.c 's/if (load_rlx(&t->wheel) == w) return w;/return w;/'
+    planted_whole timers "arms what another thread has just armed" driver/wheel.c 's/cas_ar(&t->wheel, &was, w)/(store_rlx(\&t->wheel, w), true)/'
     planted_whole place "mail for a cluster that has ended stays there" sched/dispatch/make_ready.c 's/^        weft__mailbox_hand_on(to);.*/        ;/'
     planted_whole place "a closed injector takes it" sched/dispatch/make_ready.c 's/c->injector.closed == WEFT_CLOSED && c != /false \&\& c != /'
     planted_whole close "tries without a look at the life" io/fd_generation.c 's/if (likely(!weft__fd_generation_is_stale(fd, generation))) return true;/return true;/'
