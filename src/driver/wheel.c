@@ -189,6 +189,7 @@ static void drop_all(struct weft__wheel *w) {
 void weft__wheel_move(struct weft__wheel *from, struct weft__wheel *to) {
     weft__lock(&from->lock);
     weft__lock(&to->lock);
+    if (unlikely(to->closed)) drop_all(from);
     for (struct weft__timer *t = take_all(from), *next; t; t = next) {
         next = t->next;
         place_it(to, t);

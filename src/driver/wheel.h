@@ -79,7 +79,8 @@ void weft__timer_drop(struct weft__timer *t);
 /* True: the timer was dropped, and counts as dropped no longer. Exactly one of several callers gets true. */
 bool weft__timer_take_dropped(struct weft__timer *t);
 
-/* Moves all timers from one wheel to the other. Locks both: always in the same direction between two wheels. */
+/* Moves all timers from one wheel to the other, or drops them if the other is closed. Locks both: always in the same
+ * direction between two wheels. */
 void weft__wheel_move(struct weft__wheel *from, struct weft__wheel *to);
 
 /* True: the timer was armed or dropped, and will not expire. The wheel in which it was armed must still exist. */

@@ -221,6 +221,25 @@ TEST(moved_to_another_wheel) {
     CHECK(!weft__wheel_cancel(&t[199].t));
 }
 
+/* A stop closes the wheels while a cluster ends, which hands its timers on: they are dropped, like all others. */
+TEST(moved_to_a_closed_wheel) {
+    struct weft__wheel from, to;
+    static struct timer t[100];
+    weft__wheel_init(&from, 1000 * TICK);
+    weft__wheel_init(&to, 1000 * TICK);
+    for (uint64_t i = 0; i < 100; i++) arm(&from, &t[i], i < 10 ? 0 : (1000 + i * i) * TICK);
+    weft__wheel_close(&to);
+    weft__wheel_move(&from, &to);
+    CHECK_EQ(load_rlx(&from.armed), 0);
+    CHECK_EQ(load_rlx(&to.armed), 0);
+    CHECK(weft__wheel_next(&to) == WEFT_FOREVER);
+    for (unsigned i = 0; i < 100; i++) CHECK(!weft__timer_is_armed(&t[i].t));
+    weft__wheel_open(&to);
+    CHECK_EQ(expire(&to, WEFT_FOREVER), 0);
+    for (unsigned i = 0; i < 100; i++) CHECK(weft__wheel_cancel(&t[i].t));
+    for (unsigned i = 0; i < 100; i++) CHECK(!weft__wheel_cancel(&t[i].t));
+}
+
 /* A timer that is armed for the past while a look hands out timers comes with the next look, after the older timers. */
 TEST(a_look_ends) {
     enum { N = 300 };
