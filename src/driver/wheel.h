@@ -65,8 +65,9 @@ extern struct weft__wheel weft__wheel_dropped;
 
 void weft__wheel_init(struct weft__wheel *w, uint64_t now);
 
-/* Arms a timer. 1: it is the earliest timer now. 0: it is not. -ESRCH: the wheel is closed. -EBUSY: it is armed already,
- * in this wheel or another; only checked for timers with a function, because a fiber arms the timer of its wait once. */
+/* Arms a timer. 1: it is the earliest timer now. 0: it is not. -ESRCH: the wheel is closed. -EBUSY: it is armed
+ * already, in this wheel or another. Only timers with a function are checked: the timer of a wait is armed by its
+ * fiber alone. */
 int weft__wheel_arm(struct weft__wheel *w, struct weft__timer *t, uint64_t deadline, struct weft__due due);
 
 static inline bool weft__timer_is_armed(const struct weft__timer *t) {
