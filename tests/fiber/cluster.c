@@ -60,6 +60,28 @@ TEST(made_and_ended) {
     test_stop();
 }
 
+/* A record of a cluster has been used so often that 32 bits of its generation have come round. Old handles of it are
+ * stale all the same. */
+TEST(handles_stay_stale_for_ever) {
+    test_start(1);
+    struct weft_cluster old = create(1), own = {0};
+    struct weft__cluster *c = weft__cluster_find(old);
+    uint64_t used = load_rlx(&c->generation);
+    CHECK_EQ(weft_cluster_destroy(old), 0);
+    store_rlx(&c->generation, (used - 1) + (UINT64_C(1) << 32));
+    own = create(1);
+    CHECK(weft__cluster_find(own) == c);
+    CHECK(own.id != old.id);
+    CHECK_EQ(weft_cluster_workers(old), -ESRCH);
+    CHECK_EQ(weft_cluster_destroy(old), -ESRCH);
+    CHECK_EQ(weft_spawn(NULL, &(struct weft_attr){.cluster = old}, nothing, NULL), -ESRCH);
+    join(spawn_in(own, nothing, NULL));
+    CHECK_EQ(weft_cluster_resize(own, 2), 0);
+    CHECK_EQ(weft_cluster_drain(own), 0);
+    CHECK_EQ(weft_cluster_destroy(own), 0);
+    test_stop();
+}
+
 TEST(not_while_fibers_live_in_it) {
     int started = 0;
     test_start(1);

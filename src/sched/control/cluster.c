@@ -35,9 +35,9 @@
 
 /* The cluster of a handle, and its generation. The generation is read before the cluster is found to run: if the
  * cluster ends at this moment, the caller acts on an old generation, and gets an error. */
-static struct weft__cluster *find_with_generation(struct weft_cluster handle, uint32_t *generation) {
+static struct weft__cluster *find_with_generation(struct weft_cluster handle, uint64_t *generation) {
     struct weft__worker *w = weft__self();
-    *generation = (uint32_t)(handle.id >> 32);
+    *generation = weft__cluster_generation(handle);
     if (!handle.id) *generation = load_acq(w ? &w->cluster->generation : &weft__cluster.generation);
     return weft__cluster_find(handle);
 }
@@ -377,7 +377,7 @@ WEFT_PUBLIC int weft__cluster_per_node(struct weft_cluster *clusters, unsigned n
 WEFT_PUBLIC int weft_cluster_resize(struct weft_cluster cluster, unsigned workers) {
     if (workers > WEFT_WORKERS_MAX) return -EINVAL;
     struct weft__cluster *c;
-    uint32_t generation;
+    uint64_t generation;
     if (!(c = find_with_generation(cluster, &generation))) return -ESRCH;
     int node = load_rlx(&c->node);
     bool automatic = !workers && node < 0;
@@ -391,7 +391,7 @@ WEFT_PUBLIC int weft_cluster_workers(struct weft_cluster cluster) {
 }
 
 WEFT_PUBLIC int weft_cluster_drain_until(struct weft_cluster cluster, uint64_t deadline) {
-    uint32_t generation;
+    uint64_t generation;
     struct weft__cluster *c = find_with_generation(cluster, &generation);
     return c ? weft__drain_wait(c, generation, deadline) : -ESRCH;
 }

@@ -41,7 +41,7 @@ bool weft__is_quiet(struct weft__cluster *c) {
 struct drainer {
     struct drainer *next;
     struct weft__cluster *cluster;
-    uint32_t generation;
+    uint64_t generation;
     struct weft__fiber *fiber;
     uint64_t ticket;
 };
@@ -84,7 +84,7 @@ static void drain_leave(struct drainer *me) {
     weft__unlock(&lock);
 }
 
-WEFT_SWITCHES int weft__drain_wait(struct weft__cluster *c, uint32_t generation, uint64_t deadline) {
+WEFT_SWITCHES int weft__drain_wait(struct weft__cluster *c, uint64_t generation, uint64_t deadline) {
     struct drainer me = {.cluster = c, .generation = generation, .fiber = weft__me()};
     if (!me.fiber) return -ENOMEM;
     int err = weft__wait_begin(me.fiber, WEFT_WAIT_BY_CANCEL, &me.ticket);

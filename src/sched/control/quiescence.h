@@ -13,7 +13,7 @@ bool weft__is_quiet(struct weft__cluster *c);
 /* Wakes the drains of clusters that are quiet. */
 void weft__drain_collect(void);
 /* Waits until the cluster is quiet, or until this generation of it has ended. */
-int weft__drain_wait(struct weft__cluster *c, uint32_t generation, uint64_t deadline);
+int weft__drain_wait(struct weft__cluster *c, uint64_t generation, uint64_t deadline);
 void weft__quiet_after_fork(void);
 
 #endif

@@ -53,7 +53,7 @@ struct weft__cluster {
     _Atomic uint8_t stack_class;    /* for fibers that ask for no stack size */
     struct weft__worker *workers[WEFT_WORKERS_MAX]; /* made once, kept for the next start */
     uint32_t placement;                             /* the cluster's number in a placement word */
-    _Atomic uint32_t generation; /* grows when the cluster begins and when it ends, which makes old handles stale */
+    _Atomic uint64_t generation; /* grows when the cluster begins and when it ends, which makes old handles stale */
     _Atomic bool automatic;      /* the number of workers follows the number of CPUs that the machine grants */
     _Atomic uint32_t map;     /* version of the workers' CPUs: grows when a worker is added, or moves to another CPU */
     _Atomic int node;         /* its workers stay on this memory node; -1: anywhere */
@@ -99,9 +99,16 @@ static inline struct weft__cluster *weft__cluster_of(uint32_t placement) {
                                     WEFT_PLACEMENT_CLUSTER_SHIFT]); /* pairs with the store of a new cluster's record */
 }
 
+/* A handle: the number of the cluster + 1 in the low bits, and above it the generation, which never comes round. If it
+ * had 32 bits, a loop of creates and destroys would reach the generation of an old handle again after 30 hours. */
+#define WEFT_CLUSTER_NUMBER_BITS 7
+_Static_assert(WEFT_CLUSTERS_MAX < 1 << WEFT_CLUSTER_NUMBER_BITS, "a cluster's number fits");
+static inline uint64_t weft__cluster_generation(struct weft_cluster handle) {
+    return handle.id >> WEFT_CLUSTER_NUMBER_BITS;
+}
 static inline struct weft_cluster weft__cluster_handle(const struct weft__cluster *c) {
     unsigned number = c->placement >> WEFT_PLACEMENT_CLUSTER_SHIFT;
-    return (struct weft_cluster){(uint64_t)load_rlx(&c->generation) << 32 | (number + 1)};
+    return (struct weft_cluster){load_rlx(&c->generation) << WEFT_CLUSTER_NUMBER_BITS | (number + 1)};
 }
 
 /* The cluster of a handle; {0}: the caller's cluster, or for a thread the first one. NULL: there is none. */

@@ -20,9 +20,9 @@ struct weft__cluster *weft__cluster_find(struct weft_cluster handle) {
     if (!handle.id) {
         c = w ? w->cluster : &weft__cluster;
     } else {
-        uint32_t number = (uint32_t)handle.id - 1;
+        uint64_t number = handle.id % (1 << WEFT_CLUSTER_NUMBER_BITS) - 1;
         c = number < WEFT_CLUSTERS_MAX ? load_acq(&weft__clusters[number]) : NULL; /* pairs with its store */
-        if (c && load_rlx(&c->generation) != handle.id >> 32) c = NULL;
+        if (c && load_rlx(&c->generation) != weft__cluster_generation(handle)) c = NULL;
     }
     return c && load_acq(&c->running) ? c : NULL; /* pairs with weft__cluster_open */
 }

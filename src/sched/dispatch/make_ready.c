@@ -192,7 +192,7 @@ int weft__hand_in(struct weft__cluster *c, struct weft_cluster handle, struct we
     if (unlikely(weft__is_recording())) weft__record_ready(weft__self(), f);
     weft__lock(&in->lock);
     bool closed = in->closed > (weft__self() ? WEFT_CLOSED_TO_THREADS : WEFT_OPEN) || pin > c->count ||
-                  (handle.id && handle.id >> 32 != load_rlx(&c->generation));
+                  (handle.id && weft__cluster_generation(handle) != load_rlx(&c->generation));
     if (!closed) {
         store_rlx(&in->spawned, load_rlx(&in->spawned) + 1);
         if (pin) to = c->workers[pin - 1];

@@ -78,7 +78,7 @@ static int resize_configure(struct weft__cluster *c, unsigned configured) {
     return err;
 }
 
-int weft__resize(struct weft__cluster *c, uint32_t generation, unsigned configured, bool automatic) {
+int weft__resize(struct weft__cluster *c, uint64_t generation, unsigned configured, bool automatic) {
     pthread_mutex_lock(&c->resizing);
     int err = load_rlx(&c->stopping) || load_rlx(&c->generation) != generation ? -ESRCH : 0;
     if (!err) {

@@ -14,7 +14,7 @@ extern unsigned weft__spares_most;
 
 /* Sets the number of workers of this generation of the cluster; as many spares run as workers are stuck. automatic: the
  * number follows the CPU quota from now on. -ENOMEM, -EAGAIN: fewer run. -ESRCH: that generation has ended. */
-int weft__resize(struct weft__cluster *c, uint32_t generation, unsigned configured, bool automatic);
+int weft__resize(struct weft__cluster *c, uint64_t generation, unsigned configured, bool automatic);
 /* The same if the cluster is automatic. Called by the monitor, which does not wait: nothing happens while another
  * thread changes the number. */
 void weft__resize_automatic(struct weft__cluster *c, unsigned configured);
