@@ -55,11 +55,6 @@ static bool some_fiber_forks(struct weft__cluster *c) {
     return load_rlx(&c->tasks.suspended) != 0;
 }
 
-/* Does work come from the ring or the poller? Then the kernel wakes the worker, and its clients need the processor. */
-static bool does_io(const struct weft__worker *w) {
-    return weft__uring_is_in_use(&w->ring) || load_rlx(&weft__poll_duty_state);
-}
-
 /*
  * Is it time to sleep? Not while a fiber is in a queue that does not move: this worker will take it in a moment.
  *
@@ -75,7 +70,7 @@ static bool is_search_over(struct weft__worker *w, uint64_t begun, uint64_t end,
     if (load_rlx(&c->stopping) || !weft__is_wanted(w)) return true;
     if (w->search.left_at == now && end > begun) return now >= begun + WEFT_SEARCH_MOST;
     if (now == begun || likely(!is_short_of_processors(w, now)) || some_fiber_forks(c)) return now >= end;
-    return weft__is_crowd(c, 1) || does_io(w) || now >= begun + WEFT_SEARCH_SCARCE * (end - begun);
+    return weft__is_crowd(c, 1) || weft__does_io(w) || now >= begun + WEFT_SEARCH_SCARCE * (end - begun);
 }
 
 /*

@@ -43,6 +43,8 @@ static _Atomic(const struct weft__poll_duty *) stead;
 static _Atomic bool asked; /* has a worker asked the poller since the last tick of the monitor? */
 static _Atomic uint64_t next_ask;
 
+WEFT_COLD bool weft__poll_duty_is_used(void) { return load_rlx(&stead) != NULL; }
+
 WEFT_COLD void weft__poll_duty_notify(void) {
     if (xchg_ar(&weft__poll_duty_state, WEFT_POLL_DUTY_SERVED))
         weft__futex_wake(&weft__poll_duty_state, 1); /* pairs with weft__poll_duty_hold_back */

@@ -9,6 +9,8 @@
 
 /* Which thread is on duty: see io_backpressure.c. */
 extern _Atomic uint32_t weft__poll_duty_state;
+/* Has the program waited for descriptors by the poller? */
+bool weft__poll_duty_is_used(void);
 /* If the poll thread holds back, wakes it. */
 void weft__poll_duty_notify(void);
 enum { WEFT_POLL_DUTY_SERVED, WEFT_POLL_DUTY_HELD, WEFT_POLL_DUTY_DOZED, WEFT_POLL_DUTY_AWAITED };

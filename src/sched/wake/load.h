@@ -7,6 +7,7 @@
 
 #include "sched/core/cluster.h"
 #include "sched/wake/idle.h"
+#include "sched/wake/io_backpressure.h"
 
 /* The cost of running a fiber on a core whose cache has none of its data. */
 #define WEFT_CARRY (1 * WEFT_MICROSECOND)
@@ -37,6 +38,11 @@ static inline bool weft__is_crowd(const struct weft__cluster *c, unsigned more) 
 /* Was the worker awake for a noticeable part of the monitor's last tick? */
 static inline bool weft__has_been_awake(const struct weft__worker *w) {
     return load_rlx(&w->burden.share) >= WEFT_SHARES / 16;
+}
+/* Does work come from rings or the poller? Then the kernel wakes workers, and the clients need processors. */
+static inline bool weft__does_io(const struct weft__worker *w) {
+    return weft__uring_is_in_use(&w->ring) || weft__uring_is_in_use(&w->cluster->workers[0]->ring) ||
+           weft__poll_duty_is_used();
 }
 /* Can the worker serve its ring without help from other workers? See load.c. */
 bool weft__keeps_up(const struct weft__worker *w, uint64_t now);
