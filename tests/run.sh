@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Builds and runs tests of a build directory by `meson test`, and adds up what they say: run.sh BUILD_DIR [suite...]
-# Without suites: all that the build has. A name with a slash is a test or a pattern ('fiber/io*'). Options of `meson test` may stand among them (--no-suite, --wrapper=...).
+# Without suites: all that the build has. A name with a slash is a test or a pattern ('fiber/io*').
+# Options of `meson test` may stand among them (--no-suite, --wrapper=...).
 #
 # Shows a line a test, then everything that a failed one said, and at last "N passed, N failed", counting test cases.
 #
@@ -20,23 +21,31 @@ shift
 here=$(cd "$(dirname "$0")" && pwd)
 : "${WEFT_TEST_JOBS:=$(($(nproc) * 3))}"
 export WEFT_DEADLOCK="${WEFT_DEADLOCK-2}"
-# meson itself understands patterns from 1.2 on; Debian 12 has 1.0.
-matching() { # pattern
-    for name in $(meson introspect --tests "$build" | sed 's/"name": "/\n&/g' | sed -n 's/^"name": "\([^"]*\)".*/\1/p'); do
-        # shellcheck disable=SC2254
-        case $name in $1) echo "$name" ;; esac
-    done
+# The names of the tests of a suite, or of those that match a pattern. meson itself understands patterns from 1.2 on
+# (Debian 12 has 1.0), and runs no test if both suites and names are given.
+names_of() { # suite or pattern
+    meson introspect --tests "$build" | python3 -c '
+import fnmatch, json, sys
+for test in json.load(sys.stdin):
+    suites = [suite.split(":")[-1] for suite in test["suite"]]
+    if sys.argv[1] in suites or fnmatch.fnmatchcase(test["name"], sys.argv[1]):
+        print(test["name"])' "$1"
 }
+by_name=
+for argument in "$@"; do case $argument in -*) ;; */* | *[*?[]*) by_name=1 ;; esac done
 for argument in "$@"; do
     shift
     case $argument in
-    *[*?[]*)
-        chosen=$(matching "$argument")
-        # shellcheck disable=SC2086
-        set -- "$@" ${chosen:-"$argument"}
+    -*) set -- "$@" "$argument" ;;
+    *)
+        if [ -z "$by_name" ]; then
+            set -- "$@" --suite "$argument"
+        else
+            chosen=$(names_of "$argument")
+            # shellcheck disable=SC2086
+            set -- "$@" ${chosen:-"$argument"}
+        fi
         ;;
-    -* | */*) set -- "$@" "$argument" ;;
-    *) set -- "$@" --suite "$argument" ;;
     esac
 done
 log=$build/meson-logs/run.$$

@@ -157,8 +157,8 @@ static inline void engine_put(const volatile void *at, unsigned size, uint64_t v
 void engine_view_join(struct view *v, const struct view *with);
 /* Calls fn with every view of the state. */
 void engine_each_view(void (*fn)(struct view *, unsigned, unsigned), unsigned a, unsigned b);
-/* For engine_each_view. shift: a message was inserted. drop: the oldest n messages were removed. forget: these reads are
- * no longer the last. written: a word was written. */
+/* For engine_each_view. shift: a message was inserted. drop: the oldest n messages were removed. forget: these reads
+ * are no longer the last. written: a word was written. */
 void engine_view_shift(struct view *v, unsigned atom, unsigned at);
 void engine_view_drop(struct view *v, unsigned atom, unsigned n);
 void engine_view_forget(struct view *v, unsigned word, unsigned mask);
