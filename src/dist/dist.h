@@ -50,8 +50,9 @@ enum weft__dist_type {
     WEFT_MSG_TRACE,     /* a: cookie, b: the time at the sender; the payload is its events */
     WEFT_MSG_PING,      /* a: when it was sent */
     WEFT_MSG_PONG,
-    WEFT_MSG_LOST, /* a: rank */
-    WEFT_MSG_END,  /* a: the result of main */
+    WEFT_MSG_LOST,  /* a: rank */
+    WEFT_MSG_END,   /* a: the result of main */
+    WEFT_MSG_LEAVE, /* to rank 0: the sender has done its part of the end, and needs no other rank any more */
     WEFT_MSG_TYPES
 };
 
@@ -114,7 +115,7 @@ struct weft__dist_link {
 struct weft__dist_peer {
     struct weft__dist_link *data;    /* all messages but those of the next */
     struct weft__dist_link *control; /* between rank 0 and others: pings and losses. NULL: none */
-    _Atomic bool lost;
+    _Atomic bool lost, left;
     bool waits;     /* it has a lifeline to this rank, and waits */
     unsigned local; /* its index on this node, or UINT_MAX */
     uint64_t rang;  /* when this rank last sent a datagram to this peer although it did not sleep */
@@ -178,8 +179,8 @@ enum weft__dist_state {
 struct weft__dist {
     unsigned rank, ranks;
     _Atomic unsigned living;
-    _Atomic bool running, ended;
-    int status; /* the result of main */
+    _Atomic bool running, ended, left; /* ended: main has returned; left: this rank needs no other rank any more */
+    int status;                        /* the result of main */
     uint64_t token, detect;
     uint64_t cpu_begun; /* CPU time of the process when the ranks had found each other */
     bool print_stats;
@@ -224,6 +225,9 @@ extern struct weft__dist weft__dist;
 
 static inline void weft__dist_count(uint64_t *count, uint64_t n) { __atomic_fetch_add(count, n, __ATOMIC_RELAXED); }
 #define COUNT(member, n) weft__dist_count(&weft__dist.stats.member, n)
+
+/* Has this rank lost others? */
+static inline bool weft__dist_is_lossy(void) { return atomic_load(&weft__dist.living) < weft__dist.ranks; }
 
 static inline bool weft__dist_is_lost(unsigned rank) {
     return atomic_load_explicit(&weft__dist.peers[rank].lost, memory_order_relaxed);
@@ -276,6 +280,10 @@ void weft__dist_result(unsigned from, uint64_t id, const char *bytes, size_t siz
 void weft__dist_receive(unsigned from, uint64_t n, char *payload, size_t size, bool must);
 void weft__dist_run_received(struct weft_deque *deque, struct weft_call *call);
 void weft__dist_call_run(void *call);
+
+/* --- leave.c: the end --- */
+void weft__dist_leave(bool finalizes_mpi);
+bool weft__dist_finalized(void);
 
 /* --- lost.c --- */
 void weft__dist_lose(unsigned rank);

@@ -248,6 +248,10 @@ void weft__dist_handle(unsigned from, const struct weft__dist_head *head, char *
     case WEFT_MSG_PING: weft__dist_control(from, WEFT_MSG_PONG, head->a, 0); break;
     case WEFT_MSG_PONG: d->peers[from].heard = weft_now(); break;
     case WEFT_MSG_LOST: weft__dist_lose((unsigned)head->a); break;
+    case WEFT_MSG_LEAVE:
+        atomic_store(&d->peers[from].left, true);
+        weft_unpark(d->main);
+        break;
     case WEFT_MSG_END:
         d->status = (int)head->a;
         atomic_store(&d->ended, true);

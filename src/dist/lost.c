@@ -4,7 +4,7 @@
  *
  * Rank 0 has a socket to every rank. It breaks when the process dies; the kernel finds out when the machine is cut off.
  * A process that neither dies nor answers is found by pings, which rank 0 sends only while other ranks have calls of
- * its own: all work of a job is below such calls, so an idle job sends nothing.
+ * its own, and at the end of the job: all work of a job is below such calls, so an idle job sends nothing.
  *
  * The other ranks ignore all messages of a lost rank, so it does not matter whether it has really died. A rank that
  * learns that it counts as lost ends.
@@ -46,12 +46,13 @@ void weft__dist_lose(unsigned rank) {
     if (d->asked == rank) atomic_store(&d->answered, true);
     atomic_store(&d->dry, true);
     weft__dist_woken();
+    if (atomic_load(&d->ended)) weft_unpark(d->main); /* see leave.c */
 }
 
 /* Locked. */
 void weft__dist_link_broke(struct weft__dist_link *l) {
     struct weft__dist *d = &weft__dist;
-    if (atomic_load(&d->ended)) return;
+    if (atomic_load(&d->left) || atomic_load(&d->peers[l->rank].left)) return;
     if (l->rank == 0) {
         weft__dist_say("rank %u: rank 0 is lost, and the job with it", d->rank);
         _exit(1);
@@ -65,7 +66,7 @@ static void ping_rank(uint64_t now) {
     weft_mutex_lock(&d->lock);
     for (unsigned r = 1; r < d->ranks; r++) {
         struct weft__dist_peer *peer = &d->peers[r];
-        if (weft__dist_is_lost(r)) continue;
+        if (weft__dist_is_lost(r) || atomic_load(&peer->left)) continue;
         if (now - peer->heard > d->detect)
             weft__dist_lose(r);
         else
@@ -80,8 +81,8 @@ void *weft__dist_detect(void *unused) {
     uint64_t step = d->detect / 4;
     bool was_busy = false;
     (void)unused;
-    while (!weft_sleep_for(step) && !atomic_load(&d->ended)) {
-        bool busy = atomic_load(&d->outstanding) > 0;
+    while (!weft_sleep_for(step) && !atomic_load(&d->left)) {
+        bool busy = atomic_load(&d->outstanding) > 0 || atomic_load(&d->ended);
         uint64_t now = weft_now();
         if (busy && !was_busy) /* silence counts from here */
             for (unsigned r = 1; r < d->ranks; r++) d->peers[r].heard = now;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The beginning and the end of a job. Only this file uses MPI: it starts the processes, tells each its rank and its
+ * The beginning of a job. Only this file and leave.c use MPI: it starts the processes, tells each its rank and its
  * node, and carries addresses. After that ranks talk through shared memory and sockets, because MPI offers neither a
  * wait that uses no CPU nor a way to go on when a rank is lost. So the program may use MPI for itself at any time.
  */
@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #define WEFT_DETECT_DEFAULT (10 * WEFT_SECOND)
-#define WEFT_LEAVE_PATIENCE (2 * WEFT_SECOND)
 
 static uint32_t no_bell;
 WEFT_EXPORT uint32_t *weft__dist_bell = &no_bell;
@@ -65,7 +64,7 @@ _Noreturn void weft__dist_die(const char *format, ...) {
 
 struct start {
     MPI_Comm comm, node;
-    bool owns_mpi;
+    bool owns_mpi, finalizes_early; /* early: by a thread of its own, see leave.c */
     int listener;
     int (*main)(void *);
     void *arg;
@@ -144,6 +143,7 @@ static int find_node(struct start *s) {
     d->policy.near_count = d->locals;
     d->segment_size = weft__dist_segment_size(d->locals);
     d->segment = map_segment(s, d->segment_size);
+    MPI_Comm_free(&s->node);
     return d->segment ? 0 : -ENOMEM;
 }
 
@@ -186,14 +186,6 @@ static int spawn_dist_helper(struct weft_fiber *fiber, const char *name, void *(
     return weft_spawn(fiber, &attr, fn, NULL);
 }
 
-/* Rank 0: the others have closed their sockets, so they have read that the job ends. Lost ranks are not waited for. */
-static bool all_have_left(void) {
-    struct weft__dist *d = &weft__dist;
-    for (unsigned r = 1; r < d->ranks; r++)
-        if (!weft__dist_is_lost(r) && !d->peers[r].control->closed) return false;
-    return true;
-}
-
 /* Calls of lost ranks may still run here, and wait for other ranks. Waits until they have ended; meanwhile the other
  * ranks serve them. */
 static void wait_for_batches(void) {
@@ -203,20 +195,6 @@ static void wait_for_batches(void) {
         some = d->batches != NULL;
         weft_mutex_unlock(&d->lock);
         if (some) weft_sleep_for(WEFT_MILLISECOND / 5);
-    }
-}
-
-/* After a loss no barrier of MPI is possible. If a socket is closed with unread bytes, the bytes that the other side
- * has not read are lost, too. So rank 0 closes its sockets last. */
-static void end_job(void) {
-    struct weft__dist *d = &weft__dist;
-    uint64_t patience = weft_now() + WEFT_LEAVE_PATIENCE;
-    atomic_store(&d->ended, true);
-    for (unsigned r = 1; r < d->ranks; r++) weft__dist_control(r, WEFT_MSG_END, (uint64_t)d->status, 0);
-    while (!all_have_left() && weft_now() < patience) {
-        weft_sleep_for(WEFT_MILLISECOND / 5);
-        atomic_fetch_or(&d->bell->rung, WEFT_BELL_MESSAGE);
-        weft__dist_progress();
     }
 }
 
@@ -235,11 +213,13 @@ static int run_rank(void *start) {
         if (d->print_stats) weft_dist_stats_print();
         wait_for_batches();
         if (d->trace) weft__dist_trace_write(d->trace);
-        end_job();
     } else
         while (!atomic_load(&d->ended)) (void)!weft_park();
-    bool lossy = atomic_load(&d->living) < d->ranks;
-    if (d->rank && lossy && d->batches) _exit(d->status & 255); /* calls of lost ranks, which no rank waits for */
+    weft__dist_leave(s->finalizes_early);
+    if (d->rank && weft__dist_is_lossy() && d->batches) { /* calls of lost ranks, which no rank waits for */
+        fflush(NULL);
+        _exit(d->status & 255);
+    }
     weft__before_sleep(NULL);
     weft__dist_doorman_stop();
     weft_cancel(d->detector);
@@ -265,7 +245,12 @@ static uint64_t started_by_mpirun(void) {
 }
 
 static int begin_mpi(struct start *s, const struct weft_dist_config *config) {
-    int level = MPI_THREAD_FUNNELED, is_there = 0;
+    int level = MPI_THREAD_FUNNELED, is_there = 0, is_over = 0;
+    MPI_Finalized(&is_over);
+    if (is_over) {
+        weft__dist_say("MPI was finalised, and cannot be started again");
+        return -EPROTO;
+    }
     MPI_Initialized(&is_there);
     if (is_there)
         MPI_Query_thread(&level);
@@ -274,6 +259,7 @@ static int begin_mpi(struct start *s, const struct weft_dist_config *config) {
         return -EPROTO;
     }
     s->owns_mpi = !is_there;
+    s->finalizes_early = !is_there && level >= MPI_THREAD_SERIALIZED;
     if (level < MPI_THREAD_FUNNELED) {
         weft__dist_say("this MPI knows no threads: initialise it with MPI_THREAD_FUNNELED at least");
         return -EPROTO;
@@ -297,7 +283,8 @@ static int begin_mpi(struct start *s, const struct weft_dist_config *config) {
 
 /*
  * MPICH's mpirun sends SIGUSR1 to the other ranks when one has died. Without a handler the signal ends them, and
- * MPICH's own handler crashes. A handler of the program stays.
+ * MPICH's own handler crashes. A handler of the program stays. The signal is still ignored after the job if MPI is
+ * finalised by then, because another rank may still die.
  */
 static void ignore_news_of_death(struct start *s) {
     struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -349,7 +336,7 @@ static int prepare_rank(struct start *s, const struct weft_dist_config *config) 
 
 static void clean_up(struct start *s) {
     struct weft__dist *d = &weft__dist;
-    bool lossy = atomic_load(&d->living) < d->ranks;
+    bool lossy = weft__dist_is_lossy();
     weft__dist_bell = &no_bell;
     atomic_store(&d->running, false);
     weft__dist_numbers_free();
@@ -365,9 +352,8 @@ static void clean_up(struct start *s) {
     free(d->shipped);
     free(d->local_ranks);
     *d = (struct weft__dist){.ranks = 1, .living = 1, .bell_fd = -1, .epoll_fd = -1, .stop_fd = -1};
-    if (s->ignores && !lossy) sigaction(SIGUSR1, &s->sigusr1, NULL);
-    if (lossy) return; /* MPI would wait for the rank that is lost */
-    if (s->node != MPI_COMM_NULL) MPI_Comm_free(&s->node);
+    if (lossy || weft__dist_finalized()) return; /* after a loss MPI would wait for the rank that is lost */
+    if (s->ignores) sigaction(SIGUSR1, &s->sigusr1, NULL);
     if (s->owns_mpi) MPI_Finalize();
 }
 

@@ -24,7 +24,8 @@ int weft__dist_before_sleep(int takes_calls) {
     atomic_thread_fence(memory_order_seq_cst); /* pairs with weft__dist_ring_bell */
     bool message = atomic_load_explicit(&d->bell->rung, memory_order_relaxed) & WEFT_BELL_MESSAGE;
     bool asks = takes_calls && atomic_load_explicit(&d->state, memory_order_relaxed) == WEFT_DIST_BUSY &&
-                d->ranks > 1 && atomic_load_explicit(&d->living, memory_order_relaxed) > 1;
+                !atomic_load_explicit(&d->ended, memory_order_relaxed) && d->ranks > 1 &&
+                atomic_load_explicit(&d->living, memory_order_relaxed) > 1;
     if (!message && !asks) return 0;
     if (asks) atomic_store_explicit(&d->dry, true, memory_order_relaxed);
     return weft_unpark(d->talker) == 0;
@@ -105,9 +106,10 @@ static void pause_before(void) {
 void *weft__dist_talk(void *unused) {
     struct weft__dist *d = &weft__dist;
     (void)unused;
-    while (!atomic_load(&d->ended)) {
+    while (!atomic_load(&d->left)) {
         weft__dist_progress();
-        if (atomic_exchange(&d->dry, false) && atomic_load(&d->state) == WEFT_DIST_BUSY) {
+        bool dry = atomic_exchange(&d->dry, false) && !atomic_load(&d->ended);
+        if (dry && atomic_load(&d->state) == WEFT_DIST_BUSY) {
             pause_before();
             ask_others();
             continue;

@@ -111,17 +111,21 @@ def hit(pids, victims, number):
     return done
 
 
-def lose(ranks, victims, tree, after, stop=None):
-    """Kills ranks, or stops them for a number of seconds, some time after the search has begun."""
+def lose(ranks, victims, tree, after, stop=None, late=False, finalize=False):
+    """Kills ranks, or stops them for a number of seconds, some time after the search has begun, or has ended (late).
+    finalize: rank 1 kills itself in MPI_Finalize."""
     more = {"WEFT_DIST_DETECT": "300"} if stop else {}
     with tempfile.NamedTemporaryFile() as report:
-        command = [program("lossy"), tree, report.name]
+        command = [program("lossy"), tree, report.name] + (["finalize"] if finalize else [])
         process = subprocess.Popen(mpirun(ranks, lossy=True) + command, env=environment(**more), stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         if not wait_for(lambda: lines_of(report.name)):
             end(process, command[0])
             return "the search does not begin"
         pids = ranks_of(command[0])
+        if late and not wait_for(lambda: len(lines_of(report.name)) > 1):
+            end(process, command[0])
+            return "the search does not end"
         time.sleep(after)
         lost = hit(pids, victims, signal.SIGSTOP if stop else signal.SIGKILL)
         if stop:
@@ -134,6 +138,8 @@ def lose(ranks, victims, tree, after, stop=None):
     TIMES.append((lost, after, answer))
     if not answer or not answer[0].startswith("right"):
         return f"after {after:.3f} s, ranks {lost}: {answer}"
+    if finalize and answer[1:] != ["returned"]:
+        return f"rank 0 says {answer}"
     return f"ranks {left} are left behind" if left else None
 
 
@@ -175,6 +181,8 @@ CASES = {
     "fib": lambda: says(2, [program("fib"), "27"], "= 196418"),
     "a rank is killed": lambda: lose(3, [random.randrange(1, 3)], "T1", random.uniform(0, 0.5)),
     "two of four are killed": lambda: lose(4, random.sample(range(1, 4), 2), "T1", random.uniform(0, 0.5)),
+    "a rank is killed when the job ends": lambda: lose(3, [1], "T1", random.choice([0, 0.002, 0.01]), late=True),
+    "a rank dies in MPI_Finalize": lambda: lose(3, [], "T1", 0, finalize=True),
     "a false suspicion": lambda: lose(3, [1], "T1", 0.05, stop=0.6),
     "a trace": trace,
     "programs differ": lambda: says(1, [program("calls"), ":", "-n", "1", program("fib")],
@@ -185,7 +193,8 @@ CASES = {
     "a result too large": lambda: says(2, [program("differs"), "large"], "no memory", status=1),
     "rank 0 dies": lambda: says(3, [program("differs"), "die"], status=1),
 }
-BRIEF = ["calls", "calls, sockets", "two ranks", "T3, two ranks of two workers", "two of four are killed", "programs differ",
+BRIEF = ["calls", "calls, sockets", "two ranks", "T3, two ranks of two workers", "two of four are killed",
+         "a rank dies in MPI_Finalize", "programs differ",
          "another MPI's mpirun", "a call is not registered", "a result too large"]
 
 
