@@ -136,7 +136,7 @@ WEFT_PUBLIC int weft_blocking_owned(void *(*fn)(void *), void *arg, void (*destr
 
 struct made {
     const struct weft__request *request;
-    uint32_t generation; /* generation of its descriptor at the start; 0: none */
+    uint64_t generation; /* generation of its descriptor at the start; 0: none */
     ssize_t result;
     int signal; /* signal that the kernel sent for it; 0: none */
 };

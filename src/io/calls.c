@@ -31,7 +31,7 @@ static ssize_t posix_result(ssize_t result) {
  * meanwhile and its number may be another file's. */
 static ssize_t write_whole(struct weft__request r) {
     size_t done = 0;
-    uint32_t generation = weft__fd_generation_read(r.fd);
+    uint64_t generation = weft__fd_generation_read(r.fd);
     if (r.size > WEFT_IO_MOST && r.size <= SSIZE_MAX) r.size = WEFT_IO_MOST; /* no call writes more */
     for (;;) {
         ssize_t n = weft__io_run(&r);
@@ -48,7 +48,7 @@ static ssize_t write_whole(struct weft__request r) {
 /* Writes the rest of some parts of which `done` bytes are written, one part after the other; returns the total. */
 static ssize_t write_rest(struct weft__request r, const struct iovec *parts, size_t n, size_t done) {
     size_t skip = done;
-    uint32_t generation = weft__fd_generation_read(r.fd);
+    uint64_t generation = weft__fd_generation_read(r.fd);
     for (; n; parts++, n--) {
         if (skip >= parts->iov_len) {
             skip -= parts->iov_len;

@@ -46,13 +46,13 @@ extern const struct weft__engine weft__engine_uring, weft__engine_epoll;
 const struct weft__engine *weft__engine(void);
 
 /* The generation of the request's descriptor. */
-static inline uint32_t weft__request_generation(const struct weft__request *r) {
+static inline uint64_t weft__request_generation(const struct weft__request *r) {
     return likely(!r->generation) ? weft__fd_generation_read(r->fd) : r->generation;
 }
 
 /* Makes the first attempt. If the request was begun earlier (`begun` is not 0), the attempt must meet the file of that
  * time, as an attempt after a wait must. */
-static inline ssize_t weft__request_attempt_first(const struct weft__request *r, uint32_t begun) {
+static inline ssize_t weft__request_attempt_first(const struct weft__request *r, uint64_t begun) {
     return likely(!begun) ? weft__request_attempt(r) : weft__request_attempt_again(r, begun);
 }
 

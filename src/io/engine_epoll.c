@@ -57,14 +57,14 @@ static void note_received(const struct weft__request *r, bool all_there_was, uin
 }
 
 /* A fiber that waited without an attempt was cancelled: it still takes data that has arrived. */
-static WEFT_COLD ssize_t epoll_unless_at_once(const struct weft__request *r, uint32_t generation, ssize_t ended) {
+static WEFT_COLD ssize_t epoll_unless_at_once(const struct weft__request *r, uint64_t generation, ssize_t ended) {
     if (ended != -ECANCELED && ended != -ETIMEDOUT) return ended;
     ssize_t n = weft__request_attempt_first(r, generation);
     return n == -EAGAIN ? ended : n;
 }
 
 /* Waits until the next attempt can succeed. */
-static int await_next(const struct weft__request *r, uint32_t generation, uint32_t seen) {
+static int await_next(const struct weft__request *r, uint64_t generation, uint32_t seen) {
     struct weft__awaited at = {r->fd, 0};
     weft__request_poll_target(r, &at);
     bool tries = at.fd == r->fd && r->code != WEFT_IO_POLL; /* a POLL returns the reported events */
@@ -74,7 +74,8 @@ static int await_next(const struct weft__request *r, uint32_t generation, uint32
 
 static ssize_t try_until_done(const struct weft__request *asked) {
     uint64_t pause = 0;
-    uint32_t generation = weft__request_generation(asked), seen = weft__edge_count_reports(asked->fd);
+    uint64_t generation = weft__request_generation(asked);
+    uint32_t seen = weft__edge_count_reports(asked->fd);
     struct weft__request own = *asked, *r = &own;
     own.generation = asked->fd >= 0 ? generation : 0; /* also for a thread of the pool */
     bool untried = most_likely_waits(r, &seen);
@@ -103,7 +104,7 @@ static ssize_t try_until_done(const struct weft__request *asked) {
 /* Receives all requested bytes of a stream: takes what an attempt returned, and waits for the rest. */
 static ssize_t receive_all(struct weft__request r) {
     size_t done = 0;
-    uint32_t generation = weft__fd_generation_read(r.fd);
+    uint64_t generation = weft__fd_generation_read(r.fd);
     for (;;) {
         ssize_t n = try_until_done(&r);
         if (n < 0) return done ? (ssize_t)done : n;
@@ -120,7 +121,7 @@ static ssize_t receive_all(struct weft__request r) {
  * one part after the other. */
 static ssize_t receive_all_parts(const struct weft__request *r) {
     const struct msghdr *m = r->memory;
-    uint32_t generation = weft__fd_generation_read(r->fd);
+    uint64_t generation = weft__fd_generation_read(r->fd);
     ssize_t n = try_until_done(r);
     if (n <= 0 || !weft__request_is_stream(r->fd)) return n;
     size_t skip = (size_t)n;

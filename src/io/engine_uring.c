@@ -132,7 +132,7 @@ static bool is_tried_first(const struct weft__request *r) {
 
 /* Pushes an entry for the request. more: a function that fills in further fields of the entry, or NULL. -ENOTSUP: the
  * kernel has no such operation. */
-static int uring_push(struct weft__op *op, const struct weft__request *r, uint32_t generation,
+static int uring_push(struct weft__op *op, const struct weft__request *r, uint64_t generation,
                       int (*more)(struct weft__op *, struct weft__uring *, struct io_uring_sqe *)) {
     int err;
     struct weft__uring *ring = weft__ring_lock_own(1, &err);
@@ -165,7 +165,7 @@ static inline struct weft__waits_for io_what(const struct weft__op *op) {
 }
 
 /* 0: the result is in the op. An error: nothing was done. */
-static WEFT_SWITCHES int uring_once(struct weft__fiber *me, const struct weft__request *r, uint32_t generation,
+static WEFT_SWITCHES int uring_once(struct weft__fiber *me, const struct weft__request *r, uint64_t generation,
                                     struct weft__op *op,
                                     int (*more)(struct weft__op *, struct weft__uring *, struct io_uring_sqe *)) {
     int err = weft__wait_begin(me, WEFT_WAIT_BY_CANCEL | WEFT_WAIT_OUTSIDE, &op->ticket);
@@ -192,7 +192,7 @@ static void came_at_once(struct weft__op *op, int result, unsigned flags) {
  * it parked for each connection, that would wait for the turns of all connections accepted before: of 4,000 clients
  * that connected at the same time, the last waited for seconds.
  */
-static WEFT_SWITCHES int accept_once(struct weft__fiber *me, const struct weft__request *r, uint32_t generation,
+static WEFT_SWITCHES int accept_once(struct weft__fiber *me, const struct weft__request *r, uint64_t generation,
                                      struct weft__op *op) {
     op->fn = came_at_once;
     op->at_once = true;
@@ -219,7 +219,7 @@ static WEFT_SWITCHES int accept_once(struct weft__fiber *me, const struct weft__
 
 /* The same for a request with two descriptors: closing the other descriptor ends it, too. readiness.h waits for that
  * close, with the same ticket. */
-static WEFT_SWITCHES int once_of_two(struct weft__fiber *me, const struct weft__request *r, uint32_t generation,
+static WEFT_SWITCHES int once_of_two(struct weft__fiber *me, const struct weft__request *r, uint64_t generation,
                                      struct weft__op *op) {
     struct weft__descriptor also = {
         .waiter = {.fiber = me}, .fd = r->other, .generation = r->other_generation, .by_close = true};
@@ -274,7 +274,7 @@ static bool is_stored_after_all(const struct weft__request *r, ssize_t attempt) 
     return reads && attempt == -EAGAIN ? !weft__fd_note_read_waits(r->fd) : weft__fd_is_stored(r->fd);
 }
 
-static int once_of_any(struct weft__fiber *me, const struct weft__request *r, uint32_t generation,
+static int once_of_any(struct weft__fiber *me, const struct weft__request *r, uint64_t generation,
                        struct weft__op *op) {
     if (unlikely(r->other_generation)) return once_of_two(me, r, generation, op);
     if (unlikely(r->code == WEFT_IO_ACCEPT) && !does_not_block(r->fd)) return accept_once(me, r, generation, op);
@@ -283,7 +283,7 @@ static int once_of_any(struct weft__fiber *me, const struct weft__request *r, ui
 
 static ssize_t uring_run(struct weft__fiber *me, const struct weft__request *r) {
     if (weft__request_is_splice(r)) return weft__splice_run(&weft__engine_uring, me, r);
-    uint32_t generation = weft__request_generation(r);
+    uint64_t generation = weft__request_generation(r);
     int none = r->code == WEFT_IO_RECV ? weft__fd_check_socket(r->fd) : 0;
     if (unlikely(none)) return none;
     ssize_t n;

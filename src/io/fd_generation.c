@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-_Atomic uint32_t weft__fd_generations[WEFT_FD_GENERATIONS];
+_Atomic uint64_t weft__fd_generations[WEFT_FD_GENERATIONS];
 static _Atomic unsigned used; /* no number at or above this was ever closed. Two concurrent changes may leave the lower
                                  value; then a forked child may not forget a close above it */
 
@@ -90,9 +90,9 @@ int weft__fd_check_socket(int fd) {
 }
 
 /* Waits while a close is under way. That takes a few microseconds, and the closing fiber does not switch meanwhile. */
-WEFT_COLD uint32_t weft__fd_generation_read_slow(int fd) {
+WEFT_COLD uint64_t weft__fd_generation_read_slow(int fd) {
     unsigned turn = 0;
-    uint32_t word;
+    uint64_t word;
     while ((word = load_acq(weft__fd_generation_word(fd))) & WEFT_FD_CLOSERS)
         weft__backoff(&turn); /* pairs with weft__fd_end_close */
     return word | 1;
@@ -106,12 +106,14 @@ void weft__fd_begin_close(int fd) {
            WEFT_FD_GENERATION_ONE + 1); /* pairs with weft__fd_generation_read and weft__fd_generation_is_stale */
 }
 
-void weft__fd_end_close(int fd) { add_ar(weft__fd_generation_word(fd), -1u); /* pairs with weft__fd_generation_read */ }
+void weft__fd_end_close(int fd) {
+    add_ar(weft__fd_generation_word(fd), -UINT64_C(1)); /* pairs with weft__fd_generation_read */
+}
 
 static _Atomic uint32_t held[WEFT_GUESSES]; /* attempts after a wait, by the low bits of the number */
 static _Atomic uint32_t *held_of(int fd) { return &held[(unsigned)fd % WEFT_GUESSES]; }
 
-bool weft__fd_hold(int fd, uint32_t generation) {
+bool weft__fd_hold(int fd, uint64_t generation) {
     add_sc(
         held_of(fd),
         1); /* pairs with weft__fd_await_holders: the closer sees the count, or this thread sees the new generation */

@@ -3,7 +3,8 @@
  * The generation of a descriptor number, and guesses about its file.
  *
  * The generation grows whenever weft_close closes the descriptor. A waiter reads the generation before its first
- * attempt. If it has changed later, the number may refer to another file, and the result is -EBADF.
+ * attempt. If it has changed later, the number may refer to another file, and the result is -EBADF. The generation has
+ * 56 bits. If it had 24, a loop that opens and closes would reach an old generation again after six seconds.
  *
  *   the waiter                                      weft_close
  *   1. reads the generation; waits while a close    1. weft__fd_begin_close: a new generation, marked as closing;
@@ -37,31 +38,31 @@
 
 /* Larger numbers share entries. Pages are committed when they are touched. */
 #define WEFT_FD_GENERATIONS (1u << 20)
-extern _Atomic uint32_t weft__fd_generations[WEFT_FD_GENERATIONS];
+extern _Atomic uint64_t weft__fd_generations[WEFT_FD_GENERATIONS];
 
-static inline _Atomic uint32_t *weft__fd_generation_word(int fd) {
+static inline _Atomic uint64_t *weft__fd_generation_word(int fd) {
     return &weft__fd_generations[(unsigned)fd % WEFT_FD_GENERATIONS];
 }
 
 /* Low bits of the word: how many threads are closing the descriptor. */
-#define WEFT_FD_CLOSERS 0xffu
-#define WEFT_FD_GENERATION_ONE 0x100u
+#define WEFT_FD_CLOSERS UINT64_C(0xff)
+#define WEFT_FD_GENERATION_ONE UINT64_C(0x100)
 
 /* Step 1 of a waiter. Never 0. */
-uint32_t weft__fd_generation_read_slow(int fd);
-static inline uint32_t weft__fd_generation_read(int fd) {
-    uint32_t word = load_acq(weft__fd_generation_word(fd)); /* pairs with weft__fd_begin_close and weft__fd_end_close */
+uint64_t weft__fd_generation_read_slow(int fd);
+static inline uint64_t weft__fd_generation_read(int fd) {
+    uint64_t word = load_acq(weft__fd_generation_word(fd)); /* pairs with weft__fd_begin_close and weft__fd_end_close */
     return likely(!(word & WEFT_FD_CLOSERS)) ? word | 1 : weft__fd_generation_read_slow(fd);
 }
 
 /* Step 3 of a waiter, and between attempts: was the descriptor closed? */
-static inline bool weft__fd_generation_is_stale(int fd, uint32_t generation) {
+static inline bool weft__fd_generation_is_stale(int fd, uint64_t generation) {
     return (load_sc(weft__fd_generation_word(fd)) | WEFT_FD_CLOSERS) !=
            (generation | WEFT_FD_CLOSERS); /* pairs with weft__fd_begin_close */
 }
 
 /* Around an attempt after a wait. False: the descriptor was closed. */
-bool weft__fd_hold(int fd, uint32_t generation);
+bool weft__fd_hold(int fd, uint64_t generation);
 void weft__fd_release(int fd);
 /* weft_close, after step 2. */
 void weft__fd_await_holders(int fd);

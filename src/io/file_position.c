@@ -16,7 +16,7 @@ static struct weft_mutex locks[WEFT_POSITION_LOCKS];
 /* Has the file a position? Some regular files do not, such as files of the kernel's tracing: they are streams. */
 static bool is_at_a_position(int fd) { return weft__fd_is_stored(fd) && lseek(fd, 0, SEEK_CUR) >= 0; }
 
-static bool run_locked(const struct weft__request *r, uint32_t begun, ssize_t *result) {
+static bool run_locked(const struct weft__request *r, uint64_t begun, ssize_t *result) {
     bool writes = r->code == WEFT_IO_WRITE || r->code == WEFT_IO_WRITEV;
     ssize_t n = weft__request_attempt_first(r, begun);
     if (n == -EAGAIN || n == -ENOTSUP) {

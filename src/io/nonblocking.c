@@ -325,7 +325,7 @@ static inline ssize_t with_the_rest(const struct weft__request *r, ssize_t n) {
 
 ssize_t weft__request_attempt(const struct weft__request *r) { return with_the_rest(r, attempt_all(r)); }
 
-ssize_t weft__request_attempt_again(const struct weft__request *r, uint32_t generation) {
+ssize_t weft__request_attempt_again(const struct weft__request *r, uint64_t generation) {
     if (unlikely(!weft__fd_hold(r->fd, generation))) return -EBADF;
     ssize_t n = attempt_all(r);
     weft__fd_release(r->fd);

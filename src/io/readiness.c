@@ -280,12 +280,12 @@ static int await_descriptor(struct weft__descriptor *d, struct weft__descriptor 
     return err;
 }
 
-static int await_one(int fd, short events, uint32_t generation, uint64_t deadline) {
+static int await_one(int fd, short events, uint64_t generation, uint64_t deadline) {
     struct weft__descriptor d = {.fd = fd, .events = (uint16_t)events, .generation = generation};
     return await_descriptor(&d, NULL, deadline);
 }
 
-int weft__readiness_await(int fd, short events, uint32_t generation) {
+int weft__readiness_await(int fd, short events, uint64_t generation) {
     return await_one(fd, events, generation, WEFT_FOREVER);
 }
 
@@ -298,7 +298,7 @@ int weft__readiness_await_again(const struct weft__again *a) {
 
 WEFT_PUBLIC int weft_ready_until(int fd, short events, uint64_t deadline) {
     if (!weft__readiness_is_valid(events)) return -EINVAL;
-    uint32_t generation = weft__fd_generation_read(fd);
+    uint64_t generation = weft__fd_generation_read(fd);
     int found = weft__readiness_poll(fd, events);
     if (!found) found = await_one(fd, events, generation, deadline);
     return likely(found != -ECANCELED && found != -ETIMEDOUT) ? found : weft__refused_if_cancelled(weft__me(), found);

@@ -25,7 +25,7 @@ struct weft__descriptor {
     struct weft_waiter waiter; /* the caller sets fiber and ticket */
     int fd;
     uint32_t events;
-    uint32_t generation; /* generation of the descriptor at the start (fd_generation.h); 0: any */
+    uint64_t generation; /* generation of the descriptor at the start (fd_generation.h); 0: any */
     uint32_t round;      /* of the last arm */
     int got;             /* after the win: the events, -EBADF if the descriptor was closed, or another error; else 0 */
     uint32_t seen;       /* with `tries`: weft__edge_count_reports before the attempt (edge.h) */
@@ -48,16 +48,16 @@ bool weft__readiness_leave(struct weft__descriptor *d);
 
 /* All steps: waits for valid events without checking first, and returns those found, or an error. -EBADF: the
  * descriptor has another generation. */
-int weft__readiness_await(int fd, short events, uint32_t generation);
+int weft__readiness_await(int fd, short events, uint64_t generation);
 
 /* The same for a caller that has made an attempt and tries again. The returned events may no longer be ready. */
 struct weft__again {
     int fd;
     short events;
-    uint32_t generation, seen;
+    uint64_t generation, seen;
     bool tries; /* `seen` is valid */
     int other;  /* if other_generation is not 0: a close of this descriptor also ends the wait */
-    uint32_t other_generation;
+    uint64_t other_generation;
 };
 int weft__readiness_await_again(const struct weft__again *again);
 

@@ -72,8 +72,8 @@ enum weft__code {
 
 struct weft__request {
     uint8_t code;
-    uint32_t generation;       /* generation of fd when the request was begun (fd_generation.h); 0: it begins now */
-    uint32_t other_generation; /* the same for `other`, if it is a descriptor */
+    uint64_t generation;       /* generation of fd when the request was begun (fd_generation.h); 0: it begins now */
+    uint64_t other_generation; /* the same for `other`, if it is a descriptor */
     int fd;
     int other;
     uint32_t flags;
@@ -101,7 +101,7 @@ ssize_t weft__request_bytes(const struct weft__request *r, int how);
  */
 ssize_t weft__request_attempt(const struct weft__request *r);
 /* The same after a wait, for that generation of the descriptor. -EBADF: it was closed (fd_generation.h). */
-ssize_t weft__request_attempt_again(const struct weft__request *r, uint32_t generation);
+ssize_t weft__request_attempt_again(const struct weft__request *r, uint64_t generation);
 
 /* Does it transfer bytes between two descriptors? Then either may have to be waited for, and may be closed. */
 static inline bool weft__request_is_splice(const struct weft__request *r) {

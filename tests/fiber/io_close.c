@@ -5,6 +5,7 @@
 #include "io.h"
 
 #include "../state.h"
+#include "io/fd_generation.h"
 
 enum { NUMBER = 700 }; /* a number that no other code uses, not even weft */
 static int fd_in_question, begun;
@@ -218,6 +219,35 @@ static void later(void *unused) {
     CHECK_EQ(weft_close(file), 0);
 }
 TEST(operations_are_about_what_was_there_when_they_began) { each_runtime(later); }
+
+/* The number is closed so often that 24 bits of its generation come round before the operation is made. A program that
+ * opens and closes needs six seconds for that. */
+static void much_later(void *unused) {
+    struct weft_io io;
+    char c = 0;
+    int e[2], next[2];
+    make_ends(LOCAL, e);
+    make_ends(LOCAL, next);
+    CHECK_EQ(dup3(e[0], NUMBER, O_CLOEXEC), NUMBER);
+    CHECK_EQ(weft_io_read(&io, NUMBER, &c, 1), 0);
+    for (unsigned i = 1; i < 1 << 24; i++) {
+        weft__fd_begin_close(NUMBER);
+        weft__fd_end_close(NUMBER);
+    }
+    CHECK_EQ(weft_close(NUMBER), 0);
+    CHECK_EQ(dup3(next[0], NUMBER, O_CLOEXEC), NUMBER);
+    CHECK_EQ(write(next[1], "y", 1), 1); /* not for the operation */
+    CHECK_EQ(weft_io_wait(&io), -EBADF);
+    CHECK_EQ(weft_close(NUMBER), 0);
+    close_ends(e);
+    close_ends(next);
+    (void)unused;
+}
+TEST_WITHIN(generations_do_not_come_round, 60) {
+    if (test_valgrind() || test_emulated()) test_skip("sixteen million closes");
+    no_rescue(); /* on one worker, without a ring, the operation is made after the closes */
+    each_runtime(much_later);
+}
 
 /* When a thread ends, the kernel cancels what it has submitted, also the entries of other fibers. These must not
  * notice. */

@@ -21,7 +21,7 @@ static struct {
     uint64_t file;                   /* the file that has the number */
     uint64_t on;                     /* the file on which the waiter waits; 0: none */
     _Atomic uint32_t count;          /* requests under way for this number */
-    uint32_t generation;             /* the generation in which the holder began */
+    uint64_t generation;             /* the generation in which the holder began */
 } s;
 
 /* --- what is underneath ---------------------------------------------------------------------------------- */
@@ -43,7 +43,7 @@ bool weak_goes_too_far(void) { return false; }
 /* --- what the threads do ----------------------------------------------------------------------------------- */
 
 static void begin_wait(void) {
-    uint32_t generation = weft__fd_generation_read(FD);
+    uint64_t generation = weft__fd_generation_read(FD);
     uint64_t meant = kernel_file();
     weft__lock(&s.queue);
     if (s.way == IN_RING) add_sc(&s.count, 1); /* weft__ring_claim */
@@ -115,7 +115,7 @@ static bool all_scenes(void) {
 
 int main(int argc, char **argv) {
     weak_share(&s, sizeof s);
-    weak_share((void *)weft__fd_generation_word(FD), sizeof(uint32_t));
+    weak_share((void *)weft__fd_generation_word(FD), sizeof(uint64_t));
     weak_share((void *)held_of(FD), sizeof(uint32_t));
     weak_share((void *)guess_of(FD), sizeof(uint16_t));
     weak_share((void *)&used, sizeof used);
