@@ -99,3 +99,25 @@ static void reused(void *unused) {
     CHECK_EQ(weft_key_delete(key), 0);
 }
 TEST(nothing_is_left_of_the_last_life) { each_size(reused); }
+
+/* A long-lived fiber keeps the value of a key that was deleted. However many keys have been made and deleted since, no
+ * later key has that value, and no destructor gets it. */
+static void of_an_old_key(void *unused) {
+    struct weft_key later;
+    destroyed = 0;
+    CHECK_EQ(weft_key_create(&key, destroy), 0);
+    CHECK_EQ(weft_local_set(key, &destroyed), 0);
+    CHECK_EQ(weft_key_delete(key), 0);
+    for (unsigned i = 1; i < 1 << 24; i++) {
+        CHECK_EQ(weft_key_create(&later, destroy), 0);
+        CHECK_EQ(weft_key_delete(later), 0);
+    }
+    CHECK_EQ(weft_key_create(&later, destroy), 0); /* 24 bits have come round */
+    CHECK(!weft_local_get(later));
+    (void)unused;
+}
+TEST_WITHIN(values_of_an_old_key_stay_gone, 60) {
+    if (test_valgrind() || test_emulated()) test_skip("sixteen million keys");
+    test_in_fiber(1, of_an_old_key, NULL);
+    CHECK_EQ(LOAD(&destroyed), 0);
+}

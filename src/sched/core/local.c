@@ -2,6 +2,10 @@
 /*
  * Fiber-local values: a table of keys for the process, and for each fiber that sets one an array
  * of values. A key that is deleted and made again has a new version; values of the old one are gone.
+ *
+ * Versions never come round. A public key has room for their low bits only: a key that was deleted may stand for a
+ * later key, after 16 million others in its place. The values of a fiber, which may live for long, have the whole
+ * version.
  */
 #include "sched/control/atfork.h"
 #include "sched/core/self.h"
@@ -9,12 +13,12 @@
 struct weft__locals {
     struct value {
         void *value;
-        uint32_t version;
+        uint64_t version;
     } at[WEFT_KEYS_MAX];
 };
 
 static struct key {
-    _Atomic uint32_t version; /* odd: in use */
+    _Atomic uint64_t version; /* odd: in use */
     void (*_Atomic destroy)(void *);
 } keys[WEFT_KEYS_MAX];
 static struct weft__lock keys_lock;
@@ -23,10 +27,12 @@ static struct weft__lock keys_lock;
 #define KEY_BITS 7
 _Static_assert(WEFT_KEYS_MAX == 1 << KEY_BITS, "the index of a key");
 
-static struct key *find_key(struct weft_key key, uint32_t *version) {
+static unsigned public_key(unsigned index, uint64_t version) { return (unsigned)version << KEY_BITS | index; }
+
+static struct key *find_key(struct weft_key key, uint64_t *version) {
     struct key *k = &keys[key.index % WEFT_KEYS_MAX];
     *version = load_acq(&k->version); /* pairs with the creation: destroy is set */
-    return *version % 2 && *version == key.index >> KEY_BITS ? k : NULL;
+    return *version % 2 && public_key(key.index % WEFT_KEYS_MAX, *version) == key.index ? k : NULL;
 }
 
 WEFT_PUBLIC int weft_key_create(struct weft_key *key, void (*destroy)(void *)) {
@@ -34,12 +40,11 @@ WEFT_PUBLIC int weft_key_create(struct weft_key *key, void (*destroy)(void *)) {
     int err = -EAGAIN;
     weft__lock(&keys_lock);
     for (unsigned i = 0; i < WEFT_KEYS_MAX && err; i++) {
-        uint32_t version = load_rlx(&keys[i].version);
+        uint64_t version = load_rlx(&keys[i].version);
         if (version % 2) continue;
-        version = (version + 1) % (1u << (32 - KEY_BITS));
-        store_rel(&keys[i].destroy, destroy); /* pairs with weft__locals_destroy: the key before is deleted */
-        store_rel(&keys[i].version, version); /* pairs with find_key */
-        key->index = version << KEY_BITS | i;
+        store_rel(&keys[i].destroy, destroy);     /* pairs with weft__locals_destroy: the key before is deleted */
+        store_rel(&keys[i].version, version + 1); /* pairs with find_key */
+        key->index = public_key(i, version + 1);
         err = 0;
     }
     weft__unlock(&keys_lock);
@@ -47,7 +52,7 @@ WEFT_PUBLIC int weft_key_create(struct weft_key *key, void (*destroy)(void *)) {
 }
 
 WEFT_PUBLIC int weft_key_delete(struct weft_key key) {
-    uint32_t version;
+    uint64_t version;
     weft__lock(&keys_lock);
     struct key *k = find_key(key, &version);
     if (k) store_rel(&k->version, version + 1);
@@ -58,7 +63,7 @@ WEFT_PUBLIC int weft_key_delete(struct weft_key key) {
 void weft__keys_after_fork(void) { weft__unlock(&keys_lock); }
 
 WEFT_PUBLIC void *weft_local_get(struct weft_key key) {
-    uint32_t version;
+    uint64_t version;
     if (!find_key(key, &version)) return NULL;
     struct weft__fiber *me = weft__me();
     if (!me || !me->locals) return NULL;
@@ -67,7 +72,7 @@ WEFT_PUBLIC void *weft_local_get(struct weft_key key) {
 }
 
 WEFT_PUBLIC int weft_local_set(struct weft_key key, void *value) {
-    uint32_t version;
+    uint64_t version;
     if (!find_key(key, &version)) return -EINVAL;
     struct weft__fiber *me = weft__me();
     if (!me) return -ENOMEM;
