@@ -66,7 +66,7 @@ static WEFT_COLD const struct weft__engine *choose_engine(void) {
 }
 
 const struct weft__engine *weft__engine(void) {
-    const struct weft__engine *engine = load_acq(&decided); /* pairs with decide */
+    const struct weft__engine *engine = load_acq(&decided); /* pairs with decide_engine */
     return likely(engine != NULL) ? engine : choose_engine();
 }
 
@@ -76,7 +76,7 @@ WEFT_PUBLIC const char *weft_io_engine(void) {
 }
 
 WEFT_PUBLIC const char *weft_io_engine_why(void) {
-    const char *text = load_acq(&weft__io_name); /* pairs with decide */
+    const char *text = load_acq(&weft__io_name); /* pairs with decide_engine */
     return text ? text : "none";
 }
 
@@ -84,7 +84,7 @@ WEFT_PUBLIC const char *weft_io_engine_why(void) {
  * request in an engine that is chosen later sees the new generation. */
 static ssize_t close_it(const struct weft__request *r) {
     weft__readiness_close(r->fd);
-    const struct weft__engine *engine = load_sc(&decided); /* pairs with decide */
+    const struct weft__engine *engine = load_sc(&decided); /* pairs with decide_engine */
     if (likely(engine && engine->closes)) engine->closes(r->fd);
     weft__fd_await_holders(r->fd);
     san_ignore_begin(); /* ThreadSanitizer would report a race between the close and waiters */

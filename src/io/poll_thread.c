@@ -132,7 +132,7 @@ static void end_if_idle(void) {
     weft__eventfd_notify(poller.doze_fd);
     pthread_join(thread, NULL);
     for (unsigned turn = 0; load_sc(&fetching) || load_sc(&dozing);)
-        weft__backoff(&turn); /* pairs with fetch, begin_doze and end_doze */
+        weft__backoff(&turn); /* pairs with fetch_events, begin_doze and end_doze */
     weft__poller_close(&poller);
 }
 
@@ -165,7 +165,7 @@ int weft__poll_thread_add_edge(int fd, uint32_t round) { return weft__poller_edg
 int weft__poll_thread_check_edge(int fd, uint32_t round) { return weft__poller_edge(&poller, fd, round, false); }
 
 int weft__poll_thread_watch(int fd, void (*fn)(void)) {
-    store_rel(&on_watched, fn); /* pairs with hand_on */
+    store_rel(&on_watched, fn); /* pairs with poll_thread_hand_on */
     return weft__poller_watch(&poller, fd);
 }
 

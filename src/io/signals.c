@@ -80,7 +80,7 @@ static bool signals_note(int sig, const siginfo_t *info) {
         noted = true;
         if (write(to, &s, sizeof s) != sizeof s) {
             static const struct weft_signal nothing;
-            or_rel(&missed, WEFT_SIGNAL(sig)); /* pairs with deliver */
+            or_rel(&missed, WEFT_SIGNAL(sig)); /* pairs with deliver_signals */
             ssize_t n = write(to, &nothing, sizeof nothing);
             (void)n; /* full again: the poll thread still has to do step 3 */
         }
@@ -146,7 +146,7 @@ static void deliver_signals(void) {
     pthread_mutex_lock(&change);
     while (source >= 0 && read(source, &what, sizeof what) == sizeof what)
         if (what.number) signals_give(&what, &won);
-    uint64_t rest = xchg_ar(&missed, 0); /* pairs with note */
+    uint64_t rest = xchg_ar(&missed, 0); /* pairs with signals_note */
     for (; rest; rest &= rest - 1) {
         what = (struct weft_signal){.number = __builtin_ctzll(rest) + 1, .count = 1};
         signals_give(&what, &won);
@@ -169,14 +169,14 @@ static int open_pipe(void) {
     }
     source = ends[0];
     store_rlx(&owner, getpid());
-    store_rel(&sink, ends[1]); /* pairs with note */
+    store_rel(&sink, ends[1]); /* pairs with signals_note */
     return 0;
 }
 
 static void close_pipe(void) {
     int was = load_rlx(&sink);
     store_rlx(&sink, -1);
-    fence_sc(); /* pairs with note */
+    fence_sc(); /* pairs with signals_note */
     for (unsigned turn = 0; load_acq(&inside);) weft__backoff(&turn);
     close(was);
     close(source);

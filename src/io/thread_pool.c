@@ -53,7 +53,7 @@ static bool pool_rest(struct helper *me, uint64_t *value) {
     me->below = idle;
     idle = me;
     weft__wait_queue_unlock(&jobs, *value);
-    while (!load_acq(&me->called) && weft__futex_wait(&me->called, 0, until) != -ETIMEDOUT) { /* pairs with call */
+    while (!load_acq(&me->called) && weft__futex_wait(&me->called, 0, until) != -ETIMEDOUT) { /* pairs with pool_call */
     }
     *value = weft__wait_queue_lock(&jobs);
     if (load_rlx(&me->called)) return true;
@@ -99,7 +99,7 @@ static struct helper *pool_call(void) {
     struct helper *h = idle;
     if (!h) return NULL;
     idle = h->below;
-    store_rel(&h->called, 1); /* pairs with rest */
+    store_rel(&h->called, 1); /* pairs with pool_rest */
     return h;
 }
 

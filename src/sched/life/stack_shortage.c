@@ -121,8 +121,7 @@ WEFT_COLD void weft__starved_help(struct weft__worker *w) {
 
 static bool wake_cluster(struct weft__cluster *c, void *unused) {
     (void)unused;
-    for (unsigned i = 0; i < load_acq(&c->count); i++)
-        weft__idle_wake(c->workers[i]); /* pairs with the making of a worker */
+    for (unsigned i = 0; i < load_acq(&c->count); i++) weft__idle_wake(c->workers[i]); /* with resize_add_worker */
     return true;
 }
 
