@@ -7,7 +7,7 @@
 
 static struct weft_sem stop;
 
-/* Stands for a server: works until it is told to stop, and completes the work that it has begun. */
+/* Stands for a server: works until it is asked to stop, and completes the work that it has begun. */
 static void *serve(void *served) {
     while (weft_sem_wait_until(&stop, weft_now() + WEFT_MILLISECOND) == -ETIMEDOUT) ++*(long *)served;
     return NULL;

@@ -130,7 +130,7 @@ enum {
  *
  * Fibers that can never be woken are reported, not awaited. If some are left when main has returned, weft names them on
  * standard error and cancels them. If main itself and all other fibers wait for each other, and no timer, descriptor,
- * signal or thread can wake one, weft explains the deadlock on standard error within a few seconds, with the place of
+ * signal or thread can wake one, weft explains the deadlock on standard error within a few seconds, with the line of
  * each wait. It then cancels all fibers. With no_deadlock 1, or WEFT_DEADLOCK=0, it leaves them alone and the program
  * hangs. With no_deadlock 2, or WEFT_DEADLOCK=2, it checks a hundred times a second from the start, and aborts the
  * program when it finds a deadlock. Use that in tests, or to get a core file. With 3 it does not look, and prints

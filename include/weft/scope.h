@@ -83,7 +83,7 @@ int weft_scope_begin(struct weft_scope *scope, uint64_t deadline);
 #define weft_scope_spawn(...) weft_scope_spawn_at(__VA_ARGS__, WEFT_HERE)
 
 /*
- * Does what weft_scope_spawn does; the caller says which place messages show.
+ * Does what weft_scope_spawn does; the caller says which file and line messages show.
  *
  *   where   a string that is never freed
  *

@@ -4,7 +4,7 @@
  * about every stack. The hooks are empty if the tool is not built in.
  *
  *   valgrind          learns of a stack by san_stack_register (a few instructions, always built in)
- *   AddressSanitizer  keeps a fake stack for each suspended flow, and the bounds of the running stack
+ *   AddressSanitizer  keeps a fake stack for each suspended flow, and the limits of the running stack
  *   ThreadSanitizer   treats each fiber as a flow of control; a switch orders the two flows
  */
 #ifndef WEFT_BASE_SANITIZER_H
@@ -100,7 +100,7 @@ void AnnotateIgnoreWritesEnd(const char *file, int line);
 /* A flow of control: a fiber's stack, or a carrier's own stack. */
 struct weft__san {
     void *fake;      /* AddressSanitizer */
-    const void *low; /* bounds of the stack; for a carrier's own stack they are learnt at its first switch */
+    const void *low; /* limits of the stack; for a carrier's own stack they are learnt at its first switch */
     size_t size;
     void *thread; /* ThreadSanitizer */
 };

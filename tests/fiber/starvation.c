@@ -31,7 +31,7 @@ static void *sees(void *unused) {
 }
 static void sees_it(void *unused) { sees(unused); }
 
-/* --- work for all workers, until told to stop --------------------------------------------------- */
+/* --- work for all workers, until the end -------------------------------------------------------- */
 
 static struct {
     struct weft_fiber fibers[YIELDERS];

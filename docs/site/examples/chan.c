@@ -137,7 +137,7 @@ static int wait_for_library(int fd) {
 
 static int is_readable(int fd) { return weft_ready_try(fd, POLLIN) > 0; }
 
-static int until_told_to_stop(void) {
+static int until_asked_to_stop(void) {
     struct weft_signals signals = WEFT_SIGNALS_INIT;
     struct weft_signal got;
     int err = weft_signals_begin(&signals, WEFT_SIGNAL(SIGTERM) | WEFT_SIGNAL(SIGHUP));

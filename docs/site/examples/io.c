@@ -67,7 +67,7 @@ static int make_directory(const char *path) { return weft_mkdirat(AT_FDCWD, path
 static int serve_all(int listener) {
     int fd;
     while ((fd = weft_accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) serve(fd);
-    return -errno; /* ECANCELED: told to stop */
+    return -errno; /* ECANCELED: cancelled */
 }
 
 static int ask(int fd, const struct sockaddr *server, socklen_t length, char *answer, size_t size) {

@@ -19,7 +19,7 @@
 
 #include <unwind.h>
 
-/* The bounds of the section, from the linker. Weak: a program that is linked with link-time optimisation and never
+/* Begin and end of the section, from the linker. Weak: a program that is linked with link-time optimisation and never
  * joins has no such section. */
 extern const char __start_weft_calls[] __attribute__((weak, visibility("hidden")));
 extern const char __stop_weft_calls[] __attribute__((weak, visibility("hidden")));
