@@ -237,6 +237,12 @@ static inline bool weft__dist_is_lost(unsigned rank) {
 _Noreturn void weft__dist_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void weft__dist_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* --- begin_mpi.c --- */
+bool weft__dist_begin_mpi(int *level);
+/* As mpirun's environment says: how many ranks it has started, and which of them this is; 0 without mpirun. */
+unsigned weft__dist_started_ranks(void);
+unsigned weft__dist_started_as(void);
+
 /* --- ring.c: shared memory and bells --- */
 size_t weft__dist_segment_size(unsigned locals);
 void weft__dist_segment_use(void *segment);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The beginning of a job. Only this file and leave.c use MPI: it starts the processes, tells each its rank and its
- * node, and carries addresses. After that ranks talk through shared memory and sockets, because MPI offers neither a
- * wait that uses no CPU nor a way to go on when a rank is lost. So the program may use MPI for itself at any time.
+ * The beginning of a job. Only this file, begin_mpi.c and leave.c use MPI: it starts the processes, tells each its rank
+ * and its node, and carries addresses. After that ranks talk through shared memory and sockets, because MPI offers
+ * neither a wait that uses no CPU nor a way to go on when a rank is lost. So the program may use MPI for itself at any
+ * time.
  */
 #define _GNU_SOURCE
 #include "dist/dist.h"
@@ -237,14 +238,7 @@ static uint64_t from_environment(const char *name) {
     return text ? strtoull(text, NULL, 10) : 0;
 }
 
-/* How many processes mpirun has started, by the variable that it sets: Open MPI's mpirun, or an mpirun that speaks PMI,
- * such as MPICH's. */
-static uint64_t started_by_mpirun(void) {
-    uint64_t ranks = from_environment("OMPI_COMM_WORLD_SIZE");
-    return ranks ? ranks : from_environment("PMI_SIZE");
-}
-
-static int begin_mpi(struct start *s, const struct weft_dist_config *config) {
+static int join_job(struct start *s, const struct weft_dist_config *config) {
     int level = MPI_THREAD_FUNNELED, is_there = 0, is_over = 0;
     MPI_Finalized(&is_over);
     if (is_over) {
@@ -254,10 +248,8 @@ static int begin_mpi(struct start *s, const struct weft_dist_config *config) {
     MPI_Initialized(&is_there);
     if (is_there)
         MPI_Query_thread(&level);
-    else if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level)) {
-        weft__dist_say("MPI cannot be initialised");
+    else if (!weft__dist_begin_mpi(&level))
         return -EPROTO;
-    }
     s->owns_mpi = !is_there;
     s->finalizes_early = !is_there && level >= MPI_THREAD_SERIALIZED;
     if (level < MPI_THREAD_FUNNELED) {
@@ -268,11 +260,12 @@ static int begin_mpi(struct start *s, const struct weft_dist_config *config) {
     int rank, ranks;
     MPI_Comm_rank(s->comm, &rank);
     MPI_Comm_size(s->comm, &ranks);
-    if (ranks == 1 && !config->comm && started_by_mpirun() > 1) {
-        weft__dist_say(
-            "mpirun has started %llu processes, and each is alone: mpirun belongs to another MPI than the one "
-            "that this program is linked with",
-            (unsigned long long)started_by_mpirun());
+    if (ranks == 1 && !config->comm && weft__dist_started_ranks() > 1) {
+        if (!weft__dist_started_as())
+            weft__dist_say(
+                "mpirun has started %u processes, and each is alone: mpirun belongs to another MPI than the one that "
+                "this program is linked with",
+                weft__dist_started_ranks());
         return -EPROTO;
     }
     weft__dist.rank = (unsigned)rank;
@@ -371,7 +364,7 @@ WEFT_EXPORT int weft__dist_run(int (*main)(void *), void *arg, const struct weft
                       .main = main,
                       .arg = arg,
                       .runtime = known.runtime};
-    int err = begin_mpi(&s, &known);
+    int err = join_job(&s, &known);
     if (err) return err;
     ignore_news_of_death(&s);
     err = prepare_rank(&s, &known);
