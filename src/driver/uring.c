@@ -3,8 +3,8 @@
 #define _GNU_SOURCE
 #include "driver/uring.h"
 
+#include "base/message.h"
 #include "base/sanitizer.h"
-
 #include "base/sys.h"
 #include "driver/driver.h"
 
@@ -38,6 +38,13 @@ static uint64_t ask_operations(struct io_uring *u) {
     return known;
 }
 
+/* Is io_uring_enter forbidden, for example by a filter that allows io_uring_setup? A filter may come later, too;
+ * see uring_enter. */
+static bool is_refusal(int err) { return err == -EPERM || err == -EACCES || err == -ENOSYS; }
+static bool is_enterable(const struct io_uring *u) {
+    return !is_refusal(io_uring_enter2((unsigned)u->ring_fd, 0, 0, IORING_ENTER_GETEVENTS, NULL, 0));
+}
+
 static bool has_operation(uint64_t known, unsigned opcode) { return known >> opcode & 1; }
 
 /* The feature without which a ring cannot be used; NULL: none is missing. Other operations have replacements. */
@@ -47,6 +54,7 @@ static const char *what_is_missing(const struct io_uring *u, uint64_t known, uns
         return "no deadline for a sleep in the ring";
     if (!has_operation(known, IORING_OP_ASYNC_CANCEL)) return "no cancellation in the ring";
     if (!has_operation(known, IORING_OP_READ)) return "no read in the ring";
+    if (!is_enterable(u)) return "io_uring_enter is refused";
     return NULL;
 }
 
@@ -303,6 +311,14 @@ void weft__lent_return(struct weft__lent *lent, void *data) {
 
 /* --- the kernel ------------------------------------------------------------------------------------------- */
 
+/* The program can no longer submit or cancel requests. What waits for them would wait for ever. */
+static WEFT_COLD _Noreturn void die_of_refusal(int err) {
+    weft__die(
+        "io_uring_enter is refused, which worked before (%s): fibers wait for requests in the ring. Forbid io_uring "
+        "before weft starts, or set WEFT_IO=epoll",
+        weft__error_text(err));
+}
+
 static int uring_enter(struct io_uring *u, unsigned wait_for, const struct __kernel_timespec *limit) {
     struct io_uring_getevents_arg arg = {.sigmask_sz = 8, .ts = (uint64_t)(uintptr_t)limit};
     unsigned n = filled_entries(u);
@@ -310,6 +326,7 @@ static int uring_enter(struct io_uring *u, unsigned wait_for, const struct __ker
                   ? -EAGAIN
                   : io_uring_enter2((unsigned)u->ring_fd, n, wait_for, IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG,
                                     (void *)&arg, sizeof arg);
+    if (unlikely(is_refusal(got))) die_of_refusal(got);
     if (got < 0) return got == -EINTR ? 0 : got;
     return (unsigned)got < n ? -EAGAIN : 0;
 }

@@ -5,6 +5,7 @@
  * its ring. The tests pass without rings, too.
  */
 #define _GNU_SOURCE
+#include "../forbid.h"
 #include "../scratch.h"
 #include "../state.h"
 #include "fiber.h"
@@ -416,4 +417,55 @@ TEST(an_operation_that_the_kernel_has_not) {
         CHECK(!setenv("WEFT_RING_WITHOUT", number == ALL ? "all,sync_cancel,buffers" : text, 1));
         test_in_fiber(1, makes_do, &number);
     }
+}
+
+/* --- filters --------------------------------------------------------------------------------------------------- */
+
+static void needs_filters(void) {
+    if (test_valgrind() || test_emulated()) test_skip("no filter for system calls");
+}
+static void *reads_a_byte(void *unused) {
+    char c = 0;
+    CHECK_EQ(weft_read(pipes[0], &c, 1), 1);
+    return unused;
+}
+static void read_parked(void *unused) {
+    struct weft_fiber reader = spawn(reads_a_byte, unused);
+    settle();
+    CHECK_EQ(write(pipes[1], "x", 1), 1);
+    join(reader);
+}
+
+/* A filter that allows io_uring_setup and forbids io_uring_enter: there is no ring then. */
+TEST(a_ring_that_cannot_be_entered_is_not_used) {
+    static const int errors[] = {EPERM, EACCES, ENOSYS};
+    needs_filters();
+    open_pipe();
+    if (forbid(SYS_io_uring_enter, errors[getpid() % 3])) test_skip("no filter can be installed");
+    each_size(read_parked);
+    CHECK(!strcmp(weft_io_engine(), "epoll"));
+}
+
+/* The filter comes when requests are in the ring: one line says so, and the program does not hang. */
+static void forbid_later(void *unused) {
+    open_pipe();
+    test_start(2);
+    join(spawn(reads_a_byte, (write(pipes[1], "x", 1), unused)));
+    struct weft_fiber reader = spawn(reads_a_byte, unused);
+    test_nap_ms(5);
+    if (strcmp(weft_io_engine(), "io_uring")) _exit(0);
+    if (forbid(SYS_io_uring_enter, EPERM)) _exit(0);
+    CHECK_EQ(write(pipes[1], "x", 1), 1);
+    join(reader);
+    test_stop();
+    _exit(1);
+}
+TEST(a_ring_that_can_no_longer_be_entered_ends_the_program) {
+    struct test_child child;
+    needs_filters();
+    test_child(&child, forbid_later, NULL);
+    if (test_child_exited(&child, 0)) test_skip("no ring, or no filter");
+    CHECK(test_child_aborted(&child));
+    CHECK_HAS(child.said, "io_uring_enter is refused, which worked before (Operation not permitted)");
+    CHECK_EQ(test_lines_with(child.said, "io_uring_enter is refused"), 1);
 }
