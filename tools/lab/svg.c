@@ -130,7 +130,7 @@ static void round_scale(struct scale *s) {
 }
 
 /* Do the points have so few x values that each value can have its own tick? */
-static bool has_few_places(const struct plot *p) {
+static bool has_few_positions(const struct plot *p) {
     for (size_t i = 0; i < p->series_count; i++)
         if (p->series[i].count > 10 || p->tail) return false;
     return true;
@@ -147,8 +147,8 @@ static void find_scales(const struct plot *p, struct scale *x, struct scale *y) 
             if (q->low < q->high) widen(y, q->low), widen(y, q->high);
         }
     if (p->form != PLOT_LINES) x->from = -0.5, x->to = (double)p->category_count - 0.5;
-    if (p->form == PLOT_LINES && !has_few_places(p)) round_scale(x);
-    if (p->form == PLOT_LINES && has_few_places(p)) {
+    if (p->form == PLOT_LINES && !has_few_positions(p)) round_scale(x);
+    if (p->form == PLOT_LINES && has_few_positions(p)) {
         double room = x->log ? pow(x->to / x->from, 0.05) : (x->to - x->from) * 0.05;
         if (x->to <= x->from) room = x->log ? 2 : 1;
         x->from = x->log ? x->from / room : x->from - room;
@@ -241,7 +241,7 @@ static void write_ticks(FILE *f, const struct scale *s, bool across, const struc
 }
 
 /* Writes a tick for each x value of the series with the most points. Skips labels that would overlap. */
-static void write_places(FILE *f, const struct plot *p, const struct scale *x, const struct scale *y) {
+static void write_positions(FILE *f, const struct plot *p, const struct scale *x, const struct scale *y) {
     const struct series *s = &p->series[0];
     double last = -1000;
     for (size_t i = 1; i < p->series_count; i++)
@@ -339,8 +339,8 @@ void svg_write(FILE *f, const struct plot *p, const char *id) {
     write_legend(f, p);
     fputs("</g><g class=\"axes\">", f);
     write_ticks(f, &y, false, &x);
-    if (p->form == PLOT_LINES && has_few_places(p))
-        write_places(f, p, &x, &y);
+    if (p->form == PLOT_LINES && has_few_positions(p))
+        write_positions(f, p, &x, &y);
     else if (p->form == PLOT_LINES)
         write_ticks(f, &x, true, &y);
     else

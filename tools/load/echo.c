@@ -12,7 +12,7 @@ static const char *prepare(struct load *load) {
 
 static size_t request(struct load_link *link, unsigned i, char *out) {
     size_t size = link->load->content_size;
-    link->asked[i].key = (uint32_t)(link->random++ % LOAD_PLACES);
+    link->asked[i].key = (uint32_t)(link->random++ % LOAD_OFFSETS);
     memcpy(out, link->load->content + link->asked[i].key, size);
     return size;
 }

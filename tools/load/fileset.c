@@ -97,7 +97,7 @@ uint64_t fileset_bytes(const struct fileset *set) {
     return sum;
 }
 
-const char *fileset_content(const char *pattern, size_t file) { return pattern + file * 7 % LOAD_PLACES; }
+const char *fileset_content(const char *pattern, size_t file) { return pattern + file * 7 % LOAD_OFFSETS; }
 
 /* Opens a file below the directory for writing. Makes the directories between them if they are missing. */
 static FILE *create(const char *directory, const char *path) {

@@ -190,7 +190,7 @@ uint32_t load_random(struct load_link *link) {
 }
 
 char *load_pattern(size_t size) {
-    char *bytes = malloc(size + LOAD_PLACES);
-    for (size_t i = 0; bytes && i < size + LOAD_PLACES; i++) bytes[i] = (char)('!' + (i * 31 + i / 93) % 93);
+    char *bytes = malloc(size + LOAD_OFFSETS);
+    for (size_t i = 0; bytes && i < size + LOAD_OFFSETS; i++) bytes[i] = (char)('!' + (i * 31 + i / 93) % 93);
     return bytes;
 }

@@ -196,7 +196,7 @@ void load_raise_descriptors(uint64_t wanted);
 
 /* Returns the pattern for messages and values. The `size` bytes from each of 256 offsets all differ. NULL: no
  * memory. */
-#define LOAD_PLACES 256
+#define LOAD_OFFSETS 256
 char *load_pattern(size_t size);
 
 #endif

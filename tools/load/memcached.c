@@ -16,7 +16,7 @@
 #define MISSING "END\r\n"
 #define VALUE_END "\r\nEND\r\n"
 
-static const char *value_of(const struct load *load, uint32_t key) { return load->content + key % LOAD_PLACES; }
+static const char *value_of(const struct load *load, uint32_t key) { return load->content + key % LOAD_OFFSETS; }
 
 static char *put(char *out, const void *bytes, size_t size) { return (char *)memcpy(out, bytes, size) + size; }
 

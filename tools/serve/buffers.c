@@ -9,19 +9,19 @@
 
 enum { WORKERS = 64, KEPT = 126 };
 
-static struct place {
+static struct stripe {
     _Alignas(64) struct weft__lock lock;
     unsigned count;
     char *free[KEPT];
-} places[WORKERS];
+} stripes[WORKERS];
 
 static _Atomic unsigned made; /* buffers that were allocated and not freed yet */
 
 /* After a wait the caller may be on another worker: then it returns the buffer to that worker. */
-static struct place *lock_place(void) {
-    struct place *place = &places[(unsigned)weft_worker() % WORKERS];
-    weft__lock(&place->lock);
-    return place;
+static struct stripe *lock_stripe(void) {
+    struct stripe *stripe = &stripes[(unsigned)weft_worker() % WORKERS];
+    weft__lock(&stripe->lock);
+    return stripe;
 }
 
 static char *make(void) {
@@ -31,31 +31,31 @@ static char *make(void) {
 }
 
 char *buffer_take(void) {
-    struct place *place = lock_place();
-    char *found = place->count ? place->free[--place->count] : NULL;
-    weft__unlock(&place->lock);
+    struct stripe *stripe = lock_stripe();
+    char *found = stripe->count ? stripe->free[--stripe->count] : NULL;
+    weft__unlock(&stripe->lock);
     return found ? found : make();
 }
 
 void buffer_give(char *buffer) {
-    struct place *place = lock_place();
-    bool fits = place->count < KEPT;
-    if (fits) place->free[place->count++] = buffer;
-    weft__unlock(&place->lock);
+    struct stripe *stripe = lock_stripe();
+    bool fits = stripe->count < KEPT;
+    if (fits) stripe->free[stripe->count++] = buffer;
+    weft__unlock(&stripe->lock);
     if (fits) return;
     free(buffer);
     add_rlx(&made, -1u);
 }
 
 bool buffers_scarce(void) {
-    struct place *place = lock_place();
-    bool none = !place->count;
-    weft__unlock(&place->lock);
+    struct stripe *stripe = lock_stripe();
+    bool none = !stripe->count;
+    weft__unlock(&stripe->lock);
     return none && load_rlx(&made) >= KEPT;
 }
 
 void buffers_end(void) {
-    for (struct place *place = places; place < places + WORKERS; place++)
-        while (place->count) free(place->free[--place->count]);
+    for (struct stripe *stripe = stripes; stripe < stripes + WORKERS; stripe++)
+        while (stripe->count) free(stripe->free[--stripe->count]);
     store_rlx(&made, 0);
 }
