@@ -131,6 +131,43 @@ TEST(newcomers_run_among_endless_ones) {
     test_stop();
 }
 
+/* The shares are exact: with fibers of all kinds ready all the time on one worker, the queue and the pinned fibers each
+ * have one dispatch in 4, and the low fibers one in 32. */
+enum { PINNED_KIND = 3, KINDS };
+static long dispatches, last_turn[KINDS], longest[KINDS];
+static void *counts_turns(void *kind) {
+    intptr_t k = (intptr_t)kind;
+    while (dispatches < 50000) {
+        long wait = ++dispatches - last_turn[k];
+        if (last_turn[k] && wait > longest[k]) longest[k] = wait;
+        last_turn[k] = dispatches;
+        weft_yield();
+    }
+    return NULL;
+}
+static void *spawns_all_kinds(void *unused) {
+    for (uintptr_t i = 0; i < 16; i++) {
+        uintptr_t k = i % KINDS;
+        struct weft_attr attr = {.detached = 1};
+        if (k == PINNED_KIND)
+            attr.pinned = 1;
+        else
+            attr.priority = (unsigned)k;
+        CHECK_EQ(weft_spawn(NULL, &attr, counts_turns, (void *)k), 0);
+    }
+    return unused;
+}
+TEST(every_kind_has_its_share) {
+    no_rescue();
+    test_start(1);
+    join(spawn(spawns_all_kinds, NULL));
+    test_stop();
+    for (int k = 0; k < KINDS; k++) CHECK(last_turn[k] > 49900);
+    CHECK(longest[WEFT_NORMAL] <= 4);
+    CHECK(longest[PINNED_KIND] <= 4);
+    CHECK(longest[WEFT_LOW] <= 32);
+}
+
 /* --- kept ------------------------------------------------------------------------------------- */
 
 /* A single fiber of a kind beside many normal fibers: how many of a hundred turns it gets, after different waits.

@@ -4,14 +4,14 @@
  *
  * While fibers stand aside, the worker counts its dispatches. The number of a dispatch decides which kind runs:
  *
- *   every 32nd           a low fiber
  *   every 4th            a fiber of the queue
  *   two after each 4th   a pinned fiber
  *   odd numbers          a high fiber; if there is none, pinned fibers and the queue alternate
+ *   the last odd number  a low fiber
+ *   of each 32
  *
  * If there is no fiber of that kind, the next kind runs, in the order high, pinned, queue, low. So no kind starves: the
- * k-th low fiber runs within 32 k dispatches, the k-th fiber of the queue and the k-th pinned fiber within 4 k, plus
- * the share of the low fibers.
+ * k-th low fiber runs within 32 k dispatches, the k-th fiber of the queue and the k-th pinned fiber within 4 k.
  */
 #include "base/assert.h"
 #include "sched/dispatch/delay.h"
@@ -69,7 +69,7 @@ struct weft__fiber *weft__aside_pop(struct weft__worker *w) {
         {WEFT_ASIDE_HIGH, QUEUE, WEFT_ASIDE_PINNED, WEFT_ASIDE_LOW},
     };
     unsigned turn = ++w->pace.aside_turn;
-    return aside_first_of(w, turn % EVERY_LOW ? orders[turn % EVERY_QUEUE] : low);
+    return aside_first_of(w, turn % EVERY_LOW == EVERY_LOW - 1 ? low : orders[turn % EVERY_QUEUE]);
 }
 
 /* The rest of weft__next_after for a worker with fibers aside or with flags. Keep the two alike. */
