@@ -125,6 +125,39 @@ static void behind_pinned(hog_fn *hog) {
 TEST(behind_a_pinned_one_that_blocks) { behind_pinned(blocks); }
 TEST(behind_a_pinned_one_that_computes) { behind_pinned(computes); }
 
+/* A pinned fiber that runs in place of its stuck worker, on another thread, still names that worker. */
+static pthread_t hogs_thread;
+static void *keeps_thread(void *hog) {
+    hogs_thread = pthread_self();
+    return ((hog_fn *)hog)(NULL);
+}
+static void *names_its_worker(void *unused) {
+    for (int i = 0; i < 10; i++) {
+        CHECK_EQ(weft_worker(), 0);
+        CHECK(!pthread_equal(pthread_self(), hogs_thread)); /* that thread is with the hog */
+        weft_yield();
+    }
+    return runs(unused);
+}
+static void named_behind(hog_fn *hog) {
+    struct weft_attr pinned = {.pinned = 1};
+    open_gate();
+    test_start(1);
+    struct weft_fiber f = spawn_with(&pinned, keeps_thread, (void *)hog);
+    test_await(&hogging, 1);
+    for (int i = 0; i < 5; i++) CHECK_EQ(weft_spawn(NULL, &pinned, names_its_worker, NULL), 0);
+    test_await(&ran, 5);
+    let_through(hog == blocks);
+    join(f);
+    test_stop();
+}
+TEST(a_pinned_one_names_its_worker) {
+    named_behind(blocks);
+    STORE(&ran, 0);
+    STORE(&release, 0);
+    named_behind(computes);
+}
+
 /* The same in a second cluster. */
 TEST(in_another_cluster) {
     struct weft_cluster c;
