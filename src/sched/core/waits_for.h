@@ -13,6 +13,7 @@ enum {
     WEFT_WAITS_IO,        /* a request to the kernel */
     WEFT_WAITS_CALL,      /* the end of a forked call */
     WEFT_WAITS_OTHER,
+    WEFT_WAITS_FUTEX, /* a word in memory: a futex call of a program whose threads are fibers */
 };
 
 /* What a fiber waits for, as an argument of calls. It is passed in registers; only the recorder's slow path reads it.
