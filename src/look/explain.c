@@ -12,11 +12,12 @@
  *   - Waits without an owner are hopeless if no fiber can run, and no fiber waits for a time, for input or output, or
  *     for a signal.
  *
- * Each finding says whether it is certain or likely.
+ * Each finding says whether it is certain or likely. Findings about waits are confirmed by a second look (confirm.h).
  */
 #include "look/explain.h"
 
 #include "base/sys.h"
+#include "look/confirm.h"
 #include "look/site.h"
 #include "look/starved.h"
 #include "sched/wait/cancel.h"
@@ -49,7 +50,8 @@ struct graph {
     size_t members;
     uint64_t runs, ready, outside, timed; /* how many fibers run, are ready, wait for something outside, for a time */
     unsigned findings;
-    bool alone; /* it is known that no thread of the program could do anything */
+    bool alone;      /* it is known that no thread of the program could do anything */
+    bool has_paused; /* before the second looks */
     bool no_memory;
 };
 
@@ -178,14 +180,33 @@ static void say_finding(struct graph *g, const char *what, bool certain) {
     weft__out(&g->report->out, "%s%s (%s): ", g->findings++ ? "\n" : "", what, certain ? "certain" : "likely");
 }
 
+/* Before the first finding that is confirmed by a second look. */
+static void pause_once(struct graph *g) {
+    if (!g->has_paused) weft__confirm_pause(g->report);
+    g->has_paused = true;
+}
+
 /* --- circles -------------------------------------------------------------------------------------------- */
+
+/* First all waits with their owners, then all waits once more. */
+static bool is_circle(struct graph *g, struct node *const *way, size_t from, size_t to) {
+    pause_once(g);
+    for (size_t i = from; i < to; i++)
+        if (way[i]->seen.torn || !weft__confirm_wait(g->report, &way[i]->seen)) return false;
+    for (size_t i = from; i < to; i++)
+        if (!weft__confirm_state(g->report, &way[i]->seen)) return false;
+    return true;
+}
 
 static void say_circle(struct graph *g, struct node *const *way, size_t from, size_t to) {
     bool certain = true;
-    for (size_t i = from; i < to; i++) certain &= !way[i]->seen.deadline && !way[i]->seen.torn;
+    if (!is_circle(g, way, from, to)) return;
+    for (size_t i = from; i < to; i++) certain &= !way[i]->seen.deadline;
     say_finding(g, "deadlock", certain);
-    weft__out(&g->report->out, "%llu fiber%s wait for each other\n", (unsigned long long)(to - from),
-              to - from == 1 ? "" : "s");
+    if (to - from == 1)
+        weft__out(&g->report->out, "a fiber waits for itself\n");
+    else
+        weft__out(&g->report->out, "%llu fibers wait for each other\n", (unsigned long long)(to - from));
     for (size_t i = from; i < to; i++) say_fiber(g, way[i]);
 }
 
@@ -258,6 +279,14 @@ static const char *held_by(const struct weft__seen *owner, bool *certain) {
     return NULL;
 }
 
+/* Does the waiter still wait for this owner, after the owner was seen in the same state? */
+static bool is_held(struct graph *g, const struct weft__seen *f, const struct node *owner) {
+    pause_once(g);
+    if (owner && !weft__confirm_state(g->report, &owner->seen)) return false;
+    if (!owner && f->owner && !is_thread(g, f->owner) && !weft__confirm_gone(g->report, f->owner)) return false;
+    return weft__confirm_wait(g->report, f);
+}
+
 static void find_holders(struct graph *g) {
     for (size_t i = 0; i < g->count && g->findings < WEFT_FINDINGS; i++) {
         const struct weft__seen *f = &g->node[i]->seen;
@@ -273,7 +302,7 @@ static void find_holders(struct graph *g) {
             what = "held by a fiber that has ended: an unlock was forgotten";
             certain = true;
         }
-        if (!what) continue;
+        if (!what || !is_held(g, f, owner)) continue;
         say_finding(g, "held up", certain);
         weft__out(&g->report->out, "%s 0x%llx, %s\n", weft__waits_name(f->on), (unsigned long long)f->object, what);
         if (owner && owner->seen.state != WEFT_SEEN_ENDED) say_fiber(g, owner);
@@ -340,7 +369,7 @@ static bool goes_on(const struct graph *g) { return g->runs || g->ready || g->ou
 /* Finds waits that nothing can end. Reports them only if no fiber runs or is in a blocking call, because such a fiber
  * may end any wait. */
 static void find_hopeless(struct graph *g) {
-    if (goes_on(g)) return;
+    if (goes_on(g) || (!g->alone && weft__has_worked(g->report))) return;
     for (size_t i = 0; i < g->count && g->findings < WEFT_FINDINGS; i++) {
         const struct weft__seen *f = &g->node[i]->seen;
         if (!has_no_owner(f) || g->node[i]->is_reported) continue;

@@ -77,6 +77,10 @@ struct weft__hint *weft__hint_of(struct weft__look *look, uint64_t pc) {
     return p;
 }
 
+void weft__look_forget(struct weft__look *look) {
+    for (unsigned i = 0; i < WEFT_HINTS; i++) look->hints[i].object = 0;
+}
+
 /* --- workers ---------------------------------------------------------------------------------------- */
 
 static void read_worker(struct weft__look *look, uint64_t at, unsigned cluster) {

@@ -228,8 +228,10 @@ int weft__look_fibers(struct weft__look *look, void (*fn)(const struct weft__see
 bool weft__look_fiber(struct weft__look *look, uint64_t id, struct weft__seen *f);
 /* Shared by the files of this directory. */
 #define WEFT_RECORD_MOST 256
-#define WEFT_HEAD 64 /* bytes of a record that change whenever it runs */
+#define WEFT_LOOK_FOREIGN (UINT64_C(8) << 20) /* a stack that is not weft's has no more than this */
+#define WEFT_HEAD 64                          /* bytes of a record that change whenever it runs */
 struct weft__hint *weft__hint_of(struct weft__look *look, uint64_t pc);
+void weft__look_forget(struct weft__look *look);                     /* the objects and owners that hints remember */
 void weft__look_join(struct weft__look *look, struct weft__seen *f); /* the fiber that it joins, if it does */
 /* Fills in what a fiber waits for. */
 void weft__look_waits(struct weft__look *look, struct weft__seen *f, const struct weft__window *window);

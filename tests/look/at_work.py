@@ -6,7 +6,7 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-from looking import TIMES, Target, check, dump, run_all, weft  # noqa: E402
+from looking import TIMES, Target, check, check_quiet, dump, run_all, weft  # noqa: E402
 
 
 def check_stacks(text):
@@ -26,6 +26,7 @@ def test_at_work():
                 torn += text.count(", torn:")
                 check(text.startswith("weft "), "a report")
                 check_stacks(text)
+                check_quiet(t.pid)
             frames = weft("top", t.pid, "--json", "--frames", str(min(TIMES, 500)), "--interval", "0.1")
             check(frames.returncode == 0 and frames.stdout.count("\n") == min(TIMES, 500), "top", frames.stderr)
             with tempfile.TemporaryDirectory() as there:

@@ -10,7 +10,7 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True
-from looking import BUILD, TIMES, TOOL, Target, check, free_port, run_all, wait_for_port, weft  # noqa: E402
+from looking import BUILD, TIMES, TOOL, Target, check, check_quiet, free_port, run_all, wait_for_port, weft  # noqa: E402
 
 
 WHOLE = 100  # from so many on, every hang is planted with each number of workers on each engine
@@ -122,18 +122,12 @@ def test_deadlocks_end_themselves():
         check(silent.stderr.read() == "", "it says nothing when it is not to look")
 
 
-# What explain may say of a program that works: there was a moment without requests.
-QUIET = re.compile(r"nothing is wrong|outside \(likely\)|for information: ")
-
-
 def check_no_alarm(server, load, what):
     """Servers under load have no deadlock, and explain says of none that anything is wrong."""
     with subprocess.Popen(load, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as busy:
         explain_until(str(server.pid), "nothing is wrong")  # the load has begun
         for _ in range(min(max(5, TIMES // 4), 200)):
-            said = weft("explain", str(server.pid))
-            findings = re.findall(r"^\S.*", said.stdout, re.M)
-            check(findings and all(QUIET.match(f) for f in findings), "no false alarm", what, said.stdout, said.stderr)
+            check_quiet(server.pid, what)
         check(busy.poll() is None, "under load all the time", what, busy.poll())
         busy.terminate()
     server.terminate()

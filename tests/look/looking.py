@@ -47,6 +47,17 @@ def dump(what, *args):
     return result.stdout
 
 
+# What explain may say of a program that works: there was a moment without requests.
+QUIET = re.compile(r"nothing is wrong|outside \(likely\)|for information: ")
+
+
+def check_quiet(pid, *what):
+    """explain finds nothing wrong."""
+    said = weft("explain", str(pid))
+    findings = re.findall(r"^\S.*", said.stdout, re.M)
+    check(findings and all(QUIET.match(f) for f in findings), "no false alarm", *what, said.stdout, said.stderr)
+
+
 def line_of(text, name):
     found = re.search(r'^  fiber (0x[0-9a-f]+) "%s"(.*)$' % name, text, re.M)
     return found.groups() if found else ("", "")

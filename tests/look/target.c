@@ -186,6 +186,18 @@ static atomic_bool over;
 
 static void *nothing(void *arg) { return arg; }
 
+static inline __attribute__((always_inline)) void reads_or_writes(bool writes_it) {
+    if (writes_it) {
+        weft_rwlock_write(&written);
+        weft_yield();
+        weft_rwlock_unlock_write(&written);
+    } else {
+        weft_rwlock_read(&written);
+        weft_yield();
+        weft_rwlock_unlock_read(&written);
+    }
+}
+
 static void *gives(void *chan) {
     for (uint64_t item = 0; !atomic_load(&over); item++) {
         struct weft_fiber f;
@@ -193,6 +205,7 @@ static void *gives(void *chan) {
         weft_mutex_lock(&held_lock);
         weft_yield();
         weft_mutex_unlock(&held_lock);
+        reads_or_writes(item % 4 == 0);
         if (!weft_spawn(&f, NULL, nothing, NULL)) weft_join(f, NULL);
         if (item % 64 == 0) weft_sleep_for(10000);
     }
