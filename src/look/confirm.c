@@ -31,7 +31,8 @@ static bool confirm_look(struct weft__report *report, uint64_t id, struct weft__
 bool weft__confirm_wait(struct weft__report *report, const struct weft__seen *f) {
     struct weft__seen again;
     if (!confirm_look(report, f->id, &again) || again.torn || again.wait != f->wait) return false;
-    return again.on == f->on && again.object == f->object && again.owner == f->owner;
+    return again.on == f->on && again.object == f->object && again.owner == f->owner &&
+           again.held_outside == f->held_outside;
 }
 
 bool weft__confirm_state(struct weft__report *report, const struct weft__seen *f) {

@@ -290,13 +290,13 @@ static bool is_held(struct graph *g, const struct weft__seen *f, const struct no
 static void find_holders(struct graph *g) {
     for (size_t i = 0; i < g->count && g->findings < WEFT_FINDINGS; i++) {
         const struct weft__seen *f = &g->node[i]->seen;
-        if (!is_lock(f->on) || !f->owner || f->torn || g->node[i]->is_reported) continue;
+        if (!is_lock(f->on) || !(f->owner || f->held_outside) || f->torn || g->node[i]->is_reported) continue;
         struct node *owner = find_graph_node(g, f->owner);
         bool certain = false;
         const char *what = NULL;
         if (owner)
             what = held_by(&owner->seen, &certain);
-        else if (is_thread(g, f->owner))
+        else if (f->held_outside || is_thread(g, f->owner))
             what = "held by a thread of the program";
         else {
             what = "held by a fiber that has ended: an unlock was forgotten";
@@ -316,13 +316,17 @@ static void find_readers(struct graph *g) {
     for (size_t i = 0; i < g->count && g->findings < WEFT_FINDINGS; i++) {
         const struct weft__seen *f = &g->node[i]->seen;
         if (f->on != WEFT_ON_WRITE || f->owner || !f->object || g->node[i]->is_reported) continue;
-        uint64_t word = weft__peek64(g->report->look->memory, f->object + g->report->look->layout.rwlock_word);
-        if (word >> 3 == 0) continue;
+        uint64_t readers = f->readers;
+        if (!f->in_lot)
+            readers = weft__peek64(g->report->look->memory, f->object + g->report->look->layout.rwlock_word) >> 3;
+        if (!readers) continue;
+        pause_once(g);
+        if (!weft__confirm_wait(g->report, f)) continue;
         say_finding(g, "held up", false);
         weft__out(&g->report->out,
                   "rwlock to write 0x%llx, held by %llu reader%s; if the waiting fiber is one of them, it waits for "
                   "itself\n",
-                  (unsigned long long)f->object, (unsigned long long)(word >> 3), word >> 3 == 1 ? "" : "s");
+                  (unsigned long long)f->object, (unsigned long long)readers, readers == 1 ? "" : "s");
         say_waiters(g, g->node[i]);
     }
 }

@@ -91,6 +91,17 @@ static bool has_frames(const struct weft__seen *f) {
            (f->state == WEFT_SEEN_READY || f->state == WEFT_SEEN_WAITING || f->state == WEFT_SEEN_OUTSIDE);
 }
 
+/*
+ * Threads of unmodified programs (src/threads) may be on a stack that is not weft's: the first thread on that of the
+ * process, others on stacks that the program has provided. Their limits are unknown. A read of too much fails, and then
+ * the rest of the page is read.
+ */
+static void set_foreign_stack(struct weft__seen *f) {
+    if (!f->top || (f->at.sp >= f->low && f->at.sp < f->top)) return;
+    f->low = f->at.sp;
+    f->top = f->at.sp + WEFT_LOOK_FOREIGN;
+}
+
 /* Reads the limits of the fiber's stack from the stack's record. */
 static void set_stack(const struct weft__layout *l, const char *s, struct weft__seen *f) {
     unsigned class = weft__u8(s, l->stack_class);
@@ -98,12 +109,17 @@ static void set_stack(const struct weft__layout *l, const char *s, struct weft__
     if (class > 26) return;
     f->low = low;
     f->top = low + (UINT64_C(1) << (class + l->stack_min_log));
+    set_foreign_stack(f);
 }
 
 static size_t window_size(const struct weft__seen *f) {
     if (f->at.sp < f->low || f->at.sp >= f->top) return 0;
     uint64_t size = f->top - f->at.sp;
     return size < WEFT_WINDOW ? (size_t)size : WEFT_WINDOW;
+}
+static size_t read_window_again(struct weft__look *look, const struct weft__seen *f, char *bytes) {
+    size_t size = WEFT_PAGE - f->at.sp % WEFT_PAGE;
+    return size < window_size(f) && weft__peek(look->memory, f->at.sp, bytes, size) ? size : 0;
 }
 
 /* Finds the worker that runs the fiber, and since when. */
@@ -174,7 +190,8 @@ static bool read_alone(struct weft__look *look, uint64_t address, struct weft__s
         if (has_frames(f) && at && weft__peek(look->memory, at, stack, sizeof(struct weft__stack))) {
             set_stack(l, stack, f);
             window.size = window_size(f);
-            if (window.size && !weft__peek(look->memory, f->at.sp, bytes, window.size)) window.size = 0;
+            if (window.size && !weft__peek(look->memory, f->at.sp, bytes, window.size))
+                window.size = read_window_again(look, f, bytes);
         }
         complete_fiber(look, f, &window);
         if (!weft__peek(look->memory, address, head, WEFT_HEAD)) return false;
@@ -208,7 +225,11 @@ static void read_stacks(struct weft__look *look, struct batch *b, unsigned n) {
         if (size) pieces = add_want(b, pieces, i, b->seen[i].at.sp, b->windows + i * WEFT_WINDOW, size);
     }
     look->memory->read(look->memory, b->wants, pieces);
-    for (unsigned k = 0; k < pieces; k++) b->seen[b->which[k]].depth = b->wants[k].ok ? (unsigned)b->wants[k].size : 0;
+    for (unsigned k = 0; k < pieces; k++) {
+        struct weft__seen *f = &b->seen[b->which[k]];
+        size_t size = b->wants[k].ok ? b->wants[k].size : read_window_again(look, f, b->wants[k].to);
+        f->depth = (unsigned)size; /* hand_out takes it from here */
+    }
 }
 
 static void read_again(struct weft__look *look, struct batch *b, unsigned n) {

@@ -95,6 +95,7 @@ static void put_wait(struct weft__out *o, const struct weft__seen *f, struct wef
         weft__out_quoted(o, name);
     }
     put_hex(o, "owner", f->owner);
+    if (f->held_outside) weft__out(o, ",\"held_outside\":true");
     if (f->fd >= 0) weft__out(o, ",\"fd\":%d", f->fd);
     if (f->fd >= 0 && f->on != WEFT_WAITS_IO) weft__out(o, ",\"events\":%d", f->events);
     if (f->deadline && r->now) weft__out(o, ",\"deadline_in_ns\":%lld", (long long)(f->deadline - r->now));

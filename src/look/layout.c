@@ -3,12 +3,15 @@
 #include "look/layout.h"
 
 #include "io/readiness.h"
+#include "look/lot_waiter.h"
 #include "sched/core/cluster.h"
 #include "sched/record/record.h"
 #include "sched/tasks/tasks.h"
 #include "sched/wait/cancel.h"
 #include "sched/wait/wait_chain.h"
 #include "sync/chan.h"
+
+struct weft__first_thread weft__first_thread;
 
 #define OFFSET(name, type, member) .name = offsetof(type, member),
 
@@ -20,6 +23,7 @@ __attribute__((visibility("default"), used)) const struct weft__layout weft__lay
     .fibers = &weft__fibers,
     .recorder = &weft__recorder,
     .clusters = weft__clusters,
+    .first_thread = &weft__first_thread,
     .runs_calls = {(const void *)weft__stolen_run, (const void *)weft__continuation_run},
     .clusters_most = WEFT_CLUSTERS_MAX,
     .workers_most = WEFT_WORKERS_MAX,
@@ -30,6 +34,7 @@ __attribute__((visibility("default"), used)) const struct weft__layout weft__lay
     .timer_size = sizeof(struct weft__timer),
     .waiter_size = sizeof(struct weft_waiter),
     .worker_size = sizeof(struct weft__worker),
+    .lot_waiter_size = sizeof(struct weft__lot_waiter),
     .numbers = WEFT_STATS_NUMBERS,
     .delay_buckets = WEFT_DELAY_BUCKETS,
     .tick_log = WEFT_WHEEL_TICK_LOG,

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define WEFT_LAYOUT_MAGIC "weft/look"
-#define WEFT_LAYOUT_VERSION 4
+#define WEFT_LAYOUT_VERSION 5
 #define WEFT_LAYOUT_NOTE 0x77656674 /* type of the note; its owner is "weft" */
 
 /* Name, type and member of each offset. */
@@ -72,6 +72,12 @@
     F(waiter_ticket, struct weft_waiter, ticket) \
     F(waiter_at_most, struct weft_waiter, at_most) \
     F(waiter_on, struct weft_waiter, chained) \
+    F(lot_waiter_fiber, struct weft__lot_waiter, fiber) \
+    F(lot_waiter_mark, struct weft__lot_waiter, mark) \
+    F(lot_waiter_object, struct weft__lot_waiter, object) \
+    F(lot_waiter_owner, struct weft__lot_waiter, owner) \
+    F(lot_waiter_readers, struct weft__lot_waiter, readers) \
+    F(lot_waiter_on, struct weft__lot_waiter, on) \
     F(call_state, struct weft_call, state) \
     F(deque_stolen, struct weft__deque, stolen) \
     F(timer_wheel, struct weft__timer, wheel) \
@@ -107,10 +113,11 @@ struct weft__layout {
     const void *fibers;        /* the slab of records; an address in the target process */
     const void *recorder;      /* struct weft__recorder (sched/record/record.h) */
     const void *clusters;      /* an array of pointers to clusters, some of them NULL */
+    const void *first_thread;  /* struct weft__first_thread (lot_waiter.h) */
     const void *runs_calls[2]; /* functions of fibers that run forked calls; their argument is a struct weft__deque */
     uint32_t clusters_most, workers_most;
     uint32_t record_size, chunk_records, chunks_most;
-    uint32_t case_size, timer_size, waiter_size, worker_size;
+    uint32_t case_size, timer_size, waiter_size, worker_size, lot_waiter_size;
     uint32_t numbers; /* of struct weft_stats */
     uint32_t delay_buckets;
     uint32_t tick_log; /* a tick of the timer wheels: 2^this ns */

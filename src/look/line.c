@@ -69,7 +69,12 @@ static void say_descriptor(struct weft__report *r, int fd) {
 void weft__report_wait(struct weft__report *r, const struct weft__seen *f) {
     switch (f->on) {
     case WEFT_WAITS_SELECT: say_cases(r, f); break;
-    case WEFT_WAITS_JOIN: weft__out(&r->out, "end of fiber 0x%llx", (unsigned long long)f->owner); break;
+    case WEFT_WAITS_JOIN:
+        if (f->owner)
+            weft__out(&r->out, "end of fiber 0x%llx", (unsigned long long)f->owner);
+        else
+            weft__out(&r->out, "end of a fiber that has not begun");
+        break;
     case WEFT_WAITS_CALL:
         say_object(r, "end of a forked call", f->object);
         if (f->owner) weft__out(&r->out, ", which fiber 0x%llx runs", (unsigned long long)f->owner);
@@ -85,6 +90,7 @@ void weft__report_wait(struct weft__report *r, const struct weft__seen *f) {
             say_descriptor(r, f->fd);
         }
         if (f->owner) weft__out(&r->out, ", held by fiber 0x%llx", (unsigned long long)f->owner);
+        if (f->held_outside) weft__out(&r->out, ", held by a thread of the program");
     }
 }
 

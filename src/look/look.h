@@ -155,6 +155,9 @@ struct weft__seen {
     unsigned on;          /* what it waits for; WEFT_ON_NOTHING: it does not wait */
     uint64_t object;      /* the address of the object; 0: unknown */
     uint64_t owner;       /* the fiber that holds the object, or that is joined; 0: unknown, or none */
+    bool held_outside;    /* a thread that is not weft's holds the object */
+    bool in_lot;          /* it waits for an object of libweft-threads */
+    uint64_t readers;     /* of a reader-writer lock of that library */
     uint64_t deadline;    /* ns, of the monotonic clock; 0: none is known */
     int fd, events;       /* of a descriptor; -1 */
     unsigned worker;      /* the worker that runs it, + 1; 0: none */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * See site.h. The innermost frame of a waiting fiber is inside of weft. If files are known, the directory of that
- * frame's file tells weft's functions from others. Otherwise their names do: the call site is the first function whose
- * name does not begin with "weft".
+ * frame's file tells weft's functions from others. If they are unknown, the call site is the first function whose name
+ * does not begin with "weft", after a public function of weft, or in another library or program than the innermost
+ * frame.
  */
 #include "look/site.h"
 
@@ -12,6 +13,7 @@ struct search {
     struct weft__site *site;
     char library[256]; /* the directory that the sources of weft are in; "": not known yet */
     bool in_weft;      /* a public function of weft was passed */
+    bool is_elsewhere; /* the frame is in another library or program than the innermost one, which is weft's */
 };
 
 static void take_site(struct search *s, const struct weft__symbol *symbol) {
@@ -43,7 +45,7 @@ static void look_at_site(const struct weft__symbol *symbol, void *arg) {
     if (symbol->file) {
         bool first = !s->library[0] && learn_directory(s, symbol->file);
         if (!first && strncmp(symbol->file, s->library, strlen(s->library)) != 0) take_site(s, symbol);
-    } else if (!named && s->in_weft)
+    } else if (!named && (s->in_weft || s->library[0] || s->is_elsewhere))
         take_site(s, symbol);
     if (s->site->found || !named || name[5] == '_') return;
     s->in_weft = true;
@@ -53,5 +55,8 @@ static void look_at_site(const struct weft__symbol *symbol, void *arg) {
 void weft__site_of(struct weft__names *names, const struct weft__seen *f, struct weft__site *to) {
     struct search s = {.site = to};
     memset(to, 0, sizeof *to);
-    for (unsigned i = 0; i < f->depth && !to->found; i++) names->code(names, f->frame[i], i > 0, look_at_site, &s);
+    for (unsigned i = 0; i < f->depth && !to->found; i++) {
+        s.is_elsewhere = weft__module_at(names->modules, f->frame[i]) != weft__module_at(names->modules, f->frame[0]);
+        names->code(names, f->frame[i], i > 0, look_at_site, &s);
+    }
 }

@@ -12,9 +12,11 @@
  *     search tries each word: it is the address of the object if the first waiter there is of the right kind. The
  *     position of the word is remembered for all fibers that wait at the same address in the code.
  *   - A fiber that joins is named in the record of the fiber that it joins (fibers.c).
+ *   - A waiter in the lot of libweft-threads says what it waits for, and where the owner is (lot_waiter.h).
  */
 #include "base/sys.h"
 #include "look/look.h"
+#include "look/lot_waiter.h"
 
 #include "sched/wait/cancel.h"
 #include "sched/wait/wait_queue.h"
@@ -51,6 +53,7 @@ const char *weft__waits_name(unsigned on) {
         [WEFT_WAITS_IO] = "request to the kernel",
         [WEFT_WAITS_CALL] = "end of a forked call",
         [WEFT_WAITS_OTHER] = "something unknown",
+        [WEFT_WAITS_FUTEX] = "futex",
     };
     const char *name = on < sizeof names / sizeof *names ? names[on] : NULL;
     return name ? name : "something unknown";
@@ -215,10 +218,45 @@ static void add_case(struct weft__seen *f, unsigned on, uint64_t object) {
     f->cases++;
 }
 
+/* The owner of a lock of libweft-threads, whose name is at this address. */
+static void take_lock_owner(struct weft__look *look, struct weft__seen *f, uint64_t at) {
+    struct weft__first_thread first = {0};
+    uint64_t name = at ? weft__peek64(look->memory, at) : 0;
+    if (!name) return;
+    weft__peek(look->memory, (uintptr_t)look->layout.first_thread, &first, sizeof first);
+    if (name == first.name)
+        f->owner = first.life;
+    else if (weft__lock_owner_is_fiber(name))
+        f->owner = weft__lock_owner_life(name);
+    else
+        f->held_outside = true;
+}
+
+/* Is the ticket at byte i of the window that of a waiter in the lot? Such a waiter says what it waits for. Its fiber
+ * waits for other threads of the program, and so for nothing outside of it. */
+static bool take_lot_waiter(struct weft__look *look, struct weft__seen *f, const struct weft__window *w, size_t i,
+                            uint64_t *waiter) {
+    const struct weft__layout *l = &look->layout;
+    if (i < l->lot_waiter_fiber || i - l->lot_waiter_fiber + l->lot_waiter_size > w->size) return false;
+    size_t at = i - l->lot_waiter_fiber;
+    if (weft__u64(w->bytes, at + l->lot_waiter_mark) != WEFT_LOT_MARK) return false;
+    if (f->state == WEFT_SEEN_OUTSIDE) f->state = WEFT_SEEN_WAITING;
+    f->on = weft__u32(w->bytes, at + l->lot_waiter_on);
+    f->object = weft__u64(w->bytes, at + l->lot_waiter_object);
+    f->cases = 0;
+    f->in_lot = true;
+    *waiter = 0;
+    uint64_t readers = weft__u64(w->bytes, at + l->lot_waiter_readers);
+    if (readers) f->readers = (uint32_t)weft__peek64(look->memory, readers);
+    take_lock_owner(look, f, weft__u64(w->bytes, at + l->lot_waiter_owner));
+    return true;
+}
+
 /* Takes a ticket of this wait, at byte i of the window. It is part of a timer, a request, a waiter or a case. */
 static void take_ticket(struct weft__look *look, struct weft__seen *f, const struct weft__window *w, size_t i,
                         uint64_t *waiter) {
     const struct weft__layout *l = &look->layout;
+    if (take_lot_waiter(look, f, w, i, waiter)) return;
     if (i >= l->timer_fiber && i - l->timer_fiber + l->timer_size <= w->size) {
         size_t timer = i - l->timer_fiber;
         if (is_wheel(look, weft__u64(w->bytes, timer + l->timer_wheel))) {

@@ -63,7 +63,8 @@ WEFT_INTERPOSED int pthread_barrier_wait(pthread_barrier_t *barrier) {
         weft__lot_wake(&b->round, INT_MAX);
         result = PTHREAD_BARRIER_SERIAL_THREAD;
     } else
-        while (load_acq(&b->round) == round) weft__lot_wait(&b->round, round, WEFT_FOREVER, WEFT_LOT_PLAIN);
+        while (load_acq(&b->round) == round)
+            weft__lot_wait(&b->round, round, WEFT_FOREVER, WEFT_LOT_PLAIN, weft__lot_for(WEFT_ON_BARRIER, b));
     add_ar(&b->inside, -1u); /* pairs with pthread_barrier_destroy */
     return result;
 }
@@ -84,7 +85,7 @@ static bool once_claim(_Atomic uint32_t *word, uint32_t runs) {
         uint32_t is = load_acq(word); /* pairs with pthread_once */
         if (is == DONE) return false;
         if (is != runs && cas_ar(word, &is, runs)) return true;
-        if (is == runs) weft__lot_wait(word, runs, WEFT_FOREVER, WEFT_LOT_PLAIN);
+        if (is == runs) weft__lot_wait(word, runs, WEFT_FOREVER, WEFT_LOT_PLAIN, weft__lot_for(WEFT_ON_ONCE, word));
     }
 }
 

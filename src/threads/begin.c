@@ -55,6 +55,7 @@ static bool refused;
 
 static void *first_main(void *unused) {
     first->fiber = weft_self();
+    weft__first_thread = (struct weft__first_thread){first->owner_name, first->fiber.id};
     weft__signals_add(first);
     weft__own_tls_enter(first->block);
     weft__switch(&fiber_context, &first_context, NULL); /* comes back when the first thread ends by pthread_exit */
@@ -134,8 +135,10 @@ static bool begin_fibers(void) {
     uint64_t mask = 0;
     __wrap_syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof mask);
     if (!start_runtime(mask)) return false;
+    uintptr_t name = weft__caller(); /* it keeps its name, because it may hold locks */
     first = &weft__thread;
-    *first = (struct weft__thread){.is_first = true, .inside = 1, .alternate = {.ss_flags = SS_DISABLE}};
+    *first =
+        (struct weft__thread){.is_first = true, .inside = 1, .owner_name = name, .alternate = {.ss_flags = SS_DISABLE}};
     first->block = weft__threads_first_block = weft__thread_pointer();
     first->result = PTHREAD_CANCELED;
     store_rlx(&first->mask, mask & ~WEFT_FAULT_SIGNALS);

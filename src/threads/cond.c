@@ -61,7 +61,7 @@ static int cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t dead
     add_ar(&c->waiters, 1);
     int err = weft__mutex_release(mutex, &depth);
     if (!err)
-        err = weft__lot_wait(&c->sequence, sequence, deadline, WEFT_LOT_CANCEL);
+        err = weft__lot_wait(&c->sequence, sequence, deadline, WEFT_LOT_CANCEL, weft__lot_for(WEFT_ON_COND, c));
     else {
         add_ar(&c->waiters, -1u);
         return err;

@@ -19,7 +19,7 @@ static long futex_fail(int err) {
 
 static long futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline) {
     if (load_acq(word) != value) return futex_fail(EAGAIN); /* pairs with the program's store */
-    int err = weft__lot_wait(word, value, deadline, WEFT_LOT_SIGNAL);
+    int err = weft__lot_wait(word, value, deadline, WEFT_LOT_SIGNAL, weft__lot_for(WEFT_WAITS_FUTEX, word));
     return err ? futex_fail(err) : 0;
 }
 

@@ -101,6 +101,7 @@ static void *kernel_thread_main(void *arg) {
     struct weft__thread *t = b.thread;
     free(arg);
     t->fiber = weft_self();
+    t->owner_name = (uintptr_t)weft__lock_owner(t->fiber.id);
     weft__signals_add(t);
     weft__own_tls_enter(t->block);
     weft__float_env_load(&b.floats);
@@ -222,7 +223,8 @@ static int thread_join(struct weft__thread *t, void **result, uint64_t deadline)
     if (state == WEFT_THREAD_COLLECTED) return ESRCH;
     if (is_detached(state)) return EINVAL;
     while (!load_acq(&t->over)) { /* pairs with weft__thread_announce */
-        int err = weft__lot_wait(&t->over, 0, deadline, WEFT_LOT_CANCEL);
+        int err = weft__lot_wait(&t->over, 0, deadline, WEFT_LOT_CANCEL,
+                                 weft__lot_owned(WEFT_WAITS_JOIN, NULL, &t->owner_name));
         if (err == ECANCELED) weft__cancel_point();
         if (err == ETIMEDOUT) return err;
     }

@@ -24,10 +24,9 @@
 #include <limits.h>
 
 struct waiter {
+    struct weft__lot_waiter head; /* the ticket is under the lock; the rest of it is for the observer */
     struct waiter *next, *previous;
-    _Atomic uint32_t *word;    /* NULL: a waker has dequeued this waiter */
-    struct weft__fiber *fiber; /* NULL: a kernel thread */
-    uint64_t ticket;           /* of the fiber's wait; the bucket's lock protects it */
+    _Atomic uint32_t *word; /* NULL: a waker has dequeued this waiter */
     _Atomic uint32_t woken;
 };
 static struct bucket {
@@ -80,7 +79,9 @@ static bool lot_withdraw(struct waiter *w) {
 static uint64_t lot_ways(void) { return weft__posix ? WEFT_WAIT_OUTSIDE : WEFT_WAIT_BY_PERMIT; }
 
 /* Locked. Begins the wait. False: there was a permit, which this call has consumed. */
-static bool begin_wait(struct waiter *w) { return !w->fiber || !weft__wait_begin(w->fiber, lot_ways(), &w->ticket); }
+static bool begin_wait(struct waiter *w) {
+    return !w->head.fiber || !weft__wait_begin(w->head.fiber, lot_ways(), &w->head.ticket);
+}
 
 /* Begins the wait again after something other than a wake-up has ended it. */
 static void begin_again(struct waiter *w, bool *begun) {
@@ -90,7 +91,8 @@ static void begin_again(struct waiter *w, bool *begun) {
 }
 
 static WEFT_SWITCHES int sleep_on(struct waiter *w, uint64_t deadline) {
-    if (w->fiber) return -weft__wait_block(w->fiber, w->ticket, deadline);
+    if (w->head.fiber)
+        return -weft__wait_block_for(w->head.fiber, w->head.ticket, deadline, weft__for(w->head.on, w->head.object));
     errno = 0;
     if (weft__futex_wait(&w->woken, 0, deadline) == -ETIMEDOUT) return ETIMEDOUT;
     return errno == EINTR ? EINTR : 0; /* EINTR: the kernel has run a handler */
@@ -139,9 +141,20 @@ static int sleep_enqueued(struct waiter *w, uint64_t deadline, bool begun, bool 
     return end;
 }
 
-static int wait_in_lot(_Atomic uint32_t *word, uint32_t value, uint64_t deadline, int until) {
+static struct waiter make_waiter(_Atomic uint32_t *word, struct weft__lot_object object) {
+    return (struct waiter){.head = {.fiber = weft__caller_fiber(),
+                                    .mark = WEFT_LOT_MARK,
+                                    .object = object.what.object,
+                                    .owner = object.owner,
+                                    .readers = object.readers,
+                                    .on = object.what.on},
+                           .word = word};
+}
+
+static int wait_in_lot(_Atomic uint32_t *word, uint32_t value, uint64_t deadline, int until,
+                       struct weft__lot_object object) {
     struct weft__thread *t = weft__thread_self();
-    struct waiter w = {.word = word, .fiber = weft__caller_fiber()};
+    struct waiter w = make_waiter(word, object);
     uint32_t handled = t ? load_rlx(&t->handled) : 0;
     bool begun, woken;
     int end = lot_look_about(t, until, handled);
@@ -156,17 +169,18 @@ static int wait_in_lot(_Atomic uint32_t *word, uint32_t value, uint64_t deadline
             if (!lot_withdraw(&w)) return 0;
             if (!end) end = lot_look_about(t, until, handled);
             if (end) return end;
-            w = (struct waiter){.word = word, .fiber = weft__caller_fiber()};
+            w = make_waiter(word, object);
             if (!lot_enter(&w, value, &begun)) return 0;
         } else
             begin_again(&w, &begun);
     }
 }
 
-int weft__lot_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline, int until) {
+int weft__lot_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline, int until,
+                   struct weft__lot_object object) {
     int before = errno;
     weft__thread_enter();
-    int err = wait_in_lot(word, value, deadline, until);
+    int err = wait_in_lot(word, value, deadline, until, object);
     errno = before;
     weft__thread_leave();
     return err;
@@ -192,8 +206,8 @@ static struct waiter *lot_take(struct bucket *b, const _Atomic uint32_t *word, i
 static void lot_notify(struct waiter *w) {
     for (struct waiter *next; w; w = next) {
         next = w->next;
-        struct weft__fiber *fiber = w->fiber;
-        uint64_t ticket = w->ticket;
+        struct weft__fiber *fiber = w->head.fiber;
+        uint64_t ticket = w->head.ticket;
         _Atomic uint32_t *woken = &w->woken;
         store_rel(woken, 1); /* pairs with wait_in_lot */
         if (!fiber)
@@ -232,6 +246,7 @@ int weft__lot_requeue(_Atomic uint32_t *word, int n, _Atomic uint32_t *to, int m
         lot_dequeue(from, w);
         add_rlx(&from->count, -1u);
         add_rlx(&b->count, 1);
+        w->head.object = to;
         __atomic_store_n(&w->word, to, __ATOMIC_RELEASE);
         lot_enqueue(b, w);
         moved++;

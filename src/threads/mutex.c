@@ -2,7 +2,8 @@
 /*
  * Mutexes, in the program's pthread_mutex_t. The kind is where glibc has it, so all static initialisers work. The lock
  * word is 0: free, 1: held, or 2: held, and threads may wait. glibc serves process-shared and robust mutexes.
- * Priorities have no effect on fibers, so priority protocols are accepted and ignored.
+ * Priorities have no effect on fibers, so priority protocols are accepted and ignored. Threads that wait say where the
+ * owner is, so `weft dump` shows it.
  */
 #define _GNU_SOURCE
 #include "threads/locks.h"
@@ -55,7 +56,7 @@ static WEFT_NOINLINE int lock_slowly(struct mutex *m, uint64_t deadline) {
     }
     int until = weft__cancel_is_async() ? WEFT_LOT_CANCEL : WEFT_LOT_PLAIN;
     while (atomic_exchange_explicit(&m->lock, CONTENDED, memory_order_acquire) != FREE) { /* pairs with unlock */
-        int err = weft__lot_wait(&m->lock, CONTENDED, deadline, until);
+        int err = weft__lot_wait(&m->lock, CONTENDED, deadline, until, weft__lot_owned(WEFT_ON_MUTEX, m, &m->owner));
         if (err == ECANCELED) weft__cancel_point();
         if (err == ETIMEDOUT) return err;
     }

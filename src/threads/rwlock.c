@@ -71,7 +71,9 @@ static int rwlock_acquire(pthread_rwlock_t *l, bool writes, uint64_t deadline) {
             break;
         }
         rwlock_end(r);
-        err = weft__lot_wait(&r->changes, changes, deadline, WEFT_LOT_PLAIN);
+        err = weft__lot_wait(
+            &r->changes, changes, deadline, WEFT_LOT_PLAIN,
+            (struct weft__lot_object){weft__for(writes ? WEFT_ON_WRITE : WEFT_ON_READ, r), &r->writer, &r->readers});
         rwlock_begin(r);
         if (err && may_take(l, r, writes)) err = 0;
     }

@@ -45,7 +45,8 @@ static bool semaphore_take(struct semaphore *s) {
 static int semaphore_wait(struct semaphore *s, uint64_t deadline) {
     weft__cancel_point();
     while (!semaphore_take(s)) {
-        int err = weft__lot_wait(&s->value, 0, deadline, WEFT_LOT_CANCEL | WEFT_LOT_SIGNAL);
+        int err =
+            weft__lot_wait(&s->value, 0, deadline, WEFT_LOT_CANCEL | WEFT_LOT_SIGNAL, weft__lot_for(WEFT_ON_SEM, s));
         if (err == ECANCELED) weft__cancel_point();
         if (err == EINTR || err == ETIMEDOUT) return semaphore_fail(err);
     }

@@ -23,7 +23,7 @@ bool weft__shared_pause(unsigned *turn, uint64_t deadline) {
     _Atomic uint32_t never = 0;
     uint64_t until = weft_now() + ((uint64_t)SHORTEST << *turn) * WEFT_MICROSECOND;
     if (until > deadline) until = deadline;
-    weft__lot_wait(&never, 0, until, WEFT_LOT_PLAIN);
+    weft__lot_wait(&never, 0, until, WEFT_LOT_PLAIN, weft__lot_for(WEFT_WAITS_SLEEP, NULL));
     if (*turn < LONGEST_TURN) ++*turn;
     return weft_now() < deadline;
 }

@@ -18,7 +18,8 @@ static int thread_sleep_until(uint64_t deadline) {
     if (!weft__thread_self()) return -weft_sleep_until(deadline);
     _Atomic uint32_t never = 0;
     weft__cancel_point();
-    int err = weft__lot_wait(&never, 0, deadline, WEFT_LOT_CANCEL | WEFT_LOT_SIGNAL);
+    int err =
+        weft__lot_wait(&never, 0, deadline, WEFT_LOT_CANCEL | WEFT_LOT_SIGNAL, weft__lot_for(WEFT_WAITS_SLEEP, NULL));
     if (err == ECANCELED) weft__cancel_point();
     return err == EINTR ? EINTR : 0;
 }

@@ -21,7 +21,9 @@
 #include "arch/thread_pointer.h"
 #include "base/lock.h"
 #include "libc/libc.h"
+#include "look/lot_waiter.h"
 #include "sched/core/self.h"
+#include "sched/wait/wait_chain.h"
 #include "weft.h"
 
 #include <pthread.h>
@@ -55,6 +57,7 @@ struct weft__thread {
     unsigned inside;        /* how often it has entered */
     bool is_first;
     struct weft_fiber fiber;
+    uintptr_t owner_name; /* see look/lot_waiter.h; 0: it is no fiber, and was none before a fork */
     void *block;
     void *(*fn)(void *);
     void *arg, *result;
@@ -102,10 +105,13 @@ static inline struct weft__fiber *weft__caller_fiber(void) {
 static inline bool weft__caller_parks(void) {
     return weft__thread_self() || (unlikely(weft__posix) && weft__caller_fiber());
 }
-/* Names the caller as the owner of a lock. A fiber may have no storage of its own, and move between carriers. */
+/* Names the caller as the owner of a lock. With weft__posix a fiber has no storage of its own, and moves between
+ * carriers. */
 static inline uintptr_t weft__caller(void) {
+    uintptr_t name = weft__thread.owner_name;
+    if (likely(name)) return name;
     struct weft__fiber *f = unlikely(weft__posix) ? weft__caller_fiber() : NULL;
-    return f ? (uintptr_t)f : (uintptr_t)weft__thread_pointer();
+    return f ? (uintptr_t)weft__lock_owner(weft__life(f)) : (uintptr_t)weft__thread_pointer();
 }
 
 /* --- records of threads ----------------------------------------------------------------------------------------- */
@@ -151,8 +157,16 @@ void weft__thread_announce(struct weft__thread *t);
 /* What ends a wait besides a wake-up and the deadline. For the program's own fibers CANCEL means weft's
  * cancellation. */
 enum { WEFT_LOT_PLAIN, WEFT_LOT_CANCEL = 1, WEFT_LOT_SIGNAL = 2 };
-/* Waits while *word is value. 0: woken, or the value differs; or ETIMEDOUT, ECANCELED, EINTR. */
-int weft__lot_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline, int until);
+/* Waits while *word is value. 0: woken, or the value differs; or ETIMEDOUT, ECANCELED, EINTR. object: what the program
+ * waits for, for the observer and the recorder. */
+int weft__lot_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline, int until,
+                   struct weft__lot_object object);
+static inline struct weft__lot_object weft__lot_for(unsigned on, const void *object) {
+    return (struct weft__lot_object){weft__for(on, object), NULL, NULL};
+}
+static inline struct weft__lot_object weft__lot_owned(unsigned on, const void *object, const void *owner) {
+    return (struct weft__lot_object){weft__for(on, object), owner, NULL};
+}
 /* Wakes up to n waiters; returns how many. */
 int weft__lot_wake(_Atomic uint32_t *word, int n);
 /* Wakes up to n, and moves up to m others to another word. */

@@ -203,7 +203,7 @@ def test_other_version():
     """A library whose table has another version: the tool says so, and reads nothing else."""
     with open(TARGET, "rb") as file:
         image = bytearray(file.read())
-    magic = image.find(b"weft/look\0\0\0\x04\0\0\0")
+    magic = image.find(b"weft/look\0\0\0\x05\0\0\0")
     check(magic > 0, "the table is in the file")
     image[magic + 12] = 99
     with tempfile.TemporaryDirectory() as there:

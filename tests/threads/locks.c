@@ -180,10 +180,33 @@ static void semaphores(void) {
     CHECK(!sem_getvalue(&s, &value) && value == 0 && !sem_destroy(&s));
 }
 
+/* --- owners ------------------------------------------------------------------------------------------------------- */
+
+static pthread_mutex_t left_checked = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP,
+                       left_recursive = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP,
+                       early = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+static void *leaves_locked(void *unused) {
+    CHECK(!pthread_mutex_lock(&left_checked) && !pthread_mutex_lock(&left_recursive));
+    return unused;
+}
+/* It may have the storage of a thread that has ended, but not its locks. */
+static void *owns_nothing(void *unused) {
+    CHECK(pthread_mutex_unlock(&left_checked) == EPERM && pthread_mutex_unlock(&left_recursive) == EPERM);
+    CHECK(pthread_mutex_trylock(&left_checked) == EBUSY && pthread_mutex_trylock(&left_recursive) == EBUSY);
+    return unused;
+}
+static void owners(void) {
+    finish(start(leaves_locked, NULL));
+    for (int i = 0; i < THREADS; i++) finish(start(owns_nothing, NULL));
+}
+
 int main(void) {
+    CHECK(!pthread_mutex_lock(&early)); /* there are no threads yet */
     exclusion();
     conditions();
     meetings();
     semaphores();
+    owners();
+    CHECK(pthread_mutex_lock(&early) == EDEADLK && !pthread_mutex_unlock(&early));
     return passed();
 }

@@ -4,6 +4,12 @@
 
 #include <string.h>
 
+/* A thread of an unmodified program that was entered on a stack that is not weft's: it is near that place now. */
+static void use_foreign_stack(struct weft__seen *f, uint64_t sp) {
+    f->low = sp > WEFT_LOOK_FOREIGN ? sp - WEFT_LOOK_FOREIGN : 0;
+    f->top = sp + WEFT_LOOK_FOREIGN;
+}
+
 /* Reads the limits of the fiber's stack, and the registers with which it was entered. False: the worker no longer runs
  * this fiber. */
 static bool find_stack(struct weft__look *look, struct weft__seen *f, struct weft__registers *entered) {
@@ -20,6 +26,7 @@ static bool find_stack(struct weft__look *look, struct weft__seen *f, struct wef
     entered->link = 0;
     f->low = weft__peek64(look->memory, stack + l->stack_low);
     f->top = f->low + (UINT64_C(1) << (class + l->stack_min_log));
+    if (entered->sp < f->low || entered->sp >= f->top) use_foreign_stack(f, entered->sp);
     return true;
 }
 
