@@ -35,14 +35,17 @@ static int read_process_layout(struct weft__memory *m, uint64_t at, struct weft_
 
 /* A process may have several copies of weft. Chooses the copy that has fibers. */
 static int find_process_layout(struct weft__look *look) {
+    struct weft__memory *m = look->memory;
     int err = -ENOENT;
     for (unsigned i = 0; i < look->modules.count; i++) {
         if (!look->modules.module[i].layout) continue;
-        err = read_process_layout(look->memory, look->modules.module[i].layout, &look->layout);
+        m->table = look->modules.module[i].layout;
+        m->table_begins = weft__peek64(m, m->table);
+        err = read_process_layout(m, m->table, &look->layout);
         if (err == -EPROTO) return err;
         uint32_t records = 0;
-        if (!err) weft__peek(look->memory, (uintptr_t)look->layout.fibers + look->layout.slab_records, &records, 4);
-        if (records) return 0;
+        if (!err) weft__peek(m, (uintptr_t)look->layout.fibers + look->layout.slab_records, &records, 4);
+        if (records) break;
     }
     return err;
 }

@@ -36,6 +36,9 @@ struct weft__want {
 struct weft__memory {
     void (*read)(struct weft__memory *memory, struct weft__want *wants, unsigned n);
     pid_t pid; /* of a process */
+    /* The address of weft's table, and its first bytes. The process may begin another program while a tool looks at it;
+     * weft__poke does not write to that. 0: no test. */
+    uint64_t table, table_begins;
 };
 
 struct weft__memory weft__memory_of(pid_t pid);

@@ -39,6 +39,7 @@ struct weft__memory weft__memory_of(pid_t pid) {
 }
 
 bool weft__poke(struct weft__memory *m, uint64_t at, const void *from, size_t size) {
+    if (m->table && weft__peek64(m, m->table) != m->table_begins) return false;
     struct iovec own = {(void *)(uintptr_t)from, size}, there = {(void *)(uintptr_t)at, size};
     return process_vm_writev(m->pid, &own, 1, &there, 1, 0) == (ssize_t)size;
 }

@@ -139,8 +139,8 @@ static void print_head(struct groups *all) {
     if (all->torn) weft__out(&r->out, "; %llu torn", (unsigned long long)all->torn);
     weft__out(&r->out, "\n");
     if (r->look->unread)
-        weft__out(&r->out, "%llu of %llu records could not be read: they are not in the file\n",
-                  (unsigned long long)r->look->unread, (unsigned long long)r->look->records);
+        weft__out(&r->out, "%llu of %llu records could not be read%s\n", (unsigned long long)r->look->unread,
+                  (unsigned long long)r->look->records, r->has_stopped ? ": they are not in the file" : "");
 }
 
 static void print_group(struct weft__report *r, const struct group *g) {

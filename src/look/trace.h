@@ -94,7 +94,7 @@ int weft__trace_writer_end(struct weft__trace_writer *w);
 
 /* Finds the rule for an address in the code. (unwind.c) */
 void weft__unwind_rule(struct weft__unwinder *u, uint64_t pc, struct weft__stack_rule *to);
-/* Writes to the memory of a process. (memory.c) */
+/* Writes to the memory of a process, if it still runs the program that was looked at. (memory.c) */
 bool weft__poke(struct weft__memory *m, uint64_t at, const void *from, size_t size);
 
 #endif

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Programs at work: the tool reports correctly and disturbs nothing."""
+import os
 import re
+import subprocess
 import sys
 import tempfile
+import time
 
 sys.dont_write_bytecode = True
-from looking import TIMES, Target, check, check_quiet, dump, run_all, weft  # noqa: E402
+from looking import TIMES, TOOL, Target, check, check_quiet, dump, run_all, weft  # noqa: E402
 
 
 def check_stacks(text):
@@ -35,6 +38,27 @@ def test_at_work():
             check(t.process.poll() is None, "it lives")
             t.process.stdin.close()
             check(t.process.wait(60) == 0, "it was not disturbed", t.process.returncode)
+
+
+def test_another_program():
+    """The process begins another program while it is recorded. Nothing is written to that."""
+    with Target("busy", "2", "exec") as t, tempfile.TemporaryDirectory() as there:
+        out = there + "/out.trace"
+        with subprocess.Popen([TOOL, "trace", t.pid, "--seconds", "600", "-o", out], stderr=subprocess.PIPE,
+                              text=True) as looks:
+            while not os.path.exists(out) or not os.path.getsize(out):
+                time.sleep(0.01)
+            t.process.stdin.write("x")
+            t.process.stdin.flush()
+            said = looks.communicate(timeout=120)[1]
+        check("begun another program" in said, "trace says so", said)
+        with open("/proc/%s/comm" % t.pid) as file:
+            while file.read() != "sleep\n":
+                time.sleep(0.01)
+                file.seek(0)
+        result = weft("dump", t.pid)
+        check(result.returncode == 1 and "no weft in process" in result.stderr, "it is another program", result)
+        check(t.process.poll() is None, "it goes on")
 
 
 if __name__ == "__main__":

@@ -183,6 +183,7 @@ static const struct {
 enum { PAIRS = 16 };
 static struct weft_chan pair[PAIRS];
 static atomic_bool over;
+static bool begins_another; /* program, at the end */
 
 static void *nothing(void *arg) { return arg; }
 
@@ -231,6 +232,7 @@ static int work(void *arg) {
     printf("ready %d\n", (int)getpid());
     fflush(stdout);
     weft_read(STDIN_FILENO, &byte, 1);
+    if (begins_another) execlp("sleep", "sleep", "1000", NULL);
     atomic_store(&over, true);
     for (unsigned i = 0; i < 2 * PAIRS; i++) weft_join(f[i], NULL);
     return 0;
@@ -331,6 +333,7 @@ int main(int argc, char **argv) {
     if (argc > 1) crowd_size = (unsigned)strtoul(argv[1], NULL, 0);
     if (argc > 2) {
         config.workers = (unsigned)strtoul(argv[2], NULL, 0);
+        begins_another = argc > 3;
         return weft_run(work, NULL, &config);
     }
     if (pipe(never_written)) return 1;

@@ -83,7 +83,7 @@ int command_dump(int argc, char **argv) {
     }
     if (!running) t.look.running = NULL;
     if (!err) err = json ? weft__report_json(&report) : weft__report_text(&report);
-    if (err && err != -EPIPE) fprintf(stderr, "weft: dump: %s\n", strerror(-err));
+    if (err) target_complain(&t, "dump", err);
     weft__track_free(&track);
     target_close(&t);
     return err ? EXIT_WRONG : 0;

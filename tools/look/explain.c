@@ -33,7 +33,7 @@ int command_explain(int argc, char **argv) {
     if (code) return code;
     struct weft__report report = target_report(&t, STDOUT_FILENO);
     int found = weft__explain(&report, false);
-    if (found < 0 && found != -EPIPE) fprintf(stderr, "weft: explain: %s\n", strerror(-found));
+    if (found < 0) target_complain(&t, "explain", found);
     target_close(&t);
     return found < 0 ? EXIT_WRONG : 0;
 }

@@ -232,14 +232,16 @@ static int profile_process(const struct options *o) {
     sigaction(SIGINT, &(struct sigaction){.sa_handler = on_stop}, NULL);
     sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_stop}, NULL);
     int err = run(&s, o);
+    if (err) target_complain(&t, "profile", err);
     if (err && s.profile.began) {
-        fprintf(stderr, "weft: profile: %s: only the samples before this are written\n", strerror(-err));
+        fprintf(stderr, "weft: profile: only the samples before this are written\n");
         err = 0;
     }
+    bool has_profile = !err;
     if (!err) err = write_profile(&s, format_of(out), out);
-    if (err)
+    if (err && has_profile)
         fprintf(stderr, "weft: profile: %s: %s\n", out, strerror(-err));
-    else
+    else if (!err)
         summarize(&s, out);
     weft__profile_free(&s.profile);
     threads_free(&s.threads);

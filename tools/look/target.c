@@ -113,6 +113,16 @@ void target_close(struct target *t) {
     *t = (struct target){.what = NULL};
 }
 
+void target_complain(const struct target *t, const char *command, int err) {
+    if (err == -EPIPE) return;
+    if (!t->core && (err == -ESRCH || err == -EIO))
+        fprintf(stderr, "weft: %s: process %s has ended, or has begun another program\n", command, t->what);
+    else if (t->core && err == -EIO)
+        fprintf(stderr, "weft: %s: core file %s lacks what is needed\n", command, t->what);
+    else
+        fprintf(stderr, "weft: %s: %s\n", command, strerror(-err));
+}
+
 uint64_t target_now(const struct target *t) {
     struct timespec now;
     if (t->core || clock_gettime(CLOCK_MONOTONIC, &now)) return 0;

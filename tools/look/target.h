@@ -25,6 +25,8 @@ struct target {
  * returned. */
 int target_open(struct target *t, const char *what);
 void target_close(struct target *t);
+/* Says why a command could not go on: -errno. Says nothing of -EPIPE. */
+void target_complain(const struct target *t, const char *command, int err);
 /* The time in the target: ns of the monotonic clock; 0: unknown. */
 uint64_t target_now(const struct target *t);
 /* Fills in a report about it. */

@@ -217,8 +217,8 @@ static int show(struct top *t, const char *what) {
     if (err == -ESRCH || (err == -EIO && kill(t->target.memory.pid, 0))) {
         fprintf(stderr, "weft: top: process %s has ended, or its runtime has\n", what);
         err = 0;
-    } else if (err && err != -EPIPE)
-        fprintf(stderr, "weft: top: %s\n", strerror(-err));
+    } else if (err)
+        target_complain(&t->target, "top", err);
     weft__bytes_free(&t->screen.text);
     view_end(&t->view);
     target_close(&t->target);

@@ -109,7 +109,7 @@ static int record(struct target *t, struct weft__trace_writer *w, int fd, double
     if (!err) err = weft__trace_fibers(w, &t->look, true);
     if (!err || gone) err = weft__trace_writer_end(w);
     if (!err && idle) fprintf(stderr, "weft: trace: no worker of the process has run: it is stopped, or waits\n");
-    if (!err && gone) fprintf(stderr, "weft: trace: the process has ended\n");
+    if (!err && gone) fprintf(stderr, "weft: trace: the process has ended, or has begun another program\n");
     return err;
 }
 
@@ -130,7 +130,9 @@ static int record_process(const struct options *o) {
         err = record(&t, w, fd, o->seconds);
     }
     if (fd >= 0 && close(fd) && !err) err = -errno;
-    if (err)
+    if (err == -ESRCH || err == -EIO)
+        target_complain(&t, "trace", err);
+    else if (err)
         fprintf(stderr, "weft: trace: %s: %s\n", out, strerror(-err));
     else
         fprintf(stderr, "weft: trace: %llu events, %llu lost; %s\n", (unsigned long long)w->events,
