@@ -334,9 +334,18 @@ WEFT_PUBLIC int weft_profile_end(int fd, enum weft_profile_format format) {
 
 static const char *wanted; /* the file; NULL: none */
 
+static bool ends_with(const char *name, const char *end) {
+    size_t n = strlen(name), m = strlen(end);
+    return n > m && !strcmp(name + n - m, end);
+}
+
 void weft__profile_watch(void) {
     const char *name = getenv("WEFT_PROFILE");
     if (!name || !*name) return;
+    if (ends_with(name, ".html")) {
+        weft__say("WEFT_PROFILE=%s: no profile: use FILE.folded, and weft profile FILE.folded -o FILE.html", name);
+        return;
+    }
     pthread_mutex_lock(&lock);
     int err = sampler_begin(WEFT_SAMPLE_HZ);
     wanted = err ? NULL : name;
@@ -348,9 +357,8 @@ void weft__profile_watch(void) {
 static void sampler_stopped(void) {
     pthread_mutex_lock(&lock);
     if (is_on) {
-        size_t n = wanted ? strlen(wanted) : 0;
         int fd = wanted ? open(wanted, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1, err = fd < 0 ? errno : 0;
-        bool folded = n > 7 && !strcmp(wanted + n - 7, ".folded");
+        bool folded = wanted && ends_with(wanted, ".folded");
         int result = sampler_end(fd, folded ? WEFT_PROFILE_FOLDED : WEFT_PROFILE_PPROF);
         if (fd >= 0 && close(fd) && !result) result = -errno;
         if (wanted && (err || result)) weft__say("WEFT_PROFILE=%s: not written: error %d", wanted, err ? err : -result);

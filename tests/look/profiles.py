@@ -71,6 +71,10 @@ def test_profile():
         result = subprocess.run([TARGET, "computes"], env=dict(os.environ, WEFT_PROFILE="/nonexistent/p"),
                                 capture_output=True, text=True)
         check(result.returncode == 0 and "not written" in result.stderr, "a file that cannot be", result)
+        result = subprocess.run([TARGET, "computes"], env=dict(os.environ, WEFT_PROFILE=there + "/p.html"),
+                                capture_output=True, text=True)
+        check(result.returncode == 0 and "use FILE.folded" in result.stderr and not os.path.exists(there + "/p.html"),
+              "a page is made by the tool", result)
 
 
 if __name__ == "__main__":

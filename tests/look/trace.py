@@ -48,6 +48,11 @@ def test_file(there):
     result = weft(path, "--span", "round")
     check(re.search(r"^critical path .*\n.*\n.* (ran on worker|was ready|waited for)", result.stdout, re.M), "path", result)
     check("no span" in weft(path, "--span", "nothing").stdout, "no such span")
+    page = there + "/a.html"
+    check(weft(path, "--html", page).returncode == 0, "page")
+    with open(page) as file:
+        text = file.read()
+    check('"end of a fiber"' in text and "end of a fiber 0x" not in text, "joins are one row, not one for each fiber")
     return path
 
 

@@ -85,11 +85,15 @@ struct numbers {
     size_t whats, size;
 };
 
+/* Joins have one number, because each fiber is joined once; the fiber that woke the joiner is known anyway. If there
+ * are too many objects, the rest of them have the number of their kind: there are few kinds. */
 static uint32_t what_number(struct numbers *n, uint64_t what) {
+    uint64_t kind = what >> WEFT_WHAT_SHIFT << WEFT_WHAT_SHIFT;
+    if (what >> WEFT_WHAT_SHIFT == WEFT_WAITS_JOIN) what = kind;
     size_t i = (size_t)(what * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (n->size - 1);
     for (; n->index[i]; i = (i + 1) & (n->size - 1))
         if (n->what[n->index[i] - 1] == what) return n->index[i] - 1;
-    if (2 * n->whats >= n->size) return 0;
+    if (2 * n->whats >= n->size && what != kind) return what_number(n, kind);
     n->what[n->whats] = what;
     n->index[i] = (uint32_t)++n->whats;
     return (uint32_t)n->whats - 1;
@@ -115,7 +119,7 @@ static void put_stacks(struct page *p, struct numbers *n) {
         size_t before = n->whats;
         what_number(n, t->waits.at[i].what);
         if (n->whats == before) continue;
-        trace_what(t, t->waits.at[i].what, text, sizeof text);
+        trace_what(t, n->what[before], text, sizeof text);
         if (before) fputc(',', p->to);
         put_string(p, text);
     }
