@@ -56,6 +56,15 @@ def test_file(there):
     return path
 
 
+def test_yields(there):
+    """A fiber is ready before the turn ends in which it yields. That turn does not hold it up."""
+    path = there + "/y.trace"
+    check(run("10000", "yield", WEFT_TRACE=path).returncode == 0, "yields")
+    text = weft(path).stdout
+    held_up = re.findall(r"(fiber 0x\w+) .*was ready while worker \d+ (?:ran (fiber 0x\w+))?", text)
+    check(held_up and all(fiber != other for fiber, other in held_up), "a fiber does not hold up itself", text)
+
+
 def test_perfetto(there, path):
     out = there + "/a.pftrace"
     check(weft(path, "--perfetto", out).returncode == 0, "perfetto")
@@ -128,6 +137,7 @@ def main():
     with tempfile.TemporaryDirectory() as there:
         path = test_file(there)
         test_perfetto(there, path)
+        test_yields(there)
         test_process(there)
         test_last(there)
         test_wrong(there, path)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A program to record: two fibers that ask and answer, two that want a mutex while it is held, and a channel. It runs
- * for a number of rounds, or without end: traced [ROUNDS [abort]]
+ * for a number of rounds, or without end: traced [ROUNDS [abort]]. traced ROUNDS yield: a fiber that only yields.
  */
 #include "weft.h"
 #include "weft/chan.h"
 #include "weft/trace.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,12 @@ static void *holds(void *arg) {
     return arg;
 }
 
+static int yields_alone(void *unused) {
+    (void)unused;
+    for (long i = 0; i < rounds; i++) weft_yield();
+    return 0;
+}
+
 static int traced_main(void *unused) {
     static void *(*const all[])(void *) = {asks, answers, holds, holds};
     static const struct weft_attr attr[] = {
@@ -66,5 +73,6 @@ static int traced_main(void *unused) {
 int main(int argc, char **argv) {
     rounds = argc > 1 ? atol(argv[1]) : 0;
     aborts = argc > 2 && !strcmp(argv[2], "abort");
-    return weft_run(traced_main, NULL, NULL) != 0;
+    bool yields = argc > 2 && !strcmp(argv[2], "yield");
+    return weft_run(yields ? yields_alone : traced_main, NULL, NULL) != 0;
 }

@@ -248,7 +248,9 @@ static void say_ready(struct trace *t, const struct trace_slice *s, FILE *to) {
     for (size_t i = (size_t)(s - t->slices.at);
          i-- && t->slices.at[i].begin + 100 * UINT64_C(1000000000) > s->ready_at;) {
         const struct trace_slice *o = &t->slices.at[i];
-        uint64_t ns = o->tape == s->tape ? overlap(o->begin, o->end, s->ready_at, s->begin) : 0;
+        bool counts =
+            o->tape == s->tape && o->fiber != s->fiber; /* a fiber that yields is ready before its turn ends */
+        uint64_t ns = counts ? overlap(o->begin, o->end, s->ready_at, s->begin) : 0;
         busy += ns;
         turns += ns > 0;
         if (ns > longest) longest = ns, which = i;
