@@ -156,16 +156,17 @@ static struct node *awaited_node(const struct graph *g, const struct node *n, si
 /* Writes the first frame outside of weft. */
 static void say_call_site(struct weft__report *r, const struct weft__seen *f) {
     struct weft__site site;
-    unsigned i = 0;
+    unsigned i = 0, first = 1;
     if (f->state == WEFT_SEEN_RUNNING) {
         for (; i < f->depth && i < 3; i++) weft__report_frame(r, f->frame[i], i);
         return;
     }
     weft__site_of(r->names, f, &site);
+    if (site.found) first = site.frame;
     if (site.found && site.file[0])
         weft__out(&r->out, "      in %s at %s:%d\n", site.function[0] ? site.function : "?", site.file, site.line);
     else
-        for (i = 1; i < f->depth && i < 4; i++) weft__report_frame(r, f->frame[i], i);
+        for (i = first; i < f->depth && i < first + 3; i++) weft__report_frame(r, f->frame[i], i);
 }
 
 static void say_fiber(struct graph *g, struct node *n) {

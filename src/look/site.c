@@ -18,7 +18,12 @@ struct search {
 
 static void take_site(struct search *s, const struct weft__symbol *symbol) {
     struct weft__site *to = s->site;
-    snprintf(to->function, sizeof to->function, "%s", symbol->function ? symbol->function : "");
+    const char *module = symbol->module ? symbol->module : "", *base = strrchr(module, '/');
+    if (symbol->function)
+        snprintf(to->function, sizeof to->function, "%s", symbol->function);
+    else if (*module)
+        snprintf(to->function, sizeof to->function, "%s+0x%llx", base ? base + 1 : module,
+                 (unsigned long long)symbol->offset);
     snprintf(to->file, sizeof to->file, "%s", symbol->file ? symbol->file : "");
     to->line = symbol->line;
     to->found = true;
@@ -56,6 +61,7 @@ void weft__site_of(struct weft__names *names, const struct weft__seen *f, struct
     struct search s = {.site = to};
     memset(to, 0, sizeof *to);
     for (unsigned i = 0; i < f->depth && !to->found; i++) {
+        to->frame = i;
         s.is_elsewhere = weft__module_at(names->modules, f->frame[i]) != weft__module_at(names->modules, f->frame[0]);
         names->code(names, f->frame[i], i > 0, look_at_site, &s);
     }

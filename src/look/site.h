@@ -6,7 +6,8 @@
 #include "look/report.h"
 
 struct weft__site {
-    char function[96], file[160]; /* "": unknown */
+    char function[96], file[160]; /* "": unknown. Without a symbol the function is "program+0x1234" */
+    unsigned frame;               /* its number in the backtrace */
     int line;
     char call[48]; /* "weft_read"; "": unknown */
     bool found;

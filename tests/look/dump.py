@@ -175,6 +175,20 @@ def test_core():
         check(weft("dump", core).returncode in (0, 1), "half a core")
 
 
+def test_gcore():
+    """gdb's gcore may leave out the memory of the records. Then the tool says so, instead of finding no fiber."""
+    if not shutil.which("gcore"):
+        print("no gcore")
+        return
+    with tempfile.TemporaryDirectory() as there, Target("50") as t:
+        made = subprocess.run(["gcore", "-o", there + "/core", t.pid], capture_output=True, text=True)
+        check(made.returncode == 0, "gcore", made)
+        for tool in ("dump", "explain"):
+            result = weft(tool, there + "/core." + t.pid)
+            check(result.returncode == 0 and "never_posted" in result.stdout or
+                  result.returncode == 1 and "has no records of fibers" in result.stderr, "what gcore wrote", tool, result)
+
+
 def test_errors():
     def refuses(why, *args):
         result = weft("dump", *args)

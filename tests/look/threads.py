@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -73,6 +74,19 @@ def look_at(command, name):
         hung.wait()
 
 
+def look_at_stripped():
+    """Without symbols the places of the program are known by their offsets, and frames of the library are left out."""
+    with tempfile.TemporaryDirectory() as there:
+        for source, name in ((BUILD + "/libweft-threads.so", "library.so"), (HANGS, "program")):
+            subprocess.run(["strip", "-o", there + "/" + name, source], check=True)
+        with subprocess.Popen([TOOL, "threads", there + "/program", "circle2"],
+                              env=dict(os.environ, WEFT_THREADS_LIBRARY=there + "/library.so")) as hung:
+            want = r"deadlock \(certain\): 2 fibers wait for each other(\n.* waits for mutex 0x\w+, held by .*\n +#\d+ +0x\w+ in \S+/program\+0x.*\n.*\n.*){2}"
+            result = explain_until(hung.pid, want)
+            check(re.search(want, result.stdout), "stripped", result.stdout, result.stderr)
+            hung.kill()
+
+
 def main():
     names = subprocess.run([HANGS], capture_output=True, text=True).stdout.split()
     check(sorted(names) == sorted(WANTS), "every hang is looked at", names)
@@ -81,6 +95,7 @@ def main():
         look_at([TOOL, "threads", *setting, HANGS], name)
     for name in ("circle2", "kernel_thread"):
         look_at([BUILD + "/tests/look/posix"], name)
+    look_at_stripped()
     return tally.verdict("threads")
 
 

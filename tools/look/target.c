@@ -79,6 +79,19 @@ static int open_process(struct target *t, const char *what) {
     return weft__peek(&t->memory, t->look.modules.module[0].begin, &probe, 1) ? 0 : -EPERM;
 }
 
+/* Is the memory of the fibers' records in the core file? A record that was made once has a life, unless its page was
+ * given back to the kernel. So some of them have. */
+static bool has_records(struct target *t) {
+    const struct weft__layout *l = &t->look.layout;
+    uint64_t slab = (uintptr_t)l->fibers, life = 0;
+    uint32_t records = 0;
+    weft__peek(&t->memory, slab + l->slab_records, &records, sizeof records);
+    uint64_t chunk = weft__peek64(&t->memory, slab + l->slab_chunk);
+    for (uint32_t i = 0; i < records && i < l->chunk_records && !life; i++)
+        life = weft__peek64(&t->memory, chunk + (uint64_t)i * l->record_size + l->fiber_life);
+    return life || !records;
+}
+
 int target_open(struct target *t, const char *what) {
     *t = (struct target){.what = what};
     int err = is_number(what) ? open_process(t, what) : core_open(t, what);
@@ -98,6 +111,15 @@ int target_open(struct target *t, const char *what) {
         int code = complain(t, err);
         target_close(t);
         return code;
+    }
+    if (t->core && !has_records(t)) {
+        fprintf(
+            stderr,
+            "weft: core file %s has no records of fibers. gcore leaves out what is behind guards of stacks; let the "
+            "kernel write the core file (kill -ABRT)\n",
+            what);
+        target_close(t);
+        return EXIT_WRONG;
     }
     t->look.stacks = true;
     t->look.data = t;
