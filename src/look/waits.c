@@ -233,15 +233,15 @@ static void take_lock_owner(struct weft__look *look, struct weft__seen *f, uint6
 }
 
 /* Is the ticket at byte i of the window that of a waiter in the lot? Such a waiter says what it waits for. Its fiber
- * waits for other threads of the program, and so for nothing outside of it. */
+ * waits for other threads of the program, and so for nothing outside of it, unless it waits for a signal. */
 static bool take_lot_waiter(struct weft__look *look, struct weft__seen *f, const struct weft__window *w, size_t i,
                             uint64_t *waiter) {
     const struct weft__layout *l = &look->layout;
     if (i < l->lot_waiter_fiber || i - l->lot_waiter_fiber + l->lot_waiter_size > w->size) return false;
     size_t at = i - l->lot_waiter_fiber;
     if (weft__u64(w->bytes, at + l->lot_waiter_mark) != WEFT_LOT_MARK) return false;
-    if (f->state == WEFT_SEEN_OUTSIDE) f->state = WEFT_SEEN_WAITING;
     f->on = weft__u32(w->bytes, at + l->lot_waiter_on);
+    if (f->state != WEFT_SEEN_THREAD) f->state = f->on == WEFT_ON_SIGNAL ? WEFT_SEEN_OUTSIDE : WEFT_SEEN_WAITING;
     f->object = weft__u64(w->bytes, at + l->lot_waiter_object);
     f->cases = 0;
     f->in_lot = true;

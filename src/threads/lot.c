@@ -186,6 +186,11 @@ int weft__lot_wait(_Atomic uint32_t *word, uint32_t value, uint64_t deadline, in
     return err;
 }
 
+int weft__lot_park(uint64_t deadline, struct weft__lot_object object) {
+    struct waiter w = make_waiter(NULL, object);
+    return begin_wait(&w) ? sleep_on(&w, deadline) : 0;
+}
+
 /* Dequeues up to n waiters for the word. */
 static struct waiter *lot_take(struct bucket *b, const _Atomic uint32_t *word, int n, int *taken) {
     struct waiter *chain = NULL, *last = NULL;

@@ -60,7 +60,7 @@ WEFT_INTERPOSED int sigpending(sigset_t *set) {
 static bool park_for_signal(struct weft__thread *t, uint64_t deadline, int *err) {
     bool restarts = true;
     t->inside++;
-    *err = -weft_park_until(deadline);
+    *err = weft__lot_park(deadline, weft__lot_for(WEFT_ON_SIGNAL, NULL));
     t->inside--;
     return weft__signals_run(t, &restarts) > 0;
 }

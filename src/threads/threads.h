@@ -167,6 +167,9 @@ static inline struct weft__lot_object weft__lot_for(unsigned on, const void *obj
 static inline struct weft__lot_object weft__lot_owned(unsigned on, const void *object, const void *owner) {
     return (struct weft__lot_object){weft__for(on, object), owner, NULL};
 }
+/* Parks a thread that is a fiber, as weft_park_until does, for something that no waker of the lot knows. 0; or
+ * ETIMEDOUT. */
+int weft__lot_park(uint64_t deadline, struct weft__lot_object object);
 /* Wakes up to n waiters; returns how many. */
 int weft__lot_wake(_Atomic uint32_t *word, int n);
 /* Wakes up to n, and moves up to m others to another word. */

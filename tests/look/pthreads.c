@@ -197,6 +197,19 @@ static void others(void) {
     end();
 }
 
+static void *waits_for_any_signal(void *unused) {
+    for (;;) pause();
+    return unused;
+}
+static void signals(void) {
+    sigset_t set;
+    int got;
+    begin(waits_for_any_signal, NULL);
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR2);
+    for (;;) sigwait(&set, &got);
+}
+
 static const struct {
     const char *name;
     void (*hang)(void);
@@ -204,7 +217,8 @@ static const struct {
              {"with_main", with_main}, {"join_circle", join_circle},
              {"sleeper", sleeper},     {"writer", writer},
              {"upgrade", upgrade},     {"forgotten", forgotten},
-             {"others", others},       {"kernel_thread", kernel_thread}};
+             {"others", others},       {"kernel_thread", kernel_thread},
+             {"signals", signals}};
 
 int main(int argc, char **argv) {
     for (size_t i = 0; i < sizeof hangs / sizeof *hangs; i++)

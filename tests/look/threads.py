@@ -37,6 +37,7 @@ WANTS = {
                  r"    fiber 0x\w+ waits for mutex",
     "kernel_thread": r"held up \(likely\): mutex 0x\w+, held by a thread of the program\n"
                      r"    fiber .* held by a thread of the program",
+    "signals": r"outside \(likely\): no fiber can run: 2 wait for something outside\n(?:    fiber 0x\w+.* waits for signal.*\n.*\n){2}",
     "others": r"(?=(?:.*\n)*hopeless .*condition 0x\w+.*: nothing signals it)(?=(?:.*\n)*hopeless .*semaphore 0x\w+.*: nothing posts it)"
               r"(?=(?:.*\n)*hopeless .*barrier 0x\w+.*: too few fibers arrive at it)(?:.*\n)*behind these: 1 fiber waits (?:.*\n) +fiber 0x\w+ \"main\" waits for end of fiber 0x",
 }
