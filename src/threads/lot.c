@@ -17,6 +17,7 @@
  */
 #define _GNU_SOURCE
 #include "sched/dispatch/make_ready.h"
+#include "sched/record/record.h"
 #include "sched/wait/block.h"
 #include "threads/threads.h"
 
@@ -90,7 +91,23 @@ static void begin_again(struct waiter *w, bool *begun) {
     if (b) weft__unlock(&b->lock);
 }
 
+/* The switch of a fiber with storage of its own does not record what the fiber waits for. An event before it does. */
+static WEFT_COLD void record_wait(const struct waiter *w) {
+    struct weft__waits_for what = weft__for(w->head.on, w->head.object);
+    uint64_t name = w->head.owner ? __atomic_load_n((const uintptr_t *)w->head.owner, __ATOMIC_RELAXED) : 0, life = 0;
+    if (name == weft__first_thread.name)
+        life = weft__first_thread.life;
+    else if (weft__lock_owner_is_fiber(name))
+        life = weft__lock_owner_life(name);
+    if (what.on == WEFT_WAITS_JOIN) {
+        what.object = (const void *)(uintptr_t)life;
+        life = 0; /* the fiber that is joined holds nothing */
+    }
+    weft__record_slow(WEFT_HAPPENED_CONTENDED, weft__life(w->head.fiber), weft__what(what), life);
+}
+
 static WEFT_SWITCHES int sleep_on(struct waiter *w, uint64_t deadline) {
+    if (w->head.fiber && unlikely(weft__is_recording())) record_wait(w);
     if (w->head.fiber)
         return -weft__wait_block_for(w->head.fiber, w->head.ticket, deadline, weft__for(w->head.on, w->head.object));
     errno = 0;

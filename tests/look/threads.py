@@ -88,6 +88,19 @@ def look_at_stripped():
             hung.kill()
 
 
+def look_at_trace():
+    """The waits of a recorded program have the names of its locks."""
+    with tempfile.TemporaryDirectory() as there:
+        path = there + "/locks.trace"
+        made = subprocess.run([TOOL, "threads", "--workers", "2", BUILD + "/tests/threads/threads_locks"], capture_output=True,
+                              text=True, env=dict(os.environ, WEFT_TRACE=path))
+        check(made.returncode == 0, "runs", made)
+        text = subprocess.run([TOOL, "trace", path], capture_output=True, text=True).stdout
+        waits = text.split("where fibers waited")[1].split("what woke what")[0]
+        check(re.search(r" mutex \w+ ", waits) and re.search(r" condition \w+ ", waits), "the objects", text)
+        check(" something " not in waits, "each has a name", text)
+
+
 def main():
     names = subprocess.run([HANGS], capture_output=True, text=True).stdout.split()
     check(sorted(names) == sorted(WANTS), "every hang is looked at", names)
@@ -97,6 +110,7 @@ def main():
     for name in ("circle2", "kernel_thread"):
         look_at([BUILD + "/tests/look/posix"], name)
     look_at_stripped()
+    look_at_trace()
     return tally.verdict("threads")
 
 

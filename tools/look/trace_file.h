@@ -45,7 +45,7 @@ struct trace_fiber {
     uint64_t slices;
     /* While events are gone through. */
     enum trace_state state;
-    uint64_t since, contended_by;
+    uint64_t since, contended_by, contended; /* what it found taken, before it parks */
     uint32_t by, tape;
     size_t slice, wait;
 };

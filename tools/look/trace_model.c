@@ -122,14 +122,14 @@ static void on_park(struct trace *t, const struct trace_event *e, struct trace_f
     struct trace_wait *w = ADD(t->waits);
     *w = (struct trace_wait){.begin = e->ns,
                              .end = e->ns,
-                             .what = e->a,
+                             .what = e->a ? e->a : f->contended,
                              .owner = f->contended_by,
                              .fiber = (uint32_t)(f - t->fibers.at),
                              .by = f->by,
                              .stack = e->b < WEFT_STACKS_MOST ? (uint32_t)e->b : 0,
                              .open = !woken};
     f->wait = t->waits.n - 1;
-    f->contended_by = 0;
+    f->contended_by = f->contended = 0;
     f->state = woken ? TRACE_READY : TRACE_WAITING;
     if (!woken) f->since = e->ns;
 }
@@ -208,7 +208,7 @@ static void take_event(struct trace *t, const struct trace_event *e) {
         end_slice(t, &t->tape[e->tape], e->ns, WEFT_HAPPENED_END);
         break;
     case WEFT_HAPPENED_CONTENDED:
-        if (f) f->contended_by = e->b;
+        if (f) f->contended_by = e->b, f->contended = e->a;
         break;
     case WEFT_HAPPENED_SLEEP:
     case WEFT_HAPPENED_WAKE: on_sleep(t, e, e->kind == WEFT_HAPPENED_SLEEP); break;
