@@ -49,13 +49,13 @@ deques               stress  a thousand million operations of stealing
 model-spin           model   the models for spin
 clang-asan           fiber   the same by clang, without stress
 clang-asan-stress    stress  the stress test with it
-fuzz-serve           whole   what clients send to weft serve
+fuzz-serve           server  what clients send to weft serve
 clang-tsan           fiber   the same by clang, without stress
 clang-tsan-stress    stress  the stress test with it
-fuzz-cached          whole   what clients send to weft cached
-dist-kills           whole   ranks are killed at a random moment, 200 times
+fuzz-cached          server  what clients send to weft cached
+dist-kills           dist    ranks are killed at a random moment, 200 times
 aarch64              fiber   aarch64 under qemu
-threads-aarch64      whole   unmodified programs for aarch64 with their threads as fibers
+threads-aarch64      threads unmodified programs for aarch64 with their threads as fibers
 random-aarch64       stress  for 6 minutes
 v4                   whole   for AVX-512, where the processor has it
 random-v4            stress  for 6 minutes
@@ -75,9 +75,9 @@ install-more         whole   as a subproject of meson, with sanitizers, as Debia
 kernel-tls           whole   kernel TLS, on Debian's kernel under qemu
 abi                  whole   the binary interface is that of the last tag, or newer
 report               whole   the quick report, and every plot in it; random programs with the policies of experiments
-look                 whole   programs at work are looked at eleven thousand times, servers for false alarms; the page of a trace in Chromium
-dist                 whole   libweft-mpi on Open MPI and MPICH, whole; the policy with 8,192 ranks
-posix                whole   libraries that block, with the servers that they are for
+look                 look    programs at work are looked at eleven thousand times, servers for false alarms; the page of a trace in Chromium
+dist                 dist    libweft-mpi on Open MPI and MPICH, whole; the policy with 8,192 ranks
+posix                threads libraries that block, with the servers that they are for
 ffi                  whole   every inline function and macro is a symbol; programs in Rust and Python
 instructions         fiber   weft.hpp takes no more instructions than the C calls
 starves              fiber   the tests of starvation do not pass without helping

@@ -5,12 +5,8 @@
 soak_state.py    a line for each group of files: its name, and a number that changes with what these files do
 
 A part that has passed need not run again while its group keeps its number. Comments, white space and documents do not
-count, so a reworded comment leaves the soak as it is. The groups, from small to large:
-
-    model    the library without src/look, and its models
-    stress   the same, and the programs that make work at random
-    fiber    the library, and its tests
-    whole    all of the source
+count, so a reworded comment leaves the soak as it is. GROUPS says which files belong
+to each group.
 """
 import hashlib
 import pathlib
@@ -19,30 +15,26 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-LIBRARY = ("src/", "include/", "meson.build", "meson_options.txt", "scripts/builds.sh")
-COMMON = ("tests/test.", "tests/runner.c", "tests/options.c", "tests/state.h", "tests/scratch.h", "tests/want.h",
-          "tests/deques.", "tests/forbid.h", "tests/run.sh", "tests/meson.build")
+LIBRARY = tuple(f"src/{area}" for area in (
+    "arch/", "areas", "base/", "driver/", "io/", "libc/", "mem/", "par/", "queue/", "sched/", "sync/", "task/", "time/",
+    "topo/", "weft.map")) + ("include/", "meson.build", "meson_options.txt", "scripts/builds.sh")
+TESTS = ("tests/test.", "tests/runner.c", "tests/options.c", "tests/state.h", "tests/scratch.h", "tests/want.h",
+         "tests/deques.", "tests/forbid.h", "tests/run.sh", "tests/count.py", "tests/check.sh", "tests/tally.py")
 GROUPS = {
     "model": LIBRARY + ("tests/model/",),
-    "stress": LIBRARY + COMMON + ("tests/stress/", "tests/random/"),
-    "fiber": LIBRARY + COMMON + ("tests/",),
+    "stress": LIBRARY + TESTS + ("tests/stress/", "tests/random/"),
+    "fiber": LIBRARY + TESTS + ("src/look/", "src/tls/") + tuple(
+        f"tests/{suite}/" for suite in ("arch", "fault", "fiber", "inject", "misuse", "planted", "unit")),
+    "server": LIBRARY + ("tools/serve/", "tools/cached/", "tools/load/", "tests/serve/", "tests/cached/", "tests/fuzz.h"),
+    "look": LIBRARY + TESTS + ("src/look/", "src/threads/", "tools/look/", "tests/look/"),
+    "threads": LIBRARY + TESTS + ("src/threads/", "tests/threads/", "tests/posix/", "examples/posix/"),
+    "dist": LIBRARY + TESTS + ("src/dist/", "tests/dist/", "examples/dist/"),
     "whole": ("",),
 }
 NEVER = re.compile(r"\.md$|^docs/|^debian/|^completions/|^scripts/(soak|words|names|stale|form|tidy)|^\.|^LICENSE")
-# Libraries of their own and their tests, and what only a tool uses.
-ELSEWHERE = re.compile(r"^src/(dist|ffi|threads|tls)/|^tests/(dist|ffi|install|look|posix|report|threads|tls|serve|cached|docs|examples)/")
-LOOK = re.compile(r"^src/look/")
 
 C_KINDS = {".c", ".h", ".cpp", ".hpp", ".S"}
 C_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|(\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*')", re.S)
-
-
-def is_in(group, name):
-    if NEVER.search(name) or not name.startswith(GROUPS[group]):
-        return False
-    if group == "whole":
-        return True
-    return not ELSEWHERE.search(name) and (group == "fiber" or not LOOK.search(name))
 
 
 def matter(name):
@@ -61,7 +53,7 @@ def main():
     for group in GROUPS:
         state = hashlib.sha256()
         for name in sorted(digests):
-            if is_in(group, name):
+            if name.startswith(GROUPS[group]):
                 state.update(f"{name} {digests[name]}\n".encode())
         print(group, state.hexdigest()[:12])
 
