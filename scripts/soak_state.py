@@ -5,8 +5,7 @@
 soak_state.py    a line for each group of files: its name, and a number that changes with what these files do
 
 A part that has passed need not run again while its group keeps its number. Comments, white space and documents do not
-count, so a reworded comment leaves the soak as it is. GROUPS says which files belong
-to each group.
+count, so a reworded comment leaves the soak as it is. GROUPS says which files belong to each group.
 """
 import hashlib
 import pathlib
