@@ -56,12 +56,14 @@ static void flush_locked(struct weft__dist_link *l) {
     atomic_store_explicit(&l->queued, l->first != NULL, memory_order_relaxed);
 }
 
-/* The ring is full: asks the reader to ring our bell when there is room. It may have made room in the meantime, so
- * looks again. */
+/* The ring or socket is full. For a ring, asks the reader to ring our bell when there is room. The doorman learns by an
+ * edge that a socket has room. Either may have happened before the bytes were in the queue, so looks again. */
 static void wait_for_room(struct weft__dist_link *l) {
-    if (l->fd >= 0 || !l->first) return;
-    atomic_store_explicit(&l->to->full, 1, memory_order_seq_cst);
-    atomic_thread_fence(memory_order_seq_cst); /* pairs with drain_ring */
+    if (!l->first) return;
+    if (l->fd < 0) {
+        atomic_store_explicit(&l->to->full, 1, memory_order_seq_cst);
+        atomic_thread_fence(memory_order_seq_cst); /* pairs with drain_ring */
+    }
     flush_locked(l);
 }
 

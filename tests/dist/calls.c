@@ -250,6 +250,32 @@ static void tell_rank(const void *arg, void *result) {
 }
 WEFT_REMOTE_FUNCTION(rank_teller, tell_rank);
 
+/* More than a socket holds, and long to copy into the queue, so that the receiver makes room meanwhile. The bytes are
+ * turned around, to see that each arrives. */
+static void turn(const void *arg, void *result) {
+    uint64_t size;
+    memcpy(&size, arg, sizeof size);
+    const char *from = (const char *)arg + sizeof size;
+    for (uint64_t i = 0; i < size; i++) ((char *)result)[size - 1 - i] = from[i];
+}
+WEFT_REMOTE_FUNCTION(turner, turn);
+
+static void large_calls(void) {
+    uint64_t size = 32 << 20;
+    char *arg = malloc(sizeof size + size), *result = malloc(size);
+    memcpy(arg, &size, sizeof size);
+    for (uint64_t i = 0; i < size; i++) arg[sizeof size + i] = (char)(i / 1000);
+    for (unsigned i = 0; i < 8 * weft_dist_ranks(); i++) {
+        memset(result, -1, size);
+        check(!weft_dist_on(i % weft_dist_ranks(), &turner, arg, sizeof size + size, result, size), "a large call");
+        uint64_t same = 0;
+        for (uint64_t k = 0; k < size; k++) same += result[size - 1 - k] == arg[sizeof size + k];
+        check(same == size, "the result of a large call");
+    }
+    free(arg);
+    free(result);
+}
+
 static void chosen_ranks(void) {
     for (unsigned r = 0; r < weft_dist_ranks(); r++) {
         unsigned plus = 10, got = 0;
@@ -281,6 +307,7 @@ static int run(void *unused) {
     loops();
     shared_things();
     chosen_ranks();
+    large_calls();
     printf("%u passed, %u failed\n", passed, failed);
     return failed != 0;
 }
