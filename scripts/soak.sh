@@ -204,8 +204,15 @@ models() { # pattern
 }
 
 # Everything but stress and random programs, which have parts of their own.
-without_stress() { # build scale
-    scaled "$2" tests/run.sh "build/$1" --no-suite=stress --no-suite=random --no-suite=model --no-suite=arch
+without_stress() { # build scale [options]
+    build=build/$1 scale=$2
+    shift 2
+    scaled "$scale" tests/run.sh "$build" --no-suite=stress --no-suite=random --no-suite=model --no-suite=arch "$@"
+}
+
+# ThreadSanitizer cannot hold the fibers of some programs at a time, nor follow a fork of a program with threads.
+traced() { # build
+    without_stress "$1" 20 --no-suite=many-steals --no-suite=examples --no-suite=sim
 }
 
 run_part() { # name
@@ -216,7 +223,7 @@ run_part() { # name
     arch) tests/arch/run.sh ;;
     membarrier) built release && WEFT_TEST_MEMBARRIER=forbidden tests/run.sh build/release unit fiber stress ;;
     asan | clang-asan) built "$1" && without_stress "$1" 4 ;;
-    tsan | clang-tsan) built "$1" && without_stress "$1" 20 ;;
+    tsan | clang-tsan) built "$1" && traced "$1" ;;
     asan-stress | clang-asan-stress) built "${1%-stress}" && scaled 4 tests/run.sh "build/${1%-stress}" stress ;;
     tsan-stress | clang-tsan-stress) built "${1%-stress}" && scaled 20 tests/run.sh "build/${1%-stress}" stress ;;
     locks) built locks && held_locks build/locks ;;

@@ -38,7 +38,7 @@ static void cpu_look(struct weft__worker *w) {
  * whether a worker of a lower index runs on the same CPU as w. */
 static bool shares_cpu(struct weft__worker *w, cpu_set_t *set) {
     struct weft__cluster *c = w->cluster;
-    unsigned count = load_rlx(&c->count);
+    unsigned count = load_acq(&c->count); /* pairs with the making of a worker */
     bool shares = false;
     for (unsigned i = 0; i < count; i++) {
         struct weft__worker *other = c->workers[i];
