@@ -345,7 +345,9 @@ weak_planted() {
     sed -i "$5" "$dir/other/$4"
     if cmp -s "$src/$4" "$dir/other/$4"; then
         fail "$1: mutant $3: the source has changed, plant it anew"
-    elif weak_build "$1" "$dir/other" "$(sanitizer "$2")" && ! timeout 900 "$dir/explorer" "$2" >/dev/null 2>&1; then
+    elif ! weak_build "$1" "$dir/other" "$(sanitizer "$2")"; then
+        fail "$1: mutant $3: does not build, plant it anew"
+    elif ! timeout 900 "$dir/explorer" "$2" >/dev/null 2>&1; then
         pass "$1: mutant $3: found"
     else
         fail "$1: mutant $3: NOT found"
@@ -376,7 +378,7 @@ locks() {
     planted_lock "the heir takes and forgets who waits" mutex.c 's/return (w & WEFT_QUEUE_WAITERS) | WEFT_MUTEX_HELD;/return WEFT_MUTEX_HELD;/'
     planted_lock "the mutex is free before the chain was looked at" mutex.c 's/heir ? (w & ~WEFT_MUTEX_HELD) | WEFT_MUTEX_HEIR : 0/0/'
     planted_lock "who gives up stays in the chain" mutex.c 's/^            weft__wait_queue_leave(q, &waiter);//'
-    planted_lock "a signal before the waiter is in the chain" cond.c 's/    if (!err) weft__wait_queue_append(q, &waiter);//; s/    err = weft__wait_block(waiter.fiber, waiter.ticket, deadline);/    weft__wait_queue_lock(q); weft__wait_queue_append(q, \&waiter); weft__wait_queue_unlock(q, 0); err = weft__wait_block(waiter.fiber, waiter.ticket, deadline);/'
+    planted_lock "a signal before the waiter is in the chain" cond.c 's/    if (!err) weft__wait_queue_append(q, &waiter, WEFT_ON_COND);//; s/    err = weft__wait_block_for(/    weft__wait_queue_lock(q); weft__wait_queue_append(q, \&waiter, WEFT_ON_COND); weft__wait_queue_unlock(q, 0); err = weft__wait_block_for(/'
     planted_lock "a reader comes in past a writer that waits" rwlock.c 's/if (readers_first) w = let_readers_in(l, w, &won);/w = let_readers_in(l, w, \&won) | WEFT_RW_WRITER;/'
     planted_lock "a writer that gives up leaves the readers waiting" rwlock.c 's/^    if (!(w & WEFT_RW_WRITER) && weft__chain_is_empty(&l->writers)) w = let_readers_in(l, w, &won);//'
     planted_lock "the last reader hands over to nobody" rwlock.c 's/^    rwlock_pass_on(rwlock, w - WEFT_RW_READER, false);/    rwlock_unlock(rwlock, w - WEFT_RW_READER);/'
@@ -452,7 +454,7 @@ protocols() {
     planted_whole spares "a spare watches while a worker sleeps" sched/wake/idle.c 's/return !idle->watchman \&\& !sleeper_for_calls(idle);/return !idle->watchman;/'
     planted_whole trimmer "a stop wakes nothing" sched/elastic/trim.c 's/    weft__trimmer_wake(true);//'
     planted_whole trimmer "those that wait until a period ends are left alone" sched/wake/helpers.c 's/ \&\& !(at_once \&\& how == WEFT_TRIMMER_RESTS)//'
-    planted_whole lot "looks at the word before it is counted" threads/lot.c 's/^    fence_sc();.*of a waker.*//'
+    planted_whole lot "looks at the word before it is counted" threads/lot.c 's/^    fence_sc();\(.*of a waker\)/    ;\1/'
     weak_planted spares in_order "asks before its look only" sched/loop/sleep.c 's/return !took_calls || !weft__takes_calls(w);/return !took_calls;/'
     planted_whole spares "asks after its look only" sched/loop/sleep.c 's/return !took_calls || !weft__takes_calls(w);/return !weft__takes_calls(w);/'
     planted_whole stuck "is not said" sched/elastic/rescue.c 's/store_rel(&w->rescue.is_stuck, true);//'
@@ -469,8 +471,8 @@ protocols() {
     planted_whole counts "a post finds nobody and is lost" sync/sem.c 's/f ? w : w + WEFT_QUEUE_ONE/w/'
     planted_whole counts "what failed counts as done" sync/once.c 's/attempt->result ? 0 : WEFT_ONCE_DONE/WEFT_ONCE_DONE/'
     planted_whole combinable "a value stays where it is taken from" par/combinable.c 's/xchg_ar(&t->slot\[slot_here()\].value, NULL)/load_acq(\&t->slot[slot_here()].value)/'
-    planted_whole poll_thread "no fence before the look at the runtime" io/poll_thread.c 's/^    fence_sc();.*//'
-    planted_whole poll_thread "closes the poller while a worker fetches" io/poll_thread.c '/load_sc(&fetching) || load_sc(&dozing)/d'
+    planted_whole poll_thread "no fence before the look at the runtime" io/poll_thread.c 's/^    fence_sc();/    ;/'
+    planted_whole poll_thread "closes the poller while a worker fetches" io/poll_thread.c 's/load_sc(&fetching) || load_sc(&dozing)/false/'
     planted_whole poll_thread "closes the poller while a worker sleeps there" io/poll_thread.c 's/ || load_sc(&dozing)//'
     planted_whole sleep "the thread holds back, whatever sleeps" sched/wake/io_backpressure.c 's/if (weft__each_cluster(is_busy, &busy) && busy)/busy = true;/'
     planted_whole sleep "a worker leaves the poller to a thread that holds back" sched/wake/io_backpressure.c 's/if (is != WEFT_POLL_DUTY_DOZED) weft__poll_duty_notify();//'

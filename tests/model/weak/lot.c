@@ -40,7 +40,7 @@ void run_thread(unsigned t) {
     if (t == WAKER)
         wake();
     else
-        weft__lot_wait(&s.word, 0, 20 * WEFT_MICROSECOND, WEFT_LOT_PLAIN);
+        weft__lot_wait(&s.word, 0, 20 * WEFT_MICROSECOND, WEFT_LOT_PLAIN, weft__lot_for(WEFT_WAITS_FUTEX, &s.word));
 }
 
 static void set_up(void) {
