@@ -430,7 +430,7 @@ scope_explorations() {
     planted_scope "cancelling counts for nobody" scope.c '/for who goes over it/d; /if (done) weft_counter_complete/d'
     planted_scope "cancelling lets go too early" scope.c 's/    bool done = s->cursor.next == &s->chain;/&\n    if (done) weft_counter_complete(\&s->outstanding);/; s/^    if (done) weft_counter_complete(&s->outstanding);$//'
     planted_scope "the timer is not counted" scope.c '/^static void deadline_passed/,/^}/ s/weft_counter_complete(&s->outstanding);//; /^static int arm/,/^}/ s/weft_counter_add(&s->outstanding, 1);//; /^static void disarm/,/^}/ s/if (taken_back.*//'
-    planted_scope "a timer that was called is taken for taken back" scope.c 's/if (taken_back || !t->due.fn)/if (true)/'
+    planted_scope "a timer that was called is taken for taken back" scope.c 's/bool is_passing = s->timed \&\& weft_timer_cancel(&s->timer);/bool is_passing = s->timed \&\& weft_timer_cancel(\&s->timer) \&\& false;/'
     planted_scope "the covered are told" scope.c 's/if (!r->frame.covered \&\& weft__cancel_fiber/if (weft__cancel_fiber/'
     planted_scope "inner scopes are left out" scope.c 's/if (!load_rlx(&inner->cause)) {/if (false) {/'
     planted_scope "the body is not told" scope.c 's/if (!s->region.frame.covered \&\& weft__cancel_fiber(f, cause))/if (false)/'
