@@ -428,7 +428,7 @@ scope_explorations() {
     planted_scope "a root is opened without the lock" cancel_root.c 's/uint8_t open = weft__frames_lock(owner);/uint8_t open = load_rlx(\&owner->context.open);/'
     planted_scope "a request forgets the root" cancel.c 's/if (!err) root = weft__root_hold(f, open);//'
     planted_scope "cancelling counts for nobody" scope.c '/for who goes over it/d; /if (done) weft_counter_complete/d'
-    planted_scope "cancelling lets go too early" scope.c 's/    bool done = s->cursor.next == &s->chain;/&\n    if (done) weft_counter_complete(\&s->outstanding);/; s/^    if (done) weft_counter_complete(&s->outstanding);$//'
+    planted_scope "cancelling lets go too early" scope.c 's/^    struct weft__scope \*next = s;/&\n    weft_counter_complete(\&s->outstanding);/; s/^    if (done) weft_counter_complete(&s->outstanding);$//'
     planted_scope "the timer is not counted" scope.c '/^static void deadline_passed/,/^}/ s/weft_counter_complete(&s->outstanding);//; /^static int arm/,/^}/ s/weft_counter_add(&s->outstanding, 1);//; /^static void disarm/,/^}/ s/if (taken_back.*//'
     planted_scope "a timer that was called is taken for taken back" scope.c 's/bool is_passing = s->timed \&\& weft_timer_cancel(&s->timer);/bool is_passing = s->timed \&\& weft_timer_cancel(\&s->timer) \&\& false;/'
     planted_scope "the covered are told" scope.c 's/if (!r->frame.covered \&\& weft__cancel_fiber/if (weft__cancel_fiber/'
