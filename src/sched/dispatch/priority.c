@@ -7,8 +7,7 @@
  *   every 4th            a fiber of the queue
  *   two after each 4th   a pinned fiber
  *   odd numbers          a high fiber; if there is none, pinned fibers and the queue alternate
- *   the last odd number  a low fiber
- *   of each 32
+ *   31, 63, 95, ...      a low fiber, in the turn of a high fiber
  *
  * If there is no fiber of that kind, the next kind runs, in the order high, pinned, queue, low. So no kind starves: the
  * k-th low fiber runs within 32 k dispatches, the k-th fiber of the queue and the k-th pinned fiber within 4 k.

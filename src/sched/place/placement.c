@@ -53,8 +53,9 @@ static bool shares_cpu(struct weft__worker *w, cpu_set_t *set) {
  * Beside busy processes the kernel may put two workers on one CPU, and leave them there: then one of them waits while
  * the other runs, and fibers that need both workers wait for slices of 4 ms. If so, the worker of the higher index
  * moves. It changes its affinity and changes it back at once, here at home, so no thread or process that a fiber
- * creates inherits the change. (transfer beside a busy process: 2,235 -> 64 us.) Not if the work is input and output:
- * then the other CPU belongs to the clients. (weft serve, two workers, wrk on the same CPUs: 6.1 -> 9.6 us a request.)
+ * creates inherits the change. (transfer beside a busy process: 2,235 -> 64 us.) It stays if the work is input and
+ * output: then the other CPU belongs to the clients. (weft serve, two workers, wrk on the same CPUs: 6.1 -> 9.6 us a
+ * request.)
  */
 static void move_apart(struct weft__worker *w, uint64_t now) {
     struct weft__cluster *c = w->cluster;
